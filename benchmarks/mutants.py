@@ -44,9 +44,8 @@ TIMEOUT = 180
 WARM = ("numpy", "scipy.stats", "scipy.special", "pytest", "hypothesis.extra.numpy", "sklearn.metrics", "torch")
 """Imported once, before the forks."""
 MIRRORS = {
-    "audited/context.py": ("report/test_runner.py",),
-    "audited/opening.py": ("report/test_runner.py", "cli/test_mistakes.py"),
-    "audited/options.py": ("cli/test_declared.py",),
+    "audited/context.py": ("report/test_runner.py", "cli/test_mistakes.py"),
+    "io/options.py": ("cli/test_declared.py",),
     "audited/splits.py": ("report/test_runner.py", "report/test_comparison.py"),
     "behavior/expectations.py": ("behavior/test_rates.py", "core/test_suites.py"),
     "calibration/question.py": ("report/test_verdicts.py", "report/test_verdict_edges.py", "report/test_runner.py"),
@@ -60,7 +59,7 @@ MIRRORS = {
     "cli/": ("cli/test_cli.py", "cli/test_mistakes.py", "cli/test_declared.py"),
     "cli/data.py": ("cli/test_data.py",),
     "cli/declared.py": ("cli/test_declared.py",),
-    "cli/installation.py": ("cli/test_doctor.py",),
+    "cli/reports.py": ("cli/test_doctor.py",),
     "core/arrays.py": (
         "core/test_validation.py",
         "modules/test_forms.py",

@@ -1,6 +1,6 @@
 """The demo of this metric: predictions, labels and which predictions are cued, and the trade-off between the two."""
 
-from rightreasons.core.classification import AVERAGES
+from rightreasons.core.scores import AVERAGES
 from rightreasons.page.plots import dots
 from rightreasons.shortcuts.tradeoff import SCORES
 from rightreasons.widget.demos import module_page

@@ -9,8 +9,8 @@ import typing
 import pytest
 
 from command_line import run as typed
-from rightreasons.audited.options import AuditOptions, StoredOptions
 from rightreasons.cli import main
+from rightreasons.io.options import AuditOptions, StoredOptions
 from rightreasons.report import labels
 from rightreasons.report.questions import QUESTIONS, available_questions, read_reproduction
 from rightreasons.report.runner import audit, audit_command, reproduction

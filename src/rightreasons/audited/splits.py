@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.audited.options import AuditOptions
 from rightreasons.core.arrays import Cells, Ragged
 from rightreasons.core.errors import OptionError, unknown_name
 from rightreasons.core.label_names import MatchTerms, match_labels
@@ -21,6 +20,7 @@ from rightreasons.core.scores import Scores
 from rightreasons.core.store import write_with
 from rightreasons.core.tokens import WORD_PATTERN
 from rightreasons.core.validation import as_ragged, is_ragged
+from rightreasons.io.options import AuditOptions
 
 if TYPE_CHECKING:
     import datasets

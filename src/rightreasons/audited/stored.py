@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.audited.options import AuditOptions, StoredOptions
 from rightreasons.core.arrays import Cells, Ragged, take_rows
 from rightreasons.core.errors import OptionError, counted, naming, one_line
 from rightreasons.core.label_names import listing
@@ -21,6 +20,7 @@ from rightreasons.core.options import one_or_more
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import check_ids, check_logits, check_ragged, check_scores
 from rightreasons.datasets.perturbing.probes import ORIGINAL
+from rightreasons.io.options import AuditOptions, StoredOptions
 
 if TYPE_CHECKING:
     import datasets
@@ -349,7 +349,7 @@ def _picks(columns: Mapping[str, Any]) -> Ragged:
 
 def _has_choices(columns: Mapping[str, Any], settings: AuditOptions) -> bool:
     """Tell whether a file has the choices of its items."""
-    from rightreasons.io.choices import known_form
+    from rightreasons.io.tables import known_form
 
     if settings.choices_column is not None or settings.prompt_column is not None:
         return True

@@ -16,8 +16,7 @@ from rightreasons.calibration.measurement import (
     measure,
 )
 from rightreasons.calibration.sources import OF_SOURCES, source_rows
-from rightreasons.core.intervals import Estimate
-from rightreasons.core.verdict import Power
+from rightreasons.core.intervals import Estimate, Power
 from rightreasons.page import plots
 from rightreasons.page.parts import Amount, Cell
 from rightreasons.page.plots import Drawing

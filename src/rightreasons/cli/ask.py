@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rightreasons.audited.options import AuditOptions, StoredOptions
 from rightreasons.behavior.options import SuiteOptions
 from rightreasons.cli import command_line, hand_over, tell, wants_traceback
 from rightreasons.cli.declared import (
@@ -39,7 +38,7 @@ from rightreasons.cli.show import (
 from rightreasons.core.errors import counted
 from rightreasons.core.options import Options, listed
 from rightreasons.difficulty.options import DifficultyOptions
-from rightreasons.io.options import ScoreOptions
+from rightreasons.io.options import AuditOptions, ScoreOptions, StoredOptions
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
 from rightreasons.reasons.options import ReasonsOptions
@@ -208,7 +207,7 @@ def behavior(
     **declared: Any,
 ) -> None:
     """Test models on a behavioral suite: which share of the cases passes, by functionality."""
-    from rightreasons.audited.opening import is_asked, prompted_model
+    from rightreasons.audited.context import is_asked, prompted_model
     from rightreasons.behavior.measure import is_reading, label_words, measure_behavior, measure_reading, score_stored
     from rightreasons.behavior.suite_answers import read_suite_answers
     from rightreasons.core.validation import read_json
@@ -277,8 +276,7 @@ def ways(
 
     And ask again, with a doubt and without: how many right answers turn wrong, and how many wrong ones right?
     """
-    from rightreasons.audited.context import AuditContext
-    from rightreasons.audited.opening import open_asked
+    from rightreasons.audited.context import AuditContext, open_asked
     from rightreasons.audited.splits import choose_splits, take_splits
     from rightreasons.core.store import WORK, check_folder
     from rightreasons.models.prompted import prompted_of

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rightreasons.audited.options import RESAMPLED, AuditOptions
 from rightreasons.calibration.options import SOURCES, CalibrationOptions, ConfidenceOptions, ElicitOptions
 from rightreasons.cli import command_line
 from rightreasons.cli.declared import (
@@ -25,7 +24,7 @@ from rightreasons.cli.declared import (
 from rightreasons.cli.show import say, show_plan, show_section, show_table, write_figures
 from rightreasons.core.errors import counted
 from rightreasons.cues.options import CuesOptions
-from rightreasons.io.options import SourceOptions
+from rightreasons.io.options import RESAMPLED, AuditOptions, SourceOptions
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
 from rightreasons.probes.options import JudgmentOptions
@@ -112,7 +111,7 @@ def _elicited(
 
     What it answers is kept in the folder `out`, so that the same command goes on from there. None of a plan.
     """
-    from rightreasons.audited.opening import is_asked, open_asked
+    from rightreasons.audited.context import is_asked, open_asked
     from rightreasons.calibration.elicit import elicit_confidence
     from rightreasons.io.tables import TEST_SPLITS, choose_split, labeled_items, limited
     from rightreasons.models.prompted import prompted_of
@@ -193,7 +192,7 @@ def _judged(
 
     What it answers is kept in `work`, to go on from. None of a plan.
     """
-    from rightreasons.audited.opening import prompted_model
+    from rightreasons.audited.context import prompted_model
     from rightreasons.core.store import json_lines, write_text
     from rightreasons.core.validation import check_count
     from rightreasons.io.tables import chosen_rows
@@ -240,7 +239,7 @@ def cues(
     **declared: Any,
 ) -> None:
     """Count superficial cues in the choices, and see how far a classifier gets by them alone."""
-    from rightreasons.cli.items import open_items
+    from rightreasons.cli.data import open_items
     from rightreasons.cues.measure import GROUPS, ChoiceItems, measure_cues
 
     source, options, settings = declared["source"], declared["options"], declared["settings"]

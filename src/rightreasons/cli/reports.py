@@ -1,21 +1,29 @@
-"""The commands that read finished reports."""
+"""The commands that read finished reports, and the one that says what this installation has."""
 
 from __future__ import annotations
 
+import dataclasses
 import os
+import platform
+import re
 import tempfile
+from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from rightreasons.audited.options import RESAMPLED, AuditOptions
+import rightreasons
 from rightreasons.cli import command_line, hand_over
 from rightreasons.cli.declared import declared_command
 from rightreasons.cli.show import print_rows, show_comparison, show_section
-from rightreasons.core.errors import OptionError
+from rightreasons.core.errors import OptionError, in_one_sentence
+from rightreasons.core.stopping import why_unreached
+from rightreasons.core.store import installed_version
+from rightreasons.io.options import RESAMPLED, AuditOptions
 
-COMMANDS = {name: command_line() for name in ("card", "compare", "gate")}
+COMMANDS = {name: command_line() for name in ("card", "compare", "doctor", "gate")}
 
 
 @COMMANDS["card"].command(no_args_is_help=True)
@@ -150,3 +158,89 @@ def gate(
         write_text(markdown, result.markdown)
     if not result.passed:
         raise typer.Exit(1)
+
+
+_SKIPPED = ("dev", "peers", "parity")
+"""Extras for those who work on the package."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Check:
+    """One thing that is there or not, and what follows."""
+
+    name: str
+    fine: bool
+    told: str
+
+
+def checks() -> Iterator[Check]:
+    """Look at the machine: Python, the extras, a GPU, WordNet, the folder of data and the hub, in this order."""
+    yield Check("rightreasons", True, f"{rightreasons.__version__}, Python {platform.python_version()}")
+    yield from _extras()
+    yield _gpu()
+    yield _wordnet()
+    yield _data()
+    yield _hub()
+
+
+def _extras() -> Iterator[Check]:
+    extras: dict[str, list[str]] = {}
+    for line in metadata.requires("rightreasons") or ():
+        match = re.match(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]", line)
+        if match and match[1] != "rightreasons":
+            extras.setdefault(match[2], []).append(match[1])
+    for extra, packages in extras.items():
+        if extra in _SKIPPED:
+            continue
+        missing = [package for package in packages if installed_version(package) is None]
+        state = "installed" if not missing else f"missing {', '.join(missing)}: pip install 'rightreasons[{extra}]'"
+        yield Check(f"[{extra}]", not missing, state)
+
+
+def _gpu() -> Check:
+    try:
+        from rightreasons.models.running import default_device
+
+        device = str(default_device())
+    except ImportError:
+        return Check("GPU", False, "unknown without torch")
+    return Check("GPU", device != "cpu", "none: models run on the CPU" if device == "cpu" else device)
+
+
+def _wordnet() -> Check:
+    from rightreasons.datasets.perturbing.edits import find_wordnet
+
+    try:
+        find_wordnet()
+    except (ImportError, ValueError) as error:
+        return Check("WordNet", False, f"{in_one_sentence(error)} Without it, no synonyms replace words.")
+    return Check("WordNet", True, "found")
+
+
+def _data() -> Check:
+    folder = os.environ.get("RIGHTREASONS_DATA_DIR")
+    if not folder:
+        return Check("data", True, "downloaded where needed; RIGHTREASONS_DATA_DIR names a folder of local copies")
+    there = os.path.isdir(folder)
+    return Check("data", there, f"RIGHTREASONS_DATA_DIR is {folder}" + ("" if there else ", which is no folder"))
+
+
+def _hub() -> Check:
+    from huggingface_hub import constants
+
+    if constants.HF_HUB_OFFLINE:
+        return Check("hub", False, "offline, as HF_HUB_OFFLINE says: local models and data alone")
+    why = why_unreached()
+    text = f"{constants.ENDPOINT} cannot be reached ({why}): local models and data alone" if why else constants.ENDPOINT
+    return Check("hub", not why, text)
+
+
+@COMMANDS["doctor"].command()
+def doctor() -> None:
+    """Say what is installed, which extras are missing, and whether there are a GPU, WordNet and the hub.
+
+    Nothing is installed or downloaded; the hub is asked for three seconds at most, and not at all offline.
+    """
+    found = list(checks())
+    hand_over([dataclasses.asdict(check) for check in found])
+    print_rows((("ok" if check.fine else "--", check.name, check.told) for check in found), indent="", texts=range(3))

@@ -1,7 +1,7 @@
 """Errors as a person reads them: one sentence, whoever raised them, and which extra installs a missing package.
 
-Imports are plain; the doors of the package say the sentence: a wing's `facade`, the command line, and `needs` in a
-function that imports at its call.
+Imports are plain; the doors of the package say the sentence: a wing's `facade`, whose public names are those of its
+stub, the command line, and `needs` in a function that imports at its call.
 """
 
 from __future__ import annotations
@@ -10,9 +10,14 @@ import contextlib
 import difflib
 import errno
 import importlib.util
+import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import lazy_loader
 
 LONGEST = 1000
 """Characters of an error; of a longer one, the middle is left out."""
@@ -262,3 +267,58 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> ValueError:
     hint = did_you_mean(name, names, n=2)
     listed = ", ".join(map(escaped, names))
     return ValueError(f"Expected the name of {with_article(kind)}, but got {one_line(name)}.{hint} Known: {listed}.")
+
+
+OTHER_NAMES = Path(__file__).with_name("other_names.json")
+"""What people call things, and their names here."""
+
+_EXPORT = re.compile(r"^from \.([\w.]*) import (\w+) as", re.M)
+
+
+def facade(name: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` of a package whose public names are those of its stub."""
+    attribute, listed, names = lazy_loader.attach_stub(name, file)
+
+    def looked_up(wanted: str) -> Any:
+        try:
+            return attribute(wanted)
+        except ModuleNotFoundError as error:
+            raise missing(error) from error
+        except AttributeError:
+            if wanted.startswith("_"):
+                raise
+            raise AttributeError(
+                f"Expected a public name of {name}, but got {wanted!r}.{suggestion(wanted, name)}"
+            ) from None
+
+    return looked_up, listed, names
+
+
+def suggestion(wanted: str, package: str = "rightreasons") -> str:
+    """Name the nearest public name of the package, at the end of a sentence; "" where none is near.
+
+    Example:
+        >>> suggestion("expected_calibration_error"), suggestion("load_suite")
+        (' Did you mean rightreasons.ece?', ' Did you mean rightreasons.datasets.open_suite?')
+    """
+    places, others = public_names(), json.loads(OTHER_NAMES.read_text("utf-8"))
+    inside, lower = f"{package}.{wanted}".partition(".")[2], wanted.lower()
+    words = lower.split("_")
+    known_as = (found for key in (inside, wanted, lower, *words) if (found := others.get(key) or places.get(key)))
+    near = next(known_as, None)
+    if near is None:
+        sharing = [known for known in places if {*words} & {*known.split("_")} or (len(known) > 4 and known in lower)]
+        close = difflib.get_close_matches(lower, sharing or list(places), n=1, cutoff=0.4 if sharing else 0.75)
+        near = places[close[0]] if close else None
+    return f" Did you mean rightreasons.{near}?" if near else ""
+
+
+def public_names() -> dict[str, str]:
+    """Return each public name and its place below `rightreasons`, from the stubs; the front door comes first."""
+    root = Path(__file__).parents[1]
+    places: dict[str, str] = {}
+    for stub in (root / "__init__.pyi", *sorted(root.glob("[!w]*/__init__.pyi"))):
+        door = "" if stub.parent == root else f"{stub.parent.name}."
+        for _, name in _EXPORT.findall(stub.read_text("utf-8")):
+            places.setdefault(name, door + name)
+    return places

@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from rightreasons.core.arrays import columns_of, is_tensor, kind_of
 from rightreasons.core.errors import did_you_mean
-from rightreasons.core.hub import use_hub_or_cache
 from rightreasons.core.label_names import listing
+from rightreasons.core.stopping import use_hub_or_cache
 from rightreasons.core.validation import check_at_most, check_ids, check_kind
 from rightreasons.datasets.builder import CATALOG, load_dataset
 from rightreasons.io.files import (

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rightreasons.audited.options import AuditOptions, StoredOptions
 from rightreasons.audited.splits import safe_name
 from rightreasons.core.arrays import plain
 from rightreasons.core.errors import OptionError, counted, in_one_sentence, unknown_name
@@ -26,6 +25,7 @@ from rightreasons.io.columns import (
     values_of,
 )
 from rightreasons.io.files import described, each_file_once
+from rightreasons.io.options import AuditOptions, StoredOptions
 from rightreasons.io.predictions import each_score
 from rightreasons.io.reading import as_table
 from rightreasons.models.wording import Prompt

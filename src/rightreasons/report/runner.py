@@ -15,9 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from rightreasons.audited.context import AuditContext
-from rightreasons.audited.opening import open_asked
-from rightreasons.audited.options import AuditOptions, StoredOptions
+from rightreasons.audited.context import AuditContext, open_asked
 from rightreasons.audited.splits import VALIDATION_SPLITS, Role, choose_splits, take_splits, with_train
 from rightreasons.audited.stored import StoredModel, open_stored
 from rightreasons.core.arrays import Ragged
@@ -29,6 +27,7 @@ from rightreasons.core.scores import Scores
 from rightreasons.core.stopping import stop_if_signaled
 from rightreasons.core.store import check_folder
 from rightreasons.core.validation import check_kind
+from rightreasons.io.options import AuditOptions, StoredOptions
 from rightreasons.models.running import bars_about, processes
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged, Result, ingest, to_numpy
-from rightreasons.core.classification import AVERAGES, MOST_CLASSES
 from rightreasons.core.intervals import Interval, cluster_wilson
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.scores import AVERAGES, MOST_CLASSES
 from rightreasons.core.validation import (
     as_ragged,
     check_count,
