@@ -339,18 +339,13 @@ class TestCommand:
             write_epoch(Records(tmp_path / "map", {"ids": []}), scores)
         out = tmp_path / "out"
         told = ("--neighbors", "any", "--data-map", tmp_path / "map")
-        code, said, _ = run(
-            capsys, "difficulty", planted_model, file, "--out", out, "--top", 3, "--n-resamples", 50, *told
-        )
+        code, _, _ = run(capsys, "difficulty", planted_model, file, "--out", out, "--n-resamples", 50, *told)
         assert code == 0
         assert "Variability in training" in (out / "index.html").read_text("utf-8")
-        assert "Ranking of 40 items" in said
-        assert "words that move it" in said
         with (out / "ranking.csv").open(encoding="utf-8") as stream:
             ranking = list(csv.DictReader(stream))
         assert len(ranking) == 40
         assert float(ranking[0]["eigenvalue"]) >= float(ranking[-1]["eigenvalue"])
-        assert f"[{ranking[0]['id']}]" in said
         assert (out / "index.html").is_file()
 
     def test_mistakes_are_one_sentence(self, tmp_path, capsys):

@@ -723,7 +723,6 @@ def choice_form(data: datasets.Dataset, options: ChoiceOptions, name: str) -> tu
     else:
         known = _forms(present, prompt)
         if not known:
-            columns.of_another_tool(data, name)
             raise OptionError(
                 f"Expected prompts and choices in {name} in a known format, but its columns are "
                 f"{listing((*data.column_names, *nested))}; name them with prompt_column= and choices_column="
