@@ -8,7 +8,7 @@ from huggingface_hub import constants
 
 from command_line import run
 from rightreasons.cli import reports as installation
-from rightreasons.core import stopping as hub
+from rightreasons.core import errors as hub
 
 
 @pytest.fixture

@@ -12,8 +12,7 @@ import torch
 from safetensors import SafetensorError
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.errors import in_one_sentence
-from rightreasons.core.stopping import SetAsideWarning
+from rightreasons.core.errors import SetAsideWarning, in_one_sentence
 from rightreasons.core.store import leased, save_twice
 from rightreasons.models import running
 from rightreasons.models.running import Chunk, Processes, Store, bars_about, join, processes, run_batches

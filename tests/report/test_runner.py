@@ -12,8 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import BertTokenizerFast
 
-from rightreasons.audited.context import AuditContext
-from rightreasons.audited.splits import choose_splits, read_predictions
+from rightreasons.audited.context import AuditContext, choose_splits, read_predictions
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.calibration.question import CALIBRATION
 from rightreasons.core.resampling import Resampling

@@ -25,7 +25,7 @@ from rightreasons.io.options import AuditOptions, StoredOptions
 if TYPE_CHECKING:
     import datasets
 
-    from rightreasons.audited.splits import AuditSplit
+    from rightreasons.audited.context import AuditSplit
     from rightreasons.io.predictions import Predictions
 
 ITEMS, PROBES, DISTRACTORS, ORDERS = PARTS = ("items", "probes", "distractors", "orders")
@@ -235,8 +235,8 @@ def open_stored(
         FileNotFoundError: If a file is not there.
         ValueError: If a column is missing, or predictions and items do not go together.
     """
-    from rightreasons.io.files import dataset_of, table_of
     from rightreasons.io.logs import logged
+    from rightreasons.io.reading import dataset_of, table_of
     from rightreasons.io.tables import choose_split, open_task_items
 
     path = str(stored.predictions)
@@ -363,7 +363,7 @@ def _own_items(read: Predictions, path: str, settings: AuditOptions) -> tuple[Ta
     import pyarrow as pa
 
     from rightreasons.io.columns import TEXT_COLUMNS, arrow_of, find_column, named_column
-    from rightreasons.io.files import dataset_of, table_of
+    from rightreasons.io.reading import dataset_of, table_of
     from rightreasons.io.tables import open_multiple_choice
 
     table = dataset_of(table_of(read.columns, path), path)
@@ -513,7 +513,7 @@ def _table(read: Predictions, ids: Cells, path: str) -> StoredTable:
 
 def _digest(table: Any, read: Predictions) -> str:
     """Return a digest of local files, or else of what was read."""
-    from rightreasons.io.files import content_of, described, table_of
+    from rightreasons.io.reading import content_of, described, table_of
 
     files = dict.fromkeys((table, described(table).source)) if isinstance(table, str) else ()
     if files and all(Path(file).is_file() for file in files):

@@ -29,9 +29,9 @@ from rightreasons.core.label_names import listing, numbers_said
 from rightreasons.core.options import takes
 from rightreasons.core.validation import check_each, check_one_of, read_text
 from rightreasons.datasets.suites.suite import Suite
-from rightreasons.io.files import FILE_TYPES, data_type, unpacked
 from rightreasons.io.options import ScoreOptions
 from rightreasons.io.predictions import ModelAnswers, is_number, read_answers
+from rightreasons.io.reading import FILE_TYPES, data_type, unpacked
 
 FORMATS = {
     "pred_only": (1, 1),

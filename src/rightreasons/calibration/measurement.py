@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.audited.context import AuditContext, example_of
-from rightreasons.audited.splits import AuditSplit, safe_name
+from rightreasons.audited.context import AuditContext, AuditSplit, example_of, safe_name
 from rightreasons.calibration.measure import (
     DECIDED,
     FIGURES,

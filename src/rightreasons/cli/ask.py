@@ -269,8 +269,7 @@ def ways(
 
     And ask again, with a doubt and without: how many right answers turn wrong, and how many wrong ones right?
     """
-    from rightreasons.audited.context import AuditContext, open_asked
-    from rightreasons.audited.splits import choose_splits, take_splits
+    from rightreasons.audited.context import AuditContext, choose_splits, open_asked, take_splits
     from rightreasons.core.store import WORK, check_folder
     from rightreasons.models.prompted import prompted_of
     from rightreasons.report.files import OWN, WAYS

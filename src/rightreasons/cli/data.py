@@ -587,8 +587,7 @@ def exported_items(dataset: str, settings: AuditOptions, wording: Wording, optio
         wording: How items are put into words.
         options: What is asked.
     """
-    from rightreasons.audited.context import examples_of, task_of_data
-    from rightreasons.audited.splits import limited
+    from rightreasons.audited.context import examples_of, limited, task_of_data
     from rightreasons.audited.stored import ITEMS, ORDERS, PROBES
     from rightreasons.io.tables import choose_split
     from rightreasons.report.requests import choice_requests, kept_fields, text_requests

@@ -76,7 +76,7 @@ def look(
 ) -> None:
     """Show what would be read: columns, items, which label is which class, what is doubtful; write data.yaml."""
     from rightreasons.core.store import check_file
-    from rightreasons.io.files import SUFFIXES, described, description_of, write_description
+    from rightreasons.io.reading import SUFFIXES, described, description_of, write_description
     from rightreasons.io.resolve import resolve
 
     settings = _told(declared.values())

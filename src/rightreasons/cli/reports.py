@@ -18,8 +18,7 @@ import rightreasons
 from rightreasons.cli import command_line, hand_over
 from rightreasons.cli.declared import declared_command
 from rightreasons.cli.show import print_rows, show_comparison, show_section
-from rightreasons.core.errors import OptionError, in_one_sentence
-from rightreasons.core.stopping import why_unreached
+from rightreasons.core.errors import OptionError, in_one_sentence, why_unreached
 from rightreasons.core.store import installed_version
 from rightreasons.io.options import RESAMPLED, AuditOptions
 

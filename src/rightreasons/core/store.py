@@ -22,8 +22,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.errors import OptionError
-from rightreasons.core.stopping import tell
+from rightreasons.core.errors import OptionError, tell
 
 LIBRARIES = ("numpy", "scipy", "torch", "transformers")
 

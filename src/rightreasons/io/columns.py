@@ -37,18 +37,19 @@ from rightreasons.core.label_names import (
 )
 from rightreasons.core.options import Options, listed
 from rightreasons.core.validation import parse_json
-from rightreasons.io.files import (
+from rightreasons.io.options import FileForm
+from rightreasons.io.reading import (
     AGAIN,
     OptionsOfTable,
+    as_table,
     collection_paused,
     column_of,
     dataset_of,
     described,
+    only_part,
     short_reason,
     values_in,
 )
-from rightreasons.io.options import FileForm
-from rightreasons.io.reading import as_table, only_part
 
 USUAL_COLUMNS: Mapping[str, Any] = json.loads(Path(__file__).with_name("usual_columns.json").read_text("utf-8"))
 """Usual names of columns in lower case, the likeliest first: of items, of predictions, of judgments."""

@@ -72,10 +72,9 @@ from rightreasons.io.columns import (
     renamed_values,
     usual_column,
 )
-from rightreasons.io.files import collection_paused, pipeline_columns
 from rightreasons.io.logs import NORMALIZED, UNREAD
 from rightreasons.io.options import PredictionOptions, ScoreOptions
-from rightreasons.io.reading import parse_table
+from rightreasons.io.reading import collection_paused, parse_table, pipeline_columns
 
 USUAL: Mapping[str, Any] = USUAL_COLUMNS["predictions"]
 """Usual names of columns by what they hold; those of scores state their kind."""

@@ -30,7 +30,6 @@ from rightreasons.io.columns import (
     values_of,
     with_nested,
 )
-from rightreasons.io.files import Described, described, in_json
 from rightreasons.io.options import ChoiceOptions, PredictionOptions, ScoreOptions, TextOptions
 from rightreasons.io.predictions import (
     GIVEN_ANSWERS,
@@ -38,7 +37,7 @@ from rightreasons.io.predictions import (
     roles_of,
     without_scores,
 )
-from rightreasons.io.reading import as_table
+from rightreasons.io.reading import Described, as_table, described, in_json
 from rightreasons.io.tables import choice_form, known_form, whole_number
 
 SHOWN, FEW = 3, 10

@@ -41,9 +41,8 @@ from rightreasons.core.validation import (
 from rightreasons.datasets.texts import question_features, questions_in
 from rightreasons.io import columns
 from rightreasons.io.columns import nested_fields, with_nested
-from rightreasons.io.files import NAMES_OF_SPLITS, described
 from rightreasons.io.options import ChoiceOptions, FileForm, SourceOptions, TableOptions, TextOptions
-from rightreasons.io.reading import Splits, as_table
+from rightreasons.io.reading import NAMES_OF_SPLITS, Splits, as_table, described
 
 TEST_SPLITS = ("test", "validation", "dev", "valid", "val")
 """The names of the splits to evaluate on, the preferred one first."""

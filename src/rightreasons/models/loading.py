@@ -15,8 +15,7 @@ import torch
 import transformers
 
 from rightreasons.core.arrays import kind_of
-from rightreasons.core.errors import OptionError, OptionTypeError, first_line, one_line
-from rightreasons.core.stopping import use_hub_or_cache
+from rightreasons.core.errors import OptionError, OptionTypeError, first_line, one_line, use_hub_or_cache
 from rightreasons.models.batching import vocabulary_size
 from rightreasons.models.classes import Classifier as Classifier
 from rightreasons.models.running import default_device

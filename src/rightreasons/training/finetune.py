@@ -21,9 +21,8 @@ from numpy.typing import NDArray
 
 from rightreasons.behavior.expectations import answer_scores
 from rightreasons.core.arrays import Result
-from rightreasons.core.errors import OptionError, first_line
+from rightreasons.core.errors import OptionError, first_line, is_signaled, is_watched, stop_deferred
 from rightreasons.core.options import takes
-from rightreasons.core.stopping import is_signaled, is_watched, stop_deferred
 from rightreasons.core.store import (
     MANIFEST,
     changed_files,

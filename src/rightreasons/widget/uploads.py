@@ -20,8 +20,8 @@ from rightreasons.core.validation import (
     check_at_most,
 )
 from rightreasons.io.columns import read_columns
-from rightreasons.io.files import data_type, parquet_values, read_parquet, unpacked
 from rightreasons.io.options import ScoreOptions
+from rightreasons.io.reading import data_type, parquet_values, read_parquet, unpacked
 
 _BLOCK = 1 << 20
 
