@@ -22,7 +22,6 @@ from rightreasons.cli.declared import (
     OptionalModel,
     Out,
     SuiteName,
-    completes,
     declared_command,
 )
 from rightreasons.cli.show import (
@@ -70,7 +69,6 @@ def audit(
         str | None,
         typer.Option(
             help=f"Comma-separated questions, of {', '.join(QUESTIONS)}; by default all that apply but reasons.",
-            autocompletion=completes(tuple(QUESTIONS)),
         ),
     ] = None,
     out: Out = Path("report"),

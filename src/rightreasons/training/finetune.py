@@ -31,7 +31,6 @@ from rightreasons.core.store import (
     digest_of_files,
     files_in,
     package_code,
-    save_twice,
     set_aside,
     working_alone,
 )
@@ -566,7 +565,8 @@ def _save(store: Store, model: Any, tokenizer: Any, result: FineTuned, workers: 
     if workers.is_main:
         model.config.problem_type = None if result.label_names is None else "single_label_classification"
         with quiet():
-            save_twice(store.folder, lambda place: [part.save_pretrained(place) for part in (model, tokenizer)])
+            for part in (model, tokenizer):
+                part.save_pretrained(store.folder)
         # The result comes last: it marks the run as finished.
         figures = {key: value for key, value in result.to_dict().items() if key != "folder"}
         names = [name for name in files_in(store.folder) if name.partition("/")[0] not in (MANIFEST, CHECKPOINTS)]
