@@ -149,9 +149,8 @@ def test_examples_of_a_group_are_with_its_commands(capsys):
 
 @pytest.mark.parametrize(
     ("typed", "completed"),
-    [("rec", ["recalibrate"]), ("audit --open", ["--open"]), ("audit --questions cues,ca", ["cues,calibration"]),
-     ("shortcuts --shortcuts", []), ("shortcuts --reduce s", ["sum"])],
-)  # fmt: skip
+    [("rec", ["recalibrate"]), ("audit --open", ["--open"]), ("shortcuts --shortcuts", [])],
+)
 def test_completion(typed, completed):
     words = f"rightreasons {typed}"
     environment = {"_RIGHTREASONS_COMPLETE": "complete_bash", "COMP_WORDS": words}

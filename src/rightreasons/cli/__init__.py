@@ -61,7 +61,6 @@ ABOUT = {name: about for names in COMMANDS.values() for name, about in names.ite
 """Command -> what `commands.json` says of it."""
 
 SHARED = {name for name, about in ABOUT.items() if about["module"] == "ask"} | {
-    "confidence",
     "data split",
     "fine-tune",
     "judges",

@@ -185,15 +185,6 @@ Open = Annotated[bool, typer.Option("--open", help="Open the report in a browser
 FiguresFile = Annotated[Path | None, typer.Option(help="File for all figures, as JSON.", callback=writable)]
 
 
-def asked_file(flag: str) -> Any:
-    """Declare the file of the figures of a command that asks a model where a flag is given."""
-    help_text = (
-        f"File for all figures, as JSON; with --{flag}, what the model answers is kept beside it, and the same command "
-        "goes on from there."
-    )
-    return typer.Option(help=help_text, callback=writable)
-
-
 def answers_beside(out: Path | None) -> tuple[Path | None, Path | None]:
     """Return folders beside the file of a command's figures: for a table of answers, and for work under way."""
     from rightreasons.core.store import WORK
