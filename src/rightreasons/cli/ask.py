@@ -95,26 +95,17 @@ def question_command(question: str, *, stored: bool = False, **implied: Any) -> 
         **implied: Settings of the audit that the question implies, where the command line leaves them open.
     """
 
-    def ask(model: Any, dataset: Any, out: Path, open_page: bool, **declared: Options) -> None:
-        answers = {question: declared.pop("options")}
-        usual = {"usual": AuditOptions(**implied)}  # what is declared comes after it
-        run_audit((model, dataset), out, [question], usual | declared, answers, open_page=open_page)
-
-    def of_model(
-        model: Model, dataset: Dataset, out: Out = Path("report"), open_page: Open = False, **declared: Options
-    ) -> None:
-        ask(model, dataset, out, open_page, **declared)
-
-    def of_either(
+    def command(
         model: OptionalModel = None,
         dataset: OptionalDataset = None,
         out: Out = Path("report"),
         open_page: Open = False,
         **declared: Options,
     ) -> None:
-        ask(model, dataset, out, open_page, **declared)
+        answers = {question: declared.pop("options")}
+        usual = {"usual": AuditOptions(**implied)}  # what is declared comes after it
+        run_audit((model, dataset), out, [question], usual | declared, answers, open_page=open_page)
 
-    command = of_either if stored else of_model
     command.__doc__ = OF_QUESTIONS[question].__doc__
     declared: dict[str, type[Options]] = {"settings": AuditOptions, **({"stored": StoredOptions} if stored else {})}
     declared_command(COMMANDS[question], question, {**declared, **ASKED, "options": OF_QUESTIONS[question]})(command)

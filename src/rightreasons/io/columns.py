@@ -42,7 +42,6 @@ from rightreasons.io.reading import (
     AGAIN,
     OptionsOfTable,
     as_table,
-    collection_paused,
     column_of,
     dataset_of,
     described,
@@ -730,7 +729,6 @@ def named_in(options: Options) -> list[str]:
     ]
 
 
-@collection_paused()
 def columns_in(data: datasets.Dataset, where: str) -> Columns:
     """Return the columns of a Dataset: floats, and rows of equally many of them, as arrays, and others as lists.
 

@@ -74,7 +74,7 @@ from rightreasons.io.columns import (
 )
 from rightreasons.io.logs import NORMALIZED, UNREAD
 from rightreasons.io.options import PredictionOptions, ScoreOptions
-from rightreasons.io.reading import collection_paused, parse_table, pipeline_columns
+from rightreasons.io.reading import parse_table, pipeline_columns
 
 USUAL: Mapping[str, Any] = USUAL_COLUMNS["predictions"]
 """Usual names of columns by what they hold; those of scores state their kind."""
@@ -195,7 +195,6 @@ def _rows_of(column: Any, rows: Sequence[int]) -> Any:
 
 
 @takes(PredictionOptions)
-@collection_paused()
 def read_predictions(
     path: Any,
     *,

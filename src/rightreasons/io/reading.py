@@ -21,7 +21,6 @@ import codecs
 import contextlib
 import csv
 import dataclasses
-import gc
 import gzip
 import hashlib
 import itertools
@@ -842,37 +841,11 @@ def _is_json_lines(stream: IO[str], where: str) -> bool:
         return False
 
 
-@contextmanager
-def collection_paused() -> Iterator[None]:
-    """Pause the collector of cyclic garbage, which walks through a growing table again and again and finds no cycle.
-
-    Example:
-        >>> with collection_paused():
-        ...     gc.isenabled()
-        False
-    """
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 def _records(stream: IO[str], where: str) -> Iterator[list[Any]]:
-    """Yield the records of JSON lines in chunks; a chunk with a line that is anything but one object is read again."""
-    scan = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
+    """Yield the records of JSON lines in chunks."""
     numbered = enumerate(_lines(stream, where), start=1)
     while chunk := list(itertools.islice(numbered, _CHUNK)):
-        lines = [line.rstrip("\r\n") for _, line in chunk]
-        scanned = []
-        with collection_paused(), contextlib.suppress(ValueError, RecursionError):
-            scanned = list(map(scan, lines, itertools.repeat(0)))  # ends early at what is no JSON
-        if [end for _, end in scanned] == list(map(len, lines)):
-            yield [record for record, _ in scanned]
-        else:
-            yield [parse_json(line.strip(), where, line=number) for number, line in chunk if line.strip()]
+        yield [parse_json(line.strip(), where, line=number) for number, line in chunk if line.strip()]
 
 
 # ------------------------------------------------------------------------------------------------------------- splits
