@@ -889,7 +889,8 @@ def _confidence(roles: Roles) -> Predictions:
     name = one_column(roles.confident, columns, "confidence", USUAL["confidence"], "confidence_column", where)
     kind = _settled(options.scores)
     confidence = _as_fractions(as_numbers(columns[name], name), roles, kind, name)
-    if confidence.ndim != 1 or (options.scores != "percentages" and _are_whole(columns[name])):
+    whole = all(cell.strip().isdigit() if isinstance(cell, str) else type(cell) is int for cell in columns[name])
+    if confidence.ndim != 1 or (options.scores != "percentages" and whole):  # 1.0 is no whole number here
         held = "lists" if confidence.ndim != 1 else "whole numbers, as if they were predicted classes"
         raise ValueError(
             f"Expected the confidence in each answer, from 0 to 1, in column {name!r} of {where}, but it holds {held}."
@@ -1017,11 +1018,6 @@ def _are_rows(column: Column) -> bool:
 def _called(columns: Iterable[str], what: str, named: str | None = None) -> list[str]:
     """Return the column that is named for something, or those of a usual name of it."""
     return [named] if named is not None else [name for name in columns if column_key(name) in USUAL[what]]
-
-
-def _are_whole(column: Column) -> bool:
-    """Tell whether a column holds whole numbers alone; 1.0 is no whole number here."""
-    return all(value.strip().isdigit() if isinstance(value, str) else type(value) is int for value in column)
 
 
 def _are_answers(column: Column) -> bool:

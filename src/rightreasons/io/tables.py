@@ -851,12 +851,7 @@ def _read(
     form: ChoiceForm,
     name: str,
 ) -> list[int]:
-    counted = set(map(type, values)) <= {int} and not any(marks)  # the usual case, with one reading
-    rows = [
-        row
-        for row, value in enumerate(values)
-        if (value != -1 if counted else not _is_no_label(value, (*choices[row], *marks[row])))
-    ]
+    rows = [row for row, value in enumerate(values) if not _is_no_label(value, (*choices[row], *marks[row]))]
     numbers = {number for row in rows if (number := whole_number(values[row])) is not None} | (form.seen or set())
     start = _start(numbers, max(map(len, choices)), form)
     letters = [*string.ascii_uppercase]
@@ -866,9 +861,7 @@ def _read(
         "letter": lambda value, row: _position(str(value).strip("() ."), letters[: len(choices[row])]),  # also "(B)"
         "text": lambda value, row: _position(value.strip(), choices[row]) if isinstance(value, str) else None,
     }
-    readings = {
-        way: [read(values[row], row) for row in rows] for way, read in ways.items() if way == "number" or not counted
-    }
+    readings = {way: [read(values[row], row) for row in rows] for way, read in ways.items()}
     complete = {way: reading for way, reading in readings.items() if None not in reading}
     if form.counted and "number" in complete:
         complete = {"number": complete["number"]}
