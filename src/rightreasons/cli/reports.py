@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import os
 import platform
 import re
@@ -163,75 +162,43 @@ _SKIPPED = ("dev", "peers", "parity")
 """Extras for those who work on the package."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Check:
-    """One thing that is there or not, and what follows."""
+def checks() -> Iterator[tuple[str, bool, str]]:
+    """Look at Python, the extras, a GPU, WordNet, the folder of data and the hub: name, whether fine, and how it is."""
+    from huggingface_hub import constants
 
-    name: str
-    fine: bool
-    told: str
+    from rightreasons.datasets.perturbing.edits import find_wordnet
 
-
-def checks() -> Iterator[Check]:
-    """Look at the machine: Python, the extras, a GPU, WordNet, the folder of data and the hub, in this order."""
-    yield Check("rightreasons", True, f"{rightreasons.__version__}, Python {platform.python_version()}")
-    yield from _extras()
-    yield _gpu()
-    yield _wordnet()
-    yield _data()
-    yield _hub()
-
-
-def _extras() -> Iterator[Check]:
+    yield "rightreasons", True, f"{rightreasons.__version__}, Python {platform.python_version()}"
     extras: dict[str, list[str]] = {}
     for line in metadata.requires("rightreasons") or ():
         match = re.match(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]", line)
-        if match and match[1] != "rightreasons":
+        if match and match[1] != "rightreasons" and match[2] not in _SKIPPED:
             extras.setdefault(match[2], []).append(match[1])
     for extra, packages in extras.items():
-        if extra in _SKIPPED:
-            continue
         missing = [package for package in packages if installed_version(package) is None]
         state = "installed" if not missing else f"missing {', '.join(missing)}: pip install 'rightreasons[{extra}]'"
-        yield Check(f"[{extra}]", not missing, state)
-
-
-def _gpu() -> Check:
+        yield f"[{extra}]", not missing, state
     try:
         from rightreasons.models.running import default_device
 
         device = str(default_device())
+        yield "GPU", device != "cpu", "none: models run on the CPU" if device == "cpu" else device
     except ImportError:
-        return Check("GPU", False, "unknown without torch")
-    return Check("GPU", device != "cpu", "none: models run on the CPU" if device == "cpu" else device)
-
-
-def _wordnet() -> Check:
-    from rightreasons.datasets.perturbing.edits import find_wordnet
-
+        yield "GPU", False, "unknown without torch"
     try:
         find_wordnet()
+        yield "WordNet", True, "found"
     except (ImportError, ValueError) as error:
-        return Check("WordNet", False, f"{in_one_sentence(error)} Without it, no synonyms replace words.")
-    return Check("WordNet", True, "found")
-
-
-def _data() -> Check:
+        yield "WordNet", False, f"{in_one_sentence(error)} Without it, no synonyms replace words."
     folder = os.environ.get("RIGHTREASONS_DATA_DIR")
-    if not folder:
-        return Check("data", True, "downloaded where needed; RIGHTREASONS_DATA_DIR names a folder of local copies")
-    there = os.path.isdir(folder)
-    return Check("data", there, f"RIGHTREASONS_DATA_DIR is {folder}" + ("" if there else ", which is no folder"))
-
-
-def _hub() -> Check:
-    from huggingface_hub import constants
-
-    if constants.HF_HUB_OFFLINE:
-        return Check("hub", False, "offline, as HF_HUB_OFFLINE says: local models and data alone")
-    why = why_unreached()
-    text = f"{constants.ENDPOINT} cannot be reached ({why}): local models and data alone" if why else constants.ENDPOINT
-    return Check("hub", not why, text)
+    there = not folder or os.path.isdir(folder)
+    named = f"RIGHTREASONS_DATA_DIR is {folder}{'' if there else ', which is no folder'}"
+    usual = "downloaded where needed; RIGHTREASONS_DATA_DIR names a folder of local copies"
+    yield "data", there, named if folder else usual
+    offline = "offline, as HF_HUB_OFFLINE says" if constants.HF_HUB_OFFLINE else ""
+    why = "" if offline else why_unreached()
+    lacks = offline or (f"{constants.ENDPOINT} cannot be reached ({why})" if why else "")
+    yield "hub", not lacks, f"{lacks}: local models and data alone" if lacks else constants.ENDPOINT
 
 
 @COMMANDS["doctor"].command()
@@ -241,5 +208,5 @@ def doctor() -> None:
     Nothing is installed or downloaded; the hub is asked for three seconds at most, and not at all offline.
     """
     found = list(checks())
-    hand_over([dataclasses.asdict(check) for check in found])
-    print_rows((("ok" if check.fine else "--", check.name, check.told) for check in found), indent="", texts=range(3))
+    hand_over([{"name": name, "fine": fine, "told": told} for name, fine, told in found])
+    print_rows((("ok" if fine else "--", name, told) for name, fine, told in found), indent="", texts=range(3))
