@@ -54,7 +54,6 @@ MIRRORS = {
         "calibration/test_elicit.py",
         "calibration/test_sources.py",
     ),
-    "calibration/plots.py": ("report/test_render.py", "report/test_runner.py"),
     "cli/": ("cli/test_cli.py", "cli/test_mistakes.py", "cli/test_declared.py"),
     "cli/data.py": ("cli/test_data.py",),
     "cli/declared.py": ("cli/test_declared.py",),

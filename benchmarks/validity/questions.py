@@ -24,14 +24,12 @@ from rightreasons.cues.statistics import cue_statistics
 from rightreasons.difficulty.contrast import contrast_consistency, flip_rates
 from rightreasons.difficulty.ranking import accuracy_by_difficulty, distribution_overlap, paired_difficulty
 from rightreasons.probes.bias import measure_reading, prior_bias
-from rightreasons.probes.distractors import none_of_the_above
+from rightreasons.probes.measure import none_of_the_above
 from rightreasons.probes.option_order import choices_only, position_bias, pride_prior_intervals
 from rightreasons.probes.paralysis import choice_paralysis
-from rightreasons.shortcuts.groups import worst_group_accuracy
 from rightreasons.shortcuts.mutual_information import lmi
-from rightreasons.shortcuts.reliance import shortcut_reliance
+from rightreasons.shortcuts.reliance import detection_quality, shortcut_reliance, shortcut_tradeoff
 from rightreasons.shortcuts.swaps import deciding_share
-from rightreasons.shortcuts.tradeoff import detection_quality, shortcut_tradeoff
 
 # --------------------------------------------------------------------------------------------------------- calibration
 
@@ -197,28 +195,6 @@ def swaps(n_items: int, cue: float, control: float, *, size: int = 1):
         return outcome
 
     return draw
-
-
-def groups(rng: np.random.Generator, seed: int) -> Outcome:
-    """Four groups of unequal size and accuracy; the truth of the worst is that of the group which came out worst."""
-    gold = np.repeat([0, 1, 0, 1], [15, 40, 80, 25])
-    cue = np.repeat([0, 0, 1, 1], [15, 40, 80, 25]).astype(bool)
-    rates = {(True, 0): 0.9, (True, 1): 0.7, (False, 0): 0.8, (False, 1): 0.75}
-    chances = np.array([rates[bool(flag), int(label)] for flag, label in zip(cue, gold, strict=True)])
-    predicted = np.where(rng.random(len(gold)) < chances, gold, 1 - gold)
-    result = worst_group_accuracy(predicted, gold, {0: cue})
-    worst = (result.group.cue_label is not None, result.group.label)
-    first = result.groups[0]
-    return {
-        "interval": ends(result.interval, rates[worst]),
-        "follows_interval": ends(result.follows_interval, 1 - rates[worst]) if worst == (True, 1) else None,
-        "accuracy_interval": ends(result.accuracy_interval, float(chances.mean())),
-        "groups.interval": ends(first.interval, rates[first.cue_label is not None, first.label]),
-        "group.interval": None,
-    }
-
-
-# ---------------------------------------------------------------------------------------------------------------- cues
 
 
 def cue_table(rng: np.random.Generator, seed: int) -> Outcome:
@@ -556,7 +532,6 @@ SCENARIOS = (
     Scenario("deciding_share", "100 items, decided in 37 of 100", swaps(100, 0.37, 0.02)),
     Scenario("deciding_share", "40 items, nothing ever changes", swaps(40, 0.0, 0.0), conservative=True),
     Scenario("deciding_share", "200 items in clusters of four, decided in 30 of 100", swaps(200, 0.3, 0.05, size=4)),
-    Scenario("worst_group_accuracy", "four groups of 15 to 80 items", groups),
     Scenario(
         "cue_statistics", "a word in one of two choices, labels at random, 60 items", cue_table, conservative=True
     ),
@@ -650,6 +625,5 @@ EXEMPT = {
     ("prior_bias", "wilcoxon_p_value"): _DEGENERATE,
     ("judge_bias", "consistency.p_value"): "It is not tested.",
     ("judge_bias", "own.p_value"): "It is not tested: its own answer may be better.",
-    ("worst_group_accuracy", "group.interval"): "It is one of `groups`; the interval of the worst is `interval`.",
 }
 """Figures that are not simulated, and why."""

@@ -37,8 +37,7 @@ from rightreasons.models.gradients.options import Attributions
 from rightreasons.models.loading import Classifier, load_classifier
 from rightreasons.models.packaged import demo_encoder
 from rightreasons.shortcuts.mutual_information import LmiCounts, LmiResult
-from rightreasons.shortcuts.reliance import find_shortcuts, summarize
-from rightreasons.shortcuts.tradeoff import detection_quality
+from rightreasons.shortcuts.reliance import detection_quality, find_shortcuts, summarize
 from rightreasons.training.finetune import fine_tune
 
 HERE = Path(__file__).resolve().parent

@@ -27,7 +27,7 @@ Returns:
     dict with `cues` first: a list, in descending order of applicability, of {cue, applicability, productivity,
     coverage, n_correct, chance, p_value, p_holm, low, high}. Then `n_items`, `n_cues`, `n_significant` (cues with a
     corrected p-value below 1 - confidence_level), `min_applicability`, `confidence_level`, and `cue_classifier`
-    {accuracy, low, high, chance, p_value, n_items, n_decided, n_groups, n_folds, n_permutations, confidence_level}, or
+    {accuracy, low, high, chance, p_value, n_items, n_groups, n_folds, n_permutations, confidence_level}, or
     None.
 
 Raises:
@@ -46,7 +46,6 @@ Examples:
 """,
     cue_statistics,
     cue_classifier,
-    without=("tokenizer",),
 )
 
 _CITATION = """
@@ -90,7 +89,7 @@ class CueStatistics(KernelModule, evaluate.Measurement):
         # Arrow would silently write the number 3 as the text "3".
         return {**super()._checked({**inputs, "data": None}), "data": check_choice_lists(inputs["data"], "data")}
 
-    @kernel_options(cue_statistics, cue_classifier, without=("tokenizer",))
+    @kernel_options(cue_statistics, cue_classifier)
     def _compute(self, data, labels, prompts=None, groups=None, *, classifier=False, **options):
         prompts, groups = (column if column is not None and any(column) else None for column in (prompts, groups))
         statistics = cue_statistics(data, labels, prompts=prompts, **options_for(cue_statistics, options))

@@ -21,7 +21,7 @@ Args:
 
 Returns:
     dict with `prior_bias` first, then `normalized_prior_bias` (in [0, 1]), `divergence_from_uniform` (nats),
-    `normalized_divergence`, `mean_top_confidence`, `n_items`, `mean_choices`, `t_p_value`, `wilcoxon_p_value`,
+    `normalized_divergence`, `mean_top_confidence`, `n_items`, `t_p_value`, `wilcoxon_p_value`,
     `pseudo_correct` (rate, chance, exact p-value, confidence excess), `interval` and the `definition` in words.
 
 Examples:

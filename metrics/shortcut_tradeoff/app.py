@@ -2,7 +2,7 @@
 
 from rightreasons.core.scores import AVERAGES
 from rightreasons.page.plots import dots
-from rightreasons.shortcuts.tradeoff import SCORES
+from rightreasons.shortcuts.reliance import SCORES
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 

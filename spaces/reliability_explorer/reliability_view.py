@@ -249,10 +249,10 @@ def fit(run: Predictions, settings: Settings) -> tuple[float, str]:
     scaled = apply_temperature(predictions, fitted.temperature, scores=settings.scores)
     before = calibration_summary(predictions, references, n_bins=settings.n_bins, scores=settings.scores)
     after = calibration_summary(scaled, references, n_bins=settings.n_bins)
+    ece, loss = (f"{figure(before[name])} → {figure(after[name])}" for name in ("ece", "nll"))
     words = (
         f"Fitted on a random half ({fitted.n_items:,} items): temperature {fitted.temperature:.3g}. "
-        f"On the other half, top-label ECE {figure(before.ece)} → {figure(after.ece)}, "
-        f"log loss {figure(before.nll)} → {figure(after.nll)}."
+        f"On the other half, top-label ECE {ece}, log loss {loss}."
     )
     return fitted.temperature, words
 

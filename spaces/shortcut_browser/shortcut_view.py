@@ -15,9 +15,15 @@ from rightreasons.core.validation import check_count, check_number, check_one_of
 from rightreasons.datasets.planted import LABELS
 from rightreasons.page.plots import Curve, curves
 from rightreasons.page.prose import percent
-from rightreasons.shortcuts.reliance import ShortcutReliance, Shortcuts, find_shortcuts, summarize
+from rightreasons.shortcuts.reliance import (
+    DetectionQuality,
+    ShortcutReliance,
+    Shortcuts,
+    detection_quality,
+    find_shortcuts,
+    summarize,
+)
 from rightreasons.shortcuts.swaps import DecidingShare, deciding_share
-from rightreasons.shortcuts.tradeoff import DetectionQuality, detection_quality
 from rightreasons.widget.pages import between, figure, table, tiles, verdict
 
 NAMES = LABELS[2]

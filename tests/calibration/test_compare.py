@@ -21,7 +21,7 @@ def drawn():
 def test_figures_are_those_of_the_summary(drawn):
     p, right = drawn
     found = compare_confidence({"p": p}, right, resampling=FEW).figures["p"]
-    summary = calibration_summary(p, right, kind="confidence").to_dict()
+    summary = calibration_summary(p, right, kind="confidence")
     summary["confidence_gap"] = summary["mean_confidence"] - summary["accuracy"]
     assert found == pytest.approx({key: summary[key] for key in COMPARED}, abs=1e-12)
 

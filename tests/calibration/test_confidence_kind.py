@@ -63,12 +63,12 @@ def test_the_summary_of_answers_is_that_of_the_top_labels():
     confidence, right = rows.max(axis=1), rows.argmax(axis=1) == labels
     whole, answers = calibration_summary(rows, labels), calibration_summary(confidence, right, kind="confidence")
     by_class = {"classwise_ece", "ace", "tace", "brier", "nll"}
-    for name, value in whole.to_dict().items():
+    for name, value in whole.items():
         if name not in by_class:
-            assert getattr(answers, name) == value, name
-    assert (answers.classwise_ece, answers.ace, answers.tace) == (None, None, None)
-    assert answers.brier == brier_score(confidence, right, kind="confidence").brier
-    assert answers.nll == negative_log_likelihood(confidence, right, kind="confidence").nll
+            assert answers[name] == value, name
+    assert (answers["classwise_ece"], answers["ace"], answers["tace"]) == (None, None, None)
+    assert answers["brier"] == brier_score(confidence, right, kind="confidence").brier
+    assert answers["nll"] == negative_log_likelihood(confidence, right, kind="confidence").nll
 
 
 def test_consistency_is_the_same():

@@ -135,7 +135,6 @@ def test_classes_the_most_frequent_first(items):
     assert (first.n_items, first.n_predicted, first.precision.value, first.recall.value) == (2, 3, 2 / 3, 1.0)
     assert (second.precision, second.recall.value, second.confidence) == (None, 0.0, None)
     assert third.surplus.value == pytest.approx((0.1 + 0.2 + 0.8 + 0.1) / 4 - 0.25)
-    assert [one.label for one in measure_classes(items, max_classes=1, resampling=FEW)] == [0]
 
 
 def test_risk_of_the_most_confident(items):
@@ -146,9 +145,9 @@ def test_risk_of_the_most_confident(items):
 
 def test_a_temperature_changes_no_prediction(many):
     fit, scaled = measure_rescaled(many, many, resampling=FEW)
-    assert scaled.items.top.predicted.tolist() == many.top.predicted.tolist()
-    assert scaled.figures["nll"].value == pytest.approx(fit.nll_after)
-    assert "accuracy" not in scaled.figures
+    assert many.scaled(fit.temperature).top.predicted.tolist() == many.top.predicted.tolist()
+    assert scaled["nll"].value == pytest.approx(fit.nll_after)
+    assert "accuracy" not in scaled
 
 
 def test_paired_tests_are_of_the_difference(many):

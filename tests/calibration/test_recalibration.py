@@ -74,8 +74,8 @@ def test_vector_scaling_of_certain_predictions_is_finite():
 def test_report_on_another_split(method):
     logits, labels, _ = planted(4000, seed=5)
     report = recalibration_report(logits[:2000], labels[:2000], logits[2000:], labels[2000:], method=method)
-    assert report.after.ece < report.before.ece / 2
-    assert report.after.accuracy > report.before.accuracy
+    assert report.after["ece"] < report.before["ece"] / 2
+    assert report.after["accuracy"] > report.before["accuracy"]
     assert (report.method, report.n_fit) == (method, 2000)
 
 

@@ -117,19 +117,11 @@ class TestSweep:
         assert result.n_bins == n_bins
         assert result.ece == pytest.approx(error, abs=1e-12)
 
-    @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
-    def test_all_right(self, strategy):
+    def test_all_right(self):
         # Every number of bins keeps the order; n bins of one item each: mean of 1 - p.
         p = np.array([0.6, 0.7, 0.9])
-        result = ece_sweep(np.column_stack((p, 1 - p)), [0, 0, 0], strategy=strategy)
+        result = ece_sweep(np.column_stack((p, 1 - p)), [0, 0, 0])
         assert result.ece == pytest.approx(0.8 / 3)
-
-    def test_uniform_skips_empty_bins(self):
-        # Ten items near .55, nine of them wrong, ten near .95, all right.
-        p = np.array([0.55] * 10 + [0.95] * 10)
-        labels = [0] + [1] * 9 + [0] * 10
-        result = ece_sweep(np.column_stack((p, 1 - p)), labels, strategy="uniform")
-        assert result.ece == pytest.approx(0.5 * 0.45 + 0.5 * 0.05)
 
     def test_less_biased_than_many_bins(self):
         from rightreasons.calibration.errors import calibration_error
@@ -147,15 +139,14 @@ class TestSweep:
     @given(
         st.lists(st.tuples(st.integers(5, 10), st.booleans()), min_size=1, max_size=30),
         st.randoms(),
-        st.sampled_from(["uniform", "quantile"]),
     )
-    def test_order_does_not_matter(self, items, random, strategy):
+    def test_order_does_not_matter(self, items, random):
         p = np.array([c / 10 for c, _ in items])
         rows, labels = np.column_stack((p, 1 - p)), np.array([int(not y) for _, y in items])
         order = list(range(len(items)))
         random.shuffle(order)
-        first = ece_sweep(rows, labels, strategy=strategy)
-        second = ece_sweep(rows[order], labels[order], strategy=strategy)
+        first = ece_sweep(rows, labels)
+        second = ece_sweep(rows[order], labels[order])
         assert second.n_bins == first.n_bins
         assert second.ece == pytest.approx(first.ece, abs=1e-9)
         assert 0 <= first.ece <= 1

@@ -97,9 +97,9 @@ def test_what_a_temperature_does_on_another_split():
     fit = fit_temperature(logits[:2000], labels[:2000])
     before = calibration_summary(logits[2000:], labels[2000:], scores="logits")
     after = calibration_summary(apply_temperature(logits[2000:], fit.temperature), labels[2000:])
-    assert fit.n_items == before.n_items == 2000
-    assert after.accuracy == before.accuracy
-    assert after.ece < before.ece / 3
-    assert after.nll < before.nll
-    assert after.brier < before.brier
-    assert after.smooth_ece < before.smooth_ece
+    assert fit.n_items == before["n_items"] == 2000
+    assert after["accuracy"] == before["accuracy"]
+    assert after["ece"] < before["ece"] / 3
+    assert after["nll"] < before["nll"]
+    assert after["brier"] < before["brier"]
+    assert after["smooth_ece"] < before["smooth_ece"]

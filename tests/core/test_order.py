@@ -32,7 +32,7 @@ from rightreasons.probes.option_order import choices_only, position_bias, pride_
 from rightreasons.probes.paralysis import choice_paralysis
 from rightreasons.reasons.early import early_answers
 from rightreasons.shortcuts.mutual_information import lmi
-from rightreasons.shortcuts.tradeoff import detection_quality, shortcut_tradeoff
+from rightreasons.shortcuts.reliance import detection_quality, shortcut_tradeoff
 
 N, FEW = 90, Resampling(resamples=40)
 BY_ITEM = ("differences", "consistent", "predictions", "cued")
@@ -84,9 +84,9 @@ KERNELS = {
         for kind in ("top_label", "classwise")
         for strategy in ("uniform", "quantile")
     ],
-    "Brier": lambda i: brier_score(i.p, i.labels, strategy="quantile"),
+    "Brier": lambda i: brier_score(i.p, i.labels),
     "selective": lambda i: selective_scores(i.p, i.labels),
-    "sweep": lambda i: [ece_sweep(i.p, i.labels, strategy=strategy) for strategy in ("uniform", "quantile")],
+    "sweep": lambda i: ece_sweep(i.p, i.labels),
     "smooth": lambda i: smooth_ece(i.p, i.labels),
     "votes": lambda i: human_calibration(i.p, i.votes, resampling=FEW),
     "temperature": lambda i: fit_temperature(np.log(np.maximum(i.p, 1e-9)), i.labels),

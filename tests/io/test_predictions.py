@@ -12,7 +12,7 @@ import pytest
 from rightreasons.calibration import calibration_error
 from rightreasons.calibration.confidence_tables import read_confidence
 from rightreasons.io.predictions import find_predictions, parse_predictions, read_answers, read_predictions, read_runs
-from rightreasons.probes.judgments import read_judgments
+from rightreasons.probes.judges import read_judgments
 
 SCORES = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
 LABELS = [0, 1, 1]

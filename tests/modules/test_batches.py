@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rightreasons
-from rightreasons.shortcuts import tradeoff
+from rightreasons.shortcuts import reliance
 
 ROWS = [[0.75, 0.25], [0.5, 0.5], [0.125, 0.875]]
 ANSWERS = [0, 1, 1]
@@ -185,5 +185,5 @@ def test_labels_and_classes_beyond_memory(monkeypatch):
             module.compute(predictions=[0, 1, 1], n_classes=number, **inputs)
     whole = module.compute(predictions=[0, 0, 1], **inputs)
     # 2 x 2 x 2 counts: 3 resamples at a time
-    monkeypatch.setattr(tradeoff, "_CELLS_AT_ONCE", 24)
+    monkeypatch.setattr(reliance, "_CELLS_AT_ONCE", 24)
     assert module.compute(predictions=[0, 0, 1], **inputs) == whole

@@ -36,7 +36,6 @@ def test_uniform_is_none():
 def test_ragged_rows_average_over_items():
     both = prior_bias([[0.7, 0.2, 0.1], [1.0, 0.0]])
     assert both.prior_bias == pytest.approx((0.0688889 + 0.25) / 2, abs=1e-7)
-    assert both.mean_choices == 2.5
     assert both.mean_top_confidence == pytest.approx(0.85)
 
 

@@ -5,8 +5,7 @@ import numpy as np
 import pytest
 
 from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, Pool, perturb
-from rightreasons.probes.distractors import added_choices, measure_distractors, none_of_the_above
-from rightreasons.probes.measure import probe_tables
+from rightreasons.probes.measure import added_choices, measure_distractors, none_of_the_above, probe_tables
 
 ROWS = [
     {"id": "a", "prompt": "Why cook?", "choices": ["to eat warm soup", "to fly"], "label": 0},

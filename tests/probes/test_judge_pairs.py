@@ -8,8 +8,7 @@ import pytest
 from command_line import run
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.scores import Scores
-from rightreasons.probes.judges import judge_pairs, measure_judges
-from rightreasons.probes.judgments import read_judgments, read_pairs
+from rightreasons.probes.judges import judge_pairs, measure_judges, read_judgments, read_pairs
 from tiny_causal import save_tiny_causal
 
 ROWS = [

@@ -3,26 +3,27 @@
 import numpy as np
 import pytest
 
-from rightreasons.probes.measure import ChoiceOrders, measure_option_order, stored_orders
+from rightreasons.probes.measure import ChoiceOrders, measure_option_order, orders_in_words, stored_orders
 
 
 def test_random_orders_are_circles_of_each_item():
     ids = [f"item {n}" for n in range(40)]
-    orders = ChoiceOrders.of(ids, 4, "random", seed=3)
-    assert orders.in_words == "4 random orders"
+    rows = [list("wxyz")] * 40
+    orders = ChoiceOrders.of(ids, rows, "random", seed=3)
+    assert orders.kind == "random"
     assert orders.places[0].tolist() == [[0, 1, 2, 3]] * 40
     # Every choice once at each position, whatever the item.
     assert (np.sort(orders.places, axis=0) == np.arange(4)[:, None, None]).all()
     # Four choices in a circle: (4 - 1)! = 6 circles, which differ in what follows what.
     assert len({tuple(order) for order in orders.places[1].tolist()}) == 6
-    again = ChoiceOrders.of(ids[::-1], 4, "random", seed=3)
+    again = ChoiceOrders.of(ids[::-1], rows, "random", seed=3)
     assert (again.places[:, ::-1] == orders.places).all()
     assert orders.names(["a"]) == ["a/order 0", "a/random order 1", "a/random order 2", "a/random order 3"]
     picked = orders.original(np.full((4, 40), 2))
-    turned = orders.turned([list("wxyz")] * 40)
+    turned = orders.turned(rows)
     assert ["wxyz"[choice] for choice in picked.flat] == [row[2] for row in turned]
     # Up to three choices in a circle have one order, and its mirror image.
-    assert ChoiceOrders.of(ids, 3, "random").kind == "cyclic"
+    assert ChoiceOrders.of(ids, [list("xyz")] * 40, "random").kind == "cyclic"
 
 
 def test_orders_that_a_store_has():
@@ -48,11 +49,11 @@ def test_all_orders_of_few_choices():
 
     items = {"id": list("abcdef"), "prompt": ["p"] * 6, "choices": rows, "label": [0] * 6}
     cyclic = measure_option_order(items, score, orders="cyclic")
-    assert (cyclic.n_orders, cyclic.in_words) == (3, "all 3 cyclic orders")
+    assert orders_in_words(cyclic.orders, cyclic.n_orders) == "all 3 cyclic orders"
     # x, y, z - y, z, x - z, x, y: x never follows y at once.
     assert cyclic.consistency == 1.0
     every = measure_option_order(items, score)
-    assert (every.n_orders, every.in_words) == (6, "all 6 orders")
+    assert orders_in_words(every.orders, every.n_orders) == "all 6 orders"
     # In y, x, z the last position holds z.
     assert every.consistency == 0.0
     six = {"id": ["a", "b"], "prompt": ["p"] * 2, "choices": [list("uvwxyz")] * 2, "label": [0, 0]}

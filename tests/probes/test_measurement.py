@@ -10,9 +10,8 @@ import pytest
 from rightreasons.core.intervals import Decision, Estimate
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.perturbing.probes import ORIGINAL
-from rightreasons.probes.measure import ProbeScores, ProbeTables
+from rightreasons.probes.measure import Picked, PickFigures, ProbeScores, ProbeTables
 from rightreasons.probes.measurement import ProbesMeasurement, decisions
-from rightreasons.probes.picks import Picked, PickFigures
 from rightreasons.probes.question import PROBES, kept_items
 
 N_CHOICES = 4

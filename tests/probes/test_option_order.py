@@ -7,7 +7,6 @@ from scipy import stats
 from rightreasons.probes.option_order import (
     choices_only,
     contextual_calibration,
-    permutation_consistency,
     position_bias,
     pride_debias,
     pride_prior,
@@ -86,12 +85,6 @@ def test_intervals_of_the_prior():
     same = pride_prior_intervals(np.repeat(np.array([OBSERVED]), 25, axis=0))[:2]
     centers = (25 * pride_prior(OBSERVED)[:2] + 1) / 27
     assert [(one.low + one.high) / 2 for one in same] == pytest.approx(centers)
-
-
-def test_consistency():
-    assert permutation_consistency(np.array([[1, 1], [0, 1], [2, 2], [0, 0]])) == 0.75
-    with pytest.raises(ValueError, match="of shape"):
-        permutation_consistency([])
 
 
 def test_contextual_calibration_undoes_a_bias():

@@ -7,11 +7,11 @@ import pytest
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
-from rightreasons.probes.measure import probe_tables
-from rightreasons.probes.picks import (
+from rightreasons.probes.measure import (
     ask_for_orders,
     ask_for_picks,
     measure_picks,
+    probe_tables,
 )
 
 ROWS = [
@@ -56,5 +56,5 @@ def test_orders_of_picks():
     orders = ask_for_orders(tables, answering)
     assert orders.picked.tolist() == [[0, 0], [1, 1], [-1, -1]]
     found = measure_picks(tables, ask_for_picks(tables, answering), orders=orders)
-    assert (found.in_words, found.n_ordered, found.consistency.value) == ("both orders", 2, 1.0)
+    assert (found.n_orders, found.n_ordered, found.consistency.value) == (2, 2, 1.0)
     assert ask_for_orders(probe_tables(ITEMS, ks=(1,)), answering) is None

@@ -14,8 +14,13 @@ from rightreasons.audited.stored import StoredAnswers
 from rightreasons.core.arrays import Ragged
 from rightreasons.models.prompts import Rendering
 from rightreasons.models.wording import Prompt
-from rightreasons.probes.distractors import measure_distractors
-from rightreasons.probes.measure import measure_option_order, measure_probes, probe_tables
+from rightreasons.probes.measure import (
+    measure_distractors,
+    measure_option_order,
+    measure_probes,
+    orders_in_words,
+    probe_tables,
+)
 from rightreasons.report.requests import choice_requests, request_rows
 
 pytestmark = pytest.mark.usefixtures("unrendered")
@@ -115,7 +120,7 @@ def test_letters_and_orders(capsys, tmp_path, n_choices, orders, words):
     assert data["figures"] == json.loads(json.dumps(measure_probes(scores).to_dict()))
     assert data["distractors"] == json.loads(json.dumps(measure_distractors(scores, 4).to_dict()))
     figures = measure_option_order(own, direct_letters, orders=orders)
-    assert figures.in_words == words
+    assert orders_in_words(figures.orders, figures.n_orders) == words
     wanted = json.loads(json.dumps(figures.to_dict()))
     del wanted["steady"]
     assert data["orders"] == wanted

@@ -3,7 +3,7 @@
 import pytest
 
 from rightreasons.core.resampling import Resampling
-from rightreasons.shortcuts.tradeoff import detection_quality
+from rightreasons.shortcuts.reliance import detection_quality
 
 
 def test_counts_over_all_texts():

@@ -74,53 +74,18 @@ def test_types_and_bins_have_intervals(measured):
 
 
 def test_cues_are_beyond_blind_picks(measured, heads):
-    planted = [[{"token": "Copper", "start": 0, "end": 6}], [], [], []]
-    (copper,) = measured.cues(heads, 3, planted)  # a text of one word leaves nothing to pick: velvet cues no more
+    (copper,) = measured.cues(heads, 3)  # a text of one word leaves nothing to pick: velvet cues no more
     # One word is picked: 1 of 2 in the first text, 2 of 4 in the second.
-    assert (copper.label, copper.found, copper.expected, copper.texts, copper.planted) == (0, 2, 1.0, 2, True)
-    assert copper.excess == 1.0
+    assert (copper.label, copper.found, copper.expected, copper.texts) == (0, 2, 1.0, 2)
     assert copper.p_label == 1.0
 
 
-def test_suspected_words_are_cues_of_the_labels_that_they_point_at(measured, heads):
-    # "film" is once in texts of each label: p(l | film) is 1/3, above 4/13 and 3/13 and below 6/13.
-    first, last = measured.suspected_cues(heads, [" Film"], [[{"token": "copper"}], [], [], []])
-    assert (first.label, last.label) == (0, 2)
-    assert (first.token, first.planted) == ("film", False)
-    # One of two words is picked in the one text of label 0 that has it, and that is "copper".
-    assert (first.found, first.expected, first.texts) == (0, 0.5, 1)
-    # The one prediction of label 2 is of "velvet".
-    assert (last.found, last.expected, last.texts, last.p_value) == (0, 0, 0, 1.0)
-    # "set" is in two texts of label 1 and in no head; the one prediction of label 1 is of "the plot".
-    assert [(cue.label, cue.token) for cue in measured.suspected_cues(heads, ["set", "copper", "set"])] == [
-        (1, "set"),
-        (0, "copper"),
-    ]
-    named = measured.cues(heads, 3, None)
-    assert measured.suspected_cues(heads, ["copper"], None) == named
-    assert measured.suspected_cues(heads, ["copper"], without=named) == []
-    for words, sentence in ((["two words"], "Expected single words"), ([""], "Expected single words"),
-                            (["silver"], "none of its texts has 'silver'")):  # fmt: skip
-        with pytest.raises(ValueError, match=sentence):
-            measured.suspected_cues(heads, words)
-
-
-def test_detection_counts_tokens(measured):
-    planted = [[{"token": "copper", "start": 0, "end": 6}], [{"token": "copper", "start": 2, "end": 15}], [], []]
-    quality = measured.detection(planted, RESAMPLING)
-    # Found: copper, copper and velvet; planted: three times copper.
-    assert (quality.n_found, quality.n_planted, quality.n_both) == (3, 3, 2)
-    assert measured.detection([[], [], [], []], RESAMPLING) is None
-    assert measured.detection(None, RESAMPLING) is None
-
-
 def test_words_are_those_of_the_first_text(measured):
-    first, *rest = measured.words(1)
-    assert (first.start, first.end, first.shortcut, first.weight) == (0, 1, False, pytest.approx(0.2))
-    assert [word.shortcut for word in rest] == [True, False]
-    assert [word.share for word in rest] == pytest.approx([0.5, 0.2])
-    assert rest[1].weight == pytest.approx(-0.4)
-    assert [word.weight for word in measured.words(3)] == [0.0, 0.0]
+    starts, ends, shortcuts, weights, shares = zip(*measured.words(1), strict=True)
+    assert (starts[0], ends[0], shortcuts) == (0, 1, (False, True, False))
+    assert (weights[0], weights[2]) == pytest.approx((0.2, -0.4))
+    assert shares[1:] == pytest.approx([0.5, 0.2])
+    assert [weight for *_, weight, _ in measured.words(3)] == [0.0, 0.0]
 
 
 def test_training_heads_leave_out_what_says_nothing():

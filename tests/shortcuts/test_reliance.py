@@ -121,7 +121,6 @@ def test_bins_have_the_share_of_each_number_of_shortcuts():
 
 def test_cues_and_labels():
     result = reliance()
-    assert result.by_label == {0: {"n_items": 3, "rate": 1.0}, 1: {"n_items": 2, "rate": 1.0}}
     assert result.cues[0][0] == {"token": "the", "count": 2}
     assert reliance(top_cues=1).cues[1] == ({"token": "2021", "count": 1},)
 

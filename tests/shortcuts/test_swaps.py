@@ -38,6 +38,16 @@ def test_clusters_are_the_units():
     assert widths[1] > 2.5 * widths[0]  # the square root of ten, but for the bounds
 
 
+def test_clusters_of_different_sizes_count_by_their_items():
+    # Sums 3 of three items and 0 of one, and a cluster of the mean size, two, at each bound: (3 + 0 - 2 + 2) / 8.
+    # The squares around that are (15/8)^2 + (3/8)^2 + (22/8)^2 + (10/8)^2 = 818 / 64; Student's t of 3 is 0.7649.
+    found = deciding_share([0] * 4, [1, 1, 1, 0], [0] * 4, clusters=list("aaab"), resampling=Resampling(level=0.5))
+    half = 0.7649 * (818 / 64) ** 0.5 / 8
+    assert (found.deciding_share, found.interval.low, found.interval.high) == pytest.approx(
+        (0.75, 3 / 8 - half, 3 / 8 + half), abs=1e-4
+    )
+
+
 @pytest.mark.parametrize("clustered", [False, True])
 def test_the_interval_covers(clustered):
     rng, hits, n_draws = np.random.default_rng(1), 0, 400

@@ -3,9 +3,9 @@ from .confidence_tables import read_confidence as read_confidence
 from .elicit import measure_confidence as measure_confidence
 from .errors import calibration_error as calibration_error
 from .errors import macro_ce as macro_ce
+from .errors import reliability_diagram as reliability_diagram
 from .human import human_calibration as human_calibration
 from .measure import measure_calibration as measure_calibration
-from .plots import reliability_diagram as reliability_diagram
 from .proper_scores import brier_score as brier_score
 from .proper_scores import negative_log_likelihood as negative_log_likelihood
 from .proper_scores import selective_scores as selective_scores

@@ -87,12 +87,15 @@ class TopLabel:
         return [(table[:, k], self.labels == k) for k in range(table.shape[1])]
 
 
-def top_label(predictions: Any, references: Any, *, scores: str = "probabilities", kind: str = "top_label") -> TopLabel:
+def top_label(
+    predictions: Any, references: Any = None, *, scores: str = "probabilities", kind: str = "top_label"
+) -> TopLabel:
     """Check predictions and labels, and find the top label of each item.
 
     Args:
         predictions: (N, K) scores, (N,) P(class 1) of a binary task, or N rows of different lengths (multiple choice).
-            For kind="confidence": (N,) confidence in the given answer, in [0, 1].
+            For kind="confidence": (N,) confidence in the given answer, in [0, 1]. Top labels that are at hand are
+            returned as they are, so that every measure takes them in place of its input.
         references: (N,) labels. For kind="confidence": (N,) whether the answer was right, as 0 and 1 or booleans.
         scores: "probabilities", "logits" or "log_probabilities".
         kind: "confidence" if the predictions are confidences in given answers; any other kind takes class scores.
@@ -112,6 +115,8 @@ def top_label(predictions: Any, references: Any, *, scores: str = "probabilities
         >>> top_label([0.9, 0.3], [True, False], kind="confidence").confidence
         array([0.9, 0.3])
     """
+    if isinstance(predictions, TopLabel):
+        return predictions
     check_one_of(scores, SCORE_KINDS, "scores")
     predictions = ingest(predictions, "predictions")
     if kind == "confidence":

@@ -333,23 +333,17 @@ class ConfidenceMeasurement(Result):
     pairs: tuple[ConfidencePair, ...]
     groups: Mapping[str, tuple[int, Mapping[str, Mapping[str, Estimate]]]]
 
-    def best(self, key: str = "auroc", *, higher: bool = True) -> tuple[str, ...]:
-        """Return the sources that no other beats in a figure of `COMPARED` beyond doubt, the best first.
-
-        Args:
-            key: The figure.
-            higher: Whether a higher figure is better.
-        """
-        sign = 1 if higher else -1
+    def best(self, key: str = "auroc") -> tuple[str, ...]:
+        """Return the sources that no other beats beyond doubt in a figure, such as AUROC, where more is better."""
         beaten = set()
         for pair in self.pairs:
             test = pair.differences.get(key)
             if test is not None and test.interval is not None and pair.p_holm[key] < 1 - test.interval.confidence_level:
-                beaten.add(pair.second if sign * test.difference > 0 else pair.first)
+                beaten.add(pair.second if test.difference > 0 else pair.first)
         name = OF_ANSWERS.get(key, key)
         values = {source.name: source.figures[name].value for source in self.sources if name in source.figures}
         known = {name: value for name, value in values.items() if value is not None and name not in beaten}
-        return tuple(sorted(known, key=lambda source: -sign * known[source]))
+        return tuple(sorted(known, key=lambda source: -known[source]))
 
 
 def measure_confidence(
@@ -392,8 +386,11 @@ def measure_confidence(
     compared = compare_confidence(confidences, correct, n_bins=options.n_bins, resampling=resampling)
 
     def figures(name: str, chosen: NDArray[np.intp], keys: tuple[str, ...] | None = None) -> dict[str, Estimate]:
-        items = judged_answers(confidences[name][chosen], correct[name][chosen], options.n_bins)
-        return measure_figures(items, keys, resampling=resampling)
+        p = confidences[name][chosen]
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.column_stack((1 - p, p)))
+        how: dict[str, Any] = {"probabilities": p, "kind": "confidence", "n_bins": options.n_bins}
+        return measure_figures(JudgedItems.of(logs, correct[name][chosen], **how), keys, resampling=resampling)
 
     every = np.arange(len(rows))
     names = [] if table.groups is None else sorted({table.groups[row] for row in rows})
@@ -418,10 +415,3 @@ def measure_confidence(
             for group, chosen in of_group.items()
         },
     )
-
-
-def judged_answers(confidence: NDArray[np.float64], correct: NDArray[np.int64], n_bins: int) -> JudgedItems:
-    """Return answers with the confidence in each, (N,), and whether they were right, as the figures take them."""
-    with np.errstate(divide="ignore"):
-        logs = np.log(np.column_stack((1 - confidence, confidence)))
-    return JudgedItems.of(logs, correct, probabilities=confidence, kind="confidence", n_bins=n_bins)

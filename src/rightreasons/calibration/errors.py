@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import warnings
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,10 +33,14 @@ from rightreasons.core.binning import (
     resampled_rows,
     residual_bias,
 )
-from rightreasons.core.intervals import Interval, cluster_codes, clusters_of, rate_interval
+from rightreasons.core.errors import needs
+from rightreasons.core.intervals import Interval, cluster_codes, clusters_of, rate_interval, wilson
 from rightreasons.core.options import Options, option, takes
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import MOST_BINS, SCORE_KINDS, check_fraction, check_one_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 TABLE_KINDS = ("top_label", "positive", "classwise")
 """Kinds that need class scores and labels."""
@@ -484,7 +488,7 @@ class MacroCalibrationResult(Result):
 
 
 def macro_ce(
-    predictions: Any, references: Any, *, kind: str = "top_label", scores: str = "probabilities"
+    predictions: Any, references: Any = None, *, kind: str = "top_label", scores: str = "probabilities"
 ) -> MacroCalibrationResult:
     r"""Measure whether single predictions are confident when right and unsure when wrong.
 
@@ -518,11 +522,7 @@ def macro_ce(
         0.4
     """
     check_one_of(kind, ANSWER_KINDS, "kind")
-    return macro_of(top_label(predictions, references, scores=scores, kind=kind))
-
-
-def macro_of(top: TopLabel) -> MacroCalibrationResult:
-    """Compute `macro_ce` from top labels that are at hand."""
+    top = top_label(predictions, references, scores=scores, kind=kind)
     right = 1.0 - top.confidence[top.correct]
     wrong = top.confidence[~top.correct]
     ice_correct = float(right.mean()) if right.size else None
@@ -530,6 +530,52 @@ def macro_of(top: TopLabel) -> MacroCalibrationResult:
     macro = None if ice_correct is None or ice_wrong is None else (ice_correct + ice_wrong) / 2
     ice = float(np.abs(top.confidence - top.correct).mean())
     return MacroCalibrationResult(macro, ice_correct, ice_wrong, ice, len(top))
+
+
+# ------------------------------------------------------------------------------ the reliability diagram, for a notebook
+
+
+def reliability_diagram(predictions: Any, references: Any, *, axes: Axes | None = None, **options: Any) -> Axes:
+    """Draw accuracy against confidence by bin, with the bins' 95 % intervals (Wilson) and the error in the title.
+
+    Args:
+        predictions: (N, K) class scores, or what else `calibration_error` takes.
+        references: (N,) labels.
+        axes: Where to draw; a new figure of matplotlib by default.
+        **options: Those of `calibration_error`, such as `n_bins`, `strategy` and `scores`.
+
+    Returns:
+        The axes.
+
+    Raises:
+        TypeError: If an input is of the wrong kind.
+        ValueError: If a value is wrong; the message names the first bad row.
+
+    References:
+        Niculescu-Mizil, Caruana (2005), Predicting Good Probabilities With Supervised Learning.
+
+    Example:
+        >>> axes = reliability_diagram([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], [0, 1, 1], n_bins=2)
+        >>> axes.get_xlabel(), axes.get_title()
+        ('confidence', 'ECE 0.100')
+    """
+    needs("matplotlib")
+    from matplotlib import pyplot
+    from matplotlib.ticker import PercentFormatter
+
+    result = calibration_error(predictions, references, **options)
+    rows = [row for row in result.bins if row.count and not row.class_index]
+    ends = [wilson(round((row.accuracy or 0.0) * row.count), row.count) for row in rows]
+    sure, accuracy = np.array([(row.confidence, row.accuracy) for row in rows], dtype=np.float64).T
+    whiskers = np.abs([[end.low for end in ends], [end.high for end in ends]] - accuracy)
+    axes = pyplot.subplots()[1] if axes is None else axes
+    axes.plot([0, 1], [0, 1], "--", color="gray")
+    axes.bar([row.lower for row in rows], accuracy, [row.upper - row.lower for row in rows], align="edge", alpha=0.4)
+    axes.errorbar(sure, accuracy, yerr=whiskers, fmt="ko", capsize=2.5)
+    axes.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="confidence", ylabel="accuracy", title=f"ECE {result.ece:.3f}")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    return axes
 
 
 ece = calibration_error

@@ -25,30 +25,6 @@ _PAIRS = 4_000_000
 """Pairs of classes that are compared at once."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class HumanGaps:
-    """How far a model is from the votes of people, item by item.
-
-    Attributes:
-        distance: (N,) total variation distance of the probabilities from the shares of the votes, in [0, 1].
-        entropy_gap: (N,) entropy of the probabilities minus that of the shares, in nats.
-        same_ranking: (N,) whether both rank the classes alike, in [0, 1]: a chance where there are ties.
-        expected_distance: (N,) mean distance if the votes were drawn from the probabilities; None for distributions.
-        n_votes: (N,) number of votes; None for distributions.
-        n_classes: K.
-    """
-
-    distance: Floats
-    entropy_gap: Floats
-    same_ranking: Floats
-    expected_distance: Floats | None
-    n_votes: Floats | None
-    n_classes: int
-
-    def __len__(self) -> int:
-        return len(self.distance)
-
-
 @dataclasses.dataclass(frozen=True)
 class HumanCalibration(Result):
     """Calibration to the votes of people.
@@ -132,13 +108,6 @@ def human_calibration(
         >>> round(result.dist_ce, 6), result.rank_cs, round(result.entropy_gap, 6)
         (0.15, 0.5, -0.113917)
     """
-    return human_of(human_gaps(predictions, references, votes=votes, scores=scores, ties=ties), resampling)
-
-
-def human_gaps(
-    predictions: Any, references: Any, *, votes: str = "counts", scores: str = "probabilities", ties: str = "expected"
-) -> HumanGaps:
-    """Compare probabilities and votes item by item; the arguments are those of `human_calibration`."""
     check_one_of(votes, VOTE_KINDS, "votes")
     check_one_of(ties, TIES, "ties")
     for name, rows in (("predictions", predictions), ("references", references)):
@@ -157,51 +126,39 @@ def human_gaps(
         )
     totals = given.sum(axis=1)
     shares = given / totals[:, None]
-    return HumanGaps(
-        distance=np.abs(table - shares).sum(axis=1) / 2,
-        entropy_gap=_entropy(table) - _entropy(shares),
-        same_ranking=_same_ranking(table, given, ties),
-        expected_distance=_expected_distance(table, totals) if votes == "counts" else None,
-        n_votes=totals if votes == "counts" else None,
-        n_classes=table.shape[1],
-    )
-
-
-def human_of(gaps: HumanGaps, resampling: Resampling) -> HumanCalibration:
-    """Summarize what `human_gaps` gives."""
+    expected = _expected_distance(table, totals) if votes == "counts" else None
+    entropy_gap, same_ranking = _entropy(table) - _entropy(shares), _same_ranking(table, given, ties)
 
     def mean(values: Floats, low: float, high: float) -> tuple[float, Interval]:
         return float(values.mean()), bootstrap_mean(values, bounds=(low, high), resampling=resampling)
 
-    most = float(np.log(gaps.n_classes))
-    distance, gap = mean(gaps.distance, 0.0, 1.0), mean(gaps.entropy_gap, -most, most)
-    entropy = mean(np.abs(gaps.entropy_gap), 0.0, most)
+    most = float(np.log(table.shape[1]))
+    distance, gap = mean(np.abs(table - shares).sum(axis=1) / 2, 0.0, 1.0), mean(entropy_gap, -most, most)
+    entropy = mean(np.abs(entropy_gap), 0.0, most)
     return HumanCalibration(
         dist_ce=distance[0],
         interval=distance[1],
-        dist_ce_if_calibrated=None if gaps.expected_distance is None else float(gaps.expected_distance.mean()),
+        dist_ce_if_calibrated=None if expected is None else float(expected.mean()),
         ent_ce=entropy[0],
         ent_ce_interval=entropy[1],
         entropy_gap=gap[0],
         entropy_gap_interval=gap[1],
-        rank_cs=float(gaps.same_ranking.mean()),
+        rank_cs=float(same_ranking.mean()),
         # One item per cluster: Wilson's interval for chances as well as for 0 and 1.
         rank_cs_interval=dataclasses.replace(
-            cluster_wilson(gaps.same_ranking, np.ones(len(gaps)), confidence_level=resampling.level),
-            method="Wilson score",
+            cluster_wilson(same_ranking, np.ones(len(table)), confidence_level=resampling.level), method="Wilson score"
         ),
-        n_items=len(gaps),
-        n_votes=None if gaps.n_votes is None else int(gaps.n_votes.sum()),
+        n_items=len(table),
+        n_votes=int(totals.sum()) if votes == "counts" else None,
     )
 
 
-def check_votes(references: Any, votes: str, name: str = "references") -> Floats:
+def check_votes(references: Any, votes: str) -> Floats:
     """Check the votes of people: (N, K) whole numbers, or shares that sum to 1.
 
     Args:
         references: (N, K) votes.
         votes: "counts" or "distributions".
-        name: What the caller calls them.
 
     Returns:
         (N, K) float64, unchanged.
@@ -213,31 +170,33 @@ def check_votes(references: Any, votes: str, name: str = "references") -> Floats
         ValueError: Expected whole numbers of votes in `references`, but row 0 has 0.5: say votes='distributions'.
     """
     check_one_of(votes, VOTE_KINDS, "votes")
-    table = as_floats(references, name)
+    table = as_floats(references, "references")
     if votes == "distributions":
         counts = np.argwhere(table > 1.5 if table.ndim == 2 else np.zeros((0, 2)))
         if len(counts):
             row, column = counts[0]
             raise OptionError(
-                f"Expected shares of the votes in `{name}`, but row {row} has {table[row, column]:g}: say "
+                f"Expected shares of the votes in `references`, but row {row} has {table[row, column]:g}: say "
                 "votes='counts'.",
                 option="votes",
             )
-        return check_scores(table, name=name, allow_vector=False)
+        return check_scores(table, name="references", allow_vector=False)
     if table.size == 0:
-        raise ValueError(f"Expected at least one row in `{name}`, but it is empty.")
+        raise ValueError("Expected at least one row in `references`, but it is empty.")
     if table.ndim != 2 or table.shape[1] < 2:
-        raise ValueError(f"Expected `{name}` of shape (N, K), the votes for each class, but got shape {table.shape}.")
+        raise ValueError(
+            f"Expected `references` of shape (N, K), the votes for each class, but got shape {table.shape}."
+        )
     wrong = ~np.isfinite(table) | (table < 0) | (table != np.floor(table))
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
         hint = ": say votes='distributions'" if 0 < table[row, column] < 1 else ""
         raise ValueError(
-            f"Expected whole numbers of votes in `{name}`, but row {row} has {table[row, column]:g}{hint}."
+            f"Expected whole numbers of votes in `references`, but row {row} has {table[row, column]:g}{hint}."
         )
     empty = np.flatnonzero(table.sum(axis=1) == 0)
     if empty.size:
-        raise ValueError(f"Expected at least one vote in each row of `{name}`, but row {empty[0]} has none.")
+        raise ValueError(f"Expected at least one vote in each row of `references`, but row {empty[0]} has none.")
     return table
 
 

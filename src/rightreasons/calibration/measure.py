@@ -23,13 +23,13 @@ from rightreasons.calibration.errors import (
     calibration_of,
     draws_of,
     gap_of_rows,
-    macro_of,
+    macro_ce,
 )
-from rightreasons.calibration.human import HumanCalibration, HumanGaps, check_votes, human_gaps, human_of
+from rightreasons.calibration.human import HumanCalibration, check_votes, human_calibration
 from rightreasons.calibration.options import CalibrationOptions
-from rightreasons.calibration.proper_scores import auroc, brier_of, label_log_probability, ranked, selective_of
+from rightreasons.calibration.proper_scores import auroc, brier_score, label_log_probability, ranked, selective_scores
 from rightreasons.calibration.recalibration import Temperature, fit_temperature
-from rightreasons.calibration.smooth import ConsistencyResult, consistency_of, smooth_of, sweep_of
+from rightreasons.calibration.smooth import ConsistencyResult, consistency, ece_sweep, smooth_ece
 from rightreasons.core import intervals
 from rightreasons.core.arrays import Ragged, in_order, take_rows
 from rightreasons.core.binning import assign_bins, uniform_edges
@@ -41,6 +41,9 @@ Floats = NDArray[np.float64]
 
 SLOW_RESAMPLES = 100
 """Maximum resamples of figures that take milliseconds each."""
+
+MAX_CLASSES = 50
+"""Classes that are measured by themselves."""
 
 MAX_CLASS_RESAMPLES = 5_000
 """Resamples of all classes together, so that many classes take no longer than a few."""
@@ -108,9 +111,8 @@ class JudgedItems:
         if probabilities is None:
             return cls(logits, top_label(logits, labels, scores="logits"), "top_label", n_bins, units)
         exact = take_rows(probabilities, rows)
-        if isinstance(exact, Ragged):
-            return cls(logits, top_label(list(exact), labels), "top_label", n_bins, units)
-        return cls(logits, top_label(exact, labels, kind=kind), kind, n_bins, units)
+        table: Any = list(exact) if isinstance(exact, Ragged) else exact
+        return cls(logits, top_label(table, labels, kind=kind), kind, n_bins, units)
 
     @property
     def n_units(self) -> int:
@@ -286,7 +288,7 @@ def measure_figures(
 
 def measure_rescaled(
     items: JudgedItems, validation: JudgedItems, *, resampling: Resampling = Resampling()
-) -> tuple[Temperature, CalibrationMeasurement]:
+) -> tuple[Temperature, dict[str, Estimate]]:
     """Fit a temperature on validation items, and measure the items at it.
 
     Returns:
@@ -296,15 +298,14 @@ def measure_rescaled(
         Guo et al. (2017), "On Calibration of Modern Neural Networks", section 4.2.
     """
     fit = fit_temperature(validation.logits, validation.top.labels)
-    scaled = items.scaled(fit.temperature)
-    return fit, measure_calibration(scaled, keys=SCALED, resampling=resampling)
+    return fit, measure_figures(items.scaled(fit.temperature), SCALED, resampling=resampling)
 
 
 def measure_risk(items: JudgedItems, resampling: Resampling = Resampling()) -> list[tuple[float, Estimate]]:
     """Return the error rate among the most confident items, with its Wilson interval, for each coverage."""
     curve, confidence = [], items.top.confidence
     codes = intervals.cluster_codes(items.clusters, len(items))
-    for point in selective_of(items.top).curve:
+    for point in selective_scores(items.top).curve:
         above, equal = confidence > point.confidence, confidence == point.confidence
         # Of equal confidences some are left out at random: each counts by its chance to be kept.
         kept = above + equal * (point.coverage * len(items) - above.sum()) / equal.sum()
@@ -319,18 +320,15 @@ def measure_risk(items: JudgedItems, resampling: Resampling = Resampling()) -> l
     return curve
 
 
-def measure_classes(
-    items: JudgedItems, *, max_classes: int = 50, resampling: Resampling = Resampling()
-) -> list[ClassFigures]:
-    """Measure each class by itself, the most frequent first.
+def measure_classes(items: JudgedItems, *, resampling: Resampling = Resampling()) -> list[ClassFigures]:
+    """Measure each of at most `MAX_CLASSES` classes by itself, the most frequent first.
 
     Args:
         items: Items with the same classes.
-        max_classes: Maximum number of classes.
         resampling: Level, resamples (fewer per class where there are many) and seed of the intervals.
     """
     table = items.table
-    order = np.argsort(-np.bincount(items.top.labels, minlength=table.shape[1]), kind="stable")[:max_classes]
+    order = np.argsort(-np.bincount(items.top.labels, minlength=table.shape[1]), kind="stable")[:MAX_CLASSES]
     fewer = resampling.at_most(max(100, MAX_CLASS_RESAMPLES // len(order)))
     return [_class_figures(items, int(k), fewer) for k in order]
 
@@ -365,12 +363,7 @@ def paired_outcomes(first: JudgedItems, second: JudgedItems) -> dict[str, int]:
         second: The same items, in the same order, as the second model judges them.
     """
     a, b = first.top.correct, second.top.correct
-    masks = {
-        "both_right": a & b,
-        "first_right": a & ~b,
-        "second_right": ~a & b,
-        "both_wrong": ~a & ~b,
-    }
+    masks = {"both_right": a & b, "first_right": a & ~b, "second_right": ~a & b, "both_wrong": ~a & ~b}
     return {name: int(mask.sum()) for name, mask in masks.items()}
 
 
@@ -435,12 +428,12 @@ _BY_ITEM: Mapping[str, tuple[Values, float | None, float | None]] = {
 """The figures of `TESTED` that are means over the items: their values (N,), and the bounds of these where known."""
 
 STATISTICS: Mapping[str, Callable[[TopLabel], float | None]] = {
-    "smooth_ece": lambda top: smooth_of(top).smooth_ece,
-    "ece_sweep": lambda top: sweep_of(top).ece,
-    "macro_ce": lambda top: macro_of(top).macro_ce,
-    "brier_reliability": lambda top: brier_of(top, n_bins=BRIER_BINS).reliability,
-    "brier_resolution": lambda top: brier_of(top, n_bins=BRIER_BINS).resolution,
-    "brier_uncertainty": lambda top: brier_of(top).uncertainty,
+    "smooth_ece": lambda top: smooth_ece(top).smooth_ece,
+    "ece_sweep": lambda top: ece_sweep(top).ece,
+    "macro_ce": lambda top: macro_ce(top).macro_ce,
+    "brier_reliability": lambda top: brier_score(top, n_bins=BRIER_BINS).reliability,
+    "brier_resolution": lambda top: brier_score(top, n_bins=BRIER_BINS).resolution,
+    "brier_uncertainty": lambda top: brier_score(top).uncertainty,
     "aurc": lambda top: ranked(top.confidence, top.correct)[0],
     "e_aurc": lambda top: ranked(top.confidence, top.correct)[1],
     "auroc": lambda top: auroc(top.confidence, top.correct),
@@ -470,21 +463,6 @@ def _error(**options: Any) -> Estimator:
     return estimate
 
 
-@dataclasses.dataclass(frozen=True)
-class Need:
-    """What a figure must rest on to have an interval: fewer show too little of the truth, and do not show that.
-
-    Attributes:
-        count: How many units there are of it.
-        least: How many there must be.
-        what: What they are, for the reason that is given.
-    """
-
-    count: Callable[[JudgedItems], float]
-    least: int
-    what: str
-
-
 def _units(items: JudgedItems, flags: NDArray[np.bool_]) -> int:
     return intervals.count_units(clusters_of(items.clusters, flags), int(np.count_nonzero(flags)))
 
@@ -496,25 +474,15 @@ def _misplaced(items: JudgedItems) -> NDArray[np.bool_]:
     return np.asarray(wrong & (confidence >= np.partition(confidence, n_wrong)[n_wrong]))
 
 
-NEEDS = {
-    "wrong": Need(lambda items: _units(items, ~items.top.correct), 5, "answers are wrong"),
-    "right": Need(lambda items: _units(items, items.top.correct), 5, "answers are right"),
-    "misplaced": Need(lambda items: _units(items, _misplaced(items)), 5, "wrong answers are among the surest"),
-    "binned": Need(lambda items: items.n_units / BRIER_BINS / len(items.logits[0]), 3, "items per bin of a class"),
-}
-"""What figures need to have an interval, in the order in which it is looked for."""
-
-MORE_NEEDED = {"e_aurc": ("misplaced",), "brier_reliability": ("binned",), "brier_resolution": ("binned",)}
-"""What figures need beside wrong and right answers."""
-
-
 def _few(key: str, items: JudgedItems) -> str:
-    """Say what a figure has too little of for an interval; "" where there is enough."""
-    lacking = (
-        f"fewer than {need.least} {need.what}, so without interval"
-        for name in ("wrong", "right", *MORE_NEEDED.get(key, ()))
-        if (need := NEEDS[name]).count(items) < need.least
-    )
+    """Say what a figure has too little of for an interval, which fewer would not show either; "" for enough."""
+    wrong = ~items.top.correct
+    counts = [(_units(items, wrong), 5, "answers are wrong"), (_units(items, ~wrong), 5, "answers are right")]
+    if key == "e_aurc":
+        counts.append((_units(items, _misplaced(items)), 5, "wrong answers are among the surest"))
+    elif key in ("brier_reliability", "brier_resolution"):
+        counts.append((items.n_units // (BRIER_BINS * len(items.logits[0])), 3, "items per bin of a class"))
+    lacking = (f"fewer than {least} {what}, so without interval" for count, least, what in counts if count < least)
     return next(lacking, "")
 
 
@@ -555,7 +523,7 @@ def _left_out(
 
     def interval(key: str, items: JudgedItems, resampling: Resampling, value: float) -> intervals.Interval:
         bounds = None if upper is None else (0.0, upper(items))
-        n_known = min(int(NEEDS[name].count(items)) for name in ("wrong", "right"))
+        n_known = min(_units(items, right) for right in (items.top.correct, ~items.top.correct))
         make = functools.partial(intervals.jackknife, level=resampling.level, bounds=bounds, n_known=n_known)
         return _resampled(make, key, items, resampling.level, value)
 
@@ -617,7 +585,7 @@ def _null(items: JudgedItems, resampling: Resampling) -> ConsistencyResult:
     if items.clusters is not None:
         drawn = items.draws(CalibrationErrorOptions(n_bins=items.n_bins, kind=items.kind), resampling).calibrated
         calibrated = None if drawn is None else drawn[:, 0]
-    return consistency_of(_binned(items), calibrated, resampling)
+    return consistency(_binned(items), calibrated=calibrated, resampling=resampling)
 
 
 def _class_figures(items: JudgedItems, k: int, resampling: Resampling) -> ClassFigures:
@@ -708,14 +676,12 @@ class VotesMeasurement:
     Attributes:
         figures: The figures of `VOTE_FIGURES` with their intervals.
         result: The same and more, as the kernel gives it.
-        gaps: The comparison item by item.
         shares: (K,) share of all votes that each class has; of distributions, their mean.
         majority: Share of labeled items whose label has the most votes, equal ones included; None without labels.
     """
 
     figures: Mapping[str, Estimate]
     result: HumanCalibration
-    gaps: HumanGaps
     shares: Floats
     majority: float | None
 
@@ -742,8 +708,7 @@ def measure_votes(
         >>> round(measured.figures["dist_ce"].value, 6), measured.majority
         (0.2, 0.5)
     """
-    gaps = human_gaps(probabilities, votes, votes=kind)
-    result = human_of(gaps, resampling)
+    result = human_calibration(probabilities, votes, votes=kind, resampling=resampling)
     table = check_votes(votes, kind)
     intervals = {
         "dist_ce": result.interval,
@@ -756,7 +721,6 @@ def measure_votes(
     return VotesMeasurement(
         figures={key: estimate_of(getattr(result, key), interval) for key, interval in intervals.items()},
         result=result,
-        gaps=gaps,
         shares=np.asarray(table.sum(axis=0) / table.sum()),
         majority=float(most.mean()) if len(rows) else None,
     )

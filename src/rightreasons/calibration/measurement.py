@@ -247,7 +247,7 @@ class CalibrationAnswers:
     measured: CalibrationMeasurement | None = None
     compared: Compared = dataclasses.field(default_factory=dict)
     fit: Temperature | None = None
-    scaled: CalibrationMeasurement | None = None
+    scaled: Mapping[str, Estimate] = dataclasses.field(default_factory=dict)
     classes: list[ClassFigures] | None = None
     votes: VotesMeasurement | None = None
 
@@ -271,9 +271,8 @@ class CalibrationAnswers:
         items = self.measured and self.measured.items
         return FIGURES[key].defined(items.n_bins, items.kind) if items else FIGURES[key]
 
-    def headlines(self, measured: CalibrationMeasurement | None) -> dict[str, Headline]:
-        """Return the figures of a measurement with their texts."""
-        figures = {} if measured is None else measured.figures
+    def headlines(self, figures: Mapping[str, Estimate]) -> dict[str, Headline]:
+        """Return figures with their texts."""
         about: dict[str, Any] = {"split": self.context.primary.name, "n": self.n_items}
         return {key: Headline.of(key, self.text(key), estimate, **about) for key, estimate in figures.items()}
 
@@ -469,7 +468,7 @@ def measure(context: AuditContext, options: CalibrationOptions) -> CalibrationAn
         else measure_figures(_judged(context, other, bins), COMPARED, resampling=resampling)
         for other in labeled_splits(context)
     }
-    fit, scaled = None, None
+    fit, scaled = None, dict[str, Estimate]()
     if context.validation is not None:
         fit, scaled = measure_rescaled(
             measured.items, _judged(context, context.validation, bins), resampling=resampling

@@ -41,7 +41,6 @@ class BrierResult(Result):
         uncertainty: Variance of the labels, which no model can change.
         within_bin_variance: Variance of the probabilities inside the bins.
         within_bin_covariance: Twice the covariance of probabilities and labels inside the bins.
-        skill: 1 - brier / uncertainty, the gain over always giving the base rates; None where all labels are equal.
         n_items: Number of items.
         n_bins: Number of bins (for each class).
     """
@@ -52,7 +51,6 @@ class BrierResult(Result):
     uncertainty: float
     within_bin_variance: float
     within_bin_covariance: float
-    skill: float | None
     n_items: int
     n_bins: int
 
@@ -75,11 +73,10 @@ class NllResult(Result):
 
 def brier_score(
     predictions: Any,
-    references: Any,
+    references: Any = None,
     *,
     kind: str = "multiclass",
     n_bins: int = 15,
-    strategy: str = "uniform",
     scores: str = "probabilities",
 ) -> BrierResult:
     r"""Compute the Brier score and split it into parts that add up to it exactly.
@@ -99,12 +96,11 @@ def brier_score(
         kind: "multiclass" (sum over the classes, as Brier defined it), "positive" (class 1 of a binary task alone,
             which is half of it), "top_label" (the largest probability with whether its class is the label) or
             "confidence".
-        n_bins: Number of bins.
-        strategy: "uniform" or "quantile".
+        n_bins: Number of bins of equal width.
         scores: "probabilities", "logits" or "log_probabilities".
 
     Returns:
-        A `BrierResult`: brier, its five parts, the skill, number of items and bins.
+        A `BrierResult`: brier, its five parts, number of items and bins.
 
     Raises:
         TypeError: If something is of the wrong kind.
@@ -124,14 +120,8 @@ def brier_score(
     """
     check_one_of(kind, BRIER_KINDS, "kind")
     n_bins = check_count(n_bins, "n_bins", maximum=MOST_BINS)
-    check_one_of(strategy, ("uniform", "quantile"), "strategy")
     top = top_label(predictions, references, scores=scores, kind=kind)
-    return brier_of(top, kind=kind, n_bins=n_bins, strategy=strategy)
-
-
-def brier_of(top: TopLabel, *, kind: str = "multiclass", n_bins: int = 15, strategy: str = "uniform") -> BrierResult:
-    """Compute `brier_score` from precomputed top labels."""
-    sums = BinSums.of(top.pairs("classwise" if kind == "multiclass" else kind), n_bins, strategy)
+    sums = BinSums.of(top.pairs("classwise" if kind == "multiclass" else kind), n_bins)
     n, (count, score, event) = len(top), sums.parts
     sizes = np.maximum(count, 1.0)
     probability, frequency = score / sizes, event / sizes
@@ -147,7 +137,6 @@ def brier_of(top: TopLabel, *, kind: str = "multiclass", n_bins: int = 15, strat
         uncertainty=uncertainty,
         within_bin_variance=float((squares - count * probability**2).sum() / n),
         within_bin_covariance=float(2 * (products - count * probability * frequency).sum() / n),
-        skill=1 - brier / uncertainty if uncertainty > 0 else None,
         n_items=n,
         n_bins=n_bins,
     )
@@ -270,7 +259,7 @@ class SelectiveResult(Result):
 
 
 def selective_scores(
-    predictions: Any, references: Any, *, kind: str = "top_label", scores: str = "probabilities"
+    predictions: Any, references: Any = None, *, kind: str = "top_label", scores: str = "probabilities"
 ) -> SelectiveResult:
     r"""Measure how well the confidence of a model ranks its right predictions above its wrong ones.
 
@@ -306,11 +295,7 @@ def selective_scores(
         (0.145833, 0.083333, 0.666667)
     """
     check_one_of(kind, ANSWER_KINDS, "kind")
-    return selective_of(top_label(predictions, references, scores=scores, kind=kind))
-
-
-def selective_of(top: TopLabel) -> SelectiveResult:
-    """Compute `selective_scores` from precomputed top labels."""
+    top = top_label(predictions, references, scores=scores, kind=kind)
     n_items = len(top)
     aurc, e_aurc, confidence, risk = ranked(top.confidence, top.correct)
     points = np.unique(np.ceil(np.arange(1, CURVE_POINTS + 1) * n_items / CURVE_POINTS).astype(np.intp)) - 1

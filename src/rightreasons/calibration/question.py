@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
-from rightreasons.calibration.measure import FIGURES, VOTE_FIGURES, CalibrationMeasurement
+from rightreasons.calibration.elicit import BY_GROUP, OF_ANSWERS, ConfidenceMeasurement
+from rightreasons.calibration.measure import FIGURES, VOTE_FIGURES
 from rightreasons.calibration.measurement import (
     COMPARED,
     MARGIN,
@@ -15,8 +17,7 @@ from rightreasons.calibration.measurement import (
     change,
     measure,
 )
-from rightreasons.calibration.sources import OF_SOURCES, source_rows
-from rightreasons.core.intervals import Estimate, Power
+from rightreasons.core.intervals import Estimate, Power, estimate_of
 from rightreasons.page import plots
 from rightreasons.page.parts import Amount, Cell
 from rightreasons.page.plots import Drawing
@@ -40,9 +41,9 @@ def if_calibrated(m: CalibrationAnswers) -> Estimate | None:
     return Estimate(null.expected, 0.0, null.upper, null.confidence_level, "one-sided, binomial draws")
 
 
-def draw_reliability(key: str, measured: CalibrationMeasurement) -> Drawing:
+def draw_reliability(key: str, m: Any) -> Drawing:
     """Draw the reliability diagram with its consistency bars."""
-    null = measured.consistency
+    measured, null = m.measured, m.measured.consistency
     return plots.reliability_diagram(
         key, measured.bins.bins, intervals=measured.accuracies, bars=null.bars, level=null.confidence_level
     )
@@ -74,7 +75,7 @@ def bin_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
 
 def family_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
     """Return the figures that are not in the overview."""
-    for key, it in m.headlines(m.measured).items():
+    for key, it in m.headlines(m.estimates).items():
         if key not in OVERVIEW:
             yield it.name, Amount(it.estimate, it.unit), it.better or "", it.definition, it.source
 
@@ -89,7 +90,7 @@ def split_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
 
 def temperature_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
     """Return the figures before and after."""
-    before = m.headlines(m.measured)
+    before = m.headlines(m.estimates)
     for key, after in m.headlines(m.scaled).items():
         pair = (Amount(headline.estimate, headline.unit) for headline in (before[key], after))
         yield before[key].name, *pair, before[key].better or ""
@@ -109,6 +110,35 @@ def vote_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
     yield from zip(names, map(float, shares), strict=True)
 
 
+OF_SOURCES = ("mean_confidence", "ece", "brier_of_answers", "auroc", "aurc")
+OF_COMMAND = ("accuracy", "mean_confidence", "ece", "smooth_ece", "brier_of_answers", "auroc", "aurc")
+PAIRED = ("accuracy", "confidence_gap", "ece", "brier", "auroc", "aurc")
+"""The figures of sources of confidence: on a page, by `rightreasons confidence`, and in its tests of each two."""
+
+
+def source_rows(measured: ConfidenceMeasurement, keys: Sequence[str] = OF_SOURCES) -> Iterator[tuple[Cell, ...]]:
+    """Return the figures of each source of confidence."""
+    for source in measured.sources:
+        yield NAMES.get(source.name, source.name), source.confident, *map(source.figures.get, keys)
+
+
+def difference_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...]]:
+    """Return the paired tests of each two sources of confidence."""
+    for pair in measured.pairs:
+        for key in PAIRED:
+            test = pair.differences.get(key)
+            if test is not None and test.interval is not None:
+                name, value = FIGURES[OF_ANSWERS.get(key, key)].name, estimate_of(test.difference, test.interval)
+                yield f"{pair.first} - {pair.second}", name, value, test.p_value, pair.p_holm[key]
+
+
+def group_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...]]:
+    """Return the figures of each source of confidence by group."""
+    for group, (n_items, figures) in measured.groups.items():
+        for name, estimates in figures.items():
+            yield group or "(no group)", name, n_items, *map(estimates.get, BY_GROUP)
+
+
 def data(m: CalibrationAnswers) -> dict[str, Any]:
     """Return what audit.json has beside the figures."""
     elicited = {}
@@ -122,7 +152,7 @@ def data(m: CalibrationAnswers) -> dict[str, Any]:
         **elicited,
         "votes": m.votes and m.votes.result.to_dict(),
         "temperature": m.fit and m.fit.to_dict(),
-        "figures": {key: figure.to_dict() for key, figure in m.headlines(m.measured).items()},
+        "figures": {key: figure.to_dict() for key, figure in m.headlines(m.measured.figures).items()},
         "figures_at_temperature": {key: figure.to_dict() for key, figure in m.headlines(m.scaled).items()},
         "splits": {name: {key: each[key].to_dict() for key in COMPARED} for name, each in m.compared.items()},
     }
@@ -194,7 +224,7 @@ CALIBRATION = Question(
         Part(
             "overview",
             (
-                Plot("reliability", lambda key, m: draw_reliability(key, m.measured), RELIABILITY),
+                Plot("reliability", draw_reliability, RELIABILITY),
                 Table("bins", bin_rows, RELIABILITY, folded=True),
             ),
             figures=OVERVIEW,
@@ -234,10 +264,7 @@ CALIBRATION = Question(
         ),
         Part(
             "temperature",
-            (
-                Plot("reliability_scaled", lambda key, m: draw_reliability(key, m.scaled), RELIABILITY),
-                Table("temperature", temperature_rows, "Guo et al. 2017, section 4.2"),
-            ),
+            (Table("temperature", temperature_rows, "Guo et al. 2017, section 4.2"),),
             when=lambda m: m.fit,
         ),
         Part(
@@ -296,3 +323,21 @@ CALIBRATION = Question(
     ),
     data=data,
 )
+
+
+SOURCES = Question(
+    name="confidence",
+    prose=prose(str(Path(__file__).with_name("sources.py")), FIGURES=FIGURES, OF_COMMAND=OF_COMMAND, BY_GROUP=BY_GROUP),
+    verdict=(Rule("neutral", "told"),),
+    parts=(
+        Part(
+            "sources",
+            (
+                Table("sources", lambda m: source_rows(m, OF_COMMAND)),
+                Table("pairs", difference_rows, when=lambda m: m.pairs),
+                Table("groups", group_rows, when=lambda m: m.groups),
+            ),
+        ),
+    ),
+)
+"""What `rightreasons confidence` prints of several sources of confidence."""

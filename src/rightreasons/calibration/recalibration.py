@@ -1,11 +1,12 @@
 """Recalibration by more than one number: isotonic regression and vector scaling, beside temperature scaling.
 
-What each does to every measure of confidence at once is its `CalibrationSummary`.
+What each does to every measure of confidence at once is its `calibration_summary`.
 """
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,14 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 from rightreasons.calibration.confidences import ANSWER_KINDS, check_no_classes, top_label
-from rightreasons.calibration.errors import CalibrationErrorOptions, CalibrationResult, calibration_of, macro_of
+from rightreasons.calibration.errors import CalibrationErrorOptions, CalibrationResult, calibration_of, macro_ce
 from rightreasons.calibration.proper_scores import (
-    brier_of,
+    brier_score,
     label_log_probability,
     negative_log_likelihood,
-    selective_of,
+    selective_scores,
 )
-from rightreasons.calibration.smooth import smooth_of, sweep_of
+from rightreasons.calibration.smooth import ece_sweep, smooth_ece
 from rightreasons.core.arrays import Ragged, Result
 from rightreasons.core.errors import OptionError
 from rightreasons.core.validation import (
@@ -34,61 +35,9 @@ from rightreasons.core.validation import (
 )
 
 
-@dataclasses.dataclass(frozen=True)
-class CalibrationSummary(Result):
-    """The figures of one set of predictions. Fractions in [0, 1] unless said otherwise; lower is better from `ece` on.
-
-    Attributes:
-        accuracy: Share of right top labels; higher is better.
-        mean_confidence: Mean confidence of the top labels.
-        auroc: Chance that a right prediction has more confidence than a wrong one; higher is better; None unless there
-            are both.
-        ece: Top-label error in bins of equal width.
-        ece_debiased: The same, debiased.
-        rmsce: The same in the l2 norm.
-        mce: The largest gap of a bin.
-        adaptive_ece: Top-label error in bins of equal mass.
-        smooth_ece: Smooth top-label error.
-        ece_sweep: Top-label error in the most bins whose accuracies rise.
-        classwise_ece: Mean over the classes of the error of their probabilities; None for rows of different lengths and
-            for kind="confidence".
-        ace: The same in bins of equal mass; None likewise.
-        tace: The same over probabilities above 0.01; None likewise.
-        macro_ce: Mean of the errors of right and of wrong predictions; None unless there are both.
-        brier: Multi-class Brier score, in [0, 2]; None for rows of different lengths. For kind="confidence" that of the
-            confidence, in [0, 1].
-        nll: Log loss in nats, at least 0; None where a label has probability 0.
-        aurc: Mean risk over the coverages.
-        e_aurc: The same less that of the best ranking.
-        n_items: Number of items.
-        n_bins: Number of bins of the binned figures.
-    """
-
-    accuracy: float
-    mean_confidence: float
-    auroc: float | None
-    ece: float
-    ece_debiased: float
-    rmsce: float
-    mce: float
-    adaptive_ece: float
-    smooth_ece: float
-    ece_sweep: float
-    classwise_ece: float | None
-    ace: float | None
-    tace: float | None
-    macro_ce: float | None
-    brier: float | None
-    nll: float | None
-    aurc: float
-    e_aurc: float
-    n_items: int
-    n_bins: int
-
-
 def calibration_summary(
     predictions: Any, references: Any, *, n_bins: int = 15, kind: str = "top_label", scores: str = "probabilities"
-) -> CalibrationSummary:
+) -> dict[str, float | None]:
     """Compute every figure about confidence.
 
     Args:
@@ -100,7 +49,9 @@ def calibration_summary(
         scores: "probabilities", "logits" or "log_probabilities".
 
     Returns:
-        A `CalibrationSummary`; the function of each figure defines it.
+        The figures by name, and `n_items`; the function of each figure defines it. Those that need the same classes in
+        all items (classwise_ece; ace, the same in bins of equal mass; tace, of probabilities above 0.01) are None of
+        rows of different lengths and for kind="confidence", as is brier of such rows.
 
     Raises:
         TypeError: If something is of the wrong kind.
@@ -108,8 +59,8 @@ def calibration_summary(
 
     Example:
         >>> summary = calibration_summary([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]], [0, 1, 1])
-        >>> round(summary.ece, 6), round(summary.macro_ce, 6), round(summary.nll, 6)
-        (0.4, 0.475, 0.60672)
+        >>> [round(summary[name], 6) for name in ("ece", "macro_ce", "nll")]
+        [0.4, 0.475, 0.60672]
     """
     check_one_of(kind, ANSWER_KINDS, "kind")
     top = top_label(predictions, references, scores=scores, kind=kind)
@@ -117,32 +68,31 @@ def calibration_summary(
     def binned(**options: Any) -> CalibrationResult:
         return calibration_of(top, CalibrationErrorOptions(n_bins=n_bins, **options))
 
-    plain, selective = binned(), selective_of(top)
+    plain, selective = binned(), selective_scores(top)
     whole = "multiclass" if kind == "top_label" else kind
     ragged = isinstance(top.probabilities, Ragged)
     by_class = kind == "top_label" and not ragged
-    return CalibrationSummary(
-        accuracy=plain.accuracy,
-        mean_confidence=plain.mean_confidence,
-        auroc=selective.auroc,
-        ece=plain.ece,
-        ece_debiased=binned(debias=True).ece,
-        rmsce=binned(norm="l2").ece,
-        mce=plain.mce,
-        adaptive_ece=binned(strategy="quantile").ece,
-        smooth_ece=smooth_of(top).smooth_ece,
-        ece_sweep=sweep_of(top).ece,
-        classwise_ece=binned(kind="classwise").ece if by_class else None,
-        ace=binned(kind="classwise", strategy="quantile").ece if by_class else None,
-        tace=binned(kind="classwise", strategy="quantile", threshold=0.01).ece if by_class else None,
-        macro_ce=macro_of(top).macro_ce,
-        brier=None if ragged else brier_of(top, kind=whole, n_bins=n_bins).brier,
-        nll=negative_log_likelihood(predictions, references, kind=whole, scores=scores).nll,
-        aurc=selective.aurc,
-        e_aurc=selective.e_aurc,
-        n_items=len(top),
-        n_bins=plain.n_bins,
-    )
+    return {
+        "accuracy": plain.accuracy,
+        "mean_confidence": plain.mean_confidence,
+        "auroc": selective.auroc,
+        "ece": plain.ece,
+        "ece_debiased": binned(debias=True).ece,
+        "rmsce": binned(norm="l2").ece,
+        "mce": plain.mce,
+        "adaptive_ece": binned(strategy="quantile").ece,
+        "smooth_ece": smooth_ece(top).smooth_ece,
+        "ece_sweep": ece_sweep(top).ece,
+        "classwise_ece": binned(kind="classwise").ece if by_class else None,
+        "ace": binned(kind="classwise", strategy="quantile").ece if by_class else None,
+        "tace": binned(kind="classwise", strategy="quantile", threshold=0.01).ece if by_class else None,
+        "macro_ce": macro_ce(top).macro_ce,
+        "brier": None if ragged else brier_score(top, kind=whole, n_bins=n_bins).brier,
+        "nll": negative_log_likelihood(predictions, references, kind=whole, scores=scores).nll,
+        "aurc": selective.aurc,
+        "e_aurc": selective.e_aurc,
+        "n_items": len(top),
+    }
 
 
 # ------------------------------ Temperature scaling: one number that softens or sharpens all of a model's probabilities
@@ -307,8 +257,8 @@ class RecalibrationReport(Result):
     """
 
     method: str
-    before: CalibrationSummary
-    after: CalibrationSummary
+    before: Mapping[str, float | None]
+    after: Mapping[str, float | None]
     n_fit: int
 
 
@@ -398,7 +348,7 @@ def recalibration_report(
     Example:
         >>> scores, labels = [0.9] * 4 + [0.2] * 5, [1, 1, 1, 0] + [0, 0, 0, 0, 1]
         >>> report = recalibration_report(scores, labels, scores, labels, scores="probabilities")
-        >>> round(report.before.ece, 4), round(report.after.ece, 4)
+        >>> round(report.before["ece"], 4), round(report.after["ece"], 4)
         (0.0667, 0.0)
     """
     probabilities = recalibrate(fit_predictions, fit_references, predictions, method=method, scores=scores)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft, optimize, special
 
-from rightreasons.calibration.confidences import TopLabel, top_label
+from rightreasons.calibration.confidences import top_label
 from rightreasons.calibration.errors import CalibrationResult
 from rightreasons.core.arrays import Result, mean_of_ties
 from rightreasons.core.resampling import Resampling
@@ -63,7 +63,7 @@ class SweepResult(Result):
 
 def smooth_ece(
     predictions: Any,
-    references: Any,
+    references: Any = None,
     *,
     kind: str = "top_label",
     bandwidth: float | None = None,
@@ -110,11 +110,7 @@ def smooth_ece(
     check_one_of(kind, ONE_LABEL_KINDS, "kind")
     if bandwidth is not None:
         bandwidth = check_number(bandwidth, "bandwidth", minimum=1.0 / CELLS)
-    return smooth_of(top_label(predictions, references, scores=scores, kind=kind), kind=kind, bandwidth=bandwidth)
-
-
-def smooth_of(top: TopLabel, *, kind: str = "top_label", bandwidth: float | None = None) -> SmoothResult:
-    """Compute `smooth_ece` from precomputed top labels."""
+    top = top_label(predictions, references, scores=scores, kind=kind)
     values, events = top.pairs(kind)[0]
     # a_k = sum_j nodes_j cos(πkj / CELLS) for k = 0 … CELLS: a DCT-I counts every inner term twice.
     residuals = fft.dct(_on_grid(values, events - values) / ([1.0] + [2.0] * (CELLS - 1) + [1.0]), type=1)
@@ -128,9 +124,8 @@ def smooth_of(top: TopLabel, *, kind: str = "top_label", bandwidth: float | None
 
 def ece_sweep(
     predictions: Any,
-    references: Any,
+    references: Any = None,
     *,
-    strategy: str = "quantile",
     kind: str = "top_label",
     norm: str = "l1",
     scores: str = "probabilities",
@@ -147,7 +142,6 @@ def ece_sweep(
         predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths. For
             kind="confidence": (N,) confidence in the given answer.
         references: (N,) labels. For kind="confidence": (N,) whether the answer was right (0 and 1 or booleans).
-        strategy: "quantile" (equal mass, the paper's choice) or "uniform" (equal width; empty bins are skipped).
         kind: "top_label", "positive" or "confidence".
         norm: "l1" or "l2".
         scores: "probabilities", "logits" or "log_probabilities".
@@ -170,15 +164,9 @@ def ece_sweep(
         >>> result.n_bins, round(result.ece, 6)
         (2, 0.148333)
     """
-    check_one_of(strategy, ("uniform", "quantile"), "strategy")
     check_one_of(kind, ONE_LABEL_KINDS, "kind")
     check_one_of(norm, ("l1", "l2"), "norm")
     top = top_label(predictions, references, scores=scores, kind=kind)
-    return sweep_of(top, strategy=strategy, kind=kind, norm=norm)
-
-
-def sweep_of(top: TopLabel, *, strategy: str = "quantile", kind: str = "top_label", norm: str = "l1") -> SweepResult:
-    """Compute `ece_sweep` from precomputed top labels."""
     values, events = top.pairs(kind)[0]
     order = np.argsort(values, kind="stable")
     ordered = values[order]
@@ -193,32 +181,20 @@ def sweep_of(top: TopLabel, *, strategy: str = "quantile", kind: str = "top_labe
         n_bins = n_items
     else:
         while n_bins < n_items:
-            cuts = _cuts(ordered, n_bins + 1, strategy)
+            cuts = np.arange(n_bins + 2) * n_items // (n_bins + 1)
             if (np.diff(np.diff(events_to[cuts]) / np.diff(cuts)) < -1e-12).any():
                 break
             n_bins += 1
-    best = _cuts(ordered, n_bins, strategy)
+    best = np.arange(n_bins + 1) * n_items // n_bins
     size = np.diff(best)
     gap = np.abs(np.diff(events_to[best]) - np.diff(scores_to[best])) / size
     power = 1 if norm == "l1" else 2
     error = float((size / n_items * gap**power).sum() ** (1 / power))
-    words = (
-        f"ECE-sweep of the {WORDS[kind]}: the most bins of equal "
-        f"{'mass' if strategy == 'quantile' else 'width'} whose accuracies rise, {norm} norm."
-    )
+    words = f"ECE-sweep of the {WORDS[kind]}: the most bins of equal mass whose accuracies rise, {norm} norm."
     return SweepResult(error, n_bins, n_items, words)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
-
-
-def _cuts(ordered: Floats, n_bins: int, strategy: str) -> NDArray[np.intp]:
-    """Return the places where ordered scores are cut into bins that are not empty; (B + 1,) from 0 to N."""
-    n_items = len(ordered)
-    if strategy == "quantile":
-        return np.asarray(np.arange(n_bins + 1) * n_items // n_bins, dtype=np.intp)
-    inner = np.searchsorted(ordered, np.linspace(0.0, 1.0, n_bins + 1)[1:-1], side="right")
-    return np.unique(np.concatenate(([0], inner, [n_items]))).astype(np.intp)
 
 
 def _on_grid(values: Floats, weights: Floats) -> Floats:
@@ -279,7 +255,9 @@ class ConsistencyResult(Result):
     n_resamples: int
 
 
-def consistency(result: CalibrationResult, *, resampling: Resampling = Resampling()) -> ConsistencyResult:
+def consistency(
+    result: CalibrationResult, *, calibrated: Floats | None = None, resampling: Resampling = Resampling()
+) -> ConsistencyResult:
     r"""Draw what a model with these confidences would show if each came true exactly as often as it says.
 
     In each bin, the number of right answers is drawn from a binomial law,
@@ -293,6 +271,8 @@ def consistency(result: CalibrationResult, *, resampling: Resampling = Resamplin
     Args:
         result: The plain (l1, not debiased) error of `calibration_error`, of any kind but
             "classwise".
+        calibrated: (R, M) counts of events of a calibrated model in each bin, of items in clusters; None (default) to
+            draw them.
         resampling: Level of the bars and of `upper`, number of draws and their seed.
 
     Returns:
@@ -311,11 +291,6 @@ def consistency(result: CalibrationResult, *, resampling: Resampling = Resamplin
         >>> null.bars[-2], null.p_value < 0.01
         ((0.84, 0.95), True)
     """
-    return consistency_of(result, None, resampling)
-
-
-def consistency_of(result: CalibrationResult, calibrated: Floats | None, resampling: Resampling) -> ConsistencyResult:
-    """Compute `consistency`; of items in clusters, from (R, M) counts of events of a calibrated model."""
     level, draws = resampling.level, resampling.resamples
     filled = [row for row in result.bins if row.count]
     counts = np.array([row.count for row in filled])

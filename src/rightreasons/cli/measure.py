@@ -29,7 +29,7 @@ from rightreasons.probes.options import JudgmentOptions
 
 if TYPE_CHECKING:
     from rightreasons.cues.measure import CueFigures
-    from rightreasons.probes.judgments import Judgments
+    from rightreasons.probes.judges import Judgments
 
 
 COMMANDS = {name: command_line() for name in ("confidence", "judges", "cues")}
@@ -59,7 +59,7 @@ def confidence(
     """Compare sources of confidence on the same items: calibration, ranking of right above wrong answers, tests."""
     from rightreasons.calibration.confidence_tables import read_confidence
     from rightreasons.calibration.elicit import measure_confidence
-    from rightreasons.calibration.sources import SOURCES
+    from rightreasons.calibration.question import SOURCES
 
     settings: AuditOptions = declared["settings"]
     table = read_confidence(list(files), options=declared["options"])
@@ -106,9 +106,8 @@ def judges(
 
     With --ask and --out, what the model answers is kept beside the figures, and the same command goes on from there.
     """
-    from rightreasons.probes.judges import measure_judges
-    from rightreasons.probes.judgments import read_judgments
-    from rightreasons.probes.preferences import JUDGES
+    from rightreasons.probes.judges import measure_judges, read_judgments
+    from rightreasons.probes.question import JUDGES
 
     settings, prompt = declared["settings"], declared["prompt"]
     if ask is None:
@@ -136,8 +135,7 @@ def _judged(
     from rightreasons.core.store import json_lines, write_text
     from rightreasons.core.validation import check_count
     from rightreasons.io.tables import chosen_rows
-    from rightreasons.probes.judges import judge_pairs
-    from rightreasons.probes.judgments import read_judgments, read_pairs
+    from rightreasons.probes.judges import judge_pairs, read_judgments, read_pairs
     from rightreasons.report.plan import plan_of_one
 
     prompt, (limit, seed) = declared["prompt"], (declared["settings"].limit, declared["settings"].seed)

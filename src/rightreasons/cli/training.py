@@ -301,11 +301,11 @@ def _show_recalibration(report: RecalibrationReport, fit: Path, file: Path) -> N
 
     typer.secho(
         f"{report.method}, fitted on {counted(report.n_fit, 'item')} of {fit.name}; "
-        f"on {report.before.n_items:,} of {file.name}:",
+        f"on {report.before['n_items']:,} of {file.name}:",
         bold=True,
     )
     rows = []
     for name in RECALIBRATED:
-        values = [getattr(figures, name) for figures in (report.before, report.after)]
+        values = [figures[name] for figures in (report.before, report.after)]
         rows.append((FIGURES[name].name, *(NONE if value is None else f"{value:.4f}" for value in values)))
     print_rows([("", "before", "after"), *rows])

@@ -12,7 +12,7 @@ from rightreasons.core import validation
 from rightreasons.core.arrays import Result
 from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import cluster_wilson
-from rightreasons.cues.statistics import CueTable, Tokenizer, check_answers, extract_cues, group_index
+from rightreasons.cues.statistics import CueTable, check_answers, extract_cues, group_index
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,7 +27,6 @@ class CueClassifier(Result):
         p_value: Two-sided permutation test of accuracy: twice the smaller of the shares of permuted label sets on which
             it does at least, and at most, as well; None when not asked for.
         n_items: How many items.
-        n_decided: How many items have one choice that scores highest.
         n_groups: Number of groups, none of which is split across folds.
         n_folds: Folds of the cross-validation.
         n_permutations: How many permutations p_value rests on.
@@ -41,7 +40,6 @@ class CueClassifier(Result):
     chance: float
     p_value: float | None
     n_items: int
-    n_decided: int
     n_groups: int
     n_folds: int
     n_permutations: int
@@ -56,7 +54,6 @@ def cue_classifier(
     prompts: Sequence[str] | None = None,
     groups: Sequence[Hashable] | None = None,
     features: Sequence[str] = ("unigram", "bigram", "length", "negation"),
-    tokenizer: Tokenizer | None = None,
     n_folds: int = 10,
     n_permutations: int = 200,
     confidence_level: float = 0.95,
@@ -81,7 +78,6 @@ def cue_classifier(
         groups: N keys of what belongs together, such as the `source_id` of a mirrored pair. A group is never split
             between training and test; without it a mirrored pair would teach the classifier the wrong answer.
         features: Families of cues, as in `cue_statistics`.
-        tokenizer: As in `cue_statistics`.
         n_folds: Folds, at least 2 and at most the number of groups.
         n_permutations: Number of permutations for the p-value, each a cross-validation; default 200, 0 leaves it out.
         confidence_level: Of the interval, `cluster_wilson` over groups.
@@ -103,7 +99,7 @@ def cue_classifier(
         >>> result.accuracy, result.chance, result.p_value < 0.05
         (1.0, 0.5, True)
     """
-    table = extract_cues(data, prompts=prompts, features=features, tokenizer=tokenizer)
+    table = extract_cues(data, prompts=prompts, features=features)
     right = check_answers(labels, table.n_choices)
     n_items = len(table.n_choices)
     group = group_index(groups, n_items)
@@ -117,13 +113,13 @@ def cue_classifier(
     rng = np.random.default_rng([validation.check_seed(seed), 0])
     fold = (rng.permutation(n_groups) % folds)[group]
 
-    credit, decided = _cross_validate(table, right, fold, folds)
+    credit = _cross_validate(table, right, fold, folds)
     accuracy = float(credit.mean())
     at_least = at_most = 0
     for _ in range(rounds):
         # One shift a group keeps what the labels of its items have to do with each other.
         shift = np.floor(rng.random(n_groups)[group] * table.n_choices).astype(np.int64)
-        permuted, _ = _cross_validate(table, (right + shift) % table.n_choices, fold, folds)
+        permuted = _cross_validate(table, (right + shift) % table.n_choices, fold, folds)
         at_least += bool(permuted.mean() >= accuracy - 1e-12)
         at_most += bool(permuted.mean() <= accuracy + 1e-12)
     sums, sizes = np.bincount(group, weights=credit), np.bincount(group)
@@ -135,7 +131,6 @@ def cue_classifier(
         chance=float((1.0 / table.n_choices).mean()),
         p_value=min(1.0, 2 * (1 + min(at_least, at_most)) / (1 + rounds)) if rounds else None,
         n_items=n_items,
-        n_decided=int(np.count_nonzero(decided)),
         n_groups=n_groups,
         n_folds=folds,
         n_permutations=rounds,
@@ -180,8 +175,7 @@ def cue_transfer(
     right = check_answers(labels, table.n_choices)
     # Fold 1 is tested on what fold 0, the training set, has counted.
     fold = (np.arange(len(data)) >= len(train)).astype(np.int64)
-    credit, _ = _cross_validate(table, right, fold, 2)
-    return credit[len(train) :]
+    return _cross_validate(table, right, fold, 2)[len(train) :]
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -189,8 +183,8 @@ def cue_transfer(
 
 def _cross_validate(
     table: CueTable, right: NDArray[np.int64], fold: NDArray[np.int64], n_folds: int
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Return the credit of each item, and whether one choice scored highest."""
+) -> NDArray[np.float64]:
+    """Return the credit of each item."""
     n_cues = max(len(table.names), 1)
     entry_fold = fold[table.item]
     hit = table.choice == right[table.item]
@@ -218,6 +212,4 @@ def _cross_validate(
     scores[np.arange(width) >= table.n_choices[:, None]] = -np.inf
     # Votes that cancel exactly in theory leave rounding behind; that must not break a tie.
     best = scores >= scores.max(axis=1, keepdims=True) - 1e-9
-    ties = best.sum(axis=1)
-    credit = best[np.arange(n_items), right] / ties
-    return credit, ties == 1
+    return np.asarray(best[np.arange(n_items), right] / best.sum(axis=1))

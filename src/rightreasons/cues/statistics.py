@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -23,9 +23,10 @@ from rightreasons.core.arrays import Result, kind_of
 from rightreasons.core.choices import FEATURES
 from rightreasons.core.errors import OptionError, OptionTypeError, unknown_name
 from rightreasons.core.intervals import chances_p_value, holm, poisson_binomial_p_value
-from rightreasons.core.tokens import words, words_of_all
+from rightreasons.core.tokens import words_of_all
 
-Tokenizer = Callable[[str], Sequence[str]]
+Vocabulary = defaultdict[str, int]
+"""Each token and each cue with its number, in the order in which they come."""
 
 LONGEST, SHORTEST = "<longest>", "<shortest>"
 MOST_OVERLAP, LEAST_OVERLAP = "<most overlap>", "<least overlap>"
@@ -64,11 +65,9 @@ def extract_cues(
     *,
     prompts: Sequence[str] | None = None,
     features: Sequence[str] = ("unigram",),
-    tokenizer: Tokenizer | None = None,
 ) -> CueTable:
     """Find each cue that exactly one choice of an item has; the arguments are those of `cue_statistics`."""
     families = check_features(features)
-    validation.check_kind(tokenizer, "tokenizer", Callable | None)
     items = validation.check_choice_lists(data, "data")
     if prompts is None and "overlap" in families:
         raise ValueError("Expected `prompts` for the feature 'overlap', but got None.")
@@ -76,13 +75,14 @@ def extract_cues(
     if prompts is not None:
         validation.check_same_length(data=items, prompts=read)
     n_choices = np.fromiter(map(len, items), dtype=np.int64, count=len(items))
-    vocabulary, parts = _Vocabulary(tokenizer), []
+    vocabulary, parts = defaultdict[str, int](), []
+    vocabulary.default_factory = vocabulary.__len__
     for start in range(0, len(items), BATCH):
         batch = slice(start, start + BATCH)
         parts.append(_pointings(items[batch], n_choices[batch], read[batch], families, vocabulary))
         parts[-1][0] += start
     item, choice, cue = np.concatenate(parts, axis=1)
-    names = vocabulary.names()
+    names = list(vocabulary)
     in_order = sorted(np.flatnonzero(np.bincount(cue)).tolist(), key=names.__getitem__)
     rank = np.zeros(len(names), dtype=np.int64)
     rank[in_order] = np.arange(len(in_order))
@@ -105,33 +105,15 @@ def check_features(features: object) -> tuple[str, ...]:
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-class _Vocabulary:
-    """Gives each token and each cue a number, in the order in which they come."""
+def _numbers(vocabulary: Vocabulary, names: Iterable[str]) -> NDArray[np.int64]:
+    """Return the numbers of names, in the order in which they come."""
+    return np.fromiter(map(vocabulary.__getitem__, names), dtype=np.int64)
 
-    def __init__(self, tokenizer: Tokenizer | None) -> None:
-        self._tokenizer = None if tokenizer is words else tokenizer
-        self._numbers: defaultdict[str, int] = defaultdict()
-        self._numbers.default_factory = self._numbers.__len__
 
-    def __len__(self) -> int:
-        return len(self._numbers)
-
-    def names(self) -> list[str]:
-        """Return each name at its number."""
-        return list(self._numbers)
-
-    def number(self, names: Iterable[str]) -> NDArray[np.int64]:
-        """Return the numbers of names."""
-        return np.fromiter(map(self._numbers.__getitem__, names), dtype=np.int64)
-
-    def read(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the tokens of all texts in their order, and which text each is of."""
-        if self._tokenizer is None:
-            tokens, owner = words_of_all(texts)
-            return self.number(tokens), owner
-        rows = [list(self._tokenizer(text)) for text in texts]
-        lengths = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
-        return self.number(chain.from_iterable(rows)), np.repeat(np.arange(len(rows)), lengths)
+def _read(vocabulary: Vocabulary, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the tokens of all texts in their order, and which text each is of."""
+    tokens, owner = words_of_all(texts)
+    return _numbers(vocabulary, tokens), owner
 
 
 def _pointings(
@@ -139,20 +121,20 @@ def _pointings(
     n_choices: NDArray[np.int64],
     prompts: Sequence[str],
     families: tuple[str, ...],
-    vocabulary: _Vocabulary,
+    vocabulary: Vocabulary,
 ) -> NDArray[np.int64]:
     """Return (3, E): the item, the choice and the cue of each entry of a batch."""
     starts = np.cumsum(n_choices) - n_choices
     item_of = np.repeat(np.arange(len(items)), n_choices)
     texts = list(chain.from_iterable(items))
-    tokens, owner = vocabulary.read(texts)
+    tokens, owner = _read(vocabulary, texts)
     cues: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
 
     def mark_extremes(values: NDArray[np.float64], largest: str, smallest: str) -> None:
         # A tie marks several choices, which makes the cue inapplicable, as it should be.
         for ufunc, name in ((np.maximum, largest), (np.minimum, smallest)):
             extreme = np.flatnonzero(values == ufunc.reduceat(values, starts)[item_of])
-            cues.append((extreme, vocabulary.number([name] * len(extreme))))
+            cues.append((extreme, _numbers(vocabulary, [name] * len(extreme))))
 
     for family in families:
         if family == "unigram":
@@ -165,7 +147,7 @@ def _pointings(
             mark_extremes(_overlaps(tokens, owner, item_of, prompts, vocabulary), MOST_OVERLAP, LEAST_OVERLAP)
         else:
             negated = np.array([row for row, text in enumerate(texts) if _NEGATION.search(text)], dtype=np.int64)
-            cues.append((negated, vocabulary.number([NEGATION] * len(negated))))
+            cues.append((negated, _numbers(vocabulary, [NEGATION] * len(negated))))
     owner, cue = (np.concatenate(columns) for columns in zip(*cues, strict=True)) if len(cues) > 1 else cues[0]
     # Sorted by item, cue and choice, a cue of one choice alone is a run of equal keys.
     for_choice, for_cue = int(n_choices.max() - 1).bit_length(), len(vocabulary).bit_length()
@@ -192,13 +174,13 @@ def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _ngrams(
-    tokens: NDArray[np.int64], owner: NDArray[np.int64], size: int, vocabulary: _Vocabulary
+    tokens: NDArray[np.int64], owner: NDArray[np.int64], size: int, vocabulary: Vocabulary
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the choice and the cue of each run of at least two tokens."""
     starts = np.flatnonzero(owner[: 1 - size] == owner[size - 1 :])
     runs, inverse = np.unique(tokens[starts[:, None] + np.arange(size)], axis=0, return_inverse=True)
-    names = vocabulary.names()
-    numbers = vocabulary.number([" ".join([names[token] for token in run]) for run in runs.tolist()])
+    names = list(vocabulary)
+    numbers = _numbers(vocabulary, [" ".join([names[token] for token in run]) for run in runs.tolist()])
     return owner[starts], numbers[inverse.reshape(-1)]
 
 
@@ -207,12 +189,12 @@ def _overlaps(
     owner: NDArray[np.int64],
     item_of: NDArray[np.int64],
     prompts: Sequence[str],
-    vocabulary: _Vocabulary,
+    vocabulary: Vocabulary,
 ) -> NDArray[np.float64]:
     """Return the share of each choice's distinct words that are in its prompt; 0 where it has no words."""
-    prompt_tokens, prompt_owner = vocabulary.read(prompts)
+    prompt_tokens, prompt_owner = _read(vocabulary, prompts)
     size = len(vocabulary)
-    is_word = np.array([name[:1].isalnum() for name in vocabulary.names()], dtype=np.bool_)[tokens]
+    is_word = np.array([name[:1].isalnum() for name in list(vocabulary)], dtype=np.bool_)[tokens]
     choice, word = np.divmod(_distinct(owner[is_word] * size + tokens[is_word]), max(size, 1))
     shared = np.isin(item_of[choice] * size + word, prompt_owner * size + prompt_tokens)
     count = np.bincount(choice, minlength=len(item_of))
@@ -282,7 +264,6 @@ def cue_statistics(
     *,
     prompts: Sequence[str] | None = None,
     features: Sequence[str] = ("unigram",),
-    tokenizer: Tokenizer | None = None,
     groups: Sequence[Hashable] | None = None,
     min_applicability: int = 1,
     top: int | None = None,
@@ -297,6 +278,9 @@ def cue_statistics(
         \pi_k    = \frac{1}{\alpha_k} \sum_i 1[\exists! j: k \in T_{ij} \wedge j = y_i]
         \xi_k    = \alpha_k / n
 
+    Tokens are lower-cased words and punctuation marks, which reproduces the published tables; by white space "in" would
+    have an applicability of 46 on COPA instead of 47, because "in." is another word.
+
     α is the applicability, π the productivity and ξ the coverage. A cue is worth exploiting when π_k differs from
     chance 1/m in either direction. Of groups of items that belong together, the tests are those of `chances_p_value`,
     and the intervals have the effective number of items (Korn and Graubard 1998).
@@ -308,9 +292,6 @@ def cue_statistics(
         features: Families of cues: "unigram", "bigram", "trigram"; "length" (`<longest>`, `<shortest>`, in tokens, ties
             do not count); "overlap" (`<most overlap>`, `<least overlap>`: share of the choice's token types that are in
             the prompt); "negation" (`<negation>`: a word such as "not", "never" or "didn't").
-        tokenizer: A function from a text to its tokens; lower-cased words and punctuation marks by default, which
-            reproduces the published tables: by white space alone, "in" has applicability 46 on COPA instead of 47,
-            because "in." is another word.
         groups: N keys of what belongs together, such as the `source_id` of a mirrored pair; None (default) where each
             item is on its own.
         min_applicability: Minimum applicability; rarer cues are left out of the table and of Holm's correction.
@@ -338,7 +319,7 @@ def cue_statistics(
     level = validation.check_fraction(confidence_level, "confidence_level", open_ends=True)
     if top is not None:
         validation.check_count(top, "top")
-    table = extract_cues(data, prompts=prompts, features=features, tokenizer=tokenizer)
+    table = extract_cues(data, prompts=prompts, features=features)
     right = check_answers(labels, table.n_choices)
     group, hit = group_index(groups, len(right)), table.choice == right[table.item]
     # By number of choices, because that sets what chance is.
@@ -369,11 +350,11 @@ def cue_statistics(
     )
 
 
-def check_answers(labels: object, n_choices: NDArray[np.int64], name: str = "labels") -> NDArray[np.int64]:
+def check_answers(labels: object, n_choices: NDArray[np.int64]) -> NDArray[np.int64]:
     """Check the index of the right choice of each item."""
-    right = validation.check_labels(labels, name=name)
-    validation.check_same_length(data=n_choices, **{name: right})
-    return validation.check_labels(right, n_choices, name=name)
+    right = validation.check_labels(labels, name="labels")
+    validation.check_same_length(data=n_choices, labels=right)
+    return validation.check_labels(right, n_choices, name="labels")
 
 
 def group_index(groups: Sequence[Hashable] | None, n_items: int) -> NDArray[np.int64]:

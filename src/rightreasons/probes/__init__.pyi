@@ -1,13 +1,12 @@
 from .bias import measure_reading as measure_reading
 from .bias import prior_bias as prior_bias
-from .distractors import none_of_the_above as none_of_the_above
 from .judges import judge_bias as judge_bias
-from .judgments import read_judgments as read_judgments
+from .judges import read_judgments as read_judgments
 from .measure import measure_option_order as measure_option_order
 from .measure import measure_probes as measure_probes
+from .measure import none_of_the_above as none_of_the_above
 from .measure import probe_tables as probe_tables
 from .option_order import contextual_calibration as contextual_calibration
-from .option_order import permutation_consistency as permutation_consistency
 from .option_order import position_bias as position_bias
 from .paralysis import choice_paralysis as choice_paralysis
 
@@ -19,7 +18,6 @@ __all__ = [
     "measure_probes",
     "measure_reading",
     "none_of_the_above",
-    "permutation_consistency",
     "position_bias",
     "prior_bias",
     "probe_tables",

@@ -67,7 +67,6 @@ class PriorBias(Result):
         normalized_divergence: The same with each divergence divided by log n, in [0, 1].
         mean_top_confidence: Mean of the largest confidence.
         n_items: How many items.
-        mean_choices: Mean number of choices.
         t_p_value: One-sided one-sample t-test of mean variance > 0. A variance is never negative, so a small value says
             little by itself; the effect size and the pseudo-correct rate say more. None where undefined (fewer than two
             items, or all variances equal).
@@ -84,7 +83,6 @@ class PriorBias(Result):
     normalized_divergence: float
     mean_top_confidence: float
     n_items: int
-    mean_choices: float
     t_p_value: float | None
     wilcoxon_p_value: float | None
     pseudo_correct: PseudoCorrect | None
@@ -147,7 +145,6 @@ def prior_bias(
         normalized_divergence=float((divergence / np.log(n)).mean()),
         mean_top_confidence=float(rows.reduce(np.maximum).mean()),
         n_items=len(rows),
-        mean_choices=float(n.mean()),
         t_p_value=t_p_value(unit_means(variance, units), "greater"),
         wilcoxon_p_value=wilcoxon_p_value(unit_means(variance, units), "greater"),
         pseudo_correct=None if references is None else _pseudo_correct(rows, references, units),

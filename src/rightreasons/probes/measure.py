@@ -20,26 +20,35 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import Ragged, Result, falling, take_rows
 from rightreasons.core.choices import ORDERS
 from rightreasons.core.errors import OptionError
-from rightreasons.core.intervals import Interval, bounded_mean, cluster_codes, clusters_of, count_units, rate_interval
+from rightreasons.core.intervals import (
+    Estimate,
+    Interval,
+    bounded_mean,
+    chances_p_value,
+    cluster_codes,
+    clusters_of,
+    count_units,
+    paired_means,
+    rate,
+    rate_interval,
+)
 from rightreasons.core.resampling import Resampling, item_rng
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import (
     as_ragged,
     check_count,
-    check_fraction,
     check_labels,
     check_one_of,
     check_ragged,
     check_same_length,
 )
-from rightreasons.datasets.perturbing.probes import ORIGINAL
+from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
 from rightreasons.probes.bias import PriorBias, Reading, measure_reading, prior_bias
 from rightreasons.probes.option_order import (
     ChoicesOnly,
     PositionBias,
     choices_only,
     contextual_calibration,
-    permutation_consistency,
     position_bias,
     pride_debias,
     pride_prior,
@@ -248,11 +257,6 @@ class ProbeFigures(Result):
     position_bias: PositionBias | None
     choices_only: ChoicesOnly
 
-    @property
-    def largest_k(self) -> int:
-        """The largest number of added choices."""
-        return max(self.paralysis)
-
 
 def extra_choices_name(k: int) -> str:
     """Name the table with k added choices.
@@ -402,23 +406,32 @@ class ChoiceOrders:
     places: NDArray[np.int64]
 
     @classmethod
-    def of(cls, ids: Sequence[str], n: int, orders: str = "auto", *, seed: int = 0) -> ChoiceOrders:
-        """Choose the orders of items with n choices each.
+    def of(
+        cls, ids: Sequence[str], choices: Sequence[Sequence[str]], orders: str = "auto", *, seed: int = 0
+    ) -> ChoiceOrders:
+        """Choose the orders of items with one number of choices.
 
         Args:
             ids: The items.
-            n: How many choices each has.
+            choices: The choices of each.
             orders: One of `ORDERS`, see `measure_option_order`.
             seed: With the id of an item, decides its random orders.
 
         Raises:
-            ValueError: If all orders of more than five choices are asked for.
+            ValueError: If the number of choices differs between items, or all orders of more than five are asked for.
 
         Example:
-            >>> ChoiceOrders.of(["a"], 3, "cyclic").places[:, 0].tolist()
+            >>> ChoiceOrders.of(["a", "b"], ["xyz", "uvw"], "cyclic").places[:, 0].tolist()
             [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
         """
         check_one_of(orders, ORDERS, "orders")
+        sizes = sorted({len(row) for row in choices})
+        if len(sizes) > 1 or len(ids) < 2:
+            raise ValueError(
+                "Expected at least two items with one number of choices to turn, but got "
+                f"{len(ids)} with {', '.join(map(str, sizes))}."
+            )
+        (n,) = sizes
         circle = np.arange(n)
         cyclic = (circle[:, None] + circle) % n
         if orders == "random" and n > FEW:  # of fewer, every circle has the cyclic orders
@@ -437,28 +450,6 @@ class ChoiceOrders:
             cyclic = np.array([*first, *rest])
         kind = "all" if len(cyclic) == math.factorial(n) else "cyclic"
         return cls(kind, np.broadcast_to(cyclic[:, None], (len(cyclic), len(ids), n)))
-
-    @classmethod
-    def of_items(
-        cls, ids: Sequence[str], choices: Sequence[Sequence[str]], orders: str = "auto", *, seed: int = 0
-    ) -> ChoiceOrders:
-        """Choose the orders of some items, as `of`.
-
-        Raises:
-            ValueError: If there are fewer than two items, or the number of choices differs between items.
-        """
-        sizes = sorted({len(row) for row in choices})
-        if len(sizes) > 1 or len(ids) < 2:
-            raise ValueError(
-                "Expected at least two items with one number of choices to turn, but got "
-                f"{len(ids)} with {', '.join(map(str, sizes))}."
-            )
-        return cls.of(ids, sizes[0], orders, seed=seed)
-
-    @property
-    def in_words(self) -> str:
-        """Say which orders these are: "both orders", "all 6 orders", "all 4 cyclic orders" or "4 random orders"."""
-        return orders_in_words(self.kind, len(self.places))
 
     def names(self, ids: Sequence[str]) -> list[str]:
         """Return the ids of the items under each order, one order after another."""
@@ -585,28 +576,19 @@ class OrderFigures(Result):
     calibrated: OrderAccuracy
     steady: tuple[bool, ...]
 
-    @property
-    def in_words(self) -> str:
-        """Say which orders these are; see `orders_in_words`."""
-        return orders_in_words(self.orders, self.n_orders)
-
-    @property
-    def n_held_out(self) -> int:
-        """Number of items on which the corrections are tested."""
-        return self.n_items - self.n_estimation
-
 
 def measure_option_order(
     items: Mapping[str, Sequence[Any]],
     score: Score,
     *,
     orders: str = "auto",
-    share: float = 0.25,
     clusters: Any = None,
     seed: int = 0,
     resampling: Resampling = Resampling(),
 ) -> OrderFigures:
     """Score several orders of the choices, and take the preference for positions out.
+
+    PriDe's prior is estimated on the first quarter of the items, and tested on the others.
 
     In the cyclic order r, position j holds choice (j + r) mod n. Random orders are cyclic too, but in a circle that is
     drawn for each item, so that the neighbors of a choice differ between items; circles of up to three choices have
@@ -619,7 +601,6 @@ def measure_option_order(
             at a time gives the same scores in every order.
         orders: "cyclic", "random", "all", or "auto" (default): all of up to three choices, which are six, else the
             cyclic ones.
-        share: Share of the items, the first ones, on which PriDe's prior is estimated; default 0.25, and at least one.
         clusters: (N,) names of what belongs together; None (default) where each item is on its own.
         seed: Decides random orders; default 0.
         resampling: Its level is that of the intervals.
@@ -637,9 +618,9 @@ def measure_option_order(
     """
     ids, prompts, choices, labels = (items[name][:] for name in ("id", "prompt", "choices", "label"))
     check_same_length(prompts=prompts, choices=choices, labels=labels, ids=ids)
-    turned = ChoiceOrders.of_items(ids, choices, orders, seed=seed)
+    turned = ChoiceOrders.of(ids, choices, orders, seed=seed)
     n_orders, size, n = turned.places.shape
-    n_estimation = min(max(1, math.ceil(check_fraction(share, "share") * size)), size - 1)
+    n_estimation = min(math.ceil(size / 4), size - 1)
     logits = score(*turned.requests(prompts, choices, ids))
     table = check_ragged(logits, scores="logits", name="scores").values.reshape(-1, n)
     observed = table[: n_orders * size].reshape(n_orders, size, n).transpose(1, 0, 2)  # item, order, position
@@ -673,7 +654,7 @@ def measure_option_order(
         n_choices=n,
         orders=turned.kind,
         n_orders=n_orders,
-        consistency=permutation_consistency(contents),
+        consistency=float(steady.mean()),
         consistency_interval=rate_interval(steady, resampling, units),
         prior=prior.tolist(),
         prior_intervals=pride_prior_intervals(
@@ -685,4 +666,360 @@ def measure_option_order(
         pride=tested(pride_debias(held_out, prior)),
         calibrated=tested(contextual_calibration(held_out, content_free)),
         steady=tuple(steady.tolist()),
+    )
+
+
+# ---- What added choices do beyond being more: random ones, ones like the right choice, and "None of the above"
+
+
+NEAR = 4
+"""Maximum number of near choices; as many random ones are there to compare them with."""
+
+
+def added_choices(rows: Sequence[Sequence[str]], ks: Sequence[int]) -> tuple[tuple[int, ...], int, bool]:
+    """Return the numbers of choices that can be added, how many near ones, and whether "None of the above" can be.
+
+    Args:
+        rows: The choices of the items.
+        ks: The wanted numbers.
+    """
+    spare = spare_choices(rows)
+    possible = tuple(k for k in dict.fromkeys(ks) if k <= spare) or (1,)
+    plain = {choice.strip().rstrip(".").casefold() for row in rows for choice in row}
+    near = max((k for k in possible if k <= NEAR), default=min(possible))
+    return possible, near, NONE_OF_THE_ABOVE.casefold() not in plain
+
+
+@dataclasses.dataclass(frozen=True)
+class NoneOfTheAbove(Result):
+    """How often "none of the above" is picked, of N items.
+
+    Attributes:
+        n_items: N.
+        false_alarms: Share of items where it is picked although the right choice is there.
+        hits: Share where it is picked when the right choice is taken out, so that it is right.
+        expected: The hits that follow from the scores with the right choice, by striking that one out.
+        gain: hits - expected, in [-1, 1]: what the model does beyond that when the right choice is gone.
+        p_value: Paired test of no gain.
+    """
+
+    n_items: int
+    false_alarms: Estimate
+    hits: Estimate
+    expected: float
+    gain: float
+    p_value: float
+
+
+def none_of_the_above(
+    added: Any,
+    replaced: Any,
+    references: Any,
+    *,
+    scores: str = "logits",
+    clusters: Any = None,
+    resampling: Resampling = Resampling(),
+) -> NoneOfTheAbove:
+    """Compare how often "none of the above" is picked where it is wrong with how often where it is right.
+
+    Whoever takes the right choice out leaves fewer to compete with, so that "none of the above" is picked more often by
+    arithmetic alone. The expected hits are those of the same scores with the right choice struck out: a scorer that
+    looks at one choice at a time has exactly these, and no gain.
+
+    Args:
+        added: N rows of scores of an item's choices and, last, "none of the above".
+        replaced: N rows of scores of the same choices without the right one and, last, "none of the above".
+        references: (N,) positions of the right choices in `added`.
+        scores: "logits" (default), "probabilities" or "log_probabilities".
+        clusters: (N,) names of the items that belong together; None (default) where each item is on its own.
+        resampling: Level of the intervals.
+
+    Returns:
+        A `NoneOfTheAbove`.
+
+    Raises:
+        ValueError: If the rows do not have one choice less without the right one, or a label is "none of the above".
+
+    References:
+        Elhady, Agirre and Artetxe (2025), WiCkeD: A Simple Method to Make Multiple Choice Benchmarks More Challenging;
+        the comparison with struck-out scores is this package's.
+
+    Example:
+        The second item's right choice leads "none of the above", which leads the rest.
+
+        >>> result = none_of_the_above([[2, 0, 3], [4, 1, 2]], [[0, 3], [1, 2]], [0, 0])
+        >>> result.false_alarms.value, result.hits.value, result.expected
+        (0.5, 1.0, 1.0)
+    """
+    first = check_ragged(added, scores=scores, name="added")
+    second = check_ragged(replaced, scores=scores, name="replaced")
+    check_same_length(added=first, replaced=second, references=references)
+    labels = check_labels(references, first.lengths - 1, name="references")
+    if (first.lengths != second.lengths + 1).any():
+        item = int(np.flatnonzero(first.lengths != second.lengths + 1)[0])
+        raise ValueError(
+            f"Expected one choice less without the right one, but item {item} has {first.lengths[item]} scores with it "
+            f"and {second.lengths[item]} without."
+        )
+    alarms, hits = (rows.argmax() == rows.lengths - 1 for rows in (first, second))
+    struck = [int(np.delete(row, label).argmax()) == len(row) - 2 for row, label in zip(first, labels, strict=True)]
+    expected, units = np.array(struck), cluster_codes(clusters, len(labels))
+    return NoneOfTheAbove(
+        n_items=len(labels),
+        false_alarms=rate(alarms, resampling, units) or Estimate(None),
+        hits=rate(hits, resampling, units) or Estimate(None),
+        expected=float(expected.mean()),
+        gain=float(hits.mean() - expected.mean()),
+        p_value=paired_means(hits, expected, clusters=units, resampling=resampling).p_value,
+    )
+
+
+@dataclasses.dataclass(frozen=True)
+class Distractor(Result):
+    """Some choices added to each item.
+
+    Attributes:
+        accuracy: Share of items whose right choice is picked among all.
+        picked: Share of items of which an added choice is picked.
+    """
+
+    accuracy: Estimate
+    picked: Estimate
+
+
+@dataclasses.dataclass(frozen=True)
+class DistractorFigures(Result):
+    """What kinds of added choices do; see `measure_distractors`.
+
+    Attributes:
+        n_items: Number of items.
+        k: How many choices are added.
+        random: Random choices of other items.
+        near: The choices of other items that are most like the right one.
+        difference: Share of items of which a near choice is picked, minus that of a random one, in [-1, 1].
+        p_value: Paired test of no difference.
+        none: "None of the above", beside the right choice and in its place; None where it was not asked.
+    """
+
+    n_items: int
+    k: int
+    random: Distractor
+    near: Distractor
+    difference: float
+    p_value: float
+    none: NoneOfTheAbove | None
+
+
+def measure_distractors(scores: ProbeScores, k: int, *, resampling: Resampling = Resampling()) -> DistractorFigures:
+    """Compare near choices with as many random ones, and "None of the above" wrong with the same right.
+
+    The near choices are those of other items that share most with the right one: the cosine of their words, weighted by
+    the logarithm of how rare they are. Whoever knows the answer is misled by neither; whoever goes by words is misled
+    by near ones. A near choice may be right too.
+
+    Args:
+        scores: Scores of `probe_tables(…, near=k, none=True)`, with k among its `ks` too.
+        k: How many choices were added.
+        resampling: Level of the intervals.
+
+    Returns:
+        A `DistractorFigures`.
+
+    Raises:
+        ValueError: If the items were not scored with so many choices of both kinds.
+
+    References:
+        Elhady, Agirre and Artetxe (2025), WiCkeD: A Simple Method to Make Multiple Choice Benchmarks More Challenging.
+    """
+    kinds: dict[str, Distractor] = {}
+    strayed: dict[str, NDArray[np.bool_]] = {}
+    for kind, name in (("random", extra_choices_name(k)), ("near", near_choices_name(k))):
+        if name not in scores.logits:
+            raise ValueError(f"Expected scores of the items under {name}, but got {', '.join(scores.logits)}.")
+        picked = scores.logits[name].argmax()
+        kept = scores.column(name, "original_positions")
+        strayed[kind] = np.array([pick not in row for pick, row in zip(picked.tolist(), kept, strict=True)])
+        shares = (rate(hits, resampling, scores.units) for hits in (picked == scores.labels(name), strayed[kind]))
+        kinds[kind] = Distractor(*(each or Estimate(None) for each in shares))
+    test = paired_means(strayed["near"], strayed["random"], clusters=scores.units, resampling=resampling)
+    none = None
+    if all(name in scores.logits for name in NONE):
+        added, replaced = (scores.logits[name] for name in NONE)
+        how: dict[str, Any] = {"clusters": scores.units, "resampling": resampling}
+        none = none_of_the_above(added, replaced, scores.labels(NONE[0]), **how)
+    return DistractorFigures(len(scores), k, **kinds, difference=test.difference, p_value=test.p_value, none=none)
+
+
+# ------------------------------------------ The probes as picks without confidences, of generated answers
+
+
+Ask = Callable[[Sequence[str], Sequence[Sequence[str]], Sequence[str]], Scores]
+"""(prompts, choices, ids) -> the scores of the items that have an answer."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Picked(Result):
+    """What is picked under one probe.
+
+    Attributes:
+        n_items: Items with an answer, under the probe and as they are.
+        n_unanswered: Items without an answer under the probe.
+        rate: Share of the items on which what the probe asks about is picked: the right choice; without the question
+            the one that was right; and "none of the above" under "none_added" and "none_right". None where nothing can
+            be picked rightly.
+        reference: What to compare it with: 1 / n without the question; the accuracy on the same items as they are; the
+            share of "none of the above" beside the right choice. None where there is nothing.
+        p_value: Test of no difference from the reference: exact, of the binomial kind without the question, else
+            McNemar's; of clusters `chances_p_value`, or sign flips; None likewise.
+    """
+
+    n_items: int
+    n_unanswered: int
+    rate: Estimate | None
+    reference: float | None = None
+    p_value: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class PickFigures(Result):
+    """The picks under every probe; see `measure_picks`.
+
+    Attributes:
+        n_items: Number of items.
+        probes: Name of the table of `probe_tables` -> what is picked.
+        orders: Which orders of the choices were asked: "cyclic", "random" or "all"; "" for none.
+        n_orders: How many.
+        consistency: Share of the items with an answer under every order whose picked choice is always the same.
+        n_ordered: The number of these items.
+        reading: "no_question" and "wrong_question" -> what becomes of the answers without their question.
+    """
+
+    n_items: int
+    probes: Mapping[str, Picked]
+    orders: str = ""
+    n_orders: int = 0
+    consistency: Estimate | None = None
+    n_ordered: int = 0
+    reading: Mapping[str, Reading] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class OrderPicks:
+    """What is picked under some orders of the choices.
+
+    Attributes:
+        orders: The orders.
+        picked: (N, R) the picked choices, of the original order; -1 for no answer.
+    """
+
+    orders: ChoiceOrders
+    picked: NDArray[np.int64]
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """(N,) which items have an answer under every order."""
+        return np.asarray((self.picked >= 0).all(axis=1))
+
+    @property
+    def steady(self) -> NDArray[np.bool_]:
+        """Which of these keep their answer."""
+        return np.asarray((self.picked == self.picked[:, :1]).all(axis=1)[self.known])
+
+
+def ask_for_picks(tables: ProbeTables, ask: Ask) -> dict[str, NDArray[np.int64]]:
+    """Ask about all tables at once.
+
+    Args:
+        tables: From `probe_tables`.
+        ask: (prompts, choices, ids) -> scores; items without an answer are among its `failures`.
+
+    Returns:
+        Name of the table -> (N,) picked choices, -1 where there is no answer.
+    """
+    prompts, choices, ids = tables.requests()
+    picked = ask(prompts, choices, ids).answers(ids).reshape(-1, len(tables))
+    return dict(zip(tables.tables, picked, strict=True))
+
+
+def ask_for_orders(tables: ProbeTables, ask: Ask, orders: str = "auto", *, seed: int = 0) -> OrderPicks | None:
+    """Ask about several orders of the choices; None where the number of choices differs between items.
+
+    Args:
+        tables: From `probe_tables`.
+        ask: As in `ask_for_picks`.
+        orders: Which, see `measure_option_order`.
+        seed: Decides random ones.
+    """
+    prompts, choices, ids = (tables.column(ORIGINAL, name) for name in ("prompt", "choices", "id"))
+    n = len(choices[0])
+    if any(len(row) != n for row in choices):
+        return None
+    turned = ChoiceOrders.of(ids, choices, orders, seed=seed)
+    names = turned.names(ids)
+    picked = ask(prompts * len(turned.places), turned.turned(choices), names).answers(names).reshape(-1, len(ids))
+    return OrderPicks(turned, np.where(picked < 0, -1, turned.original(picked)).T)
+
+
+def measure_picks(
+    tables: ProbeTables,
+    picked: Mapping[str, NDArray[np.int64]],
+    *,
+    orders: OrderPicks | None = None,
+    resampling: Resampling = Resampling(),
+) -> PickFigures:
+    """Turn picks into figures: those of the probes that need no confidence.
+
+    Of generated answers a prior bias, which is a variance of confidences, and a drop of confidence are not known. What
+    is picked without the question, among more choices, and under another order of them, is.
+
+    Args:
+        tables: From `probe_tables`.
+        picked: Name of the table -> (N,) picked choices, -1 for no answer.
+        orders: From `ask_for_orders`; None for none.
+        resampling: Level of the intervals.
+
+    Returns:
+        A `PickFigures`.
+
+    References:
+        Shen and Kejriwal (2022), section 3, for the probes; Zheng et al. (2024) for the orders.
+    """
+    before, last = picked[ORIGINAL], tables.sizes()
+    right = before == tables.labels()
+    figures = {}
+    for name in tables.tables:
+        wanted, both, base = tables.labels(name), picked[name] >= 0, None
+        if name in WITHOUT_QUESTION:
+            wanted = tables.labels(name, "pseudo_label")
+        elif name == NONE[0]:
+            wanted = last
+        elif name == NONE[1]:
+            both, base = both & (picked[NONE[0]] >= 0), picked[NONE[0]] == last
+        elif name != ORIGINAL:
+            both, base = both & (before >= 0), right
+        n_unanswered = int((picked[name] < 0).sum())
+        if name == "no_right_answer":
+            figures[name] = Picked(len(tables) - n_unanswered, n_unanswered, None)
+            continue
+        hits, n = (picked[name] == wanted)[both], int(both.sum())
+        reference = p_value = None
+        units = clusters_of(tables.units, both)
+        if n and name in WITHOUT_QUESTION:
+            chances = 1 / tables.sizes()[both]
+            reference, p_value = float(chances.mean()), chances_p_value(hits, chances, clusters=units)
+        elif n and base is not None:
+            reference, p_value = (
+                float(base[both].mean()),
+                paired_means(hits, base[both], clusters=units, resampling=resampling).p_value,
+            )
+        figures[name] = Picked(n, n_unanswered, rate(hits, resampling, units), reference, p_value)
+    found = PickFigures(len(tables), figures, reading=tables.reading(picked, resampling))
+    if orders is None:
+        return found
+    return dataclasses.replace(
+        found,
+        orders=orders.orders.kind,
+        n_orders=len(orders.orders.places),
+        consistency=rate(orders.steady, resampling, clusters_of(tables.units, orders.known)),
+        n_ordered=int(orders.known.sum()),
     )

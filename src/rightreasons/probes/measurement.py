@@ -24,28 +24,29 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
 from rightreasons.page.prose import not_scored_told
 from rightreasons.probes.bias import PseudoCorrect, Reading
-from rightreasons.probes.distractors import DistractorFigures, added_choices, measure_distractors
 from rightreasons.probes.measure import (
     WITHOUT_QUESTION,
+    DistractorFigures,
     OrderFigures,
+    PickFigures,
     ProbeFigures,
     ProbeScores,
     ProbeTables,
     Score,
+    added_choices,
+    ask_for_orders,
+    ask_for_picks,
+    measure_distractors,
     measure_option_order,
+    measure_picks,
     measure_probes,
     near_choices_name,
+    orders_in_words,
     probe_tables,
     stored_orders,
 )
 from rightreasons.probes.options import ProbesOptions
 from rightreasons.probes.paralysis import ChoiceParalysis, Drop
-from rightreasons.probes.picks import (
-    PickFigures,
-    ask_for_orders,
-    ask_for_picks,
-    measure_picks,
-)
 
 Hits = tuple[NDArray[np.bool_], Any]
 
@@ -140,7 +141,7 @@ class ProbesMeasurement:
     @property
     def k(self) -> int:
         """The largest number of added choices."""
-        return 0 if self.scored is None else self.scored.largest_k
+        return 0 if self.scored is None else max(self.scored.paralysis)
 
     @property
     def effect(self) -> ChoiceParalysis:
@@ -173,12 +174,6 @@ class ProbesMeasurement:
         """The share of each position in PriDe's prior."""
         orders = self.orders
         return [] if orders is None else list(map(estimate_of, orders.prior, orders.prior_intervals))
-
-    @property
-    def preference(self) -> Estimate | None:
-        """The prior bias without the question."""
-        bias = None if self.scored is None else self.scored.prior_bias["no_question"]
-        return None if bias is None else estimate_of(bias.prior_bias, bias.interval)
 
     @property
     def drop(self) -> Drop | None:
@@ -231,7 +226,7 @@ class ProbesMeasurement:
     def in_words(self) -> str:
         """Which orders were asked."""
         figures = self.orders or self.picks
-        return "" if figures is None else figures.in_words
+        return "" if figures is None else orders_in_words(figures.orders, figures.n_orders)
 
     @property
     def n_ordered(self) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from rightreasons.core.arrays import Result, as_floats, to_numpy
+from rightreasons.core.arrays import Result, as_floats
 from rightreasons.core.intervals import Interval, bounded_mean, cluster_codes, unit_means
 from rightreasons.core.scores import MOST_CLASSES
 from rightreasons.core.validation import (
@@ -104,25 +104,6 @@ def position_bias(
         counts=counts.tolist(),
         picked=np.bincount(picked, minlength=n_positions).tolist(),
     )
-
-
-def permutation_consistency(picks: object) -> float:
-    """Return the share of items whose picked content is the same under every order of the choices.
-
-    Args:
-        picks: (N, R) index of the picked *content* (not position) of each item under each of R orders.
-
-    Returns:
-        A fraction in [0, 1]; higher is better.
-
-    Example:
-        >>> permutation_consistency([[2, 2, 2], [0, 1, 0]])
-        0.5
-    """
-    table = to_numpy(picks, "picks")
-    if table.ndim != 2 or table.size == 0:
-        raise ValueError(f"Expected `picks` of shape (items, orders), but got shape {table.shape}.")
-    return float((table == table[:, :1]).all(axis=1).mean())
 
 
 def pride_prior(observed: object) -> NDArray[np.float64]:

@@ -62,10 +62,8 @@ class ChoiceParalysis(Result):
         restricted_confidence: The same after, among the item's own choices.
         accuracy: Accuracy before.
         perturbed_accuracy: Accuracy after.
-        accuracy_drop: The difference.
         restricted_accuracy: Accuracy after, among the item's own choices.
         n_items: How many items.
-        mean_added: Mean number of added choices.
         reading: Which part of the drop is mechanical, in words.
         definition: The measure in words.
     """
@@ -80,10 +78,8 @@ class ChoiceParalysis(Result):
     restricted_confidence: float
     accuracy: float
     perturbed_accuracy: float
-    accuracy_drop: float
     restricted_accuracy: float
     n_items: int
-    mean_added: float
     reading: str
     definition: str = DEFINITION
 
@@ -179,10 +175,8 @@ def choice_paralysis(
         restricted_confidence=float(restricted.mean()),
         accuracy=accuracy,
         perturbed_accuracy=perturbed_accuracy,
-        accuracy_drop=accuracy - perturbed_accuracy,
         restricted_accuracy=float((best - after.starts == moved).mean()),
         n_items=len(before),
-        mean_added=float(added.mean()),
         reading=_reading(float(drop.mean()), mechanical, restricted_drop),
     )
 
@@ -208,26 +202,20 @@ def _own_choices(
             )
         inside = rows.values.astype(np.int64)
         limit = np.repeat(after.lengths, before.lengths)
-        bad = (inside != rows.values) | (inside < 0) | (inside >= limit)
-        if bad.any():
-            where = int(np.flatnonzero(bad)[0])
-            raise ValueError(
-                f"Expected each entry of `original_positions` to be a position in its perturbed row, but row "
-                f"{before.row_of(where)} holds {rows.values[where]:g} of {limit[where]} choices."
+        bad = np.repeat(np.arange(len(before)), before.lengths)[
+            (inside != rows.values) | (inside < 0) | (inside >= limit)
+        ]
+        if not bad.size:
+            twice = np.flatnonzero(np.bincount(inside + np.repeat(after.starts, before.lengths)) > 1)
+            bad = np.array(
+                [*map(after.row_of, twice.tolist()), *np.flatnonzero(inside[before.starts + labels] != moved)]
             )
-        flat = inside + np.repeat(after.starts, before.lengths)
-        twice = np.flatnonzero(np.bincount(flat) > 1)
-        if twice.size:
-            row = after.row_of(int(twice[0]))
+        if bad.size:
+            row = int(bad[0])
             raise ValueError(
-                f"Expected each entry of a row of `original_positions` to be another position, but row {row} holds "
-                f"{twice[0] - after.starts[row]} twice."
-            )
-        wrong = np.flatnonzero(inside[before.starts + labels] != moved)
-        if wrong.size:
-            raise ValueError(
-                "Expected `original_positions` to say where the right choice stands as `perturbed_references` does, "
-                f"but in row {wrong[0]} they say {inside[before.starts + labels][wrong[0]]} and {moved[wrong[0]]}."
+                "Expected `original_positions` to say where each own choice is in the perturbed row, each once and the "
+                f"right one as `perturbed_references` has it, but row {row} holds "
+                f"{', '.join(f'{place:g}' for place in rows[row])} of {after.lengths[row]} choices."
             )
     return np.asarray(inside + np.repeat(after.starts, before.lengths), dtype=np.int64)
 

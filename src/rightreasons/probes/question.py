@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from rightreasons.page.parts import Table as ItemTable
 from rightreasons.page.plots import DASHES, PALETTE, Curve, Drawing, axis, curves, dot_rows, layer, series_of
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table, Tables
+from rightreasons.probes.bias import PriorBias
 from rightreasons.probes.measure import WITHOUT_ANSWER, ProbeScores, extra_choices_name, spare_choices
 from rightreasons.probes.measurement import NAMES, ProbesMeasurement, measure
 
@@ -124,6 +126,11 @@ def kept_items(m: Any) -> Iterator[Example]:
         yield Example(str(item["id"]), item["prompt"], right, answer, confidence, note=note)
 
 
+def mean_bias(bias: PriorBias) -> Estimate:
+    """Return a prior bias with its interval."""
+    return estimate_of(bias.prior_bias, bias.interval)
+
+
 def bias_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
     """Return the prior bias of the unchanged items, and under each probe without an answer."""
     intervals = m.scored.pseudo_correct_intervals
@@ -131,7 +138,7 @@ def bias_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
         old = bias.pseudo_correct
         yield (
             NAMES[name],
-            estimate_of(bias.prior_bias, bias.interval),
+            mean_bias(bias),
             bias.normalized_prior_bias,
             bias.normalized_divergence,
             bias.mean_top_confidence,
@@ -310,7 +317,13 @@ PROBES = Question(
             for name, key in KEPT.items()
         ),
         Figure("lost_without_question", lambda m: m.read and m.read.lost, BALEPUR, better="higher"),
-        Figure("prior_bias_no_question", lambda m: m.preference, SHEN, unit="ratio", better="lower"),
+        Figure(
+            "prior_bias_no_question",
+            lambda m: m.scored and mean_bias(m.scored.prior_bias["no_question"]),
+            SHEN,
+            unit="ratio",
+            better="lower",
+        ),
         Figure(
             "pseudo_correct",
             lambda m: m.read and m.read.accuracy_without,
@@ -415,3 +428,32 @@ PROBES = Question(
     data=data,
     by_item=by_item,
 )
+
+
+PREFERENCES = {
+    "consistency": "Same winner in both orders",
+    "position": "First place over second",
+    "length": "Longer over shorter",
+    "length_beyond": "Longer, beyond the reference",
+    "own": "Its own over the other",
+    "own_beyond": "Its own, beyond the reference",
+}
+"""What a judge may prefer, of a `JudgeBias` -> its name."""
+
+
+def preference_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
+    """Return what each judge prefers, as far as the data tell it."""
+    for name, bias in m.judges.items():
+        for key, words in PREFERENCES.items():
+            if (found := getattr(bias, key)) is not None:
+                value = estimate_of(found.value, found.interval)
+                yield name, words, value, found.p_value, found.n_pairs, found.n_items
+
+
+JUDGES = Question(
+    name="judges",
+    prose=prose(str(Path(__file__).with_name("preferences.py")), PREFERENCES=PREFERENCES),
+    verdict=(Rule("neutral", "told"),),
+    parts=(Part("judges", (Table("judges", preference_rows),)),),
+)
+"""What `rightreasons judges` prints of judges of pairs."""

@@ -19,8 +19,7 @@ from rightreasons.audited.stored import DISTRACTORS, ITEMS, PARTS, PROBES, _plai
 from rightreasons.core.choices import HARNESSES
 from rightreasons.core.store import check_folder, json_lines, write_text
 from rightreasons.core.validation import check_kind, check_one_of
-from rightreasons.probes.distractors import added_choices
-from rightreasons.probes.measure import KS, ChoiceOrders, probe_tables
+from rightreasons.probes.measure import KS, ChoiceOrders, added_choices, probe_tables
 
 if TYPE_CHECKING:
     import datasets
@@ -210,7 +209,7 @@ def choice_requests(
             tables = probe_tables(items, ks=possible, seed=seed, **kinds[part])
             ask(*tables.requests(), [label for name in tables.tables for label in tables.column(name, "label")])
         else:
-            turned = ChoiceOrders.of_items(ids, choices, orders, seed=seed)
+            turned = ChoiceOrders.of(ids, choices, orders, seed=seed)
             gold = np.asarray(labels)
             places = np.where(gold < 0, -1, (turned.places == gold[:, None]).argmax(axis=2)).ravel().tolist()
             texts = turned.requests(prompts, choices, ids)

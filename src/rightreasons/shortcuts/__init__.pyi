@@ -1,12 +1,11 @@
-from .groups import worst_group_accuracy as worst_group_accuracy
 from .measure import measure_shortcuts as measure_shortcuts
 from .measure_deciding import measure_swaps as measure_swaps
 from .mutual_information import lmi as lmi
+from .reliance import detection_quality as detection_quality
 from .reliance import find_shortcuts as find_shortcuts
 from .reliance import shortcut_reliance as shortcut_reliance
+from .reliance import shortcut_tradeoff as shortcut_tradeoff
 from .swaps import deciding_share as deciding_share
-from .tradeoff import detection_quality as detection_quality
-from .tradeoff import shortcut_tradeoff as shortcut_tradeoff
 
 __all__ = [
     "deciding_share",
@@ -17,5 +16,4 @@ __all__ = [
     "measure_swaps",
     "shortcut_reliance",
     "shortcut_tradeoff",
-    "worst_group_accuracy",
 ]

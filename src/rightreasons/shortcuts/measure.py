@@ -7,18 +7,17 @@ import functools
 import os
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.calibration.errors import CalibrationResult, calibration_error
 from rightreasons.core.arrays import Ragged, Result
-from rightreasons.core.errors import OptionError, one_line
+from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import Estimate, Interval, poisson_binomial_p_value, share
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.tokens import piece_style
-from rightreasons.core.tokens import words as tokenize
 from rightreasons.core.validation import check_ids, check_labels, check_same_length, check_texts, softmax
 from rightreasons.models.classes import Classifier
 from rightreasons.models.gradients.options import MAX_TOKENS, Attributions
@@ -26,8 +25,15 @@ from rightreasons.models.occlusion import Occlusion, occlude
 from rightreasons.models.protocol import Scorer
 from rightreasons.shortcuts.mutual_information import LmiResult, lmi
 from rightreasons.shortcuts.protocols import PROTOCOLS, Protocol, protocol_of
-from rightreasons.shortcuts.reliance import Heads, ShortcutReliance, chance_of_hit, find_shortcuts, summarize
-from rightreasons.shortcuts.tradeoff import DetectionQuality, ShortcutTradeoff, detection_quality, shortcut_tradeoff
+from rightreasons.shortcuts.reliance import (
+    Heads,
+    ShortcutReliance,
+    ShortcutTradeoff,
+    chance_of_hit,
+    find_shortcuts,
+    shortcut_tradeoff,
+    summarize,
+)
 
 DEFINITION = (
     "Occlusion: the {target} of the {label} label, minus the same where the word is left out of the text. One number "
@@ -56,22 +62,12 @@ def occlusion_attributions(
         `Attributions` over words, signed. Items without an answer, or without one for some of their words, are not
         valid, and their numbers are 0. `gap` and `baseline_value` are NaN; `nodes` is how often the scorer was asked.
 
-    Raises:
-        ValueError: If label="gold" and an item has none.
-
     References:
         Li, Monroe and Jurafsky (2016), Understanding Neural Networks through Representation Erasure, equation 1.
     """
-    explained = occlusion.predicted
-    if label == "gold":
-        if occlusion.labels is None or (occlusion.labels < 0).any():
-            raise ValueError("Expected a gold label of each item with label='gold', but there are items without.")
-        explained = occlusion.labels
-    scores, n_items, lengths = (
-        occlusion.importances(explained, target=target),
-        len(occlusion),
-        np.diff(occlusion.offsets),
-    )
+    explained = occlusion.labels if label == "gold" and occlusion.labels is not None else occlusion.predicted
+    scores, n_items = occlusion.importances(explained, target=target), len(occlusion)
+    lengths = np.diff(occlusion.offsets)
     valid = occlusion.answered & ~np.array([np.isnan(row).any() for row in scores])
     scores.values[~np.repeat(valid, lengths)] = 0.0
     explained = np.maximum(explained, 0)
@@ -100,9 +96,6 @@ def occlusion_attributions(
     )
 
 
-SPACES = "Ġ▁"
-"""What byte-level and metaspace pieces have in place of the space before them."""
-
 UNCOUNTED = ("[CLS]", "[SEP]", "[PAD]")
 """What the released code of the Reliability Paradox leaves out of LMI: these, whatever a tokenizer calls its own."""
 
@@ -122,7 +115,6 @@ class Cue(Result):
         texts: Texts with this prediction that contain the word.
         p_label: Share of its occurrences in the training data that are in texts of the label.
         lmi: Its LMI.
-        planted: Whether it is known to be planted; None where nothing is known.
         p_value: Two-sided p-value of "it cues as many predictions as blind picks would", not corrected for the number
             of words.
     """
@@ -134,32 +126,7 @@ class Cue(Result):
     texts: int
     p_label: float
     lmi: float
-    planted: bool | None
     p_value: float
-
-    @property
-    def excess(self) -> float:
-        """Predictions that it cues beyond blind picks."""
-        return self.found - self.expected
-
-
-@dataclasses.dataclass(frozen=True)
-class AttributedWord:
-    """A word of a first text with its part in the prediction.
-
-    Attributes:
-        start: First character.
-        end: One past the last character.
-        shortcut: Whether it is a shortcut of the prediction.
-        weight: Its attribution, divided by the largest magnitude of the text, in [-1, 1].
-        share: The share of the attribution that falls on it, in [0, 1].
-    """
-
-    start: int
-    end: int
-    shortcut: bool
-    weight: float
-    share: float
 
 
 class WithheldError(ValueError):
@@ -223,127 +190,56 @@ class ShortcutMeasurement:
             share(round((row.accuracy or 0.0) * row.n_items), row.n_items, resampling) for row in self.reliance.bins
         ]
 
-    def cues(self, heads: LmiResult, n_cues: int, planted: Sequence[Sequence[Mapping[str, Any]]] | None) -> list[Cue]:
+    def cues(self, heads: LmiResult, n_cues: int) -> list[Cue]:
         """Return the words that cue most predictions of each label, beyond what blind picks would.
 
         Args:
             heads: The `LmiResult` of the training data.
             n_cues: Maximum number of words per label.
-            planted: N lists of planted tokens {token, start, end}; None where nothing is known.
         """
-        known, tops, cues = _known(planted), self._tops(), []
+        cues = []
         for label in range(self.probabilities.shape[1]):
-            head, hits, expected = set(heads[label].head), Counter[str](), defaultdict[str, float](float)
+            table, hits, chances = heads[label], Counter[str](), defaultdict[str, list[float]](list)
+            head = set(table.head)
             for item in np.flatnonzero(self.attributions.explained == label).tolist():
                 tokens = Counter(self.attributions.tokens[item])
                 hits.update(set(self.reliance.examples[item].tokens))
                 for token in tokens.keys() & head:
-                    expected[token] += self._chance(item, tokens[token])
+                    chances[token].append(_chance(tokens.total(), tokens[token], self.protocol.top_n))
             # By excess; the p-value, which takes longest, of those that are named alone.
-            above = sorted((expected[token] - count, token) for token, count in hits.items() if count > expected[token])
-            cues += [self._cue(heads, label, token, known, tops) for _, token in above[:n_cues]]
+            above = sorted((sum(chances[token]) - n, token) for token, n in hits.items() if n > sum(chances[token]))
+            for _, token in above[:n_cues]:
+                row = table.tokens.index(token)
+                cues.append(
+                    Cue(
+                        label,
+                        token,
+                        hits[token],
+                        sum(chances[token]),
+                        len(chances[token]),
+                        float(table.p_label[row]),
+                        float(table.lmi[row]),
+                        poisson_binomial_p_value(hits[token], chances[token]),
+                    )
+                )
         return cues
 
-    def suspected_cues(
-        self,
-        heads: LmiResult,
-        words: Sequence[str],
-        planted: Sequence[Sequence[Mapping[str, Any]]] | None = None,
-        *,
-        without: Sequence[Cue] = (),
-    ) -> list[Cue]:
-        """Return words that a user suspects as cues of every label that they point at, in its head or not.
+    def words(self, row: int) -> list[tuple[int, int, bool, float, float]]:
+        """Return the words of an item's first text: where each begins and ends, and its part in the answer.
 
-        A word points at a label where its LMI is above 0: its share of the label is above that of all words.
-
-        Args:
-            heads: The `LmiResult` of the training data.
-            words: The words.
-            planted: As in `cues`.
-            without: Cues to leave out, such as those that are named already.
-
-        Raises:
-            ValueError: If one is not a single word, or not in the training data.
+        That is whether a word is a shortcut, its attribution divided by the largest magnitude of the text, in [-1, 1],
+        and the share of the attribution that falls on it, in [0, 1].
         """
-        known, tops, cues = _known(planted), self._tops(), []
-        others = {(cue.label, cue.token) for cue in without}
-        for word in suspected_words(heads, words):
-            labels = [label for label in heads.labels if word in heads[label].tokens and (label, word) not in others]
-            of_word = [self._cue(heads, label, word, known, tops) for label in labels]
-            cues += [cue for cue in of_word if cue.lmi > 0]
-        return cues
-
-    def _tops(self) -> list[set[str]]:
-        """Return the words that each prediction rests on."""
-        tops = []
-        for row, tokens in enumerate(self.attributions.tokens):
-            scores = np.asarray(self.attributions.scores[row])
-            sizes = np.abs(scores) if self.protocol.rank_by == "magnitude" else scores
-            order = np.argsort(-sizes, kind="stable")[: self.protocol.top_n]
-            tops.append({tokens[place] for place in order})
-        return tops
-
-    def _cue(self, heads: LmiResult, label: int, token: str, known: set[str] | None, tops: Sequence[set[str]]) -> Cue:
-        """Count the predictions of a label that rest on a word, and those that would if words were picked blindly."""
-        table = heads[label]
-        row = table.tokens.index(token)
-        items = np.flatnonzero(self.attributions.explained == label).tolist()
-        times = {item: self.attributions.tokens[item].count(token) for item in items}
-        chances = [self._chance(item, count) for item, count in times.items() if count]
-        n_cued = sum(token in tops[item] for item in items)
-        return Cue(
-            label,
-            token,
-            n_cued,
-            sum(chances),
-            len(chances),
-            float(table.p_label[row]),
-            float(table.lmi[row]),
-            None if known is None else token.lstrip(SPACES).lower() in known,
-            poisson_binomial_p_value(n_cued, chances),
-        )
-
-    def _chance(self, item: int, times: int) -> float:
-        """Return the chance that one of a number of occurrences is among the top tokens, were these picked blindly."""
-        return _chance(len(self.attributions.tokens[item]), times, self.protocol.top_n)
-
-    def detection(
-        self, planted: Sequence[Sequence[Mapping[str, Any]]] | None, resampling: Resampling
-    ) -> DetectionQuality | None:
-        """Return how well the shortcuts agree with planted words.
-
-        Args:
-            planted: N lists of planted tokens {token, start, end}.
-            resampling: Level, resamples and seed of the intervals.
-
-        Returns:
-            Precision and recall; None where nothing is known or nothing is planted.
-        """
-        if planted is None or not any(planted):
-            return None
-        shortcuts, truth = [], []
-        for row, tokens in enumerate(planted):
-            starts, ends = self._spans(row)
-            shortcuts.append(np.isin(np.arange(len(starts)), self.reliance.examples[row].positions))
-            overlaps = [(starts < token["end"]) & (ends > token["start"]) for token in tokens]
-            truth.append(np.any(overlaps, axis=0) if overlaps else np.zeros(len(starts), dtype=np.bool_))
-        return detection_quality(shortcuts, truth, resampling=resampling) if np.concatenate(truth).any() else None
-
-    def words(self, row: int) -> list[AttributedWord]:
-        """Return the words of an item's first text with their part in the prediction."""
-        scores, (starts, ends) = self.attributions.scores[row], self._spans(row)
+        scores = self.attributions.scores[row]
         first, last = self.attributions.scores.offsets[row : row + 2]
+        starts, ends = self.attributions.starts[first:last], self.attributions.ends[first:last]
         sizes, shortcuts = np.abs(scores), self.reliance.examples[row].positions
         weights = scores / (float(sizes.max(initial=0.0)) or 1.0)
         shares = sizes / (float(sizes.sum()) or 1.0)
         return [
-            AttributedWord(int(starts[at]), int(ends[at]), at in shortcuts, float(weights[at]), float(shares[at]))
+            (int(starts[at]), int(ends[at]), at in shortcuts, float(weights[at]), float(shares[at]))
             for at in np.flatnonzero((self.attributions.parts[first:last] == 0) & (ends > starts)).tolist()
         ]
-
-    def _spans(self, row: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        first, last = self.attributions.scores.offsets[row : row + 2]
-        return self.attributions.starts[first:last], self.attributions.ends[first:last]
 
     def record(self, *, step: int = 0, epoch: float = 0.0) -> ShortcutRecord:
         """Return the figures alone, as one row of a table over training."""
@@ -434,27 +330,6 @@ class ShortcutRecord(Result):
         return cls(**fields)
 
 
-def suspected_words(heads: LmiResult, words: Sequence[str]) -> list[str]:
-    """Return the words that a user suspects, lower-case and each once.
-
-    Args:
-        heads: The `LmiResult` of the training data.
-        words: The words.
-
-    Raises:
-        ValueError: If one is not a single word, or not in the training data.
-    """
-    frequencies, checked = heads.frequencies(), list(dict.fromkeys(word.strip().lower() for word in words))
-    for word in checked:
-        if tokenize(word) != [word]:
-            raise OptionError(f"Expected single words in `words`, but got {one_line(word)}.", option="words")
-        if word not in frequencies:
-            raise OptionError(
-                f"Expected words of the training data in `words`, but none of its texts has {word!r}.", option="words"
-            )
-    return checked
-
-
 def measure_shortcuts(
     classifier: Classifier | Scorer,
     texts: Sequence[str],
@@ -509,7 +384,7 @@ def measure_shortcuts(
     References:
         Bihani & Rayz (2025), "The Reliability Paradox", section 2; Du et al. (2021), section 2.
     """
-    settings = protocol_of(protocol)
+    settings, model = protocol_of(protocol), cast("Any", classifier)
     if classifier.label_names is None:
         raise ValueError(f"Expected a sequence classifier, but {classifier.name} scores choices.")
     gold = check_labels(labels, len(classifier.label_names), name="labels")
@@ -549,7 +424,7 @@ def measure_shortcuts(
         heads,
         top_n=settings.top_n,
         rank_by=settings.rank_by,
-        piece_style=_piece_style(classifier, settings),
+        piece_style="word" if settings.unit == "word" else piece_style(model.tokenizer.get_vocab()),
         kinds=settings.kinds,
     )
     reliance = summarize(
@@ -627,12 +502,6 @@ def training_heads(
     return lmi(pieces, labels[rows], tokenizer="none", **ranking)
 
 
-def _piece_style(classifier: Classifier | Scorer, settings: Protocol) -> str:
-    if settings.unit == "word" or not hasattr(classifier, "tokenizer"):
-        return "word"
-    return piece_style(classifier.tokenizer.get_vocab())
-
-
 def _left_out(classifier: Classifier | Scorer, attributions: Attributions, settings: Protocol) -> str:
     """Say how many items are left out and why; "" where none is."""
     n_given, failed = len(attributions) + len(attributions.failures), ""
@@ -691,10 +560,6 @@ def _max_length(classifier: Any, settings: Protocol) -> int | None:
 
 def _ends(interval: Interval | None) -> tuple[float, float] | None:
     return None if interval is None else (interval.low, interval.high)
-
-
-def _known(planted: Sequence[Sequence[Mapping[str, Any]]] | None) -> set[str] | None:
-    return None if planted is None else {token["token"].lower() for tokens in planted for token in tokens}
 
 
 @functools.cache

@@ -14,14 +14,13 @@ from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext, AuditSplit, safe_name
 from rightreasons.core.choices import MIN_ITEMS
-from rightreasons.core.errors import unknown_name
+from rightreasons.core.errors import OptionError, one_line, unknown_name
 from rightreasons.core.intervals import Estimate, share
 from rightreasons.core.store import digest_of_value
 from rightreasons.core.validation import read_json
 from rightreasons.io.tables import chosen_rows
 from rightreasons.models.running import bars_about
-from rightreasons.shortcuts.families.training import Training
-from rightreasons.shortcuts.groups import WorstGroup, cue_groups, named_cues, near_duplicates
+from rightreasons.shortcuts.families.training import Training, near_duplicates
 from rightreasons.shortcuts.judging import Judge, conclude, considered, vanishing_words
 from rightreasons.shortcuts.measure import (
     N_CUES,
@@ -30,7 +29,6 @@ from rightreasons.shortcuts.measure import (
     ShortcutRecord,
     WithheldError,
     measure_shortcuts,
-    suspected_words,
     training_heads,
     with_pairs,
 )
@@ -39,7 +37,6 @@ from rightreasons.shortcuts.mutual_information import LmiResult
 from rightreasons.shortcuts.options import COMPARED_ITEMS, MAX_ITEMS, ShortcutsOptions
 from rightreasons.shortcuts.protocols import Protocol
 from rightreasons.shortcuts.reliance import NullModel, ShortcutReliance
-from rightreasons.shortcuts.tradeoff import DetectionQuality
 
 if TYPE_CHECKING:
     from rightreasons.models.classes import Classifier
@@ -48,6 +45,9 @@ if TYPE_CHECKING:
 
 MIN_HALVED = 100
 """The labeled items that the audited split must have for half of them to stand for absent training texts."""
+
+NAMED_P = 0.05
+"""A cue is named where as many predictions by blind picks would be rarer than this."""
 
 RECORDS = "shortcuts.json"
 """What `ShortcutCallback(out=...)` writes; the audit finds it in the folder of the model."""
@@ -59,12 +59,10 @@ class SplitShortcuts:
 
     Attributes:
         split: The items.
-        n_labeled: How many labeled items the split has.
         measured: Their shortcuts.
     """
 
     split: AuditSplit
-    n_labeled: int
     measured: ShortcutMeasurement
 
 
@@ -79,10 +77,7 @@ class ShortcutAnswers:
         protocol: How shortcuts were found.
         splits: What was measured, first of the primary split; none where too few of its attributions are valid.
         withheld: Why nothing is said of the primary split, or else of others.
-        cues: The words that the detector names, then those that a user suspects.
-        n_suspected: How many the user suspects.
-        groups: Accuracy by the cues in the text.
-        quality: How well planted words are found; None where none is known.
+        cues: The words that the detector names.
         records: What a callback has recorded over training.
         remembered: (N,) which items of the primary split are near duplicates of training texts.
         halved: Whether half of the audited items stand for training texts, as none are given.
@@ -95,9 +90,6 @@ class ShortcutAnswers:
     splits: Sequence[SplitShortcuts]
     withheld: Sequence[str] = ()
     cues: Sequence[Cue] = ()
-    n_suspected: int = 0
-    groups: WorstGroup | None = None
-    quality: DetectionQuality | None = None
     records: Sequence[ShortcutRecord] = ()
     remembered: NDArray[np.bool_] | None = None
     halved: bool = False
@@ -173,23 +165,19 @@ class ShortcutAnswers:
         """The shares of lexicon-cued and of grammar-cued predictions."""
         return self.measured.types(self.context.resampling) if self.splits else {}
 
-    @property
-    def named(self) -> Sequence[Cue]:
-        """The cues that the detector names."""
-        return self.cues[: len(self.cues) - self.n_suspected]
-
-    @property
-    def suspected(self) -> Sequence[Cue]:
-        """The cues that the user suspects."""
-        return self.cues[len(self.named) :]
-
 
 def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers:
     """Measure what decides by swaps, then the figures of the paper on each split."""
     halved = context.train is None
     context = with_training(context)
     detector = _Detector(context, options)
-    suspected_words(detector.heads, options.words)  # refused before anything that takes long
+    known = detector.heads.frequencies()
+    for word in options.words:  # refused before anything that takes long
+        if word.strip().lower() not in known:
+            raise OptionError(
+                f"Expected single words of the training data in `words`, but none of its texts has {one_line(word)}.",
+                option="words",
+            )
     swaps = detector.swaps()
     answers = functools.partial(
         ShortcutAnswers,
@@ -210,19 +198,11 @@ def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers
             if split is context.primary:
                 return answers((), (str(error),))
             withheld.append(f"Nothing is said of “{split.name}”: {error}")
-    measured, planted = splits[0].measured, splits[0].split.planted
-    named = named_cues(measured.cues(detector.heads, N_CUES, planted))
-    suspected = measured.suspected_cues(detector.heads, options.words, planted, without=named)
-    cues = [*named, *suspected]
     file = Path(context.scorer.name) / RECORDS
     return answers(
         splits,
         withheld=withheld,
-        cues=cues,
-        n_suspected=len(suspected),
-        # A piece of a word is looked for in no text.
-        groups=_cue_groups(context, cues if detector.protocol.unit == "word" else []),
-        quality=measured.detection(planted, context.resampling),
+        cues=[cue for cue in splits[0].measured.cues(detector.heads, N_CUES) if cue.p_value < NAMED_P],
         records=[ShortcutRecord.of(row) for row in read_json(file)] if file.is_file() else [],
     )
 
@@ -369,15 +349,11 @@ class _Detector:
             limit //= 3
         return min(limit, int(split.labeled.sum()))
 
-    def folder(self, purpose: str, split: AuditSplit, *depends: str) -> Path:
-        """Return where predictions about a split are kept, by all that they depend on."""
-        protocol = json.dumps(self.protocol.to_dict(), sort_keys=True)
-        settings = split.fingerprint, str(self.limit(split)), str(self.context.seed), protocol
-        return self.context.folder(f"{purpose}-{safe_name(split.name)}", *settings, *depends)
-
     def measured(self, split: AuditSplit) -> SplitShortcuts:
         context, limit = self.context, self.limit(split)
         items, occlusion = context.occluded(split, limit) if self.by_occlusion else (context.picked(split, limit), None)
+        protocol = json.dumps(self.protocol.to_dict(), sort_keys=True)
+        depends = split.fingerprint, str(limit), str(context.seed), protocol
         with bars_about(split.name):
             measured = measure_shortcuts(
                 self.source,
@@ -389,21 +365,6 @@ class _Detector:
                 resampling=context.resampling,
                 protocol=self.protocol,
                 occlusion=occlusion,
-                **context.running(self.folder("shortcuts", split)),
+                **context.running(context.folder(f"shortcuts-{safe_name(split.name)}", *depends)),
             )
-        return SplitShortcuts(items.take(measured.rows), int(split.labeled.sum()), measured)
-
-
-def _cue_groups(context: AuditContext, cues: Sequence[Cue]) -> WorstGroup:
-    """Compare all labeled items of the primary split, whose predictions are there already."""
-    rows = np.flatnonzero(context.primary.labeled)
-    split = context.primary.take(rows)
-    return cue_groups(
-        split.texts,
-        np.asarray(context.scores().logits).argmax(axis=1)[rows],
-        split.labels,
-        cues,
-        text_pairs=split.text_pairs,
-        cue_labels=split.cue_labels,
-        resampling=context.resampling,
-    )
+        return SplitShortcuts(items.take(measured.rows), measured)

@@ -236,11 +236,9 @@ def changes(m: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
 
 
 def cue_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
-    """Return the cues, and whether they are planted where that is known of some."""
+    """Return the cues."""
     for cue in m.cues:
-        counts = cue.found, cue.expected, cue.texts, cue.p_label, cue.lmi
-        planted = () if m.quality is None else ("yes" if cue.planted else "no",)
-        yield m.context.label_name(cue.label), cue.token, *counts, *planted
+        yield m.context.label_name(cue.label), cue.token, cue.found, cue.expected, cue.texts, cue.p_label, cue.lmi
 
 
 def outcome_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
@@ -248,14 +246,6 @@ def outcome_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
     for name, outcome in (("right", m.reliance.correct), ("wrong", m.reliance.wrong)):
         if outcome is not None and outcome.interval is not None:
             yield name, outcome.n_items, estimate_of(outcome.rate, outcome.interval), outcome.joint
-
-
-def group_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Return the accuracy by cue and label."""
-    for group in m.groups.groups:
-        cue = "no label" if group.cue_label is None else m.context.label_name(group.cue_label)
-        accuracy = estimate_of(group.accuracy, group.interval)
-        yield cue, m.context.label_name(group.label), group.n_items, accuracy, Estimate(group.follows)
 
 
 def draw_types(key: str, m: ShortcutAnswers) -> Drawing:
@@ -310,9 +300,9 @@ def attributed(m: ShortcutAnswers, kind: str) -> Iterator[Example]:
     """Show the surest predictions of a kind with what they rest on."""
     for row in surest(m, kind)[:N_EXAMPLES].tolist():
         marks = []
-        for word in m.measured.words(row):
-            note = f"{'shortcut, ' if word.shortcut else ''}{100 * word.share:.0f}% of the attribution"
-            marks.append(Mark(word.start, word.end, "cue" if word.shortcut else "weight", word.weight, note))
+        for start, end, is_shortcut, weight, share in m.measured.words(row):
+            note = f"{'shortcut, ' if is_shortcut else ''}{100 * share:.0f}% of the attribution"
+            marks.append(Mark(start, end, "cue" if is_shortcut else "weight", weight, note))
         yield shown(m, row, marks)
 
 
@@ -353,10 +343,7 @@ def figures_of_paper(m: Any) -> dict[str, Any]:
         "splits": {name: record.to_dict() for name, record in records.items()},
         "null": {name: null.to_dict() for name, null in m.reliance.null.items()},
         "bins": [row.to_dict() for row in m.reliance.bins],
-        "cues": [cue.to_dict() for cue in m.named],
-        "suspected": [cue.to_dict() for cue in m.suspected],
-        "groups": m.groups and m.groups.to_dict(),
-        "detection": m.quality and m.quality.to_dict(),
+        "cues": [cue.to_dict() for cue in m.cues],
         "over_training": [record.to_dict() for record in m.records],
         "attribution": m.measured.attributions.definition,
         **protocol,
@@ -449,11 +436,6 @@ SHORTCUTS = Question(
             figures=("deciding_share", "follow_rate", "accuracy_without_cues"),
         ),
         Part("withheld", when=lambda m: not m.splits),
-        Part(
-            "groups",
-            (Table("accuracy_by_cue", group_rows, "Sagawa et al. 2020"),),
-            when=lambda m: m.groups and (m.cues or m.context.primary.cue_labels is not None),
-        ),
         Part(
             "overview",
             (

@@ -17,8 +17,6 @@ from rightreasons.core.intervals import Interval, bounded_mean, wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_labels, check_same_length
 
-Floats = NDArray[np.float64]
-
 
 @dataclasses.dataclass(frozen=True)
 class DecidingShare(Result):
@@ -100,7 +98,7 @@ def deciding_share(
     differences = changes.astype(np.float64) - control_changes
     return DecidingShare(
         deciding_share=float(differences.mean()),
-        interval=_interval(differences, clusters, -1.0, 1.0, resampling),
+        interval=bounded_mean(differences, low=-1.0, high=1.0, clusters=clusters, confidence_level=resampling.level),
         n_items=len(before),
         coverage=float((after >= 0).mean()),
         rate=_share(changes, after >= 0),
@@ -152,7 +150,7 @@ def fixed_share(
     low, high = (-chance / (1 - chance), 1.0) if chance < 1 - 1e-9 else (-1.0, 1.0)
     return DecidingShare(
         deciding_share=float(scaled.mean()),
-        interval=_interval(scaled, clusters, low, high, resampling),
+        interval=bounded_mean(scaled, low=low, high=high, clusters=clusters, confidence_level=resampling.level),
         n_items=len(before),
         coverage=float(done.mean()),
         rate=_share(stays > 0, done),
@@ -167,12 +165,3 @@ def _share(hits: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:
 def _wilson(hits: NDArray[np.bool_], among: NDArray[np.bool_], resampling: Resampling) -> Interval | None:
     n = int(among.sum())
     return wilson(int(hits[among].sum()), n, confidence_level=resampling.level) if n else None
-
-
-def _interval(values: Floats, clusters: Any, low: float, high: float, resampling: Resampling) -> Interval:
-    """Return the interval of a mean of bounded values; clusters count by their sums, over the mean size of one."""
-    if clusters is not None:
-        _, codes, sizes = np.unique(np.asarray(clusters, dtype=str), return_inverse=True, return_counts=True)
-        values = np.bincount(codes, weights=values) / sizes.mean()
-        low, high = (bound * float(sizes.max() / sizes.mean()) for bound in (low, high))
-    return bounded_mean(values, low=low, high=high, confidence_level=resampling.level)

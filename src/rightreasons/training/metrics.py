@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rightreasons.calibration.confidences import TopLabel, top_label
 from rightreasons.calibration.errors import CalibrationErrorOptions, calibration_of
 from rightreasons.calibration.measure import STATISTICS
-from rightreasons.calibration.proper_scores import brier_of, negative_log_likelihood
+from rightreasons.calibration.proper_scores import brier_score, negative_log_likelihood
 from rightreasons.core.arrays import to_numpy
 from rightreasons.core.errors import one_line, unknown_name
 from rightreasons.core.options import check_options
@@ -75,7 +75,7 @@ class ComputeMetrics:
             errors = calibration_of(top, self._calibration)
             return {"ece": errors.ece, "mce": errors.mce}
         if name == "brier":
-            return {name: brier_of(top).brier}
+            return {name: brier_score(top).brier}
         if name == "nll":
             return {name: negative_log_likelihood(logits, top.labels, scores="logits").nll}
         return {name: STATISTICS[name](top)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rightreasons.core.tokens import WORD_PATTERN
+from rightreasons.core.tokens import words as tokenize
 from rightreasons.datasets.perturbing.edits import cased_like, delete_words, insert_word, touches
 
 Text = tuple[str, ...]
@@ -409,6 +411,61 @@ def offered(
     tried = len(features) if n_features is None else n_features
     found = (feature.candidate(training, column, tried) for feature in features)
     return strongest([candidate for candidate in found if candidate is not None])
+
+
+# ------------------------- Which items are nearly training texts: what a model says of these may be remembered
+
+RUN = 3
+"""Words of a run."""
+
+MOST_OF_RUN = 200
+"""A run of words that is in more training texts than this tells no two of them apart."""
+
+
+def near_duplicates(texts: Sequence[str], training: Sequence[str], *, threshold: float = 0.8) -> NDArray[np.bool_]:
+    r"""Find the texts that share most of their runs of three words with one training text.
+
+    \(J(a, b) = |S_a \cap S_b| / |S_a \cup S_b|\), \(S\) being the set of runs of three lower-case words and marks; of a
+    shorter text, the text. Runs that are in more than 200 training texts are left out of both sets.
+
+    Args:
+        texts: N texts.
+        training: M training texts.
+        threshold: The smallest \(J\) of a near duplicate, in (0, 1].
+
+    Returns:
+        (N,) which texts have a training text of at least that \(J\).
+
+    References:
+        Broder (1997), On the resemblance and containment of documents.
+
+    Example:
+        The first shares five of its six runs, of seven together: 5 / 7 = 0.71.
+
+        >>> training = ["it was a long and quiet film .", "the plot is thin"]
+        >>> near_duplicates(["it was a long and quiet film !", "the plot is thin"], training, threshold=0.7).tolist()
+        [True, True]
+        >>> near_duplicates(["it was a long and quiet film !", "thin"], training, threshold=0.8).tolist()
+        [False, False]
+    """
+    sets, holders = [_runs(text) for text in training], defaultdict[tuple[str, ...], list[int]](list)
+    for row, runs in enumerate(sets):
+        for run in runs:
+            holders[run].append(row)
+    common = {run for run, rows in holders.items() if len(rows) > MOST_OF_RUN}
+    sizes = [len(runs - common) for runs in sets]
+
+    def is_near(text: str) -> bool:
+        runs = _runs(text) - common
+        shared = Counter(row for run in runs for row in holders.get(run, ()))
+        return any(count / (len(runs) + sizes[row] - count) >= threshold for row, count in shared.items())
+
+    return np.array([*map(is_near, texts)], dtype=np.bool_)
+
+
+def _runs(text: str) -> set[tuple[str, ...]]:
+    words = tokenize(text)
+    return {tuple(words[start : start + RUN]) for start in range(max(len(words) - RUN + 1, 1))}
 
 
 # -------------------------------------------------------------------------------------------------- edits of one text
