@@ -208,5 +208,5 @@ def doctor() -> None:
     Nothing is installed or downloaded; the hub is asked for three seconds at most, and not at all offline.
     """
     found = list(checks())
-    hand_over([{"name": name, "fine": fine, "told": told} for name, fine, told in found])
-    print_rows((("ok" if fine else "--", name, told) for name, fine, told in found), indent="", texts=range(3))
+    hand_over([{"name": name, "fine": fine, "told": state} for name, fine, state in found])
+    print_rows((("ok" if fine else "--", name, state) for name, fine, state in found), indent="", texts=range(3))
