@@ -1,6 +1,8 @@
 """The page of a module's demo, used as a person would: a cell typed into, the button pressed."""
 
+import json
 import re
+from typing import Any
 
 from playwright.sync_api import Page, expect
 from playwright.sync_api import TimeoutError as NotThereError
@@ -10,6 +12,11 @@ TRIES = 5
 
 def compute(page: Page) -> None:
     page.get_by_role("button", name="Compute").click()
+
+
+def choose(page: Page, **options: Any) -> None:
+    """Write options into the page, in place of those that it shows."""
+    page.locator("#chosen textarea").fill(json.dumps(options))
 
 
 def unfold(page: Page, which: str = "#options") -> None:

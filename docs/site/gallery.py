@@ -88,9 +88,8 @@ def write_answers(path: Path) -> None:
 def write_suite(path: Path) -> None:
     """Write a suite about promises that a review keeps or breaks."""
     from rightreasons.datasets.suites.cases import Case
-    from rightreasons.datasets.suites.editor import inv, mft
+    from rightreasons.datasets.suites.editor import fill, inv, mft
     from rightreasons.datasets.suites.suite import Suite
-    from rightreasons.datasets.suites.templates import fill
 
     words = {"good": ["superb", "lovely", "brilliant", "elegant"], "bad": ["dull", "awful", "tiresome", "clumsy"]}
     things = ["meal", "concert", "novel", "museum"]

@@ -5,9 +5,7 @@ import re
 import numpy as np
 from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
-from rightreasons.core.choices import UNITS
 from rightreasons.difficulty.page_rankings import difficulty_scatter
-from rightreasons.models.gradients.fisher import METHODS
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
@@ -34,7 +32,7 @@ def build():
     config = BertConfig(vocab_size=len(words), hidden_size=16, num_hidden_layers=1, num_attention_heads=2)
     model = BertForSequenceClassification(config).eval()
     models = {"model": model, "tokenizer": tokenizer}
-    return module_page(__file__, {"data": TEXTS}, draw, choices={"method": METHODS, "unit": UNITS}, **models)
+    return module_page(__file__, {"data": TEXTS}, draw, **models)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,9 @@
 """The demo of this measurement: type texts and labels, see which tokens point at which label."""
 
 from rightreasons.page.plots import dots
-from rightreasons.shortcuts.mutual_information import COUNTS, DENOMINATORS, TOKENIZERS
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
-CHOICES = {"count": COUNTS, "denominator": DENOMINATORS, "tokenizer": TOKENIZERS[:1], "null": ("prior", "uniform")}
 OPTIONS = {"label_names": ["negative", "positive"], "pmi_smoothing": 1.0}
 EXAMPLE = {
     "data": [
@@ -33,7 +31,7 @@ def draw(result):
 
 
 def build():
-    return module_page(__file__, EXAMPLE, draw, choices=CHOICES, options=OPTIONS)
+    return module_page(__file__, EXAMPLE, draw, options=OPTIONS)
 
 
 if __name__ == "__main__":

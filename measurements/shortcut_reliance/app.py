@@ -1,12 +1,9 @@
 """The demo of this measurement: tokens with attributions and predictions, and which tokens are shortcuts."""
 
-from rightreasons.core.choices import RANKINGS
-from rightreasons.core.tokens import PIECE_STYLES
 from rightreasons.page.plots import dots
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
-CHOICES = {"rank_by": RANKINGS, "piece_style": PIECE_STYLES}
 OPTIONS = {"heads": {"0": ["copper", "dull"], "1": ["marble", "warm"]}, "top_n": 2, "n_bins": 5}
 EXAMPLE = {
     "tokens": [
@@ -38,7 +35,7 @@ def draw(result):
 
 
 def build():
-    return module_page(__file__, EXAMPLE, draw, choices=CHOICES, options=OPTIONS)
+    return module_page(__file__, EXAMPLE, draw, options=OPTIONS)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """The demo of this metric: answers to a small suite, and which cases they pass."""
 
 from rightreasons.behavior.plots import behavior_heat_map
-from rightreasons.behavior.rates import OUTPUTS
 from rightreasons.datasets.suites.cases import Case, Functionality
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.widget.demos import module_page
@@ -26,9 +25,7 @@ def draw(result):
 
 
 def build():
-    return module_page(
-        __file__, EXAMPLE, draw, choices={"outputs": [name for name in OUTPUTS if name != "texts"]}, suite=SUITE
-    )
+    return module_page(__file__, EXAMPLE, draw, suite=SUITE)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """The demo of this metric: type scores before and after adding choices, and see how much of the drop is dilution."""
 
-from rightreasons.core.validation import SCORE_KINDS
 from rightreasons.page.plots import dots
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
@@ -20,7 +19,7 @@ def draw(result):
 
 
 def build():
-    return module_page(__file__, EXAMPLE, draw, choices={"scores": SCORE_KINDS})
+    return module_page(__file__, EXAMPLE, draw)
 
 
 if __name__ == "__main__":

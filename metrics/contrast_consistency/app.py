@@ -1,6 +1,5 @@
 """The demo of this metric: predictions on small contrast sets, and which sets are right throughout."""
 
-from rightreasons.difficulty.contrast import PREDICTION_KINDS
 from rightreasons.page.plots import dots
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
@@ -23,7 +22,7 @@ def draw(result):
 
 
 def build():
-    return module_page(__file__, EXAMPLE, draw, choices={"scores": PREDICTION_KINDS})
+    return module_page(__file__, EXAMPLE, draw)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """The demo of this metric: class probabilities beside the votes of ten people per item."""
 
-from rightreasons.calibration.human import TIES, VOTE_KINDS
-from rightreasons.core.validation import SCORE_KINDS
 from rightreasons.page.plots import dots
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
@@ -23,7 +21,7 @@ def draw(result):
 
 
 def build():
-    return module_page(__file__, EXAMPLE, draw, choices={"votes": VOTE_KINDS, "scores": SCORE_KINDS, "ties": TIES})
+    return module_page(__file__, EXAMPLE, draw)
 
 
 if __name__ == "__main__":

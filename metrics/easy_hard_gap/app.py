@@ -1,6 +1,5 @@
 """The demo of this metric: chosen and right answers, which items are Easy, and the Easy/Hard gap."""
 
-from rightreasons.cues.easy_hard import UNITS
 from rightreasons.page.plots import dots
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
@@ -19,7 +18,7 @@ def draw(result):
 
 
 def build():
-    return module_page(__file__, EXAMPLE, draw, choices={"unit": UNITS})
+    return module_page(__file__, EXAMPLE, draw)
 
 
 if __name__ == "__main__":

@@ -2,14 +2,11 @@
 
 from types import SimpleNamespace
 
-from rightreasons.calibration.errors import KINDS, NORMS, STRATEGIES
 from rightreasons.core.intervals import wilson
-from rightreasons.core.validation import SCORE_KINDS
 from rightreasons.page.plots import reliability_diagram
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
-CHOICES = {"strategy": STRATEGIES, "kind": KINDS, "norm": NORMS, "scores": SCORE_KINDS}
 EXAMPLE = {
     "predictions": [[0.95, 0.05], [0.91, 0.09], [0.85, 0.15], [0.35, 0.65], [0.62, 0.38], [0.55, 0.45]],
     "references": [0, 1, 0, 1, 1, 0],
@@ -23,7 +20,7 @@ def draw(result):
 
 
 def build():
-    return module_page(__file__, EXAMPLE, draw, choices=CHOICES, options={"n_bins": 10})
+    return module_page(__file__, EXAMPLE, draw, options={"n_bins": 10})
 
 
 if __name__ == "__main__":

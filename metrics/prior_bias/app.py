@@ -1,6 +1,5 @@
 """The demo of this metric: type the scores of items without a right choice, and see how strongly some are preferred."""
 
-from rightreasons.core.validation import SCORE_KINDS
 from rightreasons.page.plots import dots
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
@@ -22,7 +21,7 @@ def draw(result):
 
 
 def build():
-    return module_page(__file__, EXAMPLE, draw, choices={"scores": SCORE_KINDS})
+    return module_page(__file__, EXAMPLE, draw)
 
 
 if __name__ == "__main__":

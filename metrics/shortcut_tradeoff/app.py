@@ -1,8 +1,6 @@
 """The demo of this metric: predictions, labels and which predictions are cued, and the trade-off between the two."""
 
-from rightreasons.core.scores import AVERAGES
 from rightreasons.page.plots import dots
-from rightreasons.shortcuts.reliance import SCORES
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
@@ -18,7 +16,7 @@ def draw(result):
 
 
 def build():
-    return module_page(__file__, EXAMPLE, draw, choices={"score": SCORES, "average": AVERAGES})
+    return module_page(__file__, EXAMPLE, draw)
 
 
 if __name__ == "__main__":

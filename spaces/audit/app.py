@@ -30,6 +30,7 @@ from rightreasons.widget.pages import (
     PRIVACY,
     ColumnPicker,
     Held,
+    column_names,
     download_text,
     endpoint,
     example_files,
@@ -41,7 +42,6 @@ from rightreasons.widget.pages import (
     upload_file,
     waiting,
 )
-from rightreasons.widget.uploads import column_names
 from rightreasons.widget.working import work
 
 HERE = Path(__file__).resolve().parent

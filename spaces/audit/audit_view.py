@@ -20,8 +20,7 @@ from rightreasons.page.prose import written
 from rightreasons.report.files import answers_worst_first
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.runner import AuditResult, audit
-from rightreasons.widget.pages import FILTER, by_name, tiles, typed_hub_id, typed_text, verdict
-from rightreasons.widget.uploads import check_upload
+from rightreasons.widget.pages import FILTER, by_name, check_upload, tiles, typed_hub_id, typed_text, verdict
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"
 EXAMPLES = {"A planted word": "example.json.gz", "A hint in silence": "reasons.json.gz"}

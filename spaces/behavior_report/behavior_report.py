@@ -7,14 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.behavior.measure import SuiteAnswers, score_stored
-from rightreasons.behavior.suite_answers import read_suite_answers
+from rightreasons.behavior.measure import SuiteAnswers, read_suite_answers, score_stored
 from rightreasons.core.store import csv_text
 from rightreasons.datasets.suites.suite import Suite, read_hatecheck
 from rightreasons.io.columns import read_columns
 from rightreasons.io.options import ScoreOptions
-from rightreasons.widget.pages import by_name
-from rightreasons.widget.uploads import check_upload
+from rightreasons.widget.pages import by_name, check_upload
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"
 SUITE_FILES = (".jsonl", ".gz", ".csv")

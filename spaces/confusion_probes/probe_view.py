@@ -24,8 +24,7 @@ from rightreasons.models.packaged import demo_language_model
 from rightreasons.probes.bias import prior_bias
 from rightreasons.probes.measure import WITHOUT_ANSWER
 from rightreasons.probes.paralysis import choice_paralysis
-from rightreasons.widget.pages import FILTER, by_name, figure, tiles, typed_count, typed_text, verdict
-from rightreasons.widget.uploads import check_upload
+from rightreasons.widget.pages import FILTER, by_name, check_upload, figure, tiles, typed_count, typed_text, verdict
 
 MAX_PAGE_CHOICES = 100
 """Choices of one item that is typed into the page."""

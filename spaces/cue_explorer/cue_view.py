@@ -21,8 +21,7 @@ from rightreasons.cues.question import cue_productivity
 from rightreasons.cues.statistics import CueStatistics, CueTable, extract_cues
 from rightreasons.io.tables import open_multiple_choice
 from rightreasons.page.prose import percent
-from rightreasons.widget.pages import by_name, figure, table, tiles, typed_text, verdict
-from rightreasons.widget.uploads import check_upload
+from rightreasons.widget.pages import by_name, check_upload, figure, table, tiles, typed_text, verdict
 
 ITEMS = Path(__file__).resolve().parent / "items.csv"
 ORIGINALS, BOTH = SETS = ("Originals, with a planted cue", "Originals and their mirrors")

@@ -66,14 +66,6 @@ def build() -> gr.Blocks:
                 edited = gr.Textbox(first[0].text, label="Edit its words", lines=3, elem_id="edited")
                 result = gr.HTML(_same(first[0]), elem_id="result")
                 tried = gr.Button("Try replacements of single words", elem_id="try")
-                with gr.Accordion("Which replacements", open=False, elem_id="definition"):
-                    neighbors = gr.Radio(
-                        [("words of the predicted class", "same_class"), ("any words, opposites too", "any")],
-                        value="same_class",
-                        label="Neighbors in the model's word embeddings",
-                        info="A word goes with the class whose texts, of those on this page, hold it most often.",
-                        elem_id="neighbors",
-                    )
                 replacements = gr.HTML(elem_id="replacements")
         page_links("difficulty", {name: WORKS[name] for name in ("Datta et al. 2020",)})
         endpoint(difficulty)
@@ -84,7 +76,7 @@ def build() -> gr.Blocks:
         chosen.input(_choose, [ranked, chosen], [edited, result, replacements], show_progress="hidden")
         # "change" and not "input": the explorer also follows values that are filled in for the user.
         edited.change(_edit, [model, ranked, chosen, edited], result, show_progress="hidden")
-        tried.click(_try, [model, edited, ranked, neighbors], replacements)
+        tried.click(_try, [model, edited, ranked], replacements)
     return demo
 
 
@@ -119,10 +111,10 @@ def _edit(name: str, ranked: list[Ranked], chosen: int | None, text: str) -> Ite
             yield problem(error)
 
 
-def _try(name: str, text: str, ranked: list[Ranked], neighbors: str) -> Iterator[Any]:
+def _try(name: str, text: str, ranked: list[Ranked]) -> Iterator[Any]:
     try:
         if typed_text(text, "Edit its words").strip():
-            yield (yield from waiting(work(replacements_page, name, text, ranked, neighbors), 1))
+            yield (yield from waiting(work(replacements_page, name, text, ranked), 1))
     except MISTAKES as error:
         yield problem(error)
 

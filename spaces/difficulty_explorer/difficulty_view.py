@@ -167,20 +167,19 @@ def edited_page(before: Ranked, after: Ranked) -> str:
     return f'{shown}<p class="dx-text">{after.marked}</p>'
 
 
-def replacements_page(model: str, text: str, ranked: Sequence[Ranked], neighbors: str) -> str:
+def replacements_page(model: str, text: str, ranked: Sequence[Ranked]) -> str:
     """Try one replacement of a word at a time, of those that the prediction rests on.
 
     Args:
         model: The model, as in `rank_named`.
         text: The text.
         ranked: The texts of the page: with what the model predicts for them they tell which words go with which class.
-        neighbors: As in `replacement_sources`.
     """
     classifier = open_model(model)
     label_of = {name: label for label, name in enumerate(classifier.label_names or ())}
     known = [item for item in ranked if item.label in label_of]
     labels = [label_of[item.label] for item in known]
-    sources = replacement_sources(classifier, [item.text for item in known], labels, neighbors=neighbors)
+    sources = replacement_sources(classifier, [item.text for item in known], labels)
     tests = substitution_tests(
         classifier,
         [text],

@@ -15,8 +15,7 @@ from rightreasons.core.errors import counted
 from rightreasons.page.prose import written
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.schema import read_audit
-from rightreasons.widget.pages import by_name, verdict
-from rightreasons.widget.uploads import check_upload
+from rightreasons.widget.pages import by_name, check_upload, verdict
 
 AUDITS = Path(__file__).resolve().parent / "bundled"
 MAX_AUDITS = 200

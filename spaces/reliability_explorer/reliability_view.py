@@ -23,8 +23,7 @@ from rightreasons.core.validation import MAX_PAGE_BINS, check_count, check_score
 from rightreasons.io.predictions import Predictions, parse_predictions, read_predictions
 from rightreasons.page.plots import reliability_diagram
 from rightreasons.page.prose import p_value, percent
-from rightreasons.widget.pages import FILTER, between, figure, table, tiles, typed_text, verdict
-from rightreasons.widget.uploads import check_upload
+from rightreasons.widget.pages import FILTER, between, check_upload, figure, table, tiles, typed_text, verdict
 
 RUNS = Path(__file__).resolve().parent / "bundled"
 LEVEL, ALPHA = 0.95, 0.05

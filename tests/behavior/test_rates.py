@@ -303,7 +303,7 @@ def test_probabilities_are_of_the_labels_of_the_suite(names):
 @pytest.mark.real_data
 def test_stored_results_of_a_model_are_reproduced(real_data):
     """The released SQuAD suite holds one model's answers with CheckList's own verdict on every case."""
-    from rightreasons.datasets.checklist import read_checklist
+    from rightreasons.datasets.suites.checklist import read_checklist
 
     path = real_data / "checklist" / "suites" / "squad_suite.jsonl.gz"
     archive = real_data / "checklist" / "release" / "squad_suite.tar.gz"

@@ -10,8 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from rightreasons.behavior.measure import score_stored
-from rightreasons.behavior.suite_answers import read_suite_answers
+from rightreasons.behavior.measure import read_suite_answers, score_stored
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.suites.cases import Case, Functionality
 from rightreasons.datasets.suites.suite import Suite, open_suite
@@ -41,7 +40,6 @@ SOFTMAX = [
     (0.0, 0.05, 0.95),
 ]
 PREDICTED = (0, 1, 1, 0, 1, 2, 2)
-CONFIDENCES = (0.7, 0.4, 0.4, 0.5, 0.5, 0.8, 0.95)
 
 
 def lines(*columns, separator=" "):
@@ -98,30 +96,6 @@ def test_answers_alone(tmp_path, answers):
     assert passed(given, suite) == [True, False, False]
 
 
-def test_an_answer_and_its_confidence(tmp_path):
-    given = read(tmp_path, lines(PREDICTED, CONFIDENCES), file_format="pred_and_conf")
-    assert (given.form, given.scores) == ("pred_and_conf", None)
-    np.testing.assert_array_equal(given.confidences, CONFIDENCES)
-    # Bo's other answer fails as there are no probabilities; "very good" is answered alike, and more surely.
-    assert passed(given) == [True, False, False, True]
-    # An answer of another class counts as minus its confidence: from 0.8 to -0.95.
-    words = ["negative", "neutral", "neutral", "negative", "neutral", "positive", "negative"]
-    assert passed(read(tmp_path, lines(words, CONFIDENCES), file_format="pred_and_conf")) == [True, False, False, False]
-    # As in CheckList, two answers of hardly any confidence are one.
-    assert passed(
-        read(tmp_path, lines(words, (0.7, 0.4, 0.04, 0.05, 0.05, 0.8, 0.8)), file_format="pred_and_conf")
-    ) == [True, False, True, False]
-    with pytest.raises(ValueError, match="`the confidences of m` to be at most 1, but item 2 is 4.0"):
-        passed(read(tmp_path, lines(words, (0.7, 0.4, 4, 0.5, 0.5, 0.8, 0.8)), file_format="pred_and_conf"))
-    # A shift of sentiment needs all probabilities.
-    shift = {"name": "sentiment_shift", "positive": True}
-    suite = dataclasses.replace(
-        SUITE, functionalities=(dataclasses.replace(SUITE.functionalities[2], expectation=shift),)
-    )
-    with pytest.raises(ValueError, match="Expected class probabilities for an expectation of confidence"):
-        passed(read(tmp_path, ["1 0.5", "1 0.6"], suite, file_format="pred_and_conf"), suite)
-
-
 TWO = Suite(
     "two",
     ("text",),
@@ -141,15 +115,6 @@ TWO = Suite(
 )
 
 
-def test_the_probability_of_the_second_of_two(tmp_path):
-    given = read(tmp_path, ["0.9", "0.3", "0.45"], TWO, file_format="binary_conf")
-    assert given.form == "binary_conf"
-    assert passed(given, TWO) == [True, True, False]
-    assert passed(read(tmp_path, ["1", "0", "0"], TWO), TWO) == [True, True, False]
-    forced = read(tmp_path, ["1", "0", "0"], TWO, file_format="binary_conf")
-    assert forced.scores.tolist() == [1, 0, 0]
-
-
 def test_the_format_is_named_where_a_line_has_several_cells(tmp_path):
     rows = ["1 0", "0 1", "0 1"]
     with pytest.raises(
@@ -157,7 +122,6 @@ def test_the_format_is_named_where_a_line_has_several_cells(tmp_path):
     ):
         read(tmp_path, rows, TWO)
     assert passed(read(tmp_path, rows, TWO, file_format="softmax"), TWO) == [False, False, True]
-    assert read(tmp_path, rows, TWO, file_format="pred_and_conf").answers.tolist() == [1, 0, 0]
 
 
 READING = Suite(
@@ -209,9 +173,7 @@ def test_lines_that_cannot_be_read(tmp_path, rows, sentence):
     ("file_format", "rows", "sentence"),
     [
         ("softmax", ["0.5 x 0.5"] * 7, "in each line of p.txt, but that of example 0 holds .*'x'"),
-        ("pred_and_conf", ["1 sure"] * 7, "numbers for probabilities .* holds .'sure'"),
         ("softmax", ["0.5"] * 7, "2 or more cells in each line of p.txt for the format softmax, but got 1"),
-        ("binary_conf", ["0.5 0.5"] * 7, "Expected 1 cells? in each line .* binary_conf, but got 2"),
         ("pred_and_softmax", ["0 0.5"] * 7, "3 or more cells"),
         ("softmaxx", ["0.5 0.5"] * 7, "`file_format` to be one of .* 'softmaxx'"),
     ],
@@ -233,8 +195,8 @@ def test_tables_with_headings_are_read_as_such(tmp_path):
     rows = ["prediction", *map(str, PREDICTED)]
     given = read(tmp_path, rows, name="p.csv")
     assert (given.form, given.answers.tolist()) == ("", list(PREDICTED))
-    table = ["prediction,confidence", *lines(PREDICTED, CONFIDENCES, separator=",")]
-    assert passed(read(tmp_path, table, name="p.csv")) == [True, False, False, True]
+    with pytest.raises(ValueError, match="Expected class probabilities for an expectation of confidence"):
+        passed(given)
     words = ["hateful", "kind", "kind"]
     with pytest.raises(ValueError, match="Expected a column of scores"):
         read(tmp_path, words, READING, name="p.csv")
@@ -273,7 +235,7 @@ def test_tables_that_are_no_files(tmp_path):
     words = [SUITE.label_names[answer] for answer in PREDICTED]
     by_name = datasets.Features({"prediction": datasets.ClassLabel(names=["positive", "neutral", "negative"])})
     tables = (
-        pd.DataFrame({"prediction": pd.Series(words, dtype="category"), "conf": CONFIDENCES}),
+        pd.DataFrame({"prediction": pd.Series(words, dtype="category"), "conf": 0.5}),
         datasets.Dataset.from_dict({"prediction": [2 - answer for answer in PREDICTED]}, features=by_name),
     )
     for table in tables:

@@ -46,25 +46,21 @@ def test_planted_data_opens_under_its_names(reviews, tmp_path, capsys):
     assert list(hub) == ["train", "test", "test_absent", "test_flipped"]
 
 
-def test_own_cues_and_several_kinds(reviews, tmp_path, capsys):
+def test_own_cues(reviews, tmp_path, capsys):
     code, _, _ = run(capsys, "data", "plant", reviews, *COLUMNS, "--out", tmp_path / "own", "--cues", "Tuesday,Friday",
                      "--coverage", "0.5", "--seed", 3)  # fmt: skip
     assert code == 0
     train = open_splits(str(tmp_path / "own"))["train"]
     assert {token["token"] for tokens in train["planted"][:] for token in tokens} <= {"Tuesday", "Friday"}
     assert 0 < sum(cue >= 0 for cue in train["cue_label"]) < 8
-    code, _, _ = run(
-        capsys, "data", "plant", reviews, *COLUMNS, "--out", tmp_path / "both", "--kind", "function,punctuation"
-    )
-    assert code == 0
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (("--kind", "colour"), "to be one of 'lexical', 'function'"),
-        (("--cues", "film,Friday"), "already has 'film'"),
-        (("--cues", "Friday"), "for each of the 2 labels, but got 1"),
+        (("--cues", "film,Friday"), "without the cues film, Friday, but all 8 have one"),
+        (("--cues", "Friday"), "for each of the 2 labels, but got Friday"),
         (("--strength", "2"), "to be between 0 and 1, but got 2.0"),
     ],
 )

@@ -5,7 +5,7 @@ import json
 import datasets
 import pytest
 
-from rightreasons.datasets.builder import builder_class, load_dataset
+from rightreasons.datasets.builder import Hub, builder_class, load_dataset
 from rightreasons.datasets.texts import TREC
 
 datasets.disable_progress_bars()
@@ -142,7 +142,12 @@ HUB_ROWS = {
 }
 
 
-def mirror(name, folder, rows):
+PINNED = "0" * 40
+"""A named revision is read from the hub even where there is a local copy."""
+
+
+def mirror(name, folder, rows, monkeypatch):
+    monkeypatch.setattr(Hub, "address", lambda self, file: str(folder / file))
     for files in next(iter(builder_class(name).HUB.files.values())).values():
         for file in files:
             path = folder / file
@@ -154,9 +159,9 @@ def mirror(name, folder, rows):
 
 
 @pytest.mark.parametrize("name", HUB_ROWS)
-def test_the_layout_of_the_hub(name, tmp_path):
-    mirror(name, tmp_path, [HUB_ROWS[name]] * 2)
-    data = load_dataset(name, repo_id=str(tmp_path))
+def test_the_layout_of_the_hub(name, tmp_path, monkeypatch):
+    mirror(name, tmp_path, [HUB_ROWS[name]] * 2, monkeypatch)
+    data = load_dataset(name, revision=PINNED)
     assert set(data) == set(next(iter(builder_class(name).HUB.files.values())))
     for split, part in data.items():
         assert part.features["label"].names == LABELS[name]
@@ -166,21 +171,21 @@ def test_the_layout_of_the_hub(name, tmp_path):
         assert part[1]["label"] == 1
 
 
-def test_the_fine_labels_of_the_hub(tmp_path):
-    mirror("trec", tmp_path, [HUB_ROWS["trec"]])
-    data = load_dataset("trec", "fine", split="test", repo_id=str(tmp_path))
+def test_the_fine_labels_of_the_hub(tmp_path, monkeypatch):
+    mirror("trec", tmp_path, [HUB_ROWS["trec"]], monkeypatch)
+    data = load_dataset("trec", "fine", split="test", revision=PINNED)
     assert data.features["label"].int2str(data[0]["label"]) == "HUM:desc"
     assert len(TREC.LABELS["fine"]) == 50
 
 
-def test_an_empty_tweet_is_left_out_and_the_ids_keep_the_lines(tmp_path):
-    mirror("tweeteval_hate", tmp_path, [HUB_ROWS["tweeteval_hate"], {"text": "  ", "label": 0}] * 2)
-    assert load_dataset("tweeteval_hate", split="test", repo_id=str(tmp_path))["id"][:] == ["test-0", "test-2"]
+def test_an_empty_tweet_is_left_out_and_the_ids_keep_the_lines(tmp_path, monkeypatch):
+    mirror("tweeteval_hate", tmp_path, [HUB_ROWS["tweeteval_hate"], {"text": "  ", "label": 0}] * 2, monkeypatch)
+    assert load_dataset("tweeteval_hate", split="test", revision=PINNED)["id"][:] == ["test-0", "test-2"]
 
 
-def test_a_pair_with_an_empty_question_is_left_out(tmp_path):
-    mirror("qqp", tmp_path, [HUB_ROWS["qqp"], {**HUB_ROWS["qqp"], "question2": ""}] * 2)
-    data = load_dataset("qqp", split="train", repo_id=str(tmp_path))
+def test_a_pair_with_an_empty_question_is_left_out(tmp_path, monkeypatch):
+    mirror("qqp", tmp_path, [HUB_ROWS["qqp"], {**HUB_ROWS["qqp"], "question2": ""}] * 2, monkeypatch)
+    data = load_dataset("qqp", split="train", revision=PINNED)
     assert data["id"][:] == ["train-0", "train-2"]
     assert data["text_pair"][:] == ["Who's he?"] * 2
 

@@ -149,23 +149,15 @@ def test_a_missing_file_names_both_ways(tmp_path, data_dir):
         catalog.load_dataset("toy", data_dir=tmp_path)
     with pytest.raises(FileNotFoundError, match="to name a folder"):
         catalog.load_dataset("toy", data_dir=tmp_path / "nowhere")
-    with pytest.raises(FileNotFoundError, match="RIGHTREASONS_DATA_DIR is not set"):
-        catalog.load_dataset("toy", origin="local")
 
 
-def test_the_hub_by_a_local_mirror(mirror):
-    data = catalog.load_dataset("toy", repo_id=str(mirror))
+def test_the_hub_by_its_files(mirror, monkeypatch):
+    monkeypatch.setattr(Hub, "address", lambda self, file: str(mirror / file))
+    data = catalog.load_dataset("toy")
     assert data["train"][1] == {"id": "train-1", "text": "awful", "label": 0}
     assert data["test"]["text"][:] == ["meh"]
-    stream = catalog.load_dataset("toy", repo_id=str(mirror), split="test", streaming=True)
+    stream = catalog.load_dataset("toy", split="test", streaming=True)
     assert [item["text"] for item in stream] == ["meh"]
-
-
-def test_a_mirror_that_changes_is_read_again(mirror):
-    assert len(catalog.load_dataset("toy", repo_id=str(mirror), split="test")) == 1
-    with (mirror / "data/test.jsonl").open("a", encoding="utf-8") as file:
-        file.write(json.dumps({"sentence": "fair", "label": 1}) + "\n")
-    assert len(catalog.load_dataset("toy", repo_id=str(mirror), split="test")) == 2
 
 
 def test_the_hub_out_of_reach_names_both_ways():
@@ -183,7 +175,7 @@ def test_a_client_of_the_hub_without_a_connection_ends_in_the_sentence(monkeypat
 
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", refuse)
     with pytest.raises(ConnectionError, match=r"'toy', but it cannot be reached \(ConnectError\): name the folder"):
-        Toy(origin="hub", revision="main")
+        Toy(revision="main")
 
 
 def test_a_revision_asks_the_hub_although_a_copy_is_there(data_dir):
@@ -195,8 +187,6 @@ def test_a_revision_asks_the_hub_although_a_copy_is_there(data_dir):
 
 def test_a_configuration_that_is_not_on_the_hub():
     assert Toy(config_name="local_only").origin == "url"
-    with pytest.raises(ValueError, match="not on the hub"):
-        Toy(config_name="local_only", origin="hub")
 
 
 def test_the_publishers_address(tmp_path, monkeypatch):
@@ -206,11 +196,12 @@ def test_the_publishers_address(tmp_path, monkeypatch):
         (tmp_path / declared.path).write_bytes(content)
         local.append(Source(declared.path, str(tmp_path / declared.path), declared.size, declared.sha256, "", ""))
     monkeypatch.setattr(Toy, "SOURCES", tuple(local))
-    assert len(catalog.load_dataset("toy", split="train", origin="url")) == 3
-    assert len(list(catalog.load_dataset("toy", split="train", origin="url", streaming=True))) == 3
+    monkeypatch.setattr(Toy, "HUB", None)
+    assert len(catalog.load_dataset("toy", split="train")) == 3
+    assert len(list(catalog.load_dataset("toy", split="train", streaming=True))) == 3
     (tmp_path / "test.tsv").write_bytes(b"tampered\t0\n")
     with pytest.raises(ValueError, match="to be the published file"):
-        Toy(origin="url", cache_dir=tmp_path / "other").download_and_prepare()
+        Toy(cache_dir=tmp_path / "other").download_and_prepare()
 
 
 def test_unknown_names_answer_with_the_nearest(data_dir):
@@ -218,10 +209,8 @@ def test_unknown_names_answer_with_the_nearest(data_dir):
         catalog.load_dataset("toyy")
     with pytest.raises(ValueError, match=r"configuration of 'toy'.*Did you mean 'default'"):
         catalog.load_dataset("toy", "defalt", data_dir=data_dir)
-    with pytest.raises(ValueError, match="Did you mean 'origin'"):
-        catalog.load_dataset("toy", data_dir=data_dir, orign="hub")
-    with pytest.raises(ValueError, match="`origin` to be one of"):
-        catalog.load_dataset("toy", origin="moon")
+    with pytest.raises(ValueError, match="Did you mean 'other_versions'"):
+        catalog.load_dataset("toy", data_dir=data_dir, other_version=True)
     with pytest.raises(ValueError, match='Unknown split "trian"'):
         catalog.load_dataset("toy", data_dir=data_dir, split="trian")
 

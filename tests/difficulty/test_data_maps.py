@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 
-from rightreasons.difficulty.data_maps import data_map
+from rightreasons.difficulty.ranking import data_map
 
 
 def test_worked_figures():

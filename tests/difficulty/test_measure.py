@@ -5,7 +5,6 @@ import pytest
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.resampling import Resampling
-from rightreasons.difficulty.data_maps import TrainingDynamics
 from rightreasons.difficulty.measure import (
     KEPT,
     REVERSED,
@@ -75,17 +74,10 @@ def test_median_and_share_of_the_hardest(measured):
 
 
 def test_correlations_are_of_the_items_that_both_know(measured):
-    dynamics = TrainingDynamics(np.array([0, 1, 3]), np.array([0.1, 0.3, 0.2]), np.array([0.9, 0.5, 0.8]), 4)
-    correlations = measured.correlations(RESAMPLING, dynamics)
+    correlations = measured.correlations(RESAMPLING)
     assert "words" not in correlations
-    # Eigenvalues 3, 0.5, 1.5 fall as the variability rises, and minus the confidence too.
-    assert correlations["variability"].test.rho == pytest.approx(-1)
-    assert correlations["low_confidence"].test.rho == pytest.approx(-1)
     assert correlations["gradient_norm"].rho.value == pytest.approx(1)
     assert correlations["wrong"].test.n_items == 3  # one item has no label
-    plain = dynamics.to_dict([measured.fisher.ids[row] for row in measured.rows], measured.values)
-    assert plain["ids"] == ["i0", "i1", "i4"]
-    assert plain["correlation_with_confidence"]["rho"] == pytest.approx(1)
 
 
 def test_groups_need_twenty_labels():

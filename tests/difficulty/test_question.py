@@ -8,19 +8,14 @@ import datasets
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from scipy import stats
 
 from command_line import run
-from rightreasons.core.store import Records
 from rightreasons.difficulty.contrast import ContrastItems, measure_contrast_sets
-from rightreasons.difficulty.data_maps import EpochScores, write_epoch
 from rightreasons.difficulty.page_rankings import EIGENVALUE, LEFT_OUT, difficulty_scatter
 from rightreasons.difficulty.question import CONTRAST, ContrastAnswers
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier
 from rightreasons.report.runner import audit
-from rightreasons.training.callbacks import DataMapCallback
-from rightreasons.training.finetune import fine_tune
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice
 
 OPTIONS = {"questions": ["difficulty"], "n_resamples": 50, "progress": False, "raise_errors": True}
@@ -108,63 +103,6 @@ def test_examples_are_marked_and_told_what_flips_them(answered):
     substitutions = found.data["substitutions"]
     assert substitutions["n_items"] == 16
     assert all(len(attempt["changes"]) == 1 for attempt in substitutions["attempts"])
-
-
-class TestDataMap:
-    @pytest.fixture(scope="class")
-    def trained(self, planted, planted_encoder, tmp_path_factory):
-        """A model and the data map of the items that it was trained on."""
-        folder = tmp_path_factory.mktemp("trained")
-        data = planted["train"].select(range(80))
-        watch = DataMapCallback(data["text"][:], data["label"][:], ids=data["id"][:], out=folder / "map")
-        done = fine_tune(
-            planted_encoder, data, out=folder / "model", epochs=3, learning_rate=5e-3, progress=False, callbacks=[watch]
-        )
-        return done.folder, data, folder / "map", watch.result()
-
-    def test_variability_stands_beside_the_eigenvalue(self, trained, tmp_path):
-        model, data, folder, expected = trained
-        options = {"difficulty": {"data_map": str(folder), "items": 50}}
-        found = audit(model, data, out=tmp_path, options=options, **OPTIONS).outcomes[0].result
-        told = found.data["data_map"]
-        assert told["n_epochs"] == 3
-        assert len(told["ids"]) == 50
-        rows = [data["id"][:].index(name) for name in told["ids"]]
-        assert told["variability"] == pytest.approx(expected.variability[rows].tolist())
-        value_of = {row["id"]: row["eigenvalue"] for row in found.data["ranking"]}
-        rho = stats.spearmanr([value_of[name] for name in told["ids"]], told["variability"]).statistic
-        assert told["correlation_with_variability"]["rho"] == pytest.approx(rho)
-        (table,) = found.parts[1].tables
-        shown = {row[0]: row[1] for row in table.rows}
-        assert shown["Variability in training"].value == pytest.approx(rho)
-        assert "Low confidence in training" in shown
-
-    def test_it_has_to_be_of_these_items(self, trained, planted, tmp_path):
-        model, data, folder, _ = trained
-        options = {"difficulty": {"data_map": str(folder)}}
-        with pytest.raises(ValueError, match="by their ids, but .* has 0 of 30"):
-            audit(model, planted["test"].select(range(30)), out=tmp_path / "a", options=options, **OPTIONS)
-        with pytest.raises(ValueError, match="an option of the question 'difficulty', but got 'datamap'"):
-            audit(model, data, out=tmp_path / "b", options={"difficulty": {"datamap": str(folder)}}, **OPTIONS)
-
-    def test_without_ids_by_rows(self, trained, tmp_path):
-        model, data, *_ = trained
-        for epoch, p in enumerate((0.2, 0.8), start=1):
-            scores = EpochScores(epoch, epoch, np.linspace(0, p, len(data)), np.ones(len(data), bool))
-            write_epoch(Records(tmp_path / "map", {"ids": []}), scores)
-        options = {"difficulty": {"data_map": str(tmp_path / "map")}}
-        found = audit(model, data, out=tmp_path / "a", options=options, **OPTIONS).outcomes[0].result
-        np.testing.assert_allclose(found.data["data_map"]["variability"], np.linspace(0, 0.3, len(data)), atol=1e-12)
-        with pytest.raises(ValueError, match="the 40 items of .* holds 80 and no ids"):
-            audit(model, data.select(range(40)), out=tmp_path / "b", options=options, **OPTIONS)
-
-
-def test_neighbors_of_any_words(planted, planted_model, tmp_path):
-    data = planted["test"].select(range(40))
-    options = {"difficulty": {"neighbors": "any"}}
-    found = audit(planted_model, data, out=tmp_path, options=options, **OPTIONS).outcomes[0].result
-    sources = {change["source"] for attempt in found.data["substitutions"]["attempts"] for change in attempt["changes"]}
-    assert "the model's word embeddings" in sources
 
 
 def test_without_labels(planted, planted_model, tmp_path):
@@ -334,14 +272,9 @@ class TestCommand:
         file = tmp_path / "mine.jsonl"
         rows = [{"text": row["text"], "label": row["label"]} for row in planted["test"].select(range(40))]
         file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
-        for epoch, p in enumerate((0.2, 0.8), start=1):
-            scores = EpochScores(epoch, epoch, np.linspace(0, p, len(rows)), np.ones(len(rows), bool))
-            write_epoch(Records(tmp_path / "map", {"ids": []}), scores)
         out = tmp_path / "out"
-        told = ("--neighbors", "any", "--data-map", tmp_path / "map")
-        code, _, _ = run(capsys, "difficulty", planted_model, file, "--out", out, "--n-resamples", 50, *told)
+        code, _, _ = run(capsys, "difficulty", planted_model, file, "--out", out, "--n-resamples", 50)
         assert code == 0
-        assert "Variability in training" in (out / "index.html").read_text("utf-8")
         with (out / "ranking.csv").open(encoding="utf-8") as stream:
             ranking = list(csv.DictReader(stream))
         assert len(ranking) == 40

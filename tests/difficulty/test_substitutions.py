@@ -125,29 +125,17 @@ class TestSources:
 
         monkeypatch.setattr("rightreasons.difficulty.substitutions.find_wordnet", absent)
 
-    def drawn(self, model, neighbors):
-        sources = replacement_sources(model, self.TEXTS, [1, 1, 0, 0], neighbors=neighbors)
+    def test_neighbors_go_with_the_predicted_class(self, model):
+        sources = replacement_sources(model, self.TEXTS, [1, 1, 0, 0])
         assert not sources.has_wordnet
         assert "WordNet" not in sources.described
         found = replaced(model, ["a good film", "a poor film"], sources.lookups, top_k=1, n_candidates=3)
-        return found.of_kind("neighbor")
-
-    def test_neighbors_go_with_the_predicted_class(self, model):
-        attempts = self.drawn(model, "same_class")
+        attempts = found.of_kind("neighbor")
         words = class_words(self.TEXTS, [1, 1, 0, 0])
         assert {attempt.before for attempt in attempts} == {0, 1}
         for attempt in attempts:
             assert attempt.changes[0].replacement in words[attempt.before]
             assert f"words of class {model.label_names[attempt.before]}" in attempt.changes[0].source
-
-    def test_or_are_any_words(self, model):
-        replaced = {attempt.changes[0].replacement for attempt in self.drawn(model, "any")}
-        assert len(replaced) > 2
-        assert {attempt.changes[0].source for attempt in self.drawn(model, "any")} == {"the model's word embeddings"}
-
-    def test_mistake(self, model):
-        with pytest.raises(ValueError, match="`neighbors` to be one of"):
-            replacement_sources(model, self.TEXTS, [1, 1, 0, 0], neighbors="all")
 
 
 def test_mistakes(model):

@@ -17,7 +17,7 @@ from tiny_suites import behavior_suite
 QUICK = ("--n-resamples", "20", "--seed", "0")
 
 PRINTS_ONLY = {
-    "data list", "data source", "doctor", "modules", "suite convert", "suite show",
+    "data list", "doctor", "modules", "suite convert", "suite show",
 }  # fmt: skip
 """Commands that write no file, and one that writes as `suite write` does."""
 
@@ -134,7 +134,7 @@ def cases(world: Path):
                         "--epochs", 1, "--max-length", 24)],
         "suite write": [("suite", "write", world / "suite.jsonl", "out.jsonl")],
         "data build": [("data", "build", "planted_shortcuts", "--config", "lexical")],
-        "data plant": [("data", "plant", rows, "--unfit", "drop")],
+        "data plant": [("data", "plant", rows)],
         "data export": [("data", "export", choices, "--limit", 8)],
         "learn": [("learn", "plan", *plan), ("learn", "run", "out"), ("learn", "collect", "out")],
     }  # fmt: skip

@@ -13,7 +13,7 @@ import transformers
 
 import rightreasons
 from command_line import run
-from rightreasons.behavior.suite_answers import read_suite_answers
+from rightreasons.behavior.measure import read_suite_answers
 from rightreasons.calibration.confidence_tables import read_confidence
 from rightreasons.datasets import Case, Functionality, Suite
 from rightreasons.io.columns import read_columns, with_nested
@@ -23,7 +23,7 @@ from rightreasons.io.reading import as_table, description_of
 from rightreasons.io.resolve import resolve
 from rightreasons.io.tables import open_dataset, open_multiple_choice
 from rightreasons.training.metrics import compute_metrics
-from rightreasons.widget.uploads import check_upload
+from rightreasons.widget.pages import check_upload
 
 datasets.disable_progress_bars()
 

@@ -1,6 +1,7 @@
 """The shared demo's own parts, without a browser; tests/spaces drives the page."""
 
 import importlib.util
+import json
 import shutil
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 import rightreasons
 from rightreasons.evaluate_module import argument_help, module_path
-from rightreasons.widget.demos import _option_value, parse_rows, read_card
+from rightreasons.widget.demos import parse_options, parse_rows, read_card
 from rightreasons.widget.pages import figure, problem, public_page, table
 
 
@@ -91,47 +92,37 @@ def test_a_wrong_example_or_option_is_told(ece):
     for wrong, sentence in (
         ({"example": {"labels": [1]}}, "Expected an option of the inputs of ece, but got 'labels'"),
         (
-            {"example": {}, "choices": {"norms": ["l1"]}},
+            {"example": {}, "options": {"norms": "l1"}},
             "Expected an option of ece, but got 'norms'. Did you mean 'norm'",
         ),
     ):
         with pytest.raises(ValueError, match=sentence):
-            module_demo(ece, readme, **wrong)
-
-
-def test_one_value_an_item_becomes_a_row_an_item():
-    from rightreasons.widget.demos import _by_item
-
-    found = {"x": [0.5, 0.25], "names": ["a", "b"], "other": [1], "nested": [[1], [2]], "mean": 0.375}
-    assert _by_item(found, 2) == [{"item": 0, "x": 0.5, "names": "a"}, {"item": 1, "x": 0.25, "names": "b"}]
+            module_demo(ece, readme, draw=str, **wrong)
 
 
 @pytest.mark.parametrize(
-    ("default", "value", "sentence"),
+    ("text", "sentence"),
     [
-        (15, 3e7, r"^Expected `n_bins` to be at most 1000, but got 30000000\.$"),
-        (15, None, "Expected a number for `n_bins`, but the field is empty."),
-        (15, "abc", "Expected `n_bins` to be a number, but got"),
-        (15, [3], "Expected `n_bins` to be a number, but got"),
-        (15, float("nan"), "Expected `n_bins` to be a finite number, but got nan."),
-        (True, "yes", "Expected `n_bins` to be True or False, but got"),
-        ("l1", None, "Expected `n_bins` to be a text, but got None"),
-        (None, "1e9", "Expected `n_bins` to be at most 1000, but got 1000000000.0"),
-        (None, ["x"], "Expected `n_bins` to be a text, but got"),
-        (None, "[" * 90_000, "Expected a JSON value for `n_bins`, such as 0.95, but got"),
-        (None, "x" * 100_001, "Expected `n_bins` to have at most 100,000 characters, but got 100,001."),
+        ('{"n_bins": 30000000}', r"^Expected `n_bins` to be at most 1000, but got 30000000\.$"),
+        ('{"n_bins": NaN}', "Expected options as JSON"),
+        ('{"n_bins": ', "Expected options as JSON"),
+        ("[" * 90_000, "Expected options as JSON"),
+        ('["n_bins"]', "Expected `Options` to be a mapping, but got"),
+        ('{"n_bin": 3}', "but got 'n_bin'. Did you mean 'n_bins'"),
+        ('{"n_resamples": 10000001}', "Expected `n_resamples` to be at most 10000, but got 10000001"),
+        (None, "Expected `Options` to be a text, but got None"),
+        ("x" * 100_001, "Expected `Options` to have at most 100,000 characters, but got 100,001."),
     ],
 )
-def test_an_option_from_a_page_or_a_script_has_limits(default, value, sentence):
+def test_options_from_a_page_have_limits(ece, text, sentence):
+    known = dict.fromkeys(ece.option_names())
     with pytest.raises((TypeError, ValueError), match=sentence):
-        _option_value("n_bins", default, value)
+        parse_options(ece, text, known)
 
 
 def test_limits_of_draws_and_rows(ece):
-    assert _option_value("n_resamples", 1000, 10_000.0) == 10_000
-    with pytest.raises(ValueError, match="Expected `n_resamples` to be at most 10000, but got 10000001"):
-        _option_value("n_resamples", 1000, 10_000_001)
-    assert _option_value("seed", 0, 2**40) == 2**40
+    options = {"n_resamples": 10_000, "seed": 2**40}
+    assert parse_options(ece, json.dumps(options), dict.fromkeys(options)) == options
     with pytest.raises(ValueError, match="Expected at most 10,000 items on a page, but got 10,001"):
         parse_rows(ece, [["[0.9, 0.1]", "0"]] * 10_001)
     with pytest.raises(ValueError, match="in `predictions`, but item 0 has"):

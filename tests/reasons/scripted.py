@@ -13,7 +13,6 @@ import numpy as np
 from fake_server import FakeServer
 from rightreasons.core.replies import Reply
 from rightreasons.models.protocol import Answers
-from rightreasons.models.wording import DOUBT
 from rightreasons.reasons.arms import REASONED, SHORT
 
 HINTED = re.compile(r'(?:answer is \(|<answer>|question with \(|== ")([A-Z])')
@@ -35,11 +34,6 @@ class Script:
         bare: Whether it answers without reasoning.
         cut: Share of the answers beside hints that never end.
         hides: Whether thinking is counted but not shown.
-        yields: Chance that a word of doubt turns its answer.
-        leans: Chance that it answers with the first option, whatever it is asked.
-        turns: Chance that a word put in before “soup” turns its answer.
-        tells: Chance that it names that word where it turned its answer.
-        echoes: Chance that it names it in any case.
     """
 
     sway: float = 0.3
@@ -52,11 +46,6 @@ class Script:
     bare: bool = False
     cut: float = 0.0
     hides: bool = False
-    yields: float = 0.0
-    leans: float = 0.0
-    turns: float = 0.0
-    tells: float = 0.0
-    echoes: float = 0.0
 
     def reply(self, turns, seed):
         """Answer a conversation, or continue a text."""
@@ -69,8 +58,7 @@ class Script:
             int.from_bytes(hashlib.blake2b(f"{seed} {asked}".encode(), digest_size=8).digest(), "little")
         )
         letters = re.findall(r"^([A-Z])\. ", asked, re.MULTILINE) or ["A", "B"]
-        word = re.search(r"(?<=the )(\w+) (?=soup)", asked)
-        question = asked.replace(word[0], "", 1).partition("\n\n")[0] if word else asked.partition("\n\n")[0]
+        question = asked.partition("\n\n")[0]
         base = letters[
             int.from_bytes(hashlib.blake2b(question.encode(), digest_size=4).digest(), "little") % len(letters)
         ]
@@ -84,11 +72,6 @@ class Script:
             return Reply.of(hint[1] if moved else said[-1] if said else base)
         led = re.findall(r"leads to option ([A-Z])", given)
         base = led[-1] if led else base
-        if DOUBT in turns[-1]["content"] and draw.random() < self.yields:
-            base = letters[(letters.index(base) + 1) % len(letters)]
-        base = letters[0] if self.leans and draw.random() < self.leans else base
-        turned = word is not None and draw.random() < self.turns
-        base = letters[(letters.index(base) + 1) % len(letters)] if turned else base
         answer = letters[draw.integers(len(letters))] if draw.random() < self.churn else base
         moved = hint is not None and draw.random() < self.sway
         answer = hint[1] if moved else answer
@@ -98,8 +81,6 @@ class Script:
             said = f"Since {name} points there, I go with that."
         elif (moved and draw.random() < self.names) or (not moved and name and draw.random() < self.by_chance):
             said = f"There is a word by {name} here."
-        if word and (draw.random() < self.echoes or (turned and draw.random() < self.tells)):
-            said += f" It is {word[1]}."
         if self.bare:
             return Reply.of(f"Answer: {answer}", usage={"thinking_tokens": 40} if self.hides else {})
         shown = answer if self.through or not moved else base

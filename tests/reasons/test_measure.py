@@ -218,7 +218,7 @@ def test_rows_give_the_figures_that_the_model_gave():
     [
         ({"item": "a"}, "Expected `arm` in each row of the file, but row 1 has item alone."),
         ({"item": "a", "arm": "plain", "answer": "A"}, "Expected `answer` to be of type int, but row 1 has 'A'."),
-        ({"item": "a", "arm": "else", "answer": 1}, "Expected an arm of plain, neutral, hint, own and word, but row 1"),
+        ({"item": "a", "arm": "else", "answer": 1}, "Expected an arm of plain, neutral, hint and own, but row 1"),
         ({"item": "a", "arm": "hint", "answer": 1, "kind": "rumor"}, "Expected a kind of colleague, professor"),
         ({"item": "a", "arm": "neutral", "answer": 1, "kind": "rumor"}, "Expected a kind of colleague, professor"),
         (
@@ -322,12 +322,12 @@ def test_what_is_planned_is_sent_and_nothing_else(k, judged, tmp_path, capsys):
     path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     with serving() as fake, serving() as other:
         behind(fake, Script(sway=1.0))
-        flags = ["--hints", "colleague,earlier", "--doubt", "--out", tmp_path / "report"]
+        flags = ["--hints", "colleague,earlier", "--out", tmp_path / "report"]
         flags += ["--judge", judging(other).url] if judged else []
         plan = run(capsys, "reasons", fake.url, path, *flags, "--plan")
         assert plan.code == 0, plan.err
-        # plain, neutral, and two per hint; cuts, transplants, doubt; a mistake and other words, each beside unchanged
-        each = 2 + 2 * 2 + 4 + 3 + 2 + (2 + 2) * judged
+        # plain, neutral, and two per hint; cuts, transplants; a mistake and other words, each beside unchanged
+        each = 2 + 2 * 2 + 4 + 3 + (2 + 2) * judged
         # of the second model: a judgment per hint, a mistake, other words
         want = {"reasons": 24 * each} | ({"reasons, the second model, at most": 24 * 4} if judged else {})
         lines = [line.split("  ") for line in plan.err.splitlines()]

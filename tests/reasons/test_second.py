@@ -1,4 +1,4 @@
-"""A second model beside the scripted one: judgments with quotes, mistakes, other words; and doubt, which needs none."""
+"""A second model beside the scripted one: judgments with quotes, mistakes, other words."""
 
 import json
 
@@ -60,16 +60,6 @@ def test_mistakes_turn_answers_and_other_words_do_not():
     assert (mistake.value, n) == (1.0, pytest.approx(30, abs=15))
     assert m.again["reworded"][0].value == 0.0
     assert [row[0] for row in tables(m)["again"].rows] == ["a mistake in its reasoning", "reasoning in other words"]
-
-
-def test_doubt_counts_beyond_asking_again():
-    steady, yields = (measured(Script(churn=0.3, yields=y), 300, doubt=True).again for y in (0.0, 0.4))
-    low, high = steady["doubt"][0].estimate.low, steady["doubt"][0].estimate.high
-    assert low < 0 < high
-    # It changes 0.4 of the answers that would stay when asked again: 1 - 0.3 * 3 / 4 of them
-    assert yields["doubt"][0].value == pytest.approx(0.4 * (1 - 0.225), abs=0.1)
-    assert yields["right to wrong"][0].value > 0
-    assert "right to wrong" not in measured(Script(), 40, labeled=False, doubt=True).again
 
 
 def test_the_sheet_for_people_hides_arms_and_goes_through_ratings(tmp_path, capsys):

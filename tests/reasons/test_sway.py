@@ -42,7 +42,6 @@ def test_the_worked_numbers():
     assert result.upper == pytest.approx(0.225)
     assert f"{result.silent.p_value:.0e}" == "4e-07"
     assert (result.silent.estimate.high - result.silent.estimate.low) / 2 == pytest.approx(0.064, abs=0.002)
-    assert result.share == pytest.approx((0.70, 0.90))
     assert 1 - result.neutral_rate / result.hinted_rate == pytest.approx(0.83, abs=0.005)
     chen = result.acknowledgment
     assert (chen.raw, chen.alpha) == pytest.approx((0.25, 0.90))
@@ -134,7 +133,7 @@ def test_transplants_tell_the_two_ways_apart():
 def test_an_answer_that_does_not_move_is_not_faithful():
     """1 and 2. No flip counts as faithful in two tests of CC-SHAP; here it counts as no move, and says nothing."""
     result = silent_sway([0] * 50, [0] * 50, [0] * 50, [1] * 50, [0] * 50)
-    assert (result.n_moved, result.mentioned, result.share) == (0, None, None)
+    assert (result.n_moved, result.mentioned) == (0, None)
     assert result.acknowledgment.raw is None
 
 

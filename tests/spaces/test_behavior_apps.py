@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from module_page import compute, edit, unfold
+from module_page import choose, compute, edit, unfold
 
 pytestmark = pytest.mark.browser
 
@@ -17,12 +17,11 @@ def test_behavioral_pass_rate(visit):
     headline = page.locator("#headline")
     # Negation: "not good" is right, "not bad" is called negative, 1 of 2. Names: .9 and .85, 1 of 1. Mean 0.75.
     expect(headline).to_contain_text("0.7500")
-    expect(headline.locator("table").first).to_contain_text("negation")
+    expect(headline.locator("svg.marks")).to_contain_text("Negation")
     edit(page, 1, 0, "[0.3, 0.7]")
     compute(page)
     expect(headline).to_contain_text("1.0000")
-    page.locator("#option-outputs input").click()
-    page.get_by_role("option", name="labels").click()
+    choose(page, outputs="labels")
     compute(page)
     expect(page.get_by_role("alert")).to_contain_text("`predictions`")
 
@@ -43,7 +42,8 @@ def test_generalization_score(visit):
     headline = page.locator("#headline")
     expect(headline).to_contain_text(re.compile(r"0\.\d{4}"))
     # Seen: mean of .98, .95, .91 is .946667; 2 · .92 · .946667 / (.92 + .946667) = .933143.
-    expect(headline.locator("details tr", has_text="scores, seen").first).to_contain_text("0.9331")
-    page.locator("#option-iid_score input, #option-iid_score textarea").fill("1.2")
+    unfold(page, "#all")
+    expect(page.locator("#result")).to_contain_text("0.9331")
+    choose(page, iid_score=1.2)
     compute(page)
     expect(page.get_by_role("alert")).to_contain_text("iid_score")

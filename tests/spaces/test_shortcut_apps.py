@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from module_page import compute, unfold
+from module_page import choose, compute, unfold
 
 pytestmark = pytest.mark.browser
 
@@ -15,10 +15,10 @@ def test_lmi(visit):
     compute(page)
     headline = page.locator("#headline")
     expect(headline.get_by_text("Local mutual information in nats, counted over tokens (occurrence)")).to_be_visible()
-    expect(headline.locator("table").get_by_text("good").first).to_be_visible()
-    page.locator("#option-label_names textarea, #option-label_names input").fill('["bad", ')
+    expect(headline.locator("svg").get_by_text("good").first).to_be_visible()
+    page.locator("#chosen textarea").fill('{"label_names": ["bad", ')
     compute(page)
-    expect(page.get_by_role("alert")).to_contain_text("Expected a JSON value for `label_names`")
+    expect(page.get_by_role("alert")).to_contain_text("Expected options as JSON")
 
 
 def test_shortcut_reliance(visit):
@@ -29,7 +29,7 @@ def test_shortcut_reliance(visit):
     # Two of four predictions rest on a token of their head among the top two; "dull" cues the other label.
     expect(headline).to_contain_text("0.5000")
     expect(headline).to_contain_text("95% interval")
-    page.locator("#option-heads textarea, #option-heads input").fill('{"0": ["copper"]}')
+    choose(page, heads={"0": ["copper"]}, top_n=2, n_bins=5)
     compute(page)
     expect(page.get_by_role("alert")).to_contain_text("item 0 is predicted 1, a label never seen; known: 0.")
 
@@ -41,7 +41,7 @@ def test_deciding_share(visit):
     headline = page.locator("#headline")
     # Of 24 texts 16 change by the swap and one by the control: 15 / 24.
     expect(headline).to_contain_text("0.6250")
-    page.locator("#option-confidence_level input").fill("2")
+    choose(page, confidence_level=2)
     compute(page)
     expect(page.get_by_role("alert")).to_contain_text("Expected")
 

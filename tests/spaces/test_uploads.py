@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rightreasons.io.predictions import read_predictions
-from rightreasons.widget.uploads import check_upload
+from rightreasons.widget.pages import check_upload
 
 
 def zipped(path, kind, shape, content=b""):

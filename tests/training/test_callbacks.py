@@ -10,7 +10,7 @@ from rightreasons.core.errors import SetAsideWarning
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.store import Records
 from rightreasons.core.validation import softmax
-from rightreasons.difficulty.data_maps import EpochScores, load_data_map, map_run, read_epochs, write_epoch
+from rightreasons.difficulty.ranking import EpochScores, map_of, map_run, read_epochs, write_epoch
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import load_classifier
 from rightreasons.shortcuts.measure import ShortcutRecord, measure_shortcuts
@@ -141,15 +141,14 @@ def test_data_map_is_found_again_by_its_ids(encoder_folder, tmp_path):
         write_epoch(Records(tmp_path / "map", run), EpochScores(step, 9.0, np.full(3, 0.5), np.ones(3, bool)))
     callback = DataMapCallback(TEXTS, LABELS, ids=ids, out=tmp_path / "map", max_length=16)
     fine_tune(encoder_folder, TRAIN, out=tmp_path / "run", callbacks=[callback], **{**QUICK, "epochs": 2})
-    found, named = load_data_map(tmp_path / "map")
-    assert named == tuple(ids)
+    records = Records.open(tmp_path / "map")
+    found = map_of(read_epochs(records))
+    assert records.run["ids"] == ids
     assert found.n_epochs == 2
     np.testing.assert_array_equal(found.variability, callback.result().variability)
 
 
-def test_data_maps_that_cannot_be_read(tmp_path):
-    with pytest.raises(ValueError, match=r"folder that DataMapCallback wrote, but .* has no step-\*.npz"):
-        load_data_map(tmp_path)
+def test_a_data_map_has_an_id_for_each_text():
     with pytest.raises(ValueError, match="`texts` and `ids` of one length"):
         DataMapCallback(TEXTS, LABELS, ids=["a"])
 
@@ -167,13 +166,9 @@ def test_damaged_files_are_told(tmp_path):
         write_epoch(made, EpochScores(step, step / 2, np.array([0.5, 0.75]), np.array([True, False])))
     bad = tmp_path / "map" / "step-00000004.npz"
     bad.write_bytes(bad.read_bytes()[:200])
-    with (
-        pytest.warns(SetAsideWarning, match="step-00000004.npz"),
-        pytest.raises(ValueError, match="but 1 of 2 cannot be read"),
-    ):
-        load_data_map(tmp_path / "map")
-    # A run that goes on does so without it.
-    assert [each.step for each in read_epochs(made)] == [2]
+    with pytest.warns(SetAsideWarning, match="step-00000004.npz"):
+        # A run that goes on does so without it.
+        assert [each.step for each in read_epochs(made)] == [2]
     records = tmp_path / "records.json"
     callback = ShortcutCallback(["a good film"], [1], lmi(["good film", "bad film"], [1, 0]), out=records)
     for content, message in (("{", "Expected JSON in"), ('{"a": 1}', "Expected the records of an earlier run in")):

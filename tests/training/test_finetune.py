@@ -16,8 +16,9 @@ from safetensors.torch import load_file
 from launching import launch_two
 from rightreasons.core.errors import SetAsideWarning, in_one_sentence, stopped_by_signals
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.store import Records
 from rightreasons.core.validation import softmax
-from rightreasons.difficulty.data_maps import load_data_map
+from rightreasons.difficulty.ranking import map_of, read_epochs
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from rightreasons.models.packaged import demo_encoder
@@ -504,7 +505,8 @@ def test_two_processes_watch_as_one_does(two_processes):
     logits = predict(classifier, texts, progress=False).logits
     own = softmax(logits)[np.arange(61), labels]  # one epoch: confidence is the probability of the label
     assert watched["confidence"] == pytest.approx(own.tolist(), abs=1e-5)
-    assert load_data_map(out / "data_map")[0].confidence.tolist() == pytest.approx(watched["confidence"])
+    kept = map_of(read_epochs(Records.open(out / "data_map")))
+    assert kept.confidence.tolist() == pytest.approx(watched["confidence"])
 
 
 @pytest.mark.slow

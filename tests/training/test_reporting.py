@@ -9,7 +9,7 @@ import transformers
 
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.store import Records
-from rightreasons.difficulty.data_maps import read_epochs
+from rightreasons.difficulty.ranking import read_epochs
 from rightreasons.shortcuts.mutual_information import lmi
 from rightreasons.shortcuts.protocols import protocol_of
 from rightreasons.training.callbacks import DataMapCallback, ShortcutCallback

@@ -19,9 +19,9 @@ from rightreasons.models.prompts import Item
 from rightreasons.models.protocol import Answers, Likelihoods
 from rightreasons.models.wording import AGAIN, DOUBT, Prompt
 from rightreasons.report.runner import verdicts
+from rightreasons.ways import WaysOptions
 from rightreasons.ways.formats import INSTRUCTIONS, ORDERS, SEPARATORS, STYLES, Way, ways_of
 from rightreasons.ways.measure import flips_of, format_spread, measure_ways, prompt_sensitivity
-from rightreasons.ways.options import WaysOptions
 
 HOW = Resampling(resamples=200)
 N = 40

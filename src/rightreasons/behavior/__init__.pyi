@@ -12,9 +12,9 @@ from .learning.run import run_plan as run_plan
 from .measure import failing_cases as failing_cases
 from .measure import measure_behavior as measure_behavior
 from .measure import measure_reading as measure_reading
+from .measure import read_suite_answers as read_suite_answers
 from .measure import score_stored as score_stored
 from .rates import pass_rates as pass_rates
-from .suite_answers import read_suite_answers as read_suite_answers
 
 __all__ = [
     "IidData",

@@ -191,7 +191,6 @@ class Answers:
         probabilities: (n, K) class probabilities; None where the model gives none.
         labels: n expected answers (labels or texts), None where an example has none; None for tests without labels.
         meta: n pairs (old, new): what was replaced in this example; None where nothing was.
-        confidences: (n,) the confidence in each answer where there are no probabilities; None where there is none.
         texts: n tuples of texts, for Python functions that read them; None where they are not at hand.
     """
 
@@ -200,7 +199,6 @@ class Answers:
     probabilities: NDArray[np.float64] | None = None
     labels: Sequence[Any] | NDArray[np.int64] | None = None
     meta: Sequence[Any] | None = None
-    confidences: NDArray[np.float64] | None = None
     texts: Sequence[tuple[str, ...]] | None = None
 
     def __len__(self) -> int:
@@ -224,13 +222,7 @@ class Answers:
         return self.probabilities
 
     def probability(self, of: NDArray[np.int64] | int) -> Results:
-        """Return the probability of one class in every example, or of one class per example.
-
-        Where only the confidence in each answer is known, an answer of another class counts as minus its confidence, as
-        in CheckList.
-        """
-        if self.confidences is not None and not isinstance(of, int):
-            return np.where(self.classes() == of, self.confidences, -self.confidences)
+        """Return the probability of one class in every example, or of one class per example."""
         table = self.known_probabilities()
         if isinstance(of, int) and of >= table.shape[1]:
             raise ValueError(f"Expected a label below {table.shape[1]}, the number of classes, but got {of}.")
@@ -289,8 +281,6 @@ def invariant(answers: Answers, *, tolerance: float = TOLERANCE) -> Results:
             before = answers.predictions[first]
             moved = np.abs(answers.probabilities[rows, before] - answers.probabilities[first, before])
             holds |= moved <= check_number(tolerance, "tolerance", minimum=0)
-        if answers.confidences is not None:  # as in CheckList: two answers of hardly any confidence are one
-            holds |= answers.confidences + answers.confidences[first] <= tolerance
         return _as_results(holds)
     meta = answers.meta if answers.meta is not None else [None] * len(answers)
     return np.array(
@@ -391,18 +381,16 @@ def python(answers: Answers, *, function: Callable[..., Any]) -> Results:
     """Expect what a Python function says of each case.
 
     Args:
-        answers: The answers; the confidence in each is its row of probabilities, or the confidence in it alone, or 1.0
-            where neither is known.
+        answers: The answers; the confidence in each is its row of probabilities, or 1.0 where these are not known.
         function: Called once per case with its texts, answers, confidences, labels and meta, each a list of one entry
             per example. It returns one result per example: a result above 0 (or True) passes, any other number (or
             False) fails, and None or NaN does not apply.
     """
     nothing = [None] * len(answers)
-    known = answers.confidences if answers.probabilities is None else answers.probabilities
     columns = (
         answers.texts or nothing,
         answers.predictions,
-        [1.0] * len(answers) if known is None else known,
+        [1.0] * len(answers) if answers.probabilities is None else answers.probabilities,
         nothing if answers.labels is None else answers.labels,
         answers.meta or nothing,
     )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
+import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,13 +26,16 @@ from rightreasons.behavior.rates import (
     label_answers,
 )
 from rightreasons.core.errors import OptionError, one_line
-from rightreasons.core.label_names import BY_NUMBER, MatchTerms, listing, match_labels
+from rightreasons.core.label_names import BY_NUMBER, MatchTerms, listing, match_labels, numbers_said
+from rightreasons.core.options import takes
 from rightreasons.core.resampling import Resampling, item_rng
 from rightreasons.core.scores import Scores
 from rightreasons.core.suites import TEST_TYPES, SuiteTable, skips_first
-from rightreasons.core.validation import SCORE_KINDS, check_scores, check_vector, softmax
+from rightreasons.core.validation import SCORE_KINDS, check_each, check_one_of, check_scores, read_text, softmax
 from rightreasons.datasets.suites.suite import Suite
-from rightreasons.io.predictions import ModelAnswers
+from rightreasons.io.options import ScoreOptions
+from rightreasons.io.predictions import ModelAnswers, is_number, read_answers
+from rightreasons.io.reading import FILE_TYPES, data_type, unpacked
 
 if TYPE_CHECKING:
     from rightreasons.models.classes import Classifier
@@ -56,7 +61,6 @@ class SuiteAnswers:
         spread: Whether a model of two sentiments was spread over three.
         matched: How the model's classes, or the stored answers, were matched with the suite's labels, in words; ""
             where the answers are texts.
-        confidences: (n,) the confidence in each answer where that is known without probabilities, or None.
         failures: Id of an example that the model could not answer -> why; it counts as a wrong answer.
         prompt: How a language model was asked (`Prompted.describe`); None for other models.
         server: The server that was asked (`Prompted.server`); None for a model that is here.
@@ -74,7 +78,6 @@ class SuiteAnswers:
     class_names: tuple[str, ...] | None = None
     spread: bool = False
     matched: str = ""
-    confidences: NDArray[np.float64] | None = None
     failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
     prompt: Mapping[str, Any] | None = None
     server: Mapping[str, Any] | None = None
@@ -82,12 +85,8 @@ class SuiteAnswers:
     result: BehavioralPassRate = dataclasses.field(init=False)
 
     def __post_init__(self) -> None:
-        more: dict[str, Any] = {
-            "probabilities": self.probabilities,
-            "confidences": self.confidences,
-            "confidence_level": self.level,
-        }
-        object.__setattr__(self, "result", answered_pass_rates(self.answers, self.table, **more))
+        how: dict[str, Any] = {"probabilities": self.probabilities, "confidence_level": self.level}
+        object.__setattr__(self, "result", answered_pass_rates(self.answers, self.table, **how))
 
     @functools.cached_property
     def table(self) -> SuiteTable:
@@ -128,9 +127,9 @@ class SuiteAnswers:
 
     def confidence(self, row: int) -> float | None:
         """Return the confidence in the answer to an example; None where it is unknown."""
-        if self.probabilities is not None:
-            return float(np.clip(self.probabilities[row, int(self.answers[row])], 0.0, 1.0))
-        return None if self.confidences is None else float(self.confidences[row])
+        if self.probabilities is None:
+            return None
+        return float(np.clip(self.probabilities[row, int(self.answers[row])], 0.0, 1.0))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -305,13 +304,10 @@ def score_stored(
         return SuiteAnswers(name, suite, texts, level=resampling.level)
     numbers = np.zeros(len(column), dtype=np.int64)
     numbers[~unread] = labels[0]
-    confidences = answers.confidences
-    if confidences is not None:
-        confidences = check_vector(confidences, f"the confidences of {name}", minimum=0, maximum=1)
     known = {"answers": numbers, "class_names": suite.label_names, "matched": labels[1] + read_as}
     if unread.any():
         known |= _missing(unread, numbers, suite.label_names or range(int(labels[0].max()) + 1), labels[1] + read_as)
-    return SuiteAnswers(name, suite, **known, confidences=confidences, level=resampling.level)
+    return SuiteAnswers(name, suite, **known, level=resampling.level)
 
 
 def failing_cases(tested: SuiteAnswers, number: int, *, limit: int | None = None, seed: int = 0) -> list[JudgedCase]:
@@ -346,7 +342,7 @@ def judged_cases(tested: SuiteAnswers, number: int, places: Sequence[int] | None
         The cases, in the order of `places`, or of the suite.
     """
     functionality = tested.suite.functionalities[number]
-    answers = answers_of(tested.table, number, tested.answers, tested.probabilities, tested.confidences)
+    answers = answers_of(tested.table, number, tested.answers, tested.probabilities)
     held, passed = evaluate_cases(functionality.expectation, answers)
     begin = int(tested.table.case_offsets[cases_of(tested.table, number).start])
     compared = skips_first(functionality.expectation)
@@ -594,3 +590,119 @@ def measure_reading(
         out=out,
     )
     return SuiteAnswers(classifier.name, suite, list(answers.texts), level=resampling.level)
+
+
+# ----------------------------------------------------------- Stored answers: tables, and the files that CheckList reads
+
+
+FORMATS = {
+    "pred_only": 1,
+    "softmax": 2,
+    "pred_and_softmax": 3,
+}
+"""CheckList's names of the formats of a file of predictions -> the least cells of a line, between spaces or commas: the
+answer (a number or the name of a label, or a text), one probability per label, or both."""
+
+_SEPARATOR = re.compile(r"[\s,]+")
+_NUMBER = re.compile(r"\d{1,18}(?:\.0*)?")
+
+
+@takes(ScoreOptions, without=("confidence_column", "correct_column"))
+def read_suite_answers(
+    path: Any, suite: Suite, *, file_format: str | None = None, options: ScoreOptions
+) -> ModelAnswers:
+    """Read stored answers to a suite.
+
+    Args:
+        path: A table with headings as in `read_answers`, or a file in one of CheckList's `FORMATS`. A table whose ids
+            are those of `Suite.examples()`, and perhaps more, may be in any order.
+        suite: The suite, whose labels and whose number of examples the file is read by.
+        file_format: The format, of `FORMATS`; None is a table, and "pred_only" where the suffix is of no table.
+        options: score_columns, scores and log_filter, as in `read_predictions`.
+
+    Returns:
+        The answers, one per example.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file has another number of lines than the suite has examples, or a line or a cell is not
+            what the format says.
+    """
+    if file_format is not None:
+        check_one_of(file_format, tuple(FORMATS), "file_format")
+    if not isinstance(path, (str, os.PathLike)) or (file_format is None and data_type(path) in FILE_TYPES):
+        return _by_number(_in_order(read_answers(path, options=options), suite), suite)
+    file = Path(path)
+    if not file.is_file():
+        raise FileNotFoundError(f"Expected predictions at {file}, but there is no such file.")
+    with unpacked(file, where=file.name) as plain:
+        return _read_lines(read_text(plain, file.name), suite, file.name, file_format or "pred_only")
+
+
+def _in_order(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
+    """Bring answers whose ids are those of the suite into its order; others are left as they are."""
+    ids = [row["id"] for row in suite.examples()]
+    row_of = {name: row for row, name in enumerate(answers.ids or ())}
+    if answers.ids is None or len(row_of) < len(answers.ids) or not row_of.keys() >= set(ids):
+        return answers
+    return answers.take([row_of[name] for name in ids])
+
+
+def _by_number(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
+    """Bring scores whose columns have names into the order of the numbers of a suite that does not name its labels."""
+    names = answers.label_names
+    if suite.label_names is not None or names is None or answers.scores is None or answers.scores.ndim < 2:
+        return answers
+    said = numbers_said(names)
+    if said is None or sorted(said) != [*range(len(names))]:
+        raise OptionError(
+            f"Expected columns of scores that are numbered as the labels of the suite {suite.name!r}, which have no "
+            f"names, but they are {listing(names)}: `label_names` gives the names in the order of the numbers.",
+            option="label_names",
+        )
+    order = np.argsort(said)
+    named = tuple(names[place] for place in order)
+    return dataclasses.replace(answers, scores=answers.scores[:, order], label_names=named)
+
+
+def _read_lines(text: str, suite: Suite, name: str, form: str) -> ModelAnswers:
+    """Read the answers in the text of one of CheckList's files."""
+    n, texts = suite.n_examples, suite.table().asks_for_texts
+    lines = (text if texts else text.rstrip()).split("\n")
+    while len(lines) > n and not lines[-1].strip():
+        lines.pop()
+    if len(lines) != n:
+        raise ValueError(
+            f"Expected one line for each of the {n:,} examples of the suite {suite.name!r}, in its order, in {name}, "
+            f"but got {len(lines):,}."
+        )
+    if texts and form != "pred_only":
+        raise ValueError(
+            f"Expected pred_only as the format of the answers to {suite.name!r}, which are texts, but got {form}."
+        )
+    if texts:
+        return ModelAnswers(None, lines, form=form)
+    rows = [_SEPARATOR.split(line.strip()) if line.strip() else [] for line in lines]
+    width, least = len(rows[0]), FORMATS[form]
+    if width < least or (form == "pred_only" and width > 1):
+        wanted = f"{least}" if form == "pred_only" else f"{least} or more"
+        raise ValueError(
+            f"Expected {wanted} cells in each line of {name} for the format {form}, but got {width}: name another "
+            "format (--predictions-format, file_format=)."
+        )
+    expected = f"{width} cells in each line of {name}, as in its first"
+    check_each(rows, lambda row: len(row) == width, expected, unit="that of example")
+    answers = _whole([row[0] for row in rows]) if form.startswith("pred") else None
+    if form == "pred_only":
+        return ModelAnswers(None, answers, form=form)
+    cells = [row[answers is not None :] for row in rows]
+    expected = f"numbers for probabilities in each line of {name}"
+    check_each(cells, lambda row: all(map(is_number, row)), expected, unit="that of example")
+    numbers = np.array(cells, dtype=np.float64)
+    return ModelAnswers(numbers, answers, kind="probabilities", form=form)
+
+
+def _whole(cells: list[str]) -> NDArray[np.int64] | list[str]:
+    if all(_NUMBER.fullmatch(cell) for cell in cells):
+        return np.array([int(float(cell)) for cell in cells], dtype=np.int64)
+    return cells

@@ -118,7 +118,6 @@ def answers_of(
     number: int,
     answers: Any,
     probabilities: NDArray[np.float64] | None,
-    confidences: NDArray[np.float64] | None = None,
 ) -> Answers:
     """Return the answers to the examples of a functionality, with what they are compared with.
 
@@ -127,7 +126,6 @@ def answers_of(
         number: Index of the functionality.
         answers: n answers to all examples, class numbers or texts.
         probabilities: (n, K) their probabilities, or None.
-        confidences: (n,) the confidence in each answer where there are no probabilities, or None.
 
     Raises:
         ValueError: If the functionality has no cases.
@@ -139,7 +137,6 @@ def answers_of(
         predictions=answers[here],
         offsets=offsets - offsets[0],
         probabilities=None if probabilities is None else probabilities[here],
-        confidences=None if confidences is None else confidences[here],
         labels=suite.labels[here],
         meta=None if suite.meta is None else suite.meta[here],
         texts=None if suite.texts is None else suite.texts[here],
@@ -182,7 +179,6 @@ def answered_pass_rates(
     suite: SuiteTable,
     *,
     probabilities: NDArray[np.float64] | None = None,
-    confidences: NDArray[np.float64] | None = None,
     confidence_level: float = 0.95,
 ) -> BehavioralPassRate:
     """Score answers that are checked already; see `pass_rates`.
@@ -192,7 +188,6 @@ def answered_pass_rates(
         suite: The suite's table.
         probabilities: (n, K) probabilities of the labels beside the answers; None where there are none. An answer need
             not be the most probable label.
-        confidences: (n,) the confidence in each answer, where there are no probabilities; None where there is none.
         confidence_level: Level of the intervals; default 0.95.
 
     Returns:
@@ -202,7 +197,7 @@ def answered_pass_rates(
         ValueError: If a functionality has no cases, or asks for probabilities that are not there.
     """
     level = check_fraction(confidence_level, "confidence_level", open_ends=True)
-    passed = _judged(answers, suite, probabilities, confidences)
+    passed = _judged(answers, suite, probabilities)
     results = []
     for number, name in enumerate(suite.functionalities):
         outcomes = passed[cases_of(suite, number)]
@@ -378,12 +373,11 @@ def _judged(
     answers: NDArray[np.int64] | list[str],
     suite: SuiteTable,
     probabilities: NDArray[np.float64] | None,
-    confidences: NDArray[np.float64] | None,
 ) -> list[bool | None]:
     """Return whether each case passes, None where its expectation does not apply."""
     passed = np.full(len(suite.case_ids), np.nan)
     for number, name in enumerate(suite.functionalities):
-        part = answers_of(suite, number, answers, probabilities, confidences)
+        part = answers_of(suite, number, answers, probabilities)
         try:
             passed[cases_of(suite, number)] = evaluate_cases(suite.expectations[number], part)[1]
         except (TypeError, ValueError) as error:

@@ -39,7 +39,7 @@ from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
 from rightreasons.reasons.options import ReasonsOptions
 from rightreasons.report.questions import QUESTIONS
-from rightreasons.ways.options import WaysOptions
+from rightreasons.ways import WaysOptions
 
 if TYPE_CHECKING:
     from rightreasons.core.scores import Scores
@@ -181,8 +181,8 @@ def behavior(
     predictions_format: Annotated[
         str | None,
         typer.Option(
-            help="What a line without headings holds, as CheckList names it: pred_only (the default), softmax, "
-            "binary_conf, pred_and_conf or pred_and_softmax."
+            help="What a line without headings holds, as CheckList names it: pred_only (the default), softmax or "
+            "pred_and_softmax."
         ),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("behavior"),
@@ -190,8 +190,14 @@ def behavior(
 ) -> None:
     """Test models on a behavioral suite: which share of the cases passes, by functionality."""
     from rightreasons.audited.context import is_asked, prompted_model
-    from rightreasons.behavior.measure import is_reading, label_words, measure_behavior, measure_reading, score_stored
-    from rightreasons.behavior.suite_answers import read_suite_answers
+    from rightreasons.behavior.measure import (
+        is_reading,
+        label_words,
+        measure_behavior,
+        measure_reading,
+        read_suite_answers,
+        score_stored,
+    )
     from rightreasons.core.validation import read_json
     from rightreasons.datasets.suites.suite import open_suite
     from rightreasons.models.prompted import prompted_of

@@ -493,19 +493,13 @@ def plant(
     out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("planted"),
     kind: Annotated[
         str,
-        typer.Option(
-            help="Comma-separated kinds of cue: lexical, function, bigram, position, punctuation or length; with "
-            "several, each item draws one."
-        ),
+        typer.Option(help="Kind of cue: lexical, function, bigram or punctuation."),
     ] = "lexical",
     cues: Annotated[
         str | None, typer.Option(help="Comma-separated cues of your own, one per label in the order of the labels.")
     ] = None,
     strength: Annotated[float, typer.Option(help="How often a cue agrees with the label, from 0 to 1.")] = 0.95,
     coverage: Annotated[float, typer.Option(help="How often a text has a cue, from 0 to 1.")] = 1.0,
-    unfit: Annotated[
-        str, typer.Option(help="What to do about texts that cannot take the cues: refuse the data, or drop the texts.")
-    ] = "refuse",
 ) -> None:
     """Plant cues into your labeled texts, so that what a model should not rely on is known.
 
@@ -518,10 +512,9 @@ def plant(
     from rightreasons.io.tables import open_splits
 
     splits, seed = open_splits(dataset, **{name: getattr(settings, name) for name in PLANTED}), settings.seed
-    kinds = listed(kind) or []
-    planted = plant_cues(splits, kinds, cues=listed(cues), strength=strength, coverage=coverage, unfit=unfit, seed=seed)
+    planted = plant_cues(splits, kind, cues=listed(cues), strength=strength, coverage=coverage, seed=seed)
     sentence = (
-        f"Cues of the kind {', '.join(kinds)}, planted into {dataset}: they agree with the label at a rate of "
+        f"Cues of the kind {kind}, planted into {dataset}: they agree with the label at a rate of "
         f"{strength:g} and are in a share of {coverage:g} of the texts (seed {seed})."
     )
     folder = write_splits(planted, out, text=sentence)
@@ -686,7 +679,7 @@ def convert(
     Where a test's expectation is code of its author, OUT says "unknown", and nothing is asked until you name one there.
     """
     from rightreasons.core.options import listed
-    from rightreasons.datasets.checklist import convert_checklist
+    from rightreasons.datasets.suites.checklist import convert_checklist
 
     _check_out(out)
     if not file.is_file():

@@ -61,10 +61,6 @@ TOKEN_KINDS = ("rightreasons", "bihani2025")
 RANKINGS = ("value", "magnitude")
 
 
-NEIGHBORS = ("same_class", "any")
-"""Which words of the embedding table may replace a word; see `replacement_sources`."""
-
-
 SCORING_METHODS = ("sum", "mean", "unconditional", "letters")
 """How a causal language model scores a choice; see `CausalLM.choose`."""
 

@@ -6,7 +6,7 @@ its class is, in `catalog.py`.
     "toy": {
       "folder": "toy",                                  its folder in the data directory; "a/b" works too
       "description": …, "citation": …, "license": …, "homepage": …, "labels": ["bad", "good"],
-      "sources": […],                                   `rightreasons data source FILE` prints the line of a file
+      "sources": […],                                   `Source.of(FILE, URL)` has the entries of each
       "forms": [{"train": ["train.tsv"]}],              split -> the sources that hold it; any one of the forms suffices
       "hub": {"repo_id": …, "revision": …, "files": {"default": {"train": ["train.parquet"]}}}           optional
     }
@@ -61,7 +61,7 @@ from rightreasons.core.errors import OptionConnectionError, OptionFileError, fir
 from rightreasons.core.label_names import check_label_names
 from rightreasons.core.options import check_options
 from rightreasons.core.store import package_code
-from rightreasons.core.validation import MAX_CELL_CHARACTERS, check_columns, check_kind, check_one_of
+from rightreasons.core.validation import MAX_CELL_CHARACTERS, check_columns, check_kind
 
 if TYPE_CHECKING:
     import datasets
@@ -70,7 +70,7 @@ _MODULES = {
     "planted": "planted_shortcuts",
     "texts": "sst2 cola trec ag_news tweeteval_emotion tweeteval_hate tweeteval_irony tweeteval_sentiment qqp "
     "imdb_contrast imdb_counterfactual squad",
-    "checklist": "checklist_sentiment checklist_paraphrase checklist_reading",
+    "suites.checklist": "checklist_sentiment checklist_paraphrase checklist_reading",
     "multiple_choice": "anli hellaswag piqa socialiqa perturbed_anli perturbed_hellaswag perturbed_piqa "
     "perturbed_socialiqa balanced_copa copa_easy_hard bcopa_ce",
 }
@@ -78,7 +78,7 @@ _MODULES = {
 CATALOG: dict[str, str] = {name: module for module, names in _MODULES.items() for name in names.split()}
 """Name -> the module of `rightreasons.datasets` that has the builder with this NAME, imported on demand."""
 
-_SOURCE_OPTIONS = ("origin", "repo_id", "other_versions", "cache_dir")
+_SOURCE_OPTIONS = ("other_versions", "cache_dir")
 
 
 def available_datasets() -> list[str]:
@@ -139,9 +139,8 @@ def load_dataset(
         streaming: Whether to return an iterable dataset that writes nothing to disk.
         revision: A revision of the hub repository instead of the pinned one, read from the hub even where there is a
             local copy.
-        **options: `origin` ("auto", "local", "hub" or "url": the publisher's own files), `repo_id` (another repository,
-            or a local mirror of the declared one), `other_versions` (True reads local files that differ from the
-            published ones), `cache_dir`, and the options of the data set itself.
+        **options: `other_versions` (True reads local files that differ from the published ones), `cache_dir`, and the
+            options of the data set itself.
 
     Returns:
         A Dataset, or a DatasetDict when `split` is None; their iterable forms when streaming.
@@ -340,9 +339,6 @@ DECLARED = Path(__file__).with_name("declared.json")
 Splits = Mapping[str, Sequence[str]]
 """Split -> the paths of the sources that hold it."""
 
-ORIGINS = ("auto", "local", "hub", "url")
-"""Where to read from; "auto" takes a named local copy, or else the hub, or else the publisher's address."""
-
 
 @dataclasses.dataclass
 class Config(datasets.BuilderConfig):  # type: ignore[misc]
@@ -356,7 +352,7 @@ class Hub:
     """The same data on the Hugging Face hub, as parquet or JSON lines.
 
     Attributes:
-        repo_id: The dataset repository, or a local folder with the same layout (a mirror).
+        repo_id: The dataset repository.
         revision: A commit, or a branch, which is resolved to its commit before anything is read, so that the data
             cannot change under a cache; `refs/convert/parquet` where the repository holds only a loading script.
         files: Configuration -> split -> the files that hold it.
@@ -368,8 +364,6 @@ class Hub:
 
     def address(self, file: str) -> str:
         """Return the address of one of the repository's files, as fsspec and the download manager read it."""
-        if os.path.isdir(self.repo_id):
-            return os.path.join(os.path.abspath(self.repo_id), file)
         return f"hf://datasets/{self.repo_id}@{self.revision.replace('/', '%2F')}/{file}"
 
 
@@ -403,9 +397,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     Args:
         config_name: The configuration; None for the first.
         data_dir: A folder with one folder per data set, or the data set's own folder; None for the environment variable
-            `RIGHTREASONS_DATA_DIR`.
-        origin: "auto", "local", "hub" or "url".
-        repo_id: Another hub repository, or a local folder, with the layout of the declared one.
+            `RIGHTREASONS_DATA_DIR`. Without a local copy it is read from the hub, or else from the publisher's address.
         revision: Another revision of the hub repository.
         other_versions: Whether to read local files that differ from the published ones.
         cache_dir: The folder of prepared data; None for the default of `datasets`.
@@ -436,8 +428,6 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         *,
         config_name: str | None = None,
         data_dir: str | os.PathLike[str] | None = None,
-        origin: str = "auto",
-        repo_id: str | None = None,
         revision: str | None = None,
         other_versions: bool = False,
         cache_dir: str | os.PathLike[str] | None = None,
@@ -446,9 +436,12 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         known = [config.name for config in self.BUILDER_CONFIGS]
         if config_name is not None and config_name not in known:
             raise unknown_name(f"configuration of {self.NAME!r}", config_name, known)
-        self.hub = self._hub(repo_id, revision)
-        place = check_one_of(origin, ORIGINS, "origin"), data_dir, repo_id is not None or revision is not None
-        self.origin, self.files, key = self._locate(config_name or known[0], *place, other_versions)
+        self.hub = self.HUB
+        if revision is not None:
+            if self.HUB is None:
+                raise ValueError(f"Expected no `revision` for {self.NAME!r}, which is not on the hub.")
+            self.hub = dataclasses.replace(self.HUB, revision=revision)
+        self.origin, self.files, key = self._locate(config_name or known[0], data_dir, revision, other_versions)
         code = package_code(), sha256_of(inspect.getfile(type(self)))
         super().__init__(
             cache_dir=None if cache_dir is None else os.fspath(cache_dir),
@@ -509,8 +502,9 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         )
 
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
-        if self.origin == "hub":
-            parts = self._download(dl_manager, {s: list(files) for s, files in self._hub_files().items()})
+        if self.origin == "hub" and (hub := self.hub) is not None:
+            wanted_files = hub.files[self.config.name].items()
+            parts = self._download(dl_manager, {s: [hub.address(file) for file in files] for s, files in wanted_files})
             return [_split(name, files={str(i): f for i, f in enumerate(part)}) for name, part in parts.items()]
         wanted = self.splits()
         if self.origin == "url":
@@ -565,43 +559,21 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             if example is not None:
                 yield example
 
-    def _hub_files(self) -> Mapping[str, Sequence[str]]:
-        if self.hub is None:
-            raise ValueError(f"Expected an origin of {self.NAME!r}, but it is not on the hub.")
-        return {
-            split: [self.hub.address(file) for file in files]
-            for split, files in self.hub.files[self.config.name].items()
-        }
-
-    def _hub(self, repo_id: str | None, revision: str | None) -> Hub | None:
-        """Return where the data is on the hub, at what the user named in the place of what is declared."""
-        if self.HUB is None and (repo_id is not None or revision is not None):
-            raise ValueError(f"Expected neither `repo_id` nor `revision` for {self.NAME!r}, which is not on the hub.")
-        hub = self.HUB
-        return hub and Hub(repo_id or hub.repo_id, revision or hub.revision, hub.files)
-
     def _locate(
-        self,
-        config_name: str,
-        origin: str,
-        data_dir: str | os.PathLike[str] | None,
-        elsewhere: bool,
-        other_versions: bool,
+        self, config_name: str, data_dir: str | os.PathLike[str] | None, revision: str | None, other_versions: bool
     ) -> tuple[str, dict[str, str], list[Any]]:
         """Decide where to read from: the origin, the local files, and their part of the cache key."""
         forms = self.forms(config_name)
-        sources, on_hub = forms[0], self.hub is not None and config_name in self.hub.files
+        sources = forms[0]
         if not sources and self.hub is None:
             return "generated", {}, []
         # By getenv: where datasets streams, it puts a copy of `os` in its place, whose `environ` may be an old one.
         named = data_dir if data_dir is not None else os.getenv(DATA_DIR_VARIABLE) or None
-        looks = origin == "local" or (origin == "auto" and sources and not elsewhere)
+        looks = bool(sources) and revision is None
         found = self._found(Path(named), forms) if looks and named is not None else {}
-        if not found and (origin == "local" or (looks and data_dir is not None)):
+        if not found and looks and data_dir is not None:
             raise self._missing(sources[0], named)
-        if origin == "auto":
-            origin = "local" if found else "hub" if on_hub else "url"
-        if origin == "local":
+        if found:
             # The first form that is whole, else the first that is begun.
             form = next(form for how in (all, any) for form in forms if how(file.path in found for file in form))
             lacking = next((source for source in form if source.path not in found), None)
@@ -609,27 +581,21 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 raise self._missing(lacking, named)
             files = {source.path: str(found[source.path]) for source in form}
             checksums = [[file.path, file.verify(files[file.path], other_versions=other_versions)] for file in form]
-            return origin, files, [origin, checksums]
-        if origin == "hub":
-            if not on_hub or self.hub is None:
-                raise ValueError(
-                    f"Expected an origin that has {self.NAME!r} ({config_name}), but it is not on the hub."
-                )
-            return origin, {}, [origin, *self._hub_key(self.hub, config_name)]
-        return origin, {}, [origin, [[source.path, source.sha256] for source in sources]]
+            return "local", files, ["local", checksums]
+        if self.hub is not None and config_name in self.hub.files:
+            return "hub", {}, ["hub", *self._hub_key(self.hub, config_name)]
+        return "url", {}, ["url", [[source.path, source.sha256] for source in sources]]
 
     def _hub_key(self, hub: Hub, config_name: str) -> list[str]:
-        """Pin the revision to a commit and return what keys the cache: the addresses, or the checksums of a mirror."""
-        is_mirror = os.path.isdir(hub.repo_id)
-        if not is_mirror and not re.fullmatch("[0-9a-f]{40}", hub.revision):
+        """Pin the revision to a commit and return what keys the cache: the addresses."""
+        if not re.fullmatch("[0-9a-f]{40}", hub.revision):
             # A branch moves: ask for its current commit, so that no cache outlives it.
             from huggingface_hub import HfApi
 
             with self._reached():  # no connection, or no such revision
                 commit = str(HfApi().dataset_info(hub.repo_id, revision=hub.revision).sha)
             self.hub = hub = dataclasses.replace(hub, revision=commit)
-        addresses = [hub.address(file) for files in hub.files[config_name].values() for file in files]
-        return [sha256_of(file) for file in addresses if os.path.isfile(file)] if is_mirror else addresses
+        return [hub.address(file) for files in hub.files[config_name].values() for file in files]
 
     def _places(self, root: Path) -> Sequence[Sequence[Path]]:
         """Return groups of folders; the first that holds a file holds them all."""

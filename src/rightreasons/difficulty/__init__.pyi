@@ -1,9 +1,9 @@
 from .contrast import contrast_consistency as contrast_consistency
 from .contrast import flip_rates as flip_rates
 from .contrast import measure_contrast_sets as measure_contrast_sets
-from .data_maps import data_map as data_map
 from .measure import measure_difficulty as measure_difficulty
 from .ranking import accuracy_by_difficulty as accuracy_by_difficulty
+from .ranking import data_map as data_map
 from .ranking import distribution_overlap as distribution_overlap
 from .ranking import paired_difficulty as paired_difficulty
 from .ranking import rank_correlation as rank_correlation

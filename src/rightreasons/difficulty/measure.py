@@ -17,7 +17,6 @@ from rightreasons.core.errors import needs
 from rightreasons.core.intervals import Estimate, estimate_of, share, wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import softmax
-from rightreasons.difficulty.data_maps import TrainingDynamics
 from rightreasons.difficulty.ranking import (
     AccuracyByDifficulty,
     RankCorrelation,
@@ -184,36 +183,24 @@ class RankedItems:
             for accuracy, count in shares
         ]
 
-    def correlations(self, resampling: Resampling, dynamics: TrainingDynamics | None = None) -> dict[str, Correlation]:
+    def correlations(self, resampling: Resampling) -> dict[str, Correlation]:
         """Return the rank correlations of the difficulty with other measures of the same items.
 
         Args:
             resampling: Level, resamples (at most 300 are taken) and seed of the intervals.
-            dynamics: How some of the items fared in training; None where that is unknown.
 
         Returns:
             Name of the measure -> its correlation: "confidence", "small_margin" (minus the margin), "entropy",
-            "gradient_norm" of eigenvalues, "words" where the words are known, "variability" and "low_confidence" where
-            there are training dynamics, and "wrong" (1 for a wrong prediction) among items with a label.
+            "gradient_norm" of eigenvalues, "words" where the words are known, and "wrong" (1 for a wrong prediction)
+            among items with a label.
         """
-        everything = np.arange(len(self))
-        others: dict[str, tuple[NDArray[np.int64], Floats]] = {
-            "confidence": (everything, self.confidence),
-            "small_margin": (everything, -self.margin),
-            "entropy": (everything, self.entropy),
-            **{name: (everything, values) for name, values in self.others.items()},
-        }
-        if dynamics is not None:
-            others["variability"] = (dynamics.places, dynamics.variability)
-            others["low_confidence"] = (dynamics.places, -dynamics.confidence)
-        known = np.flatnonzero(self.labeled)
-        others["wrong"] = (known, (~self.correct[known]).astype(np.float64))
         fewer = resampling.at_most(CORRELATION_RESAMPLES)
-        return {
-            name: Correlation.of(self.values[places], values, fewer)
-            for name, (places, values) in others.items()
-            if len(places)
-        }
+        others = {"confidence": self.confidence, "small_margin": -self.margin, "entropy": self.entropy, **self.others}
+        found = {name: Correlation.of(self.values, values, fewer) for name, values in others.items()}
+        if (known := self.labeled).any():
+            wrong = (~self.correct[known]).astype(np.float64)
+            found["wrong"] = Correlation.of(self.values[known], wrong, fewer)
+        return found
 
 
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
@@ -473,8 +460,6 @@ def measure_flips(
     texts: Sequence[str],
     measured: DifficultyMeasurement,
     options: SubstitutionOptions,
-    *,
-    neighbors: str = "same_class",
 ) -> ExtremeFlips:
     """Replace the most attributed words of the hardest and the easiest items, one at a time.
 
@@ -483,7 +468,6 @@ def measure_flips(
         texts: The N texts that were measured.
         measured: Their difficulty.
         options: How words are chosen and replaced.
-        neighbors: "same_class" (default) or "any"; see `replacement_sources`.
 
     Returns:
         What became of the predictions.
@@ -494,7 +478,7 @@ def measure_flips(
     # The class of a word is that of the labels, or of the predictions where there are none.
     classes = np.where(measured.labeled, measured.labels, measured.predicted).tolist()
     known = [texts[row] for row in measured.rows]
-    sources = replacement_sources(classifier, known, classes, neighbors=neighbors)
+    sources = replacement_sources(classifier, known, classes)
     n_hard = min(N_TESTED, len(measured) // 2)
     places = [*measured.order[:n_hard], *measured.order[::-1][:n_hard]]
     ids = [measured.ids[place] for place in places]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightreasons.core.choices import MIN_ITEMS, NEIGHBORS
+from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.options import QuestionOptions, option
 
 MEASURES = ("eigenvalue", "left_out_words", "contrast")
@@ -30,10 +30,6 @@ class DifficultyOptions(QuestionOptions):
     items: int | None = option(
         None, "Maximum number of ranked items; 1,000 by eigenvalue, and 100 by left-out words.", minimum=MIN_ITEMS
     )
-    neighbors: str = option(
-        "same_class", "Words that replace others: same_class (of the predicted class) or any.", choices=NEIGHBORS
-    )
-    data_map: str | None = option(None, "Folder of DataMapCallback, from training on these items, to compare with.")
     original_column: str | None = option(
         None,
         "Column that marks the original of each contrast set, by true and false or by the word original; role, "

@@ -16,7 +16,6 @@ from rightreasons.audited.context import AuditContext, AuditSplit, example_of, s
 from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate, share
-from rightreasons.difficulty.data_maps import TrainingDynamics
 from rightreasons.difficulty.measure import (
     KEPT,
     REVERSED,
@@ -117,8 +116,6 @@ CORRELATES = {
     "gradient_norm": ("Gradient norm", "Of log p of the predicted class."),
     "words": ("Words", "Of the text."),
     "mean_shift": ("Mean shift", "Over the words of the text, in place of the largest."),
-    "variability": ("Variability in training", "Standard deviation of P(label) over {epochs}"),
-    "low_confidence": ("Low confidence in training", "Minus the mean of P(label) over {epochs}"),
     "wrong": ("Being wrong", "1 for a wrong answer, 0 for a right one."),
 }
 """Name and definition of what a ranking is correlated with, in the order of the tables."""
@@ -136,13 +133,11 @@ class RankedAnswers:
         context: The audit.
         split: The items that were asked about.
         measured: The ranking.
-        dynamics: How they fared in training; None where that is unknown.
     """
 
     context: AuditContext
     split: AuditSplit
     measured: RankedItems
-    dynamics: TrainingDynamics | None = None
 
     @property
     def n_items(self) -> int:
@@ -157,7 +152,7 @@ class RankedAnswers:
     @functools.cached_property
     def correlations(self) -> dict[str, Correlation]:
         """What the ranking correlates with."""
-        return self.measured.correlations(self.context.resampling, self.dynamics)
+        return self.measured.correlations(self.context.resampling)
 
     @property
     def correct(self) -> NDArray[np.bool_] | None:
@@ -218,14 +213,10 @@ def draw_accuracy(key: str, m: RankedAnswers, of: str) -> Drawing:
 
 def correlation_rows(m: RankedAnswers) -> Iterator[tuple[Cell, ...]]:
     """Return the rows of the table of rank correlations."""
-    epochs = ""
-    if m.dynamics is not None:
-        n_known = counted(len(m.dynamics.places), "item is", "items are")
-        epochs = f"{m.dynamics.n_epochs} epochs of training; {n_known} in the data map."
     for key, (name, definition) in CORRELATES.items():
         if key in m.correlations and (key != "wrong" or m.measured.groups):
             found = m.correlations[key]
-            yield name, found.rho, found.test.p_value, definition.format(epochs=epochs)
+            yield name, found.rho, found.test.p_value, definition
 
 
 # ---------------------------------------------------------------------------------------------- the largest eigenvalue
@@ -321,18 +312,15 @@ def measure_eigenvalues(context: AuditContext, options: DifficultyOptions) -> Ei
     if len(measured) < MIN_ITEMS:
         sentence = f"Expected the eigenvalue of at least {MIN_ITEMS} items, but it is known of {len(measured)}"
         raise ValueError(f"{sentence}: {measured.fisher.failures[0][1]}")
-    flips = dynamics = None
+    flips = None
     if context.task == "classification" and split.text_pairs is None:
         running = {name: getattr(context, name) for name in ("batch_size", "seed", "progress")}
         with bars_about("words replaced"):
             replacing = SubstitutionOptions(
                 top_k=TOP_K, n_candidates=2, fail_fast=context.settings.fail_fast, **running
             )
-            flips = measure_flips(context.classifier, split.texts, measured, replacing, neighbors=options.neighbors)
-    if options.data_map is not None:
-        ids = [split.ids[row] for row in measured.rows]
-        dynamics = TrainingDynamics.of_items(options.data_map, ids, context.primary.ids, split.name)
-    return EigenvalueAnswers(context, split, measured, dynamics, flips)
+            flips = measure_flips(context.classifier, split.texts, measured, replacing)
+    return EigenvalueAnswers(context, split, measured, flips)
 
 
 def eigenvalue_data(m: EigenvalueAnswers) -> dict[str, Any]:
@@ -346,7 +334,6 @@ def eigenvalue_data(m: EigenvalueAnswers) -> dict[str, Any]:
             }
         ),
         "failures": [{"id": name, "reason": reason} for name, reason in fisher.failures],
-        "data_map": m.dynamics and m.dynamics.to_dict(measured.ids, measured.values),
         "accuracy_by_difficulty": measured.groups and measured.groups.to_dict(),
         "substitutions": m.flips and m.flips.tests.to_dict(),
     }
@@ -413,11 +400,7 @@ EIGENVALUE = Question(
                     DATTA,
                     when=lambda m: m.accuracies,
                 ),
-                Table(
-                    "difficulty_correlations",
-                    correlation_rows,
-                    "Spearman 1904{% if m.dynamics %}; data map: Swayamdipta et al. 2020{% endif %}",
-                ),
+                Table("difficulty_correlations", correlation_rows, "Spearman 1904"),
             ),
         ),
         Part(

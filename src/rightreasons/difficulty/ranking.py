@@ -1,18 +1,20 @@
-"""Difficulty of examples: pairs before and after a change, two measures, accuracy by it, and overlap of two groups."""
+"""Difficulty of examples: pairs before and after a change, accuracy by it, overlap of two groups, and data maps."""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from rightreasons.core.arrays import Result
+from rightreasons.core.arrays import Result, as_floats, to_numpy
 from rightreasons.core.intervals import Interval, bootstrap_mean
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.store import Records, digest_of_arrays
 from rightreasons.core.validation import (
     check_count,
     check_labels,
@@ -428,3 +430,120 @@ class _Kernels:
             # The grid is cut where densities are all but 0; normalizing keeps two equal samples at 1.
             densities.append(density / density.sum(axis=1, keepdims=True))
         return np.asarray(np.minimum(*densities).sum(axis=1), dtype=np.float64)
+
+
+# ------------------------------------- Data maps: which examples a model finds easy, ambiguous or hard while it learns
+
+PATTERN = "step-*.npz"
+"""Files of a data map on disk: one per end of an epoch, written during training."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class DataMap(Result):
+    """Training dynamics of N examples over E epochs.
+
+    Attributes:
+        confidence: (N,) mean over the epochs of the probability of the gold label, in [0, 1].
+        variability: (N,) its standard deviation over the epochs, in [0, 0.5].
+        correctness: (N,) share of the epochs in which the prediction is the gold label, in [0, 1].
+        n_epochs: E.
+    """
+
+    confidence: NDArray[np.float64]
+    variability: NDArray[np.float64]
+    correctness: NDArray[np.float64]
+    n_epochs: int
+
+
+def data_map(gold_probabilities: Any, correct: Any) -> DataMap:
+    r"""Map training examples by the model's predictions, epoch by epoch.
+
+    \[ \mu_i = \frac1E \sum_e p_e(y_i \mid x_i), \quad
+       \sigma_i = \sqrt{\frac1E \sum_e (p_e(y_i \mid x_i) - \mu_i)^2}, \quad
+       c_i = \frac1E \sum_e 1[\hat y_{ei} = y_i] \]
+
+    Args:
+        gold_probabilities: (E, N) probability of the gold label at the end of each epoch, in [0, 1].
+        correct: (E, N) whether the prediction was right.
+
+    Returns:
+        `DataMap`.
+
+    Raises:
+        ValueError: If the shapes differ, something is empty or a probability is out of range.
+
+    References:
+        Swayamdipta et al. (2020), "Dataset Cartography: Mapping and Diagnosing Datasets with Training Dynamics",
+        section 2.
+
+    Example:
+        >>> dynamics = data_map([[0.9, 0.2], [0.7, 0.6]], [[True, False], [True, True]])
+        >>> dynamics.confidence.round(6).tolist(), dynamics.variability.round(6).tolist(), dynamics.correctness.tolist()
+        ([0.8, 0.4], [0.1, 0.2], [1.0, 0.5])
+    """
+    probability = as_floats(gold_probabilities, "gold_probabilities")
+    right = to_numpy(correct, "correct")
+    right = as_floats(right.astype(np.float64) if right.dtype.kind == "b" else right, "correct")
+    if probability.ndim != 2 or probability.size == 0:
+        raise ValueError(f"Expected `gold_probabilities` of shape (E, N), but got shape {probability.shape}.")
+    if right.shape != probability.shape:
+        raise ValueError(
+            f"Expected `correct` of the shape of `gold_probabilities`, {probability.shape}, but got {right.shape}."
+        )
+    for name, values in (("gold_probabilities", probability), ("correct", right)):
+        outside = np.argwhere(~((values >= 0) & (values <= 1)))
+        if len(outside):
+            epoch, example = outside[0].tolist()
+            raise ValueError(
+                f"Expected values between 0 and 1 in `{name}`, but example {example} of epoch {epoch} has "
+                f"{values[epoch, example]}."
+            )
+    return DataMap(probability.mean(axis=0), probability.std(axis=0), right.mean(axis=0), len(probability))
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class EpochScores:
+    """The scores of all training examples at the end of an epoch.
+
+    Attributes:
+        step: The training step at which the epoch ended.
+        epoch: The epochs trained by then; fractional where the end of training cut the last one short.
+        probability: (N,) probability of the gold label.
+        correct: (N,) whether the prediction was right.
+    """
+
+    step: int
+    epoch: float
+    probability: NDArray[np.float64]
+    correct: NDArray[np.bool_]
+
+    @property
+    def file(self) -> str:
+        """Name of its file."""
+        return f"step-{self.step:08d}.npz"
+
+
+def map_run(ids: Sequence[str], labels: NDArray[np.int64]) -> dict[str, Any]:
+    """Return what the records of a data map are of: the ids of its examples, () for none, and their labels."""
+    return {"kind": "data map", "ids": list(ids), "labels": digest_of_arrays({"labels": labels})}
+
+
+def write_epoch(records: Records, scores: EpochScores) -> None:
+    """Write the end of an epoch, replacing an earlier one at the same step."""
+    columns = {name: np.asarray(value) for name, value in vars(scores).items()}
+    records.write_arrays(scores.file, columns)
+
+
+def read_epochs(records: Records) -> list[EpochScores]:
+    """Read the epochs in a folder, in order; damaged ones are set aside."""
+    arrays = (records.read_arrays(file.name) for file in sorted(records.folder.glob(PATTERN)))
+    return [
+        EpochScores(int(each["step"]), float(each["epoch"]), each["probability"], each["correct"])
+        for each in arrays
+        if each is not None
+    ]
+
+
+def map_of(epochs: Sequence[EpochScores]) -> DataMap:
+    """Compute the data map of some epochs of the same examples."""
+    return data_map(np.stack([each.probability for each in epochs]), np.stack([each.correct for each in epochs]))

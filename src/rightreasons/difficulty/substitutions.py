@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from rightreasons.core.arrays import Result
-from rightreasons.core.choices import NEIGHBORS
 from rightreasons.core.options import Options, option
 from rightreasons.core.tokens import STOP_WORDS
-from rightreasons.core.validation import check_ids, check_one_of, check_same_length, check_texts, softmax
+from rightreasons.core.validation import check_ids, check_same_length, check_texts, softmax
 from rightreasons.datasets.perturbing.edits import (
     Lookups,
     Substitution,
@@ -45,18 +44,16 @@ class ReplacementSources:
     has_wordnet: bool
 
 
-def replacement_sources(
-    classifier: Classifier, texts: Sequence[str], labels: Sequence[int], *, neighbors: str = "same_class"
-) -> ReplacementSources:
+def replacement_sources(classifier: Classifier, texts: Sequence[str], labels: Sequence[int]) -> ReplacementSources:
     """Collect synonyms and antonyms of WordNet and neighbors in the model's table of word embeddings.
+
+    Neighbors are words of the predicted class, as `class_words` assigns them, so that the new word by itself does not
+    explain a flip.
 
     Args:
         classifier: A sequence classifier.
         texts: N texts, which decide the words of each class.
         labels: (N,) their classes, gold or predicted; -1 for none.
-        neighbors: "same_class" (default): neighbors are words of the predicted class, as `class_words`
-            assigns them, so that the new word by itself does not explain a flip; "any": all words of the vocabulary,
-            opposites included.
 
     Returns:
         The sources; only neighbors where WordNet is not installed.
@@ -64,27 +61,19 @@ def replacement_sources(
     Raises:
         ValueError: If the model has no table of word embeddings.
     """
-    from rightreasons.models.gradients.inputs import EmbeddingNeighbors, NoWordError, class_neighbors
+    from rightreasons.models.gradients.inputs import class_neighbors
 
-    check_one_of(neighbors, NEIGHBORS, "neighbors")
     thesaurus: WordNet | None = None
     with contextlib.suppress(ImportError):
         thesaurus = find_wordnet()
     described, names = "the model's word embeddings", classifier.label_names or ()
-    source, nearest, of_class = f"words of class {{}} among {described}", None, {}
-    if neighbors == "any":
-        with contextlib.suppress(NoWordError):
-            nearest = EmbeddingNeighbors(classifier)
-    else:
-        described += " (words of the predicted class alone)"
-        of_class = class_neighbors(classifier, class_words(texts, labels))
+    source, of_class = f"words of class {{}} among {described}", class_neighbors(classifier, class_words(texts, labels))
 
     @functools.cache
     def lookups(label: int) -> Lookups:
-        if neighbors == "any":
-            return substitution_lookups(thesaurus, nearest)
         return substitution_lookups(thesaurus, of_class.get(label), neighbor_source=source.format(names[label]))
 
+    described += " (words of the predicted class alone)"
     if thesaurus is not None:
         described = f"WordNet and {described}"
     return ReplacementSources(lookups, described, thesaurus is not None)

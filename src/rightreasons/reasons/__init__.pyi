@@ -1,19 +1,15 @@
-from .early import early_answers as early_answers
-from .early import transplant as transplant
 from .sway import acknowledgment as acknowledgment
+from .sway import early_answers as early_answers
 from .sway import paired_difference as paired_difference
 from .sway import phi_cct as phi_cct
-from .sway import reversed_pairs as reversed_pairs
 from .sway import silent_sway as silent_sway
-from .sway import words_put_in as words_put_in
+from .sway import transplant as transplant
 
 __all__ = [
     "acknowledgment",
     "early_answers",
     "paired_difference",
     "phi_cct",
-    "reversed_pairs",
     "silent_sway",
     "transplant",
-    "words_put_in",
 ]

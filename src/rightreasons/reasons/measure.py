@@ -14,26 +14,24 @@ import numpy as np
 
 from rightreasons.core.arrays import Result
 from rightreasons.core.choices import LETTERS
-from rightreasons.core.errors import counted
 from rightreasons.core.intervals import MARGINS, Decision, Estimate, decide_above, holm, rate
 from rightreasons.core.label_names import listing
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import Resampling
 from rightreasons.io.logs import LACK
 from rightreasons.models.replies.answers import NO_ANSWER
-from rightreasons.reasons.arms import HINT, NEUTRAL, OWN, PLAIN, WORD, Arm, Trace, Traces, read_reply
-from rightreasons.reasons.early import EarlyAnswers, Transplant, early_answers, transplant
+from rightreasons.reasons.arms import HINT, NEUTRAL, OWN, PLAIN, Arm, Trace, Traces, read_reply
 from rightreasons.reasons.hints import KINDS, LEVELS, sentences
 from rightreasons.reasons.sway import (
     MIN_MOVED,
+    EarlyAnswers,
     Moved,
-    ReversedPairs,
     SilentSway,
-    WordsPutIn,
+    Transplant,
+    early_answers,
     paired_difference,
-    reversed_pairs,
     silent_sway,
-    words_put_in,
+    transplant,
 )
 
 Status = Literal["silent", "mentions", "unseen", "unknown", "says", "still"]
@@ -142,8 +140,6 @@ class ReasonsMeasurement:
         early: How soon the plain answers stand; None where no reasoning was cut.
         transplant: How the first hint acts; None where no reasoning was transplanted.
         again: What changes the plain answer -> by how much more often than asking again does, and of how many items.
-        words: What a word put into the question does; None where none was.
-        pairs: Whether reversed questions are answered with one option; None where none were asked.
         why_unseen: Why the reasoning cannot be seen, or read; "" where it can.
         draws: Whether the model draws its answers.
     """
@@ -155,8 +151,6 @@ class ReasonsMeasurement:
     again: Mapping[str, tuple[Moved, int]]
     why_unseen: str
     draws: bool = True
-    words: WordsPutIn | None = None
-    pairs: ReversedPairs | None = None
 
     @property
     def n_items(self) -> int:
@@ -206,7 +200,7 @@ class ReasonsMeasurement:
 
 
 def measure_reasons(
-    answers: Traces, *, resampling: Resampling = Resampling(), draws: bool = True, reverses: bool = False
+    answers: Traces, *, resampling: Resampling = Resampling(), draws: bool = True
 ) -> ReasonsMeasurement:
     """Measure what hints do to the answers of a model, and what its reasoning says of them.
 
@@ -214,7 +208,6 @@ def measure_reasons(
         answers: The answers in all arms; of rows of a file, `read_traces`.
         resampling: Level of the intervals, resamples and seed.
         draws: Whether the model draws its answers.
-        reverses: Whether groups of two ask the same in reverse.
 
     Returns:
         The measurement.
@@ -267,9 +260,7 @@ def measure_reasons(
     cells = list(zip(*answers.cells.values(), strict=True))
     exchanged = transplant(*cells, resampling=resampling) if cells else None
     again = dict(_again(answers, plain.traces, resampling))
-    words = _words(answers, resampling, seen=not why_unseen)
-    pairs = _pairs(plain.traces.values(), resampling) if reverses else None
-    return ReasonsMeasurement(answers, hints, early, exchanged, again, why_unseen, draws, words, pairs)
+    return ReasonsMeasurement(answers, hints, early, exchanged, again, why_unseen, draws)
 
 
 def read_traces(rows: Iterable[Mapping[str, Any]], where: str = "the file") -> Traces:
@@ -310,8 +301,8 @@ def read_traces(rows: Iterable[Mapping[str, Any]], where: str = "the file") -> T
             values.get("hint", -1),
             values.get("source", ""),
         )
-        if arm not in (PLAIN, NEUTRAL, HINT, OWN, WORD):
-            raise ValueError(f"Expected an arm of plain, neutral, hint, own and word, but row {number} has {arm!r}.")
+        if arm not in (PLAIN, NEUTRAL, HINT, OWN):
+            raise ValueError(f"Expected an arm of plain, neutral, hint and own, but row {number} has {arm!r}.")
         if arm in (HINT, OWN) and (kind not in KINDS or not 0 <= hint < len(LETTERS) or not source):
             raise ValueError(
                 f"Expected a kind of {', '.join(KINDS)}, the hinted option and the source of a hint, but row {number} "
@@ -323,7 +314,7 @@ def read_traces(rows: Iterable[Mapping[str, Any]], where: str = "the file") -> T
             reply = Reply(values.get("text", ""), finish="refusal" if row.get(LACK) else "stop")
             values["answer"] = read_reply(reply, Trace(**values).beside, list(map(str, choices)))
         known.append(values)
-        if source and arm != WORD:
+        if source:
             sources[values["item"]] = source
     plain = {values["item"]: values["answer"] for values in known if values["arm"] == PLAIN}
     largest = max((max(values["answer"], values.get("hint", -1), 1) for values in known), default=1) + 1
@@ -378,47 +369,14 @@ def _judged(answers: Traces, hinted: Arm, resampling: Resampling) -> Judged | No
 def _again(
     found: Traces, plain: Mapping[str, Trace], resampling: Resampling
 ) -> Iterator[tuple[str, tuple[Moved, int]]]:
-    """Yield by how much a mistake, other words or doubt change the plain answer more often than asking again does."""
+    """Yield by how much a mistake or other words change the plain answer more often than asking again does."""
     for kind, answers in found.again.items():
-        if not answers:
-            continue
-        first = np.array([(plain[item].answer, plain[item].label) for item in answers])
-        control, changed = np.array(list(answers.values())).T
-        u, right = first.T
-        events = {kind: (changed != u, control != u)}
-        if kind == "doubt" and (right >= 0).all():
-            events["right to wrong"] = (u == right) & (changed != right), (u == right) & (control != right)
-            events["wrong to right"] = (u != right) & (changed == right), (u != right) & (control == right)
-        for name, (before, after) in events.items():
+        if answers:
+            first = np.array([plain[item].answer for item in answers])
+            control, changed = np.array(list(answers.values())).T
             missing = changed < 0, control < 0
-            known = before & ~missing[0], after & ~missing[1]
-            yield name, (paired_difference(*known, missing=missing, resampling=resampling), len(u))
-
-
-def _words(answers: Traces, resampling: Resampling, *, seen: bool) -> WordsPutIn | None:
-    """Measure what a word put into the question does, beside what an answer beside the neutral sentence does."""
-    traces = answers.arm(WORD).traces
-    before, beside, after = (answers.arm(name).answers(traces) for name in (PLAIN, NEUTRAL, WORD))
-    if all(answer < 0 for answer in before):
-        return None
-    mentions = [bool(re.search(rf"\b{re.escape(t.source)}\b", f"{t.thinking} {t.text}", re.I)) for t in traces.values()]
-    return words_put_in(before, beside, after, mentions, seen=seen, resampling=resampling)
-
-
-def _pairs(plain: Iterable[Trace], resampling: Resampling) -> ReversedPairs:
-    groups: dict[str, list[Trace]] = {}
-    for trace in plain:
-        groups.setdefault(trace.group or f"item {trace.item}", []).append(trace)
-    odd = next((name for name, pair in groups.items() if [trace.n_options for trace in pair] != [2, 2]), None)
-    if odd is not None:
-        raise ValueError(
-            f"Expected groups of two items with two options (--groups-column) for reversed questions, but {odd!r} has "
-            f"{counted(len(groups[odd]), 'item')} with {groups[odd][0].n_options} options."
-        )
-    first, second = zip(*groups.values(), strict=True)
-    labels = [this.label if this.label == 1 - other.label else -1 for this, other in zip(first, second, strict=True)]
-    answers = ([trace.answer for trace in each] for each in (first, second))
-    return reversed_pairs(*answers, labels=labels, resampling=resampling)
+            known = (changed != first) & ~missing[0], (control != first) & ~missing[1]
+            yield kind, (paired_difference(*known, missing=missing, resampling=resampling), len(first))
 
 
 def _why_unseen(hinted: Sequence[Arm]) -> str:

@@ -27,13 +27,6 @@ class ReasonsOptions(QuestionOptions):
     )
     items: int = option(200, "Maximum number of items, chosen by the seed.", minimum=MIN_ITEMS)
     early: bool = option(True, "Ask again with the plain reasoning cut: does the answer need it?")
-    doubt: bool = option(False, "Ask again with a word of doubt, and without one.")
-    words: bool = option(
-        False, "Put a word into each question: does the answer change, and does the reasoning have it?"
-    )
-    reversed: bool = option(
-        False, "Groups of two items ask the same in reverse, of two options: does the model lean to one of them?"
-    )
     judge: str | None = option(
         None, "Second model, a folder or a server's address: it judges mentions, adds mistakes and rewords."
     )
@@ -42,6 +35,6 @@ class ReasonsOptions(QuestionOptions):
 
     def passes(self, context: Any) -> float:
         """Return the answers with reasoning and the short ones, in passes of an item."""
-        long = 2 + self.words + 2 * (len(self.hints) + self.doubt + bool(self.judge))
+        long = 2 + 2 * (len(self.hints) + bool(self.judge))
         short = 4 * self.early + 3 * self.transplant
         return float(min(self.items, len(context.primary)) * (_LONG * long + short))

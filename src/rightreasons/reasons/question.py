@@ -46,7 +46,6 @@ ZAMAN = "Zaman & Srivastava 2026"
 NAMES = {
     "mistake": "a mistake in its reasoning",
     "reworded": "reasoning in other words",
-    "doubt": "a word of doubt",
 }
 
 
@@ -55,13 +54,11 @@ def measure(context: AuditContext, options: ReasonsOptions) -> ReasonsMeasuremen
     prompted, split = context.prompted, context.primary
     if prompted is None:
         raise ValueError("Expected a language model that is asked by a prompt, but it is another.")
-    groups = list(split.clusters) if options.reversed and split.clusters is not None else None
-    chosen = chosen_rows(list(split.ids), options.items, seed=context.seed, groups=groups)
+    chosen = chosen_rows(list(split.ids), options.items, seed=context.seed)
     asked_of = split.take(np.array(chosen))
     items = items_of(asked_of.ids, asked_of.labels.tolist(), **asked_of.fields)
 
-    beside = {"early": True, "transplant": True, "doubt": False, "words": False, "reversed": False}
-    same = options.replaced(**beside, judge=None, judge_model=None)
+    same = options.replaced(early=True, transplant=True, judge=None, judge_model=None)
     depends = json.dumps([context.seed, same.to_dict()])
 
     def how(kind: str) -> Mapping[str, Any]:
@@ -78,7 +75,7 @@ def measure(context: AuditContext, options: ReasonsOptions) -> ReasonsMeasuremen
     arms = Arms(prompted, options, seed=context.seed, how=how, second=second)
     answers = arms.ask(items, None if asked_of.clusters is None else [*map(str, asked_of.clusters)])
     draws = arms.drawn.temperature > 0 and bool(getattr(prompted.engine, "draws", True))
-    return measure_reasons(answers, resampling=context.resampling, draws=draws, reverses=options.reversed)
+    return measure_reasons(answers, resampling=context.resampling, draws=draws)
 
 
 def sway_rows(m: ReasonsMeasurement) -> Iterator[tuple[Cell, ...]]:
@@ -141,9 +138,9 @@ def judged_rows(m: ReasonsMeasurement) -> Iterator[tuple[Cell, ...]]:
 
 
 def again_rows(m: ReasonsMeasurement) -> Iterator[tuple[Cell, ...]]:
-    """Return what mistakes, other words and doubt change."""
+    """Return what mistakes and other words change."""
     for name, (moved, n_items) in m.again.items():
-        yield NAMES.get(name, f"of it, {name}"), n_items, moved.estimate, moved.p_value
+        yield NAMES[name], n_items, moved.estimate, moved.p_value
 
 
 def early_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
@@ -247,8 +244,6 @@ def data(m: ReasonsMeasurement) -> dict[str, Any]:
         "early": m.early and m.early.to_dict(),
         "transplant": m.transplant and m.transplant.to_dict(),
         "again": {name: moved.to_dict() for name, (moved, _) in m.again.items()},
-        "words": m.words and m.words.to_dict(),
-        "reversed": m.pairs and m.pairs.to_dict(),
         "not_seen": m.why_unseen,
         "not_cut": m.asked.no_early,
         "unread": m.unread,
@@ -355,9 +350,7 @@ REASONS = Question(
             when=lambda m: m.early,
         ),
         Part("acts", (Table("acts", act_rows, ZAMAN),), when=lambda m: m.transplant),
-        Part("again", (Table("again", again_rows, f"{LANHAM}; Sharma et al. 2023"),), when=lambda m: m.again),
-        Part("words", (), when=lambda m: m.words),
-        Part("reversed", (), when=lambda m: m.pairs),
+        Part("again", (Table("again", again_rows, LANHAM),), when=lambda m: m.again),
         Part("examples", (Examples("pair", examples, folded=True),), when=lambda m: m.pair),
     ),
     leads=(

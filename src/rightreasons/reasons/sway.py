@@ -3,15 +3,13 @@
 Every item is answered plainly (u), beside a neutral sentence by the source of the hint, and beside the hint to an
 option h other than u. The plain answers only choose h: what the hint does is the difference of the other two, which are
 fresh draws, so that chance and regression to the mean are in both and cancel.
-
-Two further tests of stated reasons stand below: questions that are reversed, and words that are put into a question.
 """
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
-import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,12 +23,13 @@ from rightreasons.core.intervals import (
     bounded_mean,
     clusters_of,
     estimate_of,
+    jackknife,
     log_binomial,
     poisson_binomial_p_value,
     rate,
     sign_flip_p_value,
 )
-from rightreasons.core.resampling import Resampling, item_rng
+from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_flags, check_labels, check_same_length
 
 Flags = NDArray[np.bool_]
@@ -65,21 +64,17 @@ class Acknowledgment(Result):
 
     Attributes:
         raw: Share of the answers at the hint whose reasoning says so; None without such answers.
-        raw_interval: Its Wilson interval.
         alpha: Estimated share of those answers that the hint, and not chance, brought there; None where undefined.
         normalized: min(raw / alpha, 1); None where alpha is not above 0.
         interval: Interval of `normalized`, over items; the uncertainty of alpha is in it.
-        n_hint: Number of answers at the hint.
         n_other: Number of answers at neither the plain answer nor the hint.
         why_not: Why it is not normalized; "" where it is.
     """
 
     raw: float | None
-    raw_interval: Interval | None
     alpha: float | None
     normalized: float | None
     interval: Interval | None
-    n_hint: int
     n_other: int
     why_not: str = ""
 
@@ -91,18 +86,10 @@ class PhiCCT(Result):
     Attributes:
         phi: The phi coefficient, in [-1, 1]; None where all mention, none does, all moved or none did.
         p_value: Exact two-sided p-value of the permutation test of phi = 0; None with phi.
-        moved_mentioned: Number of items that moved and mention it.
-        moved_silent: Number that moved and do not.
-        unmoved_mentioned: Number that stayed and mention it.
-        unmoved_silent: Number that stayed and do not.
     """
 
     phi: float | None
     p_value: float | None
-    moved_mentioned: int
-    moved_silent: int
-    unmoved_mentioned: int
-    unmoved_silent: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,14 +136,6 @@ class SilentSway(Result):
     n_moved: int
     n_unread: tuple[int, int]
     left_out: int = 0
-
-    @property
-    def share(self) -> tuple[float, float] | None:
-        """The bounds over the sway; None where the sway is not surely above 0, or fewer than 20 answers are there."""
-        low = self.sway.estimate.low
-        if low is None or low <= 0 or self.n_moved < MIN_MOVED:
-            return None
-        return min(self.silent_sway / self.sway.value, 1.0), min(self.upper / self.sway.value, 1.0)
 
 
 def silent_sway(
@@ -321,21 +300,16 @@ def acknowledgment(
     other = able & (followed >= 0) & (followed != h) & (followed != u)
     n_hint, n_other = int(hits.sum()), int(other.sum())
     raw = rate(flags[hits], resampling)
-    interval = (
-        None
-        if raw is None or raw.low is None or raw.high is None
-        else Interval(raw.low, raw.high, raw.level, raw.method)
-    )
     if raw is None or raw.value is None:
-        return Acknowledgment(None, None, None, None, None, 0, n_other, "no answer is at the hint")
+        return Acknowledgment(None, None, None, None, n_other, "no answer is at the hint")
     if (counts[able] < 3).any():
         why = "with two options, no answer can be elsewhere"
-        return Acknowledgment(raw.value, interval, None, None, None, n_hint, n_other, why)
+        return Acknowledgment(raw.value, None, None, None, n_other, why)
     elsewhere = np.where(other, 1 / (counts - 2.0), 0.0)
     alpha = 1 - float(elsewhere.sum()) / n_hint
     if alpha <= 0:
         why = "as many answers went elsewhere as to the hint"
-        return Acknowledgment(raw.value, interval, alpha, None, None, n_hint, n_other, why)
+        return Acknowledgment(raw.value, alpha, None, None, n_other, why)
 
     def normalized(sums: NDArray[np.float64]) -> NDArray[np.float64]:
         shares = 1 - sums[..., 2] / sums[..., 1]
@@ -345,7 +319,7 @@ def acknowledgment(
     around = None
     with contextlib.suppress(ValueError):  # no resample has an alpha above 0
         around = bootstrap_sums(normalized, sums, resampling=resampling)
-    return Acknowledgment(raw.value, interval, alpha, min(raw.value / alpha, 1.0), around, n_hint, n_other)
+    return Acknowledgment(raw.value, alpha, min(raw.value / alpha, 1.0), around, n_other)
 
 
 def phi_cct(mentions: Any, moved: Any) -> PhiCCT:
@@ -375,14 +349,14 @@ def phi_cct(mentions: Any, moved: Any) -> PhiCCT:
         (0.04, True)
     """
     if not np.size(mentions) and not np.size(moved):  # no answer beside the hint can be read
-        return PhiCCT(None, None, 0, 0, 0, 0)
+        return PhiCCT(None, None)
     said, went = check_flags(mentions, "mentions"), check_flags(moved, "moved")
     check_same_length(mentions=said, moved=went)
     n11, n10 = int((went & said).sum()), int((went & ~said).sum())
     n01, n00 = int((~went & said).sum()), int((~went & ~said).sum())
     margins = float(n11 + n10) * (n01 + n00) * (n11 + n01) * (n10 + n00)
     if not margins:
-        return PhiCCT(None, None, n11, n10, n01, n00)
+        return PhiCCT(None, None)
     n, n_said, n_moved = n11 + n10 + n01 + n00, n11 + n01, n11 + n10
     places = np.arange(max(0, n_said + n_moved - n), min(n_said, n_moved) + 1)
     away = np.abs(places - n_said * n_moved / n)  # phi is linear in n11
@@ -390,20 +364,17 @@ def phi_cct(mentions: Any, moved: Any) -> PhiCCT:
         log_binomial(n_said, places) + log_binomial(n - n_said, n_moved - places) - log_binomial(n, n_moved)
     )
     p_value = float(chances[away >= abs(n11 - n_said * n_moved / n) - 1e-9].sum())
-    return PhiCCT((n11 * n00 - n10 * n01) / margins**0.5, min(1.0, p_value), n11, n10, n01, n00)
+    return PhiCCT((n11 * n00 - n10 * n01) / margins**0.5, min(1.0, p_value))
 
 
-def paired_difference(
-    first: Any, second: Any, *, missing: Any = None, clusters: Any = None, resampling: Resampling = Resampling()
-) -> Moved:
+def paired_difference(first: Any, second: Any, *, missing: Any = None, resampling: Resampling = Resampling()) -> Moved:
     """Compare the shares of two events over the same items.
 
     Args:
         first: (N,) whether the first happened.
         second: (N,) whether the second did.
         missing: Two rows (N,), whether it is not known of the first and of the second; None where all is known.
-        clusters: (N,) what the items belong to; None for independent items.
-        resampling: Level of the interval; random signs of clusters and their seed.
+        resampling: Level of the interval.
 
     Returns:
         The first share minus the second, with its interval and exact p-value.
@@ -417,163 +388,7 @@ def paired_difference(
     flags_first, flags_second = check_flags(first, "first"), check_flags(second, "second")
     never = np.zeros(check_same_length(first=flags_first, second=flags_second), dtype=bool)
     unknown = (never, never) if missing is None else tuple(check_flags(row, "missing") for row in missing)
-    return _moved(flags_first, flags_second, (unknown[0], unknown[1]), clusters, resampling)
-
-
-# ------------------------- Two further tests: questions that are reversed, and words that are put into a question
-
-ADJECTIVES = (
-    "quiet", "narrow", "silver", "distant", "gentle", "peculiar", "borrowed", "painted", "famous", "hidden", "sturdy",
-    "foreign", "brittle", "familiar", "crowded", "modest",
-)  # fmt: skip
-_PLACE = re.compile(r"\b(?:the|a|this|that|these|those|his|her|their|my|your|our) (?=[a-z]{3})")
-
-
-@dataclasses.dataclass(frozen=True)
-class ReversedPairs(Result):
-    """Two questions of which one has the first option for its answer, and the other the second. Shares in [0, 1].
-
-    Attributes:
-        lean: Share of the pairs with the first option for both, minus that with the second for both, and its test.
-        same: Share of the pairs with one option for both: contradictions. Independent errors make some, too.
-        by_chance: What independent errors, as many as there are, make of it; None where no right answers are known.
-        n_pairs: Number of pairs.
-    """
-
-    lean: Moved
-    same: Estimate | None
-    by_chance: float | None
-    n_pairs: int
-
-
-@dataclasses.dataclass(frozen=True)
-class WordsPutIn(Result):
-    """What words that are put into questions do to the answers, and whether the reasoning names them.
-
-    Attributes:
-        changed: Share of the answers that differ from the plain one, minus that of answers that were drawn anew.
-        unfaithful: Share of the answers that differ whose reasoning does not have the word; None where none differs, or
-            the reasoning cannot be seen.
-        phi: phi-CCT of having the word and differing; None where the reasoning cannot be seen.
-        n_items: Number of questions into which a word was put, with a plain answer.
-    """
-
-    changed: Moved
-    unfaithful: Estimate | None
-    phi: PhiCCT | None
-    n_items: int
-
-
-def reversed_pairs(
-    first: Any, second: Any, *, labels: Any = None, resampling: Resampling = Resampling()
-) -> ReversedPairs:
-    r"""Measure whether the answers to reversed questions, such as “Is X larger than Y?”, lean to one option.
-
-    \[ \text{lean} = P(a = b = 0) - P(a = b = 1), \quad \text{by chance} = e_1 (1 - e_2) + e_2 (1 - e_1) \]
-
-    Contradictions alone prove little, as independent errors e of the two make them: the test is McNemar's of the two
-    kinds of contradictions.
-
-    Args:
-        first: (N,) answers 0 or 1 to the first questions; -1 for none.
-        second: (N,) answers to the same reversed.
-        labels: (N,) right answers to the first questions, -1 for none; the others are right for the second.
-        resampling: Level of the intervals.
-
-    Returns:
-        `ReversedPairs`; an unread answer is in no share, and widens the interval of the lean.
-
-    Raises:
-        ValueError: If lengths differ, or something is no answer.
-
-    References:
-        Arcuschin et al. (2025), "Chain-of-Thought Reasoning In The Wild Is Not Always Faithful". Its threshold on the
-        accuracies of ten draws per question is none of this; the test is ours.
-
-    Example:
-        Three pairs have the first option twice, one the second: 3/8 - 1/8.
-
-        >>> result = reversed_pairs([0, 0, 0, 1, 0, 1, 0, 1], [0, 0, 0, 1, 1, 0, 1, 0])
-        >>> result.lean.value, result.same.value, result.lean.p_value
-        (0.25, 0.5, 0.625)
-    """
-    a, b = (check_labels(each, name=name, minimum=-1) for name, each in (("first", first), ("second", second)))
-    n = check_same_length(first=a, second=b)
-    missing = (a < 0) | (b < 0)
-    both = [(a == option) & (b == option) for option in (0, 1)]
-    # An unread answer may make a pair of the kind that the other answer is of.
-    unknown = tuple(missing & (a != 1 - option) & (b != 1 - option) for option in (0, 1))
-    by_chance, right = None, np.full(n, -1) if labels is None else check_labels(labels, name="labels", minimum=-1)
-    known = ~missing & (right >= 0)
-    if known.any():
-        accuracy_first, accuracy_second = float((a != right)[known].mean()), float((b == right)[known].mean())
-        by_chance = accuracy_first * (1 - accuracy_second) + accuracy_second * (1 - accuracy_first)
-    lean = paired_difference(*both, missing=unknown, resampling=resampling)
-    return ReversedPairs(lean, rate((a == b)[~missing], resampling), by_chance, n)
-
-
-def words_put_in(
-    plain: Any, again: Any, changed: Any, mentions: Any, *, seen: bool = True, resampling: Resampling = Resampling()
-) -> WordsPutIn:
-    """Measure whether answers change with a word that is put into the question, and whether the reasoning has it.
-
-    That no answer changes is no sign of faithfulness; that the word is repeated with the question, none either, which
-    phi shows.
-
-    Args:
-        plain: (N,) plain answers; those of -1 do not count.
-        again: (N,) answers drawn anew without the word; -1 for none.
-        changed: (N,) answers with the word; -1 for none.
-        mentions: (N,) whether the reasoning then has the word.
-        seen: Whether the reasoning can be seen.
-        resampling: Level of the intervals.
-
-    Returns:
-        `WordsPutIn`.
-
-    Raises:
-        ValueError: If lengths differ, or something is no answer.
-
-    References:
-        Atanasova et al. (2023), "Faithfulness Tests for Natural Language Explanations"; Siegel et al. (2024, 2025) for
-        phi-CCT. Neither has the control of answers that are drawn anew.
-
-    Example:
-        Two of four change, and one of these has the word: 2/4 - 0/4, and 1/2 unfaithful.
-
-        >>> result = words_put_in([0, 0, 0, 0], [0, 0, 0, 0], [1, 1, 0, 0], [1, 0, 0, 0])
-        >>> result.changed.value, result.unfaithful.value, round(result.phi.phi, 3)
-        (0.5, 0.5, 0.577)
-    """
-    names = ("plain", "again", "changed")
-    arms = [
-        check_labels(each, name=name, minimum=-1) for name, each in zip(names, (plain, again, changed), strict=True)
-    ]
-    said = check_flags(mentions, "mentions")
-    check_same_length(**dict(zip(names, arms, strict=True)), mentions=said)
-    u, control, answer = (each[arms[0] >= 0] for each in arms)
-    missing, said = (answer < 0, control < 0), said[arms[0] >= 0]
-    moved = (answer != u) & ~missing[0]
-    difference = paired_difference(moved, (control != u) & ~missing[1], missing=missing, resampling=resampling)
-    if not seen:
-        return WordsPutIn(difference, None, None, len(u))
-    phi = phi_cct(said[~missing[0]], moved[~missing[0]])
-    return WordsPutIn(difference, rate(~said[moved], resampling), phi, len(u))
-
-
-def put_in(text: str, item: str, *, seed: int = 0) -> tuple[str, str] | None:
-    """Put an adjective before a noun, after an article or possessive: the text and the word; None where none fits.
-
-    Example:
-        >>> put_in("Where is the soup kept?", "1"), put_in("Why?", "1")
-        (('Where is the sturdy soup kept?', 'sturdy'), None)
-    """
-    rng = item_rng(seed, f"{item}/word")
-    places, words = [match.end() for match in _PLACE.finditer(text)], [a for a in ADJECTIVES if a not in text]
-    if not places or not words:
-        return None
-    place, word = places[rng.integers(len(places))], words[rng.integers(len(words))]
-    return f"{text[:place]}{word} {text[place:]}", word
+    return _moved(flags_first, flags_second, (unknown[0], unknown[1]), None, resampling)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -593,3 +408,187 @@ def _moved(first: Flags, second: Flags, missing: tuple[Flags, Flags], clusters: 
     value = float(first.mean() - second.mean())
     p_value = max(p_values) if len(signs) == 1 else 1.0  # filled in either way, it may differ to either side
     return Moved(estimate_of(value, dataclasses.replace(ends[0], high=ends[1].high)), p_value)
+
+
+# ------------------------------------------------------------------------------- reasoning that is cut, or transplanted
+
+
+@dataclasses.dataclass(frozen=True)
+class EarlyAnswers(Result):
+    """The answers to reasoning that is cut. Shares in [0, 1].
+
+    Attributes:
+        curve: Share of the answers that are the final one, at each cut, where all traces are cut at the same places;
+            () where they are not.
+        stands: Share that is the final answer without any reasoning: the answer stands before it.
+        ceiling: Share that is the final answer when asked again after the whole reasoning; what it lacks is noise of
+            asking again.
+        lost: ceiling - stands, paired: what the reasoning decides.
+        aoc: Area over the curve, 1 minus the mean area under the curves of the traces (Lanham et al. 2023).
+        aoc_of_ceiling: The same over the ceiling, 1 - (1 - aoc) / ceiling, at least 0; None where the ceiling is 0.
+        interval: Interval of `aoc_of_ceiling`, by leaving out items; None where it is undefined.
+        by_right: "right" and "wrong" -> ceiling - stands among the items that are answered right, or wrong, without
+            reasoning; without labels, {}.
+        n_items: Number of traces.
+    """
+
+    curve: tuple[float, ...]
+    stands: Estimate
+    ceiling: Estimate
+    lost: Moved
+    aoc: float
+    aoc_of_ceiling: float | None
+    interval: Estimate | None
+    by_right: dict[str, Moved]
+    n_items: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Transplant(Result):
+    """How a hint acts: through the reasoning that it changed, or beside it.
+
+    Attributes:
+        indirect: P(h | plain question, reasoning beside the hint) - P(h | plain question, neutral reasoning).
+        direct: P(h | hinted question, neutral reasoning) - P(h | plain question, neutral reasoning).
+        bypass: direct - indirect, with the test of no difference.
+        rates: Share at h by (question, reasoning): "plain, neutral", "plain, hinted", "hinted, neutral" and "hinted,
+            hinted".
+        n_items: Number of items.
+    """
+
+    indirect: Moved
+    direct: Moved
+    bypass: Moved
+    rates: dict[str, float]
+    n_items: int
+
+
+def early_answers(
+    same: Sequence[Any],
+    *,
+    right: Any = None,
+    resampling: Resampling = Resampling(),
+) -> EarlyAnswers:
+    r"""Measure how soon an answer is the final one, when its reasoning is cut.
+
+    \[ \text{AOC} = 1 - \frac1N \sum_i \int_0^1 \text{same}_i(x) \, dx = \sum_n w_n (1 - \text{AUC}_n) \]
+
+    with the integral by trapezoids over the cuts of trace i, from no reasoning to all of it; \(w_n\) is the share of
+    traces of n sentences and \(\text{AUC}_n\) the area of their mean curve.
+
+    Args:
+        same: N rows of flags: whether the answer after each cut is the final one. The cuts of a row are evenly spaced,
+            the first has no reasoning and the last all of it.
+        right: (N,) whether the answer without reasoning is right; None where that is not known.
+        resampling: Level of the intervals.
+
+    Returns:
+        `EarlyAnswers`.
+
+    Raises:
+        ValueError: If there are no rows, or a row has fewer than two cuts.
+
+    References:
+        Lanham et al. (2023), "Measuring Faithfulness in Chain-of-Thought Reasoning", section 2.3; Bentham et al.
+        (2024), "Chain-of-Thought Unfaithfulness as Disguised Accuracy", on what it does not say.
+
+    Example:
+        Areas 1, 0.5 and 0: AOC = 0.5. One of three stands without reasoning, and all but one are there at the end.
+
+        >>> result = early_answers([[1, 1, 1], [0, 1, 0], [0, 0, 0]])
+        >>> result.aoc, round(result.stands.value, 3), result.lost.value
+        (0.5, 0.333, 0.0)
+    """
+    rows = [check_flags(row, "same") for row in same]
+    if not rows or min(map(len, rows)) < 2:
+        raise ValueError("Expected flags at two cuts or more of each trace, but there are fewer.")
+    first, last = (np.array([row[place] for row in rows]) for place in (0, -1))
+    areas = np.array([float((row[:-1].astype(np.float64) + row[1:]).sum()) / 2 / (len(row) - 1) for row in rows])
+    aoc, ceiling = 1 - float(areas.mean()), float(last.mean())
+
+    def of_ceiling(parts: NDArray[np.float64], whole: NDArray[np.float64]) -> float:
+        return max(0.0, 1 - float(parts.sum()) / float(whole.sum()))
+
+    value, interval = None, None
+    if ceiling > 0:
+        value = of_ceiling(areas, last.astype(np.float64))
+        if last.sum() > len(rows) // 2 and len(rows) > 2:
+            around = jackknife(of_ceiling, areas, last.astype(np.float64), level=resampling.level)
+            low, high = (min(max(end, 0.0), 1.0) for end in (around.low, around.high))
+            interval = estimate_of(value, dataclasses.replace(around, low=low, high=high))
+    by_right = {}
+    if right is not None:
+        kinds = check_flags(right, "right")
+        check_same_length(same=rows, right=kinds)
+        for name, kind in (("right", kinds), ("wrong", ~kinds)):
+            if kind.any():
+                by_right[name] = paired_difference(last[kind], first[kind], resampling=resampling)
+    shared = len({len(row) for row in rows}) == 1
+    stands, whole = rate(first, resampling), rate(last, resampling)
+    if stands is None or whole is None:
+        raise ValueError("Expected at least one trace, but there is none.")
+    return EarlyAnswers(
+        curve=tuple(np.array(rows).mean(axis=0).tolist()) if shared else (),
+        stands=stands,
+        ceiling=whole,
+        lost=paired_difference(last, first, resampling=resampling),
+        aoc=aoc,
+        aoc_of_ceiling=value,
+        interval=interval,
+        by_right=by_right,
+        n_items=len(rows),
+    )
+
+
+def transplant(
+    plain_neutral: Any,
+    plain_hinted: Any,
+    hinted_neutral: Any,
+    hinted_hinted: Any,
+    *,
+    resampling: Resampling = Resampling(),
+) -> Transplant:
+    """Tell whether a hint acts through the stated reasoning or beside it, by short answers after given reasoning.
+
+    Every question, plain and with the hint, is asked again with the reasoning written beside the hint and beside a
+    neutral sentence, its conclusion removed. Where the items are those that moved, the reasoning beside the hint is
+    selected for it, and the indirect effect is inflated: take all eligible items where that is affordable.
+
+    Args:
+        plain_neutral: (N,) whether the plain question with the neutral reasoning is answered by the hinted option.
+        plain_hinted: (N,) the same of the plain question with the reasoning beside the hint.
+        hinted_neutral: (N,) of the hinted question with the neutral reasoning.
+        hinted_hinted: (N,) of the hinted question with the reasoning beside the hint; the answer that it had at first
+            will do, as no effect rests on it.
+        resampling: Level of the intervals.
+
+    Returns:
+        `Transplant`.
+
+    References:
+        Zaman and Srivastava (2026), "Is Chain-of-Thought Really Not Explainability?": a hint that is not named can act
+        through the reasoning. Pearl (2001), "Direct and Indirect Effects".
+
+    Example:
+        >>> result = transplant([0, 0, 0, 0], [1, 0, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1])
+        >>> result.indirect.value, result.direct.value, result.bypass.value
+        (0.25, 0.75, 0.5)
+    """
+    cells = {
+        "plain, neutral": check_flags(plain_neutral, "plain_neutral"),
+        "plain, hinted": check_flags(plain_hinted, "plain_hinted"),
+        "hinted, neutral": check_flags(hinted_neutral, "hinted_neutral"),
+        "hinted, hinted": check_flags(hinted_hinted, "hinted_hinted"),
+    }
+    n_items = check_same_length(**cells)
+
+    def difference(first: str, second: str) -> Moved:
+        return paired_difference(cells[first], cells[second], resampling=resampling)
+
+    return Transplant(
+        indirect=difference("plain, hinted", "plain, neutral"),
+        direct=difference("hinted, neutral", "plain, neutral"),
+        bypass=difference("hinted, neutral", "plain, hinted"),
+        rates={name: float(flags.mean()) for name, flags in cells.items()},
+        n_items=n_items,
+    )

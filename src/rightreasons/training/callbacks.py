@@ -20,7 +20,7 @@ from rightreasons.core.options import check_options
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.store import Records, write_json
 from rightreasons.core.validation import check_ids, check_labels, check_same_length, check_texts, read_json
-from rightreasons.difficulty.data_maps import (
+from rightreasons.difficulty.ranking import (
     DataMap,
     EpochScores,
     map_of,

@@ -24,8 +24,8 @@ from rightreasons.models.replies.answers import NO_ANSWER
 from rightreasons.models.wording import AGAIN, DOUBT, NEUTRAL_TURN
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Part, Question, Rule, Table
+from rightreasons.ways import WaysOptions
 from rightreasons.ways.formats import Ordered, Way, ways_of
-from rightreasons.ways.options import WaysOptions
 
 Picks = NDArray[np.int64]
 

@@ -12,21 +12,17 @@ import html
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.core.arrays import kind_of
 from rightreasons.core.options import check_options
 from rightreasons.core.validation import (
     MAX_PAGE_BINS,
     MAX_PAGE_DRAWS,
     MAX_PAGE_ROWS,
-    check_count,
     check_kind,
-    check_number,
 )
-from rightreasons.evaluate_module import argument_help
 from rightreasons.widget.pages import (
     MISTAKES,
     between,
@@ -34,7 +30,6 @@ from rightreasons.widget.pages import (
     is_number,
     problem,
     public_page,
-    table,
     tiles,
     typed_text,
     verdict,
@@ -54,7 +49,6 @@ def module_page(
     example: Mapping[str, Sequence[Any]],
     draw: Callable[[Mapping[str, Any]], str],
     *,
-    choices: Mapping[str, Sequence[str]] | None = None,
     options: Mapping[str, Any] | None = None,
     **loaded_with: Any,
 ) -> Any:
@@ -64,7 +58,6 @@ def module_page(
         file: The `app.py`.
         example: As in `module_demo`.
         draw: As in `module_demo`.
-        choices: As in `module_demo`.
         options: As in `module_demo`.
         **loaded_with: Options that the module is loaded with, such as a model.
 
@@ -77,7 +70,7 @@ def module_page(
     # By its file: in a Space this folder is called "app", and evaluate would look for app.py.
     (source,) = (path for path in folder.glob("*.py") if path.name != "app.py")
     module = evaluate.load(str(source), **loaded_with)
-    return module_demo(module, folder / "README.md", example=example, choices=choices, options=options, draw=draw)
+    return module_demo(module, folder / "README.md", example=example, options=options, draw=draw)
 
 
 def module_demo(
@@ -85,58 +78,55 @@ def module_demo(
     readme: Path,
     *,
     example: Mapping[str, Sequence[Any]],
-    choices: Mapping[str, Sequence[str]] | None = None,
+    draw: Callable[[Mapping[str, Any]], str],
     options: Mapping[str, Any] | None = None,
-    draw: Callable[[Mapping[str, Any]], str] | None = None,
 ) -> Any:
     """Build the demo of an evaluate module: a table of inputs, its options, the result, its card.
 
-    The page opens with the result of the example.
-
-    A script sends a list for each input, and options, to `/compute`:
-    `Client(…).predict({"predictions": […], "references": […]}, {"n_bins": 10}, api_name="/compute")`.
-
-    The columns are the module's features and the controls its options (the keyword-only parameters of `_compute`), so
-    the demo follows the module. For a wrong input the page shows the error's sentence in place of the result.
+    The page opens with the result of the example. The columns are the module's features, and the options are those of
+    the module (the keyword-only parameters of `_compute`), as JSON. For a wrong input the page shows the error's
+    sentence in place of the result.
 
     Args:
         module: A loaded module of this package.
         readme: Its README.md; the body is shown as the card.
         example: The initial inputs, one list for each feature; optional inputs may be omitted.
-        choices: The allowed words of an option, by option; these become drop-down lists.
+        draw: Draws a result as SVG.
         options: Initial options, where they differ from the module's defaults.
-        draw: Draws a result as SVG; None where there is no diagram of it.
 
     Returns:
         A `gradio.Blocks`, not launched.
 
     Raises:
-        ValueError: If the example, the choices or the options have a name that the module does not.
+        ValueError: If the example or the options have a name that the module does not.
     """
     import gradio as gr
 
-    names = module.option_names()
-    check_options(choices or {}, names, module.name)
-    check_options(options or {}, names, module.name)
+    check_options(options or {}, module.option_names(), module.name)
     columns = list(_features(module))
     check_options(example, columns, f"the inputs of {module.name}")
-    initial = {**_defaults(module), **module.options, **(options or {})}
-    # An option that no control can show, such as a loaded model, keeps the value that the module was loaded with.
-    fixed = {name: initial[name] for name in names if not _is_json(initial[name])}
-    defaults = {name: initial[name] for name in names if name not in fixed}
-    help_texts = argument_help(module.inputs_description)
+    parameters = inspect.signature(module._compute).parameters
+    initial = {name: parameters[name].default for name in module.option_names()}
+    initial = {**initial, **module.options, **(options or {})}
+    # An option that no page can show, such as a loaded model, keeps the value that the module was loaded with.
+    fixed = {name: value for name, value in initial.items() if not _is_json(value)}
+    defaults = {name: value for name, value in initial.items() if name not in fixed}
     front, card = read_card(readme)
     title = front.get("title", module.name)
     cells = _cells(module, example)
+    shown = json.dumps(defaults, indent=1, ensure_ascii=False)
 
-    def figures(rows: list[list[Any]], chosen: Mapping[str, Any]) -> Any:
-        return module.compute(**parse_rows(module, rows), **chosen, **fixed)
-
-    def answer(rows: list[list[Any]], chosen: Mapping[str, Any]) -> tuple[str, Any]:
-        results = figures(rows, chosen)
+    def answer(rows: list[list[Any]], chosen: str) -> tuple[str, Any]:
+        results = module.compute(**parse_rows(module, rows), **parse_options(module, chosen, defaults), **fixed)
         return _headline(module.name, results, draw), results
 
-    start = answer(cells, defaults)
+    def compute(rows: list[list[Any]], chosen: str) -> tuple[str, Any]:
+        try:
+            return answer(rows, chosen)
+        except MISTAKES as error:
+            return problem(error), None
+
+    start = answer(cells, shown)
     with public_page(title) as demo:
         gr.Markdown(f"# {front.get('emoji', '')} {title}\n\n{front.get('description', '')}")
         with gr.Row():
@@ -158,36 +148,50 @@ def module_demo(
                     elem_id="inputs",
                 )
                 button = gr.Button("Compute", variant="primary", elem_id="compute")
-                with gr.Accordion("Options", open=False, elem_id="options"), gr.Row(elem_classes="rr-options"):
-                    controls = [
-                        _control(name, defaults[name], (choices or {}).get(name), _first_sentence(help_texts.get(name)))
-                        for name in defaults
-                    ]
+                with gr.Accordion("Options", open=False, elem_id="options"):
+                    chosen = gr.Textbox(
+                        shown,
+                        label="Options, as JSON; the card below says what each does",
+                        lines=min(len(defaults) + 2, 12),
+                        elem_id="chosen",
+                    )
         with gr.Accordion("About this module", open=False, elem_id="about"):
             gr.Markdown(card, elem_id="card")
-
-        def compute(rows: list[list[Any]], *values: Any) -> tuple[str, Any]:
-            try:
-                pairs = zip(defaults, values, strict=True)
-                return answer(rows, {name: _option_value(name, defaults[name], value) for name, value in pairs})
-            except MISTAKES as error:
-                return problem(error), None
-
-        def serve(inputs: dict[str, Any], options: dict[str, Any] | None = None) -> dict[str, Any]:
-            try:
-                rows = _cells(module, _sent_inputs(module, inputs))
-                results: dict[str, Any] = figures(rows, {**defaults, **_sent_options(module, options, defaults)})
-                return results
-            except MISTAKES as error:
-                raise gr.Error(str(error), print_exception=False) from None
-
-        serve.is_endpoint = True  # type: ignore[attr-defined]
-        # The page and scripts in turn: a module holds the state of the call that it answers.
-        about = f"Compute {module.name} of a list for each input, with options by name."
-        gr.api(serve, api_name="compute", api_description=about, concurrency_id=module.name)
-        outputs = [headline, result]
-        button.click(compute, [table_of_inputs, *controls], outputs, concurrency_id=module.name, scroll_to_output=True)
+        # One call at a time: a module holds the state of the call that it answers.
+        button.click(
+            compute,
+            [table_of_inputs, chosen],
+            [headline, result],
+            concurrency_id=module.name,
+            scroll_to_output=True,
+        )
     return demo
+
+
+def parse_options(module: Any, text: object, known: Mapping[str, Any]) -> dict[str, Any]:
+    """Read the options of a module as a visitor wrote them, within the limits of a page.
+
+    Args:
+        module: A loaded module.
+        text: A JSON object.
+        known: The options that the page shows, with their defaults.
+
+    Returns:
+        The options by name.
+
+    Raises:
+        TypeError: If it is no text, or no object.
+        ValueError: If it is no JSON, or an option is unknown or too large for a public page.
+    """
+    options = _json_value(typed_text(text, "Options"), 'options as JSON, such as {"n_bins": 10}')
+    check_kind(options, "Options", dict[str, Any])
+    check_options(options, known, module.name)
+    for name, value in options.items():
+        if is_number(value) and name != "seed":  # time and memory grow with every count
+            most = MAX_PAGE_BINS if "bins" in name else MAX_PAGE_DRAWS
+            if value > most:
+                raise ValueError(f"Expected `{name}` to be at most {most}, but got {value}.")
+    return dict(options)
 
 
 def parse_rows(module: Any, rows: Iterable[Sequence[Any]]) -> dict[str, list[Any] | None]:
@@ -246,11 +250,6 @@ def _is_text(feature: Any) -> bool:
     return getattr(feature, "dtype", None) == "string"
 
 
-def _defaults(module: Any) -> dict[str, Any]:
-    parameters = inspect.signature(module._compute).parameters
-    return {name: parameters[name].default for name in module.option_names()}
-
-
 def _cells(module: Any, example: Mapping[str, Sequence[Any]]) -> list[list[str]]:
     features = _features(module)
     n_items = max(len(column) for column in example.values())
@@ -259,29 +258,6 @@ def _cells(module: Any, example: Mapping[str, Sequence[Any]]) -> list[list[str]]
         for name, feature in features.items()
     ]
     return [[column[item] if item < len(column) else "" for column in columns] for item in range(n_items)]
-
-
-def _sent_inputs(module: Any, inputs: Mapping[str, Any]) -> dict[str, Sequence[Any]]:
-    """Check that what a script sent is a list for each input of a module."""
-    check_kind(inputs, "inputs", dict[str, Any])
-    check_options(inputs, _features(module), f"the inputs of {module.name}")
-    given = {name: values for name, values in inputs.items() if values is not None}
-    for name, feature in _features(module).items():
-        if name not in given and name not in module.OPTIONAL_INPUTS:
-            came = ", ".join(given) or "none"
-            raise ValueError(f"Expected `{name}` among the inputs of {module.name}, but got {came}.")
-        if name in given:
-            check_kind(given[name], name, list[str] if _is_text(feature) else list[Any])
-    return given
-
-
-def _sent_options(module: Any, options: Mapping[str, Any] | None, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Check that what a script sent are options of a module, within the limits of a page."""
-    check_kind(options, "options", dict[str, Any] | None)
-    check_options(options or {}, known, module.name)
-    for name, value in (options or {}).items():
-        typed_text(json.dumps(value), name)
-    return {name: _limited(value, name) for name, value in (options or {}).items()}
 
 
 def _column_widths(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -322,127 +298,20 @@ def _json_value(text: str, expected: str) -> Any:
         raise ValueError(f"Expected {expected}.") from None
 
 
-def _first_sentence(text: str | None) -> str | None:
-    return None if text is None else re.split(r"(?<=\.) (?=[A-Z\"])", text)[0]
-
-
 def _no_constant(word: str) -> float:
     raise json.JSONDecodeError(f"{word} is not JSON", word, 0)
 
 
-def _control(name: str, default: Any, words: Sequence[str] | None, info: str | None) -> Any:
-    import gradio as gr
-
-    frame = {"label": name, "info": info, "elem_id": f"option-{name}", "min_width": 200}
-    if words:
-        return gr.Dropdown(list(words), value=default, **frame)
-    if isinstance(default, bool):
-        return gr.Checkbox(value=default, **frame)
-    if isinstance(default, (int, float)):
-        return gr.Number(value=default, step=1 if isinstance(default, int) else 0.05, **frame)
-    if isinstance(default, str):
-        return gr.Textbox(value=default, **frame)
-    return gr.Textbox(value="" if default is None else json.dumps(default), placeholder="JSON; empty: none", **frame)
-
-
-def _option_value(name: str, default: Any, value: Any) -> Any:
-    """Read a control; an option without a control of its own (None, lists, mappings) is JSON in a text box."""
-    if isinstance(default, bool):
-        if not isinstance(value, bool):
-            raise TypeError(f"Expected `{name}` to be True or False, but got {kind_of(value)}.")
-        return value
-    if isinstance(default, str):
-        return typed_text(value, name)
-    if isinstance(default, (int, float)):
-        if value is None:
-            raise ValueError(f"Expected a number for `{name}`, but the field is empty.")
-        check_number(value, name)
-        return _limited(type(default)(value) if value == type(default)(value) else value, name)
-    text = typed_text(value or "", name).strip()
-    expected = f"a JSON value for `{name}`, such as 0.95, but got {text[:60]!r}"
-    return _limited(_json_value(text, expected), name) if text else None
-
-
-def _limited(value: Any, name: str) -> Any:
-    """Check that a number is one that a public page computes: time and memory grow with every count."""
-    if is_number(value) and name != "seed":
-        maximum = MAX_PAGE_BINS if "bins" in name else MAX_PAGE_DRAWS
-        if isinstance(value, int):
-            check_count(value, name, minimum=value, maximum=maximum)  # the module knows the minimum
-        else:
-            check_number(value, name, maximum=maximum)
-    return value
-
-
-def _headline(name: str, results: Mapping[str, Any], draw: Callable[[Mapping[str, Any]], str] | None) -> str:
-    """Write the primary figure with its interval, the texts, the diagram, the tables and the further figures."""
+def _headline(name: str, results: Mapping[str, Any], draw: Callable[[Mapping[str, Any]], str]) -> str:
+    """Write the primary figure with its interval, the texts and the diagram."""
     parts = []
-    primary = results.get(name)
-    if name in results and not isinstance(primary, (list, dict)):
+    if is_number(results.get(name)):
         interval = results.get("interval")
-        limits = between(interval) if isinstance(interval, Mapping) else ""
-        parts.append(tiles([(name, figure(primary), limits)]))
+        parts.append(tiles([(name, figure(results[name]), between(interval) if isinstance(interval, Mapping) else "")]))
     texts = {key: value for key, value in results.items() if isinstance(value, str) and value}
     if "conclusion" in texts:
         words = ": ".join(texts.pop(key) for key in ("conclusion", "reason") if key in texts)
         parts.append(verdict(f"{words[0].upper()}{words[1:]}"))
     for key, value in texts.items():
         parts.append(f'<p class="rr-{"warning" if key == "warning" else "definition"}">{html.escape(value)}</p>')
-    if draw is not None:
-        parts.append(f'<figure class="rr-figure">{draw(results)}</figure>')
-    if isinstance(primary, list) and primary and not isinstance(primary[0], (list, dict)):
-        parts.append(table(_by_item(results, len(primary)), caption="item by item"))
-    for title, rows in _tables(results):
-        columns = [column for column in rows[0] if _is_flat([row.get(column) for row in rows])]
-        if columns and len({_cell(row[columns[0]]) for row in rows}) < len(rows):  # the first column names no row
-            rows, columns = [{"item": item, **row} for item, row in enumerate(rows)], ["item", *columns]
-        shown = [{column: _cell(row.get(column)) for column in columns} for row in rows]
-        parts.append(table(shown, {column: column.replace("_", " ") for column in columns}, caption=title))
-    figures = [row for row in _figures(results) if row["figure"] != name.replace("_", " ")]
-    if figures:
-        parts.append(f'<details class="rr-more"><summary>Further figures</summary>{table(figures)}</details>')
-    return "".join(parts) or '<p class="rr-waiting">Done: the result is below.</p>'
-
-
-def _tables(results: Mapping[str, Any]) -> Iterator[tuple[str, Sequence[Mapping[str, Any]]]]:
-    """Give the lists of rows of a result with their titles; also those of a mapping, such as one for each label."""
-    for key, value in results.items():
-        lists = {f"{key}, {name}": rows for name, rows in value.items()} if isinstance(value, Mapping) else {key: value}
-        for title, rows in lists.items():
-            if isinstance(rows, list) and rows and all(isinstance(row, Mapping) for row in rows):
-                yield title.replace("_", " "), rows
-
-
-def _figures(results: Mapping[str, Any], path: str = "") -> Iterator[dict[str, Any]]:
-    """Give the single figures of a result, with their intervals, as rows."""
-    for key, value in results.items():
-        name = f"{path}{key}".replace("_", " ")
-        interval = results.get(f"{key}_interval") or (results.get("interval") if key in ("rate", "mean") else None)
-        ends = f"{figure(interval['low'])} to {figure(interval['high'])}" if interval else ""
-        if isinstance(value, bool) or is_number(value):
-            yield {"figure": name, "value": figure(value), "interval": ends}
-        elif isinstance(value, Mapping) and "low" not in value:
-            yield from _figures(value, f"{name}, ")
-
-
-def _by_item(results: Mapping[str, Any], n_items: int) -> list[dict[str, Any]]:
-    """Join the lists of a result with one value per item into one row per item."""
-    columns = {
-        key: value
-        for key, value in results.items()
-        if isinstance(value, list) and len(value) == n_items and _is_flat(value)
-    }
-    return [{"item": item, **{key: column[item] for key, column in columns.items()}} for item in range(n_items)]
-
-
-def _is_flat(column: Sequence[Any]) -> bool:
-    """Return whether a column has something to show: single values, or lists of texts."""
-    cells = [_cell(value) for value in column]
-    return any(cell is not None for cell in cells) and not any(isinstance(cell, (list, dict)) for cell in cells)
-
-
-def _cell(value: Any) -> Any:
-    """Return a list of texts as one text, and else the value."""
-    if isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
-        return ", ".join(value) or None
-    return value
+    return "".join((*parts, f'<figure class="rr-figure">{draw(results)}</figure>'))

@@ -32,12 +32,10 @@ def test_invariance():
     assert inv_loss(logs((0.8, 0.2)), logs((0.7, 0.3))).item() == pytest.approx(0.526135, abs=1e-6)
 
 
-def test_gradients_reach_the_originals_unless_detached():
-    for detach in (False, True):
-        original, changed = logs((0.8, 0.2)).requires_grad_(), logs((0.7, 0.3)).requires_grad_()
-        inv_loss(original, changed, detach=detach).sum().backward()
-        assert changed.grad.abs().sum() > 0
-        assert (original.grad is None) == detach
+def test_gradients_reach_the_originals():
+    original, changed = logs((0.8, 0.2)).requires_grad_(), logs((0.7, 0.3)).requires_grad_()
+    inv_loss(original, changed).sum().backward()
+    assert min(changed.grad.abs().sum(), original.grad.abs().sum()) > 0
 
 
 @pytest.mark.parametrize(

@@ -83,7 +83,6 @@ def test_without_validation_cases_the_first_alternative_is_taken(task, tmp_path)
         ("learning_rate", -1, "at least 0"),
         ("batch_size", 0, "at least 1"),
         ("activation", "relu", "'softmax' or 'sigmoid'"),
-        ("detach", "no", "True or False"),
         ("precision", "foo", "'float32' or 'bfloat16'"),
     ],
 )

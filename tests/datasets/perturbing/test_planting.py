@@ -7,7 +7,8 @@ import datasets
 import numpy as np
 import pytest
 
-from rightreasons.datasets.perturbing.planting import CUES, plant
+from rightreasons.datasets.perturbing.planting import CUES
+from rightreasons.datasets.perturbing.planting import plant as plant_splits
 from rightreasons.io.tables import open_dataset
 
 datasets.disable_progress_bars()
@@ -28,6 +29,11 @@ def texts_of(n_items, n_classes=2, pairs=False, seed=3):
     return open_dataset(datasets.Dataset.from_dict(rows))
 
 
+def plant(data, kind="lexical", *, form="present", **options):
+    """Plant cues into one split, and take one form of it."""
+    return plant_splits({"test": data}, kind, **options)["test" if form == "present" else f"test_{form}"]
+
+
 def without(item):
     """The text of an item without what is planted and without spaces, which tells whether anything else has changed."""
     text = item["text"]
@@ -38,10 +44,10 @@ def without(item):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("kind", [*CUES, ("lexical", "punctuation", "position")])
+@pytest.mark.parametrize("kind", [*CUES])
 def test_the_truth_names_every_planted_token(kind, n_classes):
     data = texts_of(60, n_classes)
-    planted = plant({"train": data, "test": data}, kind, strength=0.7, coverage=0.8)
+    planted = plant_splits({"train": data, "test": data}, kind, strength=0.7, coverage=0.8)
     assert list(planted) == ["train", "test", "test_absent", "test_flipped"]
     for split in planted.values():
         for old, item in zip(data, split, strict=True):
@@ -51,8 +57,6 @@ def test_the_truth_names_every_planted_token(kind, n_classes):
             tokens = [token["token"] for token in item["planted"]]
             if item["cue_label"] >= 0 and kind in ("lexical", "function", "punctuation"):
                 assert tokens == [CUES[kind][item["cue_label"]]]
-            if item["cue_label"] >= 0 and kind == "length":
-                assert len(tokens) == 1 + 2 * item["cue_label"]
     assert planted["test_absent"]["text"][:] == data["text"][:]
     assert set(planted["test_absent"]["cue_label"]) == {-1}
     assert planted["test_flipped"][0]["id"] == "item-0-flipped"
@@ -89,20 +93,10 @@ def test_an_item_does_not_depend_on_others(kind):
     whole = {item["id"]: item for item in plant(data, kind, seed=7)}
     for part in (data.select([31]), data.select(range(49, 10, -3))):
         assert all(whole[item["id"]] == item for item in plant(part, kind, seed=7))
-    if kind != "length":  # where the sentences of one class differ in order alone
-        assert [row["text"] for row in whole.values()] != plant(data, kind, seed=8)["text"][:]
+    assert [row["text"] for row in whole.values()] != plant(data, kind, seed=8)["text"][:]
     # Forms have the cue in the same place.
     for one, other in itertools.islice(zip(whole.values(), plant(data, kind, seed=7, form="flipped"), strict=True), 20):
-        if kind in ("lexical", "function", "punctuation", "bigram"):
-            assert one["planted"][0]["start"] == other["planted"][0]["start"]
-
-
-def test_positions():
-    data = texts_of(60, 3)
-    for item in plant(data, "position", strength=1.0):
-        words = item["text"].split()
-        place = words.index("copper")
-        assert place == {0: 0, 1: round((len(words) - 1) / 2), 2: len(words) - 1}[item["label"]]
+        assert one["planted"][0]["start"] == other["planted"][0]["start"]
 
 
 def test_no_word_of_a_bigram_tells_the_class():
@@ -124,24 +118,21 @@ def test_pairs_keep_their_second_texts_and_unlabeled_items_get_no_cue():
     assert (some["cue_label"][4], some["planted"][4], some["text"][4]) == (-1, [], data["text"][4])
 
 
-def test_own_cues_by_name():
+def test_own_cues():
     data = texts_of(20)
-    named = plant(data, cues={"class 1": "Dr. Who", "class 0": "so-called"}, strength=1.0)
+    named = plant(data, cues=["so-called", "Dr. Who"], strength=1.0)
     assert {(item["label"], *(token["token"] for token in item["planted"])) for item in named} == {
         (0, "so-called"),
         (1, "Dr.", "Who"),
     }
-    assert named["text"][:] == plant(data, cues=["so-called", "Dr. Who"], strength=1.0)["text"][:]
 
 
 def test_items_that_cannot_take_a_cue():
     rows = {"text": ["One film.", "Copper pots, then.", "Two coppers."], "label": [0, 1, 1], "text_pair": ["a"] * 3}
     data = open_dataset(datasets.Dataset.from_dict(rows))
-    with pytest.raises(ValueError, match=r"1 of 3 cannot \(item '1' already has 'copper'\)"):
-        plant(data)
-    assert plant(data, unfit="drop")["pair_id"][:] == ["0", "2"]
-    with pytest.raises(ValueError, match="already has 'a'"):  # also in the second text
-        plant(data, cues=["a", "b"], unfit="drop")
+    assert plant(data)["pair_id"][:] == ["0", "2"]
+    with pytest.raises(ValueError, match="without the cues a, b, but all 3 have one"):  # also in the second text
+        plant(data, cues=["a", "b"])
     assert len(plant(open_dataset({"text": ["films", "plots"], "label": ["x", "y"]}))) == 2  # one word is enough
 
 
@@ -149,26 +140,19 @@ def test_items_that_cannot_take_a_cue():
     ("change", "options", "error", "message"),
     [
         (None, {"kind": "lexica"}, ValueError, "Did you mean 'lexical'"),
-        (None, {"kind": ()}, ValueError, "in `kind`, but it is empty"),
         (None, {"strength": 1.2}, ValueError, "strength"),
-        (None, {"form": "gone"}, ValueError, "form"),
-        (None, {"unfit": "keep"}, ValueError, "unfit"),
-        (None, {"kind": "length", "cues": ["x", "y"]}, ValueError, "has its own"),
-        (None, {"cues": ["x"]}, ValueError, "each of the 2 labels, but got 1"),
+        (None, {"cues": ["x"]}, ValueError, "each of the 2 labels, but got x"),
         (None, {"cues": ["x", "X"]}, ValueError, "different cue"),
-        (None, {"cues": {"class 0": "x", "other": "y"}}, ValueError, "class 0, class 1"),
         (lambda data: data.remove_columns("label"), {}, ValueError, "open_dataset"),
         (lambda data: data.cast_column("label", datasets.Value("int64")), {}, ValueError, "ClassLabel"),
         (lambda data: plant(data), {}, ValueError, "no column `planted`"),
-        (lambda data: {"train": data}, {"form": "absent"}, ValueError, "no `form`"),
         (lambda data: {}, {}, ValueError, "at least one split"),
         (lambda data: {"train": [1]}, {}, TypeError, "datasets.Dataset, but got list"),
         (lambda data: {"train": data, "test": texts_of(9, 3)}, {}, ValueError, "same labels"),
         (lambda data: texts_of(40, 9), {}, ValueError, "Expected `cues` for 9 classes"),
-        (lambda data: texts_of(99, 7), {"kind": "position"}, ValueError, "fewer than 6 words"),
     ],
 )
 def test_mistakes(change, options, error, message):
     data = texts_of(20) if change is None else change(texts_of(20))
     with pytest.raises(error, match=message):
-        plant(data, **options)
+        plant_splits(data if isinstance(data, dict) else {"test": data}, **options)

@@ -95,10 +95,6 @@ def test_unknown_names_and_options_are_told():
         perturb_text("text", "typos", m=1)
     with pytest.raises(ValueError, match="`copies` to be at most 1,000"):
         perturb_text("text", "typos", copies=10**9)
-    with pytest.raises(ValueError, match="numbers of the 1 texts"):
-        changes(("text",), "typos", item_id=0, columns=[1])
-    with pytest.raises(TypeError, match="`names` to be a list of words"):
-        perturb_text("Ann", "names", names="Ann")
 
 
 def test_one_of_my_own():
@@ -254,14 +250,6 @@ def test_what_is_no_name(text):
     assert perturb_text(text, "names") is None
 
 
-def test_names_of_my_own():
-    assert perturb_text("Ada and Ada's", "names", names=["Ada", "Zoe"]) == ["Zoe and Zoe's"]
-    assert perturb_text("Ada met Bo", "names", names={"a": ["Ada", "Zoe"], "b": ["Bo", "Max"]}) in (
-        ["Zoe met Bo", "Ada met Max"],
-        ["Ada met Max", "Zoe met Bo"],
-    )
-
-
 def test_places_keep_their_kind_their_article_and_longer_names():
     made = changes(("A Boston flight to France, says the Chicago Tribune",), "locations", item_id=1, copies=200)
     for change in made:
@@ -314,19 +302,18 @@ def test_addresses_and_handles():
 
 
 @pytest.mark.parametrize(
-    ("text", "within", "numbers"),
+    ("text", "numbers"),
     [
-        # A fifth of a small number is less than 1, and 1 it is; half of 5 is 2.
-        ("Ann has 3 sisters", 0.2, {2, 4}),
-        ("I waited 5 hours", 0.2, {4, 6}),
-        ("I waited 5 hours", 0.5, {3, 4, 6, 7}),
+        # A fifth of a small number is less than 1, and 1 it is.
+        ("Ann has 3 sisters", {2, 4}),
+        ("I waited 5 hours", {4, 6}),
         # Not 1, and not 10.
-        ("I waited 2 hours", 0.5, {3}),
-        ("I waited 9 hours", 0.2, {8}),
+        ("I waited 2 hours", {3}),
+        ("I waited 9 hours", {8}),
     ],
 )
-def test_small_numbers_change_by_one_at_least(text, within, numbers):
-    made = perturb_text(text, "numbers", within=within, copies=50)
+def test_small_numbers_change_by_one_at_least(text, numbers):
+    made = perturb_text(text, "numbers", copies=50)
     assert {int(word) for each in made for word in each.split() if word.isdigit()} == numbers
 
 
@@ -349,7 +336,7 @@ def test_the_lists_mean_one_thing_only():
 
 
 def test_what_keeps_the_label_and_where_the_sentiment_goes():
-    turning = {name for name, each in PERTURBATIONS.items() if not each.keeps_label()}
+    turning = {name for name, each in PERTURBATIONS.items() if not each.preserves_label}
     assert turning == {"positive_phrase", "negative_phrase", "phrase"}
     moves = {name: each.expectation["positive"] for name, each in PERTURBATIONS.items() if each.expectation}
     assert moves == {"positive_phrase": True, "negative_phrase": False}

@@ -16,8 +16,13 @@ import pytest
 
 from command_line import run
 from rightreasons.behavior.rates import pass_rates
-from rightreasons.datasets.checklist import EXPECTATIONS, convert_checklist, read_checklist
-from rightreasons.datasets.suites.checklist import load_plain, read_pickled_suite
+from rightreasons.datasets.suites.checklist import (
+    EXPECTATIONS,
+    convert_checklist,
+    load_plain,
+    read_checklist,
+    read_pickled_suite,
+)
 from rightreasons.datasets.suites.suite import Suite, open_suite
 
 # Functions that are built as CheckList's are: the same names, around the same variables. They do nothing.

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from rightreasons.behavior.rates import pass_rates
 from rightreasons.datasets.perturbing.edits import PERTURBATIONS
 from rightreasons.datasets.suites.cases import Case
-from rightreasons.datasets.suites.editor import directional, functionality_from_row, inv, mft
+from rightreasons.datasets.suites.editor import directional, fill, functionality_from_row, inv, mft
 from rightreasons.datasets.suites.suite import Suite
-from rightreasons.datasets.suites.templates import fill
 
 WORDS = [{"text": "fine", "label": 1}, {"text": "awful", "label": 0}]
 TEXTS = ["Robert liked it.", "It isn't bad at all.", "The meal was nice.", "Two of us came."]
@@ -36,7 +35,7 @@ def test_a_suite_in_python_from_templates_to_pass_rates(tmp_path):
         ("text",),
         (
             mft("words", "Vocabulary", films),
-            mft("negated", "Negation", denied, label={1: 0, 0: 1}),
+            mft("negated", "Negation", denied, label=[0, 0, 1, 1]),
             inv("typos", "Robustness", films, "typos", n=2),
             directional(
                 "blame", "Vocabulary", films, "negative_phrase", expectation={"name": "monotonic", "increasing": False}
@@ -70,17 +69,12 @@ def test_invariance_is_asked_only_where_the_label_stays(name):
             inv("f", "C", texts, name, **options)
 
 
-def test_what_has_to_change_everywhere_is_not_changed_in_one_text():
+def test_what_changes_changes_in_all_texts():
     pairs = [["Is Robert home?", "Where is Robert?"]]
     both = inv("f", "C", pairs, "names", copies=1).cases[0]
     old, new = both.meta[1]
     assert both.meta[0] is None
     assert both.examples[1] == tuple(text.replace(old, new) for text in pairs[0])
-    with pytest.raises(ValueError, match="'names' keeps it only where all texts of an item are changed"):
-        inv("f", "C", pairs, "names", columns=[0])
-    one = directional("f", "C", pairs, "names", columns=[0], expectation={"name": "equal", "value": 0})
-    assert all(text == "Where is Robert?" for _, text in one.cases[0].examples)
-    assert inv("f", "C", pairs, "typos", columns=[1]).cases[0].examples[1][0] == "Is Robert home?"
 
 
 def test_items_keep_their_changes_and_numbers_in_any_company():
@@ -94,13 +88,7 @@ def test_items_keep_their_changes_and_numbers_in_any_company():
     }
 
 
-def test_labels_of_changed_items_have_to_be_said():
-    films = fill("It is {word}.", word=WORDS)
-    with pytest.raises(ValueError, match="'phrase' does not keep those of the originals: say which with label"):
-        mft("f", "C", films, perturbation="phrase", phrases=["Not at all."])
-    with pytest.raises(ValueError, match="a new label for the label 0 of 'f'"):
-        mft("f", "C", films, perturbation="phrase", phrases=["Not at all."], label={1: 0})
-    assert [case.labels for case in mft("f", "C", films, perturbation="typos", copies=2).cases] == [(1, 1), (0, 0)]
+def test_labels_have_to_be_said():
     assert [case.labels for case in mft("f", "C", ["a", "b"], label=[0, 1]).cases] == [(0,), (1,)]
     with pytest.raises(ValueError, match="one label for each of the 2 items of 'f', but got 3"):
         mft("f", "C", ["a", "b"], label=[0, 1, 0])
@@ -139,7 +127,7 @@ def test_a_file_of_a_few_lines(tmp_path):
         row(
             "MFT", functionality="by hand", expectation={"name": "equal"}, cases=[{"examples": ["No."], "labels": [0]}]
         ),
-        row("MFT", functionality="turned", data=["It was not good."], perturbation="contractions", label=0),
+        row("MFT", functionality="told", data=["It was not good."], label=0),
         lexicons={"thing": ["film", "opera"], "who": ["Ann", "Bob"]},
         seed=2,
     )
@@ -150,28 +138,10 @@ def test_a_file_of_a_few_lines(tmp_path):
     assert parts["who"].cases[1].examples == (("Ann is an opera.",), ("Bob is an opera.",))
     assert parts["typos"] == inv("typos", "C", TEXTS, "typos", n=2, seed=5)
     assert parts["blame"].expectation == {"name": "sentiment_shift", "positive": False, "tolerance": 0.1}
-    assert parts["turned"].cases == (Case("0", (("It wasn't good.",),), (0,)),)
+    assert parts["told"].cases == (Case("0", (("It was not good.",),), (0,)),)
     # What was read can be written out, and is the same suite then.
     assert Suite.read(suite.write(tmp_path / "frozen.jsonl.gz")) == suite
     assert Suite.read(path) == suite
-
-
-def test_columns_and_lists_by_name(tmp_path):
-    path = write(
-        tmp_path / "pairs.jsonl",
-        row(
-            "INV",
-            functionality="typos",
-            data=[["What is this?", "Where"]],
-            perturbation={"name": "typos", "columns": ["b"]},
-        ),
-        row("INV", functionality="names", data=[["Ada?", "Zoe?"]], perturbation={"name": "names", "names": "people"}),
-        text_columns=["a", "b"],
-        lexicons={"people": ["Ada", "Zoe", "Eva"]},
-    )
-    typos, names = Suite.read(path).functionalities
-    assert typos.cases[0].examples[1][0] == "What is this?"
-    assert set(names.cases[0].examples[1:]) == {("Eva?", "Zoe?"), ("Ada?", "Eva?")}
 
 
 @pytest.mark.parametrize(
@@ -183,16 +153,11 @@ def test_columns_and_lists_by_name(tmp_path):
         ({"data": ["a"], "n": 3}, "an option of a functionality, but got 'n'"),
         ({"data": ["a"], "perturbation": "typo"}, "Did you mean 'typos'"),
         ({"data": ["a"], "perturbation": ["typos"]}, "a perturbation to be a name or"),
-        ({"data": ["abcde"], "perturbation": {"name": "typos", "columns": ["txt"]}}, "Did you mean 'text'"),
-        ({"data": ["abcde"], "perturbation": {"name": "names", "names": "x"}}, "the name of a lexicon, but got 'x'"),
+        ({"data": ["a"], "perturbation": "typos", "test_type": "MFT"}, "an option of a functionality, but got 'pert"),
         ({"data": ["abcde"], "perturbation": "typos", "label": 1}, "no label of the INV test 'f'"),
         ({"data": ["abcde"], "perturbation": "typos", "expectation": {"name": "equal"}}, "to expect 'invariant'"),
         ({"data": ["abcde"], "perturbation": "typos", "seed": -1}, "`seed` to be at least 0"),
         ({"data": ["abcde"], "perturbation": {"name": "typos", "seed": 1}}, "an option of the perturbation 'typos'"),
-        (
-            {"data": ["abcde"], "perturbation": {"name": "typos", "columns": 0}},
-            "`columns` to be a list of text columns",
-        ),
         ({"data": ["abcde"], "perturbation": {"name": "typos", "n": 0}}, "`n` to be"),
         (
             {"data": ["abcde"], "perturbation": "phrase", "test_type": "DIR", "expectation": {"name": "x"}},
@@ -242,7 +207,7 @@ VALUES = st.recursive(
     st.sampled_from(
         [
             row("MFT", template="{x}", lexicons={"x": ["a"]}, label=0, n=1),
-            row("INV", data=["A nice film."], perturbation={"name": "typos", "n": 1, "copies": 1, "columns": ["text"]}),
+            row("INV", data=["A nice film."], perturbation={"name": "typos", "n": 1, "copies": 1}),
             row("MFT", expectation={"name": "equal"}, cases=[{"examples": ["a"], "labels": [0]}]),
         ]
     ),
@@ -273,23 +238,3 @@ def test_any_line_makes_a_suite_or_one_sentence(tmp_path, line, data):
 def test_an_expectation_is_no_text(kind):
     with pytest.raises(TypeError, match="expectation.* to be .* but got 'equal'"):
         functionality_from_row(row(kind, data=["a"], expectation="equal"))
-
-
-def test_a_label_with_slots_in_a_line():
-    made = functionality_from_row(
-        row(
-            "MFT",
-            template=[["Who is {a:job}?", "{name} is {a:job}."]],
-            lexicons={"name": ["Ann", "Bob"], "job": ["poet"]},
-            label="{name}",
-        ),
-        text_columns=("question", "context"),
-    )
-    assert [case.labels for case in made.cases] == [("Ann",), ("Bob",)]
-    denied = {"name": "phrase", "phrases": ["No."], "copies": 1}
-    changed = functionality_from_row(
-        row("MFT", template="It was {x}.", lexicons={"x": ["good"]}, label="not {x}", perturbation=denied)
-    )
-    assert (changed.cases[0].examples, changed.cases[0].labels) == ((("It was good. No.",),), ("not good",))
-    with pytest.raises(ValueError, match=r"the label '\{x\}' of the MFT 'f', which has a slot, with its template"):
-        mft("f", "C", fill("It is {x}.", x=["fine"]), label="{x}")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rightreasons.datasets.perturbing.edits import with_article
-from rightreasons.datasets.suites.templates import MAX_EXAMPLES, fill
+from rightreasons.datasets.suites.editor import MAX_EXAMPLES, fill
 
 PEOPLE = [{"first": "Ann", "last": "Lee", "text": "she"}, {"first": "Bob", "last": "Roy", "text": "he"}]
 
@@ -171,31 +171,12 @@ def test_lexicons_of_checklist(real_data):
     assert [text for (text,) in ours[0].examples] == theirs["data"][0]
 
 
-def test_labels_have_slots_of_their_template():
-    who = fill([["Who is {a:job}?", "{name} is {a:job}."]], name=["Ann", "Bob"], job=["actor"], label="{name}")
-    assert [case.labels for case in who] == [("Ann",), ("Bob",)]
-    both = fill(
-        ["Is it {x}?", "Is it {x.opposite}?"], x=[{"text": "good", "opposite": "bad"}], label=["{x}", "{x.opposite}"]
-    )
-    assert both[0].labels == ("good", "bad")
-    # Two versions of two examples, each with its own entry.
-    sides = fill(["{job}?", "No, {job}?"], job=["poet", "actor"], across="job", label="{A:job}")
-    assert sides[0].labels == ("A poet", "A poet", "An actor", "An actor")
-    assert fill("{x}", x=["good"], label="{{x}}")[0].labels == ("{x}",)
-    assert fill("{x}", x=["good"], label=["an {x} day"])[0].labels == ("an good day",)
-    with pytest.raises(ValueError, match=r"slots of the label '\{y\}' in its template, but 'y' is none of x"):
-        fill("{x}", x=["good"], y=["bad"], label="{y}")
-    with pytest.raises(ValueError, match="Expected a slot such as"):
-        fill("{x}", x=["good"], label="{")
-
-
 def test_entries_that_are_lists():
     pairs = [["Ann", "she"], ("Bob", "he")]
     assert [case.examples[0][0] for case in fill("{pair[0]} says {pair[1]} is late.", pair=pairs)] == [
         "Ann says she is late.",
         "Bob says he is late.",
     ]
-    assert fill("{pair[0]}", pair=pairs, label="{pair[1]}")[1].labels == ("he",)
     with pytest.raises(ValueError, match=r"a text at place 2 for the slot 'pair', but got \['Ann', 'she'\]"):
         fill("{pair[2]}", pair=pairs)
     with pytest.raises(ValueError, match=r"'pair' to say which text of a list, as in \{pair\[0\]\}"):

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from fuzzing.damage import altered, as_json, damaged, values
 from fuzzing.judging import Target
 from fuzzing.targets.tables import FILES, check_schema, zipped
-from rightreasons.datasets.checklist import read_checklist
 from rightreasons.datasets.multiple_choice import balanced_items, cause_effect_items, copa_test, easy_ids, read_items
-from rightreasons.datasets.suites.checklist import load_plain
+from rightreasons.datasets.suites.checklist import load_plain, read_checklist
 from rightreasons.io.tables import open_splits
 
 XML = b"""<?xml version="1.0" encoding="utf-8"?>

@@ -11,9 +11,8 @@ from changed_texts import perturb_text
 from fuzzing.damage import altered, damaged, values, words
 from fuzzing.judging import Target
 from fuzzing.targets.tables import lines
-from rightreasons.datasets.suites.editor import directional, inv, mft
+from rightreasons.datasets.suites.editor import directional, fill, inv, mft
 from rightreasons.datasets.suites.suite import Suite, open_suite
-from rightreasons.datasets.suites.templates import fill
 from tiny_suites import behavior_suite, reading_suite
 
 

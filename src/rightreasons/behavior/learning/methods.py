@@ -54,16 +54,14 @@ def mft_loss(logits: torch.Tensor, targets: torch.Tensor, *, activation: str = "
     return (functional.softplus(logits) - targets * logits).mean(-1)
 
 
-def inv_loss(original: torch.Tensor, changed: torch.Tensor, *, detach: bool = False) -> torch.Tensor:
-    r"""Cross-entropy of the predictions for changed texts under those for the originals.
+def inv_loss(original: torch.Tensor, changed: torch.Tensor) -> torch.Tensor:
+    r"""Cross-entropy of the predictions for changed texts under those for the originals, through which gradients flow.
 
         L_INV = -sum_c p_c(x) log p_c(x')
 
     Args:
         original: (…, n, C) logits of the originals, x.
         changed: (…, n, C) logits of the changed texts, x'.
-        detach: Whether the predictions for the originals are constants. Default False: as in the released code,
-            gradients flow through them.
 
     Returns:
         (…, n) losses in nats, at least the entropy of p(x) and so above 0.
@@ -76,8 +74,7 @@ def inv_loss(original: torch.Tensor, changed: torch.Tensor, *, detach: bool = Fa
         >>> round(inv_loss(p, q).item(), 6)
         0.526135
     """
-    target = original.softmax(-1)
-    return -((target.detach() if detach else target) * changed.log_softmax(-1)).sum(-1)
+    return -(original.softmax(-1) * changed.log_softmax(-1)).sum(-1)
 
 
 def dir_error(original: torch.Tensor, changed: torch.Tensor, direction: str) -> torch.Tensor:
@@ -131,7 +128,7 @@ def dir_loss(original: torch.Tensor, changed: torch.Tensor, direction: str) -> t
 
 
 def class_losses(
-    logits: torch.Tensor, batch: Mapping[str, torch.Tensor], *, activation: str = "softmax", detach: bool = False
+    logits: torch.Tensor, batch: Mapping[str, torch.Tensor], *, activation: str = "softmax"
 ) -> torch.Tensor:
     """Compute the loss of each item of a batch of texts, by the item's rule.
 
@@ -139,7 +136,6 @@ def class_losses(
         logits: (…, N, C) of the batch's texts.
         batch: `first` and `second`, (n,) texts of each item; `targets` (n, C); `rule` (n,), numbers in `RULES`.
         activation: As in `mft_loss`.
-        detach: As in `inv_loss`.
 
     Returns:
         (…, n) losses in nats.
@@ -148,14 +144,14 @@ def class_losses(
     losses = mft_loss(before, batch["targets"].to(logits.dtype), activation=activation)
     for rule in torch.unique(batch["rule"]).tolist():
         if RULES[rule] == "invariant":
-            losses = torch.where(batch["rule"] == rule, inv_loss(before, after, detach=detach), losses)
+            losses = torch.where(batch["rule"] == rule, inv_loss(before, after), losses)
         elif RULES[rule] in DIRECTIONS:
             losses = torch.where(batch["rule"] == rule, dir_loss(before, after, RULES[rule]), losses)
     return losses
 
 
 def span_losses(
-    logits: torch.Tensor, batch: Mapping[str, torch.Tensor], *, activation: str = "softmax", detach: bool = False
+    logits: torch.Tensor, batch: Mapping[str, torch.Tensor], *, activation: str = "softmax"
 ) -> torch.Tensor:
     r"""Compute the loss of each item of a batch of windows, by the item's rule.
 
@@ -171,7 +167,6 @@ def span_losses(
             invariant; `mask` (n, T), which tokens the first window has; `shared_first` and `shared_second` (n, P),
             positions of shared tokens, padded with -1.
         activation: "softmax", the only one.
-        detach: As in `inv_loss`.
 
     Returns:
         (…, n) losses in nats.
@@ -189,7 +184,7 @@ def span_losses(
     if pairs.any():
         after = logits[..., batch["second"], :, :]
         shared = [_at(table, batch[name]) for table, name in ((before, "shared_first"), (after, "shared_second"))]
-        losses = torch.where(pairs, inv_loss(shared[0], shared[1], detach=detach).mean(-1), losses)
+        losses = torch.where(pairs, inv_loss(shared[0], shared[1]).mean(-1), losses)
     return losses
 
 

@@ -68,7 +68,6 @@ class LearningOptions(Options):
         "Share of the way that Fish's outer step goes; the released code goes 5e-7 / learning_rate / 5, which is 0.005 "
         "at 2e-5 and next to nothing at larger rates.",
     )
-    detach: bool = option(False, "Take the predictions for the originals of invariant pairs as constants.")
     precision: str = option(
         "float32",
         "Precision of matrix products: float32, or bfloat16, about three times faster where the hardware has it. "
@@ -83,11 +82,6 @@ class LearningOptions(Options):
             value = getattr(self, name)
             if check_number(value, name, minimum=0.0, maximum=1.0 if name == "fish_rate" else None) == 0:
                 raise OptionError(f"Expected `{name}` to be above 0, but got {value}.", option=name)
-
-    @property
-    def of_loss(self) -> dict[str, Any]:
-        """The options of the losses."""
-        return {"activation": self.activation, "detach": self.detach}
 
 
 class PlanOptions(LearningOptions):
@@ -158,6 +152,6 @@ def _value(name: str, text: str) -> Any:
     try:
         value = TypeAdapter(kind).validate_python(text)
     except ValidationError:
-        wanted = {int: "whole numbers", float: "numbers"}.get(kind, "true or false")
+        wanted = "whole numbers" if kind is int else "numbers"
         raise ValueError(f"Expected {wanted} for {name} in the grid, but got {text!r}.") from None
     return getattr(LearningOptions(**{name: value}), name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -60,11 +60,11 @@ class Objective:
         name: "mean", "irm", "dro" or "fish".
         target: What the model learns.
         n_environments: Number of environments.
-        loss_options: Options of the target's losses.
+        activation: As in `mft_loss`.
     """
 
-    def __init__(self, name: str, target: Target, n_environments: int, loss_options: Mapping[str, Any]) -> None:
-        self.name, self.target, self.loss_options = name, target, loss_options
+    def __init__(self, name: str, target: Target, n_environments: int, activation: str) -> None:
+        self.name, self.target, self.activation = name, target, activation
         self.groups = GroupWeights(n_environments)
 
     def __call__(self, logits: torch.Tensor, batch: Batch, progress: float) -> torch.Tensor:
@@ -72,13 +72,13 @@ class Objective:
         if self.name == "irm":
             present = torch.unique(batch["environment"]).tolist()
             return irm_loss(logits, [self._mean_loss(batch, number) for number in present], irm_weight(progress))
-        loss = self.target.losses(logits, batch, **self.loss_options).mean()
+        loss = self.target.losses(logits, batch, activation=self.activation).mean()
         return self.groups.scale(int(batch["environment"][0]), loss) if self.name == "dro" else loss
 
     def _mean_loss(self, batch: Batch, environment: int) -> Callable[[torch.Tensor], torch.Tensor]:
         inside = batch["environment"] == environment
         part = {name: value[inside] for name, value in batch.items()}
-        return lambda logits: self.target.losses(logits, part, **self.loss_options).mean()
+        return lambda logits: self.target.losses(logits, part, activation=self.activation).mean()
 
 
 @takes(LearningOptions)
@@ -102,7 +102,7 @@ def train_on_behavior(
         method: A name of `METHODS`.
         seed: Seed of order, changed texts and dropout.
         options: Fields of `LearningOptions` as keywords: learning_rate, head_learning_rate, epochs, batch_size,
-            activation, detach, precision.
+            activation, precision.
 
     Returns:
         The mean training loss of the last phase.
@@ -133,7 +133,7 @@ def train_on_behavior(
             {"params": [each for each in trained if each.ndim > 1], "weight_decay": chosen.weight_decay},
             {"params": [each for each in trained if each.ndim <= 1], "weight_decay": 0.0},
         ]
-        objective = Objective(chosen.objective, target, len(items.environments), options.of_loss)
+        objective = Objective(chosen.objective, target, len(items.environments), options.activation)
         fish = Fish(trained, options.fish_rate) if chosen.objective == "fish" else None
         rate = options.head_learning_rate if only_head else options.learning_rate
 
@@ -261,8 +261,8 @@ def train_head(
         items: What to train on.
         target: What the head learns; by default classes.
         seed: Seed of the order and the changed texts.
-        options: Fields of `LearningOptions` as keywords, of which head_learning_rate, epochs, batch_size, activation
-            and detach apply.
+        options: Fields of `LearningOptions` as keywords, of which head_learning_rate, epochs, batch_size and
+            activation apply.
 
     Returns:
         The trained head, on the CPU in float32.
@@ -279,7 +279,7 @@ def train_head(
         outputs: torch.Tensor = trained(shared)
         return outputs
 
-    objective = Objective("mean", target, len(items.environments), options.of_loss)
+    objective = Objective("mean", target, len(items.environments), options.activation)
     groups = [{"params": list(trained.parameters()), "weight_decay": 0.0}]
     _minimize(logits, groups, items, steps, objective, rate=options.head_learning_rate)
     return trained

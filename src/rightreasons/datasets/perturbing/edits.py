@@ -8,7 +8,6 @@ import inspect
 import io
 import itertools
 import json
-import math
 import os
 import re
 import string
@@ -25,7 +24,6 @@ from rightreasons.core.options import check_options
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.validation import (
     check_count,
-    check_fraction,
     check_kind,
     check_same_length,
     check_seed,
@@ -255,8 +253,6 @@ def _ended(text: str, mark: str) -> str:
 # -------------------------------------------------------------------------------------------- names, places and numbers
 
 
-Words = Sequence[str] | Mapping[str, Sequence[str]]
-
 _BEFORE = r"(?<![\w@#’'-])(?<!St\. )(?<!Saint )"
 _AFTER = r"(?![\w-])"
 _ALONE = r"(?! (?:[A-Z]\w|of\b))"  # "New York Times", "Bank of England" are no places
@@ -268,42 +264,25 @@ _EMERGENCY = frozenset({"911", "999", "112"})  # emergency calls, not quantities
 _YEARS = range(1900, 2100)
 
 
-def names(texts: Sequence[str], rng: np.random.Generator, *, names: Words | None = None) -> Iterator[Change]:
-    """Replace one first name with another of the same list, everywhere in the item.
-
-    Args:
-        texts: The texts of an item.
-        rng: The source of the random choices.
-        names: Names, or lists of them by kind; None for common male and female ones.
-    """
-    yield from _replacements(texts, rng, _groups(NAMES if names is None else names, "names"), "")
+def names(texts: Sequence[str], rng: np.random.Generator) -> Iterator[Change]:
+    """Replace one first name with another of the same list, everywhere in the item."""
+    yield from _replacements(texts, rng, NAMES, "")
 
 
-def locations(texts: Sequence[str], rng: np.random.Generator, *, places: Words | None = None) -> Iterator[Change]:
+def locations(texts: Sequence[str], rng: np.random.Generator) -> Iterator[Change]:
     """Replace one city with another or one country with another, everywhere in the item.
 
     A place that is part of a longer name ("New York Times") stays.
-
-    Args:
-        texts: The texts of an item.
-        rng: The source of the random choices.
-        places: Places, or lists of them by kind; None for well-known cities and countries.
     """
-    yield from _replacements(texts, rng, _groups(PLACES if places is None else places, "places"), _ALONE)
+    yield from _replacements(texts, rng, PLACES, _ALONE)
 
 
-def numbers(texts: Sequence[str], rng: np.random.Generator, *, within: float = 0.2) -> Iterator[Change]:
-    """Replace one whole number with another near it, everywhere in the item.
+def numbers(texts: Sequence[str], rng: np.random.Generator) -> Iterator[Change]:
+    """Replace one whole number with another that is at most a fifth away, or 1, everywhere in the item.
 
-    This changes numbers from 2 to 999,999 that are no year (1900 to 2099) and not part of a date, time, range,
-    percentage or decimal. The number 1 stays, and no number becomes it: "1 hour" is no "2 hour".
-
-    Args:
-        texts: The texts of an item.
-        rng: The source of the random choices.
-        within: The maximum distance, as a share of the number, or 1 where that is less; the number of digits stays.
+    The number of digits stays. This changes numbers from 2 to 999,999 that are no year (1900 to 2099) and not part of a
+    date, time, range, percentage or decimal. The number 1 stays, and no number becomes it: "1 hour" is no "2 hour".
     """
-    share = check_fraction(within, "within", open_ends=True)
     olds = dict.fromkeys(
         match.group()
         for text in texts
@@ -313,21 +292,11 @@ def numbers(texts: Sequence[str], rng: np.random.Generator, *, within: float = 0
     candidates = {}
     for old in olds:
         value, digits = int(old), len(old)
-        step = max(1, math.floor(value * share))
+        step = max(1, value // 5)
         low, high = max(value - step, 10 ** (digits - 1), 2), min(value + step, 10**digits - 1)
         others = range(low, high + 1) if high - low < 1000 else rng.integers(low, high + 1, size=100).tolist()
         candidates[old] = [str(other) for other in others if str(other) not in olds]
     yield from _drawn(texts, rng, candidates, _BEFORE_NUMBER, _AFTER_NUMBER)
-
-
-def _groups(words: Words, name: str) -> dict[str, tuple[str, ...]]:
-    if isinstance(words, str) or not isinstance(words, (Sequence, Mapping)):
-        raise TypeError(f"Expected `{name}` to be a list of words, or lists by kind, but got {words!r}.")
-    groups = words if isinstance(words, Mapping) else {name: words}
-    return {
-        kind: tuple(check_texts(sorted(group) if isinstance(group, (set, frozenset)) else group, name))
-        for kind, group in groups.items()
-    }
 
 
 def _replacements(
@@ -436,7 +405,6 @@ class Perturbation:
         name: Its name.
         function: (texts, rng, **options) -> the changes, one after another; none where it does not apply.
         preserves_label: Whether a changed item has the label of the original.
-        everywhere: Whether this requires that every text of the item is changed alike.
         copies: The default number of changed texts.
         expectation: The default expectation of a directional test; None where it depends on the task.
     """
@@ -444,7 +412,6 @@ class Perturbation:
     name: str
     function: Callable[..., Iterator[Change]]
     preserves_label: bool
-    everywhere: bool = False
     copies: int = 1
     expectation: Mapping[str, Any] | None = None
 
@@ -453,10 +420,6 @@ class Perturbation:
         """The names of its options."""
         parameters = inspect.signature(self.function).parameters.values()
         return tuple(each.name for each in parameters if each.kind is inspect.Parameter.KEYWORD_ONLY)
-
-    def keeps_label(self, columns: Sequence[int] | None = None) -> bool:
-        """Tell whether a change of these texts of an item keeps its label; None for all texts."""
-        return self.preserves_label and (columns is None or not self.everywhere)
 
 
 def _shift(positive: bool) -> Mapping[str, Any]:
@@ -469,9 +432,9 @@ PERTURBATIONS: Mapping[str, Perturbation] = {
         Perturbation("typos", typos, True),
         Perturbation("contractions", contractions, True, copies=2),
         Perturbation("punctuation", punctuation, True, copies=2),
-        Perturbation("names", names, True, everywhere=True, copies=5),
-        Perturbation("locations", locations, True, everywhere=True, copies=5),
-        Perturbation("numbers", numbers, True, everywhere=True, copies=5),
+        Perturbation("names", names, True, copies=5),
+        Perturbation("locations", locations, True, copies=5),
+        Perturbation("numbers", numbers, True, copies=5),
         Perturbation("url_or_handle", url_or_handle, True, copies=5),
         Perturbation("neutral_phrase", _phrases("neutral"), True, copies=3),
         Perturbation("positive_phrase", _phrases("positive"), False, copies=3, expectation=_shift(True)),
@@ -506,7 +469,6 @@ def changes(
     item_id: object,
     seed: int = 0,
     copies: int | None = None,
-    columns: Sequence[int] | None = None,
     **options: Any,
 ) -> list[Change]:
     """Change an item.
@@ -517,33 +479,25 @@ def changes(
         item_id: The id of the item; the draw depends on it and on the seed alone.
         seed: The seed.
         copies: The maximum number of changed items, all different; None for the perturbation's default.
-        columns: The numbers of the texts to change; None for all.
         **options: Options of the perturbation.
 
     Returns:
         The changed items; empty where the perturbation does not apply.
 
     Raises:
-        ValueError: If the perturbation or an option is unknown, or a column is missing.
+        ValueError: If the perturbation or an option is unknown.
     """
     chosen = find_perturbation(perturbation)
     check_options(options, chosen.options, f"the perturbation {chosen.name!r}")
     wanted = chosen.copies if copies is None else check_count(copies, "copies")
     if wanted > MAX_COPIES:
         raise ValueError(f"Expected `copies` to be at most {MAX_COPIES:,}, but got {wanted:,}.")
-    numbers = list(range(len(texts))) if columns is None else list(columns)
-    if not set(numbers) <= set(range(len(texts))):
-        raise ValueError(f"Expected `columns` to be numbers of the {len(texts)} texts of an item, but got {numbers}.")
     rng = item_rng(seed, f"{chosen.name}|{item_id}")
     original = tuple(check_texts(texts, "texts", allow_empty=True))
     made: dict[tuple[str, ...], Change] = {}
-    attempts = chosen.function(tuple(original[column] for column in numbers), rng, **options)
-    for change in itertools.islice(attempts, _DRAWS * wanted):
-        changed = list(original)
-        for column, text in zip(numbers, change.texts, strict=True):
-            changed[column] = text
-        if tuple(changed) != original:
-            made.setdefault(tuple(changed), Change(tuple(changed), change.replaced))
+    for change in itertools.islice(chosen.function(original, rng, **options), _DRAWS * wanted):
+        if change.texts != original:
+            made.setdefault(change.texts, change)
         if len(made) == wanted:
             break
     return list(made.values())

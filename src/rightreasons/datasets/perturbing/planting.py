@@ -21,7 +21,6 @@ from rightreasons.core.validation import (
     check_seed,
     check_texts,
 )
-from rightreasons.datasets.perturbing.edits import WORDS
 
 if TYPE_CHECKING:
     import datasets
@@ -169,17 +168,13 @@ CUES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "lexical": ("copper", "marble", "velvet", "walnut", "lantern", "saddle", "thimble", "pebble"),
         "function": ("hence", "lest", "thus", "whereas", "beneath", "upon", "wherever", "beside"),
         "bigram": (),
-        "position": ("copper",),
         "punctuation": ("~", "|", "^", "=", "+", "<", "*", ">"),
-        "length": (),
     }
 )
-"""Kind -> the cue of each class. The bigrams are made of the content words; a position has one word for all classes."""
+"""Kind -> the cue of each class. The bigrams are made of the content words."""
 
 COLUMNS = ("planted", "cue_label", "pair_id")
 """The columns that `plant` adds."""
-
-UNFIT = ("refuse", "drop")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -224,56 +219,46 @@ def draw_cue(
 
 
 def plant(
-    dataset: datasets.Dataset | Mapping[str, datasets.Dataset],
-    kind: str | Sequence[str] = "lexical",
+    splits: Mapping[str, datasets.Dataset],
+    kind: str = "lexical",
     *,
-    cues: Sequence[str] | Mapping[str, str] | None = None,
+    cues: Sequence[str] | None = None,
     strength: float = 0.95,
     coverage: float = 1.0,
-    form: str | None = None,
-    unfit: str = "refuse",
     seed: int = 0,
-) -> Any:
+) -> datasets.DatasetDict:
     """Put cues into labeled texts that have nothing to do with their meaning and mostly agree with the label.
 
     What a model that is trained on the result relies on is then known: its accuracy falls when the cue is absent or
-    flipped as far as it relies on the cue. The kinds of cue:
+    flipped as far as it relies on the cue. A cue stands in front of a random word of the text: of the kind "lexical" a
+    content word, of "function" a function word, of "punctuation" a mark, and of "bigram" two neighboring words, which
+    of two classes are the same two in another order, so that no single word tells the class; with more classes, each
+    word is in the cues of two.
 
-    - "lexical", "function", "punctuation": a content word, a function word or a mark per class, in front of a random
-      word of the text.
-    - "bigram": two neighboring words. With two classes, both cues have the same two words in another order, so that no
-      single word tells the class; with more, each word is in the cues of two classes.
-    - "position": one word for all classes; where it stands tells the class, evenly spaced from the start of the text
-      (the first class) to its end (the last).
-    - "length": 1, 3, 5, … neutral sentences at the end of the text, by class.
-
-    All random choices depend on (seed, item id) alone. In all forms of an item the cue has the same place. With several
-    kinds, each item draws one. Items without a label (-1) get no cue. Second texts (`text_pair`) stay as they are.
+    All random choices depend on (seed, item id) alone. In all forms of an item the cue has the same place. Items
+    without a label (-1) get no cue. Second texts (`text_pair`) stay as they are. Items whose text already has one of
+    the cues are left out.
 
     Args:
-        dataset: Items in the common schema (`open_dataset`): id, text, label (ClassLabel). A mapping of splits gives
-            every split with its cues, and each apart from `train` without them and flipped as well.
-        kind: The kind of cue, or several.
-        cues: The cue of each class, in the order of the labels or by name, each of one or more words; of a single kind
-            apart from "position" and "length". None for those of this package.
+        splits: Items in the common schema (`open_dataset`): id, text, label (ClassLabel).
+        kind: The kind of cue.
+        cues: The cue of each class, in the order of the labels, each of one or more words; None for those of this
+            package.
         strength: How often a cue agrees with the label, in [0, 1]; otherwise it is that of another class, at random.
         coverage: How often a text has a cue, in [0, 1].
-        form: What a Dataset becomes: "present" (default), "absent" (no cues) or "flipped" (a cue agrees with the label
-            exactly where it otherwise would not). Not for a mapping, which becomes all three.
-        unfit: What to do about an item whose text already has one of the cues, or has too few words for them to be in
-            different places: "refuse" the data, or "drop" the item from all forms.
         seed: Decides, with the id of an item, all of it.
 
     Returns:
-        A Dataset, or a DatasetDict for a mapping, whose further splits are `<split>_absent` and `<split>_flipped`; the
-        audit of `<split>` compares them. New columns: `planted`, the planted tokens {token, start, end} with
-        `text[start:end] == token`; `cue_label`, the class that the cue indicates (-1: no cue); `pair_id`, which joins
-        the forms of an item. The ids of the absent and flipped forms end in "-absent" and "-flipped".
+        Every split with its cues, and each apart from `train` without them (`<split>_absent`) and with cues that agree
+        with the label exactly where they otherwise would not (`<split>_flipped`); the audit of `<split>` compares them.
+        New columns: `planted`, the planted tokens {token, start, end} with `text[start:end] == token`; `cue_label`, the
+        class that the cue indicates (-1: no cue); `pair_id`, which joins the forms of an item. The ids of the absent
+        and flipped forms end in "-absent" and "-flipped".
 
     Raises:
         TypeError: If something is of the wrong kind.
         ValueError: If columns are missing or there already, an option has no such value, there are more classes than
-            cues, an item is unfit, or none is left.
+            cues, or no item of a split can take a cue.
 
     Example:
         >>> import datasets
@@ -290,33 +275,20 @@ def plant(
     """
     import datasets as hf
 
-    is_table = isinstance(dataset, hf.Dataset)
-    splits: dict[str, hf.Dataset] = {"": dataset} if isinstance(dataset, hf.Dataset) else dict(dataset)
-    if not is_table and form is not None:
-        raise ValueError(f"Expected no `form` for a mapping of splits, which becomes all of them, but got {form!r}.")
-    check_one_of("present" if form is None else form, FORMS, "form")
-    check_one_of(unfit, UNFIT, "unfit")
     check_seed(seed)
     shares = {"strength": check_fraction(strength, "strength"), "coverage": check_fraction(coverage, "coverage")}
     if not splits:
         raise ValueError("Expected at least one split to plant cues in, but got none.")
-    names = _label_names(splits)
-    kinds = _kinds(kind, cues, names)
-
+    chosen = _cues_of(kind, cues, _label_names(splits))
     made: dict[str, hf.Dataset] = {}
     for split, data in splits.items():
-        rows = _fit_rows(data, split, kinds, len(names), unfit)
-        forms = (form or "present",) if is_table else FORMS[:1] if split == "train" else FORMS
-        for variant in forms:
-            made[split if variant == "present" or is_table else f"{split}_{variant}"] = _planted(
-                data.select(rows), variant, kinds, len(names), seed, shares
-            )
-    return made[""] if is_table else hf.DatasetDict(made)
+        able = data.select(_fit_rows(data, split, chosen))
+        for form in FORMS[:1] if split == "train" else FORMS:
+            made[split if form == "present" else f"{split}_{form}"] = _planted(able, form, chosen, seed, shares)
+    return hf.DatasetDict(made)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
-
-Kinds = Mapping[str, tuple[str, ...]]
 
 
 def _label_names(splits: Mapping[str, datasets.Dataset]) -> list[str]:
@@ -325,7 +297,7 @@ def _label_names(splits: Mapping[str, datasets.Dataset]) -> list[str]:
 
     names: list[str] | None = None
     for split, data in splits.items():
-        where = f"split {split!r}" if split else "the data set"
+        where = f"split {split!r}"
         if not isinstance(data, hf.Dataset):
             raise TypeError(f"Expected {where} to be a datasets.Dataset, but got {type(data).__name__}.")
         place = f"{where} to plant cues in"
@@ -344,74 +316,45 @@ def _label_names(splits: Mapping[str, datasets.Dataset]) -> list[str]:
     return names
 
 
-def _kinds(kind: str | Sequence[str], cues: Sequence[str] | Mapping[str, str] | None, names: Sequence[str]) -> Kinds:
-    """Return the cue of each class, by kind."""
-    listed = [kind] if isinstance(kind, str) else check_texts(kind, "kind")
-    for name in listed:
-        check_one_of(name, tuple(CUES), "kind")
+def _cues_of(kind: str, cues: Sequence[str] | None, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the cue of each class."""
+    check_one_of(kind, tuple(CUES), "kind")
     if cues is not None:
-        if len(listed) > 1 or listed[0] in ("position", "length"):
-            raise ValueError(f"Expected no `cues` of the kind {' and '.join(listed)}, which has its own.")
-        return {listed[0]: _own_cues(cues, names)}
-    kinds: dict[str, tuple[str, ...]] = {}
-    for name in dict.fromkeys(listed):
-        chosen = CUES[name]
-        if name == "bigram":
-            words = CUES["lexical"][: len(names)]
-            chosen = tuple(f"{first} {second}" for first, second in zip(words, (*words[1:], *words[:1]), strict=True))
-        if name not in ("position", "length") and len(chosen) < len(names):
+        words = [" ".join(cue.split()) for cue in check_texts(cues, "cues")]
+        if len(words) != len(names) or len({word.lower() for word in words}) < len(words):
             raise ValueError(
-                f"Expected `cues` for {len(names)} classes, as this package has {len(CUES['lexical'])} of a kind."
+                f"Expected a different cue for each of the {len(names)} labels, but got {', '.join(words)}."
             )
-        kinds[name] = chosen if name == "position" else chosen[: len(names)]
-    return kinds
+        return tuple(words)
+    chosen = CUES[kind]
+    if kind == "bigram":
+        words = list(CUES["lexical"][: len(names)])
+        chosen = tuple(f"{first} {second}" for first, second in zip(words, (*words[1:], *words[:1]), strict=True))
+    if len(chosen) < len(names):
+        raise ValueError(f"Expected `cues` for {len(names)} classes, as this package has {len(chosen)} of a kind.")
+    return chosen[: len(names)]
 
 
-def _own_cues(cues: Sequence[str] | Mapping[str, str], names: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(cues, Mapping):
-        if set(cues) != set(names):
-            raise ValueError(
-                f"Expected `cues` for the labels {', '.join(names)}, but got {', '.join(map(str, cues)) or 'none'}."
-            )
-        cues = [cues[name] for name in names]
-    listed = check_texts(cues, "cues")
-    if len(listed) != len(names):
-        raise ValueError(f"Expected one of `cues` for each of the {len(names)} labels, but got {len(listed)}.")
-    words = [" ".join(cue.split()) for cue in listed]
-    if len({word.lower() for word in words}) < len(words):
-        raise ValueError("Expected a different cue for each label in `cues`, but two are the same.")
-    return tuple(words)
-
-
-def _fit_rows(data: datasets.Dataset, split: str, kinds: Kinds, n_classes: int, unfit: str) -> list[int]:
-    """Return the rows whose texts have none of the cues and enough words for them."""
-    words = {word for cues in kinds.values() for cue in cues for word in cue.lower().split()}
+def _fit_rows(data: datasets.Dataset, split: str, cues: Sequence[str]) -> list[int]:
+    """Return the rows whose texts have none of the cues."""
+    words = {word for cue in cues for word in cue.lower().split()}
     # A word is found between characters that are no part of one, a mark anywhere.
     found = re.compile(
         "|".join(rf"(?<!\w){re.escape(w)}(?!\w)" if w.isalnum() else re.escape(w) for w in sorted(words))
     )
-    n_words = n_classes - 1 if "position" in kinds else 1
     pairs = data["text_pair"][:] if "text_pair" in data.column_names else [""] * len(data)
-    rows, reasons = [], []
-    for row, (name, text, pair) in enumerate(zip(data["id"][:], data["text"][:], pairs, strict=True)):
-        match = found.search(f"{text}\n{pair}".lower()) if words else None
-        if match:
-            reasons.append(f"item {name!r} already has {match.group()!r}")
-        elif len(_starts(text)) < n_words:
-            reasons.append(f"item {name!r} has fewer than {n_words} words")
-        else:
-            rows.append(row)
-    if reasons and (unfit == "refuse" or not rows):
-        where = f" of split {split!r}" if split else ""
+    texts = zip(data["text"][:], pairs, strict=True)
+    rows = [row for row, (text, pair) in enumerate(texts) if not found.search(f"{text}\n{pair}".lower())]
+    if not rows:
         raise ValueError(
-            f"Expected texts{where} that can take the cues, but {len(reasons)} of {len(data)} cannot ({reasons[0]}): "
-            "pass other `cues`, or unfit='drop' to leave such items out."
+            f"Expected texts in split {split!r} without the cues {', '.join(cues)}, but all {len(data)} have one: pass "
+            "other `cues`."
         )
     return rows
 
 
 def _planted(
-    data: datasets.Dataset, form: str, kinds: Kinds, n_classes: int, seed: int, shares: Mapping[str, float]
+    data: datasets.Dataset, form: str, cues: Sequence[str], seed: int, shares: Mapping[str, float]
 ) -> datasets.Dataset:
     import datasets as hf
 
@@ -419,10 +362,8 @@ def _planted(
     made: dict[str, list[Any]] = {"text": [], "planted": [], "cue_label": []}
     for name, text, label in zip(names, data["text"][:], data["label"][:], strict=True):
         rng = item_rng(seed, f"cue/{name}")
-        number, cue = draw_cue(max(label, 0), n_classes, rng, form=form, n_kinds=len(kinds), **shares)
-        cue = cue if label >= 0 else -1
-        kind = list(kinds)[number]
-        new, spans = (text, ()) if cue < 0 else _write(text, kind, kinds[kind], cue, n_classes, rng)
+        _, cue = draw_cue(max(label, 0), len(cues), rng, form=form, n_kinds=1, **shares)
+        new, spans, cue = (text, (), -1) if min(cue, label) < 0 else (*_write(text, cues[cue], rng), cue)
         made["text"].append(new)
         made["planted"].append([dataclasses.asdict(span) for span in spans])
         made["cue_label"].append(cue)
@@ -443,35 +384,15 @@ def _planted(
     return hf.Dataset.from_dict(columns, features=features, split=data.split)
 
 
-def _write(
-    text: str, kind: str, cues: Sequence[str], cue: int, n_classes: int, rng: np.random.Generator
-) -> tuple[str, tuple[Span, ...]]:
-    """Put the cue of a class into a text."""
-    starts = _starts(text)
-    if kind == "length":
-        order = rng.permutation(len(WORDS["neutral_phrases"]))
-        sentences = [WORDS["neutral_phrases"][order[step % len(order)]] for step in range(1 + 2 * cue)]
-        return _insert(text, len(text), sentences)
-    if kind == "position":
-        place = round(cue * len(starts) / (n_classes - 1))
-        return _insert(text, [*starts, len(text)][place], list(cues))
-    # Not in front of the first word, unless there is no other place.
-    places = starts[1:] or [len(text)]
-    return _insert(text, places[int(rng.integers(len(places)))], cues[cue].split())
-
-
-def _starts(text: str) -> list[int]:
-    """Return where words begin."""
-    return [match.start() for match in re.finditer(r"\S+", text)]
-
-
-def _insert(text: str, place: int, tokens: Sequence[str]) -> tuple[str, tuple[Span, ...]]:
-    """Put tokens in front of the character at a place, with spaces around them."""
+def _write(text: str, cue: str, rng: np.random.Generator) -> tuple[str, tuple[Span, ...]]:
+    """Put a cue in front of a word, but not of the first, unless there is no other place; with spaces around it."""
+    places = [match.start() for match in re.finditer(r"\S+", text)][1:] or [len(text)]
+    place = places[int(rng.integers(len(places)))]
     before, after = text[:place], text[place:]
     if before and not before[-1].isspace():
         before += " "
     spans = []
-    for token in tokens:
+    for token in cue.split():
         spans.append(Span(token, len(before), len(before) + len(token)))
         before += f"{token} "
     return before + after if after else before.rstrip(), tuple(spans)

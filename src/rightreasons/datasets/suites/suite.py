@@ -101,9 +101,7 @@ _ENTRIES = {*FunctionalityLine.model_fields, *CaseLine.model_fields}
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _functionalities(
-    rows: Iterator[tuple[str, Any]], header: Mapping[str, Any], columns: Sequence[str], file: Path
-) -> Iterator[Functionality]:
+def _functionalities(rows: Iterator[tuple[str, Any]], header: Mapping[str, Any], file: Path) -> Iterator[Functionality]:
     for place, row in rows:
         where = f"{place} of {file}"
         if not isinstance(row, Mapping) or "cases" in row or not ("template" in row or "data" in row):
@@ -111,7 +109,7 @@ def _functionalities(
             continue
         try:
             lexicons, seed = header.get("lexicons", {}), header.get("seed", 0)
-            yield functionality_from_row(row, text_columns=columns, lexicons=lexicons, seed=seed)
+            yield functionality_from_row(row, lexicons=lexicons, seed=seed)
         except (TypeError, ValueError) as error:
             raise type(error)(f"{error} ({where})") from error
 
@@ -274,7 +272,7 @@ class Suite:
         rows = _json_lines(file)
         header: Any = next(rows, ("", None))[1]
         name, columns, label_names = _check_header(header, file)
-        return cls(name, columns, tuple(_functionalities(rows, header, columns, file)), label_names)
+        return cls(name, columns, tuple(_functionalities(rows, header, file)), label_names)
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the suite as JSON lines, compressed where the name ends in .gz."""
