@@ -44,10 +44,8 @@ TIMEOUT = 180
 WARM = ("numpy", "scipy.stats", "scipy.special", "pytest", "hypothesis.extra.numpy", "sklearn.metrics", "torch")
 """Imported once, before the forks."""
 MIRRORS = {
-    "audited/context.py": ("report/test_runner.py",),
-    "audited/opening.py": ("report/test_runner.py", "cli/test_mistakes.py"),
-    "audited/options.py": ("cli/test_declared.py",),
-    "audited/splits.py": ("report/test_runner.py", "report/test_comparison.py"),
+    "io/options.py": ("cli/test_declared.py",),
+    "audited/context.py": ("report/test_runner.py", "report/test_comparison.py", "cli/test_mistakes.py"),
     "behavior/expectations.py": ("behavior/test_rates.py", "core/test_suites.py"),
     "calibration/question.py": ("report/test_verdicts.py", "report/test_verdict_edges.py", "report/test_runner.py"),
     "calibration/measurement.py": (
@@ -59,7 +57,7 @@ MIRRORS = {
     "cli/": ("cli/test_cli.py", "cli/test_mistakes.py", "cli/test_declared.py"),
     "cli/data.py": ("cli/test_data.py",),
     "cli/declared.py": ("cli/test_declared.py",),
-    "cli/installation.py": ("cli/test_doctor.py",),
+    "cli/reports.py": ("cli/test_doctor.py",),
     "core/arrays.py": (
         "core/test_validation.py",
         "modules/test_forms.py",
@@ -69,7 +67,7 @@ MIRRORS = {
     "core/binning.py": ("calibration/test_errors.py",),
     "core/options.py": ("cli/test_declared.py", "cli/test_mistakes.py"),
     "core/scores.py": ("calibration/test_elicit.py", "probes/test_measure.py"),
-    "core/stopping.py": ("models/test_running.py", "models/test_local.py"),
+    "core/errors.py": ("models/test_running.py", "models/test_local.py"),
     "evaluate_module.py": ("modules/test_contract.py", "modules/test_kernel_options.py", "modules/test_forms.py"),
     "evaluators.py": ("modules/test_evaluators.py",),
     "models/gradients/inputs.py": (

@@ -84,7 +84,7 @@ def releases() -> list[Release]:
 
 
 def read(file: Path, given: dict[str, Any] | None) -> Reading:
-    from rightreasons.io.files import description_of
+    from rightreasons.io.reading import description_of
     from rightreasons.io.resolve import resolve
 
     source: Any = str(file) if given is None else description_of({"data": str(file), **given})

@@ -2,8 +2,8 @@
 
 import json
 
-from rightreasons.audited.options import AuditOptions, StoredOptions
 from rightreasons.core.intervals import Estimate
+from rightreasons.io.options import AuditOptions, StoredOptions
 from rightreasons.page.parts import Headline, Part, SectionResult, Verdict
 from rightreasons.report.render import Outcome
 from rightreasons.report.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit

@@ -15,7 +15,7 @@ from rightreasons.behavior.rates import pass_rates
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.calibration.human import human_calibration
 from rightreasons.calibration.smooth import consistency
-from rightreasons.core.classification import macro_f1_of
+from rightreasons.core.scores import macro_f1_of
 from rightreasons.core.suites import SuiteTable
 from rightreasons.cues.classifier import cue_classifier
 from rightreasons.cues.easy_hard import compare_gaps, easy_hard_gap

@@ -22,7 +22,7 @@ from audit_view import (
     run,
 )
 
-from rightreasons.io.files import FILE_TYPES
+from rightreasons.io.reading import FILE_TYPES
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.render import WORKS
 from rightreasons.widget.pages import (

@@ -18,7 +18,7 @@ from behavior_report import (
 )
 from behavior_view import SHOWN, Page, cases, mark, write_page
 
-from rightreasons.io.files import FILE_TYPES
+from rightreasons.io.reading import FILE_TYPES
 from rightreasons.report.render import WORKS
 from rightreasons.widget.pages import (
     PRIVACY,

@@ -22,7 +22,7 @@ from reliability_view import (
 
 from rightreasons.calibration.errors import NORMS, STRATEGIES, TABLE_KINDS
 from rightreasons.core.validation import SCORE_KINDS
-from rightreasons.io.files import FILE_TYPES
+from rightreasons.io.reading import FILE_TYPES
 from rightreasons.report.render import WORKS
 from rightreasons.widget.pages import (
     MISTAKES,

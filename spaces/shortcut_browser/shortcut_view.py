@@ -9,10 +9,9 @@ import numpy as np
 from shortcut_runs import HEAD, STRENGTHS, TOP_N, Run, cue_labels, heads, read_runs
 
 from rightreasons.calibration.errors import calibration_error
-from rightreasons.core.intervals import Estimate, estimate_of, wilson
+from rightreasons.core.intervals import MARGINS, Estimate, decide, estimate_of, wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_count, check_number, check_one_of
-from rightreasons.core.verdict import MARGINS, decide
 from rightreasons.datasets.planted import LABELS
 from rightreasons.page.plots import Curve, curves
 from rightreasons.page.prose import percent

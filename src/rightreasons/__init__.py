@@ -10,7 +10,7 @@ Example:
     True
 """
 
-from rightreasons.core.facade import facade
+from rightreasons.core.errors import facade
 
 __version__ = "0.2.0"
 

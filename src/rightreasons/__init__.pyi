@@ -10,7 +10,7 @@ from . import reasons as reasons
 from . import report as report
 from . import shortcuts as shortcuts
 from . import training as training
-from .audited.opening import load_model as load_model
+from .audited.context import load_model as load_model
 from .behavior.generalization import generalization_score as generalization_score
 from .behavior.rates import pass_rates as pass_rates
 from .calibration.errors import ece as ece
@@ -18,8 +18,8 @@ from .calibration.errors import reliability_diagram as reliability_diagram
 from .calibration.proper_scores import auroc as auroc
 from .calibration.proper_scores import brier as brier
 from .core.arrays import Ragged as Ragged
-from .core.classification import label_errors as label_errors
 from .core.resampling import Resampling as Resampling
+from .core.scores import label_errors as label_errors
 from .cues.easy_hard import easy_hard_gap as easy_hard_gap
 from .cues.statistics import cue_statistics as cue_statistics
 from .datasets.builder import load_dataset as load_dataset

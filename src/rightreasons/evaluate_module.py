@@ -276,7 +276,8 @@ class KernelModule:
         present = [name for name in group if inputs[name] is not None]
         tables = {name: classes for name in present if (classes := classes_in(inputs[name]))}
         class_labels = {name: names for name in present if (names := _class_label(inputs[name]))}
-        words = [name for name in present if form_of(plain[name]) == (False, True) and self._takes_numbers(name)]
+        kinds = {name: {getattr(form[name], "dtype", None) for form in self._forms()} for name in present}
+        words = [name for name in present if form_of(plain[name]) == (False, True) and "string" not in kinds[name]]
         named = {f"the ClassLabel of `{name}`": names for name, names in class_labels.items()}
         named |= {f"the columns of `{name}`": names for name, names in tables.items()}
         if not named and not words:
@@ -301,7 +302,7 @@ class KernelModule:
                 plain[name] = match.class_of[ids]
         bare = set[str]()
         if tables and whose == f"the columns of `{next(iter(tables))}`":  # their order means nothing
-            bare = {name for name in present if self._is_label(name)} - {*words, *class_labels}
+            bare = {name for name in present if "int64" in kinds[name]} - {*words, *class_labels}
         for name in (*words, *bare):
             values = check_labels(plain[name], name=name, minimum=None) if name in bare else plain[name]
             ids = resolve_labels(values, classes, where=f"`{name}`", headings=name in bare).ids
@@ -311,12 +312,6 @@ class KernelModule:
                     f"Expected a label in each item of `{name}`, but item {item} is {plain[name][item]!r}."
                 )
             plain[name] = ids
-
-    def _is_label(self, name: str) -> bool:
-        return any(getattr(form[name], "dtype", None) == "int64" for form in self._forms())
-
-    def _takes_numbers(self, name: str) -> bool:
-        return all(getattr(form[name], "dtype", None) != "string" for form in self._forms())
 
     def _class_names(self, options: Mapping[str, Any], columns: tuple[str, ...]) -> tuple[str, tuple[str, ...]] | None:
         """Return whose names of classes count, and these names; None for those of the inputs, which are `columns`."""

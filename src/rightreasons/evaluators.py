@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import numbers
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-from scipy import stats
 
 from rightreasons.core.arrays import kind_of
 from rightreasons.core.errors import needs
-from rightreasons.core.validation import check_count, check_fraction, check_one_of
 
 TASK = "text-classification"
-STRATEGIES = ("simple", "bootstrap")
 
 __all__ = ["evaluator", "probability_evaluator"]
 
@@ -32,9 +24,8 @@ def evaluator(task: str = TASK) -> Any:
     where there is a second column) and returns for each `{"label": ..., "score": ...}` of every class, or
     `{"label": ...}` alone, for metrics of the top label.
 
-    With `compute(strategy="bootstrap")` each figure that is a fraction or another number has its standard error and BCa
-    interval, as in `evaluate`, from resamples of whole items; the interval is None where a figure is undefined or the
-    same in all of them. The bootstrap of a calibration error is biased upward: prefer the interval that `ece` returns.
+    `compute(strategy="bootstrap")` is refused: the bootstrap of a calibration error is biased upward, and `ece` returns
+    an interval with `confidence_level=0.95`.
 
     Args:
         task: "text-classification", or its alias "sentiment-analysis".
@@ -99,71 +90,24 @@ def _evaluator_class() -> Any:
             return {"predictions": [_by_class(output, columns, item) for item, output in enumerate(predictions)]}
 
         def compute_metric(
-            self, metric: Any, metric_inputs: dict[str, Any], strategy: str = "simple", **options: Any
+            self, metric: Any, metric_inputs: dict[str, Any], strategy: str = "simple", **_: Any
         ) -> dict[str, Any]:
-            check_one_of(strategy, STRATEGIES, "strategy")
+            if strategy != "simple":
+                raise ValueError(
+                    f"Expected `strategy` to be 'simple', but got {strategy!r}: a module gives the interval of a "
+                    "figure where `confidence_level` is set."
+                )
             rows: list[dict[int, float | None]] = metric_inputs["predictions"]
             results = []
             for part in getattr(metric, "evaluation_modules", [metric]):
                 read = _top_labels if _wants_labels(part) else _probabilities
                 inputs = {**metric_inputs, "predictions": read(rows), "references": list(metric_inputs["references"])}
-                result = super().compute_metric(part, inputs)
-                results.append(result if strategy == "simple" else _with_intervals(part, inputs, result, **options))
+                results.append(super().compute_metric(part, inputs))
             # What is combined tells figures of the same name apart by the names of their metrics.
             merged: dict[str, Any] = results[0] if part is metric else metric._merge_results(results)
             return merged
 
     return ProbabilityEvaluator
-
-
-def _with_intervals(
-    metric: Any,
-    inputs: Mapping[str, Sequence[Any]],
-    result: Mapping[str, Any],
-    *,
-    confidence_level: float = 0.95,
-    n_resamples: int = 9999,
-    random_state: int | None = None,
-) -> dict[str, Any]:
-    """Return what the host does for a bootstrap: score, standard error and interval of each figure.
-
-    The host draws from each input by itself, which needs one number per item; here whole items are drawn, once for all
-    figures. What is no fraction of a number, such as a list of bins or a count, has its score alone.
-    """
-    names = [name for name, value in result.items() if isinstance(value, float)]
-    arrays = {name: np.asarray(values) for name, values in inputs.items()}
-
-    def figures(items: NDArray[np.int64]) -> NDArray[np.float64]:
-        try:
-            drawn = metric.compute(**{name: values[items] for name, values in arrays.items()})
-        except ValueError:  # undefined on these items, such as those of one class
-            drawn = {}
-        return np.array([np.nan if drawn.get(name) is None else drawn[name] for name in names], dtype=np.float64)
-
-    n_items = len(arrays["references"])
-    if n_items < 2:
-        raise ValueError(f"Expected at least 2 items for strategy 'bootstrap', but got {n_items}.")
-    intervals: dict[str, dict[str, Any]] = {}
-    if names:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a figure that is the same in all resamples has no interval
-            drawn = stats.bootstrap(
-                (np.arange(n_items),),
-                figures,
-                vectorized=False,
-                batch=max(1, 1_000_000 // n_items),
-                confidence_level=check_fraction(confidence_level, "confidence_level"),
-                n_resamples=check_count(n_resamples, "n_resamples"),
-                random_state=random_state,
-            )
-        interval = drawn.confidence_interval
-        columns = np.array([interval.low, interval.high, drawn.standard_error]).T.tolist()
-        for name, (low, high, error) in zip(names, columns, strict=True):
-            intervals[name] = {
-                "confidence_interval": (low, high) if math.isfinite(low) and math.isfinite(high) else None,
-                "standard_error": error if math.isfinite(error) else None,
-            }
-    return {name: {**intervals.get(name, {}), "score": value} for name, value in result.items()}
 
 
 def _by_class(output: Any, columns: Mapping[Any, int] | None, item: int) -> dict[int, float | None]:

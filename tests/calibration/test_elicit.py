@@ -1,13 +1,11 @@
 """How sure a model is of its answers: every way by hand with an engine that is told, and with a real small model."""
 
-import json
 import math
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from rightreasons.calibration.confidence_tables import read_confidence
 from rightreasons.calibration.elicit import _followed, elicit_confidence, measure_confidence
 from rightreasons.calibration.measurement import CalibrationAnswers
 from rightreasons.calibration.options import SOURCES, ElicitOptions
@@ -89,22 +87,6 @@ def test_every_source_by_hand(every):
     assert {one.name: one.n_confident for one in measured.sources}["verbalized"] == 2
 
 
-def test_rows_are_a_table_again(every, tmp_path):
-    file = tmp_path / "answers.jsonl"
-    rows = every.rows()
-    assert rows[1] == {
-        "item": "two", "answer": 0, "correct": 0, "group": "a", "confidence_probability": pytest.approx(0.75),
-        "confidence_p_true": pytest.approx(0.5), "confidence_verbalized": None, "confidence_samples": 1.0,
-        "said_verbalized": "No idea.", "said_samples": DRAWN["bad"],
-    }  # fmt: skip
-    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    table = read_confidence(file)
-    assert list(table.confidence) == list(SOURCES)
-    assert table.correct["samples"].tolist() == [1, 0, 1]
-    np.testing.assert_array_equal(table.confidence["verbalized"], every.table.confidence["verbalized"])
-    assert table.groups == every.table.groups
-
-
 def test_questions_follow_the_answer(every):
     assert "Proposed answer: positive\nIs the proposed answer:\n (A) True\n (B) False" in every.prompts["p_true"]
     assert every.prompts["p_true"].startswith(every.prompts["probability"] + " positive\n\n")
@@ -127,7 +109,7 @@ def test_items_without_an_answer_have_no_confidence():
     found = elicit_confidence(scorer, ROWS, options=ElicitOptions(("p_true",)))
     assert found.table.correct["p_true"].tolist() == [1, -1, 0]
     assert np.isnan(found.table.confidence["p_true"][1])
-    assert [row["item"] for row in found.rows()] == ["one", "three"]
+    assert found.answers.tolist() == [1, -1, 1]
 
 
 @pytest.mark.parametrize(

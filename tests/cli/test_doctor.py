@@ -7,8 +7,8 @@ import pytest
 from huggingface_hub import constants
 
 from command_line import run
-from rightreasons.cli import installation
-from rightreasons.core import hub
+from rightreasons.cli import reports as installation
+from rightreasons.core import errors as hub
 
 
 @pytest.fixture

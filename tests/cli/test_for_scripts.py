@@ -85,5 +85,5 @@ def test_quiet_prints_errors_alone(world, capsys):
 
 def test_where_nobody_watches_libraries_draw_no_bars(capsys, monkeypatch):
     monkeypatch.delenv("TQDM_DISABLE", raising=False)
-    run(capsys, "modules")
+    run(capsys, "data", "list")
     assert os.environ["TQDM_DISABLE"] == "1"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from command_line import run
-from rightreasons.core.stopping import SetAsideWarning
+from rightreasons.core.errors import SetAsideWarning
 from rightreasons.models.batching import later
 from rightreasons.models.items import Items
 from rightreasons.models.running import Store

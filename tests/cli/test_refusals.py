@@ -103,7 +103,7 @@ def test_every_command_that_takes_a_table_is_among_these():
         for path, parameters in commands().items()
         if {"dataset", "file", "files"} & {each.name for each in parameters if each.param_type_name == "argument"}
     }
-    assert taking - {"look", "data source", "suite convert"} == COMMANDS.keys() - {"behavior"}
+    assert taking - {"look", "suite convert"} == COMMANDS.keys() - {"behavior"}
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score
 
-from rightreasons.core.classification import (
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.scores import (
     accuracy,
     classification_scores,
     label_errors,
     macro_f1_of,
 )
-from rightreasons.core.resampling import Resampling
 
 
 def items(n=200, k=4, seed=0):

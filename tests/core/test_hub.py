@@ -5,7 +5,7 @@ import socket
 import pytest
 from huggingface_hub import constants
 
-from rightreasons.core import hub
+from rightreasons.core import errors as hub
 
 REFUSED = "http://127.0.0.1:9"  # the port of "discard", where nothing listens
 

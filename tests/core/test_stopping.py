@@ -10,7 +10,7 @@ import weakref
 import pytest
 
 from rightreasons.core.engines import run_tasks
-from rightreasons.core.stopping import is_signaled, stop_deferred, stop_if_signaled, stopped_by_signals, waits
+from rightreasons.core.errors import is_signaled, stop_deferred, stop_if_signaled, stopped_by_signals, waits
 
 
 @pytest.fixture(autouse=True)
@@ -98,7 +98,7 @@ def test_waiting_ends_at_the_first_signal():
 
 SECOND = """
 import signal, weakref
-from rightreasons.core.stopping import stopped_by_signals
+from rightreasons.core.errors import stopped_by_signals
 class A:
     def __del__(self):
         signal.raise_signal(signal.SIGTERM)

@@ -1,7 +1,6 @@
 """From a figure with its interval to a verdict."""
 
-from rightreasons.core.intervals import Estimate
-from rightreasons.core.verdict import Decision, Margin, decide, decide_above
+from rightreasons.core.intervals import Decision, Estimate, Margin, decide, decide_above
 
 
 def test_the_items_that_would_tell_are_items_where_each_cluster_has_several():

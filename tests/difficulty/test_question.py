@@ -273,15 +273,12 @@ class TestCommand:
         rows = [{"text": row["text"], "label": row["label"]} for row in planted["test"].select(range(40))]
         file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
         out = tmp_path / "out"
-        code, said, _ = run(capsys, "difficulty", planted_model, file, "--out", out, "--top", 3, "--n-resamples", 50)
+        code, _, _ = run(capsys, "difficulty", planted_model, file, "--out", out, "--n-resamples", 50)
         assert code == 0
-        assert "Ranking of 40 items" in said
-        assert "words that move it" in said
         with (out / "ranking.csv").open(encoding="utf-8") as stream:
             ranking = list(csv.DictReader(stream))
         assert len(ranking) == 40
         assert float(ranking[0]["eigenvalue"]) >= float(ranking[-1]["eigenvalue"])
-        assert f"[{ranking[0]['id']}]" in said
         assert (out / "index.html").is_file()
 
     def test_mistakes_are_one_sentence(self, tmp_path, capsys):

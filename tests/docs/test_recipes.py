@@ -53,7 +53,7 @@ def test_commands_are_read_over_lines():
         $ rightreasons audit my-model \\
             data.csv  # with a comment
         what it printed
-        $ rightreasons modules
+        $ rightreasons doctor
         """
     )
-    assert commands_of(block) == [["rightreasons", "audit", "my-model", "data.csv"], ["rightreasons", "modules"]]
+    assert commands_of(block) == [["rightreasons", "audit", "my-model", "data.csv"], ["rightreasons", "doctor"]]

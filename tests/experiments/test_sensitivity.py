@@ -6,7 +6,7 @@ import torch
 from choice_embeddings import choice_differences
 from sensitivity import cue_sensitivity, token_sensitivity
 
-from rightreasons.core.stopping import SetAsideWarning
+from rightreasons.core.errors import SetAsideWarning
 from rightreasons.core.tokens import WORD_PATTERN
 from tiny_encoders import CHOICE_ARCHITECTURES, tiny_encoder
 

@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rightreasons.io import files as compressed
-from rightreasons.io.files import COMPRESSIONS
+from rightreasons.io import reading as compressed
 from rightreasons.io.predictions import read_predictions
+from rightreasons.io.reading import COMPRESSIONS
 from rightreasons.io.tables import open_dataset, open_questions
 
 TABLE = b'text,label\nNA,up\n007,down\n"a, b",up\n'

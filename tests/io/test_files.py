@@ -15,10 +15,9 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from rightreasons.io import files
+from rightreasons.io import reading as files
 from rightreasons.io.columns import values_of
-from rightreasons.io.files import FileForm, read_file, values_in
-from rightreasons.io.reading import as_table
+from rightreasons.io.reading import FileForm, as_table, read_file, values_in
 
 datasets.disable_progress_bars()
 

@@ -610,22 +610,15 @@ def test_columns_of_predictions_may_be_fields_or_expressions():
     assert found.predictions.tolist() == [[0.9, 0.1], [0.3, 0.7], [0.6, 0.4]]
 
 
-def test_probabilities_beside_what_was_right_need_no_labels():
+def test_probabilities_beside_what_was_right_need_labels():
     columns = {
         "run": ["a", "a", "b"],
         "prob0": [0.5, 0.1, 0.7],
         "prob1": [0.5, 0.9, 0.3],
         "correct": ["True", "False", "True"],
     }
-    found = find_predictions(columns)
-    assert (found.kind, found.predictions.tolist(), found.references.tolist()) == (
-        "confidence",
-        [0.5, 0.9, 0.7],
-        [1, 0, 1],
-    )
-    assert found.used == "confidence: prob0, prob1 (the largest); right: correct"
-    with pytest.raises(ValueError, match="Expected labels in the table, or probabilities of all classes"):
-        find_predictions({**columns, "prob1": [0.5, 3.0, 0.3]})
+    with pytest.raises(ValueError, match="Expected the confidence in each answer of the table beside 'correct'"):
+        find_predictions(columns)
     with pytest.raises(ValueError, match="Expected a column with the labels in .*, such as label, labels, gold"):
         find_predictions({"prob0": [0.5], "prob1": [0.5]})
 

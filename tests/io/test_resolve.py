@@ -17,10 +17,9 @@ from rightreasons.behavior.measure import read_suite_answers
 from rightreasons.calibration.confidence_tables import read_confidence
 from rightreasons.datasets import Case, Functionality, Suite
 from rightreasons.io.columns import read_columns, with_nested
-from rightreasons.io.files import description_of
 from rightreasons.io.options import ScoreOptions
 from rightreasons.io.predictions import find_predictions, parse_predictions, read_predictions
-from rightreasons.io.reading import as_table
+from rightreasons.io.reading import as_table, description_of
 from rightreasons.io.resolve import resolve
 from rightreasons.io.tables import open_dataset, open_multiple_choice
 from rightreasons.training.metrics import compute_metrics
@@ -207,7 +206,7 @@ def test_german_excel_is_read_at_once(tmp_path):
     assert (read.predictions.tolist(), read.references.tolist()) == ([[0.9, 0.1], [0.25, 0.75]], [0, 1])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert as_table(path, form=rightreasons.io.files.FileForm(encoding="cp1252")).num_rows == 2
+        assert as_table(path, form=rightreasons.io.reading.FileForm(encoding="cp1252")).num_rows == 2
 
 
 def test_german_excel_shows_percentages(tmp_path):
@@ -250,7 +249,7 @@ def test_bytes_that_are_not_of_the_encoding_that_is_given(tmp_path):
     path = tmp_path / "plain.csv"
     path.write_text("text,label\na,b\n")
     with pytest.raises(ValueError, match="Expected utf16 text in .*plain.csv, but it holds other bytes"):
-        as_table(path, form=rightreasons.io.files.FileForm(encoding="utf16"))
+        as_table(path, form=rightreasons.io.reading.FileForm(encoding="utf16"))
 
 
 def test_splits_in_one_document_and_rows_without_headings(tmp_path):

@@ -47,11 +47,6 @@ def right(source, **options):
         [{"gold": gold, "text": text, "output": out} for gold, text, out in zip(GOLD, TEXTS, PIPELINE, strict=True)],
         [{"gold": gold, "pred": out} for gold, out in zip(GOLD, PIPELINE, strict=True)],
         [{"gold": gold, "output": out[0]} for gold, out in zip(GOLD, PIPELINE, strict=True)],
-        [{"gold": gold, "text": "a", **out[0]} for gold, out in zip(GOLD, PIPELINE, strict=True)],
-        [  # zero-shot classification lists the classes of each item by their scores
-            {"labels": [one["label"] for one in out], "scores": [one["score"] for one in out], "gold": gold}
-            for gold, out in zip(GOLD, PIPELINE, strict=True)
-        ],
     ],
 )
 def test_what_a_pipeline_returned_is_read_beside_a_column_of_labels(tmp_path, rows):
@@ -60,11 +55,14 @@ def test_what_a_pipeline_returned_is_read_beside_a_column_of_labels(tmp_path, ro
     assert right(tmp_path / "out.jsonl") == (7, 5, "predictions")
 
 
-def test_a_pipeline_s_label_is_the_label_where_a_person_says_so():
+def test_a_label_and_a_score_beside_another_label_are_refused():
     table = {"gold": GOLD, "label": ANSWERS, "score": [0.5] * 7}
     with pytest.raises(OptionError, match="Expected a column of scores"):
         read_predictions(table, label_column="label")
-    assert read_predictions(table, label_column="gold", confidence_column="score").references.sum() == 5
+    with pytest.raises(OptionError, match="Expected one column with the labels .* gold and label"):
+        read_predictions(table)
+    right = "{{ label == gold }}"
+    assert read_predictions(table, confidence_column="score", correct_column=right).references.sum() == 5
 
 
 def test_what_looks_like_a_pipeline_s_output_and_is_none():
@@ -163,23 +161,8 @@ def test_rows_without_a_label_are_counted():
     assert not any("no label" in doubt for doubt in resolve(table, ["-1=bad", "0=none", "1=good"]).doubts)
 
 
-def test_a_table_of_another_tool_says_what_reads_it(tmp_path):
-    """Each sentence is followed, and what it names reads the table."""
-    choice = [{"result": [{"value": {"choices": [label]}}]} for label in GOLD]
-    studio = {"data": [{"text": text} for text in TEXTS], "annotations": [[one] for one in choice]}
-    with pytest.raises(OptionError, match=r"text_column=data\.text, as in an export of Label Studio") as told:
-        open_dataset(studio)
-    expression = re.search(r"label_column='([^']+)'", str(told.value))[1]
-    read = open_dataset(studio, text_column="data.text", label_column=expression)
-    assert (read.features["label"].int2str(read["label"][:]), read["text"][:]) == (GOLD, TEXTS)
-
-    shares = [{"exact_match": float(one == gold)} for one, gold in zip(ANSWERS, GOLD, strict=True)]
-    helm = {"instance_id": list("abcdefg"), "predicted_text": ANSWERS, "stats": shares}
-    with pytest.raises(OptionError, match=r"HELM's .*: correct_column=stats\.exact_match says which") as told:
-        read_predictions(helm)
-    assert "correct_column" in told.value.option
-    assert read_predictions(helm, answers_alone=True, correct_column="stats.exact_match").references.sum() == 5
-
+def test_a_text_without_columns_says_what_reads_it(tmp_path):
+    """The sentence is followed, and what it names reads the table."""
     texts = [text.replace(",", "") for text in TEXTS]
     lines = [f"__label__{gold} {text}\n" for gold, text in zip(GOLD, texts, strict=True)]
     (tmp_path / "cooking.txt").write_text("".join(lines))
@@ -195,7 +178,7 @@ def test_released_choices_are_read_with_their_passage():
     race = {"article": ["Ann met Bob."], "question": ["Whom?"], "options": [["Ann", "Bob"]], "answer": ["B"]}
     read = open_multiple_choice(race)
     assert (read["prompt"][:], read["label"][:]) == (["Ann met Bob. Whom?"], [1])
-    with pytest.raises(OptionError, match="it is RACE as released: jq -c .* writes a row for each question"):
+    with pytest.raises(OptionError, match="Expected a column with the right choices"):
         open_multiple_choice({"article": ["A."], "questions": [["Q?"]], "options": [[["a", "b"]]], "answers": [["A"]]})
     targets = [{"No.": 1, "Yes.": 0}, {"Ice.": 0, "Fire.": 1, "Tea.": 0}]
     read = open_multiple_choice({"question": ["Red?", "Hot?"], "mc1_targets": targets})

@@ -9,7 +9,7 @@ import transformers
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from rightreasons.core.choices import SCORING_METHODS
-from rightreasons.core.stopping import SetAsideWarning
+from rightreasons.core.errors import SetAsideWarning
 from rightreasons.models.choices import CausalLM
 from rightreasons.models.classes import choose
 

@@ -4,7 +4,7 @@ import torch
 
 from launching import launch_two
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.stopping import SetAsideWarning
+from rightreasons.core.errors import SetAsideWarning
 from rightreasons.models.classes import load_scores, predict
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from rightreasons.models.running import fingerprint_model, fingerprint_tokenizer
@@ -212,7 +212,7 @@ def test_an_unfinished_run_is_not_opened(classifier, tmp_path):
     assert len(load_scores(tmp_path)) == 6
 
 
-@pytest.mark.filterwarnings("ignore::rightreasons.core.stopping.SetAsideWarning")
+@pytest.mark.filterwarnings("ignore::rightreasons.core.errors.SetAsideWarning")
 def test_no_flipped_bit_of_the_items_is_served(classifier, tmp_path):
     texts, labels = tiny_texts(6)
     predict(classifier, texts, labels=labels, ids="abcdef", out=tmp_path, progress=False)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from rightreasons.core.stopping import SetAsideWarning
+from rightreasons.core.errors import SetAsideWarning
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.inputs import merge_pieces
 from rightreasons.models.items import Items

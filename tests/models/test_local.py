@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from rightreasons.core.errors import OptionError
-from rightreasons.core.stopping import SetAsideWarning
+from rightreasons.core.errors import OptionError, SetAsideWarning
 from rightreasons.models.choices import CausalLM, load_causal
 from rightreasons.models.classes import choose
 from rightreasons.models.local import LocalEngine, _Drawn

@@ -9,12 +9,10 @@ import warnings
 import numpy as np
 import pytest
 import torch
-from safetensors import SafetensorError
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.errors import in_one_sentence
-from rightreasons.core.stopping import SetAsideWarning
-from rightreasons.core.store import leased, save_twice
+from rightreasons.core.errors import SetAsideWarning, in_one_sentence
+from rightreasons.core.store import leased
 from rightreasons.models import running
 from rightreasons.models.running import Chunk, Processes, Store, bars_about, join, processes, run_batches
 
@@ -332,25 +330,6 @@ def test_other_batches_may_finish_a_run(tmp_path):
     store.write(Chunk(np.array([5, 2, 7]), square(np.array([5, 2, 7]))))
     columns = run_batches(square, batches_of(10, 3), store=store, progress=False)
     assert columns["y"].tolist() == [i**2 for i in range(10)]
-
-
-def test_files_that_are_not_what_was_written_are_told(tmp_path):
-    def save(folder, damaged=()):
-        (folder / "weights").write_bytes(b"1234" if folder.name in damaged else b"1235")
-
-    save_twice(tmp_path / "model", save)
-    assert [path.name for path in (tmp_path / "model").iterdir()] == ["weights"]
-    with pytest.raises(OSError, match="weights to hold what was written to it, but it does not"):
-        save_twice(tmp_path / "model", lambda folder: save(folder, ["model"]))
-
-
-def test_a_full_disk_that_a_library_meets_names_the_folder(tmp_path):
-    def save(folder):
-        raise SafetensorError("Error while serializing: I/O error: No space left on device (os error 28)")
-
-    with pytest.raises(SafetensorError) as caught:
-        save_twice(tmp_path / "model", save)
-    assert f"room on the disk to write '{tmp_path / 'model'}', but it is full" in in_one_sentence(caught.value)
 
 
 def test_more_processes_than_gpus_are_refused(monkeypatch):

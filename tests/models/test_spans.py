@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from killing import killed_at
-from rightreasons.core.stopping import SetAsideWarning
+from rightreasons.core.errors import SetAsideWarning
 from rightreasons.models.loading import load_classifier, load_question_answering
 from rightreasons.models.spans import best_spans, encode_windows, join_windows, predict_answers
 from tiny_models import WORDS, save_tiny_classifier, save_tiny_reader, tiny_questions, tiny_tokenizer

@@ -2,9 +2,7 @@
 
 import datasets
 import evaluate
-import numpy as np
 import pytest
-from scipy import stats
 
 import rightreasons
 from rightreasons.evaluators import evaluator
@@ -91,67 +89,9 @@ def test_a_pipeline_of_another_task():
         evaluator().compute(model_or_pipeline=pipeline, data=DATA, metric=rightreasons.load("ece"))
 
 
-class TestBootstrap:
-    TEXTS = [*POSITIVE, "good", "good", "bad", "bad", "so so"]
-    DATA = datasets.Dataset.from_dict({"text": TEXTS, "label": [1, 0, 0, 1, 0, 1, 0, 1]})
-
-    def compute(self, metric, **options):
-        options = {"strategy": "bootstrap", "n_resamples": 60, "random_state": 0, "label_mapping": MAPPING, **options}
-        return evaluator().compute(model_or_pipeline=Pipeline(every_score), data=self.DATA, metric=metric, **options)
-
-    def test_intervals_of_whole_items(self):
-        # The figure of each item is its own: the bootstrap of their mean is that of numbers.
-        results = self.compute(evaluate.combine([Accuracy(), rightreasons.load("ece")]))
-        correct = np.array([1, 1, 0, 1, 0, 0, 1, 1])
-        peer = stats.bootstrap((correct,), np.mean, vectorized=False, n_resamples=60, random_state=0)
-        for accuracy in (results["accuracy_accuracy"], results["ece_accuracy"]):
-            assert accuracy["score"] == correct.mean()
-            assert accuracy["confidence_interval"] == pytest.approx(tuple(peer.confidence_interval))
-            assert accuracy["standard_error"] == pytest.approx(peer.standard_error)
-        simple = self.compute(rightreasons.load("ece"), strategy="simple")
-        low, high = results["ece"]["confidence_interval"]
-        assert results["ece"]["score"] == simple["ece"]
-        assert 0 <= low < high <= 1
-        # Counts and lists are figures without an interval.
-        assert results["n_items"] == {"score": 8}
-
-    def test_what_is_undefined_or_constant_has_no_interval(self):
-        class Recall(Accuracy):
-            def _compute(self, predictions, references):
-                if predictions[0] == 0:
-                    raise ValueError("Expected another item.")
-                return {"recall": sum(references) / len(references), "missing": None}
-
-        results = self.compute(Recall(), n_resamples=9)
-        assert results["recall"]["confidence_interval"] is None
-        assert results["missing"] == {"score": None}
-
-        class Constant(Accuracy):
-            def _compute(self, predictions, references):
-                return {"constant": 0.5}
-
-        results = self.compute(Constant(), n_resamples=9)
-        assert results["constant"] == {"confidence_interval": None, "standard_error": 0.0, "score": 0.5}
-
-    @pytest.mark.parametrize(
-        ("options", "message"),
-        [
-            ({"strategy": "both"}, "Expected `strategy` to be .*simple.*bootstrap.*, but got 'both'"),
-            ({"n_resamples": 0}, "`n_resamples`"),
-            ({"confidence_level": 95}, "`confidence_level`"),
-        ],
-    )
-    def test_mistakes(self, options, message):
-        with pytest.raises(ValueError, match=message):
-            self.compute(Accuracy(), **options)
-        with pytest.raises(ValueError, match="at least 2 items for strategy 'bootstrap', but got 1"):
-            evaluator("sentiment-analysis").compute(
-                model_or_pipeline=Pipeline(every_score),
-                data=self.DATA.select([0]),
-                metric=rightreasons.load("ece"),
-                strategy="bootstrap",
-                label_mapping=MAPPING,
-            )
+def test_a_bootstrap_is_refused():
+    with pytest.raises(ValueError, match="Expected `strategy` to be 'simple', but got 'bootstrap'"):
+        compute(every_score, rightreasons.load("ece"), label_mapping=MAPPING, strategy="bootstrap")
 
 
 def test_figures_of_one_name_are_those_of_their_metrics():

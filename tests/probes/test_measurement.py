@@ -7,9 +7,8 @@ import datasets
 import numpy as np
 import pytest
 
-from rightreasons.core.intervals import Estimate
+from rightreasons.core.intervals import Decision, Estimate
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.verdict import Decision
 from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.probes.measure import Picked, PickFigures, ProbeScores, ProbeTables
 from rightreasons.probes.measurement import ProbesMeasurement, decisions

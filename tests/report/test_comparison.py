@@ -11,7 +11,7 @@ import torch
 from scipy import stats
 from transformers import BertForSequenceClassification
 
-from rightreasons.audited.splits import read_predictions
+from rightreasons.audited.context import read_predictions
 from rightreasons.cli import main
 from rightreasons.core.intervals import paired_means
 from rightreasons.core.resampling import Resampling

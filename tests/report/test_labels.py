@@ -8,11 +8,10 @@ import pytest
 
 from command_line import run
 from rightreasons.calibration.errors import calibration_error
-from rightreasons.io import files
+from rightreasons.io import reading as files
 from rightreasons.io.columns import each_label
-from rightreasons.io.files import unpacked
 from rightreasons.io.predictions import read_predictions
-from rightreasons.io.reading import as_table
+from rightreasons.io.reading import as_table, unpacked
 from rightreasons.report.labels import audit_labels, have_several, label_questions
 from tiny_models import save_tiny_classifier, tiny_texts
 

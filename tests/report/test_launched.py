@@ -86,7 +86,6 @@ COMMANDS = {
     "ways": ("ways {causal} {choices} --limit 8", "ways.json"),
     "reasons": ("reasons {causal} {choices} --limit 8 --n-resamples 50", "audit.json"),
     "judges": ("judges {pairs} --ask {causal}", "report"),
-    "confidence": ("confidence --elicit probability,samples {causal} {choices} --limit 8", "report"),
 }
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from killing import killed_at
-from rightreasons.core.stopping import SetAsideWarning
+from rightreasons.core.errors import SetAsideWarning
 from rightreasons.core.store import leased, swapped_in
 from rightreasons.models.running import Chunk, Store
 from rightreasons.report import comparison

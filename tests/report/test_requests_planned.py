@@ -62,7 +62,6 @@ def test_a_plan_counts_what_a_run_sends(items, tmp_path, capsys, lacks):
             ("texts.jsonl", "--measures", "left_out_words", "--n-resamples", "20"),
             30 + 30 + 1,
         ),  # each, without its second word, and without its first one, "good" of them all
-        ("confidence", ("items.jsonl", "--elicit", "verbalized", "--n-resamples", "20"), 2 * 12),
         ("judges", ("pairs.jsonl", "--n-resamples", "20"), 2 * 12),  # in both orders
     ],
 )
@@ -83,8 +82,6 @@ def test_every_command_that_asks_a_server_has_a_plan_of_what_it_sends(
         typed = [command, fake.url, *words] if command != "judges" else [command, *words, "--ask", fake.url]
 
         def answer(body):
-            if "robability" in body_text(body):
-                return "0.8"
             return "ANSWER: positive" if command in ("behavior", "difficulty") else "ANSWER: A"
 
         def sent():

@@ -12,12 +12,11 @@ import torch
 from safetensors.torch import load_file, save_file
 from transformers import BertTokenizerFast
 
-from rightreasons.audited.context import AuditContext
-from rightreasons.audited.splits import choose_splits, read_predictions
+from rightreasons.audited.context import AuditContext, choose_splits, read_predictions
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.calibration.question import CALIBRATION
-from rightreasons.core.classification import classification_scores
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.scores import classification_scores
 from rightreasons.models.loading import load_classifier
 from rightreasons.page.prose import short_name
 from rightreasons.report.comparison import compare

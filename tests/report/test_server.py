@@ -141,7 +141,6 @@ def test_no_command_of_a_report_asks_again_what_another_asked(files, capsys):
     report = files / "report"
     commands = [
         ("audit", "--questions", "calibration", "--out", report),
-        ("confidence", "--elicit", "samples", "--out", report / "confidence.json"),
         ("ways", "--n-ways", "2", "--questions", "calibration", "--no-doubt", "--out", report),
     ]
     asked = []

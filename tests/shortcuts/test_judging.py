@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 from benchmarks.verdicts.classes import RuleModel, by_chance
 
-from rightreasons.core.intervals import Estimate, Interval
+from rightreasons.core.intervals import Decision, Estimate, Interval
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.verdict import Decision
 from rightreasons.shortcuts.families.training import Training
 from rightreasons.shortcuts.judging import TONES, Judge, conclude, vanishing_words
 from rightreasons.shortcuts.measure_deciding import FamilyEffect, SwapMeasurement, _Trial, measure_swaps

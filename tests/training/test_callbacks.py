@@ -6,8 +6,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from rightreasons.core.errors import SetAsideWarning
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.stopping import SetAsideWarning
 from rightreasons.core.store import Records
 from rightreasons.core.validation import softmax
 from rightreasons.difficulty.ranking import EpochScores, map_of, map_run, read_epochs, write_epoch

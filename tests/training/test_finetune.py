@@ -14,9 +14,8 @@ import transformers
 from safetensors.torch import load_file
 
 from launching import launch_two
-from rightreasons.core.errors import in_one_sentence
+from rightreasons.core.errors import SetAsideWarning, in_one_sentence, stopped_by_signals
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.stopping import SetAsideWarning, stopped_by_signals
 from rightreasons.core.store import Records
 from rightreasons.core.validation import softmax
 from rightreasons.difficulty.ranking import map_of, read_epochs

@@ -6,7 +6,7 @@ import pytest
 
 from choice_items import told_items
 from killing import killed_at
-from rightreasons.core.stopping import SetAsideWarning
+from rightreasons.core.errors import SetAsideWarning
 from rightreasons.models.classes import Classifier
 from rightreasons.training import premise_oblivious as module
 from rightreasons.training.premise_oblivious import hide_premise, premise_oblivious_split, scored_run

@@ -9,12 +9,11 @@ import datasets
 import numpy as np
 import pytest
 
-from rightreasons.audited.context import AuditContext
-from rightreasons.audited.options import AuditOptions
-from rightreasons.audited.splits import take_splits
+from rightreasons.audited.context import AuditContext, take_splits
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import Resampling
+from rightreasons.io.options import AuditOptions
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item
 from rightreasons.models.protocol import Answers, Likelihoods

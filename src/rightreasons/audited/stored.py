@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.audited.options import AuditOptions, StoredOptions
 from rightreasons.core.arrays import Cells, Ragged, take_rows
 from rightreasons.core.errors import OptionError, counted, naming, one_line
 from rightreasons.core.label_names import listing
@@ -21,11 +20,12 @@ from rightreasons.core.options import one_or_more
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import check_ids, check_logits, check_ragged, check_scores
 from rightreasons.datasets.perturbing.probes import ORIGINAL
+from rightreasons.io.options import AuditOptions, StoredOptions
 
 if TYPE_CHECKING:
     import datasets
 
-    from rightreasons.audited.splits import AuditSplit
+    from rightreasons.audited.context import AuditSplit
     from rightreasons.io.predictions import Predictions
 
 ITEMS, PROBES, DISTRACTORS, ORDERS = PARTS = ("items", "probes", "distractors", "orders")
@@ -235,8 +235,8 @@ def open_stored(
         FileNotFoundError: If a file is not there.
         ValueError: If a column is missing, or predictions and items do not go together.
     """
-    from rightreasons.io.files import dataset_of, table_of
     from rightreasons.io.logs import logged
+    from rightreasons.io.reading import dataset_of, table_of
     from rightreasons.io.tables import choose_split, open_task_items
 
     path = str(stored.predictions)
@@ -349,7 +349,7 @@ def _picks(columns: Mapping[str, Any]) -> Ragged:
 
 def _has_choices(columns: Mapping[str, Any], settings: AuditOptions) -> bool:
     """Tell whether a file has the choices of its items."""
-    from rightreasons.io.choices import known_form
+    from rightreasons.io.tables import known_form
 
     if settings.choices_column is not None or settings.prompt_column is not None:
         return True
@@ -363,7 +363,7 @@ def _own_items(read: Predictions, path: str, settings: AuditOptions) -> tuple[Ta
     import pyarrow as pa
 
     from rightreasons.io.columns import TEXT_COLUMNS, arrow_of, find_column, named_column
-    from rightreasons.io.files import dataset_of, table_of
+    from rightreasons.io.reading import dataset_of, table_of
     from rightreasons.io.tables import open_multiple_choice
 
     table = dataset_of(table_of(read.columns, path), path)
@@ -513,7 +513,7 @@ def _table(read: Predictions, ids: Cells, path: str) -> StoredTable:
 
 def _digest(table: Any, read: Predictions) -> str:
     """Return a digest of local files, or else of what was read."""
-    from rightreasons.io.files import content_of, described, table_of
+    from rightreasons.io.reading import content_of, described, table_of
 
     files = dict.fromkeys((table, described(table).source)) if isinstance(table, str) else ()
     if files and all(Path(file).is_file() for file in files):

@@ -33,9 +33,9 @@ from rightreasons.core.scores import Scores
 from rightreasons.core.suites import TEST_TYPES, SuiteTable, skips_first
 from rightreasons.core.validation import SCORE_KINDS, check_each, check_one_of, check_scores, read_text, softmax
 from rightreasons.datasets.suites.suite import Suite
-from rightreasons.io.files import FILE_TYPES, data_type, unpacked
 from rightreasons.io.options import ScoreOptions
 from rightreasons.io.predictions import ModelAnswers, is_number, read_answers
+from rightreasons.io.reading import FILE_TYPES, data_type, unpacked
 
 if TYPE_CHECKING:
     from rightreasons.models.classes import Classifier

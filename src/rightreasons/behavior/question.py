@@ -21,10 +21,9 @@ from rightreasons.behavior.plots import (
 )
 from rightreasons.behavior.rates import FunctionalityResult, clearly_below
 from rightreasons.core.errors import counted
-from rightreasons.core.intervals import Estimate, estimate_of
+from rightreasons.core.intervals import Decision, Estimate, Margin, decide, estimate_of
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.suites import TEST_TYPES
-from rightreasons.core.verdict import Decision, Margin, decide
 from rightreasons.models.running import fingerprint_texts
 from rightreasons.page import parts as p
 from rightreasons.page.plots import Drawing

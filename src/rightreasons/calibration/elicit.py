@@ -54,25 +54,6 @@ class Elicited:
     said: Mapping[str, Mapping[str, Any]]
     failures: Mapping[str, Mapping[str, str]] = dataclasses.field(default_factory=dict)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """Return a row per item with an answer: its confidence by source, whether it is right, what the model wrote.
-
-        As a file, these rows are a table that `read_confidence` reads.
-        """
-        table = self.table
-        right = next(iter(table.correct.values()))
-        rows = []
-        for place in np.flatnonzero(self.answers >= 0).tolist():
-            item = table.items[place]
-            row: dict[str, Any] = {"item": item, "answer": int(self.answers[place]), "correct": int(right[place])}
-            if table.groups is not None:
-                row["group"] = table.groups[place]
-            for source, values in table.confidence.items():
-                row[f"confidence_{source}"] = float(values[place]) if np.isfinite(values[place]) else None
-            row |= {f"said_{source}": said[item] for source, said in self.said.items() if item in said}
-            rows.append(row)
-        return rows
-
 
 @takes(ElicitOptions)
 def elicit_confidence(

@@ -33,9 +33,9 @@ from rightreasons.calibration.smooth import ConsistencyResult, consistency, ece_
 from rightreasons.core import intervals
 from rightreasons.core.arrays import Ragged, in_order, take_rows
 from rightreasons.core.binning import assign_bins, uniform_edges
-from rightreasons.core.classification import macro_f1_of
 from rightreasons.core.intervals import Estimate, FigureText, cluster_codes, clusters_of, estimate_of, mean, rate
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.scores import macro_f1_of
 
 Floats = NDArray[np.float64]
 

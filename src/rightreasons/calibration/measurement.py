@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.audited.context import AuditContext, example_of
-from rightreasons.audited.splits import AuditSplit, safe_name
+from rightreasons.audited.context import AuditContext, AuditSplit, example_of, safe_name
 from rightreasons.calibration.measure import (
     DECIDED,
     FIGURES,
@@ -34,14 +33,13 @@ from rightreasons.calibration.measure import (
 from rightreasons.calibration.options import CalibrationOptions
 from rightreasons.calibration.recalibration import Temperature
 from rightreasons.core.arrays import Ragged, falling
-from rightreasons.core.classification import label_errors
 from rightreasons.core.errors import OptionError, unknown_name
-from rightreasons.core.intervals import Estimate, clusters_of, estimate_of, paired_means
+from rightreasons.core.intervals import MARGINS, Decision, Estimate, clusters_of, decide, estimate_of, paired_means
 from rightreasons.core.label_names import listing, match_columns
 from rightreasons.core.options import listed as listed_names
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.scores import label_errors
 from rightreasons.core.validation import check_scores, parse_json, softmax
-from rightreasons.core.verdict import MARGINS, Decision, decide
 from rightreasons.page.parts import Example, Headline
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ from rightreasons.calibration.measurement import (
     change,
     measure,
 )
-from rightreasons.core.intervals import Estimate, estimate_of
-from rightreasons.core.verdict import Power
+from rightreasons.core.intervals import Estimate, Power, estimate_of
 from rightreasons.page import plots
 from rightreasons.page.parts import Amount, Cell
 from rightreasons.page.plots import Drawing

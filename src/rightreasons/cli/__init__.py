@@ -29,8 +29,17 @@ import typer.core
 import typer.main
 
 import rightreasons
-from rightreasons.core.errors import EXPECTED, in_one_sentence, is_expected, missing, unknown_name
-from rightreasons.core.stopping import SetAsideWarning, is_watched, stopped_by_signals, unwatched
+from rightreasons.core.errors import (
+    EXPECTED,
+    SetAsideWarning,
+    in_one_sentence,
+    is_expected,
+    is_watched,
+    missing,
+    stopped_by_signals,
+    unknown_name,
+    unwatched,
+)
 
 TRACEBACK, JSON, QUIET = "--traceback", "--json", "--quiet"
 ANYWHERE = {TRACEBACK, JSON, QUIET}
@@ -52,7 +61,6 @@ ABOUT = {name: about for names in COMMANDS.values() for name, about in names.ite
 """Command -> what `commands.json` says of it."""
 
 SHARED = {name for name, about in ABOUT.items() if about["module"] == "ask"} | {
-    "confidence",
     "data split",
     "fine-tune",
     "judges",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import shlex
 import sys
-import textwrap
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rightreasons.audited.options import AuditOptions, StoredOptions
 from rightreasons.behavior.options import SuiteOptions
 from rightreasons.cli import command_line, hand_over, tell, wants_traceback
 from rightreasons.cli.declared import (
@@ -24,7 +22,6 @@ from rightreasons.cli.declared import (
     OptionalModel,
     Out,
     SuiteName,
-    completes,
     declared_command,
 )
 from rightreasons.cli.show import (
@@ -36,10 +33,8 @@ from rightreasons.cli.show import (
     show_section,
     write_figures,
 )
-from rightreasons.core.errors import counted
 from rightreasons.core.options import Options, listed
-from rightreasons.difficulty.options import DifficultyOptions
-from rightreasons.io.options import ScoreOptions
+from rightreasons.io.options import AuditOptions, ScoreOptions, StoredOptions
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
 from rightreasons.reasons.options import ReasonsOptions
@@ -49,7 +44,6 @@ from rightreasons.ways import WaysOptions
 if TYPE_CHECKING:
     from rightreasons.core.scores import Scores
     from rightreasons.models.prompted import Prompted
-    from rightreasons.report.runner import AuditResult
 
 
 COMMANDS = {
@@ -75,7 +69,6 @@ def audit(
         str | None,
         typer.Option(
             help=f"Comma-separated questions, of {', '.join(QUESTIONS)}; by default all that apply but reasons.",
-            autocompletion=completes(tuple(QUESTIONS)),
         ),
     ] = None,
     out: Out = Path("report"),
@@ -102,26 +95,17 @@ def question_command(question: str, *, stored: bool = False, **implied: Any) -> 
         **implied: Settings of the audit that the question implies, where the command line leaves them open.
     """
 
-    def ask(model: Any, dataset: Any, out: Path, open_page: bool, **declared: Options) -> None:
-        answers = {question: declared.pop("options")}
-        usual = {"usual": AuditOptions(**implied)}  # what is declared comes after it
-        run_audit((model, dataset), out, [question], usual | declared, answers, open_page=open_page)
-
-    def of_model(
-        model: Model, dataset: Dataset, out: Out = Path("report"), open_page: Open = False, **declared: Options
-    ) -> None:
-        ask(model, dataset, out, open_page, **declared)
-
-    def of_either(
+    def command(
         model: OptionalModel = None,
         dataset: OptionalDataset = None,
         out: Out = Path("report"),
         open_page: Open = False,
         **declared: Options,
     ) -> None:
-        ask(model, dataset, out, open_page, **declared)
+        answers = {question: declared.pop("options")}
+        usual = {"usual": AuditOptions(**implied)}  # what is declared comes after it
+        run_audit((model, dataset), out, [question], usual | declared, answers, open_page=open_page)
 
-    command = of_either if stored else of_model
     command.__doc__ = OF_QUESTIONS[question].__doc__
     declared: dict[str, type[Options]] = {"settings": AuditOptions, **({"stored": StoredOptions} if stored else {})}
     declared_command(COMMANDS[question], question, {**declared, **ASKED, "options": OF_QUESTIONS[question]})(command)
@@ -135,7 +119,6 @@ def run_audit(
     options: Mapping[str, Options],
     *,
     open_page: bool = False,
-    top: int = 0,
 ) -> None:
     """Audit, and print what was found: of one label, or of each of several labels that an item may have.
 
@@ -148,7 +131,6 @@ def run_audit(
         declared: The settings of the audit.
         options: Question -> its options.
         open_page: Whether the report is opened in a browser.
-        top: How many of the hardest items are printed.
     """
     from rightreasons.report.labels import ALL, audit_labels, have_several
     from rightreasons.report.runner import audit
@@ -169,7 +151,6 @@ def run_audit(
             show_labels(audit_labels(model, dataset, **settings), open_page=open_page)
             return
         result = audit(model, dataset, **settings)
-    _show_ranking(result, top)
     show_audit(result, open_page=open_page)
 
 
@@ -208,7 +189,7 @@ def behavior(
     **declared: Any,
 ) -> None:
     """Test models on a behavioral suite: which share of the cases passes, by functionality."""
-    from rightreasons.audited.opening import is_asked, prompted_model
+    from rightreasons.audited.context import is_asked, prompted_model
     from rightreasons.behavior.measure import (
         is_reading,
         label_words,
@@ -283,9 +264,7 @@ def ways(
 
     And ask again, with a doubt and without: how many right answers turn wrong, and how many wrong ones right?
     """
-    from rightreasons.audited.context import AuditContext
-    from rightreasons.audited.opening import open_asked
-    from rightreasons.audited.splits import choose_splits, take_splits
+    from rightreasons.audited.context import AuditContext, choose_splits, open_asked, take_splits
     from rightreasons.core.store import WORK, check_folder
     from rightreasons.models.prompted import prompted_of
     from rightreasons.report.files import OWN, WAYS
@@ -322,51 +301,6 @@ def ways(
     write_figures(folder / WAYS, {"model": prompted.name, "data": dataset, "split": name, **figures.to_dict()})
 
 
-RANKING = "ranking.csv"
-LONGEST = 90
-"""Characters of a text that are printed."""
-
-
-@declared_command(
-    COMMANDS["difficulty"], "difficulty", {"settings": AuditOptions, **ASKED, "options": DifficultyOptions}
-)
-def difficulty(
-    model: Model,
-    dataset: Dataset,
-    out: Out = Path("report"),
-    top: Annotated[int, typer.Option(help="Number of the hardest items to print.", min=0)] = 10,
-    open_page: Open = False,
-    **declared: Options,
-) -> None:
-    """Rank the items of a data set by how fragile the model's prediction is, and say which words make it so."""
-    answers = {"difficulty": declared.pop("options")}
-    run_audit((model, dataset), out, ["difficulty"], declared, answers, open_page=open_page, top=top)
-
-
-def _show_ranking(result: AuditResult, top: int) -> None:
-    outcome = result["difficulty"] if top and result.written else None
-    if outcome is None or outcome.result is None or not outcome.result.data.get("ranking"):
-        return
-    rows: list[dict[str, Any]] = outcome.result.data["ranking"]
-    shown = {
-        example.id: example for part in outcome.result.parts for list_ in part.examples for example in list_.examples
-    }
-    measure = next(name for name in ("eigenvalue", "shift") if name in rows[0])
-    typer.secho(f"{'':>4}  {measure:>11}  {'confidence':>10}  prediction (label): words that move it", bold=True)
-    for place, row in enumerate(rows[:top], start=1):
-        label = f" ({row['label']})" if row["label"] else ""
-        typer.echo(
-            f"{place:>4}  {row[measure]:>11.4g}  {row['confidence']:>10.3f}  {row['prediction']}{label}: "
-            f"{', '.join(row['words'])}   [{row['id']}]"
-        )
-        if row["id"] in shown:
-            example = shown[row["id"]]
-            typer.echo(f"{'':>31}{textwrap.shorten(example.text, LONGEST, placeholder='…')}")
-            if ". " in example.note:
-                typer.echo(f"{'':>31}{example.note.split('. ', 1)[1]}")
-    typer.echo(f"\nRanking of {counted(len(rows), 'item')}: {result.out / RANKING}")
-
-
 @COMMANDS["demo"].command()
 def demo(
     out: Out = Path("report"),
@@ -380,6 +314,7 @@ def demo(
 
 
 question_command("calibration", stored=True)
+question_command("difficulty")
 question_command("probes", stored=True, task="multiple_choice")
 question_command("shortcuts")
 

@@ -1,4 +1,4 @@
-"""The commands that list, write and export data sets and suites."""
+"""The commands that list, write, export, divide and rate data sets and suites."""
 
 from __future__ import annotations
 
@@ -11,29 +11,291 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rightreasons.audited.options import AuditOptions
 from rightreasons.cli import command_line, hand_over
 from rightreasons.cli.declared import (
     DataDir,
     Dataset,
+    Declared,
+    FiguresFile,
+    Split,
     SuiteName,
     declared_command,
     refuse,
 )
-from rightreasons.cli.items import DATA, easy_flags
 from rightreasons.cli.show import print_rows
 from rightreasons.core.choices import HARNESSES, ORDERS, TASKS
 from rightreasons.core.engines import EngineOptions
 from rightreasons.core.errors import OptionError, counted
 from rightreasons.core.options import Options, option
-from rightreasons.io.options import ItemOptions
+from rightreasons.io.options import AuditOptions, ItemOptions, SourceOptions
 from rightreasons.models.wording import Wording
 from rightreasons.reasons.options import HINTS, ReasonsOptions
+from rightreasons.training.options import SplitOptions
 
 if TYPE_CHECKING:
+    import datasets
+
+    from rightreasons.cues.ratings import HumanPerformance
     from rightreasons.datasets.suites.suite import Suite
     from rightreasons.models.prompts import Examples, Rendering
     from rightreasons.report.requests import ChoiceRequest
+
+
+DATA, RATINGS = command_line(), command_line()
+DATA.add_typer(RATINGS, name="ratings")
+
+
+def open_items(
+    dataset: str, source: SourceOptions, split: str | None, *, train_first: bool = False, **options: Any
+) -> tuple[datasets.Dataset, str]:
+    """Open a multiple-choice data set and take the labeled items of one split.
+
+    Args:
+        dataset: What the user named.
+        source: Where it is, and what its columns mean.
+        split: A split; None for the first of test, validation and dev with labels, or else any.
+        train_first: Whether train comes before these.
+        **options: Further options of `open_multiple_choice`.
+
+    Returns:
+        The items that have a label, and in words what was taken.
+    """
+    from rightreasons.io.tables import TEST_SPLITS, choose_split, labeled_items, open_splits
+
+    splits = open_splits(dataset, **source.source("multiple_choice"), **options)
+    preferred = ("train", *TEST_SPLITS) if train_first else TEST_SPLITS
+    name = choose_split(splits, split, where=dataset, preferred=preferred, others=True)
+    items = labeled_items(splits[name])
+    if len(items) == 0:
+        raise OptionError(
+            f"Expected items with a label in {dataset}, but none of split {name!r} has one.", option="label_column"
+        )
+    without = len(splits[name]) - len(items)
+    left_out = counted(without, "item that has", "items that have")
+    return items, name if without == 0 else f"{name} without {left_out} no label"
+
+
+def easy_flags(items: datasets.Dataset, subsets: Path | None) -> list[bool | None]:
+    """Return whether each item is Easy; None for one that is in neither subset.
+
+    Args:
+        items: The items; without subsets, their column `easy` says it.
+        subsets: easy_hard_subsets.json, as `rightreasons data split` writes it.
+    """
+    from rightreasons.core.validation import read_json
+
+    if subsets is None:
+        if "easy" not in items.column_names:
+            raise ValueError(
+                "Expected a column `easy` that says whether an item is Easy, or --subsets, but the data has "
+                f"{', '.join(items.column_names)}."
+            )
+        return [bool(flag) for flag in items["easy"][:]]
+    known = read_json(subsets)
+    if not isinstance(known, dict) or not all(isinstance(known.get(name), list) for name in ("easy", "hard")):
+        raise ValueError(
+            f"Expected the lists `easy` and `hard` in {subsets.name}, as `rightreasons data split` writes them."
+        )
+    easy, hard = ({str(name) for name in known[name]} for name in ("easy", "hard"))
+    flags = [True if str(name) in easy else False if str(name) in hard else None for name in items["id"][:]]
+    if all(flag is None for flag in flags):
+        raise ValueError(f"Expected ids of the items in {subsets.name}, but it has none of them.")
+    return flags
+
+
+CHOSEN: Mapping[str, Declared] = {"source": SourceOptions, "drawn": (AuditOptions, ("limit", "seed"))}
+
+
+@declared_command(DATA, "gaps", {"source": SourceOptions, "settings": (AuditOptions, ("seed", "confidence_level"))})
+def gaps(
+    dataset: Dataset,
+    first: Annotated[
+        str, typer.Option(help="Comma-separated files of answers or scores: the runs of the first training set.")
+    ],
+    second: Annotated[str, typer.Option(help="The same for the second training set.")],
+    split: Split = None,
+    n_permutations: Annotated[int, typer.Option(help="Permutations of the p-value over items.", min=1)] = 10_000,
+    subsets: Annotated[
+        Path | None,
+        typer.Option(help="easy_hard_subsets.json of `rightreasons data split`; by default the column `easy` says it."),
+    ] = None,
+    out: FiguresFile = None,
+    **declared: Any,
+) -> None:
+    """Test whether models of two training sets differ in their Easy/Hard gap, over items and over runs."""
+    from rightreasons.cli.show import write_figures
+    from rightreasons.core.options import listed
+    from rightreasons.cues.easy_hard import compare_gaps
+    from rightreasons.io.predictions import read_runs
+
+    settings: AuditOptions = declared["settings"]
+    items, taken = open_items(dataset, declared["source"], split)
+    easy = easy_flags(items, subsets)
+    rows = [row for row, flag in enumerate(easy) if flag is not None]
+    items = items.select(rows)
+    runs_first, runs_second = (read_runs(listed(files) or [], items["id"][:]) for files in (first, second))
+    compared = compare_gaps(
+        runs_first,
+        runs_second,
+        items["label"][:],
+        [easy[row] for row in rows],
+        n_permutations=n_permutations,
+        confidence_level=settings.confidence_level,
+        seed=settings.seed,
+    )
+    typer.secho(f"{dataset}, {taken}: {compared.n_easy:,} Easy and {compared.n_hard:,} Hard items", bold=True)
+    for name, gap, runs in (
+        ("first", compared.first, compared.first_runs),
+        ("second", compared.second, compared.second_runs),
+    ):
+        typer.echo(f"Gap of the {name}: {gap:+.3f} (runs: {', '.join(f'{value:+.3f}' for value in runs)})")
+    p_value = "none with one run" if compared.p_value is None else f"{compared.p_value:.3g}"
+    typer.echo(
+        f"Difference: {compared.difference:+.3f} [{compared.interval.low:+.3f}, {compared.interval.high:+.3f}]; "
+        f"p = {compared.item_p_value:.3g} over items for these runs; over items and runs: {p_value}"
+    )
+    write_figures(out, compared)
+
+
+@RATINGS.callback()
+def ratings() -> None:
+    """Write rating sheets of multiple-choice items for people, and read the answers."""
+
+
+@declared_command(RATINGS, "write", CHOSEN)
+def write(
+    dataset: Dataset,
+    source: SourceOptions,
+    drawn: AuditOptions,
+    split: Split = None,
+    out: Annotated[Path, typer.Option(help="Folder of the sheets.")] = Path("sheets"),
+    raters: Annotated[int, typer.Option(help="Number of raters.", min=1)] = 3,
+) -> None:
+    """Write a sheet for each rater: the items in an order of its own, without labels and ids."""
+    from rightreasons.cues.ratings import write_rating_sheets
+
+    items, taken = open_items(dataset, source, split, limit=drawn.limit, seed=drawn.seed)
+    files = write_rating_sheets(items, out, n_raters=raters, seed=drawn.seed)
+    typer.echo(f"{dataset}, {taken}: {counted(len(items), 'item')}\nSheets: {', '.join(map(str, files))}")
+
+
+@declared_command(RATINGS, "read", {**CHOSEN, "settings": (AuditOptions, ("confidence_level",))})
+def read(
+    dataset: Dataset,
+    sheets: Annotated[
+        list[Path], typer.Argument(help="The sheet of each rater, at least two.", metavar="SHEETS", show_default=False)
+    ],
+    source: SourceOptions,
+    drawn: AuditOptions,
+    settings: AuditOptions,
+    split: Split = None,
+    out: FiguresFile = None,
+) -> None:
+    """Read the filled sheets: accuracy of the raters, and Fleiss' kappa; for mirrored data of each half too.
+
+    The items are those that the sheets were written from: give the same options.
+    """
+    from rightreasons.cli.show import write_figures
+    from rightreasons.cues.ratings import human_performance, read_rating_sheets
+
+    items, taken = open_items(dataset, source, split, limit=drawn.limit, seed=drawn.seed)
+    answers = read_rating_sheets(items, sheets)
+    rows = {"all": list(range(len(items)))}
+    if "mirrored" in items.column_names:
+        for mirrored, name in ((False, "original"), (True, "mirrored")):
+            half = [row for row, flag in enumerate(items["mirrored"][:]) if bool(flag) is mirrored]
+            rows |= {name: half} if 2 <= len(half) < len(items) else {}
+    figures = {
+        name: human_performance(
+            [answers.ratings[row] for row in half],
+            [answers.references[row] for row in half],
+            n_choices=answers.n_choices,
+            confidence_level=settings.confidence_level,
+        )
+        for name, half in rows.items()
+    }
+    typer.secho(f"{dataset}, {taken}: {counted(len(items), 'item')}, {counted(len(sheets), 'rater')}", bold=True)
+    for name, half in rows.items():
+        _show_performance(name, len(half), figures[name])
+    write_figures(out, figures)
+
+
+def _show_performance(name: str, n_items: int, figures: HumanPerformance) -> None:
+    kappa, interval = figures.kappa.fleiss_kappa, figures.kappa.interval
+    agreement = (
+        "no kappa, as all answers are the same choice"
+        if kappa is None or interval is None
+        else f"Fleiss' kappa {kappa:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
+    )
+    typer.echo(
+        f"{name} ({n_items:,}): accuracy {figures.accuracy:.3f} [{figures.interval.low:.3f}, "
+        f"{figures.interval.high:.3f}], of the majority {figures.majority_accuracy:.3f}; {agreement}; raters: "
+        f"{', '.join(f'{rate:.3f}' for rate in figures.by_rater)}"
+    )
+
+
+class PartedOptions(Options):
+    """Which items are divided, and which are trained on."""
+
+    test_split: str | None = option(None, "Split to divide; by default test or validation.")
+    train_split: str | None = option(None, "Split to train on; by default train or the other folds of the test split.")
+    limit: int | None = option(None, "Maximum number of items per split.", minimum=1)
+
+
+@declared_command(DATA, "split", {"source": SourceOptions, "drawn": PartedOptions, "options": SplitOptions})
+def split(
+    dataset: Dataset,
+    source: SourceOptions,
+    drawn: PartedOptions,
+    options: SplitOptions,
+    model: Annotated[
+        str | None, typer.Option(help="Encoder to train; by default the packaged one of the extra [encoder].")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the result; a second call resumes from it.")] = Path("split"),
+) -> None:
+    """Train without the premises, and divide the items into Easy (solved anyway in every run) and Hard."""
+    from rightreasons.core.store import check_folder, write_json
+    from rightreasons.io.tables import choose_split, labeled_items, open_splits
+    from rightreasons.models.scorers import demo_encoder
+    from rightreasons.training.premise_oblivious import premise_oblivious_split
+
+    check_folder(out, own=("split.json", "easy_hard_subsets.json", "runs"))
+    opened = open_splits(dataset, **source.source(options.task), limit=drawn.limit, seed=options.seed)
+    labeled = {name: items for name, part in opened.items() if len(items := labeled_items(part))}
+    if not labeled:
+        raise OptionError(f"Expected items with a label in {dataset}, but there are none.", option="label_column")
+    where = f"{dataset} with labels"
+    test_name = choose_split(labeled, drawn.test_split, where=where, others=True)
+    train_name = drawn.train_split or ("train" if "train" in labeled and test_name != "train" else None)
+    if train_name == test_name:
+        raise ValueError(f"Expected another split to train on than the one to part, but both are {test_name!r}.")
+    train = None if train_name is None else labeled[choose_split(labeled, train_name, where=where)]
+    result = premise_oblivious_split(
+        demo_encoder() if model is None else model,
+        labeled[test_name],
+        train,
+        out=out / "runs",
+        progress=True,
+        **options.to_dict(),
+    )
+    parted = list(zip(result.ids, result.easy, strict=True))
+    subsets = {"easy": [key for key, easy in parted if easy], "hard": [key for key, easy in parted if not easy]}
+    write_json(out / "easy_hard_subsets.json", subsets)
+    write_json(out / "split.json", result.to_dict())
+    hand_over(result)
+    each = ", ".join(f"{accuracy:.3f}" for accuracy in result.accuracy)
+    trained = f"trained on {train_name!r}" if train_name else f"trained on the other of {options.n_folds} folds"
+    share = result.n_easy / len(result.ids)
+    typer.secho(f"{dataset}, {test_name}: {counted(len(result.ids), 'item')}, {trained}", bold=True)
+    typer.echo(
+        f"Without the premises: accuracy {result.mean_accuracy:.3f} (runs: {each}); guessing {result.chance:.3f}, the "
+        f"most frequent label {result.majority:.3f}."
+    )
+    typer.echo(
+        f"Easy: {counted(result.n_easy, 'item')} ({share:.1%}), right in every run ({result.n_runs}); "
+        f"{result.easy_by_chance:.1%} would be by luck. Hard: {result.n_hard:,}."
+    )
+    typer.echo(f"Ids: {out / 'easy_hard_subsets.json'}")
 
 
 COMMANDS = {"data": DATA, "suite": command_line()}
@@ -174,7 +436,7 @@ def export_benchmark(dataset: str, settings: AuditOptions, wording: Wording, opt
         options: What is asked.
         out: The folder.
     """
-    from rightreasons.audited.opening import task_of_data
+    from rightreasons.audited.context import task_of_data
     from rightreasons.audited.stored import ITEMS
     from rightreasons.datasets.builder import available_datasets, builder_class
     from rightreasons.datasets.publishing import write_benchmark
@@ -209,7 +471,7 @@ def export_benchmark(dataset: str, settings: AuditOptions, wording: Wording, opt
 
 def export_reasons(dataset: str, settings: AuditOptions, wording: Wording, options: ExportOptions, out: Path) -> None:
     """Write the arms of the question about reasons as a task."""
-    from rightreasons.audited.opening import asked_items
+    from rightreasons.audited.context import asked_items
     from rightreasons.models.wording import Prompt
     from rightreasons.reasons.arms import Worded
     from rightreasons.report.requests import write_task
@@ -318,8 +580,7 @@ def exported_items(dataset: str, settings: AuditOptions, wording: Wording, optio
         wording: How items are put into words.
         options: What is asked.
     """
-    from rightreasons.audited.opening import examples_of, task_of_data
-    from rightreasons.audited.splits import limited
+    from rightreasons.audited.context import examples_of, limited, task_of_data
     from rightreasons.audited.stored import ITEMS, ORDERS, PROBES
     from rightreasons.io.tables import choose_split
     from rightreasons.report.requests import choice_requests, kept_fields, text_requests
@@ -398,8 +659,8 @@ def show(
     _show_size(opened)
 
 
-@COMMANDS["suite"].command()
-def write(suite: SuiteName, out: SuiteFile, data_dir: DataDir = None) -> None:
+@COMMANDS["suite"].command("write")
+def write_suite(suite: SuiteName, out: SuiteFile, data_dir: DataDir = None) -> None:
     """Write a suite with all its cases, including those that its templates and perturbations generate."""
     _check_out(out)
     _write(_open(suite, data_dir), out)

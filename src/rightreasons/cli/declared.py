@@ -102,16 +102,6 @@ def declared_command(
     return register
 
 
-def completes(choices: Sequence[str]) -> Callable[[str], list[str]] | None:
-    """Return what completes one of some values, or the last of comma-separated ones, in a shell; None without any."""
-
-    def complete(incomplete: str) -> list[str]:
-        before, comma, last = incomplete.rpartition(",")
-        return [before + comma + choice for choice in choices if choice.startswith(last)]
-
-    return complete if choices else None
-
-
 def _parameters(options: type[Options], names: Sequence[str], argument: str) -> list[inspect.Parameter]:
     """Return options of a class as parameters that typer reads."""
     hints, prefix = typing.get_type_hints(options), _prefix(argument)
@@ -126,7 +116,6 @@ def _parameters(options: type[Options], names: Sequence[str], argument: str) -> 
         info = typer.Option(
             f"--{flag}/--no-{flag}" if kind is bool else f"--{flag}",
             help=field.description,
-            autocompletion=completes(field.json_schema_extra.get("choices", ())),
         )
         annotation: Any = Annotated[kind, info]
         keyword = inspect.Parameter.KEYWORD_ONLY
@@ -194,15 +183,6 @@ SuiteName = Annotated[str, typer.Argument(help=SUITE_HELP, metavar="SUITE", show
 Out = Annotated[Path, typer.Option(help="Folder of the report.")]
 Open = Annotated[bool, typer.Option("--open", help="Open the report in a browser when it is written.")]
 FiguresFile = Annotated[Path | None, typer.Option(help="File for all figures, as JSON.", callback=writable)]
-
-
-def asked_file(flag: str) -> Any:
-    """Declare the file of the figures of a command that asks a model where a flag is given."""
-    help_text = (
-        f"File for all figures, as JSON; with --{flag}, what the model answers is kept beside it, and the same command "
-        "goes on from there."
-    )
-    return typer.Option(help=help_text, callback=writable)
 
 
 def answers_beside(out: Path | None) -> tuple[Path | None, Path | None]:

@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rightreasons.audited.options import AuditOptions
 from rightreasons.cli import command_line, hand_over, with_flags
 from rightreasons.cli.declared import Dataset, declared_command
 from rightreasons.cli.show import print_rows
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, listed, one_or_more
-from rightreasons.io.options import ScoreOptions, TextOptions
+from rightreasons.io.options import AuditOptions, ScoreOptions, TextOptions
 
 if TYPE_CHECKING:
     from rightreasons.io.resolve import Resolution
@@ -77,7 +76,7 @@ def look(
 ) -> None:
     """Show what would be read: columns, items, which label is which class, what is doubtful; write data.yaml."""
     from rightreasons.core.store import check_file
-    from rightreasons.io.files import SUFFIXES, described, description_of, write_description
+    from rightreasons.io.reading import SUFFIXES, described, description_of, write_description
     from rightreasons.io.resolve import resolve
 
     settings = _told(declared.values())

@@ -3,35 +3,31 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rightreasons.audited.options import RESAMPLED, AuditOptions
-from rightreasons.calibration.options import SOURCES, CalibrationOptions, ConfidenceOptions, ElicitOptions
+from rightreasons.calibration.options import CalibrationOptions, ConfidenceOptions
 from rightreasons.cli import command_line
 from rightreasons.cli.declared import (
     Dataset,
     FiguresFile,
-    Split,
     answers_beside,
-    asked_file,
     declared_command,
     refuse,
 )
 from rightreasons.cli.show import say, show_plan, show_section, show_table, write_figures
 from rightreasons.core.errors import counted
 from rightreasons.cues.options import CuesOptions
-from rightreasons.io.options import SourceOptions
+from rightreasons.io.options import RESAMPLED, AuditOptions, SourceOptions
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
 from rightreasons.probes.options import JudgmentOptions
 
 if TYPE_CHECKING:
-    from rightreasons.calibration.elicit import Elicited
     from rightreasons.cues.measure import CueFigures
     from rightreasons.probes.judges import Judgments
 
@@ -44,93 +40,33 @@ COMMANDS = {name: command_line() for name in ("confidence", "judges", "cues")}
     "confidence",
     {
         "options": ConfidenceOptions,
-        "settings": (AuditOptions, ("task", "limit", "plan", *RESAMPLED, *SourceOptions.names())),
-        "drawn": (ElicitOptions, ("n_samples",)),
+        "settings": (AuditOptions, RESAMPLED),
         "bins": (CalibrationOptions, ("n_bins",)),
-        "prompt": Prompt,
-        "server": ServerOptions,
     },
 )
 def confidence(
     files: Annotated[
         list[str],
         typer.Argument(
-            help="Tables with a confidence and whether the answer was right; of several, each is a source. With "
-            "--elicit: a language model (folder, hub id or URL of a server) and a dataset.",
+            help="Tables with a confidence and whether the answer was right; of several, each is a source.",
             metavar="FILE",
             show_default=False,
         ),
     ],
-    elicit: Annotated[
-        str | None, typer.Option(help=f"Ask a model how sure it is, comma-separated: {', '.join(SOURCES)}.")
-    ] = None,
-    split: Split = None,
-    out: Annotated[Path | None, asked_file("elicit")] = None,
+    out: FiguresFile = None,
     **declared: Any,
 ) -> None:
     """Compare sources of confidence on the same items: calibration, ranking of right above wrong answers, tests."""
     from rightreasons.calibration.confidence_tables import read_confidence
     from rightreasons.calibration.elicit import measure_confidence
     from rightreasons.calibration.question import SOURCES
-    from rightreasons.core.options import listed
-    from rightreasons.core.store import json_lines, write_text
 
-    settings, prompt = declared["settings"], declared["prompt"]
-    figures: dict[str, Any] = {}
-    if elicit is None:
-        given = {**settings.changed(), **prompt.changed(), **declared["server"].changed()}
-        alone = {name: value for name, value in given.items() if name not in RESAMPLED}
-        refuse({"split": split, **alone}, "without --elicit")
-        table = read_confidence(list(files), options=declared["options"])
-    else:
-        if len(files) != 2:
-            raise ValueError(f"Expected a model and a dataset with --elicit, but got {len(files)} arguments.")
-        how = {"sources": tuple(listed(elicit) or ()), "seed": settings.seed}
-        named = {"max_new_tokens": prompt.max_new_tokens, "temperature": prompt.temperature}
-        how |= {name: value for name, value in named.items() if value is not None}
-        declared["prompt"] = prompt.replaced(temperature=None)  # that of what is drawn, not of the answer
-        declared["settings"], (kept, work) = settings.replaced(split=split), answers_beside(out)
-        elicited = _elicited(files, declared, declared["drawn"].replaced(**how), work)
-        if elicited is None:
-            return
-        table, figures["prompts"] = elicited.table, dict(elicited.prompts)
-        if kept is not None:
-            typer.echo(f"Answers: {write_text(kept / 'answers.jsonl', json_lines(elicited.rows()))}")
-        for what, failures in elicited.failures.items():
-            item, reason = next(iter(failures.items()))
-            typer.echo(f"{what}: {counted(len(failures), 'item')} without, such as {item}: {reason}")
+    settings: AuditOptions = declared["settings"]
+    table = read_confidence(list(files), options=declared["options"])
     measured = measure_confidence(table, options=declared["bins"], resampling=settings.resampling)
     answer = SOURCES.answer(measured, settings.confidence_level, drawn=False)
     show_section(f"{', '.join(files)} ({table.used})", answer)
-    write_figures(out, {**measured.to_dict(), **figures})
-
-
-def _elicited(
-    files: Sequence[str], declared: Mapping[str, Any], options: ElicitOptions, out: Path | None
-) -> Elicited | None:
-    """Ask a language model how sure it is of its answers to the labeled items of a split, as an audit asks it.
-
-    What it answers is kept in the folder `out`, so that the same command goes on from there. None of a plan.
-    """
-    from rightreasons.audited.opening import is_asked, open_asked
-    from rightreasons.calibration.elicit import elicit_confidence
-    from rightreasons.io.tables import TEST_SPLITS, choose_split, labeled_items, limited
-    from rightreasons.models.prompted import prompted_of
-    from rightreasons.report.plan import plan_of_one
-
-    model, dataset = files
-    if not is_asked(model):
-        raise ValueError(f"Expected a language model or a server with --elicit, but got {model}.")
-    settings: AuditOptions = declared["settings"]
-    splits, scorer = open_asked(model, dataset, settings, declared["prompt"], declared["server"], require_labels=True)
-    name = choose_split(splits, settings.split, where=dataset, preferred=TEST_SPLITS, others=True)
-    items = limited(labeled_items(splits[name]), settings.limit, options.seed)
-    rows = {column: items[column][:] for column in items.column_names}
-    ask = functools.partial(elicit_confidence, rows=rows, options=options)
-    if settings.plan:
-        show_plan(plan_of_one("confidence", prompted_of(scorer), functools.partial(ask, progress=False)))
-        return None
-    return ask(scorer, out=out)
+    write_figures(out, measured)
 
 
 @declared_command(
@@ -163,10 +99,13 @@ def judges(
     judge_name: Annotated[
         str | None, typer.Option(help="With --ask, its name among the authors; by default the model's.")
     ] = None,
-    out: Annotated[Path | None, asked_file("ask")] = None,
+    out: FiguresFile = None,
     **declared: Any,
 ) -> None:
-    """Measure what judges of pairs prefer beside quality: position, length, their own answers."""
+    """Measure what judges of pairs prefer beside quality: position, length, their own answers.
+
+    With --ask and --out, what the model answers is kept beside the figures, and the same command goes on from there.
+    """
     from rightreasons.probes.judges import measure_judges, read_judgments
     from rightreasons.probes.question import JUDGES
 
@@ -192,7 +131,7 @@ def _judged(
 
     What it answers is kept in `work`, to go on from. None of a plan.
     """
-    from rightreasons.audited.opening import prompted_model
+    from rightreasons.audited.context import prompted_model
     from rightreasons.core.store import json_lines, write_text
     from rightreasons.core.validation import check_count
     from rightreasons.io.tables import chosen_rows
@@ -238,7 +177,7 @@ def cues(
     **declared: Any,
 ) -> None:
     """Count superficial cues in the choices, and see how far a classifier gets by them alone."""
-    from rightreasons.cli.items import open_items
+    from rightreasons.cli.data import open_items
     from rightreasons.cues.measure import GROUPS, ChoiceItems, measure_cues
 
     source, options, settings = declared["source"], declared["options"], declared["settings"]

@@ -1,21 +1,27 @@
-"""The commands that read finished reports."""
+"""The commands that read finished reports, and the one that says what this installation has."""
 
 from __future__ import annotations
 
 import os
+import platform
+import re
 import tempfile
+from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from rightreasons.audited.options import RESAMPLED, AuditOptions
+import rightreasons
 from rightreasons.cli import command_line, hand_over
 from rightreasons.cli.declared import declared_command
 from rightreasons.cli.show import print_rows, show_comparison, show_section
-from rightreasons.core.errors import OptionError
+from rightreasons.core.errors import OptionError, in_one_sentence, why_unreached
+from rightreasons.core.store import installed_version
+from rightreasons.io.options import RESAMPLED, AuditOptions
 
-COMMANDS = {name: command_line() for name in ("card", "compare", "gate")}
+COMMANDS = {name: command_line() for name in ("card", "compare", "doctor", "gate")}
 
 
 @COMMANDS["card"].command(no_args_is_help=True)
@@ -150,3 +156,57 @@ def gate(
         write_text(markdown, result.markdown)
     if not result.passed:
         raise typer.Exit(1)
+
+
+_SKIPPED = ("dev", "peers", "parity")
+"""Extras for those who work on the package."""
+
+
+def checks() -> Iterator[tuple[str, bool, str]]:
+    """Look at Python, the extras, a GPU, WordNet, the folder of data and the hub: name, whether fine, and how it is."""
+    from huggingface_hub import constants
+
+    from rightreasons.datasets.perturbing.edits import find_wordnet
+
+    yield "rightreasons", True, f"{rightreasons.__version__}, Python {platform.python_version()}"
+    extras: dict[str, list[str]] = {}
+    for line in metadata.requires("rightreasons") or ():
+        match = re.match(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]", line)
+        if match and match[1] != "rightreasons" and match[2] not in _SKIPPED:
+            extras.setdefault(match[2], []).append(match[1])
+    for extra, packages in extras.items():
+        missing = [package for package in packages if installed_version(package) is None]
+        state = "installed" if not missing else f"missing {', '.join(missing)}: pip install 'rightreasons[{extra}]'"
+        yield f"[{extra}]", not missing, state
+    try:
+        from rightreasons.models.running import default_device
+
+        device = str(default_device())
+        yield "GPU", device != "cpu", "none: models run on the CPU" if device == "cpu" else device
+    except ImportError:
+        yield "GPU", False, "unknown without torch"
+    try:
+        find_wordnet()
+        yield "WordNet", True, "found"
+    except (ImportError, ValueError) as error:
+        yield "WordNet", False, f"{in_one_sentence(error)} Without it, no synonyms replace words."
+    folder = os.environ.get("RIGHTREASONS_DATA_DIR")
+    there = not folder or os.path.isdir(folder)
+    named = f"RIGHTREASONS_DATA_DIR is {folder}{'' if there else ', which is no folder'}"
+    usual = "downloaded where needed; RIGHTREASONS_DATA_DIR names a folder of local copies"
+    yield "data", there, named if folder else usual
+    offline = "offline, as HF_HUB_OFFLINE says" if constants.HF_HUB_OFFLINE else ""
+    why = "" if offline else why_unreached()
+    lacks = offline or (f"{constants.ENDPOINT} cannot be reached ({why})" if why else "")
+    yield "hub", not lacks, f"{lacks}: local models and data alone" if lacks else constants.ENDPOINT
+
+
+@COMMANDS["doctor"].command()
+def doctor() -> None:
+    """Say what is installed, which extras are missing, and whether there are a GPU, WordNet and the hub.
+
+    Nothing is installed or downloaded; the hub is asked for three seconds at most, and not at all offline.
+    """
+    found = list(checks())
+    hand_over([{"name": name, "fine": fine, "told": state} for name, fine, state in found])
+    print_rows((("ok" if fine else "--", name, state) for name, fine, state in found), indent="", texts=range(3))

@@ -133,8 +133,7 @@ def _tell_baseline(tuned: FineTuned, data: TrainingData) -> None:
 
 def _audit_words(out: Path, test: str, data: TrainingData, source: TrainingDataOptions) -> list[str]:
     """Return the words of the command that audits the model on items that it was not trained on."""
-    from rightreasons.audited.options import AuditOptions
-    from rightreasons.io.options import ItemOptions
+    from rightreasons.io.options import AuditOptions, ItemOptions
 
     words = ["rightreasons", "audit", str(out), test]
     if data.holds_out:

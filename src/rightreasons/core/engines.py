@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from typing import Any, TypeVar
 
-from rightreasons.core.errors import needs
+from rightreasons.core.errors import is_watched, needs, stop_if_signaled, waits
 from rightreasons.core.options import Options, option
-from rightreasons.core.stopping import is_watched, stop_if_signaled, waits
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -1,18 +1,33 @@
-"""Errors as a person reads them: one sentence, whoever raised them, and which extra installs a missing package.
+"""What stops work: errors as a person reads them, a missing package, a wrong name, a signal, a hub that is silent.
 
-Imports are plain; the doors of the package say the sentence: a wing's `facade`, the command line, and `needs` in a
-function that imports at its call.
+Imports are plain; the doors of the package say the sentence: a wing's `facade`, whose public names are those of its
+stub, the command line, and `needs` in a function that imports at its call. A signal is a flag that long work looks at
+between two steps.
 """
 
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import difflib
 import errno
 import importlib.util
+import json
 import os
+import queue
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import signal
+import socket
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import lazy_loader
 
 LONGEST = 1000
 """Characters of an error; of a longer one, the middle is left out."""
@@ -262,3 +277,219 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> ValueError:
     hint = did_you_mean(name, names, n=2)
     listed = ", ".join(map(escaped, names))
     return ValueError(f"Expected the name of {with_article(kind)}, but got {one_line(name)}.{hint} Known: {listed}.")
+
+
+OTHER_NAMES = Path(__file__).with_name("other_names.json")
+"""What people call things, and their names here."""
+
+_EXPORT = re.compile(r"^from \.([\w.]*) import (\w+) as", re.M)
+
+
+def facade(name: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """Return `__getattr__`, `__dir__` and `__all__` of a package whose public names are those of its stub."""
+    attribute, listed, names = lazy_loader.attach_stub(name, file)
+
+    def looked_up(wanted: str) -> Any:
+        try:
+            return attribute(wanted)
+        except ModuleNotFoundError as error:
+            raise missing(error) from error
+        except AttributeError:
+            if wanted.startswith("_"):
+                raise
+            raise AttributeError(
+                f"Expected a public name of {name}, but got {wanted!r}.{suggestion(wanted, name)}"
+            ) from None
+
+    return looked_up, listed, names
+
+
+def suggestion(wanted: str, package: str = "rightreasons") -> str:
+    """Name the nearest public name of the package, at the end of a sentence; "" where none is near.
+
+    Example:
+        >>> suggestion("expected_calibration_error"), suggestion("load_suite")
+        (' Did you mean rightreasons.ece?', ' Did you mean rightreasons.datasets.open_suite?')
+    """
+    places, others = public_names(), json.loads(OTHER_NAMES.read_text("utf-8"))
+    inside, lower = f"{package}.{wanted}".partition(".")[2], wanted.lower()
+    words = lower.split("_")
+    known_as = (found for key in (inside, wanted, lower, *words) if (found := others.get(key) or places.get(key)))
+    near = next(known_as, None)
+    if near is None:
+        sharing = [known for known in places if {*words} & {*known.split("_")} or (len(known) > 4 and known in lower)]
+        close = difflib.get_close_matches(lower, sharing or list(places), n=1, cutoff=0.4 if sharing else 0.75)
+        near = places[close[0]] if close else None
+    return f" Did you mean rightreasons.{near}?" if near else ""
+
+
+def public_names() -> dict[str, str]:
+    """Return each public name and its place below `rightreasons`, from the stubs; the front door comes first."""
+    root = Path(__file__).parents[1]
+    places: dict[str, str] = {}
+    for stub in (root / "__init__.pyi", *sorted(root.glob("[!w]*/__init__.pyi"))):
+        door = "" if stub.parent == root else f"{stub.parent.name}."
+        for _, name in _EXPORT.findall(stub.read_text("utf-8")):
+            places.setdefault(name, door + name)
+    return places
+
+
+class SetAsideWarning(UserWarning):
+    """Stored results were damaged or stale; they are set aside and computed again."""
+
+
+def tell(sentence: str) -> None:
+    """Say one line about stored results: a warning, which the command line prints as it is."""
+    warnings.warn(sentence, SetAsideWarning, stacklevel=3)
+
+
+SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+"""The signals that stop a command; not every system has all of them."""
+
+NOTICE = b"\nStopping after this step; a second signal stops at once.\n"
+
+
+class _Signals:
+    """The signal that came. An exception that a handler raises may be lost, as in a `__del__`; a flag is not."""
+
+    def __init__(self) -> None:
+        self.received: int | None = None
+        self.deferred = self.waiting = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        if self.received is not None:
+            signal.signal(number, signal.SIG_DFL)
+            signal.raise_signal(number)  # ends the process, whatever it is amid
+        self.received = number
+        if self.waiting:
+            raise KeyboardInterrupt
+        with contextlib.suppress(OSError):
+            os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, NOTICE)
+
+
+_signals = _Signals()
+
+
+@contextlib.contextmanager
+def stopped_by_signals() -> Iterator[Callable[[], int]]:
+    """Note the first of `SIGNALS`, which `stop_if_signaled` looks at; a second one ends the process at once.
+
+    In another thread than the main one signals stay as they are.
+
+    Yields:
+        A function that returns the exit code of a stopped command: 128 plus the number of the signal.
+    """
+    global _signals
+    before, _signals = _signals, _Signals()
+    earlier = {}
+    try:
+        for name in SIGNALS:
+            number = getattr(signal, name, None)
+            # A hangup that is ignored, as under nohup, stays ignored.
+            if number is not None and signal.getsignal(number) != signal.SIG_IGN:
+                with contextlib.suppress(ValueError):
+                    earlier[number] = signal.signal(number, _signals)
+        yield lambda: 128 + int(_signals.received or signal.SIGINT)
+    finally:
+        for number, handler in earlier.items():
+            signal.signal(number, handler)
+        _signals = before
+
+
+def is_signaled() -> bool:
+    """Tell whether a signal came, for work that stops itself at a good place."""
+    return _signals.received is not None
+
+
+unwatched = contextvars.ContextVar("unwatched", default=False)
+"""Whether how the work goes is shown to nobody, as the command line is asked to be quiet."""
+
+
+def is_watched() -> bool:
+    """Return whether somebody sees a bar: stderr is a terminal, or a notebook shows it."""
+    return not unwatched.get() and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+
+
+def stop_if_signaled() -> None:
+    """Stop where a signal came; called between two steps of long work.
+
+    Raises:
+        KeyboardInterrupt: If a signal came, unless `stop_deferred`.
+    """
+    if is_signaled() and not _signals.deferred:
+        raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def stop_deferred() -> Iterator[None]:
+    """Let the steps inside go on after a signal, for work that looks at `is_signaled` and stops itself."""
+    before, _signals.deferred = _signals.deferred, True
+    try:
+        yield
+    finally:
+        _signals.deferred = before
+
+
+@contextlib.contextmanager
+def waits() -> Iterator[None]:
+    """Wait for other threads or processes: nothing runs here meanwhile, so that a signal may end it at once."""
+    stop_if_signaled()
+    _signals.waiting = not _signals.deferred
+    try:
+        yield
+    finally:
+        _signals.waiting = False
+
+
+SECONDS = 3.0
+"""How long the hub, or the proxy before it, is waited for."""
+
+KEPT = 60.0
+"""Seconds for which its answer holds."""
+
+_known = {"until": 0.0, "offline": False}
+
+
+def why_unreached() -> str:
+    """Return why the hub, or the proxy before it, cannot be connected to; "" if it can."""
+    import urllib.request  # not where the package is imported
+    from urllib.parse import urlsplit
+
+    from huggingface_hub import constants
+
+    address = urlsplit(constants.ENDPOINT)
+    proxies = {} if urllib.request.proxy_bypass(address.hostname or "") else urllib.request.getproxies()
+    address = urlsplit(proxies.get(address.scheme) or proxies.get("all") or constants.ENDPOINT)
+    port = address.port or (443 if address.scheme == "https" else 80)
+    answers: queue.Queue[str] = queue.Queue()
+
+    def connect() -> None:
+        try:
+            with socket.create_connection((address.hostname or "", port), timeout=SECONDS):
+                answers.put("")
+        except OSError as error:
+            answers.put(error.strerror or str(error))
+
+    # Looking a name up has no time limit of its own.
+    threading.Thread(target=connect, daemon=True).start()
+    try:
+        return answers.get(timeout=SECONDS)
+    except queue.Empty:
+        return f"no answer in {SECONDS:g} seconds"
+
+
+def use_hub_or_cache() -> None:
+    """Take `huggingface_hub` offline while the hub cannot be reached: it would try each file for half a minute.
+
+    Whoever set HF_HUB_OFFLINE stays offline.
+    """
+    from huggingface_hub import constants
+
+    if (constants.HF_HUB_OFFLINE and not _known["offline"]) or time.monotonic() < _known["until"]:
+        return
+    why = why_unreached()
+    constants.HF_HUB_OFFLINE = bool(why)
+    _known.update(until=time.monotonic() + KEPT, offline=bool(why))
+    if why:
+        sentence = f"{constants.ENDPOINT} cannot be reached ({why}): what was downloaded before is used."
+        warnings.warn(sentence, stacklevel=2)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import filecmp
 import functools
 import hashlib
 import io
@@ -22,8 +21,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.errors import OptionError
-from rightreasons.core.stopping import tell
+from rightreasons.core.errors import OptionError, tell
 
 LIBRARIES = ("numpy", "scipy", "torch", "transformers")
 
@@ -603,37 +601,6 @@ def is_sealed(folder: Path, inputs: str) -> bool:
         set_aside(folder, f"{changed[0]} in it is damaged")
         return False
     return True
-
-
-def save_twice(folder: Path, save: Callable[[Path], object]) -> None:
-    """Let a library write files into a folder and again elsewhere, and compare them: a seal knows only what is there.
-
-    Args:
-        folder: The folder, which may hold other files.
-        save: Writes the same files into the folder that it is given, made before. An error of it names the folder.
-
-    Raises:
-        OSError: If a file differs.
-    """
-    again = folder / ".again"
-    shutil.rmtree(again, ignore_errors=True)
-    for place in (folder, again):
-        place.mkdir(parents=True, exist_ok=True)
-        try:
-            save(place)
-        except Exception as error:  # a library's own error of a full disk names no file
-            if getattr(error, "filename", None) is None:
-                error.filename = os.fspath(place)  # type: ignore[attr-defined]
-            raise
-    filecmp.clear_cache()  # it would take files of one size and time for those of an earlier call
-    _, differing, missing = filecmp.cmpfiles(again, folder, files_in(again), shallow=False)
-    changed = differing + missing
-    shutil.rmtree(again, ignore_errors=True)
-    if changed:
-        raise OSError(
-            f"Expected {folder / changed[0]} to hold what was written to it, but it does not: repeat the same command, "
-            "which goes on from what it kept, and look after the disk."
-        )
 
 
 CACHE_VARIABLE = "RIGHTREASONS_CACHE_DIR"

@@ -15,10 +15,18 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import Ragged, Result, falling
 from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.errors import counted
-from rightreasons.core.intervals import Estimate, beyond, cluster_wilson, estimate_of
+from rightreasons.core.intervals import (
+    MARGINS,
+    Decision,
+    Estimate,
+    beyond,
+    cluster_wilson,
+    decide,
+    decide_above,
+    estimate_of,
+)
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_ragged
-from rightreasons.core.verdict import MARGINS, Decision, decide, decide_above
 from rightreasons.cues.classifier import CueClassifier, cue_classifier, cue_transfer
 from rightreasons.cues.easy_hard import EasyHardGap, easy_hard_gap
 from rightreasons.cues.options import CuesOptions

@@ -10,8 +10,7 @@ import numpy as np
 
 from rightreasons.audited.context import AuditContext, example_of
 from rightreasons.core.choices import MIN_ITEMS
-from rightreasons.core.intervals import Estimate, estimate_of
-from rightreasons.core.verdict import Power
+from rightreasons.core.intervals import Estimate, Power, estimate_of
 from rightreasons.cues.easy_hard import EasyHardGap
 from rightreasons.cues.measure import ChoiceItems, CueFigures, ModelOnCues, measure_cues
 from rightreasons.cues.options import CuesOptions

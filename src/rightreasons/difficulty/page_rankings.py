@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.audited.context import AuditContext, example_of
-from rightreasons.audited.splits import AuditSplit, safe_name
+from rightreasons.audited.context import AuditContext, AuditSplit, example_of, safe_name
 from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate, share

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from rightreasons.audited.context import AuditContext, changes, example_of
-from rightreasons.audited.splits import AuditSplit
+from rightreasons.audited.context import AuditContext, AuditSplit, changes, example_of
 from rightreasons.core.intervals import Estimate
 from rightreasons.core.store import csv_text
 from rightreasons.difficulty.contrast import ContrastItems, ContrastMeasurement, measure_contrast_sets

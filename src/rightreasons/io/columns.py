@@ -37,24 +37,21 @@ from rightreasons.core.label_names import (
 )
 from rightreasons.core.options import Options, listed
 from rightreasons.core.validation import parse_json
-from rightreasons.io.files import (
+from rightreasons.io.options import FileForm
+from rightreasons.io.reading import (
     AGAIN,
     OptionsOfTable,
-    collection_paused,
+    as_table,
     column_of,
     dataset_of,
     described,
+    only_part,
     short_reason,
     values_in,
 )
-from rightreasons.io.options import FileForm
-from rightreasons.io.reading import as_table, only_part
 
 USUAL_COLUMNS: Mapping[str, Any] = json.loads(Path(__file__).with_name("usual_columns.json").read_text("utf-8"))
-"""Usual names of columns in lower case, the likeliest first: of items, of predictions, of judgments.
-
-Tables of other tools, too: the columns that they are known by, and the columns that are meant, or else what to do.
-"""
+"""Usual names of columns in lower case, the likeliest first: of items, of predictions, of judgments."""
 
 TEXT_COLUMNS = USUAL_COLUMNS["items"]["text"]
 PAIR_COLUMNS = USUAL_COLUMNS["items"]["pairs"]
@@ -157,15 +154,12 @@ columns are a; name it with label_column=.
     if len(found) == 1:
         return found[0]
     expected = f"Expected one column with the {what} in {where}, but got {' and '.join(found)}"
-    known: Mapping[str, str] = {}
     if not found:
-        known = of_another_tool(table, where)
         expected = (
             f"Expected a column with the {what} in {where}, such as {', '.join(usual[:3])}, but its columns are "
             f"{listing(_names(table))}"
         )
-    meant = f"{known[option]}, as in {known['of']}" if option in known else "" if found else no_heading(table)
-    remedy = f"; name it with {option}={meant}" if option else ""
+    remedy = f"; name it with {option}={'' if found else no_heading(table)}" if option else ""
     raise OptionError(f"{expected}{remedy}.", option=option or ())
 
 
@@ -190,24 +184,6 @@ def all_found(*finders: Callable[[], Any]) -> list[Any]:
         others = [_SAID_ONCE.sub("", other) for other in others]
         raise OptionError(" ".join((first, *others)), option=options)
     return found
-
-
-def of_another_tool(table: datasets.Dataset | Columns, where: str) -> Mapping[str, str]:
-    """Return which columns are meant where another tool wrote a table whose columns no name tells; {} of any other.
-
-    Raises:
-        OptionError: If there is something else to do about it.
-
-    Example:
-        >>> of_another_tool({"data": [{"text": "Fine."}], "annotations": [[]]}, "export.json")["text_column"]
-        'data.text'
-    """
-    rows: Sequence[Mapping[str, Any]] = USUAL_COLUMNS["of_others"]
-    known = next((row for row in rows if {*row["columns"]} <= {*_names(table)}), dict[str, Any]())
-    if "instead" in known:
-        sentence = f"Expected columns of usual names in {where}, but it is {known['of']}: {known['instead']}."
-        raise OptionError(sentence, option="correct_column")
-    return known
 
 
 def no_heading(table: datasets.Dataset | Columns) -> str:
@@ -753,7 +729,6 @@ def named_in(options: Options) -> list[str]:
     ]
 
 
-@collection_paused()
 def columns_in(data: datasets.Dataset, where: str) -> Columns:
     """Return the columns of a Dataset: floats, and rows of equally many of them, as arrays, and others as lists.
 

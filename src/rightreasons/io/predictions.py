@@ -72,10 +72,9 @@ from rightreasons.io.columns import (
     renamed_values,
     usual_column,
 )
-from rightreasons.io.files import collection_paused, pipeline_columns
 from rightreasons.io.logs import NORMALIZED, UNREAD
 from rightreasons.io.options import PredictionOptions, ScoreOptions
-from rightreasons.io.reading import parse_table
+from rightreasons.io.reading import parse_table, pipeline_columns
 
 USUAL: Mapping[str, Any] = USUAL_COLUMNS["predictions"]
 """Usual names of columns by what they hold; those of scores state their kind."""
@@ -196,7 +195,6 @@ def _rows_of(column: Any, rows: Sequence[int]) -> Any:
 
 
 @takes(PredictionOptions)
-@collection_paused()
 def read_predictions(
     path: Any,
     *,
@@ -333,8 +331,12 @@ def find_predictions(
         )
     if named or (roles.confident and not roles.scored):
         return _confidence(roles)
-    if with_labels and not labels and len(roles.correct) == 1:
-        return _likeliest(roles)
+    if with_labels and not labels and roles.correct:
+        raise OptionError(
+            f"Expected the confidence in each answer of {where} beside {roles.correct[0]!r}, or scores with "
+            f"labels, but its columns are {listing(list(columns))}; `confidence_column` or `label_column` names it.",
+            option=("confidence_column", "label_column"),
+        )
     label, (chosen, table, kind, remark) = all_found(
         lambda: one_column(labels, columns, "labels", USUAL["label"], "label_column", where) if with_labels else None,
         lambda: _scored(roles),
@@ -477,7 +479,6 @@ def roles_of(columns: Columns, where: str, options: PredictionOptions) -> Roles:
 def by_class(columns: Columns, options: PredictionOptions) -> tuple[Columns, PredictionOptions]:
     """Make a column per class of scores that are an object of them per item, or what a pipeline returned."""
     named = listed_names(options.score_columns) or ()
-    columns = _of_pipeline(columns, options)
     for name in list(columns):
         first, is_meant = in_cell(columns[name][0]), name in named or column_key(name) in USUAL["scores"]
         if not pipeline_columns([first]) and not (is_meant and isinstance(first, dict)):
@@ -493,35 +494,6 @@ def by_class(columns: Columns, options: PredictionOptions) -> tuple[Columns, Pre
             columns = {other: column for other, column in columns.items() if other != name} | made
             options = options.replaced(score_columns=None) if name in named else options
     return columns, options
-
-
-def _of_pipeline(columns: Columns, options: PredictionOptions) -> Columns:
-    """Give what a pipeline calls labels and scores other names than labels and scores of classes have."""
-    lists, scores = columns.get("labels"), columns.get("scores")
-    rest = {name: column for name, column in columns.items() if name not in ("label", "score", "labels", "scores")}
-    if isinstance(lists, list) and scores is not None and all(map(_are_words, lists)):
-        # Of zero-shot classification: each item has its classes in an order of its own.
-        by_class = [dict(zip(labels, each, strict=False)) for labels, each in zip(lists, scores, strict=True)]
-        if all(len(row) == len(each) for row, each in zip(by_class, scores, strict=True)):
-            return rest | {"scores": by_class}
-    label_columns = _called(rest, "label", options.label_column)
-    if (
-        not {"label", "score"} <= columns.keys()
-        or len(label_columns) != 1
-        or "label" in label_columns
-        or _called(rest, "answer")
-    ):
-        return columns
-    given = {*_met(columns["label"])} if _are_words(columns["label"]) else set()
-    known = {*map(folded, map(str, _met(columns[label_columns[0]])))}
-    if known & {*map(folded, given)} or (given and numbers_said([*given])):  # LABEL_0 and LABEL_1
-        score = {} if options.score_columns else {"confidence": columns["score"]}
-        return rest | {"score": columns["score"], "prediction": columns["label"]} | score
-    return columns
-
-
-def _are_words(column: Any) -> bool:
-    return isinstance(column, (list, Cells)) and all(isinstance(value, str) for value in _met(column))
 
 
 def named_by_labels(columns: Columns, labels: Column) -> dict[str, Column]:
@@ -917,7 +889,8 @@ def _confidence(roles: Roles) -> Predictions:
     name = one_column(roles.confident, columns, "confidence", USUAL["confidence"], "confidence_column", where)
     kind = _settled(options.scores)
     confidence = _as_fractions(as_numbers(columns[name], name), roles, kind, name)
-    if confidence.ndim != 1 or (options.scores != "percentages" and _are_whole(columns[name])):
+    whole = all(cell.strip().isdigit() if isinstance(cell, str) else type(cell) is int for cell in columns[name])
+    if confidence.ndim != 1 or (options.scores != "percentages" and whole):  # 1.0 is no whole number here
         held = "lists" if confidence.ndim != 1 else "whole numbers, as if they were predicted classes"
         raise ValueError(
             f"Expected the confidence in each answer, from 0 to 1, in column {name!r} of {where}, but it holds {held}."
@@ -929,21 +902,6 @@ def _confidence(roles: Roles) -> Predictions:
             f"the confidence in each answer, from 0 to 1, in column {name!r} of {where}",
         )
     return _of_answers(roles, confidence, {"confidence": (name,)}, scores=kind)
-
-
-def _likeliest(roles: Roles) -> Predictions:
-    """Read probabilities without labels beside whether the likeliest class was right."""
-    chosen = _chosen_scores(roles)
-    table = _score_table(chosen, roles)
-    table = table if isinstance(table, np.ndarray) and table.ndim > 1 else np.zeros((1, 1))
-    if (table < 0).any() or not np.allclose(table.sum(axis=1), 1, atol=0.02):
-        raise OptionError(
-            f"Expected labels in {roles.where}, or probabilities of all classes beside a column that says whether the "
-            f"answer was right, but its columns are: {listing(list(roles.columns))}; name the labels with "
-            "`label_column`, or the confidence in the answer with `confidence_column`.",
-            option=("label_column", "confidence_column"),
-        )
-    return _of_answers(roles, table.max(axis=1), {"confidence": chosen.columns}, remark=" (the largest)")
 
 
 def _of_answers(
@@ -1060,11 +1018,6 @@ def _are_rows(column: Column) -> bool:
 def _called(columns: Iterable[str], what: str, named: str | None = None) -> list[str]:
     """Return the column that is named for something, or those of a usual name of it."""
     return [named] if named is not None else [name for name in columns if column_key(name) in USUAL[what]]
-
-
-def _are_whole(column: Column) -> bool:
-    """Tell whether a column holds whole numbers alone; 1.0 is no whole number here."""
-    return all(value.strip().isdigit() if isinstance(value, str) else type(value) is int for value in column)
 
 
 def _are_answers(column: Column) -> bool:

@@ -1,44 +1,1017 @@
-"""The one door of data: `as_table` makes a Dataset, or those of several splits, of anything that holds rows."""
+"""The one door of data: `as_table` makes a Dataset, or those of several splits, of anything that holds rows.
+
+A csv or tsv file holds texts alone: `NA` is a word, `007` keeps its zeros, and an empty cell is an empty text. A tsv
+file has no quoting. A column of values that no other type of Arrow holds together is one of JSON. Files are read within
+limits.
+
+A data.yaml can say where a table is and what its columns mean. `rightreasons look` writes one, and every command takes
+it:
+
+    data: reviews.csv               # relative to this file; or a name, an address, a hub id
+    separator: ";"                  # how the file is read
+    text_column: "{{ title }}: {{ body }}"          # a column, or an expression of jinja over columns
+    label_column: stars
+    label_names: [bad, good]        # in the order of their numbers, or ["1=bad", "2=good"]
+"""
 
 from __future__ import annotations
 
+import bz2
+import codecs
+import contextlib
+import csv
+import dataclasses
+import gzip
 import hashlib
 import itertools
+import json
+import lzma
 import os
 import re
+import shutil
 import tempfile
 import warnings
-from collections import Counter
+import zipfile
+import zlib
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
+from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, TypeAlias
+from typing import IO, Any, TypeAlias, TypeVar
 
 import datasets
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
 
-from rightreasons.core.arrays import columns_of, is_tensor, kind_of
-from rightreasons.core.errors import did_you_mean
-from rightreasons.core.hub import use_hub_or_cache
+from rightreasons.core.arrays import Cells, columns_of, ingest, is_tensor, kind_of
+from rightreasons.core.errors import OptionError, did_you_mean, one_line, use_hub_or_cache
 from rightreasons.core.label_names import listing
-from rightreasons.core.validation import check_at_most, check_ids, check_kind
-from rightreasons.datasets.builder import CATALOG, load_dataset
-from rightreasons.io.files import (
-    FILE_TYPES,
-    NAMED_TYPES,
-    NAMES_OF_SPLITS,
-    concatenated,
-    data_type,
-    dataset_of,
-    described,
-    document_table,
-    plain_path,
-    read_file,
-    short_reason,
-    split_of,
-    table_of,
+from rightreasons.core.options import Options, as_listed, check_options
+from rightreasons.core.store import write_text
+from rightreasons.core.validation import (
+    MAX_CELL_CHARACTERS,
+    MAX_COLUMNS,
+    MAX_JSON_CHARACTERS,
+    MAX_LINE_CHARACTERS,
+    MAX_NESTING,
+    check_at_most,
+    check_ids,
+    check_kind,
+    parse_json,
+    read_text,
 )
-from rightreasons.io.options import NO_FORM, FileForm
+from rightreasons.datasets.builder import CATALOG, load_dataset
+from rightreasons.io.logs import inspect_columns, is_inspect, is_log, log_columns, read_archive
+from rightreasons.io.options import NO_FORM, ChoiceOptions, FileForm, PredictionOptions, TextOptions
+
+EXPANSION = 100
+"""A file may hold this many times its size, or `SMALL` bytes if that is more."""
+
+SMALL = 1 << 28
+
+_DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError, NotImplementedError)
+_BLOCK = 1 << 20
+
+
+COMPRESSIONS: Mapping[str, Callable[[Path], Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+    ".zst": lambda path: pa.input_stream(str(path), compression="zstd"),
+    ".zip": zipfile.ZipFile,
+}
+"""How each kind of compressed file is opened; a .zip holds one file of data."""
+
+
+def _member(archive: zipfile.ZipFile, path: Path) -> IO[bytes]:
+    """Open the only file of data in a .zip, or its only file."""
+    names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
+    seen = [name for name in names if not name.startswith("__MACOSX/") and not Path(name).name.startswith(".")]
+    data = [name for name in seen if data_type(name) in FILE_TYPES] or seen
+    if len(data) != 1:
+        raise ValueError(
+            f"Expected one table in {path}, but it holds {listing(data) or 'no file'}: unpack it into a folder."
+        )
+    return archive.open(data[0])
+
+
+def data_type(path: str | os.PathLike[str]) -> str:
+    """Return the suffix that tells the format of a file, compressed or not.
+
+    Example:
+        >>> data_type("a.csv"), data_type(Path("b/a.JSONL.gz"))
+        ('.csv', '.jsonl')
+    """
+    return plain_path(path).suffix.lower()
+
+
+def plain_path(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a file without the suffix of its compression.
+
+    Example:
+        >>> plain_path("b/dev.jsonl.gz").as_posix()
+        'b/dev.jsonl'
+    """
+    whole = Path(path)
+    return whole.with_suffix("") if whole.suffix.lower() in COMPRESSIONS else whole
+
+
+@contextmanager
+def unpacked(path: Path, maximum: int | None = None, where: str = "") -> Iterator[Path]:
+    """Unpack a compressed file for as long as it is read; another file is left where it is.
+
+    Args:
+        path: The file.
+        maximum: The number of bytes that it may hold; None for `EXPANSION` times its size, or `SMALL` if that is more.
+        where: What it is called in errors; "" for its path.
+
+    Yields:
+        The unpacked file, which keeps its name; of a .zip, the file in it.
+
+    Raises:
+        ValueError: If it is damaged, holds more than `maximum`, or is a .zip of several files.
+    """
+    compression, where = path.suffix.lower(), where or str(path)
+    if compression not in COMPRESSIONS:
+        yield path
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        allowed = max(SMALL, EXPANSION * path.stat().st_size) if maximum is None else maximum
+        try:
+            with contextlib.ExitStack() as opened:
+                source: Any = opened.enter_context(COMPRESSIONS[compression](path))
+                if compression == ".zip":
+                    source = opened.enter_context(_member(source, path))
+                plain = Path(folder, Path(source.name).name if compression == ".zip" else plain_path(path).name)
+                target, left = opened.enter_context(plain.open("wb")), allowed
+                while left >= 0 and (block := source.read(_BLOCK)):
+                    left -= target.write(block)
+        except _DAMAGED:
+            raise ValueError(f"Expected a file compressed as {compression}, but {where} cannot be unpacked.") from None
+        if left < 0:
+            raise _too_full(path, where, allowed)
+        shutil.copystat(path, plain)
+        yield plain
+
+
+def _too_full(path: Path, where: str, allowed: int) -> ValueError:
+    n_bytes = path.stat().st_size
+    return ValueError(f"Expected {where}, which has {n_bytes:,} bytes, to hold at most {allowed:,}, but it holds more.")
+
+
+FILE_TYPES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".npz", ".eval")
+
+REMEDIES = {
+    **dict.fromkeys((".xlsx", ".xls", ".ods", ".arff"), "save it as csv"),
+    ".txt": "its lines are a column with column_names=line and separator='\\t', and expressions take them apart, as "
+    "text_column='{{ line.partition(\" \")[2] }}'",
+}
+"""What can be done about files of other types."""
+
+AGAIN = "(2) "
+"""What a repeated heading begins with: it is no name that anything is looked up by."""
+
+SEPARATORS = ",;\t|^"
+_SAMPLE, _LONG_LINE = 20, 1 << 17  # lines of a file that tell its separator, and characters of them
+_CHUNK = 1 << 14  # rows that become Arrow arrays at a time
+_BLOCK_BYTES = 1 << 25  # bytes that Arrow parses at a time
+_UNFIT = (pa.ArrowException, ValueError, TypeError, OverflowError)
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_CONTROL = re.compile("[\x00-\x08\x0e-\x1f]")
+
+Record = dict[str, Any]
+Parsed: TypeAlias = "pa.Table | dict[str, pa.Table]"
+
+
+_NOTHING: dict[str, Parsed] = {}
+_KEPT = ContextVar("kept", default=_NOTHING)
+
+
+def read_file(path: Path, form: FileForm = NO_FORM, where: str = "") -> Parsed:
+    """Read a file with its columns unchanged.
+
+    Args:
+        path: The file; its suffix is one of `FILE_TYPES`, perhaps followed by one of `COMPRESSIONS`. Text of another
+            suffix is read as what its first lines show: JSON, or cells that are separated.
+        form: How it is to be read.
+        where: What it is called in errors; "" for its path.
+
+    Returns:
+        The table, or the tables of its splits. A column of unlike values is one of JSON.
+
+    Raises:
+        ValueError: If it is of no such type, is damaged or passes a limit, or has no rows.
+    """
+    where = where or str(path)
+    kept, key = _KEPT.get(), f"{path.resolve()} {form}"
+    if key in kept:
+        return kept[key]
+    with unpacked(path, where=where) as file:
+        kind = data_type(file)
+        if kind not in FILE_TYPES:
+            kind = _shown_type(file, form)
+        if kind not in FILE_TYPES:
+            remedy = f": {REMEDIES[data_type(file)]}" if data_type(file) in REMEDIES else ""
+            types = f"{', '.join(FILE_TYPES)} (or compressed: {', '.join(COMPRESSIONS)})"
+            raise OptionError(
+                f"Expected a file of type {types}, or text of such content, but got {where}{remedy}.",
+                option=("column_names", "separator", "text_column"),
+            )
+        if form.column_names is not None and kind not in (".csv", ".tsv", ".json"):
+            raise ValueError(f"Expected `column_names` for a csv, tsv or json file alone, but got them for {where}.")
+        if kind == ".parquet":
+            table: Parsed = read_parquet(file, where)
+            if isinstance(table, pa.Table) and is_log(dict.fromkeys(table.column_names)):
+                table = table_of(log_columns(table.to_pylist(), where), where)
+        elif kind == ".npz":
+            table = table_of(_arrays(file, where), where)
+        elif kind == ".eval":
+            table = table_of(inspect_columns(read_archive(file), where, scorer=form.log_filter), where)
+        elif kind in (".csv", ".tsv"):
+            table = _separated(file, form, where, kind)
+        else:
+            table = _json(file, form, where, lines=kind == ".jsonl")
+    for part in table.values() if isinstance(table, dict) else [table]:
+        if not part.num_rows or not part.num_columns:
+            raise ValueError(f"Expected at least one row in {where}, but it has none.")
+    if kept is not _NOTHING:
+        kept[key] = table
+    return table
+
+
+@contextmanager
+def each_file_once() -> Iterator[None]:
+    """Read each file once, where several questions are about it."""
+    token = _KEPT.set({})
+    try:
+        yield
+    finally:
+        _KEPT.reset(token)
+
+
+def _shown_type(path: Path, form: FileForm) -> str:
+    """Return the type of a text file that its first lines show, "" for none."""
+    with path.open("rb") as stream:
+        head = stream.read(_BLOCK)
+    encoding = "utf-16" if head[:2] in _UTF16 else "latin-1"
+    text = head.removeprefix(codecs.BOM_UTF8).decode(encoding, "replace").lstrip()
+    if _CONTROL.search(text):
+        return ""
+    if text[:1] in ("{", "["):
+        return ".json"
+    separator, _, is_table = _separator(path, encoding, form, "\t")
+    return (".tsv" if separator == "\t" else ".csv") if is_table or form.column_names else ""
+
+
+def dataset_of(table: pa.Table, where: str, split: str | None = None) -> datasets.Dataset:
+    """Make a Dataset of a table.
+
+    Args:
+        table: The table; its metadata may hold the features of `datasets`.
+        where: What it is called, for errors.
+        split: The name of the split.
+
+    Raises:
+        ValueError: If the file describes its columns in a way that `datasets` does not know.
+    """
+    # Otherwise datasets would pickle and digest the whole table, which takes longer than reading it; it has a use for
+    # the digest only where a table lies on a disk.
+    fingerprint = datasets.fingerprint.generate_random_fingerprint()
+    try:
+        name = None if split is None else datasets.NamedSplit(split)
+        return datasets.Dataset(table, split=name, fingerprint=fingerprint)
+    except Exception as error:  # the description is a part of a parquet file, and may hold anything
+        raise ValueError(
+            f"Expected columns that `datasets` can hold in {where}, but it cannot: {short_reason(error)}."
+        ) from error
+
+
+def short_reason(error: Exception) -> str:
+    """Return the first line of another library's error."""
+    reason = str(error).strip().partition("\n")[0].rstrip(". ") + (" is missing" if isinstance(error, KeyError) else "")
+    return (reason if len(reason) <= 200 else f"{reason[:200]}…") or type(error).__name__
+
+
+def _arrays(path: Path, where: str) -> dict[str, Any]:
+    # allow_pickle=False: an array of objects could run code. MemoryError: a header may ask for 1e12 rows.
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            columns = {name: file[name] for name in file.files}
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, MemoryError):
+        raise ValueError(f"Expected plain numpy arrays in {where}, but it cannot be read as such.") from None
+    single = next((name for name, column in columns.items() if column.ndim == 0), None)
+    if single is not None:
+        raise ValueError(f"Expected arrays of one entry per item in {where}, but {single!r} is a single value.")
+    return columns
+
+
+# -------------------------------------------------------------------------------------------------- columns and records
+
+
+def table_of(columns: Mapping[str, Any], where: str) -> pa.Table:
+    """Make a table of columns of any kind that `ingest` takes; one of unlike values becomes JSON.
+
+    Raises:
+        TypeError: If a column is no list or array.
+        ValueError: If columns have different lengths, or there are too many.
+
+    Example:
+        >>> table_of({"id": ["a", 7], "p": np.array([0.5, 1.0])}, "the table").schema.types
+        [JsonType(extension<arrow.json>), DataType(double)]
+    """
+    check_at_most(len(columns), MAX_COLUMNS, "columns", where)
+    made: dict[str, Any] = {}
+    for name, column in columns.items():
+        if not hasattr(column, "__len__") or isinstance(column, (str, bytes)):
+            raise TypeError(f"Expected a list in the column {name!r} of {where}, but got {one_line(column)}.")
+        values = column if isinstance(column, Cells) else ingest(column, str(name))
+        made[str(name)] = column_of(values, str(name), where)
+    lengths = {name: len(column) for name, column in made.items()}
+    first, rows = next(iter(lengths.items()), ("", 0))
+    odd = next((name for name, length in lengths.items() if length != rows), None)
+    if odd is not None:
+        raise ValueError(
+            f"Expected columns of one length in {where}, but {first!r} has {rows:,} rows and {odd!r} {lengths[odd]:,}."
+        )
+    return pa.table(made)
+
+
+def column_of(values: Any, name: str, where: str) -> pa.Array:
+    """Make an Arrow column; unlike values, numbers of more than 64 bits and half characters become JSON.
+
+    Raises:
+        ValueError: If a value is nested deeper than the limit, or neither Arrow nor JSON can hold it.
+    """
+    if isinstance(values, np.ndarray) and values.ndim > 1:
+        inner = column_of(values.reshape(-1, *values.shape[2:]), name, where)
+        offsets = np.arange(len(values) + 1, dtype=np.int64) * values.shape[1]
+        return pa.LargeListArray.from_arrays(offsets, inner)
+    try:
+        name.encode()
+        column = pa.array(values)
+    except _UNFIT:
+        with contextlib.suppress(*_UNFIT):  # pandas has NaN for a missing text
+            return pa.array(values, pa.string(), from_pandas=True)
+        try:
+            name.encode()
+            return _as_json(values)
+        except (ValueError, RecursionError):
+            shown = name.encode("ascii", "backslashreplace").decode()
+            raise ValueError(
+                f"Expected values that a table can hold in the column {shown!r} of {where}, but one is none."
+            ) from None
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+    if pa.types.is_struct(column.type) and column.type.num_fields > 32:
+        n_cells = sum(len(field) - field.null_count for field in column.flatten())
+        if 4 * n_cells < len(column) * column.type.num_fields:  # each object has keys of its own, in their order
+            return _as_json(values)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    levels = list(_levels(column.type))
+    if len(levels) > MAX_NESTING:
+        raise ValueError(f"Expected at most {MAX_NESTING} levels in {where}, but the column {name!r} is nested deeper.")
+    # Arrow's schemas end a key of an object at a NUL: two may become one.
+    return _as_json(values) if any("\0" in field.name for level in levels for field in level) else column
+
+
+def _as_json(values: Iterable[Any]) -> pa.Array:
+    texts = [None if value is None else json.dumps(value, default=in_json) for value in values]
+    return pa.ExtensionArray.from_storage(pa.json_(), pa.array(texts, pa.string()))
+
+
+def in_json(value: Any) -> Any:
+    """Return what JSON holds in the place of a value of another kind."""
+    return value.tolist() if hasattr(value, "tolist") else str(value)
+
+
+def content_of(table: pa.Table) -> bytes:
+    """Return what is in a table, as bytes that depend on nothing else."""
+    held, sink = table.replace_schema_metadata(None).combine_chunks(), pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, held.schema) as stream:
+        stream.write_table(held)
+    return bytes(sink.getvalue())
+
+
+def values_in(column: pa.ChunkedArray | pa.Array) -> list[Any]:
+    """Return the values of an Arrow column, those of JSON as they were.
+
+    Example:
+        >>> values_in(column_of(["a", 7, None], "id", "the table"))
+        ['a', 7, None]
+    """
+    if isinstance(column.type, pa.JsonType):
+        return [None if text is None else json.loads(text) for text in column.cast(pa.string()).to_pylist()]
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+def records_table(chunks: Iterable[list[Any]], where: str, unit: str, n_bytes: int = 0) -> pa.Table:
+    """Make a table of records; every key of any record is a column, and what a record lacks is null.
+
+    Args:
+        chunks: The records, a part of them at a time.
+        where: What they are from, for errors.
+        unit: What a record is called there.
+        n_bytes: The size of the file: few bytes may not become many cells.
+    """
+    parts: dict[str, list[pa.Array]] = {}
+    n_rows = 0
+    for records in chunks:
+        if set(map(type, records)) - {dict}:
+            number, record = next(
+                (n, r) for n, r in enumerate(records, n_rows + (unit == "line")) if not isinstance(r, dict)
+            )
+            raise ValueError(
+                f"Expected each {unit} of {where} to be an object, but {unit} {number} is {type(record).__name__}."
+            )
+        keys = dict.fromkeys(itertools.chain(parts, *records))
+        check_at_most(len(keys), MAX_COLUMNS, "columns", where)
+        if 8 * (n_rows + len(records)) * len(keys) > max(SMALL, 8 * n_bytes):
+            raise ValueError(
+                f"Expected records with the same keys in {where}, but {n_rows + len(records):,} records have "
+                f"{len(keys):,} keys, most of which are missing from most of them."
+            )
+        for key in keys:
+            before = parts.setdefault(key, [pa.nulls(n_rows)] if n_rows else [])
+            before.append(column_of([record.get(key) for record in records], key, where))
+        n_rows += len(records)
+    return pa.table({key: _joined(column, key, where) for key, column in parts.items()})
+
+
+def concatenated(tables: Sequence[pa.Table], where: str) -> pa.Table:
+    """Put tables of the same columns below one another; one of unlike types is one of JSON."""
+    names, metadata = tables[0].column_names, tables[0].schema.metadata
+    columns = {name: _joined([table.column(name) for table in tables], name, where) for name in names}
+    return pa.table(columns).replace_schema_metadata(metadata)
+
+
+def _joined(parts: Sequence[pa.Array | pa.ChunkedArray], key: str, where: str) -> pa.ChunkedArray | pa.Array:
+    tables = [pa.table({"": part}) for part in parts]
+    try:
+        return pa.concat_tables(tables, promote_options="permissive").column(0)
+    except pa.ArrowException:  # of unlike types: JSON
+        return column_of([value for part in parts for value in values_in(part)], key, where)
+
+
+def _levels(kind: pa.DataType) -> Iterator[list[pa.Field]]:
+    """Yield the fields inside a type, level by level."""
+    level = [kind.field(number) for number in range(kind.num_fields)]
+    while level:
+        yield level
+        level = [field.type.field(number) for field in level for number in range(field.type.num_fields)]
+
+
+# ------------------------------------------------------------------------------------------------- csv and tsv
+
+
+def _encoding(path: Path, where: str, given: str | None, *, usual: bool = True) -> str:
+    """Return the encoding of a text: the given one, that of its mark, UTF-8, or else the usual cp1252, which is told.
+
+    Args:
+        path: The file.
+        where: What it is called, for errors.
+        given: The encoding that is given.
+        usual: Whether it may be cp1252: JSON is not written in it.
+    """
+    with path.open("rb") as stream:
+        if given is None and stream.peek(2)[:2] in _UTF16:
+            given = "utf-16"
+        try:
+            decoder = codecs.getincrementaldecoder(given or "utf-8-sig")()
+            text = decoder.decode(stream.read(_BLOCK))
+            while block := stream.read(_BLOCK):
+                decoder.decode(block)
+            decoder.decode(b"", True)
+            if "\0" not in text:  # UTF-16 without its mark
+                return given or "utf-8-sig"
+        except LookupError:
+            raise OptionError(f"Expected the name of an encoding, but got {given!r}.", option="encoding") from None
+        except UnicodeError:  # also a file in "utf-16" that does not begin as one
+            stream.seek(0)
+            text = stream.read(_BLOCK).decode("cp1252", "replace")
+    if given is not None or not usual or "\ufffd" in text or _CONTROL.search(text):
+        raise OptionError(
+            f"Expected {given or 'UTF-8'} text in {where}, but it holds other bytes; `encoding` says which.",
+            option="encoding",
+        )
+    warnings.warn(
+        f"{where} is not in UTF-8 and is read as cp1252, as spreadsheets write it; `encoding` says otherwise.",
+        stacklevel=2,
+    )
+    return "cp1252"
+
+
+def _separator(path: Path, encoding: str, form: FileForm, usual: str) -> tuple[str, int, bool]:
+    """Return the separator of a table by its first lines, the number of lines before it, and whether it is certain."""
+    with path.open(encoding=encoding, errors="replace", newline="") as stream:
+        lines = list(filter(None, (stream.readline(_LONG_LINE) for _ in range(_SAMPLE))))
+    declared = re.fullmatch(r"sep=(.)\s*", lines[0]) if lines else None  # how Excel is told
+    if declared or form.separator is not None:
+        separator = form.separator or (declared[1] if declared else usual)
+        return separator.replace("\\t", "\t"), int(declared is not None), True  # as it is typed on a command line
+    remarks = 0
+    while remarks < len(lines) and lines[remarks].startswith("#"):
+        remarks += 1
+    for skipped, separator in itertools.product({0: 0, remarks: 0}, dict.fromkeys(usual + SEPARATORS)):
+        with contextlib.suppress(csv.Error):  # a cell that is too long
+            rows = list(filter(None, csv.reader(lines[skipped:], delimiter=separator)))
+            rows = rows[:-1] if len(lines) == _SAMPLE else rows  # the last record may go on
+            if rows and len(rows[0]) > 1 and len(set(map(len, rows))) == 1:
+                return separator, skipped, True
+    first = lines[0] if lines else ""
+    return next((each for each in usual + SEPARATORS if each in first), usual), 0, False
+
+
+def _quotes(path: Path, form: FileForm, where: str) -> bool:
+    """Tell whether a tsv file quotes its cells, which few do, and its texts may begin with a quotation mark.
+
+    It does where all rows have as many cells if it does, but not otherwise, or marks within such a cell are doubled, or
+    its first heading is quoted, as R does, or it is in UTF-16, as Excel writes it.
+    """
+    quoted = _quoted_widths(path, form, where) if _holds(path, b'"') else set()
+    if len(quoted) != 1 or max(quoted) == 1:
+        return False
+    separator = str(form.separator)
+    mark = re.escape(separator)
+    doubled = re.compile(f'(?:^|{mark})"[^{mark}]*""[^{mark}\r\n]')
+    with path.open(encoding=form.encoding, newline="") as text:
+        lines = filter(str.strip, text)
+        first = next(lines)
+        return (
+            form.encoding == "utf-16"
+            or re.match(f'"[^{mark}"]+"({mark}|$)', first) is not None
+            or any(line.count(separator) != first.count(separator) or doubled.search(line) for line in lines)
+        )
+
+
+def _holds(path: Path, mark: bytes) -> bool:
+    end = b""  # of the block before: a mark may stand across their border
+    with path.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            if mark in end + block:
+                return True
+            end = block[1 - len(mark) :] if len(mark) > 1 else b""
+    return False
+
+
+def _quoted_widths(path: Path, form: FileForm, where: str) -> set[int]:
+    """Return the numbers of cells of the rows whose cells are quoted; none where the marks are no quotes."""
+    try:
+        return {len(row) for row in _rows(path, form.replaced(quote='"'), where, strict=True) if row}
+    except csv.Error:
+        return set()
+
+
+def _rows(
+    path: Path, form: FileForm, where: str, *, strict: bool = False, skipped: int = 0, added: Iterable[str] = ()
+) -> Iterator[list[str]]:
+    """Yield the rows of a table as Python reads them, without so many of its first lines and with some at its end."""
+    limit = csv.field_size_limit(MAX_CELL_CHARACTERS)
+    quote = None if form.quote == "none" else form.quote
+    quoting: Any = csv.QUOTE_MINIMAL if quote else csv.QUOTE_NONE
+    try:
+        with path.open(encoding=form.encoding, newline="") as stream:
+            lines = itertools.chain(itertools.islice(_lines(stream, where), skipped, None), added)
+            separator = form.separator or ","
+            yield from csv.reader(lines, delimiter=separator, quotechar=quote, quoting=quoting, strict=strict)
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _headings(first: Sequence[str], names: Sequence[str] | None, where: str) -> list[str]:
+    """Return the names of the columns, each once: an empty or a repeated heading gets a name of its own."""
+    headings = list(first if names is None else names)
+    if names is not None:
+        check_ids(names, f"column name of {where}")
+    check_at_most(max(len(headings), len(first)), MAX_COLUMNS, "columns", where)
+    seen: dict[str, None] = {}
+    for place, heading in enumerate(headings):
+        name = heading.strip() or f"(column {place + 1})"
+        while name in seen:
+            name = AGAIN + name
+        seen[name] = None
+    return list(seen)
+
+
+def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
+    for name, given in (("separator", form.separator), ("quote", form.quote)):
+        if given not in (None, "none", "\\t") and len(str(given)) != 1:
+            raise OptionError(f"Expected one character in `{name}`, but got {given!r}.", option=name)
+    encoding = _encoding(path, where, form.encoding)
+    separator, skipped, _ = _separator(path, encoding, form, "\t" if kind == ".tsv" else ",")
+    form = form.replaced(encoding=encoding, separator=separator)
+    if form.quote is None:
+        form = form.replaced(quote='"' if kind == ".csv" or _quotes(path, form, where) else "none")
+    quote = "" if form.quote == "none" else str(form.quote)
+    try:
+        first = next(filter(None, _rows(path, form, where, skipped=skipped)), [])
+    except csv.Error:
+        raise ValueError(
+            f"Expected cells of at most {MAX_CELL_CHARACTERS:,} characters in {where}, but its first row has a longer "
+            "one: is a quotation mark open?"
+        ) from None
+    if not first:
+        return pa.table({})
+    names = _headings(first, form.column_names, where)
+    # Quotation marks within cells follow a backslash where they are not doubled; few files have any backslash, which is
+    # seen several times faster.
+    escapes = quote and _holds(path, b"\\") and _holds(path, b'\\"') and not _quoted_widths(path, form, where)
+    try:
+        table = pa.csv.read_csv(
+            path,
+            read_options=pa.csv.ReadOptions(
+                column_names=names,
+                block_size=_BLOCK_BYTES,
+                skip_rows=skipped,
+                encoding=encoding.replace("utf-8-sig", "utf8"),
+                use_threads=False,  # several would not know the number of a row that is refused
+            ),
+            parse_options=pa.csv.ParseOptions(
+                delimiter=separator,
+                quote_char=quote or False,
+                escape_char="\\" if escapes else False,
+                newlines_in_values=bool(quote),
+            ),
+            convert_options=pa.csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), null_values=[], strings_can_be_null=False
+            ),
+        )
+    except (pa.ArrowException, OSError, LookupError) as error:
+        odd = _ODD_ROW.search(str(error))
+        if odd is None:
+            raise ValueError(f"Expected a table in {where}, but it cannot be read: {short_reason(error)}.") from None
+        if quote and odd[3].count(quote) % 2:
+            raise _still_open(where) from None
+        raise _ragged(names, int(odd[1]) - 1 - (form.column_names is None), int(odd[2]), where) from None
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        longest = pc.max(pc.binary_length(column)).as_py() or 0
+        check_at_most(longest, MAX_CELL_CHARACTERS, "bytes", f"each cell of the column {name!r} of {where}")
+    if table.num_rows and quote:
+        # The last cell runs to the end of the file where a quotation mark is never closed.
+        last = quote + str(table[-1][-1]).replace(quote, 2 * quote)
+        opened, closed = (end.encode(encoding.removesuffix("-sig")) for end in (last, last + quote))
+        with path.open("rb") as stream:
+            stream.seek(max(0, path.stat().st_size - len(closed)))
+            end = stream.read()
+        # A mark within the last cell, as in `a"b`, looks the same.
+        if end.endswith(opened) and end != closed and _is_open(path, form, where):
+            raise _still_open(where)
+    rows = _with_cells(table.slice(int(form.column_names is None)))
+    if form.column_names is None and len(first) > 1:
+        alike = np.flatnonzero(pc.equal(rows[0], first[0]).to_numpy())
+        again = next((row for row in alike.tolist() if [str(column[row]) for column in rows.columns] == first), None)
+        if again is not None:  # as where files were joined
+            raise ValueError(f"Expected items below the headings of {where}, but row {again} repeats them: delete it.")
+    return rows
+
+
+_ODD_ROW = re.compile(r"Row #(\d+): Expected \d+ columns, got (\d+): (.*)", re.DOTALL)
+
+
+def _is_open(path: Path, form: FileForm, where: str) -> bool:
+    """Tell by Python's reader whether a quotation mark is never closed: the last cell then holds an added row."""
+    try:
+        return deque(_rows(path, form, where, added=("\n", "end\n")), maxlen=1).pop() != ["end"]
+    except csv.Error:  # a cell without an end
+        return True
+
+
+def _still_open(where: str) -> ValueError:
+    return ValueError(f"Expected every quotation mark in {where} to be closed, but the last cell is still open.")
+
+
+def _ragged(names: Sequence[str], row: int, width: int, where: str) -> OptionError:
+    above = "" if row else ", and lines above the heading are to be deleted"
+    return OptionError(
+        f"Expected {len(names)} columns ({listing(names)}) in each row of {where}, but row {row} has {width}; "
+        f"`separator` and `quote` say what stands between and around cells{above}.",
+        option=("separator", "quote"),
+    )
+
+
+def _with_cells(table: pa.Table) -> pa.Table:
+    """Leave out rows of separators alone, as spreadsheets write them below a table; a blank line is no row either."""
+    empty = None
+    for column in table.columns if table.num_columns > 1 else ():
+        cells = pc.equal(column, "")
+        empty = cells if empty is None else pc.and_(empty, cells)
+        if not pc.any(empty).as_py():
+            return table
+    return table if empty is None else table.filter(pc.invert(empty))
+
+
+# ------------------------------------------------------------------------------------------------- json and JSON lines
+
+
+def _json(path: Path, form: FileForm, where: str, *, lines: bool) -> Parsed:
+    encoding = _encoding(path, where, form.encoding, usual=False)
+    with path.open(encoding=encoding, newline="") as stream:
+        if lines or _is_json_lines(stream, where):
+            stream.seek(0)
+            chunks = _records(stream, where)
+            first = next((chunk for chunk in chunks if chunk), [])
+            if first and is_log(first[0]):
+                rows = [*first, *itertools.chain.from_iterable(chunks)]
+                return table_of(log_columns(rows, where, form.log_filter), where)
+            return records_table(itertools.chain([first], chunks), where, "line", path.stat().st_size)
+        stream.seek(0)
+        content = parse_json(stream.read(MAX_JSON_CHARACTERS + 1), where)
+    return document_table(content, form, where, path.stat().st_size)
+
+
+def document_table(content: Any, form: FileForm, where: str, n_bytes: int = 0) -> Parsed:
+    """Find the table, or the tables of splits, in a document of JSON, in any of the usual orientations."""
+    if is_inspect(content):
+        return table_of(inspect_columns(content, where, scorer=form.log_filter), where)
+    if is_log(content):
+        content = [content]
+    if isinstance(content, Mapping):
+        values = list(content.values())
+        lists = [value for value in values if isinstance(value, list)]
+        nested = [value for value in lists if value and isinstance(value[0], (dict, list))]
+        # Of pandas ("split"), MLflow, Weights & Biases.
+        if lists and _are_rows(content.get("data"), content.get("columns")):
+            form = form.replaced(column_names=tuple(map(str, content["columns"])))
+            content = content["data"]
+        elif values and nested == values and all(map(split_of, content)):
+            return {
+                str(name): _one(document_table(part, form, f"{name} of {where}", n_bytes))
+                for name, part in content.items()
+            }
+        elif len(lists) == 1 and nested and not (len(values) == 1 and isinstance(nested[0][0], list)):
+            content = lists[0]  # {"data": [...]} is how many tools wrap their records
+        elif values and lists == values:
+            return table_of(content, where)
+        elif len(nested) == 1 and isinstance(nested[0][0], dict):
+            content = nested[0]  # beside lists of keywords and the like
+        elif len(values) == 1 and _are_records(values[0]):
+            return document_table(values[0], form, where, n_bytes)
+        elif values and all(isinstance(value, dict) for value in values):
+            if values[0] and all(list(value) == [str(row) for row in range(len(values[0]))] for value in values):
+                return table_of({name: list(value.values()) for name, value in content.items()}, where)  # of pandas
+            content = [{"id": key, **record} for key, record in content.items()]
+        else:
+            content = [content]
+    if not isinstance(content, list):
+        raise ValueError(f"Expected a list of records in {where}, but it holds one {type(content).__name__}.")
+    if content and is_log(content[0]):
+        return table_of(log_columns(content, where, form.log_filter), where)
+    if found := pipeline_columns(content):
+        return table_of(found, where)
+    if content and all(isinstance(row, list) for row in content):
+        content = rows_of(content, form, where)
+    starts = range(0, len(content), _CHUNK)
+    return records_table((content[start : start + _CHUNK] for start in starts), where, "record", n_bytes)
+
+
+def _are_rows(rows: Any, names: Any) -> bool:
+    """Tell whether lists are the rows of a table whose columns have these names."""
+    listed = isinstance(rows, list) and isinstance(names, list) and bool(rows) and bool(names)
+    return listed and all(isinstance(row, list) and len(row) == len(names) for row in rows)
+
+
+def _are_records(value: Any) -> bool:
+    return isinstance(value, dict) and len(value) > 1 and all(isinstance(record, dict) for record in value.values())
+
+
+def _one(parsed: Parsed) -> pa.Table:
+    return pa.concat_tables(parsed.values(), promote_options="permissive") if isinstance(parsed, dict) else parsed
+
+
+def rows_of(rows: list[list[Any]], form: FileForm, where: str) -> list[Any]:
+    """Return records of rows of values whose columns have names."""
+    names = form.column_names
+    odd = next((number for number, row in enumerate(rows) if len(row) != len(names or row)), None)
+    if names is None or odd is not None:
+        but = "its rows are lists of values" if odd is None else f"row {odd} has {len(rows[odd])} values"
+        raise OptionError(
+            f"Expected {'names of columns' if names is None else f'{len(names)} columns'} in {where}, but {but}; "
+            "`column_names` names them.",
+            option="column_names",
+        )
+    return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def pipeline_columns(items: Sequence[Any]) -> dict[str, list[Any]]:
+    """Return the columns of what a pipeline of transformers returned for each item; {} of anything else.
+
+    Example:
+        >>> pipeline_columns([{"label": "up", "score": 0.9}])
+        {'prediction': ['up'], 'confidence': [0.9]}
+        >>> pipeline_columns([[{"label": "up", "score": 0.75}, {"label": "down", "score": 0.25}]])
+        {'p_up': [0.75], 'p_down': [0.25]}
+    """
+    if not _are_class_scores(items) and not all(map(_are_class_scores, items)):
+        return {}
+    if _are_class_scores(items):
+        return {"prediction": [item["label"] for item in items], "confidence": [item["score"] for item in items]}
+    by_class = [{str(each["label"]): each["score"] for each in item} for item in items]
+    return {f"p_{label}": [item.get(label) for item in by_class] for label in dict.fromkeys(itertools.chain(*by_class))}
+
+
+def _are_class_scores(cells: Any) -> bool:
+    are_objects = isinstance(cells, (list, tuple)) and bool(cells) and all(isinstance(cell, Mapping) for cell in cells)
+    return are_objects and all(cell.keys() == {"label", "score"} for cell in cells)
+
+
+def _lines(stream: IO[str], where: str) -> Iterator[str]:
+    for number, line in enumerate(iter(partial(stream.readline, MAX_LINE_CHARACTERS + 1), ""), start=1):
+        if len(line) > MAX_LINE_CHARACTERS:
+            raise ValueError(
+                f"Expected at most {MAX_LINE_CHARACTERS:,} characters per line in {where}, but line {number} has more."
+            )
+        yield line
+
+
+def _is_json_lines(stream: IO[str], where: str) -> bool:
+    """Tell whether the first line that is not blank is an object, and another one follows."""
+    full = (line for line in _lines(stream, where) if line.strip())
+    first, second = next(full, ""), next(full, "")
+    if not (first.lstrip().startswith("{") and second.lstrip().startswith("{")):
+        return False
+    try:
+        return isinstance(parse_json(first, where), dict)
+    except ValueError:
+        return False
+
+
+def _records(stream: IO[str], where: str) -> Iterator[list[Any]]:
+    """Yield the records of JSON lines in chunks."""
+    numbered = enumerate(_lines(stream, where), start=1)
+    while chunk := list(itertools.islice(numbered, _CHUNK)):
+        yield [parse_json(line.strip(), where, line=number) for number, line in chunk if line.strip()]
+
+
+# ------------------------------------------------------------------------------------------------------------- splits
+
+
+NAMES_OF_SPLITS = {
+    "train": ("train", "training"),
+    "validation": ("validation", "valid", "dev", "val"),
+    "test": ("test", "testing", "eval", "evaluation"),
+}
+_MARK = "[-._ 0-9]"
+_SPLIT_NAMES = {
+    split: re.compile(f"(?:.*{_MARK})?(?:{'|'.join(words)})(?:{_MARK}.*)?", re.IGNORECASE)
+    for split, words in NAMES_OF_SPLITS.items()
+}
+
+
+def split_of(name: str) -> str:
+    """Return the split that a name of a folder, of a file without its suffix, or of a key tells; "" for none.
+
+    Raises:
+        ValueError: If it tells two.
+
+    Example:
+        >>> split_of("my_Dev-2"), split_of("contested")
+        ('validation', '')
+    """
+    splits = [split for split, words in _SPLIT_NAMES.items() if words.fullmatch(name)]
+    if len(splits) > 1:
+        raise ValueError(
+            f"Expected each file of one split by its name, but {name} is named after {' and '.join(splits)}."
+        )
+    return splits[0] if splits else ""
+
+
+# ------------------------------------------------------------------------------------------------------------- parquet
+
+
+@contextmanager
+def _parquet(path: Path, where: str, **options: Any) -> Iterator[pa.parquet.ParquetFile]:
+    try:
+        with pa.parquet.ParquetFile(path, **options) as file:
+            yield file
+    except (pa.ArrowException, OSError, OverflowError, UnicodeError) as error:
+        raise ValueError(
+            f"Expected a parquet file, but {where} cannot be read as one: {short_reason(error)}."
+        ) from None
+
+
+def read_parquet(path: Path, where: str, at_most: int | None = None) -> pa.Table:
+    """Read a parquet file; one that would fill the memory, or take more than `at_most` bytes, is refused."""
+    allowed = max(SMALL, EXPANSION * path.stat().st_size) if at_most is None else at_most
+    with _parquet(path, where) as file:
+        names, schema = file.schema_arrow.names, file.schema_arrow
+        check_ids(names, f"column of {where}")
+        if len(file.schema) > MAX_COLUMNS or any(len(list(_levels(field))) > MAX_NESTING for field in schema.types):
+            raise ValueError(
+                f"Expected at most {MAX_COLUMNS:,} columns of at most {MAX_NESTING} levels in {where}, but it has more."
+            )
+        numbers = 8 * parquet_values(file)
+        leaves = [file.schema.column(number) for number in range(len(file.schema))]
+    if numbers > allowed:
+        raise _too_full(path, where, allowed)
+    texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
+    with _parquet(path, where, read_dictionary=texts) as file:  # a text that comes often is held once
+        table = file.read()
+    if numbers + sum(_text_bytes(part) for column in table.columns for part in column.chunks) > allowed:
+        raise _too_full(path, where, allowed)
+    plain = [
+        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field for field in schema
+    ]
+    return table.cast(pa.schema(plain, schema.metadata))
+
+
+def parquet_values(file: pa.parquet.ParquetFile) -> int:
+    """Return how many values a parquet file holds, those inside lists included, as its footer says."""
+    groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+    return sum(group.column(number).num_values for group in groups for number in range(group.num_columns))
+
+
+def _text_bytes(array: pa.Array) -> int:
+    """Return the bytes of all texts in an array, dictionaries expanded."""
+    if isinstance(array, pa.DictionaryArray):
+        lengths = pc.binary_length(array.dictionary)
+        return pc.sum(lengths.cast(pa.int64()).take(array.indices)).as_py() or 0
+    if isinstance(array, pa.StructArray):
+        return sum(map(_text_bytes, array.flatten()))
+    if isinstance(array, (pa.ListArray, pa.LargeListArray, pa.FixedSizeListArray)):
+        return _text_bytes(array.flatten())
+    return 0
+
+
+SUFFIXES = (".yaml", ".yml")
+
+NAMED_TYPES = (*FILE_TYPES, *SUFFIXES)
+"""What the name of a file of data ends in, or that of a description of one."""
+
+OptionsOfTable = TypeVar("OptionsOfTable", bound=Options)
+
+KEYS = tuple(
+    dict.fromkeys(("data", "config", "task", *TextOptions.names(), *ChoiceOptions.names(), *PredictionOptions.names()))
+)
+"""What a data.yaml may say."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Described:
+    """A table, and what is said about its file and its columns."""
+
+    source: Any
+    given: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def options(self, options: OptionsOfTable) -> OptionsOfTable:
+        """Return options with what the description says where they leave it open."""
+        changed = options.changed()
+        new = {name: value for name, value in self.given.items() if name in options.names() and name not in changed}
+        for name, value in new.items():
+            if isinstance(value, list):
+                new[name] = as_listed(value) if name == "score_columns" else tuple(map(str, value))
+        return options.replaced(**new) if new else options
+
+
+def described(source: Any) -> Described:
+    """Read what a data.yaml says; anything else is itself, with nothing said about it.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is no mapping, says something unknown, or does not say where the data is.
+
+    Example:
+        >>> described("reviews.csv").source
+        'reviews.csv'
+    """
+    if isinstance(source, Described):
+        return source
+    if not isinstance(source, (str, os.PathLike)) or Path(source).suffix.lower() not in SUFFIXES:
+        return Described(source)
+    import yaml
+
+    path = Path(source)
+    try:
+        content = yaml.safe_load(read_text(path))
+    except (yaml.YAMLError, RecursionError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ValueError(f"Expected YAML in {path}, but it cannot be read as such: {reason}.") from None
+    if not isinstance(content, dict) or not isinstance(content.get("data"), str):
+        raise ValueError(f"Expected {path} to say where the data is, as in `data: reviews.csv`.")
+    check_options(content, KEYS, str(path))
+    beside = path.parent / content["data"]
+    return description_of({**content, "data": str(beside) if beside.exists() else content["data"]})
+
+
+def description_of(content: Mapping[str, Any]) -> Described:
+    """Return what the content of a data.yaml says, whose data is told from here."""
+    given = {name: value for name, value in content.items() if value is not None and name != "data"}
+    return Described(content["data"], given)
+
+
+def write_description(path: Path, content: Mapping[str, Any]) -> Path:
+    """Write a data.yaml of what is not None."""
+    import yaml
+
+    kept = {name: value for name, value in content.items() if value is not None and value != ()}
+    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
+    return write_text(path, yaml.safe_dump(plain, allow_unicode=True, sort_keys=False))
+
 
 Splits: TypeAlias = "datasets.Dataset | datasets.DatasetDict"
 
@@ -267,7 +1240,10 @@ def _folder(path: Path, config: str | None, form: FileForm) -> Splits:
         raise _no_config(path, config)
     if saved:
         return _by_datasets(path, lambda: datasets.load_from_disk(str(path)))
-    tables = {split: _joined([path / file for file in names], form) for split, names in _splits(files, path).items()}
+    tables = {
+        split: _one_below_another([path / file for file in names], form)
+        for split, names in _splits(files, path).items()
+    }
     return datasets.DatasetDict(
         {split: dataset_of(table, str(path), split) for split, table in _same_columns(tables).items()}
     )
@@ -373,7 +1349,7 @@ def _refuse_versions(split: str, files: Sequence[str], path: Path) -> None:
             )
 
 
-def _joined(files: Sequence[Path], form: FileForm) -> pa.Table:
+def _one_below_another(files: Sequence[Path], form: FileForm) -> pa.Table:
     """Read the files of a split, one after the other."""
     tables: list[pa.Table] = []
     for file in files:

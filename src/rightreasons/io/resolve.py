@@ -17,7 +17,6 @@ from rightreasons.core.errors import OptionError
 from rightreasons.core.label_names import BY_NUMBER, LabelRow, label_rows, listing
 from rightreasons.core.validation import check_logits, check_one_of
 from rightreasons.io import tables
-from rightreasons.io.choices import choice_form, known_form, whole_number
 from rightreasons.io.columns import (
     LABEL_COLUMNS,
     TEXT_COLUMNS,
@@ -31,7 +30,6 @@ from rightreasons.io.columns import (
     values_of,
     with_nested,
 )
-from rightreasons.io.files import Described, described, in_json
 from rightreasons.io.options import ChoiceOptions, PredictionOptions, ScoreOptions, TextOptions
 from rightreasons.io.predictions import (
     GIVEN_ANSWERS,
@@ -39,7 +37,8 @@ from rightreasons.io.predictions import (
     roles_of,
     without_scores,
 )
-from rightreasons.io.reading import as_table
+from rightreasons.io.reading import Described, as_table, described, in_json
+from rightreasons.io.tables import choice_form, known_form, whole_number
 
 SHOWN, FEW = 3, 10
 """How many items are shown; so many may each have a label of their own."""

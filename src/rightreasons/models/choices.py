@@ -38,7 +38,6 @@ from rightreasons.models.likelihoods import (
 )
 from rightreasons.models.loading import (
     HowToOpen,
-    adapter_of,
     architectures_of,
     check_model,
     check_vocabulary,
@@ -47,7 +46,6 @@ from rightreasons.models.loading import (
     load_tokenizer,
     open_weights,
     own_code,
-    quantized,
     quiet,
 )
 from rightreasons.models.local import LocalEngine
@@ -55,6 +53,7 @@ from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import ChoiceItems
 from rightreasons.models.protocol import Ability
 from rightreasons.models.trial import EQUAL_LENGTHS, ONE_BY_ONE, SHORTEST, Answers
+from rightreasons.models.weights import adapter_of, quantized
 from rightreasons.models.wording import Prompt
 
 if TYPE_CHECKING:

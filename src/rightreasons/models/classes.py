@@ -69,7 +69,7 @@ class OfTransformers:
 
     def describe(self) -> dict[str, Any]:
         """Return the architecture, and what its weights are."""
-        from rightreasons.models.loading import told_of
+        from rightreasons.models.weights import told_of
 
         return {"architecture": type(self.model).__name__, "weights": told_of(self.model)}
 
@@ -100,7 +100,7 @@ class Classifier(OfTransformers):
     @property
     def abilities(self) -> frozenset[Ability]:
         """Items shared by processes, and gradients where no weight is quantized."""
-        from rightreasons.models.loading import quantized
+        from rightreasons.models.weights import quantized
 
         return frozenset(("processes",) if quantized(self.model) else ("gradients", "processes"))
 

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.errors import in_one_sentence
-from rightreasons.core.stopping import is_watched, stop_if_signaled
+from rightreasons.core.errors import in_one_sentence, is_watched, stop_if_signaled
 from rightreasons.core.store import Records, leased, package_code
 from rightreasons.models.protocol import HowToKeep
 

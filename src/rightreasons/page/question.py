@@ -17,8 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rightreasons.core.intervals import Estimate, FigureText
-from rightreasons.core.verdict import Power
+from rightreasons.core.intervals import Estimate, FigureText, Power
 from rightreasons.page import parts as p
 from rightreasons.page.prose import Prose, Say, action, level_percent
 

@@ -10,9 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext
-from rightreasons.core.intervals import Estimate, clusters_of, count_units, estimate_of, rate
+from rightreasons.core.intervals import (
+    MARGINS,
+    Decision,
+    Estimate,
+    clusters_of,
+    count_units,
+    decide_above,
+    estimate_of,
+    rate,
+)
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.verdict import MARGINS, Decision, decide_above
 from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
 from rightreasons.page.prose import not_scored_told
 from rightreasons.probes.bias import PseudoCorrect, Reading

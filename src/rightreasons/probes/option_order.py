@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from rightreasons.core.arrays import Result, as_floats
-from rightreasons.core.classification import MOST_CLASSES
 from rightreasons.core.intervals import Interval, bounded_mean, cluster_codes, unit_means
+from rightreasons.core.scores import MOST_CLASSES
 from rightreasons.core.validation import (
     check_count,
     check_fraction,

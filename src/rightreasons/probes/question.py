@@ -10,8 +10,7 @@ import numpy as np
 
 from rightreasons.audited.context import AuditContext
 from rightreasons.core.errors import counted
-from rightreasons.core.intervals import Estimate, estimate_of
-from rightreasons.core.verdict import MARGINS, Power
+from rightreasons.core.intervals import MARGINS, Estimate, Power, estimate_of
 from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
 from rightreasons.page.parts import Cell, Column, Example, ItemFigure
 from rightreasons.page.parts import Table as ItemTable

@@ -14,11 +14,10 @@ import numpy as np
 
 from rightreasons.core.arrays import Result
 from rightreasons.core.choices import LETTERS
-from rightreasons.core.intervals import Estimate, holm, rate
+from rightreasons.core.intervals import MARGINS, Decision, Estimate, decide_above, holm, rate
 from rightreasons.core.label_names import listing
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.verdict import MARGINS, Decision, decide_above
 from rightreasons.io.logs import LACK
 from rightreasons.models.replies.answers import NO_ANSWER
 from rightreasons.reasons.arms import HINT, NEUTRAL, OWN, PLAIN, Arm, Trace, Traces, read_reply

@@ -12,10 +12,9 @@ import numpy as np
 
 from rightreasons.audited.context import AuditContext
 from rightreasons.core.choices import LETTERS, MIN_ITEMS
-from rightreasons.core.intervals import Estimate, FigureText, estimate_of
+from rightreasons.core.intervals import MARGINS, Estimate, FigureText, estimate_of
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import json_lines
-from rightreasons.core.verdict import MARGINS
 from rightreasons.io.tables import chosen_rows
 from rightreasons.models.prompts import items_of
 from rightreasons.models.servers.options import ServerOptions

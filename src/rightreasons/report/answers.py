@@ -22,8 +22,7 @@ from rightreasons.page.parts import Column, SectionResult, Table, Verdict
 from rightreasons.page.prose import percent
 
 if TYPE_CHECKING:
-    from rightreasons.audited.context import AuditContext
-    from rightreasons.audited.splits import AuditSplit
+    from rightreasons.audited.context import AuditContext, AuditSplit
     from rightreasons.core.options import Options
     from rightreasons.page.parts import Section
 

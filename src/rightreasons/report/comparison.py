@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.audited.splits import read_predictions, safe_name
+from rightreasons.audited.context import read_predictions, safe_name
 from rightreasons.calibration.measure import FIGURES, TESTED, measure_figures, paired_outcomes, paired_test
 from rightreasons.calibration.options import CalibrationOptions
 from rightreasons.core.arrays import Result, falling
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate, FigureText, estimate_of, holm, paired_means, rate
 from rightreasons.core.resampling import Resampling
-from rightreasons.io.files import data_type
+from rightreasons.io.reading import data_type
 from rightreasons.page import parts as p
 from rightreasons.page import plots
 from rightreasons.page.plots import Curve, curves

@@ -20,13 +20,11 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 import rightreasons
-from rightreasons.audited.context import AuditContext
-from rightreasons.audited.splits import AuditSplit, predictions_file, save_predictions
+from rightreasons.audited.context import AuditContext, AuditSplit, predictions_file, save_predictions
 from rightreasons.core.arrays import Result, plain
-from rightreasons.core.errors import counted
+from rightreasons.core.errors import counted, tell
 from rightreasons.core.intervals import Estimate
 from rightreasons.core.options import Options, QuestionOptions
-from rightreasons.core.stopping import tell
 from rightreasons.core.store import (
     SET_ASIDE,
     WORK,

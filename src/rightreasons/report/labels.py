@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from rightreasons.audited.options import AuditOptions, StoredOptions
-from rightreasons.audited.splits import safe_name
+from rightreasons.audited.context import safe_name
 from rightreasons.core.arrays import plain
 from rightreasons.core.errors import OptionError, counted, in_one_sentence, unknown_name
 from rightreasons.core.intervals import Estimate
@@ -25,9 +24,9 @@ from rightreasons.io.columns import (
     usual_column,
     values_of,
 )
-from rightreasons.io.files import described, each_file_once
+from rightreasons.io.options import AuditOptions, StoredOptions
 from rightreasons.io.predictions import each_score
-from rightreasons.io.reading import as_table
+from rightreasons.io.reading import as_table, described, each_file_once
 from rightreasons.models.wording import Prompt
 from rightreasons.page import parts as p
 from rightreasons.page.prose import short_name

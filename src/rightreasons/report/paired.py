@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import rightreasons
-from rightreasons.audited.splits import Predictions, read_predictions
+from rightreasons.audited.context import Predictions, read_predictions
 from rightreasons.calibration.measure import JudgedItems
 from rightreasons.core.arrays import Result, take_rows
 from rightreasons.core.intervals import Estimate, PairedTest, bounded_mean, estimate_of, paired_means

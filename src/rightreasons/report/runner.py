@@ -15,20 +15,34 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from rightreasons.audited.context import AuditContext
-from rightreasons.audited.opening import open_asked
-from rightreasons.audited.options import AuditOptions, StoredOptions
-from rightreasons.audited.splits import VALIDATION_SPLITS, Role, choose_splits, take_splits, with_train
+from rightreasons.audited.context import (
+    VALIDATION_SPLITS,
+    AuditContext,
+    Role,
+    choose_splits,
+    open_asked,
+    take_splits,
+    with_train,
+)
 from rightreasons.audited.stored import StoredModel, open_stored
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.errors import OptionError, counted, ends_all, in_one_sentence, needs, one_line, unknown_name
+from rightreasons.core.errors import (
+    OptionError,
+    counted,
+    ends_all,
+    in_one_sentence,
+    needs,
+    one_line,
+    stop_if_signaled,
+    unknown_name,
+)
 from rightreasons.core.intervals import clusters_of, count_units
 from rightreasons.core.label_names import BY_NUMBER, no_label_for, other_order
 from rightreasons.core.options import Options, QuestionOptions, as_listed, check_options
 from rightreasons.core.scores import Scores
-from rightreasons.core.stopping import stop_if_signaled
 from rightreasons.core.store import check_folder
 from rightreasons.core.validation import check_kind
+from rightreasons.io.options import AuditOptions, StoredOptions
 from rightreasons.models.running import bars_about, processes
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
@@ -501,7 +515,7 @@ def told_apart(
     Raises:
         ValueError: If there is neither a model with data, nor stored predictions.
     """
-    from rightreasons.io.files import NAMED_TYPES, data_type
+    from rightreasons.io.reading import NAMED_TYPES, data_type
 
     if dataset is None and isinstance(model, (str, os.PathLike)):
         if predictions is not None:

@@ -18,12 +18,12 @@ from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, cast, get
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from rightreasons.audited.options import AuditOptions, StoredOptions
 from rightreasons.core.arrays import UNTOLD
 from rightreasons.core.errors import one_line
 from rightreasons.core.options import Options
 from rightreasons.core.store import changed_files, check_folder, digest_of_value, finish_swap
 from rightreasons.core.validation import check_kind
+from rightreasons.io.options import AuditOptions, StoredOptions
 from rightreasons.page import parts
 from rightreasons.report.answers import AnswerFigures, AnswerGroup
 from rightreasons.report.render import PAGE, Outcome

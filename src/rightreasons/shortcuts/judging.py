@@ -12,10 +12,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.intervals import wilson
+from rightreasons.core.intervals import MARGINS, wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.tokens import words as tokenize
-from rightreasons.core.verdict import MARGINS
 from rightreasons.shortcuts.families.training import kind_of
 from rightreasons.shortcuts.measure_deciding import FamilyEffect, SwapMeasurement
 

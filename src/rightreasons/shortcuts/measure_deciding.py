@@ -15,10 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Result
-from rightreasons.core.intervals import Estimate, bounded_mean, share
+from rightreasons.core.intervals import MARGINS, Decision, Estimate, Margin, bounded_mean, decide, decide_above, share
 from rightreasons.core.resampling import Resampling, item_rng
 from rightreasons.core.store import digest_of_value
-from rightreasons.core.verdict import MARGINS, Decision, Margin, decide, decide_above
 from rightreasons.models.classes import predict
 from rightreasons.shortcuts.families import FAMILIES, candidates
 from rightreasons.shortcuts.families.training import (

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.audited.context import AuditContext
-from rightreasons.audited.splits import AuditSplit, safe_name
+from rightreasons.audited.context import AuditContext, AuditSplit, safe_name
 from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.errors import OptionError, one_line, unknown_name
 from rightreasons.core.intervals import Estimate, share

@@ -13,9 +13,8 @@ from rightreasons.audited.context import AuditContext, example_of
 from rightreasons.audited.context import changes as differences
 from rightreasons.core.arrays import falling
 from rightreasons.core.choices import MIN_ITEMS
-from rightreasons.core.intervals import Estimate, estimate_of
+from rightreasons.core.intervals import Estimate, Power, estimate_of
 from rightreasons.core.tokens import is_punctuation
-from rightreasons.core.verdict import Power
 from rightreasons.page.parts import Cell, Change, Example, ItemFigure, Mark
 from rightreasons.page.plots import (
     DASHES,

@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import Ragged, Result, ingest, kind_of, to_numpy
 from rightreasons.core.binning import assign_bins, uniform_edges
 from rightreasons.core.choices import RANKINGS, TOKEN_KINDS
-from rightreasons.core.classification import AVERAGES, MOST_CLASSES
 from rightreasons.core.intervals import Interval, bootstrap_mean, cluster_wilson, log_binomial, wilson
 from rightreasons.core.options import Options, option, takes
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.scores import AVERAGES, MOST_CLASSES
 from rightreasons.core.tokens import CATEGORIES, GRAMMAR_CATEGORIES, PIECE_STYLES, category_codes
 from rightreasons.core.validation import (
     MOST_BINS,

@@ -15,9 +15,9 @@ from tqdm.auto import tqdm  # type: ignore[import-untyped]
 from transformers.trainer_callback import CallbackHandler
 
 from rightreasons.calibration.measure import JudgedItems
+from rightreasons.core.errors import is_watched
 from rightreasons.core.options import check_options
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.stopping import is_watched
 from rightreasons.core.store import Records, write_json
 from rightreasons.core.validation import check_ids, check_labels, check_same_length, check_texts, read_json
 from rightreasons.difficulty.ranking import (

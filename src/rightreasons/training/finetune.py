@@ -20,9 +20,8 @@ import transformers
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Result
-from rightreasons.core.errors import OptionError, first_line
+from rightreasons.core.errors import OptionError, first_line, is_signaled, is_watched, stop_deferred
 from rightreasons.core.options import takes
-from rightreasons.core.stopping import is_signaled, is_watched, stop_deferred
 from rightreasons.core.store import (
     MANIFEST,
     changed_files,
@@ -31,21 +30,13 @@ from rightreasons.core.store import (
     digest_of_files,
     files_in,
     package_code,
-    save_twice,
     set_aside,
     working_alone,
 )
 from rightreasons.models.batching import ensure_padding
-from rightreasons.models.loading import (
-    adapter_of,
-    agree_on_padding,
-    check_model,
-    load_tokenizer,
-    position_bound,
-    quantized,
-    quiet,
-)
+from rightreasons.models.loading import agree_on_padding, check_model, load_tokenizer, position_bound, quiet
 from rightreasons.models.running import Processes, Store, fingerprint_model, open_store, processes
+from rightreasons.models.weights import adapter_of, quantized
 from rightreasons.training.examples import Encoder, Examples, Table, as_dataset, find_label_names, task_of
 from rightreasons.training.metrics import compute_metrics
 from rightreasons.training.options import TuningOptions
@@ -485,7 +476,8 @@ def _save(store: Store, model: Any, tokenizer: Any, result: FineTuned, workers: 
     if workers.is_main:
         model.config.problem_type = None if result.label_names is None else "single_label_classification"
         with quiet():
-            save_twice(store.folder, lambda place: [part.save_pretrained(place) for part in (model, tokenizer)])
+            for part in (model, tokenizer):
+                part.save_pretrained(store.folder)
         # The result comes last: it marks the run as finished.
         figures = {key: value for key, value in result.to_dict().items() if key != "folder"}
         names = [name for name in files_in(store.folder) if name.partition("/")[0] not in (MANIFEST, CHECKPOINTS)]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.audited.splits import AuditSplit
+from rightreasons.audited.context import AuditSplit
 from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import Estimate, bounded_mean, cluster_codes, estimate_of, mean, paired_means, rate
 from rightreasons.core.resampling import Resampling

@@ -37,8 +37,8 @@ from rightreasons.core.validation import (
     check_kind,
 )
 from rightreasons.io.columns import read_columns
-from rightreasons.io.files import data_type, parquet_values, read_parquet, unpacked
 from rightreasons.io.options import ScoreOptions
+from rightreasons.io.reading import data_type, parquet_values, read_parquet, unpacked
 from rightreasons.page.prose import NONE
 from rightreasons.widget.working import Step, work
 

@@ -15,7 +15,7 @@ from rightreasons.behavior.learning import run as behavior_runner
 from rightreasons.behavior.learning.collect import collect_scores
 from rightreasons.behavior.learning.plan import Plan, partition, plan_runs, shard_of, work_units
 from rightreasons.behavior.learning.run import run_plan
-from rightreasons.core.stopping import SetAsideWarning
+from rightreasons.core.errors import SetAsideWarning
 from tiny_causal import tiny_causal_tokenizer
 from tiny_suites import behavior_suite
 
@@ -134,7 +134,7 @@ def test_a_damaged_result_is_not_finished(task, tmp_path):
     assert [row.seed for row in collect_scores(plan).rows] == [4]
 
 
-@pytest.mark.filterwarnings("ignore::rightreasons.core.stopping.SetAsideWarning")
+@pytest.mark.filterwarnings("ignore::rightreasons.core.errors.SetAsideWarning")
 def test_no_flipped_bit_of_a_result_is_collected(task, tmp_path):
     (run,) = runs = plan_runs(task.suite, configurations=("IID",), seeds=(1,))
     plan = Plan.create(tmp_path / "plan", runs, task.settings())

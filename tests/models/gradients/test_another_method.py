@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.stopping import SetAsideWarning
+from rightreasons.core.errors import SetAsideWarning
 from rightreasons.models.gradients.inputs import EmbeddingInput, merge_pieces
 from rightreasons.models.items import Items
 from tiny_encoders import TEXTS, tiny_encoder

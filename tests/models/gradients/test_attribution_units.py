@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from killing import killed_at
-from rightreasons.core.stopping import SetAsideWarning
+from rightreasons.core.errors import SetAsideWarning
 from rightreasons.core.tokens import words
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients

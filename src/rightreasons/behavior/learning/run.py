@@ -21,7 +21,7 @@ from rightreasons.behavior.learning.trainer import linear_head, train_head, trai
 from rightreasons.behavior.rates import BehavioralPassRate
 from rightreasons.core.engines import EngineOptions, run_tasks
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.store import is_sealed, leased, save_twice, seal
+from rightreasons.core.store import is_sealed, leased, seal
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.models.batching import frozen
 from rightreasons.models.classes import Classifier
@@ -158,7 +158,8 @@ class Runner:
             scratch = folder.with_name(f".{folder.name}.{os.getpid()}.part")
             folder.parent.mkdir(parents=True, exist_ok=True)
             with leased(folder.parent):
-                save_twice(scratch, lambda place: _save(classifier, place))
+                scratch.mkdir(parents=True, exist_ok=True)
+                _save(classifier, scratch)
                 seal(scratch, inputs)
                 try:
                     scratch.rename(folder)

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from rightreasons.behavior.learning.items import CLASSES, Batch, Items, Step, Target, plan_steps
 from rightreasons.behavior.learning.methods import GroupWeights, irm_loss, irm_weight, set_dropout
 from rightreasons.behavior.learning.options import METHODS, LearningOptions
-from rightreasons.core.errors import OptionError
+from rightreasons.core.errors import OptionError, stop_if_signaled
 from rightreasons.core.options import takes
-from rightreasons.core.stopping import stop_if_signaled
 from rightreasons.core.validation import check_one_of, check_seed
 from rightreasons.models.batching import Encoded, frozen, length_batches, pad
 from rightreasons.training.finetune import own_random_state

@@ -36,11 +36,11 @@ from rightreasons.models.choices import CausalLM
 from rightreasons.models.classes import Classifier
 from rightreasons.models.items import Items
 from rightreasons.models.likelihoods import logits_of
-from rightreasons.models.loading import quantized
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item
 from rightreasons.models.protocol import Scorer, lacking
+from rightreasons.models.weights import quantized
 
 
 def word_spans(text: str) -> NDArray[np.int64]:

@@ -27,9 +27,8 @@ import urllib3
 import yaml
 from urllib3 import exceptions
 
-from rightreasons.core.errors import escaped, one_line
+from rightreasons.core.errors import escaped, one_line, waits
 from rightreasons.core.replies import Reply, words_of
-from rightreasons.core.stopping import waits
 from rightreasons.models.protocol import BRIEF, Ability, Message, Request
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.servers.usage import Usage, price, tokens_asked, tokens_used
