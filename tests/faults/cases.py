@@ -17,7 +17,7 @@ from tiny_suites import behavior_suite
 QUICK = ("--n-resamples", "20", "--seed", "0")
 
 PRINTS_ONLY = {
-    "data list", "doctor", "modules", "suite convert", "suite show",
+    "data list", "doctor", "suite convert", "suite show",
 }  # fmt: skip
 """Commands that write no file, and one that writes as `suite write` does."""
 
