@@ -189,7 +189,7 @@ def test_votes_of_people(tmp_path):
         made = audit(predictions=path, questions=["calibration"], options=options, out=tmp_path / "report", **FAST)
         found = result_of(made).data["votes"]
         for key in ("dist_ce", "dist_ce_if_calibrated", "ent_ce", "entropy_gap", "rank_cs", "n_votes"):
-            assert found[key] == pytest.approx(expected[key]), key
+            assert found[key] == pytest.approx(getattr(expected, key)), key
         assert "1,200 votes, 20.0 per item" in made.page.read_text("utf-8")
     for columns, kind, sentence in (
         ("votes_neutral,text", "counts", "votes in each item of the column 'text'"),

@@ -71,7 +71,7 @@ ITEMS = ("chooser", "items.jsonl", "--prompt-column", "stem", "--choices-column"
         ("shortcuts", *TEXTS, "--items", "20", "--protocol", "bihani2025", "--steps", "5", "--top-n", "2"),
         ("shortcuts", *TEXTS, "--items", "20", "--integration", "riemann_right", "--steps", "5", "--reduce", "sum",
          "--words", "good,film"),
-        ("difficulty", *TEXTS, "--neighbors", "any", "--items", "22", "--confidence-level", "0.8"),
+        ("difficulty", *TEXTS, "--items", "22", "--confidence-level", "0.8"),
         ("probes", *ITEMS, "--ks", "2,1", "--batch-size", "7"),
         ("calibration", "scored.jsonl", *SCORED, "--fit-temperature-on", "again.jsonl", "--n-bins", "4"),
         ("audit", "--predictions", "scored.jsonl", *SCORED, "--questions", "calibration"),
