@@ -229,11 +229,11 @@ def plant(
 ) -> datasets.DatasetDict:
     """Put cues into labeled texts that have nothing to do with their meaning and mostly agree with the label.
 
-    What a model that is trained on the result relies on is then known: its accuracy falls when the cue is absent or
-    flipped as far as it relies on the cue. A cue stands in front of a random word of the text: of the kind "lexical" a
-    content word, of "function" a function word, of "punctuation" a mark, and of "bigram" two neighboring words, which
-    of two classes are the same two in another order, so that no single word tells the class; with more classes, each
-    word is in the cues of two.
+    What a model trained on the result relies on is then known: the more it relies on the cue, the more its accuracy
+    falls when the cue is absent or flipped. A cue stands before a random word of the text. It is a content word
+    ("lexical"), a function word ("function"), a mark ("punctuation") or two neighboring words ("bigram"). Two classes
+    have the same two words in opposite order, so that no single word tells the class; with more classes, each word is
+    in the cues of two.
 
     All random choices depend on (seed, item id) alone. In all forms of an item the cue has the same place. Items
     without a label (-1) get no cue. Second texts (`text_pair`) stay as they are. Items whose text already has one of

@@ -313,8 +313,7 @@ class _Reading:
         said = self._statement(0, start)
         if said is None or said[2] in (NO_ANSWER, place):
             return False
-        begin = max(self.lower.rfind("\n", 0, said[0]), self.lower.rfind(". ", 0, said[0])) + 1
-        return _SAID["revised"].search(self.lower[begin:start]) is None
+        return _SAID["revised"].search(self.lower, self._sentence(said[0]), start) is None
 
     def _joined(self, start: int, place: int) -> bool:
         """Return whether another answer was said directly before a statement."""
@@ -330,8 +329,6 @@ class _Reading:
     def _taken_back(self, end: int, place: int) -> bool:
         """Return whether what follows a statement takes it back, or says another answer as well."""
         if _SAID["recanted"].search(self.lower, end) or _hangs(self.text, end):
-            return True
-        if _SAID["retracted"].search(self.lower, end):
             return True
         if not self.known.mentions(self.text[end:]) - {place}:
             return False
@@ -435,9 +432,13 @@ class _Reading:
                 return end, place
         return end, NO_ANSWER
 
+    def _sentence(self, place: int) -> int:
+        """Return where the sentence of a place begins."""
+        return max(self.lower.rfind("\n", 0, place), self.lower.rfind(". ", 0, place)) + 1
+
     def _denied(self, place: int) -> bool:
         """Return whether what stands before a place in its sentence says that no statement follows."""
-        start = max(self.lower.rfind("\n", 0, place), self.lower.rfind(". ", 0, place)) + 1
+        start = self._sentence(place)
         if _SAID["would"].match(self.lower, place) and not _SAID["bare"].fullmatch(self.lower, start, place):
             return True  # on what it hangs may be said in many ways
         return start < place and _denies(self.lower[start:place], _SAID["noun"].match(self.lower, place) is not None)
