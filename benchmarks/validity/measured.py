@@ -15,14 +15,13 @@ from rightreasons.calibration.measure import (
     measure_calibration,
     measure_classes,
     measure_figures,
-    measure_risk,
     paired_test,
 )
 from rightreasons.core.intervals import Estimate, share
 from rightreasons.difficulty.measure import DifficultyMeasurement
 from rightreasons.report.paired import change_of
 
-N_ITEMS, COVERAGE = 150, 0.5
+N_ITEMS = 150
 
 
 def judged(rng: np.random.Generator, n_items: int) -> JudgedItems:
@@ -126,12 +125,6 @@ def by_class(rng: np.random.Generator, seed: int) -> Outcome:
     return {name: ends(getattr(rare, name), truth) for name, truth in _RARE.items()}
 
 
-def risk(rng: np.random.Generator, seed: int) -> Outcome:
-    curve = measure_risk(judged(rng, N_ITEMS))
-    _, estimate = min(curve, key=lambda point: abs(point[0] - COVERAGE))
-    return {"": ends(estimate, _RISK)}
-
-
 def two_models(rng: np.random.Generator, seed: int) -> tuple[JudgedItems, JudgedItems]:
     """Two models that are exchangeable item by item."""
     shared = rng.normal([0.6, 0.0, -0.6], 1.0, size=(120, 3))
@@ -228,7 +221,6 @@ _OF_KINDS = {
     },
 }  # fmt: skip
 _RARE = {"precision": 0.6046, "recall": 0.5211, "f1": 0.5597, "confidence": 0.7124, "surplus": -0.0166}
-_RISK = 0.2255
 # The gap by design; the Brier score by 10^8 draws.
 _SURE = {"confidence_gap": 0.01, "brier": 0.0645}
 
@@ -280,7 +272,6 @@ SCENARIOS = (
         changed_on_shared_items,
         conservative=True,
     ),
-    Scenario("measure_risk", "the surer half of 150 items", risk),
     Scenario(
         "paired_test", "two models that are alike item by item, 120 items", compared, conservative=True, slow=True
     ),
@@ -330,8 +321,7 @@ HANDED_ON = {
     "measure_option_order": ("wilson", "position_bias", "pride_prior_intervals", "bounded_mean"),
     "Figure.defined": ("measure_figures",),
     "measure_calibration": ("measure_figures", "calibration_error", "consistency", "share"),
-    "measure_rescaled": ("measure_calibration",),
-    "measure_votes": ("human_calibration", "measure_figures"),
+    "HumanCalibration.estimate": ("human_calibration",),
     **dict.fromkeys(("history", "History.better_at"), ("change_of",)),
     "compared_answers": ("paired_means", "bounded_mean"),
     "compare": ("paired_test", "measure_figures", "paired_means", "holm"),

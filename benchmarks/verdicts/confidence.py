@@ -71,7 +71,6 @@ def ask(n_items: int, seed: int, *, accuracy: float, n_classes: int, truth: Trut
         primary=split,
         comparisons=(),
         splits=(split,),
-        validation=None,
         stored=None,
         prompted=None,
         answers_once=False,

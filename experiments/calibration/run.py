@@ -19,9 +19,16 @@ from pathlib import Path
 from typing import Any
 
 import datasets
+import numpy as np
 
+from rightreasons.audited.context import read_predictions
+from rightreasons.calibration.measure import JudgedItems, measure_figures
+from rightreasons.calibration.recalibration import Temperature, fit_temperature
+from rightreasons.core.intervals import Estimate
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.io.tables import chosen_rows
+from rightreasons.models.classes import predict
+from rightreasons.models.loading import load_classifier
 from rightreasons.models.scorers import demo_encoder
 from rightreasons.report.runner import AuditResult, audit
 from rightreasons.training.finetune import FineTuned, fine_tune
@@ -59,7 +66,8 @@ FIGURES = (
     "aurc",
     "auroc",
 )
-PICTURES = ("reliability", "reliability_scaled")
+SCALED = [key for key in FIGURES if key not in ("accuracy", "macro_f1", "aurc", "auroc")]
+PICTURES = ("reliability",)
 
 
 def splits_of(run: Run, data_dir: str | None) -> datasets.DatasetDict:
@@ -73,7 +81,9 @@ def splits_of(run: Run, data_dir: str | None) -> datasets.DatasetDict:
     return datasets.DatasetDict({**data, "train": train.select(kept), "validation": train.select(sorted(held))})
 
 
-def train_and_audit(run: Run, data_dir: str | None, work: Path, seed: int) -> tuple[FineTuned, AuditResult]:
+def train_and_audit(
+    run: Run, data_dir: str | None, work: Path, seed: int
+) -> tuple[datasets.DatasetDict, FineTuned, AuditResult]:
     data = splits_of(run, data_dir)
     trained = fine_tune(
         demo_encoder(),
@@ -95,12 +105,12 @@ def train_and_audit(run: Run, data_dir: str | None, work: Path, seed: int) -> tu
         seed=seed,
         command="python experiments/calibration/run.py --data-dir DATA",
     )
-    return trained, result
+    return data, trained, result
 
 
-def record(run: Run, trained: FineTuned, result: AuditResult) -> dict[str, Any]:
+def record(run: Run, data: datasets.DatasetDict, trained: FineTuned, result: AuditResult) -> dict[str, Any]:
     """Return all that RESULTS.md says of one data set."""
-    answer = result["calibration"].result
+    answer, (fit, scaled) = result["calibration"].result, at_temperature(data, trained, result)
     split = result.audit["dataset"]["splits"][0]
     return {
         "n_train": trained.n_train,
@@ -109,12 +119,21 @@ def record(run: Run, trained: FineTuned, result: AuditResult) -> dict[str, Any]:
         "split": split["name"],
         "n_items": split["n_items"],
         "verdict": answer.verdict.to_dict(),
-        "temperature": answer.data["temperature"],
+        "temperature": fit.to_dict(),
         "figures": {key: answer.data["figures"][key] for key in FIGURES},
-        "figures_at_temperature": {
-            key: figure for key, figure in answer.data["figures_at_temperature"].items() if key in FIGURES
-        },
+        "figures_at_temperature": {key: {"estimate": estimate.to_dict()} for key, estimate in scaled.items()},
     }
+
+
+def at_temperature(
+    data: datasets.DatasetDict, trained: FineTuned, result: AuditResult
+) -> tuple[Temperature, dict[str, Estimate]]:
+    """Fit a temperature on the validation split, and measure the audited one at it."""
+    scores = predict(load_classifier(trained.folder), data["validation"]["text"])
+    fit = fit_temperature(scores.logits, data["validation"]["label"])
+    test = read_predictions(result.out / "predictions" / "test.parquet")
+    items = JudgedItems.of(np.asarray(test.logits) / fit.temperature, test.labels)
+    return fit, measure_figures(items, SCALED)
 
 
 def table(sets: dict[str, dict[str, Any]]) -> str:
@@ -182,14 +201,14 @@ def main() -> None:
         began = time.perf_counter()
         audited = [(run, *train_and_audit(run, given.data_dir, given.work, given.seed)) for run in RUNS]
         (HERE / "figures").mkdir(exist_ok=True)
-        for run, _, result in audited:
+        for run, *_, result in audited:
             for name in PICTURES:
                 target = HERE / "figures" / f"{run.dataset}_{name}.png"
                 shutil.copyfile(result.out / "figures" / f"{name}.png", target)
         results = {
             "seed": given.seed,
-            "environment": audited[0][2].audit["environment"],
-            "sets": {run.dataset: record(run, trained, result) for run, trained, result in audited},
+            "environment": audited[0][-1].audit["environment"],
+            "sets": {run.dataset: record(run, *parts) for run, *parts in audited},
         }
         file.write_text(json.dumps(results, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         print(f"{file}, after {(time.perf_counter() - began) / 60:.1f} minutes")

@@ -14,7 +14,6 @@ def draw(result):
     ranks, interval = result["rank_cs"], result["rank_cs_interval"]
     rows = {
         "distance from the votes": [(result["dist_ce"], result["interval"])],
-        "if people voted by the model": [result["dist_ce_if_calibrated"]],
         "classes ranked otherwise": [(1 - ranks, {"low": 1 - interval["high"], "high": 1 - interval["low"]})],
     }
     return dots(rows, "lower is better")

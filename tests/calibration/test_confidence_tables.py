@@ -1,4 +1,4 @@
-"""Tables of confidence: long, wide, several files, class scores, and what is refused."""
+"""Tables of confidence: several columns, several files, class scores, and what is refused."""
 
 import json
 
@@ -6,22 +6,6 @@ import numpy as np
 import pytest
 
 from rightreasons.calibration.confidence_tables import read_confidence
-
-LONG = (
-    "question_id,method,confidence,correct,group\n1,p,0.9,1,a\n1,said,,1,a\n2,said,0.7,0,b\n2,p,0.25,0,b\n3,p,0.5,1,a\n"
-)
-
-
-def test_long(tmp_path):
-    file = tmp_path / "long.csv"
-    file.write_text(LONG)
-    table = read_confidence(file, item_column="question_id")
-    assert table.items == ("1", "2", "3")
-    assert table.groups == ("a", "b", "a")
-    assert table.confidence["p"].tolist() == [0.9, 0.25, 0.5]
-    np.testing.assert_array_equal(table.confidence["said"], [np.nan, 0.7, np.nan])
-    assert table.correct["said"].tolist() == [1, 0, -1]
-    assert table.used == "confidence: confidence; right: correct"
 
 
 def test_wide():
@@ -35,9 +19,6 @@ def test_wide():
         {"mine": [0.5], "theirs": [0.25], "ok": [1]}, confidence_column="mine,theirs", correct_column="ok"
     )
     assert renamed.confidence["theirs"].tolist() == [0.25]
-    # Rows of one source need no names of items.
-    named = read_confidence({"confidence": [0.5, 0.25], "correct": [1, 0], "source": ["p", "p"]})
-    assert named.confidence["p"].tolist() == [0.5, 0.25]
 
 
 def test_files_are_sources_matched_by_items(tmp_path):
@@ -67,9 +48,7 @@ def test_scores_give_the_probability_of_the_likeliest_class(tmp_path):
         ({"confidence": ["", None], "correct": [1, 0]}, {}, "no row has one"),
         ({"confidence": [0.5, "high"], "correct": [1, 0]}, {}, "item 1 holds 'high'"),
         ({"confidence": [0.5, 0.5], "correct": [1, 0], "id": [1, 1]}, {}, "has '1' twice"),
-        ({"confidence": [0.5, 0.5], "correct": [1, 0], "source": "ab"}, {}, "names the items"),
-        ({"id": [1, 1], "source": "ab", "confidence": [0.5, 0.5], "correct": [1, 0], "group": "xy"}, {}, "one group"),
-        ({"confidence": [0.5], "correct": [1]}, {"source_column": "from"}, "'from' that `source_column` names"),
+        ({"confidence": [0.5], "correct": [1]}, {"item_column": "from"}, "'from' that `item_column` names"),
         ({"confidence": [0.5], "correct": [1]}, {"confidence_column": "conf"}, "Did you mean 'confidence'"),
         ({"sure": [0.5], "correct": [1]}, {"correct_column": "correct"}, "named by `confidence_column`"),
         ({"confidence": [0.5], "answer": ["x"]}, {}, "says whether each answer was right"),

@@ -37,7 +37,6 @@ def test_shares_give_what_their_counts_give():
     shares = (np.array(VOTES) / np.sum(VOTES, axis=1, keepdims=True)).tolist()
     distributions = human_calibration(PROBABILITIES, shares, votes="distributions").to_dict()
     assert distributions.pop("n_votes") is None
-    assert distributions.pop("dist_ce_if_calibrated") is None
     assert {name: pytest.approx(value) for name, value in distributions.items() if name[-8:] != "interval"} == {
         name: value for name, value in counts.items() if name in distributions and name[-8:] != "interval"
     }
@@ -76,21 +75,6 @@ def test_ties_in_the_order_of_the_classes():
     assert human_calibration(*rows, ties="class_order").rank_cs == 0.5
     assert human_calibration(*rows).rank_cs == 0.5
     assert human_calibration(rows[0][:1], rows[1][:1], ties="class_order").rank_cs == 0.0
-
-
-def test_what_a_calibrated_model_would_show():
-    # One vote of two equal classes is always 0.5 away. Two votes: 0.5 in half of the cases.
-    assert human_calibration([[0.5, 0.5]], [[1, 0]]).dist_ce_if_calibrated == pytest.approx(0.5)
-    assert human_calibration([[0.5, 0.5]], [[1, 1]]).dist_ce_if_calibrated == pytest.approx(0.25)
-    assert human_calibration([[1.0, 0.0]], [[3, 4]]).dist_ce_if_calibrated == 0.0
-    rng = np.random.default_rng(0)
-    table = rng.dirichlet([0.5, 1.0, 2.0], size=6)
-    totals = np.array([1, 2, 3, 5, 20, 100])
-    drawn = [rng.multinomial(n, row, size=20_000) for n, row in zip(totals, table, strict=True)]
-    distances = [np.abs(x / n - row).sum(axis=1).mean() / 2 for x, n, row in zip(drawn, totals, table, strict=True)]
-    votes = np.array([x[0] for x in drawn])
-    alone = [human_calibration([row], [each]).dist_ce_if_calibrated for row, each in zip(table, votes, strict=True)]
-    assert alone == pytest.approx(distances, abs=0.005)
 
 
 def test_the_bootstrap_covers_the_true_error():

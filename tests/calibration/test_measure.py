@@ -16,8 +16,6 @@ from rightreasons.calibration.measure import (
     measure_calibration,
     measure_classes,
     measure_figures,
-    measure_rescaled,
-    measure_risk,
     paired_test,
     worst_split,
 )
@@ -135,19 +133,6 @@ def test_classes_the_most_frequent_first(items):
     assert (first.n_items, first.n_predicted, first.precision.value, first.recall.value) == (2, 3, 2 / 3, 1.0)
     assert (second.precision, second.recall.value, second.confidence) == (None, 0.0, None)
     assert third.surplus.value == pytest.approx((0.1 + 0.2 + 0.8 + 0.1) / 4 - 0.25)
-
-
-def test_risk_of_the_most_confident(items):
-    assert [(coverage, risk.value) for coverage, risk in measure_risk(items)] == [
-        (0.25, 0.0), (0.5, 0.0), (0.75, 0.0), (1.0, 0.25),
-    ]  # fmt: skip
-
-
-def test_a_temperature_changes_no_prediction(many):
-    fit, scaled = measure_rescaled(many, many, resampling=FEW)
-    assert many.scaled(fit.temperature).top.predicted.tolist() == many.top.predicted.tolist()
-    assert scaled["nll"].value == pytest.approx(fit.nll_after)
-    assert "accuracy" not in scaled
 
 
 def test_paired_tests_are_of_the_difference(many):

@@ -9,7 +9,7 @@ import pytest
 from rightreasons.calibration.compare import compare_confidence
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.calibration.human import human_calibration
-from rightreasons.calibration.measure import JudgedItems, measure_classes, measure_figures, measure_risk, paired_test
+from rightreasons.calibration.measure import JudgedItems, measure_classes, measure_figures, paired_test
 from rightreasons.calibration.proper_scores import brier_score, selective_scores
 from rightreasons.calibration.recalibration import fit_temperature
 from rightreasons.calibration.smooth import ece_sweep, smooth_ece
@@ -75,9 +75,11 @@ def flips(items):
 KERNELS = {
     "every figure of calibration": lambda i: measure_figures(i.judged, resampling=FEW),
     "classes": lambda i: measure_classes(i.judged, resampling=FEW),
-    "risk under coverage": lambda i: measure_risk(i.judged, FEW),
     "paired calibration": lambda i: [
-        paired_test(key, i.judged, i.judged.scaled(2.0), resampling=FEW) for key in ("nll", "brier", "ece")
+        paired_test(
+            key, i.judged, JudgedItems.of(i.judged.logits / 2.0, i.labels, clusters=i.judged.clusters), resampling=FEW
+        )
+        for key in ("nll", "brier", "ece")
     ],
     "calibration errors": lambda i: [
         calibration_error(i.p, i.labels, kind=kind, strategy=strategy, clusters=i.clusters, resampling=FEW)

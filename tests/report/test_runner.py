@@ -117,29 +117,6 @@ def test_a_planted_cue_is_seen_when_it_flips(report):
     assert splits["test"]["accuracy"]["value"] > 0.85
     assert splits["test_flipped"]["accuracy"]["value"] < 0.3
     assert splits["test_flipped"]["mean_confidence"]["value"] > 0.8
-    part = next(part for part in result.parts if "other splits" in part.title)
-    flipped = part.examples[0].examples[0]
-    mark = flipped.marks[0]
-    assert flipped.text[mark.start : mark.end] in ("copper", "marble")
-    assert flipped.prediction != flipped.label
-
-
-def test_the_change_between_splits_is_paired(report):
-    """Of items right on one split alone, b and c: the change is (c - b) / n."""
-    one, two = (read_predictions(report.out / "predictions" / f"{name}.parquet") for name in ("test", "test_flipped"))
-    right = [said.logits.argmax(axis=1) == said.labels for said in (one, two)]
-    part = next(part for part in calibration_of(report).parts if "other splits" in part.title)
-    row = next(row for row in part.tables[0].rows if row[0] == "test_flipped")
-    assert row[-2].value == pytest.approx(np.mean(right[1]) - np.mean(right[0]))
-    assert row[-1] < 0.001
-
-
-def test_a_temperature_is_fitted_on_the_validation_split(report):
-    data = calibration_of(report).data
-    assert data["temperature"]["n_items"] == 120
-    before, after = (data[name]["nll"]["estimate"]["value"] for name in ("figures", "figures_at_temperature"))
-    assert after == pytest.approx(before, abs=0.2)
-    assert "accuracy" not in data["figures_at_temperature"]  # a temperature leaves every prediction as it is
 
 
 def test_the_confident_errors_are_the_confident_errors(report):

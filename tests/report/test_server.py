@@ -122,7 +122,7 @@ def test_probes_of_generated_answers(files, capsys):
             "--probes-ks",
             "1",
         ]
-        done = run(capsys, "audit", fake.url, files / "items.jsonl", "--calibration-elicit", "samples", *flags)
+        done = run(capsys, "audit", fake.url, files / "items.jsonl", "--calibration-elicit", "verbalized", *flags)
         assert done.code == 0, done.err
     record = json.loads((files / "report" / "audit.json").read_text("utf-8"))
     picks = next(each["result"]["data"]["picks"] for each in record["questions"] if each["question"] == "probes")

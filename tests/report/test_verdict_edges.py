@@ -7,10 +7,10 @@ import pytest
 
 from rightreasons.behavior.measure import score_stored
 from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
-from rightreasons.calibration.measure import JudgedItems, measure_figures, measure_votes, worst_split
-from rightreasons.calibration.measurement import CalibrationAnswers, flipped_rows
+from rightreasons.calibration.human import human_calibration
+from rightreasons.calibration.measure import JudgedItems, measure_figures, worst_split
+from rightreasons.calibration.measurement import CalibrationAnswers
 from rightreasons.calibration.question import CALIBRATION
-from rightreasons.core.arrays import Ragged
 from rightreasons.core.intervals import Estimate, estimate_of, wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.suites.cases import Case, Functionality
@@ -69,28 +69,6 @@ class TestCalibration:
         assert say("evidence.sure_there") == "1 item of another split."
         assert "gate 'a report' --fail-if 'calibration.new_data.ece > 0.05'" in say.items("advice.sure_there")[0]
 
-    def test_items_that_are_right_until_their_cue_is_flipped(self):
-        # a and d are; b is right on both sides, c wrong on both, and the label of e is wrong.
-        known = {"labels": np.array([0, 1, 1, 0, 1]), "pair_ids": "abcde", "ids": "abcde"}
-        primary = SimpleNamespace(**known, mislabeled=np.arange(5) == 4)
-        flipped = SimpleNamespace(**known, cue_labels=np.array([1, -1, 0, 1, 0]))
-        confidence, logits = np.array([0.8, 0.9, 0.9, 0.9, 0.9]), np.zeros((5, 2))
-        before = SimpleNamespace(predicted=np.array([0, 1, 0, 0, 1]))
-        after = SimpleNamespace(predicted=np.array([1, 1, 0, 1, 0]), confidence=confidence, logits=logits)
-        context = SimpleNamespace(primary=primary, comparisons=[flipped])
-        context.scores = lambda split: before if split is primary else {id(flipped): after}[id(split)]
-        assert flipped_rows(context) == (flipped, [(3, 3), (0, 0)])  # the surest first
-        after.logits = Ragged.of_table(logits)  # of choices
-        assert flipped_rows(context) is None
-        context.comparisons = []
-        assert flipped_rows(context) is None
-
-    def test_one_error_of_a_model_that_is_too_sure_is_shown(self):
-        assert CalibrationAnswers(SimpleNamespace(), None).n_items == 0
-        m = SimpleNamespace(surest_errors=np.array([4, 2]), is_apart=True, is_off_in_parts=False, is_over=True)
-        m.shown = lambda rows: [SimpleNamespace(text=f"item {row}") for row in rows]
-        assert [example.text for example in CalibrationAnswers.telling_item(m)] == ["item 4"]
-
     @pytest.mark.parametrize(("leans", "is_over", "read"), [(True, True, 1), (True, False, 0), (False, False, 1)])
     def test_an_under_confident_model_has_no_errors_that_it_is_too_sure_of(self, leans, is_over, read):
         accuracy = {"accuracy": Estimate(0.8)}
@@ -121,22 +99,11 @@ class TestCalibration:
         assert CALIBRATION.prose.of(m=m, context=context, report="report").items("advice.here")[0] == said
 
     @pytest.mark.parametrize(
-        ("temperature", "effect"),
-        [(2.0, "softens"), (0.5, "sharpens"), (1.0, "hardly moves"), (1.0004, "hardly moves")],
-    )
-    def test_a_temperature_of_1_neither_softens_nor_sharpens(self, temperature, effect):
-        fit = SimpleNamespace(temperature=temperature, n_items=1, nll_before=0.5, nll_after=0.5, at_bound=False)
-        context = SimpleNamespace(validation=SimpleNamespace(name="dev"))
-        text = CALIBRATION.prose.of(m=SimpleNamespace(fit=fit), context=context, split="test")("part.temperature")
-        assert f"which {effect} the probabilities" in text
-        assert "fitted on 1 item of" in text
-
-    @pytest.mark.parametrize(
         ("votes", "words"),
         [([[5, 5]], "is as sure as people"), ([[9, 1]], "is less sure than people"), ([[10, 0]], "is less sure")],
     )
     def test_votes_of_the_same_entropy(self, votes, words):
-        measured = measure_votes([[0.5, 0.5]], votes, np.array([0]), resampling=RESAMPLING)
+        measured = human_calibration([[0.5, 0.5]], votes, resampling=RESAMPLING)
         assert words in CALIBRATION.prose.of(m=SimpleNamespace(votes=measured))("part.votes")
 
 

@@ -152,15 +152,11 @@ def safe_name(name: str) -> str:
     return "".join(c if c.isalnum() or c in "_-" else "_" for c in name) or "split"
 
 
-Role = Literal["primary", "comparison", "validation", "train"]
+Role = Literal["primary", "comparison", "train"]
 
 
 PAIRS = "pair_id"
 """The column of what belongs together where none is named, before `source_id`."""
-
-
-VALIDATION_SPLITS = ("validation", "dev", "valid", "val")
-"""The splits that may be used to fit a temperature."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -169,7 +165,7 @@ class AuditSplit:
 
     Attributes:
         name: The name of the split.
-        role: "primary" (what the headlines are about), "comparison", "validation" or "train".
+        role: "primary" (what the headlines are about), "comparison" or "train".
         data: The rows in the common schema, with all further columns.
         labels: (N,) labels in the model's numbering; -1 where there is none.
         data_label_names: The names of the labels as the data has them; () for multiple choice.
@@ -461,7 +457,6 @@ class AuditContext:
         dataset_name: What the user called the data.
         primary: The split that the headlines are about.
         comparisons: Further audited splits.
-        validation: A labeled split to fit on, where there is one.
         train: The whole training split, if there is one; for questions about what the model learned from.
         out: The folder of the report.
         settings: What was set about the audit as a whole.
@@ -478,7 +473,6 @@ class AuditContext:
     dataset_name: str
     primary: AuditSplit
     comparisons: tuple[AuditSplit, ...]
-    validation: AuditSplit | None
     train: datasets.Dataset | None
     out: Path
     settings: AuditOptions
@@ -490,7 +484,7 @@ class AuditContext:
     drawn: bool = True
     _shared: dict[Any, Any] = dataclasses.field(default_factory=dict)
 
-    def scored(self, reads: Iterable[Reads] = ("all",), known: Mapping[str, Scores] | None = None) -> AuditContext:
+    def scored(self, reads: Iterable[Reads] = ("audited",), known: Mapping[str, Scores] | None = None) -> AuditContext:
         """Return the audit with the scores of splits, without the items that the model cannot score.
 
         A split that cannot be scored at all stays as it is: each question that asks for its scores says so.
@@ -501,7 +495,7 @@ class AuditContext:
             known: Name of a split -> its scores, where they are there already.
         """
         answers: dict[str, Scores | ValueError] = {}
-        kept = {split.name: split for split in self.all_splits}
+        kept = {split.name: split for split in self.splits}
         n_read, seconds = 0, 0.0
         wanted = [each for each in reads if each != "none"]
         for split in dict.fromkeys(split for each in wanted for split in (self.primary, *self.read(each))):
@@ -529,7 +523,6 @@ class AuditContext:
             self,
             primary=kept[self.primary.name],
             comparisons=tuple(kept[split.name] for split in self.comparisons),
-            validation=None if self.validation is None else kept[self.validation.name],
             answers=answers,
             seconds=seconds / n_read if n_read else None,
         )
@@ -557,7 +550,7 @@ class AuditContext:
 
     def split(self, name: str) -> AuditSplit:
         """Return a split by its name."""
-        known = {split.name: split for split in self.all_splits}
+        known = {split.name: split for split in self.splits}
         if name not in known:
             raise unknown_name("split of this audit", name, known)
         return known[name]
@@ -662,23 +655,18 @@ class AuditContext:
 
     @property
     def splits(self) -> tuple[AuditSplit, ...]:
-        """The audited splits, the primary one first; the validation split is not among them."""
+        """The audited splits, the primary one first."""
         return (self.primary, *self.comparisons)
-
-    @property
-    def all_splits(self) -> tuple[AuditSplit, ...]:
-        """The audited splits, and the validation split where there is one."""
-        return (*self.splits, *([self.validation] if self.validation else []))
 
     @property
     def digest(self) -> str:
         """A digest of the model, its tokenizer and the items, those that are left out included."""
-        items = [[split.name, split.role, split.fingerprint] for split in self.all_splits]
+        items = [[split.name, split.role, split.fingerprint] for split in self.splits]
         return digest_of_value([self.model_fingerprint, self.dataset_name, items])
 
     def read(self, reads: Reads) -> tuple[AuditSplit, ...]:
         """Return the splits whose scores a question may ask for."""
-        return {"none": (), "primary": (self.primary,), "audited": self.splits, "all": self.all_splits}[reads]
+        return {"none": (), "primary": (self.primary,), "audited": self.splits}[reads]
 
     def label_name(self, label: int) -> str:
         """Return the name of a class, or "choice 1" of a multiple-choice item; "" for no label."""

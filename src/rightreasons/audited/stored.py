@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -210,13 +209,11 @@ class StoredSource:
         model: The predictions.
         data: The items of each split.
         chosen: The split that is audited.
-        spare: The split that a temperature is fitted on; None without one.
     """
 
     model: StoredModel
     data: Mapping[str, datasets.Dataset]
     chosen: str
-    spare: str | None
 
 
 def open_stored(
@@ -267,13 +264,6 @@ def open_stored(
         ids = _matched_ids(read, items, path, where)
     names = None if task != "classification" else read.label_names or _numbered(read)
     tables, data, digest = {name: _table(read, ids, path)}, {name: items}, _digest(table, everything)
-    spare = None
-    if stored.fit_temperature_on is not None:
-        spare = _spare_name(stored.fit_temperature_on, name)
-        other, rows = _fitting(stored, settings, read, task)
-        tables[spare] = _table(other, _ids(rows), stored.fit_temperature_on)
-        data[spare] = rows
-        digest += _digest(stored.fit_temperature_on, other)
     match = f"; labels matched {read.label_match}" if read.label_match else ""
     fingerprint = hashlib.blake2b(digest.encode(), digest_size=16).hexdigest()
     used = read.used + match
@@ -287,7 +277,7 @@ def open_stored(
     model = StoredModel(
         path, task, names, tables, fingerprint, used, answers, read.answers_once, rows, met, unscored, named
     )
-    return StoredSource(model, data, name, spare)
+    return StoredSource(model, data, name)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -455,39 +445,6 @@ def _check_texts(read: Predictions, ids: Sequence[str], items: datasets.Dataset,
 
 def _single_spaced(text: str) -> str:
     return " ".join(text.split())
-
-
-def _fitting(
-    stored: StoredOptions, settings: AuditOptions, read: Predictions, task: Task
-) -> tuple[Predictions, datasets.Dataset]:
-    """Open the file that a temperature is fitted on."""
-    path = str(stored.fit_temperature_on)
-    if task == "confidence":
-        raise OptionError(
-            f"Expected class scores in {stored.predictions} for `fit_temperature_on`, but it has the confidence in "
-            "given answers: a temperature divides the scores of all classes.",
-            option="fit_temperature_on",
-        )
-    if os.path.exists(path) and os.path.samefile(path, str(stored.predictions)):
-        raise OptionError(
-            f"Expected another file than {path} in `fit_temperature_on`: it is the one that is audited.",
-            option="fit_temperature_on",
-        )
-    other = _read(path, stored, settings, with_labels=True)
-    shapes = [None if isinstance(side.predictions, list) else side.predictions.shape[1:] for side in (read, other)]
-    if shapes[0] != shapes[1] or read.label_names != other.label_names:
-        shown = [
-            listing(side.label_names) if side.label_names else "rows of different lengths" if shape is None else shape
-            for side, shape in zip((read, other), shapes, strict=True)
-        ]
-        raise ValueError(f"Expected the classes of {stored.predictions} ({shown[0]}) in {path}, but got {shown[1]}.")
-    _, items = _own_items(other, path, settings)
-    return other, items
-
-
-def _spare_name(path: str, taken: str) -> str:
-    name = Path(path).stem
-    return f"{name} (for the temperature)" if name == taken else name
 
 
 def _numbered(read: Predictions) -> tuple[str, ...]:

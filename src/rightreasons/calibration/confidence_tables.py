@@ -5,7 +5,8 @@ from __future__ import annotations
 import dataclasses
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +34,11 @@ from rightreasons.io.columns import (
 )
 from rightreasons.io.options import PredictionOptions
 
-ROWS: Mapping[str, Sequence[str]] = USUAL_COLUMNS["confidence"]
-"""Usual names of the columns that say which item a row is about, from which source, and of which group."""
+ITEM: Sequence[str] = USUAL_COLUMNS["confidence"]["item"]
+"""Usual names of the column that says which item a row is about."""
 
 PREFIX = "confidence_"
-"""What the columns of a wide table begin with; the rest names the source."""
+"""What the columns of a table begin with; the rest names the source."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -48,14 +49,12 @@ class ConfidenceTable:
         items: N names of items.
         confidence: Source -> (N,) confidence in [0, 1]; NaN where the source gave none.
         correct: Source -> (N,) 1 where the answer was right, 0 where it was wrong, -1 where the source has no answer.
-        groups: N names of groups, "" for none; None where there are no groups.
         used: In words, which columns were taken for what.
     """
 
     items: tuple[str, ...]
     confidence: dict[str, NDArray[np.float64]]
     correct: dict[str, NDArray[np.int64]]
-    groups: tuple[str, ...] | None = None
     used: str = ""
 
     def __len__(self) -> int:
@@ -77,64 +76,47 @@ def read_confidence(files: Any, *, options: ConfidenceOptions) -> ConfidenceTabl
     Raises:
         TypeError: If it is neither a file nor a table.
         FileNotFoundError: If a file is missing.
-        ValueError: If a column is missing, a confidence is not in [0, 1], a source has an item twice, or the sources
-            cannot be matched by items.
+        ValueError: If a column is missing, a confidence is not in [0, 1], or the sources cannot
+            be matched by items.
 
     Example:
-        >>> rows = {"item": ["a", "b", "a"], "source": ["p", "p", "said"], "confidence": [0.9, 0.4, 0.8],
-        ...         "correct": [1, 0, 1]}
-        >>> table = read_confidence(rows)
+        >>> table = read_confidence({"confidence_p": [0.9, 0.4], "confidence_said": [0.8, None], "correct": [1, 0]})
         >>> table.confidence["said"].tolist(), table.correct["said"].tolist()
-        ([0.8, nan], [1, -1])
+        ([0.8, nan], [1, 0])
     """
     several = isinstance(files, Sequence) and not isinstance(files, (str, os.PathLike))
     if several and not files:
         raise ValueError("Expected at least one file of confidence, but got none.")
-    parts = [_confidence_rows(file, options, several and len(files) > 1) for file in (files if several else [files])]
-    table = pd.concat(parts, ignore_index=True)
-    twice = table[table.duplicated(["name", "item"])]
-    if len(twice):
-        name, item, where = twice[["name", "item", "where"]].iloc[0]
+    read = [_read(file, options, several and len(files) > 1) for file in (files if several else [files])]
+    unnamed = next((where for _, where, _, is_named in read if not is_named), None)
+    if unnamed is not None and len({len(next(iter(table.values()))) for table, *_ in read}) > 1:
         raise OptionError(
-            f"Expected each item once per source in {where}, but {name!r} has {item!r} twice; name the sources with "
-            "`source_column`, or the items with `item_column`.",
-            option=("source_column", "item_column"),
-        )
-    grouped = table.dropna(subset="group").drop_duplicates(["item", "group"])
-    group_of = dict(zip(grouped["item"], grouped["group"], strict=True))
-    if len(group_of) < len(grouped):
-        item = grouped["item"][grouped.duplicated("item")].iloc[0]
-        first, second = grouped["group"][grouped["item"] == item].iloc[:2]
-        raise ValueError(f"Expected each item in one group, but {item!r} is in {first!r} and in {second!r}.")
-    if table["by_row"].any() and len({part.index.nunique() for part in parts}) > 1:
-        odd = table["where"][table["by_row"]].iloc[0]
-        raise OptionError(
-            f"Expected a column that names the items ({', '.join(ROWS['item'])}) in {odd}, as the files have "
+            f"Expected a column that names the items ({', '.join(ITEM)}) in {unnamed}, as the files have "
             "different numbers of rows; name it with `item_column`.",
             option="item_column",
         )
-    names = table["name"].unique()
-    items = table.set_index("name").loc[names, "item"].unique()
-    wide = table.pivot(index="item", columns="name", values=["confidence", "correct"]).reindex(items)
+    sources = [(name, rows) for table, *_ in read for name, rows in table.items()]
+    same = next((name for name, count in Counter(name for name, _ in sources).items() if count > 1), None)
+    if same is not None:
+        raise ValueError(f"Expected files of different names, but two sources are called {same!r}.")
+    wide = pd.concat([rows for _, rows in sources], axis=1, keys=range(len(sources)), sort=False)
     return ConfidenceTable(
-        items=tuple(items),
-        confidence={name: wide["confidence", name].to_numpy(np.float64) for name in names},
-        correct={name: wide["correct", name].fillna(-1).to_numpy(np.int64) for name in names},
-        groups=tuple(group_of.get(item, "") for item in items) if group_of else None,
-        used="; ".join(table["used"].unique()),
+        items=tuple(wide.index),
+        confidence={name: wide[k, "confidence"].to_numpy(np.float64) for k, (name, _) in enumerate(sources)},
+        correct={name: wide[k, "correct"].fillna(-1).to_numpy(np.int64) for k, (name, _) in enumerate(sources)},
+        used="; ".join(dict.fromkeys(used for _, _, used, _ in read)),
     )
 
 
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several: bool) -> pd.DataFrame:
-    """Return the rows of one file, once per column of confidence; the index is the number of the row."""
+def _read(
+    source: Any, options: ConfidenceOptions, is_one_of_several: bool
+) -> tuple[dict[str, pd.DataFrame], str, str, bool]:
+    """Return source -> rows by item; the file's name, which columns were taken, and whether one names the items."""
     columns, options, where = read_columns(source, options)
-    named = {what: getattr(options, f"{what}_column") for what in ROWS}
-    item, by, group = (
-        find_column(columns, named[what], usual, f"{what}_column", where) for what, usual in ROWS.items()
-    )
+    item = find_column(columns, options.item_column, ITEM, "item_column", where)
     names = listed_names(options.confidence_column) or [
         name
         for name in columns
@@ -142,42 +124,37 @@ def _confidence_rows(source: Any, options: ConfidenceOptions, is_one_of_several:
     ]
     for name in names:
         named_column(columns, name, "confidence_column", where)
-    if by is not None and item is None and len(set(map(str, columns[by]))) > 1:
-        raise OptionError(
-            f"Expected a column that names the items ({', '.join(ROWS['item'])}) in {where}, as it has several "
-            "sources; name it with `item_column`.",
-            option="item_column",
-        )
     if names:
         of_right = PredictionOptions(correct_column=options.correct_column)
         right, columns_of_right, _ = predictions.correctness(predictions.roles_of(columns, where, of_right))
-        read: dict[str, Any] = {
+        found: dict[str, Any] = {
             re.sub(f"(?i)^{PREFIX}", "", name) if len(names) > 1 else "": _confidences(columns[name], name, where)
             for name in names
         }
-        if all(np.isnan(values).all() for values in read.values()):
+        if all(np.isnan(values).all() for values in found.values()):
             raise ValueError(
                 f"Expected the confidence in each answer in {listing(names)} of {where}, but no row has one."
             )
         used = f"confidence: {listing(names)}; right: {' is '.join(columns_of_right)}"
     else:
         likeliest, right, used = _top_label(columns, where, options)
-        read = {"": likeliest}
+        found = {"": likeliest}
+    items = names_in(columns[item] if item else range(len(right)))
+    twice = next((name for name, count in Counter(items).items() if count > 1), None)
+    if twice is not None:
+        raise OptionError(
+            f"Expected each item once in {where}, but it has {twice!r} twice; name the items with `item_column`.",
+            option="item_column",
+        )
     of_file = Path(source).name.split(".")[0] if isinstance(source, (str, os.PathLike)) else "table"
-    n_rows = len(next(iter(columns.values())))
-    sources = names_in(columns[by]) if by else [of_file if is_one_of_several else ""] * n_rows
-    rows = {
-        "item": names_in(columns[item] if item else range(n_rows)),
-        "group": None if group is None else [name or None for name in names_in(columns[group])],
-        "correct": right,
+    origin = of_file if is_one_of_several else ""
+    tables = {
+        f"{origin} {column}".strip() or "confidence": pd.DataFrame(
+            {"confidence": values, "correct": right}, index=items
+        )
+        for column, values in found.items()
     }
-    shared = {"where": where, "used": used, "by_row": item is None}
-    return pd.concat(
-        pd.DataFrame(
-            {**rows, "name": [f"{origin} {column}".strip() or "confidence" for origin in sources], "confidence": values}
-        ).assign(**shared)
-        for column, values in read.items()
-    )
+    return tables, where, used, item is not None
 
 
 def _confidences(column: Column, name: str, where: str) -> NDArray[np.float64]:

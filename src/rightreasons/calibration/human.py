@@ -12,7 +12,7 @@ from scipy import special
 from rightreasons.calibration.confidences import check_no_classes
 from rightreasons.core.arrays import Result, as_floats
 from rightreasons.core.errors import OptionError
-from rightreasons.core.intervals import Interval, bootstrap_mean, cluster_wilson, log_binomial
+from rightreasons.core.intervals import Estimate, Interval, bootstrap_mean, cluster_wilson, estimate_of
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_one_of, check_same_length, check_scores, is_ragged
 
@@ -32,8 +32,6 @@ class HumanCalibration(Result):
     Attributes:
         dist_ce: Human distribution calibration error, in [0, 1]; lower is better.
         interval: Its interval over items (`bootstrap_mean` within the figure's bounds, like the next two).
-        dist_ce_if_calibrated: What it would be on average if the votes were drawn from the model's probabilities; None
-            for distributions, which do not say how many voted.
         ent_ce: Human entropy calibration error in nats, in [0, log K]: the mean absolute gap; lower is better.
         ent_ce_interval: Its interval.
         entropy_gap: The mean gap itself: below 0 the model is surer than people are.
@@ -46,7 +44,6 @@ class HumanCalibration(Result):
 
     dist_ce: float
     interval: Interval
-    dist_ce_if_calibrated: float | None
     ent_ce: float
     ent_ce_interval: Interval
     entropy_gap: float
@@ -55,6 +52,11 @@ class HumanCalibration(Result):
     rank_cs_interval: Interval
     n_items: int
     n_votes: int | None
+
+    def estimate(self, key: str) -> Estimate:
+        """Return "dist_ce", "ent_ce", "entropy_gap" or "rank_cs" with its interval."""
+        interval = self.interval if key == "dist_ce" else getattr(self, f"{key}_interval")
+        return estimate_of(getattr(self, key), interval)
 
 
 def human_calibration(
@@ -75,8 +77,7 @@ def human_calibration(
        RankCS = \frac1N \sum_i [\operatorname{argsort} f_i = \operatorname{argsort} \pi_i] \]
 
     with the entropy H in nats. DistCE is the mean total variation distance. Few votes are a coarse picture of what
-    people think: with `votes="counts"`, `dist_ce_if_calibrated` is the DistCE that votes drawn from the model's own
-    probabilities would give on average, in closed form.
+    people think.
 
     Args:
         predictions: (N, K) class scores, or (N,) P(class 1) of a binary task.
@@ -126,7 +127,6 @@ def human_calibration(
         )
     totals = given.sum(axis=1)
     shares = given / totals[:, None]
-    expected = _expected_distance(table, totals) if votes == "counts" else None
     entropy_gap, same_ranking = _entropy(table) - _entropy(shares), _same_ranking(table, given, ties)
 
     def mean(values: Floats, low: float, high: float) -> tuple[float, Interval]:
@@ -138,7 +138,6 @@ def human_calibration(
     return HumanCalibration(
         dist_ce=distance[0],
         interval=distance[1],
-        dist_ce_if_calibrated=None if expected is None else float(expected.mean()),
         ent_ce=entropy[0],
         ent_ce_interval=entropy[1],
         entropy_gap=gap[0],
@@ -233,16 +232,3 @@ def _log_orders(same: NDArray[np.bool_]) -> Floats:
     """Return the log of the number of orders of tied classes, from which classes are tied; (N, K, K) to (N,)."""
     sizes = same.sum(axis=2)
     return np.asarray((special.gammaln(sizes + 1) / sizes).sum(axis=1))
-
-
-def _expected_distance(table: Floats, totals: Floats) -> Floats:
-    """Return the mean distance of the shares of n votes from the probabilities that they are drawn from; (N,).
-
-    The mean absolute deviation of a binomial count is 2 v C(n, v) p^v (1 - p)^(n - v + 1), where v is the least whole
-    number above n p (De Moivre 1730).
-    """
-    n = totals[:, None]
-    p = np.clip(table, 0.0, 1.0)
-    v = np.minimum(np.floor(n * p) + 1, n)
-    deviation = 2 * v * np.exp(log_binomial(n, v) + special.xlogy(v, p) + special.xlog1py(n - v + 1, -p))
-    return np.asarray((deviation / n).sum(axis=1) / 2)

@@ -25,10 +25,8 @@ from rightreasons.calibration.errors import (
     gap_of_rows,
     macro_ce,
 )
-from rightreasons.calibration.human import HumanCalibration, check_votes, human_calibration
 from rightreasons.calibration.options import CalibrationOptions
-from rightreasons.calibration.proper_scores import auroc, brier_score, label_log_probability, ranked, selective_scores
-from rightreasons.calibration.recalibration import Temperature, fit_temperature
+from rightreasons.calibration.proper_scores import auroc, brier_score, label_log_probability, ranked
 from rightreasons.calibration.smooth import ConsistencyResult, consistency, ece_sweep, smooth_ece
 from rightreasons.core import intervals
 from rightreasons.core.arrays import Ragged, in_order, take_rows
@@ -50,9 +48,6 @@ MAX_CLASS_RESAMPLES = 5_000
 
 BRIER_BINS = 15
 """Bins of each class for the parts of the Brier score."""
-
-SCALED = ("mean_confidence", "confidence_gap", "ece", "adaptive_ece", "classwise_ece", "macro_ce", "brier", "nll")
-"""The figures that a temperature may change."""
 
 DECIDED = ("confidence_gap", "ece_debiased")
 """The figures that the verdict rests on: on average, and in parts of the confidence."""
@@ -161,14 +156,6 @@ class JudgedItems:
     def label_probability(self) -> Floats:
         """(N,) probability of the label, in [0, 1], of items with the same classes."""
         return np.clip(self.table[np.arange(len(self)), self.top.labels], 0.0, 1.0)
-
-    def scaled(self, temperature: float) -> JudgedItems:
-        """Return what the model would say at a temperature."""
-        logits = self.logits
-        scaled = (
-            Ragged(logits.values / temperature, logits.offsets) if isinstance(logits, Ragged) else logits / temperature
-        )
-        return dataclasses.replace(self, logits=scaled, top=top_label(scaled, self.top.labels, scores="logits"))
 
 
 Estimator = Callable[[JudgedItems, Resampling], Estimate | None]
@@ -284,40 +271,6 @@ def measure_figures(
     names = set(FIGURES if keys is None else keys)
     estimates = {key: figure.estimate(items, resampling) for key, figure in FIGURES.items() if key in names}
     return {key: estimate for key, estimate in estimates.items() if estimate is not None}
-
-
-def measure_rescaled(
-    items: JudgedItems, validation: JudgedItems, *, resampling: Resampling = Resampling()
-) -> tuple[Temperature, dict[str, Estimate]]:
-    """Fit a temperature on validation items, and measure the items at it.
-
-    Returns:
-        The temperature, and the figures of `SCALED` at it.
-
-    References:
-        Guo et al. (2017), "On Calibration of Modern Neural Networks", section 4.2.
-    """
-    fit = fit_temperature(validation.logits, validation.top.labels)
-    return fit, measure_figures(items.scaled(fit.temperature), SCALED, resampling=resampling)
-
-
-def measure_risk(items: JudgedItems, resampling: Resampling = Resampling()) -> list[tuple[float, Estimate]]:
-    """Return the error rate among the most confident items, with its Wilson interval, for each coverage."""
-    curve, confidence = [], items.top.confidence
-    codes = intervals.cluster_codes(items.clusters, len(items))
-    for point in selective_scores(items.top).curve:
-        above, equal = confidence > point.confidence, confidence == point.confidence
-        # Of equal confidences some are left out at random: each counts by its chance to be kept.
-        kept = above + equal * (point.coverage * len(items) - above.sum()) / equal.sum()
-        sums = kept * ~items.top.correct, kept
-        wrong, sizes = sums if codes is None else (np.bincount(codes, each) for each in sums)
-        known = sizes > 0
-        n_kept = int(np.count_nonzero(kept))
-        interval = intervals.cluster_wilson(
-            np.minimum(wrong, sizes)[known], sizes[known], confidence_level=resampling.level, n_items=n_kept
-        )
-        curve.append((point.coverage, estimate_of(point.risk, interval)))
-    return curve
 
 
 def measure_classes(items: JudgedItems, *, resampling: Resampling = Resampling()) -> list[ClassFigures]:
@@ -667,60 +620,3 @@ FIGURES = {key: Figure(**_TEXTS[key], estimate=estimate) for key, estimate in ES
 
 VOTE_FIGURES = {key: FigureText(**_TEXTS[key]) for key in ("dist_ce", "ent_ce", "entropy_gap", "rank_cs")}
 """The figures against the votes of people, by their names in `HumanCalibration`."""
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class VotesMeasurement:
-    """How far the probabilities of a model are from the votes of people.
-
-    Attributes:
-        figures: The figures of `VOTE_FIGURES` with their intervals.
-        result: The same and more, as the kernel gives it.
-        shares: (K,) share of all votes that each class has; of distributions, their mean.
-        majority: Share of labeled items whose label has the most votes, equal ones included; None without labels.
-    """
-
-    figures: Mapping[str, Estimate]
-    result: HumanCalibration
-    shares: Floats
-    majority: float | None
-
-
-def measure_votes(
-    probabilities: Any,
-    votes: Any,
-    labels: NDArray[np.int64],
-    *,
-    kind: str = "counts",
-    resampling: Resampling = Resampling(),
-) -> VotesMeasurement:
-    """Measure how far probabilities are from the votes of people.
-
-    Args:
-        probabilities: (N, K).
-        votes: (N, K), in the order of the classes.
-        labels: (N,) labels, -1 for none.
-        kind: "counts" or "distributions".
-        resampling: Level, resamples and seed of the intervals.
-
-    Example:
-        >>> measured = measure_votes([[0.7, 0.3], [0.5, 0.5]], [[8, 2], [1, 4]], np.array([0, 0]))
-        >>> round(measured.figures["dist_ce"].value, 6), measured.majority
-        (0.2, 0.5)
-    """
-    result = human_calibration(probabilities, votes, votes=kind, resampling=resampling)
-    table = check_votes(votes, kind)
-    intervals = {
-        "dist_ce": result.interval,
-        "ent_ce": result.ent_ce_interval,
-        "entropy_gap": result.entropy_gap_interval,
-        "rank_cs": result.rank_cs_interval,
-    }
-    rows = np.flatnonzero(labels >= 0)
-    most = table[rows, labels[rows]] == table[rows].max(axis=1)
-    return VotesMeasurement(
-        figures={key: estimate_of(getattr(result, key), interval) for key, interval in intervals.items()},
-        result=result,
-        shares=np.asarray(table.sum(axis=0) / table.sum()),
-        majority=float(most.mean()) if len(rows) else None,
-    )

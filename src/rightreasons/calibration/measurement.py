@@ -15,38 +15,33 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext, AuditSplit, example_of, safe_name
+from rightreasons.calibration.human import HumanCalibration, human_calibration
 from rightreasons.calibration.measure import (
     DECIDED,
     FIGURES,
     CalibrationMeasurement,
     ClassFigures,
     JudgedItems,
-    VotesMeasurement,
     measure_calibration,
     measure_classes,
     measure_figures,
-    measure_rescaled,
-    measure_risk,
-    measure_votes,
     worst_split,
 )
 from rightreasons.calibration.options import CalibrationOptions
-from rightreasons.calibration.recalibration import Temperature
 from rightreasons.core.arrays import Ragged, falling
 from rightreasons.core.errors import OptionError, unknown_name
-from rightreasons.core.intervals import MARGINS, Decision, Estimate, clusters_of, decide, estimate_of, paired_means
+from rightreasons.core.intervals import MARGINS, Decision, Estimate, decide
 from rightreasons.core.label_names import listing, match_columns
 from rightreasons.core.options import listed as listed_names
-from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import label_errors
 from rightreasons.core.validation import check_scores, parse_json, softmax
 from rightreasons.page.parts import Example, Headline
 
 if TYPE_CHECKING:
-    from rightreasons.calibration.elicit import ConfidenceMeasurement, Elicited
+    from rightreasons.calibration.elicit import ConfidenceMeasurement
 
 
-def votes_measured(context: AuditContext, options: CalibrationOptions) -> VotesMeasurement | None:
+def votes_measured(context: AuditContext, options: CalibrationOptions) -> HumanCalibration | None:
     """Compare the primary split with the votes that the options name; None where they name none.
 
     Raises:
@@ -57,14 +52,13 @@ def votes_measured(context: AuditContext, options: CalibrationOptions) -> VotesM
     split, scores = context.primary, context.scores()
     if scores.kind == "confidence" or isinstance(scores.logits, Ragged):
         raise OptionError(
-            f"Expected the same classes in all items for `votes_columns`, but {split.name!r} has "
-            f"{'the confidence in given answers' if scores.kind == 'confidence' else 'choices of different numbers'}.",
+            f"Expected the same classes in all items for `votes_columns`, but those of {split.name!r} have not.",
             option="votes_columns",
         )
     votes = _votes(context, listed_names(options.votes_columns) or [])
     exact = scores.probabilities
     table = softmax(scores.logits) if exact is None or isinstance(exact, Ragged) else check_scores(exact)
-    return measure_votes(table, votes, split.labels, kind=options.votes, resampling=context.resampling)
+    return human_calibration(table, votes, votes=options.votes, resampling=context.resampling)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -112,52 +106,40 @@ MIN_CONFIDENT = 10
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ElicitedItems:
-    """What the model said of its confidence, and the comparison of the sources.
+    """What the model said of its confidence, beside the probability of its answers where it has one.
 
     Attributes:
-        elicited: What was asked and said.
         measured: The sources with enough confidences, compared; None where there is none.
         rare: Source -> how many answers have a confidence, of those that have too few.
-        lacking: Source -> why the model cannot be asked for it.
         n_items: How many items were asked about.
     """
 
-    elicited: Elicited
     measured: ConfidenceMeasurement | None
     rare: dict[str, int]
-    lacking: dict[str, str]
     n_items: int
 
 
 def elicited_items(context: AuditContext, options: CalibrationOptions) -> ElicitedItems | None:
-    """Ask the model for the sources of confidence that the options name; None where they name none.
+    """Ask the model how sure it is where the options say so; else None.
 
     Raises:
-        ValueError: If the model is no prompted language model, or cannot be asked for any source.
+        ValueError: If the model is no prompted language model, or writes no text.
     """
     if not options.elicit:
         return None
     if context.prompted is None:
         raise ValueError(f"Expected a language model to ask how sure it is, but {context.model_name} is none.")
-    from rightreasons.calibration.elicit import elicit_confidence, lacking_sources, measure_confidence
-    from rightreasons.calibration.options import ElicitOptions
+    from rightreasons.calibration.elicit import elicit_confidence, measure_confidence
 
     split = context.primary
     items = split.take(np.flatnonzero(split.labeled))
-    first = () if context.prompted.answers_once else ("probability",)
-    sources = (*first, *(name for name in dict.fromkeys(options.elicit) if name not in first))
-    wanted = ElicitOptions(sources=sources, seed=context.seed)
-    lacking = lacking_sources(context.prompted, wanted)
-    if len(lacking) == len(sources):
-        raise ValueError(" ".join(lacking.values()))
-    elicited = elicit_confidence(
+    table = elicit_confidence(
         context.prompted,
         {"id": items.ids, "label": items.labels.tolist(), **items.fields},
-        options=wanted.replaced(sources=tuple(name for name in sources if name not in lacking)),
+        seed=context.seed,
         progress=context.progress,
         out=context.folder(f"confidence-{safe_name(split.name)}", split.fingerprint, str(context.seed)),
     )
-    table = elicited.table
     counts = {
         name: int((np.isfinite(values) & (table.correct[name] >= 0)).sum()) for name, values in table.confidence.items()
     }
@@ -168,10 +150,8 @@ def elicited_items(context: AuditContext, options: CalibrationOptions) -> Elicit
         correct={name: table.correct[name] for name in known},
     )
     return ElicitedItems(
-        elicited=elicited,
         measured=measure_confidence(enough, options=options, resampling=context.resampling) if known else None,
         rare={name: count for name, count in counts.items() if name not in known},
-        lacking=lacking,
         n_items=len(items),
     )
 
@@ -188,54 +168,10 @@ def labeled_splits(context: AuditContext) -> list[AuditSplit]:
     return [split for split in context.splits if split.labeled.any()]
 
 
-def _shared_rows(first: AuditSplit, second: AuditSplit) -> list[tuple[int, int]]:
-    """Return the rows of the labeled items that are forms of one item in both splits."""
-    if first.pair_ids is None or second.pair_ids is None:
-        return []
-    row_of = {name: row for row, name in enumerate(second.pair_ids)}
-    pairs = [(row, row_of[name]) for row, name in enumerate(first.pair_ids) if name in row_of]
-    return [(row, other) for row, other in pairs if first.labels[row] >= 0 and second.labels[other] >= 0]
-
-
-def change(context: AuditContext, split: AuditSplit, resampling: Resampling) -> tuple[Estimate | None, float | None]:
-    """Test the change of accuracy from the primary split on the items that the two share."""
-    rows = _shared_rows(split, context.primary) if split is not context.primary else []
-    if not rows:
-        return None, None
-    correct = [
-        (context.scores(part).predicted == part.labels)[list(side)]
-        for part, side in zip((split, context.primary), zip(*rows, strict=True), strict=True)
-    ]
-    clusters = clusters_of(split.clusters, [row for row, _ in rows])
-    change = paired_means(correct[0], correct[1], clusters=clusters, resampling=resampling)
-    return estimate_of(change.difference, change.interval), change.p_value
-
-
-def flipped_rows(context: AuditContext) -> tuple[AuditSplit, list[tuple[int, int]]] | None:
-    """Find the items that are right until their cue is flipped, the surest first; None without flipped cues.
-
-    Items whose label contradicts their text are none of them.
-    """
-    primary = context.primary
-    flipped = next((s for s in context.comparisons if s.cue_labels is not None and (s.cue_labels >= 0).any()), None)
-    if flipped is None or not isinstance(context.scores(flipped).logits, np.ndarray):
-        return None
-    after, before = context.scores(flipped), context.scores(primary)
-    is_right = (before.predicted == primary.labels) & ~primary.mislabeled
-    rows = [
-        (row, first)
-        for row, first in _shared_rows(flipped, primary)
-        if is_right[first] and after.predicted[row] != flipped.labels[row]
-    ]
-    return flipped, sorted(rows, key=lambda pair: (-after.confidence[pair[0]], flipped.ids[pair[0]]))
-
-
 MARGIN = MARGINS["confidence"].small
 """A mean confidence this far from the accuracy makes the verdict red, and green needs that it is ruled out."""
 
 N_EXAMPLES = 10
-
-N_FLIPPED = 5
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -246,10 +182,8 @@ class CalibrationAnswers:
     asked: ElicitedItems | None
     measured: CalibrationMeasurement | None = None
     compared: Compared = dataclasses.field(default_factory=dict)
-    fit: Temperature | None = None
-    scaled: Mapping[str, Estimate] = dataclasses.field(default_factory=dict)
     classes: list[ClassFigures] | None = None
-    votes: VotesMeasurement | None = None
+    votes: HumanCalibration | None = None
 
     @property
     def n_items(self) -> int:
@@ -339,27 +273,6 @@ class CalibrationAnswers:
         there, here = self.compared[self.worst or ""]["accuracy"], self.estimates["accuracy"]
         return (there.value or 0.0) >= (here.value or 0.0)
 
-    @property
-    def paired_there(self) -> bool:
-        """Whether the worst split has forms of the same items."""
-        return self.there.pair_ids is not None and self.context.primary.pair_ids is not None
-
-    @property
-    def cue_there(self) -> str:
-        """What became of a planted cue on the worst split: "turned", "gone", or "" where none is known."""
-        cues = self.there.cue_labels
-        return "" if cues is None else "turned" if (cues >= 0).any() else "gone"
-
-    @property
-    def has_cues(self) -> bool:
-        """Whether each split says which class its planted cues stand for."""
-        return all(split.cue_labels is not None for split in labeled_splits(self.context))
-
-    @functools.cached_property
-    def risk(self) -> list[tuple[float, Estimate]]:
-        """The error rate among the most confident items by the share of them that is kept."""
-        return measure_risk(self.measured.items, self.context.resampling) if self.measured else []
-
     @functools.cached_property
     def surest_errors(self) -> NDArray[np.int64]:
         """The measured items that are wrong, the surest first; without those whose label is."""
@@ -394,69 +307,16 @@ class CalibrationAnswers:
         for row, item in zip(rows, np.flatnonzero(split.labeled)[rows].tolist(), strict=True):
             yield example_of(self.context, split, item, int(top.predicted[row]), float(top.confidence[row]))
 
-    def telling_item(self) -> tuple[Example, ...]:
-        """Show the surest error of a model that is too sure, the least sure right answer of one that is not enough."""
-        rows = self.surest_errors
-        if not (self.is_apart or self.is_off_in_parts):
-            return ()
-        if not self.is_over:
-            right, split = np.flatnonzero(self._top.correct), self.context.primary
-            ids = [split.ids[item] for item in np.flatnonzero(split.labeled)[right].tolist()]
-            rows = right[falling(-self._top.confidence[right], ids)]
-        return tuple(example for example in self.shown(rows[:1]) if example.text)
-
-    @functools.cached_property
-    def flipped(self) -> tuple[AuditSplit, list[tuple[int, int]]] | None:
-        """The split with flipped cues, and its items that are wrong there and right before; None without one."""
-        found = flipped_rows(self.context)
-        return found if found and found[1] else None
-
-    def flipped_pair(self) -> tuple[Example, ...]:
-        """Show one item before and after its cue is flipped: the shortest of those that the model is surest of."""
-        if self.flipped is None:
-            return ()
-        flipped, rows = self.flipped
-        row, first = min(rows[:N_FLIPPED], key=lambda pair: len(flipped.texts[pair[0]]))
-        return example_of(self.context, self.context.primary, first), example_of(self.context, flipped, row)
-
-    def flipped_examples(self) -> list[Example]:
-        """Show items that are right until their cue is flipped."""
-        if self.flipped is None:
-            return []
-        return [example_of(self.context, self.flipped[0], row) for row, _ in self.flipped[1][:N_FLIPPED]]
-
-    def prompts(self) -> Iterator[Example]:
-        """Quote what was asked about the first item that has an answer, once for each source."""
-        if self.asked is None or not (self.asked.elicited.answers >= 0).any():
-            return
-        elicited = self.asked.elicited
-        answered = np.flatnonzero(elicited.answers >= 0)
-        place = int(answered[0])
-        for name in elicited.prompts:
-            if name != "probability":
-                known = elicited.table.confidence.get(name)
-                confidence = np.nan if known is None else known[place]
-                yield Example(
-                    id=elicited.table.items[place],
-                    text=elicited.prompts[name],
-                    label="",
-                    prediction=self.context.label_name(int(elicited.answers[place])),
-                    confidence=float(confidence) if np.isfinite(confidence) else None,
-                    note=NAMES[name],
-                )
-
 
 NAMES = {
     "probability": "Probability of the answer",
-    "p_true": "P(True)",
     "verbalized": "Verbalized",
-    "samples": "Agreement of drawn answers",
 }
 """Sources of confidence, for readers."""
 
 
 def measure(context: AuditContext, options: CalibrationOptions) -> CalibrationAnswers:
-    """Measure calibration on the audited splits, at a fitted temperature, by class, and beside votes."""
+    """Measure calibration on the audited splits, by class, and beside votes."""
     elicited = elicited_items(context, options)
     if elicited is not None and context.answers_once:
         return CalibrationAnswers(context, elicited)
@@ -468,15 +328,10 @@ def measure(context: AuditContext, options: CalibrationOptions) -> CalibrationAn
         else measure_figures(_judged(context, other, bins), COMPARED, resampling=resampling)
         for other in labeled_splits(context)
     }
-    fit, scaled = None, dict[str, Estimate]()
-    if context.validation is not None:
-        fit, scaled = measure_rescaled(
-            measured.items, _judged(context, context.validation, bins), resampling=resampling
-        )
     by_class = context.label_names and measured.items.by_class
     classes = measure_classes(measured.items, resampling=resampling) if by_class else None
     votes = votes_measured(context, options)
-    return CalibrationAnswers(context, elicited, measured, compared, fit, scaled, classes, votes)
+    return CalibrationAnswers(context, elicited, measured, compared, classes, votes)
 
 
 def _judged(context: AuditContext, split: AuditSplit, n_bins: int) -> JudgedItems:

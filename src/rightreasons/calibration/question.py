@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.calibration.elicit import BY_GROUP, OF_ANSWERS, ConfidenceMeasurement
+from rightreasons.calibration.elicit import OF_ANSWERS, ConfidenceMeasurement
 from rightreasons.calibration.measure import FIGURES, VOTE_FIGURES
 from rightreasons.calibration.measurement import (
     COMPARED,
@@ -14,7 +14,6 @@ from rightreasons.calibration.measurement import (
     N_EXAMPLES,
     NAMES,
     CalibrationAnswers,
-    change,
     measure,
 )
 from rightreasons.core.intervals import Estimate, Power, estimate_of
@@ -49,14 +48,6 @@ def draw_reliability(key: str, m: Any) -> Drawing:
     )
 
 
-def draw_risk(key: str, m: Any) -> Drawing:
-    """Draw the error rate among the most confident items."""
-    coverage, risk = zip(*m.risk, strict=True)
-    random = plots.Curve("ranked at random", [Estimate(1 - m.measured.bins.accuracy)] * len(risk), dashed=True)
-    lines, kept = [plots.Curve("ranked by confidence", risk), random], "share of items kept (coverage)"
-    return plots.curves(key, coverage, lines, xlabel=kept, ylabel="error rate among them", zero=True)
-
-
 def draw_splits(key: str, m: CalibrationAnswers) -> Drawing:
     """Draw accuracy and mean confidence of each split."""
     bars = [(name, [each["accuracy"], each["mean_confidence"]]) for name, each in m.compared.items()]
@@ -81,19 +72,9 @@ def family_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
 
 
 def split_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
-    """Return the figures of each split, with the change from the primary one."""
+    """Return the figures of each split."""
     for name, figures in m.compared.items():
-        split = m.context.split(name)
-        shown = (figures[key] for key in COMPARED[:4])
-        yield name, int(split.labeled.sum()), *shown, *change(m.context, split, m.context.resampling)
-
-
-def temperature_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
-    """Return the figures before and after."""
-    before = m.headlines(m.estimates)
-    for key, after in m.headlines(m.scaled).items():
-        pair = (Amount(headline.estimate, headline.unit) for headline in (before[key], after))
-        yield before[key].name, *pair, before[key].better or ""
+        yield name, int(m.context.split(name).labeled.sum()), *(figures[key] for key in COMPARED[:4])
 
 
 def label_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
@@ -101,13 +82,6 @@ def label_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
     rows = m.label_errors[:N_LABELS]
     for example, chance in zip(m.shown(rows), m.measured.items.label_probability[rows], strict=True):
         yield example.id, example.label, example.prediction, float(chance)
-
-
-def vote_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Return the share of the votes of each class."""
-    shares = m.votes.shares
-    names = m.context.label_names or [f"choice {k + 1}" for k in range(len(shares))]
-    yield from zip(names, map(float, shares), strict=True)
 
 
 OF_SOURCES = ("mean_confidence", "ece", "brier_of_answers", "auroc", "aurc")
@@ -132,13 +106,6 @@ def difference_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...
                 yield f"{pair.first} - {pair.second}", name, value, test.p_value, pair.p_holm[key]
 
 
-def group_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...]]:
-    """Return the figures of each source of confidence by group."""
-    for group, (n_items, figures) in measured.groups.items():
-        for name, estimates in figures.items():
-            yield group or "(no group)", name, n_items, *map(estimates.get, BY_GROUP)
-
-
 def data(m: CalibrationAnswers) -> dict[str, Any]:
     """Return what audit.json has beside the figures."""
     elicited = {}
@@ -150,10 +117,8 @@ def data(m: CalibrationAnswers) -> dict[str, Any]:
         "bins": m.measured.bins.to_dict(),
         "consistency": m.measured.consistency.to_dict(),
         **elicited,
-        "votes": m.votes and m.votes.result.to_dict(),
-        "temperature": m.fit and m.fit.to_dict(),
+        "votes": m.votes and m.votes.to_dict(),
         "figures": {key: figure.to_dict() for key, figure in m.headlines(m.measured.figures).items()},
-        "figures_at_temperature": {key: figure.to_dict() for key, figure in m.headlines(m.scaled).items()},
         "splits": {name: {key: each[key].to_dict() for key in COMPARED} for name, each in m.compared.items()},
     }
 
@@ -171,7 +136,7 @@ CALIBRATION = Question(
         COMPARED=COMPARED,
         OF_SOURCES=OF_SOURCES,
     ),
-    reads="all",
+    reads="audited",
     needs=(
         Need("labels", lambda context, options: context.primary.labeled.any()),
         Need("stored", lambda context, options: context.stored is None or not context.answers_once),
@@ -196,8 +161,8 @@ CALIBRATION = Question(
         *(
             Figure(
                 key,
-                lambda m, key=key: m.votes and m.votes.figures[key],  # type: ignore[misc]
-                n=lambda m: m.votes.result.n_items,
+                lambda m, key=key: m.votes and m.votes.estimate(key),  # type: ignore[misc]
+                n=lambda m: m.votes.n_items,
                 text=lambda m, text=text: text,  # type: ignore[misc]
             )
             for key, text in VOTE_FIGURES.items()
@@ -240,17 +205,13 @@ CALIBRATION = Question(
             "splits",
             (
                 Plot("splits", draw_splits, "Counted"),
-                Table("splits", split_rows, "Counted; ECE as above; McNemar 1947; Efron & Tibshirani 1993"),
-                Examples("flipped", CalibrationAnswers.flipped_examples),
+                Table("splits", split_rows, "Counted; ECE as above"),
             ),
             when=lambda m: len(m.compared) > 1,
         ),
         Part(
             "ranking",
-            (
-                Plot("risk_coverage", draw_risk, "El-Yaniv & Wiener 2010; Geifman & El-Yaniv 2017"),
-                Examples("confident_errors", lambda m: m.shown(m.surest_errors[:N_EXAMPLES])),
-            ),
+            (Examples("confident_errors", lambda m: m.shown(m.surest_errors[:N_EXAMPLES])),),
             figures=("auroc", "aurc", "macro_ce"),
             when=lambda m: m.measured,
         ),
@@ -263,11 +224,6 @@ CALIBRATION = Question(
             when=lambda m: m.label_errors.size,
         ),
         Part(
-            "temperature",
-            (Table("temperature", temperature_rows, "Guo et al. 2017, section 4.2"),),
-            when=lambda m: m.fit,
-        ),
-        Part(
             "classes",
             (
                 Table(
@@ -278,17 +234,16 @@ CALIBRATION = Question(
             ),
             when=lambda m: m.classes is not None,
         ),
-        Part("votes", (Table("votes", vote_rows, "Counted"),), figures=tuple(VOTE_FIGURES), when=lambda m: m.votes),
+        Part("votes", figures=tuple(VOTE_FIGURES), when=lambda m: m.votes),
         Part(
             "asked",
             (
                 Table(
                     "confidence_sources",
                     lambda m: source_rows(m.asked.measured),
-                    "Kadavath et al. 2022; Tian et al. 2023; Wang et al. 2023",
+                    "Tian et al. 2023",
                     when=lambda m: m.asked.measured,
                 ),
-                Examples("confidence_prompts", CalibrationAnswers.prompts),
             ),
             when=lambda m: m.asked,
         ),
@@ -307,7 +262,6 @@ CALIBRATION = Question(
             figure="accuracy_worst",
             plot="splits",
             size=lambda m: max(m.estimates["accuracy"].value - m.compared[m.worst]["accuracy"].value, 0.0),
-            pair=CalibrationAnswers.flipped_pair,
             contrast=lambda m: (m.compared[m.worst]["accuracy"], m.estimates["accuracy"]),
             when=lambda m: m.worst,
         ),
@@ -317,7 +271,6 @@ CALIBRATION = Question(
             plot="reliability",
             # A page without a fault opens with what the model decides by, where that is known.
             size=lambda m: None if m.is_small else max(abs(m.estimates["confidence_gap"].value), m.measured.bins.ece),
-            pair=CalibrationAnswers.telling_item,
             when=lambda m: m.measured,
         ),
     ),
@@ -327,7 +280,7 @@ CALIBRATION = Question(
 
 SOURCES = Question(
     name="confidence",
-    prose=prose(str(Path(__file__).with_name("sources.py")), FIGURES=FIGURES, OF_COMMAND=OF_COMMAND, BY_GROUP=BY_GROUP),
+    prose=prose(str(Path(__file__).with_name("sources.py")), FIGURES=FIGURES, OF_COMMAND=OF_COMMAND),
     verdict=(Rule("neutral", "told"),),
     parts=(
         Part(
@@ -335,7 +288,6 @@ SOURCES = Question(
             (
                 Table("sources", lambda m: source_rows(m, OF_COMMAND)),
                 Table("pairs", difference_rows, when=lambda m: m.pairs),
-                Table("groups", group_rows, when=lambda m: m.groups),
             ),
         ),
     ),

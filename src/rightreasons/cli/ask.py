@@ -285,7 +285,7 @@ def ways(
 
     def judge(scorer: Prompted, scores: Scores, **other: Any) -> dict[str, tuple[str, str]]:
         of_way: dict[str, Any] = {"out": place, "settings": settings, "progress": False, "drawn": False, **other}
-        context = AuditContext(scorer, dataset, split, comparisons=(), validation=None, train=None, **of_way)
+        context = AuditContext(scorer, dataset, split, comparisons=(), train=None, **of_way)
         return verdicts(context, scores, options.questions)
 
     def count(planned: Prompted, *, out: Path) -> None:

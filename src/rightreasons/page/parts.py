@@ -439,8 +439,8 @@ class SectionResult(Result):
         return tuple(plot for part in self.parts for plot in part.plots)
 
 
-Reads: TypeAlias = Literal["none", "primary", "audited", "all"]
-"""Splits of an audit whose scores are read: none, the primary one, the audited ones, or the validation split too."""
+Reads: TypeAlias = Literal["none", "primary", "audited"]
+"""Splits of an audit whose scores are read: none, the primary one, or the audited ones."""
 
 
 @runtime_checkable

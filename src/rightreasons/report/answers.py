@@ -278,7 +278,7 @@ def conflicting(context: AuditContext) -> str:
 
 def failed_of(context: AuditContext) -> list[tuple[str, int, str]]:
     """Return why requests of any question have no answer: the reason, how many, and the first of them."""
-    known = {name for split in context.all_splits for name, _ in split.left_out}
+    known = {name for split in context.splits for name, _ in split.left_out}
     items: dict[str, list[str]] = {}
     for name, reason in (context.prompted.failures if context.prompted is not None else {}).items():
         if name not in known:

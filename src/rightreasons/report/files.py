@@ -345,7 +345,7 @@ class Report:
         """
         earlier = self._read()
         with swapped_in(self.context.out, self._files) as new:
-            for split in self.context.all_splits:
+            for split in self.context.splits:
                 if self.context.has_scores(split):
                     save_predictions(new / predictions_file(split.name), split, self.context.scores(split))
             replies = {} if self.context.prompted is None else self.context.prompted.replies
@@ -494,7 +494,7 @@ def record_of(
             "label_mapping": context.primary.label_mapping,
             "label_classes": context.primary.label_classes(context.label_names),
             "primary": context.primary.name,
-            "splits": [_split_record(context, split) for split in context.all_splits],
+            "splits": [_split_record(context, split) for split in context.splits],
         },
         "settings": {
             **settings,
@@ -533,7 +533,7 @@ def page_of(
     model = context.model_name
     shown = short_name((context.stored is not None and context.stored.logged[0]) or model)
     splits = [{**split, "fingerprint": split["fingerprint"][:12]} for split in record["dataset"]["splits"]]
-    left_out = [(split.name, name, reason) for split in context.all_splits for name, reason in split.left_out]
+    left_out = [(split.name, name, reason) for split in context.splits for name, reason in split.left_out]
     tables = [] if answers is None else [answers.table()]
     for key, title, columns, rows in (
         ("splits", "Splits", SPLITS, [tuple(each[column.key] for column in SPLITS) for each in splits]),

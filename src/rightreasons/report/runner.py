@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rightreasons.audited.context import (
-    VALIDATION_SPLITS,
     AuditContext,
     Role,
     choose_splits,
@@ -234,7 +233,7 @@ def audit(
     source: Scorer | StoredModel
     if stored.predictions is not None:
         opened = open_stored(stored, general, dataset, name, predictions if in_memory else None)
-        source, names, spare = opened.model, [opened.chosen], opened.spare
+        source, names = opened.model, [opened.chosen]
         data = with_train(opened.data, source.task, opening)
     else:
         needs_labels = any(section.needs_labels for section in sections.values())
@@ -242,9 +241,8 @@ def audit(
         # Training texts that are named apart are no split to audit.
         audited = {split: rows for split, rows in data.items() if general.train is None or split != "train"}
         names = choose_splits(audited, general.split, name)
-        spare = next((s for s in VALIDATION_SPLITS if s in data and s not in names and len(data[s])), None)
     roles: dict[str, Role] = dict.fromkeys(names, "comparison")
-    roles |= {names[0]: "primary"} if spare is None else {names[0]: "primary", spare: "validation"}
+    roles[names[0]] = "primary"
     met = source.label_match if isinstance(source, StoredModel) else ""
     splits = take_splits(data, roles, general, source.label_names, name, met)
     how = (general, stored, prompt, server)
@@ -255,7 +253,6 @@ def audit(
         dataset_name=name,
         primary=splits[0],
         comparisons=tuple(split for split in splits if split.role == "comparison"),
-        validation=next((split for split in splits if split.role == "validation" and split.labeled.any()), None),
         train=data.get("train") if "train" not in names else None,
         out=folder,
         settings=general,
@@ -299,7 +296,7 @@ def audit(
         ),
         *(
             f"{split.name}: {line}"
-            for split in context.all_splits
+            for split in context.splits
             for line in not_scored_told("item", len(split), split.left_out)
         ),
     ):
