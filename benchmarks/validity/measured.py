@@ -302,7 +302,6 @@ HANDED_ON = {
         ),
         ("pass_rates",),
     ),
-    "ShortcutMeasurement.cues": ("poisson_binomial_p_value",),
     "ShortcutMeasurement.bin_accuracies": ("share",),
     "ShortcutMeasurement.types": ("share",),
     "measure_shortcuts": ("shortcut_reliance", "shortcut_tradeoff", "calibration_error"),

@@ -8,10 +8,6 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
 from rightreasons.difficulty.measure import measure_word_shifts
 from rightreasons.models.occlusion import occlude
-from rightreasons.shortcuts.measure import measure_shortcuts, occlusion_attributions
-from rightreasons.shortcuts.mutual_information import lmi
-from rightreasons.shortcuts.options import ShortcutsOptions
-from rightreasons.shortcuts.protocols import protocol_of
 
 WEIGHTS = {"good": 2.0, "bad": -3.0, "not": -1.0}
 
@@ -72,18 +68,12 @@ def test_the_importance_of_a_word_is_what_the_score_loses_without_it():
     assert scorer.asked[3][0] == "a/without word 1"
     # The weights sum to 2 - 1 - 3 = -2: class 0 is predicted, with 1 - sigmoid(-2).
     assert found.predicted.tolist() == [0, 1]
-    attributed = occlusion_attributions(found)
     p = 1 - sigmoid(-2)
-    assert attributed.scores[0] == pytest.approx(
-        [p - (1 - sigmoid(-4)), 0, p - (1 - sigmoid(-1)), p - (1 - sigmoid(1)), 0]
-    )
-    assert attributed.scores[1] == pytest.approx([sigmoid(2) - 0.5])
-    assert attributed.value == pytest.approx([p, sigmoid(2)])
-    assert (attributed.nodes.tolist(), attributed.valid.all()) == ([6, 2], True)
-    gold = occlusion_attributions(found, target="logit", label="gold")
-    assert gold.scores[0] == pytest.approx([2, 0, -1, -3, 0])  # the logit of class 1 is the sum of the weights
-    with pytest.raises(ValueError, match="Expected a gold label of each item"):
-        occlusion_attributions(occlude(scorer, ["good"]), label="gold")
+    scores = found.importances(found.predicted)
+    assert scores[0] == pytest.approx([p - (1 - sigmoid(-4)), 0, p - (1 - sigmoid(-1)), p - (1 - sigmoid(1)), 0])
+    assert scores[1] == pytest.approx([sigmoid(2) - 0.5])
+    # The logit of class 1 is the sum of the weights.
+    assert found.importances(found.labels, target="logit")[0] == pytest.approx([2, 0, -1, -3, 0])
 
 
 def test_the_second_text_of_a_pair_and_every_occurrence():
@@ -91,7 +81,6 @@ def test_the_second_text_of_a_pair_and_every_occurrence():
     assert (found.tokens, found.parts.tolist()) == ((("good", "good", "bad"),), [0, 0, 1])
     # 2 + 2 - 3 = 1 is class 1; without one "good" -1, without "bad" 4.
     assert found.predicted_without.tolist() == [0, 0, 1]
-    assert occlusion_attributions(found, target="logit").scores[0] == pytest.approx([2, 2, -3])
 
 
 def test_shifts_are_total_variation_over_all_classes():
@@ -121,36 +110,7 @@ def test_what_has_no_answer_is_left_out():
     assert found.answered.tolist() == [True, True, False, False]
     assert found.failures == {"c": "it is mute", "d": "it is mute"}
     assert found.n_unanswered == 1  # "good" of the first item
-    attributed = occlusion_attributions(found)
-    assert attributed.valid.tolist() == [False, True, False, False]
     measured = measure_word_shifts(found)
     assert (measured.rows.tolist(), measured.n_words.tolist()) == ([0, 1], [1, 3])
     with pytest.raises(ValueError, match="Expected items with words and answers, but none of 1 is one"):
         measure_word_shifts(occlude(Deaf(), ["mute"]))
-
-
-def test_shortcuts_without_gradients():
-    texts = ["good film", "a good plot", "bad film", "the bad plot", "good set here", "bad set", "not a plot", "good x"]
-    labels = np.array([1, 1, 0, 0, 1, 0, 0, 1])
-    heads = lmi(texts, labels, head_fraction=0.2)
-    measured = measure_shortcuts(
-        Weighing(), texts, labels, heads, protocol=protocol_of(importance="occlusion", top_n=1),
-        resampling=Resampling(resamples=20),
-    )  # fmt: skip
-    assert (measured.protocol.importance, measured.protocol.rank_by) == ("occlusion", "value")
-    # Every prediction rests on its one word of weight.
-    assert [example.tokens for example in measured.reliance.examples][:3] == [("good",), ("good",), ("bad",)]
-    assert measured.record().largest_gap is None
-    assert "minus the same where the word is left out" in measured.attributions.definition
-    cues = measured.cues(heads, 2)
-    assert {cue.token for cue in cues} >= {"good", "bad"}
-
-
-def test_settings_that_do_not_go_together():
-    with pytest.raises(ValueError, match="Expected no `baseline` with importance='occlusion'"):
-        ShortcutsOptions(importance="occlusion", baseline="pad")
-    with pytest.raises(ValueError, match="Expected unit='word' with importance='occlusion'"):
-        protocol_of("bihani2025", importance="occlusion")
-    assert protocol_of(importance="occlusion", rank_by="magnitude").rank_by == "magnitude"
-    with pytest.raises(ValueError, match="Expected a classifier with gradients, but got weighing"):
-        measure_shortcuts(Weighing(), ["good"], [1], {0: ["a"], 1: ["good"]})

@@ -10,7 +10,6 @@ from netcal.metrics import ECE
 from rightreasons.core.choices import PROTOCOL_NAMES
 from rightreasons.core.resampling import Resampling
 from rightreasons.shortcuts.measure import measure_shortcuts, training_heads
-from rightreasons.shortcuts.options import ShortcutsOptions
 from rightreasons.shortcuts.protocols import PROTOCOLS, Protocol, protocol_of
 from tiny_encoders import TEXTS, tiny_encoder
 
@@ -101,21 +100,14 @@ def test_du_explains_gold_labels_and_looks_into_their_heads(classifier):
         tokens, scores = measured.attributions.tokens[row], measured.attributions.scores[row]
         top = np.argsort(-scores, kind="stable")[:2].tolist()
         assert set(example.positions) == {place for place in top if tokens[place] in heads[int(LABELS[row])].head}
-    assert measured.protocol.overridden() == {"steps": 4}
 
 
-def test_settings_beside_a_protocol_are_told():
+def test_settings_take_the_place_of_a_protocols_own():
     protocol = protocol_of("bihani2025", target="probability", top_n=5, n_bins=None)
     assert protocol.name == "bihani2025"
-    assert protocol.overridden() == {"target": "probability", "top_n": 5}
+    assert (protocol.target, protocol.top_n, protocol.n_bins) == ("probability", 5, 10)
     assert protocol_of() == PROTOCOLS["rightreasons"] == Protocol()
     assert protocol_of(protocol) == protocol
-    assert ShortcutsOptions(protocol="du2021", integration="adaptive", top_n=1).settings().overridden() == {
-        "method": "adaptive",
-        "top_n": 1,
-    }
-    # One gradient is the least of a fixed rule.
-    assert ShortcutsOptions(integration="riemann_right", steps=1).settings().overridden()["steps"] == 1
 
 
 @pytest.mark.parametrize(

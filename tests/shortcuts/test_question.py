@@ -14,8 +14,9 @@ from rightreasons.datasets.planted import CUES
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import load_classifier
 from rightreasons.report.runner import audit
-from rightreasons.shortcuts import measure_deciding
+from rightreasons.shortcuts import measure_deciding, measurement
 from rightreasons.shortcuts.measure import ShortcutRecord
+from rightreasons.shortcuts.protocols import protocol_of
 from rightreasons.shortcuts.question import _becomes
 
 OPTIONS = {"n_resamples": 100, "progress": False, "raise_errors": True, "questions": ["shortcuts"]}
@@ -41,8 +42,6 @@ def outcome(planted, planted_model, tmp_path_factory):
         shortcut_tradeoff_interval=(1.0, 2.0),
         ece=0.1,
         ece_interval=(0.0, 0.2),
-        special_share=0.4,
-        largest_gap=0.01,
     )
     records = [before, dataclasses.replace(before, step=52, epoch=4.0, shortcut_rate=0.9, lexicon_cued=0.8)]
     file = planted_model / "shortcuts.json"
@@ -55,11 +54,6 @@ def outcome(planted, planted_model, tmp_path_factory):
 def test_it_names_the_planted_cues(outcome, planted):
     found = outcome[0].result
     cues = {token.lower() for row in planted["train"]["planted"] for token in (entry["token"] for entry in row)}
-    for label in (0, 1):
-        rows = [row for row in found.data["cues"] if row["label"] == label]
-        assert rows[0]["token"] in cues  # the first of the list is planted
-        assert rows[0]["found"] > 2 * rows[0]["expected"]
-        assert rows[0]["p_label"] > 0.9
     # Two words decide nearly everything, and the data calls them planted.
     assert (found.verdict.tone, found.verdict.label) == ("bad", "Follows a shortcut")
     assert all(f"“{cue}”" in found.verdict.summary for cue in cues)
@@ -72,15 +66,9 @@ def test_figures_and_splits(outcome):
     figures = {headline.key: headline for part in found.result.parts for headline in part.headlines}
     rate = figures["shortcut_rate"].estimate
     assert rate.low <= rate.value <= rate.high
-    splits = found.result.data["splits"]
-    assert set(splits) == {"test", "test_absent", "test_flipped"}
-    # Without the cue there are fewer shortcuts, on the same items.
-    assert splits["test_absent"]["shortcut_rate"] < splits["test"]["shortcut_rate"]
-    assert splits["test_flipped"]["accuracy"] < splits["test_absent"]["accuracy"] < splits["test"]["accuracy"]
     page = (out / "index.html").read_text("utf-8")
     for text in (
         "Does it decide by shortcuts?",
-        "Cues of each label",
         "Over fine-tuning",
         "Types of shortcuts",
     ):
@@ -91,29 +79,22 @@ def test_figures_and_splits(outcome):
     assert len(json.dumps(data)) > 1000
 
 
-def test_examples_mark_shortcuts_and_weights(outcome):
+def test_examples_mark_what_is_swapped(outcome):
     lists = [item for part in outcome[0].result.parts for item in part.examples]
-    assert {item.key for item in lists} >= {"cued_and_right"}
-    marks = [mark for item in lists for example in item.examples for mark in example.marks]
-    assert {mark.kind for mark in marks} == {"cue", "weight"}
-    assert all(0 <= mark.weight <= 1 for mark in marks)
     swapped = {mark.note for item in lists if item.key == "swapped" for mark in _marks(item)}
     assert swapped
     assert swapped <= {"becomes “copper”", "becomes “marble”"}
-    others = [mark for item in lists if item.key != "swapped" for mark in _marks(item)]
-    assert all("of the attribution" in mark.note for mark in others)
 
 
 def test_no_example_is_an_item_whose_label_contradicts_its_text(outcome, report, planted):
     """One label in ten is noise, and follows the cue: a follower is surest, and "right", on just these."""
     true = {row["id"]: row["label"] == row["content_label"] for split in planted.values() for row in split}
     calibration = next(found.result for found in report.outcomes)
-    kinds = ("swapped", "flipped", "confident_errors", "cued_and_wrong", "cued_and_right", "not_cued")
+    kinds = ("swapped", "confident_errors")
     lists = [item for found in (outcome[0].result, calibration) for part in found.parts for item in part.examples]
     ids = [example.id for item in lists if item.key in kinds for example in item.examples]
     assert len(ids) > 5
     assert all(true[name] for name in ids)
-    assert all(true[each.id] for each in calibration.finding.pair)
     # Those that are shown to be checked say what the data says of them.
     (doubtful,) = [item for part in calibration.parts for item in part.examples if item.key == "labels"]
     assert (
@@ -148,7 +129,6 @@ def test_what_decides(outcome, planted_model):
     assert share.value == first["effect"]["deciding_share"]
     assert first["match"] <= 2
     assert figures["accuracy_without_cues"].estimate.value < found.data["splits"]["test"]["accuracy"]
-    assert all(cue["p_value"] < 0.05 for cue in found.data["cues"])
     # What the model was asked about may be chosen on the page: a pair of words changes, and what it says is its answer.
     first, second = CUES["lexical"][:2]
     text, change = next((text, each) for text, each in found.changes if second in each.name)
@@ -217,14 +197,11 @@ def test_a_killed_audit_asks_nothing_again(planted, planted_model, tmp_path, sco
     # What was said before the kill is not asked again.
     assert 0 < before < sum(scored) < before + all_texts - len(planted["test"])
     assert resumed.data == whole.data
-    assert "sad" not in {cue["token"] for cue in whole.data["cues"]}  # which is in no head
     # A suspected word is swapped, whatever its association.
     assert any("sad" in row["words"] for row in whole.data["swaps"]["pairs"])
 
 
 def test_suspected_words_that_the_training_data_lacks(planted, planted_model, tmp_path, monkeypatch):
-    from rightreasons.shortcuts import measurement
-
     monkeypatch.delattr(measurement, "measure_shortcuts")  # refused before anything is attributed
     options = {**OPTIONS, "options": {"shortcuts": {"words": ["zeppelin"]}}, "name": "planted"}
     with pytest.raises(ValueError, match="none of its texts has 'zeppelin'"):
@@ -260,9 +237,10 @@ def test_where_it_does_not_apply(planted, planted_model, tmp_path, change, reaso
         audit(planted_model, data, out=tmp_path / "report", name="planted", **OPTIONS)
 
 
-def test_figures_are_withheld_where_attributions_do_not_add_up(planted, planted_model, tmp_path):
+def test_figures_are_withheld_where_attributions_do_not_add_up(planted, planted_model, tmp_path, monkeypatch):
     data = datasets.DatasetDict({"train": planted["train"], "test": planted["test"]})
-    options = {"shortcuts": {"integration": "riemann_right", "steps": 1, "items": 20}}
+    monkeypatch.setattr(measurement, "protocol_of", lambda name: protocol_of(method="riemann_right", steps=1))
+    options = {"shortcuts": {"items": 20}}
     result = audit(planted_model, data, out=tmp_path / "report", **{**OPTIONS, "options": options, "name": "planted"})
     (outcome,) = result.outcomes
     # What decides is known all the same: swaps take no attributions.

@@ -71,12 +71,6 @@ def test_shortcuts_before_and_at_each_evaluation(encoder_folder, tmp_path):
         assert again == record
 
 
-def test_records_of_an_earlier_version_are_read():
-    earlier = {"causal_shortcut_rate": 0.25, "causal_interval": [0, 1]}
-    record = ShortcutRecord.of(dict.fromkeys(ShortcutRecord.__dataclass_fields__, 0.5) | earlier)
-    assert record.shortcut_rate == 0.5
-
-
 def test_records_come_back_when_a_run_is_resumed(encoder_folder, tmp_path):
     whole = shortcut_callback()
     options = {**QUICK, "epochs": 3, "checkpoint_steps": 6}

@@ -24,10 +24,6 @@ ORDERS = ("auto", "cyclic", "random", "all")
 """Which orders of the choices are asked; see `measure_option_order`."""
 
 
-IMPORTANCES = ("gradients", "occlusion")
-"""How important a word is to a prediction: by integrated gradients, or by the score without it."""
-
-
 BASELINES = ("auto", "zeros", "mean", "pad", "mask")
 
 

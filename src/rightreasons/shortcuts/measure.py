@@ -3,135 +3,34 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import os
-from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.calibration.errors import CalibrationResult, calibration_error
-from rightreasons.core.arrays import Ragged, Result
-from rightreasons.core.errors import OptionError
-from rightreasons.core.intervals import Estimate, Interval, poisson_binomial_p_value, share
+from rightreasons.core.arrays import Result
+from rightreasons.core.intervals import Estimate, Interval, share
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.tokens import piece_style
 from rightreasons.core.validation import check_ids, check_labels, check_same_length, check_texts, softmax
 from rightreasons.models.classes import Classifier
 from rightreasons.models.gradients.options import MAX_TOKENS, Attributions
-from rightreasons.models.occlusion import Occlusion, occlude
-from rightreasons.models.protocol import Scorer
 from rightreasons.shortcuts.mutual_information import LmiResult, lmi
 from rightreasons.shortcuts.protocols import PROTOCOLS, Protocol, protocol_of
 from rightreasons.shortcuts.reliance import (
     Heads,
     ShortcutReliance,
     ShortcutTradeoff,
-    chance_of_hit,
     find_shortcuts,
     shortcut_tradeoff,
     summarize,
 )
 
-DEFINITION = (
-    "Occlusion: the {target} of the {label} label, minus the same where the word is left out of the text. One number "
-    "per occurrence of a word or mark of punctuation; below 0 where the label gains without it."
-)
-
-
-def occlusion_attributions(
-    occlusion: Occlusion, *, target: str = "probability", label: str = "predicted"
-) -> Attributions:
-    r"""Say what each prediction rests on by leaving words out, where there are no gradients.
-
-    \[ a_j = f_y(x) - f_y(x_{-j}) \]
-
-    for the score f_y of the explained label y, and the text without its word j. It is the importance of Li et al., who
-    take log-likelihoods, divide by f_y(x), which is the same for all words of a text, and average over texts. Words
-    that stand for one another hide each other: without one of two, the other still speaks. The numbers need not add up
-    to anything, so that there is no completeness gap.
-
-    Args:
-        occlusion: From `occlude`.
-        target: "probability" (default) or "logit" of the explained label.
-        label: "predicted" (default) or "gold".
-
-    Returns:
-        `Attributions` over words, signed. Items without an answer, or without one for some of their words, are not
-        valid, and their numbers are 0. `gap` and `baseline_value` are NaN; `nodes` is how often the scorer was asked.
-
-    Raises:
-        ValueError: If label="gold" and an item has none.
-
-    References:
-        Li, Monroe and Jurafsky (2016), Understanding Neural Networks through Representation Erasure, equation 1.
-    """
-    explained = occlusion.labels if label == "gold" else occlusion.predicted
-    if explained is None or (label == "gold" and (explained < 0).any()):
-        raise ValueError("Expected a gold label of each item with label='gold', but there are items without.")
-    scores, n_items = occlusion.importances(explained, target=target), len(occlusion)
-    lengths = np.diff(occlusion.offsets)
-    valid = occlusion.answered & ~np.array([np.isnan(row).any() for row in scores])
-    scores.values[~np.repeat(valid, lengths)] = 0.0
-    explained = np.maximum(explained, 0)
-    logits, cut = occlusion.logits, f" {occlusion.n_truncated:,} texts were cut." if occlusion.n_truncated else ""
-    return Attributions(
-        ids=occlusion.ids,
-        tokens=occlusion.tokens,
-        scores=scores,
-        starts=occlusion.starts,
-        ends=occlusion.ends,
-        parts=occlusion.parts,
-        choices=np.zeros(len(occlusion.starts), dtype=np.int64),
-        explained=explained,
-        logits=Ragged(np.nan_to_num(logits.values), logits.offsets).table(),
-        labels=occlusion.labels,
-        value=(occlusion.probabilities if target == "probability" else logits).at(explained),
-        baseline_value=np.full(n_items, np.nan),
-        gap=np.full(n_items, np.nan),
-        special_share=np.zeros(n_items),
-        nodes=lengths + 1,
-        truncated=np.zeros(n_items, dtype=np.bool_),
-        label_names=occlusion.label_names,
-        baseline="none",
-        valid=valid,
-        definition=DEFINITION.format(target=target, label=label) + cut,
-    )
-
-
 UNCOUNTED = ("[CLS]", "[SEP]", "[PAD]")
 """What the released code of the Reliability Paradox leaves out of LMI: these, whatever a tokenizer calls its own."""
-
-N_CUES = 8
-"""Words per label that the detector may name."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Cue(Result):
-    """A word that cues predictions of a label.
-
-    Attributes:
-        label: The label.
-        token: The word.
-        found: Predictions of the label that it cues.
-        expected: Predictions of the label that it would cue if as many words were picked blindly.
-        texts: Texts with this prediction that contain the word.
-        p_label: Share of its occurrences in the training data that are in texts of the label.
-        lmi: Its LMI.
-        p_value: Two-sided p-value of "it cues as many predictions as blind picks would", not corrected for the number
-            of words.
-    """
-
-    label: int
-    token: str
-    found: int
-    expected: float
-    texts: int
-    p_label: float
-    lmi: float
-    p_value: float
 
 
 class WithheldError(ValueError):
@@ -195,61 +94,10 @@ class ShortcutMeasurement:
             share(round((row.accuracy or 0.0) * row.n_items), row.n_items, resampling) for row in self.reliance.bins
         ]
 
-    def cues(self, heads: LmiResult, n_cues: int) -> list[Cue]:
-        """Return the words that cue most predictions of each label, beyond what blind picks would.
-
-        Args:
-            heads: The `LmiResult` of the training data.
-            n_cues: Maximum number of words per label.
-        """
-        cues = []
-        for label in range(self.probabilities.shape[1]):
-            table, hits, chances = heads[label], Counter[str](), defaultdict[str, list[float]](list)
-            head = set(table.head)
-            for item in np.flatnonzero(self.attributions.explained == label).tolist():
-                tokens = Counter(self.attributions.tokens[item])
-                hits.update(set(self.reliance.examples[item].tokens))
-                for token in tokens.keys() & head:
-                    chances[token].append(_chance(tokens.total(), tokens[token], self.protocol.top_n))
-            # By excess; the p-value, which takes longest, of those that are named alone.
-            above = sorted((sum(chances[token]) - n, token) for token, n in hits.items() if n > sum(chances[token]))
-            for _, token in above[:n_cues]:
-                row = table.tokens.index(token)
-                cues.append(
-                    Cue(
-                        label,
-                        token,
-                        hits[token],
-                        sum(chances[token]),
-                        len(chances[token]),
-                        float(table.p_label[row]),
-                        float(table.lmi[row]),
-                        poisson_binomial_p_value(hits[token], chances[token]),
-                    )
-                )
-        return cues
-
-    def words(self, row: int) -> list[tuple[int, int, bool, float, float]]:
-        """Return the words of an item's first text: where each begins and ends, and its part in the answer.
-
-        That is whether a word is a shortcut, its attribution divided by the largest magnitude of the text, in [-1, 1],
-        and the share of the attribution that falls on it, in [0, 1].
-        """
-        scores = self.attributions.scores[row]
-        first, last = self.attributions.scores.offsets[row : row + 2]
-        starts, ends = self.attributions.starts[first:last], self.attributions.ends[first:last]
-        sizes, shortcuts = np.abs(scores), self.reliance.examples[row].positions
-        weights = scores / (float(sizes.max(initial=0.0)) or 1.0)
-        shares = sizes / (float(sizes.sum()) or 1.0)
-        return [
-            (int(starts[at]), int(ends[at]), at in shortcuts, float(weights[at]), float(shares[at]))
-            for at in np.flatnonzero((self.attributions.parts[first:last] == 0) & (ends > starts)).tolist()
-        ]
-
     def record(self, *, step: int = 0, epoch: float = 0.0) -> ShortcutRecord:
         """Return the figures alone, as one row of a table over training."""
         reliance, tradeoff, calibration = self.reliance, self.tradeoff, self.calibration
-        null, gaps = reliance.null["frequency"], self.attributions.gap
+        null = reliance.null["frequency"]
         return ShortcutRecord(
             step=step,
             epoch=epoch,
@@ -267,10 +115,7 @@ class ShortcutMeasurement:
             shortcut_tradeoff_interval=_ends(tradeoff.interval),
             ece=calibration.ece,
             ece_interval=_ends(calibration.interval),
-            special_share=float(self.attributions.special_share.mean()),
-            largest_gap=None if np.isnan(gaps).all() else float(np.abs(gaps).max()),
             n_left_out=self.n_left_out,
-            baseline=self.attributions.baseline,
             n_bins=self.protocol.n_bins,
         )
 
@@ -296,10 +141,7 @@ class ShortcutRecord(Result):
         shortcut_tradeoff_interval: Its bootstrap interval; None where T_sc is None or the interval has no upper end.
         ece: Top-label calibration error.
         ece_interval: Its bootstrap interval; None where none was requested.
-        special_share: Mean share of the attribution that falls on special tokens.
-        largest_gap: Largest absolute completeness gap of an attribution; None where words are left out, which has none.
         n_left_out: Number of predictions left out of all figures, because their attributions are not valid.
-        baseline: Where the paths of the attributions begin.
         n_bins: Number of bins of the calibration error.
     """
 
@@ -319,24 +161,18 @@ class ShortcutRecord(Result):
     shortcut_tradeoff_interval: tuple[float, float] | None
     ece: float
     ece_interval: tuple[float, float] | None
-    special_share: float
-    largest_gap: float | None
     n_left_out: int = 0
-    baseline: str = "zeros"
     n_bins: int = PROTOCOLS["rightreasons"].n_bins
 
     @classmethod
     def of(cls, row: Mapping[str, Any]) -> ShortcutRecord:
-        """Build a record from its `to_dict`, as JSON gives it back, without what earlier versions recorded beside."""
-        known = {field.name for field in dataclasses.fields(cls)}
-        fields: dict[str, Any] = {
-            name: tuple(value) if isinstance(value, list) else value for name, value in row.items() if name in known
-        }
+        """Build a record from its `to_dict`, as JSON gives it back."""
+        fields: dict[str, Any] = {name: tuple(it) if isinstance(it, list) else it for name, it in row.items()}
         return cls(**fields)
 
 
 def measure_shortcuts(
-    classifier: Classifier | Scorer,
+    classifier: Classifier,
     texts: Sequence[str],
     labels: Any,
     heads: Heads,
@@ -346,7 +182,6 @@ def measure_shortcuts(
     protocol: str | Protocol | None = None,
     average: str = "macro",
     resampling: Resampling = Resampling(),
-    occlusion: Occlusion | None = None,
     batch_size: int = 32,
     progress: bool = True,
     out: str | os.PathLike[str] | None = None,
@@ -358,20 +193,16 @@ def measure_shortcuts(
     A protocol may take pieces: then its heads are those of the tokenizer, from `training_heads` with both.
 
     Args:
-        classifier: A sequence classifier; with importance="occlusion" in the protocol, any scorer of classes.
+        classifier: A sequence classifier with gradients.
         texts: N texts.
         labels: (N,) gold labels, in the numbering of the classifier.
         heads: label -> the words of its head, or the `LmiResult` of the training data; see `training_heads`.
         text_pairs: N second texts, for a task of pairs.
         ids: N unique ids.
         protocol: Name of the protocol, "rightreasons" (default), "bihani2025" or "du2021", or a `Protocol`. That of
-            `protocol_of` may have other settings than the paper's, such as `protocol_of("du2021", top_n=3, steps=20)`,
-            or `protocol_of(importance="occlusion")`, which leaves words out (`occlusion_attributions`) and needs no
-            gradients; the result's protocol says so.
+            `protocol_of` may have other settings than the paper's, such as `protocol_of("du2021", top_n=3, steps=20)`.
         average: Average of F1: "macro" (default), "binary", "micro" or "weighted".
         resampling: Level of the intervals, number of resamples and permutations, and their seed.
-        occlusion: What `occlude` found about these texts and labels; None to ask for it where the protocol leaves words
-            out.
         batch_size: Maximum items per batch; gradients are taken of as many times 64 tokens at once.
         progress: Whether to show progress bars.
         out: A folder for the attributions, from which a killed run resumes.
@@ -389,27 +220,25 @@ def measure_shortcuts(
     References:
         Bihani & Rayz (2025), "The Reliability Paradox", section 2; Du et al. (2021), section 2.
     """
-    settings, model = protocol_of(protocol), cast("Any", classifier)
-    if classifier.label_names is None:
-        raise ValueError(f"Expected a sequence classifier, but {classifier.name} scores choices.")
-    gold = check_labels(labels, len(classifier.label_names), name="labels")
-    run: dict[str, Any] = {"progress": progress, "out": out, "fail_fast": fail_fast}
-    items: dict[str, Any] = {"text_pairs": text_pairs, "ids": ids, "labels": gold}
-    if settings.importance == "occlusion":
-        if occlusion is None:
-            occlusion = occlude(classifier, texts, **items, batch_size=batch_size, **run)
-        attributions = occlusion_attributions(occlusion, target=settings.target, label=settings.label)
-    elif hasattr(classifier, "tokenizer"):
-        from rightreasons.models.gradients.attribution import integrated_gradients
+    from rightreasons.models.gradients.attribution import integrated_gradients
 
-        length = _max_length(classifier, settings)
-        run |= {"max_tokens": MAX_TOKENS * batch_size // 32, "max_length": length}
-        attributions = integrated_gradients(classifier, texts, **items, options=settings.attribution(), **run)
-    else:
-        raise OptionError(
-            f"Expected a classifier with gradients, but got {classifier.name}: importance='occlusion' asks any scorer.",
-            option="importance",
-        )
+    settings = protocol_of(protocol)
+    if not hasattr(classifier, "tokenizer") or classifier.label_names is None:
+        raise ValueError(f"Expected a sequence classifier with gradients, but got {classifier.name}.")
+    gold = check_labels(labels, len(classifier.label_names), name="labels")
+    attributions = integrated_gradients(
+        classifier,
+        texts,
+        text_pairs=text_pairs,
+        ids=ids,
+        labels=gold,
+        options=settings.attribution(),
+        max_tokens=MAX_TOKENS * batch_size // 32,
+        max_length=_max_length(classifier, settings),
+        progress=progress,
+        out=out,
+        fail_fast=fail_fast,
+    )
     places = {name: row for row, name in enumerate(check_ids(range(len(gold)) if ids is None else ids, "ids"))}
     n_given, valid = len(gold), np.flatnonzero(attributions.valid)
     rows = np.array([places[attributions.ids[row]] for row in valid.tolist()], dtype=np.int64)
@@ -429,7 +258,7 @@ def measure_shortcuts(
         heads,
         top_n=settings.top_n,
         rank_by=settings.rank_by,
-        piece_style="word" if settings.unit == "word" else piece_style(model.tokenizer.get_vocab()),
+        piece_style="word" if settings.unit == "word" else piece_style(classifier.tokenizer.get_vocab()),
         kinds=settings.kinds,
     )
     reliance = summarize(
@@ -507,7 +336,7 @@ def training_heads(
     return lmi(pieces, labels[rows], tokenizer="none", **ranking)
 
 
-def _left_out(classifier: Classifier | Scorer, attributions: Attributions, settings: Protocol) -> str:
+def _left_out(classifier: Classifier, attributions: Attributions, settings: Protocol) -> str:
     """Say how many items are left out and why; "" where none is."""
     n_given, failed = len(attributions) + len(attributions.failures), ""
     if attributions.failures:
@@ -515,11 +344,6 @@ def _left_out(classifier: Classifier | Scorer, attributions: Attributions, setti
         failed = f"{len(attributions.failures):,} of {n_given:,} items are left out, the first {name!r}: {reason}"
     if not attributions.n_invalid:
         return failed
-    if settings.importance == "occlusion":
-        return (
-            f"{attributions.n_invalid:,} of {n_given:,} items are left out, because the model did not answer to them, "
-            "or to them without one of their words."
-        )
     why = "their gradients are not finite"
     if settings.max_gap is not None:
         why = f"their attributions miss more than {100 * settings.max_gap:g} % of the change of the score"
@@ -565,9 +389,3 @@ def _max_length(classifier: Any, settings: Protocol) -> int | None:
 
 def _ends(interval: Interval | None) -> tuple[float, float] | None:
     return None if interval is None else (interval.low, interval.high)
-
-
-@functools.cache
-def _chance(n_tokens: int, times: int, top_n: int) -> float:
-    row, place = np.zeros(n_tokens, dtype=np.int64), np.arange(n_tokens)
-    return float(chance_of_hit(row, 1, place < top_n, place < times)[0])

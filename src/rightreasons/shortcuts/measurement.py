@@ -7,13 +7,11 @@ import functools
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext, AuditSplit, safe_name
-from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.errors import OptionError, one_line, unknown_name
 from rightreasons.core.intervals import Estimate, share
 from rightreasons.core.store import digest_of_value
@@ -23,8 +21,6 @@ from rightreasons.models.running import bars_about
 from rightreasons.shortcuts.families.training import Training, near_duplicates
 from rightreasons.shortcuts.judging import Judge, conclude, considered, vanishing_words
 from rightreasons.shortcuts.measure import (
-    N_CUES,
-    Cue,
     ShortcutMeasurement,
     ShortcutRecord,
     WithheldError,
@@ -33,37 +29,15 @@ from rightreasons.shortcuts.measure import (
     with_pairs,
 )
 from rightreasons.shortcuts.measure_deciding import FamilyEffect, SwapMeasurement, measure_swaps
-from rightreasons.shortcuts.mutual_information import LmiResult
-from rightreasons.shortcuts.options import COMPARED_ITEMS, MAX_ITEMS, ShortcutsOptions
-from rightreasons.shortcuts.protocols import Protocol
-from rightreasons.shortcuts.reliance import NullModel, ShortcutReliance
-
-if TYPE_CHECKING:
-    from rightreasons.models.classes import Classifier
-    from rightreasons.models.protocol import Scorer
-
+from rightreasons.shortcuts.options import MAX_ITEMS, ShortcutsOptions
+from rightreasons.shortcuts.protocols import Protocol, protocol_of
+from rightreasons.shortcuts.reliance import NullModel
 
 MIN_HALVED = 100
 """The labeled items that the audited split must have for half of them to stand for absent training texts."""
 
-NAMED_P = 0.05
-"""A cue is named where as many predictions by blind picks would be rarer than this."""
-
 RECORDS = "shortcuts.json"
 """What `ShortcutCallback(out=...)` writes; the audit finds it in the folder of the model."""
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class SplitShortcuts:
-    """What was measured on some items of a split.
-
-    Attributes:
-        split: The items.
-        measured: Their shortcuts.
-    """
-
-    split: AuditSplit
-    measured: ShortcutMeasurement
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -75,9 +49,9 @@ class ShortcutAnswers:
         swaps: What decides, by swaps.
         judge: What is known about the reasons of the task.
         protocol: How shortcuts were found.
-        splits: What was measured, first of the primary split; none where too few of its attributions are valid.
-        withheld: Why nothing is said of the primary split, or else of others.
-        cues: The words that the detector names.
+        items: The items of the primary split whose attributions were measured; None where too few are valid.
+        measured: Their shortcuts; None likewise.
+        withheld: Why nothing is said of them; "" where something is.
         records: What a callback has recorded over training.
         remembered: (N,) which items of the primary split are near duplicates of training texts.
         halved: Whether half of the audited items stand for training texts, as none are given.
@@ -87,9 +61,9 @@ class ShortcutAnswers:
     swaps: SwapMeasurement
     judge: Judge
     protocol: Protocol
-    splits: Sequence[SplitShortcuts]
-    withheld: Sequence[str] = ()
-    cues: Sequence[Cue] = ()
+    items: AuditSplit | None = None
+    measured: ShortcutMeasurement | None = None
+    withheld: str = ""
     records: Sequence[ShortcutRecord] = ()
     remembered: NDArray[np.bool_] | None = None
     halved: bool = False
@@ -109,7 +83,7 @@ class ShortcutAnswers:
     @property
     def n_items(self) -> int:
         """The number of items of the primary split whose attributions were measured."""
-        return self.reliance.n_items if self.splits else 0
+        return self.measured.reliance.n_items if self.measured else 0
 
     @functools.cached_property
     def conclusion(self) -> str:
@@ -141,70 +115,66 @@ class ShortcutAnswers:
         return max((row.decision.n_needed or 0 for row in self.swaps.rows), default=0) or None
 
     @property
-    def first(self) -> SplitShortcuts:
-        """What was measured of the primary split."""
-        return self.splits[0]
-
-    @property
-    def measured(self) -> ShortcutMeasurement:
-        """The shortcuts of its items."""
-        return self.first.measured
-
-    @property
-    def reliance(self) -> ShortcutReliance:
-        """How many predictions are shortcut-cued, and by what."""
-        return self.measured.reliance
+    def types(self) -> dict[str, Estimate]:
+        """The shares of lexicon-cued and of grammar-cued predictions."""
+        return self.measured.types(self.context.resampling) if self.measured else {}
 
     @property
     def null(self) -> NullModel:
         """What blind picks of words of like frequency give."""
-        return self.reliance.null["frequency"]
-
-    @property
-    def types(self) -> dict[str, Estimate]:
-        """The shares of lexicon-cued and of grammar-cued predictions."""
-        return self.measured.types(self.context.resampling) if self.splits else {}
+        if self.measured is None:
+            raise ValueError(self.withheld)
+        return self.measured.reliance.null["frequency"]
 
 
 def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers:
-    """Measure what decides by swaps, then the figures of the paper on each split."""
+    """Measure what decides by swaps, then the figures of the paper on the primary split."""
     halved = context.train is None
     context = with_training(context)
-    detector = _Detector(context, options)
-    known = detector.heads.frequencies()
+    split, columns = context.primary, _columns(context)
+    items = [column for column in (split.texts, split.text_pairs) if column is not None][: len(columns)]
+    labels = train_labels(context)
+    training = Training(
+        columns, labels, len(context.label_names or ()), suspected=options.words, reasons=options.reasons
+    )
     for word in options.words:  # refused before anything that takes long
-        if word.strip().lower() not in known:
+        if not any(word.strip().lower() in table for table in training.texts_with):
             raise OptionError(
                 f"Expected single words of the training data in `words`, but none of its texts has {one_line(word)}.",
                 option="words",
             )
-    swaps = detector.swaps()
-    answers = functools.partial(
-        ShortcutAnswers,
+    with bars_about(split.name, "swaps"):
+        swaps = measure_swaps(
+            context.scorer,
+            items,
+            context.scores().predicted,
+            training,
+            ids=split.ids,
+            labels=split.labels,
+            clusters=None if split.clusters is None else split.clusters.tolist(),
+            resampling=context.resampling,
+            seconds=options.seconds,
+            limit=options.items,
+            **context.running(context.folder(f"swaps-{safe_name(split.name)}", split.fingerprint, str(context.seed))),
+        )
+    file = Path(context.scorer.name) / RECORDS
+    answers = ShortcutAnswers(
         context,
         swaps,
-        detector.judge(swaps),
-        detector.protocol,
-        remembered=near_duplicates(with_pairs(*detector.items), with_pairs(*detector.columns)),
+        _judge(context, options, training, swaps),
+        protocol_of(options.protocol),
+        records=[ShortcutRecord.of(row) for row in read_json(file)] if file.is_file() else [],
+        remembered=near_duplicates(with_pairs(*items), with_pairs(*columns)),
         halved=halved,
     )
-    splits, withheld = [], []
-    for split in context.splits:
-        if split.labeled.sum() < MIN_ITEMS:
-            continue
-        try:
-            splits.append(detector.measured(split))
-        except WithheldError as error:
-            if split is context.primary:
-                return answers((), (str(error),))
-            withheld.append(f"Nothing is said of “{split.name}”: {error}")
-    file = Path(context.scorer.name) / RECORDS
-    return answers(
-        splits,
-        withheld=withheld,
-        cues=[cue for cue in splits[0].measured.cues(detector.heads, N_CUES) if cue.p_value < NAMED_P],
-        records=[ShortcutRecord.of(row) for row in read_json(file)] if file.is_file() else [],
-    )
+    why_no_gradients = context.why_no_gradients()
+    if why_no_gradients:
+        return dataclasses.replace(answers, withheld=why_no_gradients)
+    try:
+        measured = _measured(context, options, columns, labels)
+    except WithheldError as error:
+        return dataclasses.replace(answers, withheld=str(error))
+    return dataclasses.replace(answers, items=measured[0].take(measured[1].rows), measured=measured[1])
 
 
 def has_training(context: AuditContext) -> bool:
@@ -259,112 +229,52 @@ def _half(context: AuditContext) -> NDArray[np.int64]:
     return np.asarray(labeled[chosen_rows(ids, len(labeled) // 2, seed=context.seed, groups=groups)])
 
 
-class _Detector:
-    """What an audit asks about shortcuts: the settings, the model, and the heads of its training data."""
+def _columns(context: AuditContext) -> list[list[str]]:
+    """Return the training texts, and the second ones where there are such."""
+    if context.train is None:
+        raise ValueError("Expected a training split, but there is none.")
+    return [context.train[name][:] for name in ("text", "text_pair") if name in context.train.column_names]
 
-    def __init__(self, context: AuditContext, options: ShortcutsOptions) -> None:
-        self.context, self.options = context, options
-        settings = options.settings()
-        if settings.importance == "gradients" and not options.needs_gradients() and context.why_no_gradients():
-            settings = options.replaced(importance="occlusion").settings()
-        self.protocol = settings
-        self.by_occlusion = settings.importance == "occlusion"
-        # Where words are left out, the model as it is.
-        self.source: Classifier | Scorer = context.scorer if self.by_occlusion else context.classifier
 
-    @functools.cached_property
-    def columns(self) -> list[list[str]]:
-        """The training texts, and the second ones where there are such."""
-        train = self.context.train
-        if train is None:
-            raise ValueError("Expected a training split, but there is none.")
-        return [train[name][:] for name in ("text", "text_pair") if name in train.column_names]
+def _judge(context: AuditContext, options: ShortcutsOptions, training: Training, swaps: SwapMeasurement) -> Judge:
+    """Gather what the data and the user say about the words that may decide."""
+    planted = {token["token"].lower() for row in context.primary.planted or () for token in row}
+    named = tuple({word for row in swaps.rows if row.decision.level == "large" for word in row.words})
+    vanishing = frozenset[str]()
+    if options.other_split and named:
+        other = next((s for s in context.splits if s.name == options.other_split), None)
+        if other is None:
+            raise unknown_name("audited split", options.other_split, [split.name for split in context.splits])
+        train = training.columns[0], training.labels
+        vanishing = vanishing_words(named, train, (other.texts, other.labels), context.resampling)
+    return Judge(
+        label_names=context.label_names or (),
+        reasons=frozenset(map(str.lower, options.reasons)),
+        not_reasons=frozenset(map(str.lower, options.not_reasons)),
+        planted=frozenset(planted),
+        vanishing=vanishing,
+    )
 
-    @functools.cached_property
-    def items(self) -> list[list[str]]:
-        """The same of the items of the primary split."""
-        split = self.context.primary
-        return [column for column in (split.texts, split.text_pairs) if column is not None][: len(self.columns)]
 
-    @functools.cached_property
-    def heads(self) -> LmiResult:
-        return training_heads(
-            self.columns[0],
-            train_labels(self.context),
-            text_pairs=next(iter(self.columns[1:]), None),
-            protocol=self.protocol,
-            classifier=self.context.classifier if self.protocol.unit != "word" else None,
+def _measured(
+    context: AuditContext, options: ShortcutsOptions, columns: list[list[str]], labels: NDArray[np.int64]
+) -> tuple[AuditSplit, ShortcutMeasurement]:
+    """Return the shortcuts of the primary split's items, and these."""
+    protocol, split, limit = protocol_of(options.protocol), context.primary, options.items or MAX_ITEMS
+    items = context.picked(split, min(limit, int(split.labeled.sum())))
+    pairs = columns[1] if len(columns) > 1 else None
+    heads = training_heads(columns[0], labels, text_pairs=pairs, protocol=protocol, classifier=context.classifier)
+    depends = split.fingerprint, str(len(items)), str(context.seed), json.dumps(protocol.to_dict(), sort_keys=True)
+    with bars_about(split.name):
+        measured = measure_shortcuts(
+            context.classifier,
+            items.texts,
+            items.labels,
+            heads,
+            text_pairs=items.text_pairs,
+            ids=items.ids,
+            resampling=context.resampling,
+            protocol=protocol,
+            **context.running(context.folder(f"shortcuts-{safe_name(split.name)}", *depends)),
         )
-
-    @functools.cached_property
-    def training(self) -> Training:
-        """The training texts for the families of shortcuts."""
-        n_classes = len(self.context.label_names or ())
-        labels, options = train_labels(self.context), self.options
-        return Training(self.columns, labels, n_classes, suspected=options.words, reasons=options.reasons)
-
-    def swaps(self) -> SwapMeasurement:
-        """Measure what decides the predictions of the primary split."""
-        context, split = self.context, self.context.primary
-        with bars_about(split.name, "swaps"):
-            return measure_swaps(
-                context.scorer,
-                self.items,
-                context.scores().predicted,
-                self.training,
-                ids=split.ids,
-                labels=split.labels,
-                clusters=None if split.clusters is None else split.clusters.tolist(),
-                resampling=context.resampling,
-                seconds=self.options.seconds,
-                limit=self.options.items,
-                **context.running(
-                    context.folder(f"swaps-{safe_name(split.name)}", split.fingerprint, str(context.seed))
-                ),
-            )
-
-    def judge(self, swaps: SwapMeasurement) -> Judge:
-        """Gather what the data and the user say about the words that may decide."""
-        context, options = self.context, self.options
-        planted = {token["token"].lower() for row in context.primary.planted or () for token in row}
-        named = tuple({word for row in swaps.rows if row.decision.level == "large" for word in row.words})
-        vanishing = frozenset[str]()
-        if options.other_split and named:
-            other = next((s for s in context.splits if s.name == options.other_split), None)
-            if other is None:
-                raise unknown_name("audited split", options.other_split, [split.name for split in context.splits])
-            train = self.training.columns[0], self.training.labels
-            vanishing = vanishing_words(named, train, (other.texts, other.labels), context.resampling)
-        return Judge(
-            label_names=context.label_names or (),
-            reasons=frozenset(map(str.lower, options.reasons)),
-            not_reasons=frozenset(map(str.lower, options.not_reasons)),
-            planted=frozenset(planted),
-            vanishing=vanishing,
-        )
-
-    def limit(self, split: AuditSplit) -> int:
-        limit = self.options.items or (MAX_ITEMS if split is self.context.primary else COMPARED_ITEMS)
-        if self.options.items is None and self.by_occlusion:
-            limit //= 3
-        return min(limit, int(split.labeled.sum()))
-
-    def measured(self, split: AuditSplit) -> SplitShortcuts:
-        context, limit = self.context, self.limit(split)
-        items, occlusion = context.occluded(split, limit) if self.by_occlusion else (context.picked(split, limit), None)
-        protocol = json.dumps(self.protocol.to_dict(), sort_keys=True)
-        depends = split.fingerprint, str(limit), str(context.seed), protocol
-        with bars_about(split.name):
-            measured = measure_shortcuts(
-                self.source,
-                items.texts,
-                items.labels,
-                self.heads,
-                text_pairs=items.text_pairs,
-                ids=items.ids,
-                resampling=context.resampling,
-                protocol=self.protocol,
-                occlusion=occlusion,
-                **context.running(context.folder(f"shortcuts-{safe_name(split.name)}", *depends)),
-            )
-        return SplitShortcuts(items.take(measured.rows), measured)
+    return items, measured

@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from rightreasons.core.choices import HEAD_ROUNDINGS, IMPORTANCES, RANKINGS, TOKEN_KINDS, UNITS
-from rightreasons.core.errors import OptionError, unknown_name
+from rightreasons.core.choices import HEAD_ROUNDINGS, RANKINGS, TOKEN_KINDS, UNITS
+from rightreasons.core.errors import unknown_name
 from rightreasons.core.options import check_options, option
 from rightreasons.models.gradients.options import AttributionOptions
 
@@ -22,11 +22,6 @@ class Protocol(AttributionOptions):
     `protocol_of` gives one by its name.
     """
 
-    importance: str = option(
-        "gradients",
-        "How important a word is: by integrated gradients, or by occlusion, the score without it.",
-        choices=IMPORTANCES,
-    )
     unit: str = option("word", "What is ranked and counted.", choices=UNITS)
     name: str = option("rightreasons", "Name of the protocol.")
     top_n: int = option(3, "Number of tokens that a prediction rests on.", minimum=1)
@@ -48,11 +43,6 @@ class Protocol(AttributionOptions):
 
     def _check(self) -> None:
         super()._check()
-        if self.importance == "occlusion" and self.unit != "word":
-            raise OptionError(
-                f"Expected unit='word' with importance='occlusion', which leaves words out, but got {self.unit!r}.",
-                option="importance",
-            )
         if self.count_special and self.unit == "word":
             raise ValueError(
                 "Expected unit='wordpiece' with count_special=True, as special tokens are no words, but got 'word'."
@@ -61,11 +51,6 @@ class Protocol(AttributionOptions):
     def attribution(self) -> AttributionOptions:
         """Return the settings of `integrated_gradients`."""
         return AttributionOptions(**{name: getattr(self, name) for name in AttributionOptions.names()})
-
-    def overridden(self) -> dict[str, Any]:
-        """Return the settings that are not those of the protocol of this name; all where there is none."""
-        named = PROTOCOLS.get(self.name)
-        return {name: value for name, value in self.to_dict().items() if named is None or value != getattr(named, name)}
 
 
 PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
@@ -82,11 +67,10 @@ def protocol_of(protocol: str | Protocol | None = None, **settings: Any) -> Prot
 
     Args:
         protocol: A name of `PROTOCOLS`, a `Protocol`, or None for "rightreasons".
-        **settings: Fields of `Protocol`; None leaves the protocol's own. With importance="occlusion" words are ranked
-            by value, unless `rank_by` says otherwise: a prediction does not rest on a word that speaks against it.
+        **settings: Fields of `Protocol`; None leaves the protocol's own.
 
     Returns:
-        The protocol, which keeps its name; `overridden` tells what was put in place.
+        The protocol, which keeps its name.
 
     Raises:
         TypeError: If the protocol is neither a name nor a `Protocol`.
@@ -94,8 +78,8 @@ def protocol_of(protocol: str | Protocol | None = None, **settings: Any) -> Prot
 
     Example:
         >>> protocol = protocol_of("bihani2025", steps=20, top_n=None)
-        >>> protocol.target, protocol.top_n, protocol.overridden()
-        ('logit', 3, {'steps': 20})
+        >>> protocol.target, protocol.top_n, protocol.steps
+        ('logit', 3, 20)
     """
     if not isinstance(protocol, (str, Protocol, type(None))):
         raise TypeError(f"Expected the name of a protocol or a Protocol, but got {type(protocol).__name__}.")
@@ -104,5 +88,4 @@ def protocol_of(protocol: str | Protocol | None = None, **settings: Any) -> Prot
     base = protocol if isinstance(protocol, Protocol) else PROTOCOLS[protocol or "rightreasons"]
     changes = {name: value for name, value in settings.items() if value is not None}
     check_options(changes, [name for name in Protocol.names() if name != "name"], "a protocol")
-    ranking = {"rank_by": "value"} if changes.get("importance") == "occlusion" else {}
-    return base.replaced(**{**ranking, **changes})
+    return base.replaced(**changes)

@@ -7,11 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext, example_of
 from rightreasons.audited.context import changes as differences
-from rightreasons.core.arrays import falling
 from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.intervals import Estimate, Power, estimate_of
 from rightreasons.core.tokens import is_punctuation
@@ -34,7 +32,6 @@ from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
 from rightreasons.shortcuts.families.training import Token, tokens_of
 from rightreasons.shortcuts.judging import TONES
-from rightreasons.shortcuts.measure import N_CUES
 from rightreasons.shortcuts.measure_deciding import FamilyEffect
 from rightreasons.shortcuts.measurement import (
     MIN_HALVED,
@@ -43,19 +40,10 @@ from rightreasons.shortcuts.measurement import (
     measure,
     missing_class,
 )
-from rightreasons.shortcuts.options import ShortcutsOptions
 from rightreasons.shortcuts.reliance import ConfidenceBin
 
 KINDS = {"lexicon-cued": "orange", "grammar-cued": "violet", "not cued": "grid"}
 """The types of shortcuts and their colors: cued by a word of the lexicon, by function words and marks alone."""
-
-NUMBERS = {
-    "no shortcut": "grid",
-    "1 shortcut": "orange-soft",
-    "2 shortcuts": "orange",
-    "3 or more shortcuts": "violet",
-}
-"""How many of the tokens of largest attribution are shortcuts, and the colors."""
 
 
 def shortcut_bins(
@@ -82,13 +70,6 @@ def shortcut_bins(
     blind = layer({"type": "rule", "strokeDash": DASHES}, [{"y": null}], y="y", color=series_of("blind picks", colors))
     bottom = {"layer": [*stacks, blind], "width": PANEL, "height": 190}
     return Drawing(key, {"vconcat": [top, bottom], "spacing": 12})
-
-
-def shortcut_numbers(key: str, bins: Sequence[ConfidenceBin]) -> Drawing:
-    """Draw what share of each bin of confidence has 0, 1, 2, and 3 or more shortcuts, stacked."""
-    full = [row for row in bins if row.n_items]
-    stacks = _stacks(full, [row.counts or () for row in full], [*NUMBERS], NUMBERS)
-    return Drawing(key, {"layer": stacks, "width": PANEL, "height": 210})
 
 
 def _stacks(
@@ -121,11 +102,10 @@ DECIDED = {"large": "over a quarter", "some": "over a tenth", "small": "under a 
 TYPES = ("shortcut-cued", "lexicon-cued", "grammar-cued", "blind picks")
 
 
-def asks_for_scores(context: AuditContext, options: ShortcutsOptions) -> bool:
-    """Whether words are left out of prompts whose answers are generated, and so have no scores."""
-    if not context.why_no_gradients() and options.importance != "occlusion":
-        return False
-    return context.prompted is not None and context.prompted.rendering.scoring == "generated"
+def is_written(context: AuditContext) -> bool:
+    """Whether each answer is a text that a model without gradients writes."""
+    is_generated = context.prompted is not None and context.prompted.rendering.scoring == "generated"
+    return is_generated and bool(context.why_no_gradients())
 
 
 def subject(row: FamilyEffect) -> str:
@@ -235,39 +215,27 @@ def changes(m: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
             yield before, Change(name, text[0], m.context.label_name(label))
 
 
-def cue_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
-    """Return the cues."""
-    for cue in m.cues:
-        yield m.context.label_name(cue.label), cue.token, cue.found, cue.expected, cue.texts, cue.p_label, cue.lmi
-
-
-def outcome_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
+def outcome_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
     """Return the shortcuts among right and among wrong predictions."""
-    for name, outcome in (("right", m.reliance.correct), ("wrong", m.reliance.wrong)):
+    for name, outcome in (("right", m.measured.reliance.correct), ("wrong", m.measured.reliance.wrong)):
         if outcome is not None and outcome.interval is not None:
             yield name, outcome.n_items, estimate_of(outcome.rate, outcome.interval), outcome.joint
 
 
-def draw_types(key: str, m: ShortcutAnswers) -> Drawing:
-    """Draw the types of shortcuts of each split."""
-    found = {row.split.name: row.measured.reliance for row in m.splits}
-    rows = [
-        (
-            name,
-            [
-                estimate_of(result.shortcut_reliance, result.interval),
-                *map(Estimate, (result.lexicon_cued, result.grammar_cued, result.null["frequency"].rate)),
-            ],
-        )
-        for name, result in found.items()
+def draw_types(key: str, m: Any) -> Drawing:
+    """Draw the types of shortcuts."""
+    found = m.measured.reliance
+    row = [
+        estimate_of(found.shortcut_reliance, found.interval),
+        *map(Estimate, (found.lexicon_cued, found.grammar_cued, m.null.rate)),
     ]
-    return dot_rows(key, rows=rows, series=TYPES, xlabel="share of predictions")
+    return dot_rows(key, rows=[(m.items.name, row)], series=TYPES, xlabel="share of predictions")
 
 
-def draw_bins(key: str, m: ShortcutAnswers) -> Drawing:
+def draw_bins(key: str, m: Any) -> Drawing:
     """Draw reliability and shortcuts by confidence."""
     intervals = m.measured.bin_accuracies(m.context.resampling)
-    return shortcut_bins(key, m.reliance.bins, intervals=intervals, null=m.null.rate)
+    return shortcut_bins(key, m.measured.reliance.bins, intervals=intervals, null=m.null.rate)
 
 
 def draw_training(key: str, m: ShortcutAnswers) -> Drawing:
@@ -282,34 +250,10 @@ def draw_training(key: str, m: ShortcutAnswers) -> Drawing:
     return curves(key, steps, lines, xlabel="optimizer steps (0: before fine-tuning)", ylabel="share")
 
 
-def shown(m: ShortcutAnswers, row: int, marks: Sequence[Mark]) -> Example:
-    """Return a measured item with marks."""
-    predicted, confidence = int(m.measured.predictions[row]), float(m.measured.probabilities[row].max())
-    return example_of(m.context, m.first.split, row, predicted, confidence, tuple(marks))
-
-
-def surest(m: ShortcutAnswers, kind: str) -> NDArray[np.intp]:
-    """Return the items of a kind, the surest predictions first, but for those whose label contradicts their text."""
-    cued, right, split = m.measured.cued, m.measured.predictions == m.measured.labels, m.first.split
-    chosen = {"cued_and_wrong": cued & ~right, "cued_and_right": cued & right, "not_cued": ~cued}[kind]
-    order = falling(m.measured.probabilities.max(axis=1), split.ids)
-    return np.asarray(order[(chosen & ~split.mislabeled)[order]], dtype=np.intp)
-
-
-def attributed(m: ShortcutAnswers, kind: str) -> Iterator[Example]:
-    """Show the surest predictions of a kind with what they rest on."""
-    for row in surest(m, kind)[:N_EXAMPLES].tolist():
-        marks = []
-        for start, end, is_shortcut, weight, share in m.measured.words(row):
-            note = f"{'shortcut, ' if is_shortcut else ''}{100 * share:.0f}% of the attribution"
-            marks.append(Mark(start, end, "cue" if is_shortcut else "weight", weight, note))
-        yield shown(m, row, marks)
-
-
 def by_item(m: ShortcutAnswers) -> Iterator[ItemFigure]:
     """Say which predictions are cued, and how often those with a named cue change without it, over all removals."""
-    if m.splits:
-        yield ItemFigure.of("shortcut_rate", "Shortcut rate", "lower", m.first.split.ids, m.measured.cued)
+    if m.items is not None and m.measured is not None:
+        yield ItemFigure.of("shortcut_rate", "Shortcut rate", "lower", m.items.ids, m.measured.cued)
     decided, ids = m.swaps.decided, m.context.primary.ids
     name = "Changed by the feature that decides most"
     yield ItemFigure.of(
@@ -335,15 +279,14 @@ def data(m: Any) -> dict[str, Any]:
 
 def figures_of_paper(m: Any) -> dict[str, Any]:
     """Return what is known of the words that predictions rest on."""
-    protocol = {"protocol": m.protocol.to_dict(), "overridden": m.protocol.overridden()}
-    if not m.splits:
-        return {"withheld": m.withheld[0], **protocol}
-    records = {row.split.name: row.measured.record() for row in m.splits}
+    protocol = {"protocol": m.protocol.to_dict()}
+    if m.measured is None:
+        return {"withheld": m.withheld, **protocol}
+    reliance = m.measured.reliance
     return {
-        "splits": {name: record.to_dict() for name, record in records.items()},
-        "null": {name: null.to_dict() for name, null in m.reliance.null.items()},
-        "bins": [row.to_dict() for row in m.reliance.bins],
-        "cues": [cue.to_dict() for cue in m.cues],
+        "splits": {m.items.name: m.measured.record().to_dict()},
+        "null": {name: null.to_dict() for name, null in reliance.null.items()},
+        "bins": [row.to_dict() for row in reliance.bins],
         "over_training": [record.to_dict() for record in m.records],
         "attribution": m.measured.attributions.definition,
         **protocol,
@@ -358,14 +301,10 @@ SHORTCUTS = Question(
         __file__,
         MIN_HALVED=MIN_HALVED,
         MIN_ITEMS=MIN_ITEMS,
-        N_CUES=N_CUES,
-        N_EXAMPLES=N_EXAMPLES,
-        NUMBERS=NUMBERS,
         estimate_of=estimate_of,
         is_plural=is_plural,
         subject=subject,
         missing_class=missing_class,
-        surest=surest,
     ),
     without_model="Words are swapped and the model asked again, which stored predictions cannot answer.",
     needs=(
@@ -373,8 +312,7 @@ SHORTCUTS = Question(
         Need("labels", lambda context, options: context.primary.labeled.sum() >= MIN_ITEMS),
         Need("training", lambda context, options: has_training(context)),
         Need("classes", lambda context, options: missing_class(context) is None),
-        Need("gradients", lambda context, options: not (context.why_no_gradients() and options.needs_gradients())),
-        Need("scores", lambda context, options: not asks_for_scores(context, options)),
+        Need("scores", lambda context, options: not is_written(context)),
     ),
     measure=measure,
     power=Power("decides", tests=8, part=0.5),
@@ -395,24 +333,26 @@ SHORTCUTS = Question(
         ),
         Figure(
             "shortcut_rate",
-            lambda m: estimate_of(m.reliance.shortcut_reliance, m.reliance.interval) if m.splits else Estimate(None),
+            lambda m: (
+                estimate_of(m.measured.reliance.shortcut_reliance, m.measured.reliance.interval)
+                if m.measured
+                else Estimate(None)
+            ),
             f"{PARADOX}; Du et al. 2021",
             no_interval="withheld",
         ),
         Figure(
             "shortcut_excess",
-            lambda m: estimate_of(m.null.excess, m.null.interval) if m.splits else Estimate(None),
+            lambda m: estimate_of(m.null.excess, m.null.interval) if m.measured else Estimate(None),
             f"{PARADOX}; null model of this package",
             better="lower",
             no_interval="withheld",
         ),
-        Figure("lexicon_cued", lambda m: m.types.get("lexicon_cued"), PARADOX),
-        Figure("grammar_cued", lambda m: m.types.get("grammar_cued"), PARADOX),
+        Figure("lexicon_cued", lambda m: m.measured and m.types["lexicon_cued"], PARADOX),
+        Figure("grammar_cued", lambda m: m.measured and m.types["grammar_cued"], PARADOX),
         Figure(
             "shortcut_tradeoff",
-            lambda m: (
-                estimate_of(m.measured.tradeoff.shortcut_tradeoff, m.measured.tradeoff.interval) if m.splits else None
-            ),
+            lambda m: m.measured and estimate_of(m.measured.tradeoff.shortcut_tradeoff, m.measured.tradeoff.interval),
             PARADOX,
             "ratio",
             no_interval="Too few predictions are shortcut-cued.",
@@ -435,7 +375,7 @@ SHORTCUTS = Question(
             ),
             figures=("deciding_share", "follow_rate", "accuracy_without_cues"),
         ),
-        Part("withheld", when=lambda m: not m.splits),
+        Part("withheld", when=lambda m: m.withheld),
         Part(
             "overview",
             (
@@ -443,37 +383,17 @@ SHORTCUTS = Question(
                 Table("shortcuts_by_outcome", outcome_rows, PARADOX),
             ),
             figures=("shortcut_rate", "shortcut_excess", "lexicon_cued", "grammar_cued"),
-            when=lambda m: m.splits,
+            when=lambda m: m.measured,
         ),
         Part(
             "confidence",
-            (
-                Plot("shortcuts_by_confidence", draw_bins, f"{PARADOX}, figure 3"),
-                Plot(
-                    "shortcut_numbers",
-                    lambda key, m: shortcut_numbers(key, m.reliance.bins),
-                    f"{PARADOX}, figure 3, as its released notebook draws it",
-                ),
-            ),
-            when=lambda m: m.splits,
-        ),
-        Part(
-            "cues",
-            (Table("top_cues", cue_rows, f"{PARADOX}; LMI: Schuster et al. 2019"),),
-            when=lambda m: m.splits,
+            (Plot("shortcuts_by_confidence", draw_bins, f"{PARADOX}, figure 3"),),
+            when=lambda m: m.measured,
         ),
         Part(
             "training",
             (Plot("shortcuts_over_training", draw_training, f"{PARADOX}, figure 2"),),
             when=lambda m: m.records,
-        ),
-        Part(
-            "examples",
-            tuple(
-                Examples(kind, lambda m, kind=kind: attributed(m, kind))  # type: ignore[misc]
-                for kind in ("cued_and_wrong", "cued_and_right", "not_cued")
-            ),
-            when=lambda m: m.splits,
         ),
     ),
     leads=(
