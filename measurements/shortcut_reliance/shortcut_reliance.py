@@ -26,10 +26,9 @@ Args:
 
 Returns:
     dict with `shortcut_reliance` in [0, 1] first, its `interval`, `n_items`, `n_cued`, `lexicon_cued` and
-    `grammar_cued`, the finer split `contains` and `only` by category of token, `null` with the models "random" and
-    "frequency" (each with `rate`, `excess`, `interval` and `p_value`), `correct` and `wrong` (each with `rate`,
-    `interval` and `joint`), `cues`, `bins`, `examples`, the `definition` in words, and a `warning` where
-    the rate does not exceed that of the null models.
+    `grammar_cued`, `null` with the models "random" and "frequency" (each with `rate`, `excess`, `interval` and
+    `p_value`), `correct` and `wrong` (each with `rate`, `interval` and `joint`), `bins`, `examples` and the
+    `definition` in words.
 
 Raises:
     TypeError: For the wrong kind of input. ValueError: For a wrong value. The message is one sentence: what was

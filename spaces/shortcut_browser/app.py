@@ -8,7 +8,6 @@ from shortcut_runs import HEAD, TOP_N, read_runs
 from shortcut_view import (
     SHOWN,
     SPLITS,
-    cues,
     figures,
     growth,
     headline,
@@ -60,9 +59,9 @@ def build() -> gr.Blocks:
                         with gr.Row():
                             shown = gr.Radio(list(SHOWN), value=SHOWN[0], label="Show", elem_id="shown", scale=3)
                             page = gr.Number(1, label="Page", minimum=1, precision=0, elem_id="page", scale=1)
-                        texts = gr.HTML(start[4], elem_id="sentences")
+                        texts = gr.HTML(start[3], elem_id="sentences")
                     with gr.Tab("As the cue grows"):
-                        grown = gr.HTML(start[5], elem_id="growth")
+                        grown = gr.HTML(start[4], elem_id="growth")
             with gr.Column(scale=2, min_width=320):
                 with gr.Group():
                     strength = gr.Radio(
@@ -80,7 +79,6 @@ def build() -> gr.Blocks:
                     )
                 found_figures = gr.HTML(start[1], elem_id="figures")
                 null = gr.HTML(start[2], elem_id="null")
-                found = gr.HTML(start[3], elem_id="cues")
         page_links("shortcuts", {name: WORKS[name] for name in ("Du et al. 2021",)})
         endpoint(shortcuts)
 
@@ -90,7 +88,7 @@ def build() -> gr.Blocks:
         settings: dict[str, Any] = {"show_progress": "hidden", "concurrency_id": "draw"}
         for event in (strength.input, split.input, top_n.change, head.change, shown.input):
             first = event(None, None, page, js="() => 1")
-            first.then(_draw, everything, [decided, found_figures, null, found, texts, grown], **settings)
+            first.then(_draw, everything, [decided, found_figures, null, texts, grown], **settings)
         page.input(_turn, everything, texts, **settings)
     return demo
 
@@ -102,7 +100,6 @@ def _draw(strength: float, split: str, *others: Any) -> tuple[Any, ...]:
         headline(strength),
         figures(*chosen),
         null_models(*chosen),
-        cues(*chosen),
         _turn(strength, split, *others),
         growth(strength, *detector),
     )

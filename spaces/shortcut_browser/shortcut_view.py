@@ -138,9 +138,7 @@ def figures(strength: float, split: str, top_n: int, percent: float) -> str:
         ("Accuracy", figure(right / len(run.labels)), between(wilson(right, len(run.labels)))),
         ("ECE (top-label)", figure(ece.ece), between(ece.interval)),
     ]
-    warning = detected.summary.warning
-    note = f'<p class="rr-warning">{html.escape(warning)}</p>' if warning else ""
-    return tiles(entries) + note
+    return tiles(entries)
 
 
 def null_models(strength: float, split: str, top_n: int, percent: float) -> str:
@@ -152,19 +150,6 @@ def null_models(strength: float, split: str, top_n: int, percent: float) -> str:
         rows.append({"picks": f"blind: {words}", "rate": null.rate, "excess": null.excess, "p": null.p_value})
     columns = {"picks": f"top {top_n} words", "rate": "cued", "excess": "excess", "p": "p"}
     return table(rows, columns, caption="The null model")
-
-
-def cues(strength: float, split: str, top_n: int, percent: float) -> str:
-    """Write the commonest shortcuts of each label."""
-    summary, ranking = detect(strength, split, top_n, percent).summary, heads(strength, percent)
-    rows = []
-    for label, found in summary.cues.items():
-        order = {token: rank for rank, token in enumerate(ranking[label].head, start=1)}
-        for cue in found[:5]:
-            token = str(cue["token"])
-            rows.append({"cue": token, "label": NAMES[label], "predictions": cue["count"], "rank": order[token]})
-    columns = {"cue": "cue", "label": "of the label", "predictions": "cues", "rank": "rank in head"}
-    return table(rows, columns, caption="What cues the predictions")
 
 
 def sentences(strength: float, split: str, top_n: int, percent: float, shown: str, page: int) -> str:

@@ -20,7 +20,6 @@ def test_sentences_are_marked_and_the_null_model_stands_beside_them(visit):
     # Three top words each, and every one of them highlighted by its attribution.
     assert page.locator(".sc-item").first.locator(".sc-top").count() == 3
     expect(page.locator("#null")).to_contain_text("words of like frequency")
-    expect(page.locator("#cues")).to_contain_text(re.compile("marble|copper|again|then"))
     # Those come first that change with the other cue; the words are bold that they change to.
     expect(page.locator("#sentences")).to_contain_text("120 of 120 sentences; page 1 of 15")
     expect(page.locator(".sc-tests", has=page.locator("b"))).to_have_count(8)
@@ -87,9 +86,6 @@ def test_top_words_and_head_move_the_detector(visit):
     page.keyboard.press("Tab")
     expect(page.locator("#null")).to_contain_text("top 1 words")
     expect(page.locator(".sc-item").first.locator(".sc-top")).to_have_count(1)
-    page.locator("#head input[type=number]").fill("20")
-    page.keyboard.press("Tab")
-    expect(page.locator("#cues tbody tr").nth(5)).to_be_visible()
 
 
 def test_curves_over_the_strength_of_the_cue(visit):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, Result, ingest, kind_of, to_numpy
+from rightreasons.core.arrays import Ragged, Result, kind_of
 from rightreasons.core.binning import assign_bins, uniform_edges
 from rightreasons.core.choices import RANKINGS, TOKEN_KINDS
 from rightreasons.core.intervals import Interval, bootstrap_mean, cluster_wilson, log_binomial, wilson
@@ -39,14 +39,8 @@ from rightreasons.shortcuts.mutual_information import LmiResult
 
 Floats = NDArray[np.float64]
 
-MIN_EXCHANGEABLE = 0.5
-"""Below this share of predictions whose outcome a shuffle can change, a null model cannot tell."""
-
 TYPES = ("none", "grammar", "lexicon")
 """What cues a prediction: nothing, function words and marks and pieces alone, or a word of the lexicon too."""
-
-MOST_COUNTED = 3
-"""Figure 3 of Bihani and Rayz (2025) counts 0, 1, 2, and 3 or more shortcuts of a prediction."""
 
 _DIGITS = 18
 _MOST_FREQUENT = 10**15
@@ -66,7 +60,6 @@ class RelianceOptions(DetectorOptions):
     """How they are summarized; see `shortcut_reliance`."""
 
     n_bins: int = option(10, "Bins of confidence, of equal width.", minimum=1, maximum=MOST_BINS)
-    top_cues: int = option(10, "Number of most common shortcuts listed per label.", minimum=0)
 
 
 def chance_of_hit(
@@ -215,10 +208,6 @@ class Shortcuts:
         lexical = self._count(self.found & ~np.isin(self.category, grammar)) > 0
         return np.where(lexical, 2, np.where(self.cued, 1, 0)).astype(np.int8)
 
-    def has(self, category: str) -> NDArray[np.bool_]:
-        """(N,) whether one of the shortcuts of the prediction is of a category."""
-        return self._count(self.found & (self.category == CATEGORIES.index(category))) > 0
-
     def _count(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
         rows = np.repeat(np.arange(len(self)), np.diff(self.offsets))
         return np.bincount(rows[flags], minlength=len(self))
@@ -233,14 +222,12 @@ class ShortcutExample(Result):
         type: "none", "grammar" or "lexicon".
         tokens: The shortcuts, in the order of the text.
         positions: Where they stand among the tokens of the text.
-        categories: The category of each.
     """
 
     cued: bool
     type: str
     tokens: tuple[str, ...]
     positions: tuple[int, ...]
-    categories: tuple[str, ...]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -252,15 +239,12 @@ class NullModel(Result):
         excess: Shortcut rate minus this rate. 0: the model looks at cues no more than chance does.
         interval: Interval of the excess over the predictions (`bootstrap_mean` in [-1, 1]).
         p_value: One-sided permutation p-value of "the excess is 0".
-        exchangeable: Share of the predictions whose outcome the shuffle can change, in [0, 1]; where it is low, as in
-            short texts whose cue is alone in its frequency bin, the excess is near 0 whatever the model does.
     """
 
     rate: float
     excess: float
     interval: Interval
     p_value: float
-    exchangeable: float
 
 
 @dataclasses.dataclass(frozen=True)
@@ -293,7 +277,6 @@ class ConfidenceBin(Result):
         grammar: Share that is grammar-cued; None where empty.
         confidence: Mean confidence; None where empty.
         accuracy: Share that is right; None where empty or where there are no references.
-        counts: Shares with 0, 1, 2, and 3 or more shortcuts, (4,); None where empty.
     """
 
     lower: float
@@ -304,7 +287,6 @@ class ConfidenceBin(Result):
     grammar: float | None
     confidence: float | None
     accuracy: float | None
-    counts: tuple[float, ...] | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -318,16 +300,12 @@ class ShortcutReliance(Result):
         n_cued: Number of shortcut-cued ones.
         lexicon_cued: Share with at least one lexical shortcut (numbers are lexical).
         grammar_cued: Share whose shortcuts are function words, punctuation and pieces of words alone.
-        contains: For each category, the share of predictions with a shortcut of it.
-        only: For each category, the share of predictions whose shortcuts are all of it.
         null: The null models "random" and "frequency", each a `NullModel`.
         correct: Shortcuts among right predictions; None without references.
         wrong: Shortcuts among wrong predictions; None without references.
-        cues: For each predicted label, its most common shortcuts with the number of predictions that they cue.
-        bins: Types and numbers of shortcuts by confidence; empty without confidences.
+        bins: Types of shortcuts by confidence; empty without confidences.
         examples: What was found in each prediction.
         definition: The definition used, in words.
-        warning: One sentence where the rate is not beyond that of blind picks, or where these cannot tell; else None.
     """
 
     shortcut_reliance: float
@@ -336,16 +314,12 @@ class ShortcutReliance(Result):
     n_cued: int
     lexicon_cued: float
     grammar_cued: float
-    contains: Mapping[str, float]
-    only: Mapping[str, float]
     null: Mapping[str, NullModel]
     correct: OutcomeShare | None
     wrong: OutcomeShare | None
-    cues: Mapping[int, tuple[Mapping[str, str | int], ...]]
     bins: tuple[ConfidenceBin, ...]
     examples: tuple[ShortcutExample, ...]
     definition: str
-    warning: str | None = None
 
 
 @takes(DetectorOptions)
@@ -476,7 +450,6 @@ def shortcut_reliance(
         kinds: Rules of the categories, "rightreasons" (default) or "bihani2025"; see `tokens.category_codes`.
         n_frequency_bins: Bins of like frequency; default 5.
         n_bins: Bins of confidence, of equal width; default 10.
-        top_cues: Number of most common shortcuts listed per label; default 10.
         resampling: Level of the intervals, number of resamples and of the permutation test's shuffles, and their seed.
 
     Returns:
@@ -518,7 +491,6 @@ def shortcut_reliance(
         references=references,
         confidences=confidences,
         n_bins=options.n_bins,
-        top_cues=options.top_cues,
         resampling=resampling,
     )
     definition = (
@@ -535,7 +507,6 @@ def summarize(
     references: Any = None,
     confidences: Any = None,
     n_bins: int = 10,
-    top_cues: int = 10,
     resampling: Resampling = Resampling(),
 ) -> ShortcutReliance:
     """Summarize the shortcuts of predictions, of one batch or merged; see `shortcut_reliance`.
@@ -544,7 +515,6 @@ def summarize(
     right and wrong follows from them.
     """
     check_count(n_bins, "n_bins", maximum=MOST_BINS)
-    check_count(top_cues, "top_cues", minimum=0)
     correct = None
     if references is not None:
         labels = check_labels(references)
@@ -558,8 +528,6 @@ def summarize(
 
     cued, types = shortcuts.cued, shortcuts.types
     n_items, n_cued = len(shortcuts), int(cued.sum())
-    flags = {name: shortcuts.has(name) for name in CATEGORIES}
-    n_categories = np.sum(list(flags.values()), axis=0)
     chances = {"random": shortcuts.chance_random, "frequency": shortcuts.chance_frequency}
     null = {
         name: NullModel(
@@ -567,7 +535,6 @@ def summarize(
             excess=float(n_cued / n_items - chance.mean()),
             interval=bootstrap_mean(cued - chance, bounds=(-1.0, 1.0), resampling=resampling),
             p_value=permutation_p_value(n_cued, chance, resampling),
-            exchangeable=_share((chance > 0) & (chance < 1)),
         )
         for name, chance in chances.items()
     }
@@ -578,16 +545,12 @@ def summarize(
         n_cued=n_cued,
         lexicon_cued=_share(types == TYPES.index("lexicon")),
         grammar_cued=_share(types == TYPES.index("grammar")),
-        contains={name: _share(flag) for name, flag in flags.items()},
-        only={name: _share(flag & (n_categories == 1)) for name, flag in flags.items()},
         null=null,
         correct=None if correct is None else _outcome(cued, correct, resampling.level),
         wrong=None if correct is None else _outcome(cued, ~correct, resampling.level),
-        cues=_commonest(shortcuts, top_cues),
-        bins=() if trust is None else _bins(trust, types, shortcuts.counts, correct, n_bins),
+        bins=() if trust is None else _bins(trust, types, correct, n_bins),
         examples=_examples(shortcuts, types),
         definition="Share of predictions with a shortcut among their most attributed tokens.",
-        warning=_warning(n_cued / n_items, null, resampling.level),
     )
 
 
@@ -642,24 +605,6 @@ def _check_frequencies(frequencies: Mapping[str, int]) -> dict[str, int]:
     return {token: check_count(count, f"frequencies[{token!r}]", **limits) for token, count in frequencies.items()}
 
 
-def _warning(rate: float, null: Mapping[str, NullModel], confidence_level: float) -> str | None:
-    """Name the null models that the rate does not exceed, and those that could not tell."""
-    exceeded, open_ones = [], []
-    for name, model in null.items():
-        if model.p_value <= 1.0 - confidence_level:
-            continue
-        if model.exchangeable >= MIN_EXCHANGEABLE:
-            exceeded.append(f"{model.rate:.3f} ({name}, p = {model.p_value:.2g})")
-        else:
-            open_ones.append(f"{name} (a shuffle can change {model.exchangeable:.0%} of the predictions)")
-    beginnings = (
-        (f"the rate of {rate:.3f} is not beyond what blind picks of tokens give", exceeded),
-        ("the null model cannot tell", open_ones),
-    )
-    text = "; ".join(f"{beginning}: {' and '.join(names)}" for beginning, names in beginnings if names)
-    return f"{text[0].upper()}{text[1:]}." if text else None
-
-
 def _share(flags: NDArray[np.bool_]) -> float:
     return float(flags.mean())
 
@@ -674,26 +619,9 @@ def _outcome(cued: NDArray[np.bool_], outcome: NDArray[np.bool_], confidence_lev
     )
 
 
-def _commonest(shortcuts: Shortcuts, top: int) -> dict[int, tuple[dict[str, str | int], ...]]:
-    rows = np.repeat(np.arange(len(shortcuts)), np.diff(shortcuts.offsets))[shortcuts.found].tolist()
-    labels = shortcuts.predictions.tolist()
-    counts: dict[int, Counter[str]] = {label: Counter() for label in sorted(set(labels))}
-    # A token that stands twice in a text cues one prediction.
-    for row, token in dict.fromkeys(zip(rows, shortcuts.tokens[shortcuts.found].tolist(), strict=True)):
-        counts[labels[row]][token] += 1
-    return {
-        label: tuple(
-            {"token": token, "count": count}
-            for token, count in sorted(counter.items(), key=lambda entry: (-entry[1], entry[0]))[:top]
-        )
-        for label, counter in counts.items()
-    }
-
-
 def _bins(
     confidences: NDArray[np.float64],
     types: NDArray[np.int8],
-    counts: NDArray[np.int64],
     correct: NDArray[np.bool_] | None,
     n_bins: int,
 ) -> tuple[ConfidenceBin, ...]:
@@ -703,20 +631,19 @@ def _bins(
     members = np.split(order, np.searchsorted(place[order], np.arange(1, n_bins)))
     for lower, upper, rows in zip(edges[:-1].tolist(), edges[1:].tolist(), members, strict=True):
         if not len(rows):
-            bins.append(ConfidenceBin(lower, upper, 0, *[None] * 6))
+            bins.append(ConfidenceBin(lower, upper, 0, *[None] * 5))
             continue
         cued, accuracy = types[rows], None if correct is None else float(correct[rows].mean())
         grammar, lexicon = (float((cued == TYPES.index(name)).mean()) for name in ("grammar", "lexicon"))
-        numbers_of = np.bincount(np.minimum(counts[rows], MOST_COUNTED), minlength=MOST_COUNTED + 1) / len(rows)
         shares = float((cued > 0).mean()), lexicon, grammar, float(confidences[rows].mean()), accuracy
-        bins.append(ConfidenceBin(lower, upper, len(rows), *shares, tuple(numbers_of.tolist())))
+        bins.append(ConfidenceBin(lower, upper, len(rows), *shares))
     return tuple(bins)
 
 
 def _examples(shortcuts: Shortcuts, types: NDArray[np.int8]) -> tuple[ShortcutExample, ...]:
     places = np.flatnonzero(shortcuts.found)
     cuts = np.searchsorted(places, shortcuts.offsets).tolist()
-    tokens, categories = shortcuts.tokens[places].tolist(), shortcuts.category[places].tolist()
+    tokens = shortcuts.tokens[places].tolist()
     positions = (places - np.repeat(shortcuts.offsets[:-1], np.diff(shortcuts.offsets))[places]).tolist()
     return tuple(
         ShortcutExample(
@@ -724,7 +651,6 @@ def _examples(shortcuts: Shortcuts, types: NDArray[np.int8]) -> tuple[ShortcutEx
             type=TYPES[kind],
             tokens=tuple(tokens[first:last]),
             positions=tuple(positions[first:last]),
-            categories=tuple(CATEGORIES[code] for code in categories[first:last]),
         )
         for first, last, kind in zip(cuts, cuts[1:], types.tolist(), strict=False)
     )
@@ -820,11 +746,8 @@ def detection_quality(found: Any, planted: Any, *, resampling: Resampling = Resa
 
 
 def _flags(rows: Any, name: str) -> Ragged:
-    if not isinstance(rows, Ragged):
-        # Flags are summed, so True and False count as numbers here.
-        flags = [to_numpy(row, f"a row of {name}") for row in ingest(rows, name)]
-        rows = [row.astype(np.float64) if row.dtype.kind == "b" else row for row in flags]
-    flat = as_ragged(rows, name)
+    # Flags are summed, so True and False count as numbers here.
+    flat = rows if isinstance(rows, Ragged) else as_ragged([np.asarray(row) + 0.0 for row in rows], name)
     odd = np.flatnonzero(~np.isin(flat.values, (0.0, 1.0)))
     if odd.size:
         place = int(odd[0])
