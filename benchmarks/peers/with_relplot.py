@@ -7,7 +7,7 @@ import numpy as np
 import relplot
 from scenario import Case
 
-from rightreasons.calibration.smooth import smooth_ece
+from rightreasons.calibration.smooth import _error_at, _residuals, smooth_ece
 
 BOUNDARY = "relplot's reflection does not double the mass at exactly 0 and 1; ours agrees with brute force"
 
@@ -34,17 +34,17 @@ def data(seed: int, *, at_the_ends: bool) -> tuple[np.ndarray, np.ndarray]:
 def cases() -> Iterator[Case]:
     for seed, sigma in itertools.product(range(10), (0.02, 0.05, 0.1)):
         scores, events = data(seed, at_the_ends=False)
-        ours = smooth_ece(scores, events.astype(int), kind="positive", bandwidth=sigma).smooth_ece
+        ours = _error_at(sigma, _residuals(scores, events))
         yield Case("brute force, fixed bandwidth", f"{seed} {sigma}", ours, brute_force(scores, events, sigma), 2e-5)
         peer = relplot.smECE_sigma(scores, events, sigma)
         yield Case("fixed bandwidth, inside (0, 1)", f"{seed} {sigma}", ours, peer, 0.002)
     for seed, sigma in itertools.product(range(10), (0.02, 0.05, 0.1)):
         scores, events = data(seed, at_the_ends=True)
-        ours = smooth_ece(scores, events.astype(int), kind="positive", bandwidth=sigma).smooth_ece
+        ours = _error_at(sigma, _residuals(scores, events))
         yield Case("brute force, scores of 0 and 1", f"{seed} {sigma}", ours, brute_force(scores, events, sigma), 2e-5)
         peer = relplot.smECE_sigma(scores, events, sigma)
         yield Case("fixed bandwidth, scores of 0 and 1", f"{seed} {sigma}", ours, peer, 0.002, BOUNDARY)
     for seed in range(20):
         scores, events = data(seed, at_the_ends=False)
-        ours = smooth_ece(scores, events.astype(int), kind="positive").smooth_ece
+        ours = smooth_ece(scores, events.astype(int), kind="confidence").smooth_ece
         yield Case("automatic bandwidth", str(seed), ours, relplot.smECE(scores, events), 0.002)

@@ -28,7 +28,7 @@ from rightreasons.probes.measure import none_of_the_above
 from rightreasons.probes.option_order import choices_only, position_bias, pride_prior_intervals
 from rightreasons.probes.paralysis import choice_paralysis
 from rightreasons.shortcuts.mutual_information import lmi
-from rightreasons.shortcuts.reliance import detection_quality, shortcut_reliance, shortcut_tradeoff
+from rightreasons.shortcuts.reliance import shortcut_reliance, shortcut_tradeoff
 from rightreasons.shortcuts.swaps import deciding_share
 
 # --------------------------------------------------------------------------------------------------------- calibration
@@ -161,20 +161,6 @@ def macro_f1(shares: tuple[float, ...], right: tuple[float, ...], n_items: int):
         return {"": ends(interval, float(f1[np.union1d(places % k, places // k)].mean()))}
 
     return draw
-
-
-def detected(rng: np.random.Generator, seed: int) -> Outcome:
-    found, planted = [], []
-    for _ in range(60):
-        truth = rng.random(rng.integers(5, 12)) < 0.2
-        planted.append(truth)
-        found.append(rng.random(len(truth)) < np.where(truth, 0.7, 0.1))
-    result = detection_quality(found, planted, resampling=few(seed))
-    precision = 0.2 * 0.7 / (0.2 * 0.7 + 0.8 * 0.1)
-    return {
-        "precision_interval": ends(result.precision_interval, precision),
-        "recall_interval": ends(result.recall_interval, 0.7),
-    }
 
 
 def swaps(n_items: int, cue: float, control: float, *, size: int = 1):
@@ -527,7 +513,6 @@ SCENARIOS = (
     Scenario("macro_f1_interval", "two classes, seldom wrong, 50 items", macro_f1((0.5, 0.5), (0.99,) * 2, 50)),
     Scenario("shortcut_tradeoff", "three classes alike, 150 items", tradeoff((1 / 3, 1 / 3, 1 / 3), 150)),
     Scenario("shortcut_tradeoff", "one class of 0.02, 150 items", tradeoff((0.6, 0.38, 0.02), 150)),
-    Scenario("detection_quality", "60 texts, a fifth of the words planted", detected),
     Scenario("deciding_share", "100 items, no effect", swaps(100, 0.1, 0.1)),
     Scenario("deciding_share", "100 items, decided in 37 of 100", swaps(100, 0.37, 0.02)),
     Scenario("deciding_share", "40 items, nothing ever changes", swaps(40, 0.0, 0.0), conservative=True),

@@ -30,6 +30,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.core.intervals import cluster_wilson
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
@@ -37,7 +38,7 @@ from rightreasons.models.gradients.options import Attributions
 from rightreasons.models.loading import Classifier, load_classifier
 from rightreasons.models.scorers import demo_encoder
 from rightreasons.shortcuts.mutual_information import LmiCounts, LmiResult
-from rightreasons.shortcuts.reliance import detection_quality, find_shortcuts, summarize
+from rightreasons.shortcuts.reliance import find_shortcuts, summarize
 from rightreasons.training.finetune import fine_tune
 
 HERE = Path(__file__).resolve().parent
@@ -157,14 +158,15 @@ def measure(
     spans = np.stack((found.starts, found.ends), axis=1)
     planted = [planted_mask(tokens, spans[a:b]) for tokens, (a, b) in zip(model.planted, cuts, strict=True)]
     flags = [shortcuts.found[a:b] for a, b in cuts]
-    quality = detection_quality(flags, planted)
+    counts = np.array([[(flag & cue).sum(), flag.sum(), cue.sum()] for flag, cue in zip(flags, planted, strict=True)])
+    both, n_found, n_planted = counts.T
     named = np.array([bool((flag & cue).any()) for flag, cue in zip(flags, planted, strict=True)])
     return {
-        "precision": quality.precision,
-        "precision_interval": interval(quality.precision_interval),
-        "recall": quality.recall,
-        "recall_interval": interval(quality.recall_interval),
-        "f1": quality.f1,
+        "precision": float(both.sum() / n_found.sum()) if n_found.any() else None,
+        "precision_interval": of_texts(both, n_found),
+        "recall": float(both.sum() / n_planted.sum()) if n_planted.any() else None,
+        "recall_interval": of_texts(both, n_planted),
+        "f1": float(2 * both.sum() / (n_found + n_planted).sum()) if n_found.any() and n_planted.any() else None,
         "named_where_cue_decides": share(named[model.decided]),
         "named_where_it_does_not": share(named[~model.decided]),
         "shortcut_rate": reliance.shortcut_reliance,
@@ -182,6 +184,12 @@ def measure(
 
 def interval(value: Any) -> list[float] | None:
     return None if value is None else [value.low, value.high]
+
+
+def of_texts(hits: NDArray[np.int64], sizes: NDArray[np.int64]) -> list[float] | None:
+    """Return the interval of a share of tokens, whose texts are clusters."""
+    some = sizes > 0
+    return interval(cluster_wilson(hits[some], sizes[some])) if some.any() else None
 
 
 def share(flags: np.ndarray) -> float | None:

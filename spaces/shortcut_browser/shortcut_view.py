@@ -16,10 +16,8 @@ from rightreasons.datasets.planted import LABELS
 from rightreasons.page.plots import Curve, curves
 from rightreasons.page.prose import percent
 from rightreasons.shortcuts.reliance import (
-    DetectionQuality,
     ShortcutReliance,
     Shortcuts,
-    detection_quality,
     find_shortcuts,
     summarize,
 )
@@ -47,12 +45,10 @@ class Detected:
     Attributes:
         found: Token by token.
         summary: Over the explained texts.
-        quality: Against the planted truth; None where nothing was planted.
     """
 
     found: Shortcuts
     summary: ShortcutReliance
-    quality: DetectionQuality
 
 
 @functools.cache
@@ -71,11 +67,9 @@ def detect(strength: float, split: str, top_n: int, percent: float) -> Detected:
     run = read_runs()[strength][split]
     n = len(run.tokens)
     found = find_shortcuts(run.tokens, run.attributions, run.predictions[:n], heads(strength, percent), top_n=top_n)
-    flags = np.split(found.found, found.offsets[1:-1])
     return Detected(
         found,
         summarize(found, references=run.labels[:n], resampling=Resampling(resamples=N_RESAMPLES)),
-        detection_quality([row.tolist() for row in flags], run.planted, resampling=Resampling(resamples=N_RESAMPLES)),
     )
 
 
@@ -120,7 +114,7 @@ def shortcuts(strength: float = 1.0, split: str = "test", top_n: int = TOP_N, he
     found = detect(float(strength), split, top_n, float(head))
     return {
         "decided": decided(float(strength)).to_dict(),
-        "detector": {"reliance": found.summary.to_dict(), "planted_truth": found.quality.to_dict()},
+        "detector": {"reliance": found.summary.to_dict()},
     }
 
 
@@ -129,12 +123,10 @@ def figures(strength: float, split: str, top_n: int, percent: float) -> str:
     run, detected = read_runs()[strength][split], detect(strength, split, top_n, percent)
     ece = calibration_error(run.positive, run.labels, resampling=Resampling())
     right = int((run.predictions == run.labels).sum())
-    null, quality = detected.summary.null["frequency"], detected.quality
+    null = detected.summary.null["frequency"]
     entries = [
         ("Shortcut rate", figure(detected.summary.shortcut_reliance), between(detected.summary.interval)),
         ("Excess over blind picks", figure(null.excess), f"{between(null.interval)}, p = {null.p_value:.3f}"),
-        ("Detector's precision", figure(quality.precision), between(quality.precision_interval)),
-        ("Detector's recall", figure(quality.recall), between(quality.recall_interval) or "nothing was planted"),
         ("Accuracy", figure(right / len(run.labels)), between(wilson(right, len(run.labels)))),
         ("ECE (top-label)", figure(ece.ece), between(ece.interval)),
     ]
@@ -212,8 +204,6 @@ def growth(strength: float, top_n: int, percent: float) -> str:
         [
             Curve("shortcut rate", [estimate_of(d.summary.shortcut_reliance, d.summary.interval) for d in found]),
             Curve("of blind picks", [Estimate(d.summary.null["frequency"].rate) for d in found], dashed=True),
-            Curve("recall", [estimate_of(d.quality.recall, d.quality.recall_interval) for d in found]),
-            Curve("precision", [estimate_of(d.quality.precision, d.quality.precision_interval) for d in found]),
         ],
         xlabel="how often the cue agrees with the label",
         ylabel="share",
@@ -225,8 +215,7 @@ def growth(strength: float, top_n: int, percent: float) -> str:
         f'<figure class="rr-figure">{_deciding_curves(strength)}<figcaption>What decides: predictions that change when '
         "the cue is swapped for that of the other label, and how often they become that label.</figcaption></figure>"
         f'<figure class="rr-figure">{detector.svg}<figcaption>The detector: predictions that rest on a cue, beside '
-        "blind picks; how many planted words it finds, and how many of its finds are planted. A planted word that the "
-        "model does not use is rightly not found.</figcaption></figure>"
+        "blind picks.</figcaption></figure>"
         f'<figure class="rr-figure">{model}<figcaption>The model: with the cue as in training it looks accurate and '
         "well calibrated; flipped, it shows from where on it leans on the cue.</figcaption></figure></div>"
     )

@@ -29,7 +29,6 @@ FAMILY = [
     pytest.param(macro_ce, {}, id="macro"),
     pytest.param(selective_scores, {}, id="selective"),
     pytest.param(brier_score, {}, id="brier"),
-    pytest.param(negative_log_likelihood, {}, id="nll"),
 ]
 
 
@@ -111,12 +110,6 @@ class TestByHand:
 
     def test_smooth_error_of_one_confidence_is_the_gap(self):
         assert smooth_ece([0.3] * 5, [1, 1, 1, 1, 0], kind="confidence").smooth_ece == pytest.approx(0.5, abs=1e-3)
-
-    def test_log_loss_of_the_top_label_of_two_classes_is_that_of_the_classes(self):
-        rows, labels = table_of(k=2)
-        several = negative_log_likelihood(rows, labels), negative_log_likelihood(rows, labels, kind="top_label")
-        assert several[0].n_impossible == several[1].n_impossible == 0
-        assert several[0].nll == pytest.approx(several[1].nll)
 
     def test_it_is_not_read_as_probability_of_class_1(self):
         # As P(class 1) a confidence of 0.3 becomes 0.7 in class 0.

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightreasons.calibration.smooth import CELLS, _on_grid, ece_sweep, smooth_ece
+from rightreasons.calibration.smooth import CELLS, _error_at, _on_grid, _residuals, ece_sweep, smooth_ece
 
 
 def calibrated(n, shift=0.0, seed=0):
@@ -33,13 +33,12 @@ class TestSmoothEce:
     def test_is_the_definition(self, sigma):
         rows, labels = calibrated(30)
         expected = reflected_error(rows[:, 0], labels == 0, sigma)
-        assert smooth_ece(rows, labels, bandwidth=sigma).smooth_ece == pytest.approx(expected, rel=1e-4)
+        assert _error_at(sigma, _residuals(rows[:, 0], labels == 0)) == pytest.approx(expected, rel=1e-4)
 
     def test_mass_at_the_ends_is_reflected(self):
         scores, labels = np.array([0.0, 1.0, 1.0]), np.array([1, 1, 0])
         expected = reflected_error(scores, labels, 0.1)
-        found = smooth_ece(scores, labels, kind="positive", bandwidth=0.1).smooth_ece
-        assert found == pytest.approx(expected, rel=1e-4)
+        assert _error_at(0.1, _residuals(scores, labels)) == pytest.approx(expected, rel=1e-4)
 
     def test_weights_are_split_between_the_nodes_beside_a_value(self):
         nodes = _on_grid(np.array([1.0, 0.25 / CELLS]), np.array([3.0, 1.0]))
@@ -48,11 +47,8 @@ class TestSmoothEce:
     @pytest.mark.parametrize("shift", [0.0, 0.05, 0.2])
     def test_the_bandwidth_is_the_error(self, shift):
         rows, labels = calibrated(2000, shift)
-        result = smooth_ece(rows, labels)
-        assert result.bandwidth == result.smooth_ece
-        assert smooth_ece(rows, labels, bandwidth=result.bandwidth).smooth_ece == pytest.approx(
-            result.smooth_ece, abs=1e-7
-        )
+        error = smooth_ece(rows, labels).smooth_ece
+        assert _error_at(error, _residuals(rows[:, 0], labels == 0)) == pytest.approx(error, abs=1e-7)
 
     def test_finds_a_constant_gap(self):
         # A gap of one sign cancels nowhere: smECE_σ = 0.1 for every σ.
@@ -78,15 +74,11 @@ class TestSmoothEce:
 
     def test_ragged_and_binary(self):
         assert smooth_ece([[0.9, 0.1], [0.2, 0.3, 0.5]], [0, 2]).n_items == 2
-        assert smooth_ece([0.3, 0.9], [0, 1], kind="positive").smooth_ece > 0
+        assert smooth_ece([0.3, 0.9], [0, 1]).smooth_ece > 0
 
     def test_bad_input(self):
-        with pytest.raises(ValueError, match="Expected `kind` to be one of 'top_label', 'positive' or 'confidence'"):
+        with pytest.raises(ValueError, match="Expected `kind` to be one of 'top_label' or 'confidence'"):
             smooth_ece([[0.5, 0.5]], [0], kind="classwise")
-        with pytest.raises(ValueError, match="`bandwidth` to be at least"):
-            smooth_ece([[0.5, 0.5]], [0], bandwidth=0.0)
-        with pytest.raises(ValueError, match="kind='positive', but got 3"):
-            smooth_ece([[0.5, 0.3, 0.2]], [0], kind="positive")
 
 
 def plain_sweep(confidence, correct, norm):

@@ -32,7 +32,7 @@ from rightreasons.probes.option_order import choices_only, position_bias, pride_
 from rightreasons.probes.paralysis import choice_paralysis
 from rightreasons.reasons.sway import early_answers
 from rightreasons.shortcuts.mutual_information import lmi
-from rightreasons.shortcuts.reliance import detection_quality, shortcut_tradeoff
+from rightreasons.shortcuts.reliance import shortcut_tradeoff
 
 N, FEW = 90, Resampling(resamples=40)
 BY_ITEM = ("differences", "consistent", "predictions", "cued")
@@ -120,10 +120,7 @@ KERNELS = {
     "cues": lambda i: cue_statistics(i.choices, i.labels % 2),
     "people": lambda i: human_performance(i.votes, i.labels),
     "LMI": lambda i: lmi(i.texts, i.labels),
-    "T_sc": lambda i: [
-        shortcut_tradeoff(i.runs[:, 0], i.labels, i.cued, resampling=FEW),
-        detection_quality(list(i.runs > 0), list(i.runs[:, ::-1] > 1), resampling=FEW),
-    ],
+    "T_sc": lambda i: shortcut_tradeoff(i.runs[:, 0], i.labels, i.cued, resampling=FEW),
     "prior": lambda i: prior_bias(i.p, i.labels, resampling=FEW),
     "paralysis": lambda i: choice_paralysis(
         i.p[:, :2] / i.p[:, :2].sum(axis=1)[:, None], i.p, i.labels % 2, i.labels % 2

@@ -37,20 +37,11 @@ def test_the_headline_is_what_the_cue_decides(visit):
     expect(page.locator("#decided")).to_contain_text("The planted cue decides little: 0.0%")
 
 
-def test_a_stronger_cue_is_found_and_a_useless_one_is_not(visit):
+def test_a_model_of_a_cue_that_never_failed_follows_it(visit):
     page = open_page(visit)
-    pick(page, "50%")
-    # A coin: its words are not in the head, whatever the model looks at.
-    expect(tile(page, "recall")).to_have_text(re.compile(r"^0\.0"))
     pick(page, "100%")
-    # Of a cue that never failed, at least half of the planted words are among the top three of their predictions.
-    expect(tile(page, "recall")).to_have_text(re.compile(r"^(0\.[5-9]|1)"))
     pick(page, "cue flipped")
-    # A model of a cue that never failed follows it wherever it points.
     expect(tile(page, "Accuracy")).to_have_text(re.compile(r"0\.[01]"))
-    pick(page, "cue absent")
-    expect(tile(page, "recall")).to_have_text("–")
-    expect(page.locator("#figures")).to_contain_text("nothing was planted")
 
 
 def test_filter_and_pages(visit):
@@ -94,7 +85,7 @@ def test_curves_over_the_strength_of_the_cue(visit):
     drawings = page.locator("#growth svg")
     expect(drawings).to_have_count(3)
     expect(drawings.first).to_contain_text("decided by the cue")
-    expect(drawings.nth(1)).to_contain_text("recall")
+    expect(drawings.nth(1)).to_contain_text("of blind picks")
     expect(drawings.last).to_contain_text("ECE, flipped")
     before = page.locator("#growth").inner_html()
     pick(page, "70%")

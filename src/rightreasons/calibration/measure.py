@@ -207,23 +207,17 @@ class ClassFigures:
     Attributes:
         label: The class.
         n_items: Items of the class.
-        n_predicted: Predictions of the class.
         precision: Share of its predictions that are right; None without predictions.
         recall: Share of its items that are found; None without items.
         f1: Harmonic mean of the two; None without items and predictions.
-        confidence: Mean confidence where it is predicted; None likewise.
-        surplus: Mean of its probability minus how often it occurs.
         ece: Calibration error of its probability over all items.
     """
 
     label: int
     n_items: int
-    n_predicted: int
     precision: Estimate | None
     recall: Estimate | None
     f1: Estimate | None
-    confidence: Estimate | None
-    surplus: Estimate | None
     ece: Estimate
 
 
@@ -565,12 +559,9 @@ def _class_figures(items: JudgedItems, k: int, resampling: Resampling) -> ClassF
     return ClassFigures(
         label=k,
         n_items=n_items,
-        n_predicted=n_predicted,
         precision=rate(labels[predicted], resampling, of_predicted),
         recall=rate(predicted[labels], resampling, of_labels),
         f1=f1,
-        confidence=mean(items.top.confidence[predicted], resampling, bounds=(0.0, 1.0), clusters=of_predicted),
-        surplus=mean(probability - labels, resampling, bounds=(-1.0, 1.0), clusters=items.clusters),
         ece=estimate_of(ece.ece, ece.interval),
     )
 

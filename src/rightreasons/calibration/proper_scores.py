@@ -27,7 +27,7 @@ from rightreasons.core.validation import (
 Floats = NDArray[np.float64]
 
 BRIER_KINDS = ("multiclass", "positive", "top_label", "confidence")
-NLL_KINDS = ("multiclass", "top_label", "confidence")
+NLL_KINDS = ("multiclass", "confidence")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -153,9 +153,8 @@ def negative_log_likelihood(
         predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths. For
             kind="confidence": (N,) confidence in the given answer.
         references: (N,) labels. For kind="confidence": (N,) whether the answer was right (0 and 1 or booleans).
-        kind: "multiclass" (the formula above), "top_label" (whether the class of the largest probability is right, with
-            that probability and the rest to 1) or "confidence" (the same, of a given answer). For two classes the
-            first two agree.
+        kind: "multiclass" (the formula above) or "confidence" (whether the given answer is right, with its
+            confidence and the rest to 1).
         scores: "probabilities", "logits" (the softmax is taken in the logarithm, so that nothing underflows) or
             "log_probabilities".
 
@@ -217,25 +216,6 @@ brier = brier_score
 """The name by which people look for it."""
 
 
-CURVE_POINTS = 20
-"""Points of the risk-coverage curve in a result: coverage 0.05, 0.10, … 1."""
-
-
-@dataclasses.dataclass(frozen=True)
-class CoveragePoint(Result):
-    """One point of the risk-coverage curve.
-
-    Attributes:
-        coverage: Share of the items that are answered, the most confident first.
-        risk: Share of wrong answers among them.
-        confidence: The smallest confidence among them.
-    """
-
-    coverage: float
-    risk: float
-    confidence: float
-
-
 @dataclasses.dataclass(frozen=True)
 class SelectiveResult(Result):
     """How well confidence tells right from wrong predictions.
@@ -247,7 +227,6 @@ class SelectiveResult(Result):
             higher is better; None unless there are both right and wrong predictions.
         accuracy: Share of right predictions.
         n_items: Number of items.
-        curve: Points of the risk-coverage curve.
     """
 
     aurc: float
@@ -255,7 +234,6 @@ class SelectiveResult(Result):
     auroc: float | None
     accuracy: float
     n_items: int
-    curve: tuple[CoveragePoint, ...]
 
 
 def selective_scores(
@@ -277,7 +255,7 @@ def selective_scores(
         scores: "probabilities", "logits" or "log_probabilities".
 
     Returns:
-        A `SelectiveResult`: aurc, e_aurc, auroc, accuracy, number of items and the curve.
+        A `SelectiveResult`: aurc, e_aurc, auroc, accuracy, number of items.
 
     Raises:
         TypeError: If something is of the wrong kind.
@@ -296,24 +274,13 @@ def selective_scores(
     """
     check_one_of(kind, ANSWER_KINDS, "kind")
     top = top_label(predictions, references, scores=scores, kind=kind)
-    n_items = len(top)
-    aurc, e_aurc, confidence, risk = ranked(top.confidence, top.correct)
-    points = np.unique(np.ceil(np.arange(1, CURVE_POINTS + 1) * n_items / CURVE_POINTS).astype(np.intp)) - 1
-    return SelectiveResult(
-        aurc=aurc,
-        e_aurc=e_aurc,
-        auroc=auroc(top.confidence, top.correct),
-        accuracy=int(np.count_nonzero(top.correct)) / n_items,
-        n_items=n_items,
-        curve=tuple(
-            CoveragePoint(float((point + 1) / n_items), float(min(risk[point], 1.0)), float(confidence[point]))
-            for point in points
-        ),
-    )
+    aurc, e_aurc = ranked(top.confidence, top.correct)
+    accuracy = int(np.count_nonzero(top.correct)) / len(top)
+    return SelectiveResult(aurc, e_aurc, auroc(top.confidence, top.correct), accuracy, len(top))
 
 
-def ranked(confidence: Floats, correct: NDArray[np.bool_]) -> tuple[float, float, Floats, Floats]:
-    """Return AURC, E-AURC, the confidences in falling order and the risk where answers end after each, (N,) each."""
+def ranked(confidence: Floats, correct: NDArray[np.bool_]) -> tuple[float, float]:
+    """Return AURC and E-AURC."""
     order = np.argsort(-confidence, kind="stable")
     confidence = confidence[order]
     wrong = mean_of_ties(confidence, (~correct[order]).astype(np.float64))
@@ -322,7 +289,7 @@ def ranked(confidence: Floats, correct: NDArray[np.bool_]) -> tuple[float, float
     best = np.maximum(rank - np.count_nonzero(correct), 0) / rank
     aurc = float(risk.mean())
     # Rounding may carry a perfect ranking below 0.
-    return aurc, max(aurc - float(best.mean()), 0.0), confidence, risk
+    return aurc, max(aurc - float(best.mean()), 0.0)
 
 
 def auroc(scores: Any, events: Any) -> float | None:

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft, optimize, special
 
-from rightreasons.calibration.confidences import top_label
+from rightreasons.calibration.confidences import ANSWER_KINDS, top_label
 from rightreasons.calibration.errors import CalibrationResult
 from rightreasons.core.arrays import Result, mean_of_ties
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.validation import check_number, check_one_of
+from rightreasons.core.validation import check_one_of
 
 Floats = NDArray[np.float64]
 
@@ -23,9 +23,6 @@ CELLS = 2**14
 NARROWEST = 1e-9
 """The narrowest bandwidth tried, and how exactly the bandwidth that equals its error is found."""
 
-ONE_LABEL_KINDS = ("top_label", "positive", "confidence")
-WORDS = {"top_label": "top label", "positive": "P(class 1)", "confidence": "given confidence"}
-
 
 @dataclasses.dataclass(frozen=True)
 class SmoothResult(Result):
@@ -33,15 +30,11 @@ class SmoothResult(Result):
 
     Attributes:
         smooth_ece: The error, in [0, 1]; lower is better.
-        bandwidth: The bandwidth of the kernel; equal to the error unless set by the caller.
         n_items: Number of items.
-        definition: The definition used, in words.
     """
 
     smooth_ece: float
-    bandwidth: float
     n_items: int
-    definition: str
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,13 +45,11 @@ class SweepResult(Result):
         ece: The error, in [0, 1]; lower is better.
         n_bins: The number of bins chosen.
         n_items: Number of items.
-        definition: The definition used, in words.
     """
 
     ece: float
     n_bins: int
     n_items: int
-    definition: str
 
 
 def smooth_ece(
@@ -66,7 +57,6 @@ def smooth_ece(
     references: Any = None,
     *,
     kind: str = "top_label",
-    bandwidth: float | None = None,
     scores: str = "probabilities",
 ) -> SmoothResult:
     r"""Measure calibration with a smoothing kernel in place of bins (smECE).
@@ -85,13 +75,11 @@ def smooth_ece(
         predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths. For
             kind="confidence": (N,) confidence in the given answer.
         references: (N,) labels. For kind="confidence": (N,) whether the answer was right (0 and 1 or booleans).
-        kind: "top_label" (confidence with whether it is right) or "positive" (P(class 1) with whether the label is 1),
-            or "confidence".
-        bandwidth: A bandwidth σ to use in place of the fixed point.
+        kind: "top_label" (confidence with whether it is right) or "confidence".
         scores: "probabilities", "logits" or "log_probabilities".
 
     Returns:
-        A `SmoothResult`: smooth_ece, its bandwidth, number of items and the definition in words.
+        A `SmoothResult`: smooth_ece and the number of items.
 
     Raises:
         TypeError: If something is of the wrong kind.
@@ -104,22 +92,12 @@ def smooth_ece(
         All items at 0.8, half of them right: every bandwidth gives the gap of 0.3, apart from what cancels.
 
         >>> result = smooth_ece([[0.8, 0.2]] * 4, [0, 0, 1, 1])
-        >>> round(result.smooth_ece, 4), result.smooth_ece == result.bandwidth
-        (0.3, True)
+        >>> round(result.smooth_ece, 4)
+        0.3
     """
-    check_one_of(kind, ONE_LABEL_KINDS, "kind")
-    if bandwidth is not None:
-        bandwidth = check_number(bandwidth, "bandwidth", minimum=1.0 / CELLS)
+    check_one_of(kind, ANSWER_KINDS, "kind")
     top = top_label(predictions, references, scores=scores, kind=kind)
-    values, events = top.pairs(kind)[0]
-    # a_k = sum_j nodes_j cos(πkj / CELLS) for k = 0 … CELLS: a DCT-I counts every inner term twice.
-    residuals = fft.dct(_on_grid(values, events - values) / ([1.0] + [2.0] * (CELLS - 1) + [1.0]), type=1)
-    sigma = _fixed_point(residuals) if bandwidth is None else bandwidth
-    # At the fixed point the two are one number.
-    error = sigma if bandwidth is None else _error_at(sigma, residuals)
-    how = "where it equals the error" if bandwidth is None else "as given"
-    words = f"Smooth ECE of the {WORDS[kind]}: reflected Gaussian kernel, bandwidth {how}."
-    return SmoothResult(error, sigma, len(top), words)
+    return SmoothResult(_fixed_point(_residuals(top.confidence, top.correct)), len(top))
 
 
 def ece_sweep(
@@ -142,12 +120,12 @@ def ece_sweep(
         predictions: (N, K) class scores, (N,) P(class 1) of a binary task, or N rows of different lengths. For
             kind="confidence": (N,) confidence in the given answer.
         references: (N,) labels. For kind="confidence": (N,) whether the answer was right (0 and 1 or booleans).
-        kind: "top_label", "positive" or "confidence".
+        kind: "top_label" or "confidence".
         norm: "l1" or "l2".
         scores: "probabilities", "logits" or "log_probabilities".
 
     Returns:
-        A `SweepResult`: ece, the number of bins, number of items, the definition in words.
+        A `SweepResult`: ece, the number of bins and that of items.
 
     Raises:
         TypeError: If something is of the wrong kind.
@@ -164,10 +142,10 @@ def ece_sweep(
         >>> result.n_bins, round(result.ece, 6)
         (2, 0.148333)
     """
-    check_one_of(kind, ONE_LABEL_KINDS, "kind")
+    check_one_of(kind, ANSWER_KINDS, "kind")
     check_one_of(norm, ("l1", "l2"), "norm")
     top = top_label(predictions, references, scores=scores, kind=kind)
-    values, events = top.pairs(kind)[0]
+    values, events = top.confidence, top.correct
     order = np.argsort(values, kind="stable")
     ordered = values[order]
     rates = mean_of_ties(ordered, events[order].astype(np.float64))
@@ -189,9 +167,7 @@ def ece_sweep(
     size = np.diff(best)
     gap = np.abs(np.diff(events_to[best]) - np.diff(scores_to[best])) / size
     power = 1 if norm == "l1" else 2
-    error = float((size / n_items * gap**power).sum() ** (1 / power))
-    words = f"ECE-sweep of the {WORDS[kind]}: the most bins of equal mass whose accuracies rise, {norm} norm."
-    return SweepResult(error, n_bins, n_items, words)
+    return SweepResult(float((size / n_items * gap**power).sum() ** (1 / power)), n_bins, n_items)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -205,6 +181,12 @@ def _on_grid(values: Floats, weights: Floats) -> Floats:
     nodes = np.bincount(below, weights * (1.0 - share), minlength=CELLS + 1)
     nodes += np.bincount(below + 1, weights * share, minlength=CELLS + 1)
     return np.asarray(nodes / len(values), dtype=np.float64)
+
+
+def _residuals(values: Floats, events: NDArray[np.bool_]) -> Floats:
+    """Return a_k = sum_j nodes_j cos(πkj / CELLS) for k = 0 … CELLS: a DCT-I counts every inner term twice."""
+    nodes = _on_grid(values, events - values)
+    return np.asarray(fft.dct(nodes / ([1.0] + [2.0] * (CELLS - 1) + [1.0]), type=1))
 
 
 def _error_at(sigma: float, residuals: Floats) -> float:

@@ -1,7 +1,6 @@
 from .measure import measure_shortcuts as measure_shortcuts
 from .measure_deciding import measure_swaps as measure_swaps
 from .mutual_information import lmi as lmi
-from .reliance import detection_quality as detection_quality
 from .reliance import find_shortcuts as find_shortcuts
 from .reliance import shortcut_reliance as shortcut_reliance
 from .reliance import shortcut_tradeoff as shortcut_tradeoff
@@ -9,7 +8,6 @@ from .swaps import deciding_share as deciding_share
 
 __all__ = [
     "deciding_share",
-    "detection_quality",
     "find_shortcuts",
     "lmi",
     "measure_shortcuts",

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import Ragged, Result, kind_of
 from rightreasons.core.binning import assign_bins, uniform_edges
 from rightreasons.core.choices import RANKINGS, TOKEN_KINDS
-from rightreasons.core.intervals import Interval, bootstrap_mean, cluster_wilson, log_binomial, wilson
+from rightreasons.core.intervals import Interval, bootstrap_mean, log_binomial, wilson
 from rightreasons.core.options import Options, option, takes
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import AVERAGES, MOST_CLASSES
@@ -656,106 +656,7 @@ def _examples(shortcuts: Shortcuts, types: NDArray[np.int8]) -> tuple[ShortcutEx
     )
 
 
-# ----------------------- What a score costs in shortcuts, and how well the tokens that are found are the planted ones
-
-
-@dataclasses.dataclass(frozen=True)
-class DetectionQuality(Result):
-    """How well found tokens agree with planted ones. Shares in [0, 1], higher is better.
-
-    Attributes:
-        precision: Share of the found tokens that are planted; None where none is found.
-        recall: Share of the planted tokens that are found; None where none is planted.
-        f1: Their harmonic mean; None where one of them is None, 0 where both are 0.
-        precision_interval: Its interval with texts as clusters (`cluster_wilson`); None where precision is.
-        recall_interval: The same of recall.
-        text_recall: Share of the texts with a planted token in which at least one is found; None where none has one.
-        n_texts: Number of texts.
-        n_found: Number of found tokens.
-        n_planted: Number of planted tokens.
-        n_both: Number of tokens that are both.
-    """
-
-    precision: float | None
-    recall: float | None
-    f1: float | None
-    precision_interval: Interval | None
-    recall_interval: Interval | None
-    text_recall: float | None
-    n_texts: int
-    n_found: int
-    n_planted: int
-    n_both: int
-
-
-def detection_quality(found: Any, planted: Any, *, resampling: Resampling = Resampling()) -> DetectionQuality:
-    r"""Compare the tokens that a detector finds with the tokens that were planted.
-
-    \[ precision = \frac{|found \cap planted|}{|found|}, \quad recall = \frac{|found \cap planted|}{|planted|} \]
-
-    with tokens counted over all texts.
-
-    Args:
-        found: N lists of flags, one per token: whether the detector found it.
-        planted: N lists of flags of the same lengths: whether it was planted.
-        resampling: Its level is that of the intervals.
-
-    Returns:
-        `DetectionQuality`.
-
-    Raises:
-        TypeError: If flags are not True, False, 0 or 1.
-        ValueError: If lengths differ or there are no texts.
-
-    Example:
-        >>> quality = detection_quality([[1, 1, 0], [0, 1]], [[1, 0, 0], [1, 0]])
-        >>> round(quality.precision, 4), quality.recall, quality.text_recall
-        (0.3333, 0.5, 0.5)
-    """
-    detected, truth = _flags(found, "found"), _flags(planted, "planted")
-    if check_same_length(found=detected, planted=truth) == 0:
-        raise ValueError("Expected at least one text, but `found` is empty.")
-    differ = np.flatnonzero(detected.lengths != truth.lengths)
-    if differ.size:
-        item = int(differ[0])
-        raise ValueError(
-            f"Expected one flag per token in `found` and `planted`, but item {item} has {detected.lengths[item]} and "
-            f"{truth.lengths[item]}."
-        )
-    rows = np.repeat(np.arange(len(detected)), detected.lengths)
-    columns = (detected.values * truth.values, detected.values, truth.values)
-    both, found_in, planted_in = (np.bincount(rows, column, minlength=len(detected)) for column in columns)
-    n_both, n_found, n_planted = (int(counts.sum()) for counts in (both, found_in, planted_in))
-
-    def interval(counts: NDArray[Any]) -> Interval | None:
-        some = counts > 0
-        return cluster_wilson(both[some], counts[some], confidence_level=resampling.level) if some.any() else None
-
-    return DetectionQuality(
-        precision=n_both / n_found if n_found else None,
-        recall=n_both / n_planted if n_planted else None,
-        f1=2 * n_both / (n_found + n_planted) if n_found and n_planted else None,
-        precision_interval=interval(found_in),
-        recall_interval=interval(planted_in),
-        text_recall=float((both[planted_in > 0] > 0).mean()) if n_planted else None,
-        n_texts=len(detected),
-        n_found=n_found,
-        n_planted=n_planted,
-        n_both=n_both,
-    )
-
-
-def _flags(rows: Any, name: str) -> Ragged:
-    # Flags are summed, so True and False count as numbers here.
-    flat = rows if isinstance(rows, Ragged) else as_ragged([np.asarray(row) + 0.0 for row in rows], name)
-    odd = np.flatnonzero(~np.isin(flat.values, (0.0, 1.0)))
-    if odd.size:
-        place = int(odd[0])
-        raise TypeError(
-            f"Expected True or False in `{name}`, but item {flat.row_of(place)} holds {flat.values[place]}."
-        )
-    return flat
-
+# ------------------------------------------------------------------------------------ what a score costs in shortcuts
 
 SCORES = ("f1", "accuracy")
 
