@@ -45,8 +45,6 @@ def context(**others):
         ),  # a gradient costs three passes; 15 per item for the swaps
         ("shortcuts", {"items": 20}, 20 * 11 * 3 + 20 * 15),
         ("difficulty", {"items": 500}, 500 * (1 + 2 * 3) + 1800),  # a pass, and two more for each of three classes
-        ("difficulty", {"measures": ("contrast",)}, 0),
-        ("difficulty", {"items": 50, "measures": ("left_out_words",)}, 50 * 2),  # texts of one word
         ("probes", {"ks": (1, 2)}, 1000 * (5 + 3)),
         ("probes", {"ks": (1, 2), "distractors": False}, 1000 * 5),
     ],
