@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from rightreasons.behavior.options import BehaviorOptions
     from rightreasons.datasets.suites.suite import Suite
     from rightreasons.models.classes import Classifier
-    from rightreasons.models.occlusion import Occlusion
     from rightreasons.models.prompted import Prompted
     from rightreasons.models.prompts import Examples, Item
     from rightreasons.models.protocol import Engine, Scorer
@@ -691,36 +690,6 @@ class AuditContext:
             how = {"data_dir": self.settings.data_dir, "seed": self.seed, **options.opening()}
             self._shared["suite"] = open_suite(options.suite, **how)
         return self._shared.get("suite")
-
-    def occluded(self, split: AuditSplit, limit: int) -> tuple[AuditSplit, Occlusion]:
-        """Ask the model about some items of a split without each of their words: once, for every question.
-
-        Args:
-            split: The split; its labeled items are asked about, or all where none has a label.
-            limit: How many items at most, chosen by the seed and their ids, or those of the pairs they belong to.
-
-        Returns:
-            The items, and what the model says of them.
-        """
-        from rightreasons.models.occlusion import occlude
-
-        key = split.name, limit
-        if key not in self._shared:
-            items = self.picked(split, limit)
-            kept = self.folder(f"occlusion-{split.name}", split.fingerprint, str(limit), str(self.seed))
-            self._shared[key] = (
-                items,
-                occlude(
-                    self.scorer,
-                    items.texts,
-                    text_pairs=items.text_pairs,
-                    choices=items.choices,
-                    ids=items.ids,
-                    labels=items.labels,
-                    **self.running(kept),
-                ),
-            )
-        return cast("tuple[AuditSplit, Occlusion]", self._shared[key])
 
     def picked(self, split: AuditSplit, limit: int) -> AuditSplit:
         """Pick some of the labeled items of a split (of all, where none is), the same of splits that hold its forms."""

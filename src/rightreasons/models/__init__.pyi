@@ -6,7 +6,6 @@ from .gradients.attribution import integrated_gradients as integrated_gradients
 from .gradients.fisher import fisher_information as fisher_information
 from .loading import load_classifier as load_classifier
 from .loading import load_multiple_choice as load_multiple_choice
-from .occlusion import occlude as occlude
 from .prompted import Prompted as Prompted
 from .protocol import Scorer as Scorer
 from .scorers import as_scorer as as_scorer
@@ -30,7 +29,6 @@ __all__ = [
     "load_chooser",
     "load_classifier",
     "load_multiple_choice",
-    "occlude",
     "open_server",
     "predict",
     "predict_answers",
