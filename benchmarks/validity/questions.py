@@ -104,7 +104,6 @@ def blind(rng: np.random.Generator, seed: int) -> Outcome:
     gold = (rng.random(80) < 0.3).astype(int)
     result = shortcut_reliance(
         rows, weights, [0] * 80, heads, references=gold, top_n=2, resampling=few(seed),
-        frequencies={f"w{word}": word + 1 for word in range(40)},
     )  # fmt: skip
     # Blind picks hit with the null's own chance, whatever the texts.
     return {

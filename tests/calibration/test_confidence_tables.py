@@ -1,8 +1,5 @@
-"""Tables of confidence: several columns, several files, class scores, and what is refused."""
+"""Tables of confidence: several columns, several files, and what is refused."""
 
-import json
-
-import numpy as np
 import pytest
 
 from rightreasons.calibration.confidence_tables import read_confidence
@@ -29,18 +26,6 @@ def test_files_are_sources_matched_by_items(tmp_path):
     assert table.correct["two"].tolist() == [-1, 1]
 
 
-def test_scores_give_the_probability_of_the_likeliest_class(tmp_path):
-    table = read_confidence({"p_no": [0.75, 0.5], "p_yes": [0.25, 0.5], "label": ["no", "yes"]})
-    assert table.confidence["confidence"].tolist() == [0.75, 0.5]
-    assert table.correct["confidence"].tolist() == [1, 0]
-    rows = [{"logits": [0.0, float(np.log(3)), 0.0], "label": 1}, {"logits": [0.0, 0.0], "label": 1}]
-    (tmp_path / "choices.json").write_text(json.dumps(rows))
-    table = read_confidence(tmp_path / "choices.json")
-    # Softmax of (0, log 3, 0) has 3/5 at most.
-    assert table.confidence["confidence"] == pytest.approx([0.6, 0.5])
-    assert table.correct["confidence"].tolist() == [1, 0]
-
-
 @pytest.mark.parametrize(
     ("rows", "options", "sentence"),
     [
@@ -50,9 +35,8 @@ def test_scores_give_the_probability_of_the_likeliest_class(tmp_path):
         ({"confidence": [0.5, 0.5], "correct": [1, 0], "id": [1, 1]}, {}, "has '1' twice"),
         ({"confidence": [0.5], "correct": [1]}, {"item_column": "from"}, "'from' that `item_column` names"),
         ({"confidence": [0.5], "correct": [1]}, {"confidence_column": "conf"}, "Did you mean 'confidence'"),
-        ({"sure": [0.5], "correct": [1]}, {"correct_column": "correct"}, "named by `confidence_column`"),
+        ({"sure": [0.5], "correct": [1]}, {"correct_column": "correct"}, "sure, correct; name it with `confidence_column`"),
         ({"confidence": [0.5], "answer": ["x"]}, {}, "says whether each answer was right"),
-        ({"logits": [[0.0, 1.0], [1.0, 0.0]], "label": [0, -1]}, {}, "a label in each row"),
     ],
 )  # fmt: skip
 def test_bad_input(rows, options, sentence):

@@ -101,7 +101,7 @@ def test_no_ranking_interval_collapses():
     ("predictions", "references", "options", "sentence"),
     [
         ([[0.7, 0.3]], [[0.5, 0.5]], {}, "row 0 has 0.5: say votes='distributions'"),
-        ([[0.7, 0.3]], [[3, 2]], {"votes": "distributions"}, "row 0 has 3: say votes='counts'"),
+        ([[0.7, 0.3]], [[3, 2]], {"votes": "distributions"}, "but got more: say votes='counts'"),
         ([[0.7, 0.3], [0.7, 0.3]], [[1, 2], [0, 0]], {}, "at least one vote in each row of `references`, but row 1"),
         ([[0.7, 0.3]], [[3, -2]], {}, "whole numbers of votes in `references`, but row 0 has -2."),
         ([[0.7, 0.3]], [[1, 2, 3]], {}, "one column of votes per class in `references`, 2, but got 3."),

@@ -33,13 +33,11 @@ def outcome(planted, planted_model, tmp_path_factory):
         shortcut_rate_interval=(0.2, 0.4),
         null_rate=0.3,
         excess=0.0,
-        excess_interval=(-0.1, 0.1),
         lexicon_cued=0.2,
         grammar_cued=0.1,
         f1=0.5,
         accuracy=0.5,
         shortcut_tradeoff=1.7,
-        shortcut_tradeoff_interval=(1.0, 2.0),
         ece=0.1,
         ece_interval=(0.0, 0.2),
     )

@@ -15,16 +15,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rightreasons.calibration.options import ConfidenceOptions
-from rightreasons.core.errors import OptionError, naming
+from rightreasons.core.errors import OptionError
 from rightreasons.core.label_names import listing
 from rightreasons.core.options import listed as listed_names
 from rightreasons.core.options import takes
-from rightreasons.core.validation import check_each, check_ragged, check_scores
+from rightreasons.core.validation import check_each
 from rightreasons.io import predictions
 from rightreasons.io.columns import (
     USUAL_COLUMNS,
     Column,
-    Columns,
     column_key,
     find_column,
     in_expression,
@@ -66,8 +65,7 @@ def read_confidence(files: Any, *, options: ConfidenceOptions) -> ConfidenceTabl
     """Read how sure the authors of answers were, from one file or table, or from several.
 
     Args:
-        files: A file as `read_predictions` takes them, a log of lm-evaluation-harness or inspect_ai among them, a table
-            in memory, or a list of files.
+        files: A file as `read_predictions` takes them, a table in memory, or a list of files.
         options: The fields of `ConfidenceOptions`, for columns whose names do not say what they are.
 
     Returns:
@@ -124,21 +122,21 @@ def _read(
     ]
     for name in names:
         named_column(columns, name, "confidence_column", where)
-    if names:
-        of_right = PredictionOptions(correct_column=options.correct_column)
-        right, columns_of_right, _ = predictions.correctness(predictions.roles_of(columns, where, of_right))
-        found: dict[str, Any] = {
-            re.sub(f"(?i)^{PREFIX}", "", name) if len(names) > 1 else "": _confidences(columns[name], name, where)
-            for name in names
-        }
-        if all(np.isnan(values).all() for values in found.values()):
-            raise ValueError(
-                f"Expected the confidence in each answer in {listing(names)} of {where}, but no row has one."
-            )
-        used = f"confidence: {listing(names)}; right: {' is '.join(columns_of_right)}"
-    else:
-        likeliest, right, used = _top_label(columns, where, options)
-        found = {"": likeliest}
+    if not names:
+        raise OptionError(
+            f"Expected a column of confidence in {where}, but it has {listing(list(columns))}; name it with "
+            "`confidence_column`.",
+            option="confidence_column",
+        )
+    of_right = PredictionOptions(correct_column=options.correct_column)
+    right, columns_of_right, _ = predictions.correctness(predictions.roles_of(columns, where, of_right))
+    found = {
+        re.sub(f"(?i)^{PREFIX}", "", name) if len(names) > 1 else "": _confidences(columns[name], name, where)
+        for name in names
+    }
+    if all(np.isnan(values).all() for values in found.values()):
+        raise ValueError(f"Expected the confidence in each answer in {listing(names)} of {where}, but no row has one.")
+    used = f"confidence: {listing(names)}; right: {' is '.join(columns_of_right)}"
     items = names_in(columns[item] if item else range(len(right)))
     twice = next((name for name, count in Counter(items).items() if count > 1), None)
     if twice is not None:
@@ -166,26 +164,3 @@ def _confidences(column: Column, name: str, where: str) -> NDArray[np.float64]:
         f"may divide percentages: '{{{{ {in_expression(name)} | float / 100 }}}}')",
     )
     return values
-
-
-@naming("score_columns", "label_column")
-def _top_label(columns: Columns, where: str, options: ConfidenceOptions) -> tuple[list[float], Any, str]:
-    """Return the probability of the likeliest class of each item, and whether it is the label."""
-    of_right = PredictionOptions(correct_column=options.correct_column)
-    found = predictions.find_predictions(columns, where, answers_alone=True, options=of_right)
-    if found.answers_once:
-        raise OptionError(
-            f"Expected a confidence or scores beside the answers of {where}, but it has answers alone: `elicit` asks a "
-            "model how sure it is, and a column of it is named by `confidence_column`.",
-            option=("elicit", "confidence_column"),
-        )
-    if found.kind == "confidence":
-        return list(found.predictions), found.references, found.used
-    if found.references is None or (found.references < 0).any():
-        raise ValueError(f"Expected a label in each row of {where}, but some have none.")
-    table, scores = found.predictions, found.scores or "probabilities"
-    rows = check_ragged(table, scores=scores) if isinstance(table, list) else check_scores(table, scores=scores)
-    answers = [int(row.argmax()) for row in rows]
-    confidence = [float(row[answer]) for row, answer in zip(rows, answers, strict=True)]
-    used = f"{found.used}; confidence: the probability of the likeliest class"
-    return confidence, np.array(answers) == found.references, used

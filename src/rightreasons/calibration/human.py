@@ -11,7 +11,6 @@ from scipy import special
 
 from rightreasons.calibration.confidences import check_no_classes
 from rightreasons.core.arrays import Result, as_floats
-from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import Estimate, Interval, bootstrap_mean, cluster_wilson, estimate_of
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_one_of, check_same_length, check_scores, is_ragged
@@ -171,14 +170,8 @@ def check_votes(references: Any, votes: str) -> Floats:
     check_one_of(votes, VOTE_KINDS, "votes")
     table = as_floats(references, "references")
     if votes == "distributions":
-        counts = np.argwhere(table > 1.5 if table.ndim == 2 else np.zeros((0, 2)))
-        if len(counts):
-            row, column = counts[0]
-            raise OptionError(
-                f"Expected shares of the votes in `references`, but row {row} has {table[row, column]:g}: say "
-                "votes='counts'.",
-                option="votes",
-            )
+        if (table > 1.5).any():
+            raise ValueError("Expected shares of the votes in `references`, but got more: say votes='counts'.")
         return check_scores(table, name="references", allow_vector=False)
     if table.size == 0:
         raise ValueError("Expected at least one row in `references`, but it is empty.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, QuestionOptions, option
-from rightreasons.io.options import LOG_FILTER_HELP
 
 VOTE_KINDS = ("counts", "distributions")
 
@@ -40,4 +39,3 @@ class ConfidenceOptions(Options):
     )
     correct_column: str | None = option(None, "Column that says whether the given answer was right: 1 or 0.")
     item_column: str | None = option(None, "Column that names the item; by default rows are items in their order.")
-    log_filter: str | None = option(None, LOG_FILTER_HELP)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rightreasons.calibration.errors import CalibrationResult, calibration_error
 from rightreasons.core.arrays import Result
-from rightreasons.core.intervals import Estimate, Interval, share
+from rightreasons.core.intervals import Estimate, share
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.tokens import piece_style
 from rightreasons.core.validation import check_ids, check_labels, check_same_length, check_texts, softmax
@@ -97,7 +97,7 @@ class ShortcutMeasurement:
     def record(self, *, step: int = 0, epoch: float = 0.0) -> ShortcutRecord:
         """Return the figures alone, as one row of a table over training."""
         reliance, tradeoff, calibration = self.reliance, self.tradeoff, self.calibration
-        null = reliance.null["frequency"]
+        null, ends = reliance.null["frequency"], calibration.interval
         return ShortcutRecord(
             step=step,
             epoch=epoch,
@@ -106,16 +106,13 @@ class ShortcutMeasurement:
             shortcut_rate_interval=(reliance.interval.low, reliance.interval.high),
             null_rate=null.rate,
             excess=null.excess,
-            excess_interval=(null.interval.low, null.interval.high),
             lexicon_cued=reliance.lexicon_cued,
             grammar_cued=reliance.grammar_cued,
             f1=tradeoff.score,
             accuracy=calibration.accuracy,
             shortcut_tradeoff=tradeoff.shortcut_tradeoff,
-            shortcut_tradeoff_interval=_ends(tradeoff.interval),
             ece=calibration.ece,
-            ece_interval=_ends(calibration.interval),
-            n_left_out=self.n_left_out,
+            ece_interval=None if ends is None else (ends.low, ends.high),
             n_bins=self.protocol.n_bins,
         )
 
@@ -132,16 +129,13 @@ class ShortcutRecord(Result):
         shortcut_rate_interval: Its Wilson interval.
         null_rate: What blind picks of tokens of like frequency would give.
         excess: `shortcut_rate - null_rate`.
-        excess_interval: Its bootstrap interval.
         lexicon_cued: Share with a lexical shortcut.
         grammar_cued: Share whose shortcuts are function words and punctuation alone.
         f1: F1 of the chosen average; None where undefined.
         accuracy: Share of right predictions.
         shortcut_tradeoff: T_sc, F1 over shortcut rate; None without shortcuts.
-        shortcut_tradeoff_interval: Its bootstrap interval; None where T_sc is None or the interval has no upper end.
         ece: Top-label calibration error.
         ece_interval: Its bootstrap interval; None where none was requested.
-        n_left_out: Number of predictions left out of all figures, because their attributions are not valid.
         n_bins: Number of bins of the calibration error.
     """
 
@@ -152,16 +146,13 @@ class ShortcutRecord(Result):
     shortcut_rate_interval: tuple[float, float]
     null_rate: float
     excess: float
-    excess_interval: tuple[float, float]
     lexicon_cued: float
     grammar_cued: float
     f1: float | None
     accuracy: float
     shortcut_tradeoff: float | None
-    shortcut_tradeoff_interval: tuple[float, float] | None
     ece: float
     ece_interval: tuple[float, float] | None
-    n_left_out: int = 0
     n_bins: int = PROTOCOLS["rightreasons"].n_bins
 
     @classmethod
@@ -385,7 +376,3 @@ def _pieces(
 
 def _max_length(classifier: Any, settings: Protocol) -> int | None:
     return None if settings.max_length is None else min(settings.max_length, classifier.max_length)
-
-
-def _ends(interval: Interval | None) -> tuple[float, float] | None:
-    return None if interval is None else (interval.low, interval.high)

@@ -7,7 +7,6 @@ attribution) and in the head of the LMI ranking of the predicted label.
 from __future__ import annotations
 
 import dataclasses
-import numbers
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -330,7 +329,6 @@ def find_shortcuts(
     heads: Heads,
     *,
     stop_words: Collection[str] | None = None,
-    frequencies: Mapping[str, int] | None = None,
     options: DetectorOptions,
 ) -> Shortcuts:
     r"""Find the shortcut tokens of predictions.
@@ -343,8 +341,6 @@ def find_shortcuts(
         predictions: (N,) predicted labels.
         heads: label -> the tokens of its head, or an `LmiResult`.
         stop_words: Stop words; default `tokens.STOP_WORDS`.
-        frequencies: token -> count in the training data, for the null model; default: those of an `LmiResult`, else
-            the counts in `tokens`.
         options: A `DetectorOptions`, in place of the following keywords.
         top_n: N; default 3. Of equal attributions the first in the text comes first.
         rank_by: "value" (default) or "magnitude": |a|, where both signs of a signed attribution should count.
@@ -372,10 +368,6 @@ def find_shortcuts(
     values = _check_attributions(attributions, rows)
     predicted = check_labels(predictions, name="predictions")
     check_same_length(tokens=rows, predictions=predicted)
-    if frequencies is not None:
-        frequencies = _check_frequencies(frequencies)
-    elif isinstance(heads, LmiResult):
-        frequencies = heads.frequencies()
     members = _check_heads(heads, predicted)
 
     offsets = values.offsets
@@ -396,7 +388,8 @@ def find_shortcuts(
     in_top = np.zeros(len(flat), dtype=np.bool_)
     in_top[order] = np.arange(len(flat)) - np.repeat(values.starts, values.lengths) < options.top_n
 
-    counts = Counter(flat) if frequencies is None else frequencies
+    # How frequent a token is, training data tell, where they are at hand.
+    counts = heads.frequencies() if isinstance(heads, LmiResult) else Counter(flat)
     strata = frequency_bins(vocabulary, counts, options.n_frequency_bins)[ids]
     style: dict[str, Any] = {"style": options.piece_style, "stop_words": stop_words, "kinds": options.kinds}
     return Shortcuts(
@@ -421,7 +414,6 @@ def shortcut_reliance(
     references: Any = None,
     confidences: Any = None,
     stop_words: Collection[str] | None = None,
-    frequencies: Mapping[str, int] | None = None,
     options: RelianceOptions,
     resampling: Resampling = Resampling(),
 ) -> ShortcutReliance:
@@ -442,7 +434,6 @@ def shortcut_reliance(
         references: (N,) labels, to split by right and wrong; default None.
         confidences: (N,) probabilities of the predicted labels, for the bins; default None.
         stop_words: Stop words; default `tokens.STOP_WORDS`.
-        frequencies: token -> count in the training data, for the null model.
         options: A `RelianceOptions`, in place of the following keywords.
         top_n: N; default 3.
         rank_by: "value" (default) or "magnitude".
@@ -483,7 +474,6 @@ def shortcut_reliance(
         predictions,
         heads,
         stop_words=stop_words,
-        frequencies=frequencies,
         **{name: getattr(options, name) for name in DetectorOptions.names()},
     )
     result = summarize(
@@ -576,20 +566,16 @@ def _check_attributions(attributions: Any, rows: Sequence[Sequence[str]]) -> Rag
 
 def _check_heads(heads: Heads, predicted: NDArray[np.int64]) -> dict[int, frozenset[str]]:
     by_label: Any = heads.heads if isinstance(heads, LmiResult) else heads
-    if not isinstance(by_label, Mapping):
-        raise TypeError(f"Expected `heads` to map labels to tokens, but got {type(by_label).__name__}.")
+    check_kind(by_label, "heads", Mapping)
     members: dict[int, frozenset[str]] = {}
     for label, head in by_label.items():
         # The keys of a table that went through JSON are strings.
-        number = str(label) if isinstance(label, (str, numbers.Integral)) else ""
-        if not number.isdecimal() or len(number) > _DIGITS:
+        if not str(label).isdecimal():
             raise TypeError(f"Expected labels, whole numbers from 0, as keys of `heads`, but got {kind_of(label)}.")
-        if isinstance(head, (str, bytes, Mapping)) or not isinstance(head, Collection):
+        listed = isinstance(head, Collection) and not isinstance(head, str)
+        if not listed or not all(isinstance(token, str) for token in head):
             raise TypeError(f"Expected `heads` to hold tokens for label {label}, but got {kind_of(head)}.")
-        odd = [token for token in head if not isinstance(token, str)]
-        if odd:
-            raise TypeError(f"Expected the tokens of `heads` to be texts, but label {label} has {kind_of(odd[0])}.")
-        members[int(number)] = frozenset(head)
+        members[int(label)] = frozenset(head)
     for item, label in enumerate(predicted.tolist()):
         if label not in members:
             raise ValueError(
@@ -597,12 +583,6 @@ def _check_heads(heads: Heads, predicted: NDArray[np.int64]) -> dict[int, frozen
                 f"known: {', '.join(map(str, sorted(members))) or 'none'}."
             )
     return members
-
-
-def _check_frequencies(frequencies: Mapping[str, int]) -> dict[str, int]:
-    check_kind(frequencies, "frequencies", Mapping)
-    limits = {"minimum": 0, "maximum": _MOST_FREQUENT}
-    return {token: check_count(count, f"frequencies[{token!r}]", **limits) for token, count in frequencies.items()}
 
 
 def _share(flags: NDArray[np.bool_]) -> float:
