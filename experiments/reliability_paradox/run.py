@@ -358,9 +358,7 @@ def draw(results: dict[str, Any], out: Path) -> None:
         held = row["bins"]
         edges = np.linspace(0, 1, N_BINS + 1)
         bins = [
-            ConfidenceBin(
-                lower, upper, b["n"], None, b["lexicon"], b["grammar"], b["confidence"], b["accuracy"], counts=None
-            )
+            ConfidenceBin(lower, upper, b["n"], None, b["lexicon"], b["grammar"], b["confidence"], b["accuracy"])
             for lower, upper, b in zip(edges[:-1], edges[1:], held, strict=True)
         ]
         drawing = shortcut_bins(

@@ -35,7 +35,7 @@ def test_files_are_sources_matched_by_items(tmp_path):
         ({"confidence": [0.5, 0.5], "correct": [1, 0], "id": [1, 1]}, {}, "has '1' twice"),
         ({"confidence": [0.5], "correct": [1]}, {"item_column": "from"}, "'from' that `item_column` names"),
         ({"confidence": [0.5], "correct": [1]}, {"confidence_column": "conf"}, "Did you mean 'confidence'"),
-        ({"sure": [0.5], "correct": [1]}, {"correct_column": "correct"}, "sure, correct; name it with `confidence_column`"),
+        ({"sure": [0.5], "correct": [1]}, {"correct_column": "correct"}, "correct; name it with `confidence_column`"),
         ({"confidence": [0.5], "answer": ["x"]}, {}, "says whether each answer was right"),
     ],
 )  # fmt: skip

@@ -25,7 +25,7 @@ def row(level="large", family="words", words=("copper", "marble"), share=0.4, n_
 
 def swaps(*rows, accuracy=(0.8, 0.9), untested=None, most_frequent=0.5, pairs=()):
     right = Estimate(sum(accuracy) / 2, *accuracy)
-    return SwapMeasurement(rows, untested or {}, (), pairs, right, most_frequent, right, 200, 200, 1000, 1.0)
+    return SwapMeasurement(rows, untested or {}, (), pairs, right, most_frequent, right, 200, 200, 1000)
 
 
 @pytest.mark.parametrize(

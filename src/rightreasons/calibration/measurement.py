@@ -163,11 +163,6 @@ Compared = Mapping[str, Mapping[str, Estimate]]
 """Split -> the figures of `COMPARED`."""
 
 
-def labeled_splits(context: AuditContext) -> list[AuditSplit]:
-    """Return the splits that have labels."""
-    return [split for split in context.splits if split.labeled.any()]
-
-
 MARGIN = MARGINS["confidence"].small
 """A mean confidence this far from the accuracy makes the verdict red, and green needs that it is ruled out."""
 
@@ -290,12 +285,6 @@ class CalibrationAnswers:
         return np.asarray(rows[~self._top.correct[rows]])
 
     @property
-    def n_label_errors_known(self) -> int | None:
-        """How many of them contradict their text, as the data says; None where it does not."""
-        split = self.context.primary
-        return int(split.mislabeled[split.labeled][self.label_errors].sum()) if split.mislabeled.any() else None
-
-    @property
     def _top(self) -> Any:
         if self.measured is None:
             raise ValueError("Expected a confidence in each prediction, but there is none.")
@@ -326,7 +315,8 @@ def measure(context: AuditContext, options: CalibrationOptions) -> CalibrationAn
         other.name: measured.figures
         if other is context.primary
         else measure_figures(_judged(context, other, bins), COMPARED, resampling=resampling)
-        for other in labeled_splits(context)
+        for other in context.splits
+        if other.labeled.any()
     }
     by_class = context.label_names and measured.items.by_class
     classes = measure_classes(measured.items, resampling=resampling) if by_class else None

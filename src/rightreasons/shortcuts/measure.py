@@ -233,7 +233,7 @@ def measure_shortcuts(
     places = {name: row for row, name in enumerate(check_ids(range(len(gold)) if ids is None else ids, "ids"))}
     n_given, valid = len(gold), np.flatnonzero(attributions.valid)
     rows = np.array([places[attributions.ids[row]] for row in valid.tolist()], dtype=np.int64)
-    left_out = _left_out(classifier, attributions, settings)
+    left_out = _left_out(attributions, settings)
     if len(rows) < max(1, settings.min_valid * n_given):
         raise WithheldError(
             f"Expected valid attributions of at least {100 * settings.min_valid:g} % of the items, but {left_out}"
@@ -327,7 +327,7 @@ def training_heads(
     return lmi(pieces, labels[rows], tokenizer="none", **ranking)
 
 
-def _left_out(classifier: Classifier, attributions: Attributions, settings: Protocol) -> str:
+def _left_out(attributions: Attributions, settings: Protocol) -> str:
     """Say how many items are left out and why; "" where none is."""
     n_given, failed = len(attributions) + len(attributions.failures), ""
     if attributions.failures:
@@ -338,9 +338,7 @@ def _left_out(classifier: Classifier, attributions: Attributions, settings: Prot
     why = "their gradients are not finite"
     if settings.max_gap is not None:
         why = f"their attributions miss more than {100 * settings.max_gap:g} % of the change of the score"
-    precision = str(getattr(getattr(classifier, "model", None), "dtype", "")).removeprefix("torch.")
-    hint = "" if precision in ("", "float32", "float64") else f": the model is in {precision}, load it in float32"
-    invalid = f"{attributions.n_invalid:,} of {n_given:,} items are left out, because {why}{hint}."
+    invalid = f"{attributions.n_invalid:,} of {n_given:,} items are left out, because {why}."
     return f"{invalid} {failed}".rstrip()
 
 

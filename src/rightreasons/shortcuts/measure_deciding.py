@@ -105,7 +105,6 @@ class SwapMeasurement:
         n_items: Items that were measured.
         n_available: Items that there are.
         n_passes: Texts that the model was asked about.
-        seconds: How long that took.
         asked: (row, feature, changed item, its label) of items with a feature swapped: each pair of words, the one that
             changes most first, and the strongest feature of every other family.
         decided: Row of an item -> whether the strongest feature changes its prediction.
@@ -121,7 +120,6 @@ class SwapMeasurement:
     n_items: int
     n_available: int
     n_passes: int
-    seconds: float
     asked: tuple[tuple[int, str, Text, int], ...] = ()
     decided: Mapping[int, bool] = dataclasses.field(default_factory=dict)
 
@@ -200,7 +198,6 @@ def measure_swaps(
         n_items=n_done,
         n_available=len(shuffled),
         n_passes=len(trial.known),
-        seconds=time.perf_counter() - began,
         asked=tuple(trial.asked(n_done)),
         decided=trial.decided(n_done),
     )

@@ -183,12 +183,9 @@ def _becomes(before: Sequence[str], after: Sequence[str]) -> tuple[tuple[Mark, .
     if 1 <= len(becomes) <= MAX_WORDS:
         return tuple(marks), becomes
     places = ("the first text", "the second text") if before[1:] else ("it",)
-    becomes = []
-    for place, old, new in zip(places, before, after, strict=True):
-        if old != new:
-            # Where spaces or line ends are all that changes, they are to be seen.
-            same_words = not differences(old, new) and not differences(new, old)
-            becomes.append(f"{_visible(old) if same_words else place} becomes {_visible(new)}")
+    becomes = [
+        f"{place} becomes {_visible(new)}" for place, old, new in zip(places, before, after, strict=True) if old != new
+    ]
     return tuple(dataclasses.replace(mark, kind="cue", note="") for mark in differences(after[0], before[0])), becomes
 
 
