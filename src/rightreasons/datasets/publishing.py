@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,6 @@ import yaml
 from huggingface_hub import DatasetCardData
 
 from rightreasons.core.choices import LETTERS
-from rightreasons.core.engines import EngineOptions, run_tasks
 from rightreasons.core.store import (
     SEAL,
     changed_files,
@@ -47,7 +45,6 @@ def publish(
     card: str | os.PathLike[str] | None = None,
     data_dir: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
-    engine: EngineOptions | None = None,
     **options: Any,
 ) -> Path:
     """Write a data set of the catalog as `<config>/<split>.parquet` with a card that lists the files.
@@ -63,7 +60,6 @@ def publish(
             the builder's own description.
         data_dir: The folder of local copies of the sources.
         overwrite: Whether the folder may hold files already.
-        engine: Where configurations are built; None builds them here, one after the other. Workers share the cache.
         **options: As in `load_dataset`.
 
     Returns:
@@ -90,10 +86,9 @@ def publish(
     prepared: dict[str, datasets.DatasetDict] = {}
     task = "text-classification"
     wanted = known if configs is None else list(configs)
-    prepare = functools.partial(_prepare, name, None if data_dir is None else os.fspath(data_dir), options)
-    deque(run_tasks(prepare, wanted, options=engine, progress=False), maxlen=0)
     for config in wanted:
         builder = load_builder(name, config, data_dir=data_dir, **options)
+        builder.download_and_prepare()
         prepared[config] = builder.as_dataset()
         if {"choices", "choice1"} & set(builder.info.features):
             task = "multiple-choice"
@@ -102,35 +97,6 @@ def publish(
     body = _short_card(builder_type, counts) if card is None else card_body(Path(card).read_text("utf-8"))
     tables = {files[config][split]: rows for config, splits in prepared.items() for split, rows in splits.items()}
     return _write(root, tables, _front_matter(files, task, builder_type) + body)
-
-
-def write_splits(splits: Mapping[str, datasets.Dataset], folder: str | os.PathLike[str], *, text: str = "") -> Path:
-    """Write splits as `data/<split>.parquet` with a card that lists the files, so that each opens under its name.
-
-    Args:
-        splits: The items of each split.
-        folder: The folder to write; created if it does not exist.
-        text: The text of the card.
-
-    Returns:
-        The folder.
-
-    Raises:
-        ValueError: If the folder holds other files.
-
-    Example:
-        >>> import tempfile
-        >>> datasets.disable_progress_bars()
-        >>> rows = datasets.Dataset.from_dict({"text": ["A fine film."]})
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     written = write_splits({"test": rows, "test_absent": rows}, folder + "/planted")
-        ...     list(datasets.load_dataset(str(written), cache_dir=folder + "/c"))
-        ['test', 'test_absent']
-    """
-    root = _own_folder(folder, "the splits", overwrite=False)
-    files = {split: f"data/{split}.parquet" for split in splits}
-    tables = {files[split]: rows for split, rows in splits.items()}
-    return _write(root, tables, f"{_front_matter({'default': files})}{text}\n")
 
 
 def write_benchmark(
@@ -201,11 +167,6 @@ def write_benchmark(
         files[task]["test"]: datasets.Dataset.from_list([dict(row) for row in rows]) for task, rows in tasks.items()
     }
     return _write(root, tables, card, {"eval.yaml": yaml.safe_dump(declared, sort_keys=False, allow_unicode=True)})
-
-
-def _prepare(name: str, data_dir: str | None, options: Mapping[str, Any], config: str) -> None:
-    """Build a configuration in the cache; one that is there already stays."""
-    load_builder(name, config, data_dir=data_dir, **options).download_and_prepare()
 
 
 def _own_folder(folder: str | os.PathLike[str], what: str, overwrite: bool) -> Path:
