@@ -39,7 +39,7 @@ calibration predictions.csv --n-resamples 50 --out report
 gate report --fail-if calibration.ece<0.5
 card report --to README.md
 compare report report --out compared
-data export choices.jsonl --out task
+data export choices.jsonl --to benchmark --out task
 """
 
 

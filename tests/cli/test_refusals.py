@@ -70,7 +70,7 @@ COMMANDS = {
     "calibration": "calibration {}",
     "confidence": "confidence {}",
     "cues": "cues {}",
-    "data export": "data export {}",
+    "data export": "data export {} --reasons",
     "data gaps": "data gaps {} --first answers.csv --second answers.csv",
     "data ratings read": "data ratings read {} sheet.csv",
     "data ratings write": "data ratings write {}",

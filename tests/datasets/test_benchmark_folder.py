@@ -145,10 +145,10 @@ def test_inspect_asks_the_folder_as_it_asks_the_hub(items, tmp_path, capsys, mon
     from inspect_ai._eval.task.hf import task_create_from_hf
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
-    exported(capsys, tmp_path / "me" / "verbs", items, "--parts", "items")
+    exported(capsys, tmp_path / "me" / "verbs", items)
     monkeypatch.chdir(tmp_path)  # where the repository me/verbs is a folder
     monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda repo_id, filename, **_: f"{repo_id}/{filename}")
-    (task,) = task_create_from_hf("hf/me/verbs")
+    task, *_ = task_create_from_hf("hf/me/verbs")
     assert [sample.target for sample in task.dataset] == ["A", "B", "A", "B"]
     answer = ModelOutput.from_content("mockllm/model", "ANSWER: B")
     answer.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)  # not counted by a tokenizer

@@ -133,7 +133,7 @@ def cases(world: Path):
         "data split": [("data", "split", choices, "--model", world / "encoder", "--n-runs", 1, "--n-folds", 2,
                         "--epochs", 1, "--max-length", 24)],
         "suite write": [("suite", "write", world / "suite.jsonl", "out.jsonl")],
-        "data export": [("data", "export", choices, "--limit", 8)],
+        "data export": [("data", "export", choices, "--limit", 8, "--to", "benchmark")],
         "learn": [("learn", "plan", *plan), ("learn", "run", "out"), ("learn", "collect", "out")],
     }  # fmt: skip
     return {name: [_with_out(step) for step in steps] for name, steps in named.items()}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +22,7 @@ from rightreasons.cli.declared import (
     refuse,
 )
 from rightreasons.cli.show import print_rows
-from rightreasons.core.choices import HARNESSES, ORDERS, TASKS
+from rightreasons.core.choices import HARNESSES, TASKS
 from rightreasons.core.errors import OptionError, counted
 from rightreasons.core.options import Options, option
 from rightreasons.io.options import AuditOptions, ItemOptions, SourceOptions
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
 
     from rightreasons.cues.ratings import HumanPerformance
     from rightreasons.datasets.suites.suite import Suite
-    from rightreasons.models.prompts import Examples, Rendering
-    from rightreasons.report.requests import ChoiceRequest
 
 
 DATA, RATINGS = command_line(), command_line()
@@ -322,25 +319,14 @@ def list_() -> None:
 
 
 class ExportOptions(Options):
-    """What is asked, and by which harness."""
+    """What is written, and for whom."""
 
     to: str = option(
         "lm-eval",
-        "The harness that is to ask: lm-eval or inspect; or benchmark, a data set for the Hub with eval.yaml.",
+        "benchmark, a data set for the Hub with eval.yaml; or the harness that asks --reasons: lm-eval or inspect.",
         choices=(*HARNESSES, BENCHMARK),
     )
     task: str | None = option(None, "multiple_choice or classification; by default as the data is.", choices=TASKS)
-    parts: tuple[str, ...] | None = option(
-        None,
-        "Of multiple choice, comma-separated: items, probes (their changed versions), distractors (probes, near "
-        "choices and “None of the above”), orders (of the choices); by default items and probes.",
-    )
-    orders: str | None = option(
-        None,
-        "Which orders, where parts has orders: cyclic, random, all, or auto (the default): all of up to three choices, "
-        "else cyclic.",
-        choices=ORDERS,
-    )
     reasons: bool = option(False, "Write the arms of the question about reasons: plain, neutral, and hints.")
     hints: tuple[str, ...] = option(
         ("colleague", "metadata"), "Comma-separated kinds of hints of --reasons.", choices=HINTS
@@ -364,57 +350,52 @@ def export(
     prompt: Wording,
     out: Annotated[Path, typer.Option(help="Folder of the task.")] = Path("task"),
 ) -> None:
-    """Write items as a task of another harness, whose log comes back into the same measures."""
-    from rightreasons.report.requests import request_rows, write_task
-
+    """Write items as a benchmark of the Hub, or the question about reasons as a task of another harness."""
     settings = settings.replaced(task=options.task, split=options.split)
     if options.to == BENCHMARK:
         refuse({"reasons": options.reasons or None, **prompt.changed()}, "with a benchmark")
-        export_benchmark(dataset, settings, prompt, options, out)
-        return
-    if options.reasons:
+        export_benchmark(dataset, settings, out)
+    elif options.reasons:
         export_reasons(dataset, settings, prompt, options, out)
-        return
-    taken = exported_items(dataset, settings, prompt, options)
-    rendering = taken.rendering(prompt, chat=options.to == "inspect")
-    rows = request_rows(taken.requests, rendering, examples=taken.examples, fields=taken.fields, seed=settings.seed)
-    declared = write_task(out, Path(dataset).stem, rows, to=options.to, read_by="rightreasons audit")
-    typer.echo(f"Task: {declared} ({counted(len(rows), 'request')} about {taken.about})")
-    typer.echo("Its first lines say how it is asked, and how its log is read.")
+    else:
+        raise OptionError(
+            f"Expected `reasons` in a task of {options.to}, as other questions ask the model themselves.",
+            option=("reasons", "to"),
+        )
 
 
-def export_benchmark(dataset: str, settings: AuditOptions, wording: Wording, options: ExportOptions, out: Path) -> None:
-    """Write the items of a split, and of those that are made from it, as a data set with `eval.yaml`.
+def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
+    """Write the items of a split, of those that are made from it, and their probes, as a data set with `eval.yaml`.
 
     Args:
         dataset: What the user named.
         settings: The columns, the split, the limit and the seed.
-        wording: The prompt, with nothing set: the harness has its own.
-        options: What is asked.
         out: The folder.
     """
-    from rightreasons.audited.context import task_of_data
-    from rightreasons.audited.stored import ITEMS
+    from rightreasons.audited.context import limited, task_of_data
     from rightreasons.datasets.builder import available_datasets, builder_class
     from rightreasons.datasets.publishing import write_benchmark
     from rightreasons.io.tables import choose_split
+    from rightreasons.report.requests import ITEMS, choice_requests, kept_fields, text_requests
 
-    _, splits = task_of_data(dataset, settings, require_labels=True)
+    kind, splits = task_of_data(dataset, settings, require_labels=True)
     first = choose_split(splits, settings.split, where=dataset)
     made = [name for name in splits if settings.split is None and name.startswith(f"{first}_")]
     tasks: dict[str, list[dict[str, Any]]] = {}
     unanswered = 0
     for split in (first, *made):
-        taken = exported_items(dataset, settings.replaced(split=split), wording, options)
-        for request in taken.requests:
+        items = limited(splits[split], settings, dataset)
+        fields = kept_fields(items)
+        of_texts = kind == "classification"
+        for request in text_requests(items) if of_texts else choice_requests(items, seed=settings.seed):
             if request.label < 0:
                 unanswered += 1
                 continue
-            kind = "" if request.asked == ITEMS and split != first else request.asked
-            task = "_".join(filter(None, (split if split != first else "", re.sub(r"\W+", "_", kind))))
-            parts = [request.prompt, request.text_pair, None if taken.label_names is None else WHICH]
+            asked = "" if request.asked == ITEMS and split != first else request.asked
+            task = "_".join(filter(None, (split if split != first else "", re.sub(r"\W+", "_", asked))))
+            parts = [request.prompt, request.text_pair, WHICH if of_texts else None]
             row = {"id": request.id, "prompt": "\n\n".join(filter(None, parts)), "choices": list(request.choices)}
-            tasks.setdefault(task, []).append({**row, "label": request.label, **taken.fields.get(request.id, {})})
+            tasks.setdefault(task, []).append({**row, "label": request.label, **fields.get(request.id, {})})
     builder = builder_class(dataset) if dataset in available_datasets() else None
     folder = write_benchmark(tasks, out, name=Path(dataset).stem, builder=builder)
     for task, rows in tasks.items():
@@ -439,87 +420,9 @@ def export_reasons(dataset: str, settings: AuditOptions, wording: Wording, optio
         prompt, names, ReasonsOptions(hints=options.hints), chat=options.to == "inspect", seed=settings.seed
     )
     rows = worded.rows(items)
-    declared = write_task(out, f"{Path(dataset).stem} reasons", rows, to=options.to, read_by="rightreasons reasons")
+    declared = write_task(out, f"{Path(dataset).stem} reasons", rows, to=options.to)
     typer.echo(f"Task: {declared} ({counted(len(rows), 'request')} about {counted(len(items), 'item')})")
-
-
-@dataclasses.dataclass(frozen=True)
-class Exported:
-    """Requests that are to be written as a task.
-
-    Attributes:
-        requests: The requests.
-        label_names: The names of the classes; None for multiple choice.
-        about: What they are about, in words.
-        examples: What few-shot examples are drawn from.
-        fields: Further fields of the rows, by the ids of the requests.
-    """
-
-    requests: Sequence[ChoiceRequest]
-    label_names: tuple[str, ...] | None
-    about: str
-    examples: Examples | None = None
-    fields: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
-
-    def rendering(self, wording: Wording, *, chat: bool) -> Rendering:
-        """Return the prompt: in a chat letters that are generated, else answers whose likelihood is asked."""
-        from rightreasons.models.prompts import Rendering
-        from rightreasons.models.wording import Prompt
-
-        given = {name: getattr(wording, name) for name in wording.names()}
-        if chat:
-            if wording.style not in ("auto", "letters"):
-                raise ValueError(f"Expected letters as the style of a task of inspect_ai, but got {wording.style!r}.")
-            given |= {"style": "letters", "scoring": "generated", "form": "free"}  # the first token is the letter
-        prompt = Prompt(**given, chat="on" if chat else "off")
-        scoring = "generated" if chat else "sum"
-        return Rendering.of(prompt, chat=chat, scorings=[scoring], label_names=self.label_names)
-
-
-def exported_items(dataset: str, settings: AuditOptions, wording: Wording, options: ExportOptions) -> Exported:
-    """Open items of multiple choice or classification.
-
-    Args:
-        dataset: What the user named.
-        settings: The columns, the split, the limit and the seed.
-        wording: How items are put into words.
-        options: What is asked.
-    """
-    from rightreasons.audited.context import examples_of, limited, task_of_data
-    from rightreasons.audited.stored import ITEMS, ORDERS, PROBES
-    from rightreasons.io.tables import choose_split
-    from rightreasons.report.requests import choice_requests, kept_fields, text_requests
-
-    task, splits = task_of_data(dataset, settings, wording.label_words, require_labels=False)
-    name = choose_split(splits, settings.split, where=dataset)
-    items = splits[name]
-    names = None
-    if task == "classification":
-        refuse({"parts": options.parts, "orders": options.orders}, "with texts that have classes")
-        if "label" not in items.column_names:
-            raise OptionError(
-                f"Expected labels in {dataset}, whose names a language model chooses from, but it has none.",
-                option="label_column",
-            )
-        names = tuple(items.features["label"].names)
-    items = limited(items, settings, dataset)
-    if task == "classification":
-        requests = text_requests(items)
-    else:
-        parts = (ITEMS, PROBES) if options.parts is None else options.parts
-        if options.orders is not None and ORDERS not in parts:
-            raise OptionError(
-                f"Expected `parts` with orders where `orders` is given, but got {','.join(parts)!r}.",
-                option=("parts", "orders"),
-            )
-        requests = choice_requests(items, parts=parts, orders=options.orders or "auto", seed=settings.seed)
-    return Exported(
-        requests=requests,
-        label_names=names,
-        about=f"{counted(len(items), 'item')}",
-        examples=examples_of(splits, task, wording.shots),
-        fields=kept_fields(items),
-    )
+    typer.echo("Its first lines say how it is asked, and how its log is read.")
 
 
 SuiteFile = Annotated[Path, typer.Argument(help=".jsonl or .jsonl.gz file.", metavar="OUT")]
