@@ -73,7 +73,7 @@ ITEMS = ("chooser", "items.jsonl", "--prompt-column", "stem", "--choices-column"
          "--words", "good,film"),
         ("difficulty", *TEXTS, "--items", "22", "--confidence-level", "0.8"),
         ("probes", *ITEMS, "--ks", "2,1", "--batch-size", "7"),
-        ("calibration", "scored.jsonl", *SCORED, "--fit-temperature-on", "again.jsonl", "--n-bins", "4"),
+        ("calibration", "scored.jsonl", *SCORED, "--n-bins", "4"),
         ("audit", "--predictions", "scored.jsonl", *SCORED, "--questions", "calibration"),
         ("calibration", "texts", *TEXTS[2:], "--predictions", "scored.jsonl", "--split", "test"),
         ("calibration", "sure.json", "--confidence-column", "sure", "--correct-column", "ok", "--n-resamples", "30"),
@@ -112,7 +112,7 @@ def test_a_file_of_options_is_an_audit(files, tmp_path, monkeypatch, capsys):
     for content, said in (
         ("limit", "Expected a value per option of an audit in"),
         ("a: [", "but it is not YAML"),
-        ("lmit: 5", "but got --lmit. Did you mean --limit"),
+        ("lmit: 5", "no such option: --lmit (Possible options: --limit"),
         ("limit: {a: 1}", "Expected a value per option of an audit in"),
     ):
         file.write_text(content)

@@ -129,7 +129,7 @@ def cases(world: Path):
         "data ratings read": [("data", "ratings", "read", choices, *sheets)],
         "judges": [("judges", world / "judgments.csv", "--n-resamples", 20, "--out", "out.json")],
         "confidence": [("confidence", world / "answers.csv", "--n-resamples", 20, "--out", "out.json")],
-        "recalibrate": [("recalibrate", world / "scores.csv", world / "scores.csv", "--out", "out.jsonl")],
+        "recalibrate": [("recalibrate", world / "scores.csv", world / "scores.csv", "--out", "out.csv")],
         "data split": [("data", "split", choices, "--model", world / "encoder", "--n-runs", 1, "--n-folds", 2,
                         "--epochs", 1, "--max-length", 24)],
         "suite write": [("suite", "write", world / "suite.jsonl", "out.jsonl")],

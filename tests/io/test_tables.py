@@ -608,17 +608,6 @@ def test_what_is_wrong_with_choices(row, options, error, message):
         open_multiple_choice(datasets.Dataset.from_list([row]), **options)
 
 
-def test_folders_of_one_name_are_read_each_as_it_is(tmp_path):
-    """`datasets` would serve the second from the cache of the first: same name, same names of files."""
-    for place, label in (("a", "good"), ("b", "bad")):
-        rows = datasets.Dataset.from_dict({"id": [place], "text": ["fine"], "label": [label]})
-        rows.to_parquet(tmp_path / place / "mine" / "train.parquet")
-        card = "---\nconfigs:\n- config_name: default\n  data_files: train.parquet\n---\n"
-        (tmp_path / place / "mine" / "README.md").write_text(card, "utf-8")
-    found = [open_splits(str(tmp_path / place / "mine"))["train"]["id"][:] for place in "ab"]
-    assert found == [["a"], ["b"]]
-
-
 def test_a_table_whose_marks_are_no_quotes(tmp_path):
     (tmp_path / "a.csv").write_text('text,label\n"Fine,up\nDull,down\n', "utf-8")
     with pytest.raises(ValueError, match="Expected every quotation mark in .* to be closed"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -14,7 +13,6 @@ from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Cells, Ragged, take_rows
 from rightreasons.core.errors import OptionError, counted, naming, one_line
-from rightreasons.core.label_names import listing
 from rightreasons.core.options import listed as listed_names
 from rightreasons.core.options import one_or_more
 from rightreasons.core.scores import Scores
@@ -55,13 +53,13 @@ class StoredTable:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class StoredModel:
-    """Stored predictions of the items of one or two splits, in the place of the model that made them.
+    """Stored predictions of the items of a split, in the place of the model that made them.
 
     Attributes:
         name: The file of predictions.
         task: "classification", "multiple_choice", or "confidence" where there is only the confidence in given answers.
         label_names: K names of the classes; None unless the task is classification.
-        tables: The scores by split.
+        table: The scores.
         fingerprint: A digest of the files.
         used: In words, which columns were taken for what.
         answers_once: Whether there is one answer per item and no confidence, as in a log of generated answers.
@@ -73,7 +71,7 @@ class StoredModel:
     name: str
     task: Task
     label_names: tuple[str, ...] | None
-    tables: Mapping[str, StoredTable]
+    table: StoredTable
     fingerprint: str
     used: str
     answers_once: bool = False
@@ -83,7 +81,7 @@ class StoredModel:
 
     def scores(self, split: AuditSplit) -> Scores:
         """Return the stored scores of the items of a split, found by their ids."""
-        table = self.tables[split.name]
+        table = self.table
         logits, probabilities = table.logits, table.probabilities
         if split.ids != table.ids:
             import pyarrow.compute as pc
@@ -108,37 +106,23 @@ class StoredModel:
         )
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class StoredSource:
-    """What stored predictions are audited on.
-
-    Attributes:
-        model: The predictions.
-        data: The items of each split.
-        chosen: The split that is audited.
-        spare: The split that a temperature is fitted on; None without one.
-    """
-
-    model: StoredModel
-    data: Mapping[str, datasets.Dataset]
-    chosen: str
-    spare: str | None
-
-
 def open_stored(
     stored: StoredOptions, settings: AuditOptions, dataset: Any = None, where: str = "", loaded: Any = None
-) -> StoredSource:
-    """Open files of predictions, and the items that they are about.
+) -> tuple[StoredModel, dict[str, datasets.Dataset], str]:
+    """Open a file of predictions, and the items that they are about.
 
     Args:
-        stored: The files and their columns.
+        stored: The file and its columns.
         settings: The columns of texts, choices and labels, and the split of the data set.
         dataset: The data set that the items come from; None where the file itself has what is asked about them.
         where: What the data set is called, for errors.
         loaded: The predictions where they are no file: a table in memory, which `stored.predictions` is the name of.
 
+    Returns:
+        The predictions, the items of their split, and its name.
+
     Raises:
-        FileNotFoundError: If a file is not there.
+        FileNotFoundError: If the file is not there.
         ValueError: If a column is missing, or predictions and items do not go together.
     """
     from rightreasons.io.logs import logged
@@ -170,22 +154,16 @@ def open_stored(
         items = splits[name]
         ids = _matched_ids(read, items, path, where)
     names = None if task != "classification" else read.label_names or _numbered(read)
-    tables, data, digest = {name: _table(read, ids, path)}, {name: items}, _digest(table, read)
-    spare = None
-    if stored.fit_temperature_on is not None:
-        spare = _spare_name(stored.fit_temperature_on, name)
-        other, rows = _fitting(stored, settings, read, task)
-        tables[spare] = _table(other, _ids(rows), stored.fit_temperature_on)
-        data[spare] = rows
-        digest += _digest(stored.fit_temperature_on, other)
     match = f"; labels matched {read.label_match}" if read.label_match else ""
-    fingerprint = hashlib.blake2b(digest.encode(), digest_size=16).hexdigest()
-    used = read.used + match
+    fingerprint = hashlib.blake2b(_digest(table, read).encode(), digest_size=16).hexdigest()
     met = read.match_in_words if dataset is None else ""
     unscored = task == "confidence" and "choices" in read.columns
     named = logged(path, read.columns)
-    model = StoredModel(path, task, names, tables, fingerprint, used, read.answers_once, met, unscored, named)
-    return StoredSource(model, data, name, spare)
+    held = _table(read, ids, path)
+    model = StoredModel(
+        path, task, names, held, fingerprint, read.used + match, read.answers_once, met, unscored, named
+    )
+    return model, {name: items}, name
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -320,39 +298,6 @@ def _check_texts(read: Predictions, ids: Sequence[str], items: datasets.Dataset,
 
 def _single_spaced(text: str) -> str:
     return " ".join(text.split())
-
-
-def _fitting(
-    stored: StoredOptions, settings: AuditOptions, read: Predictions, task: Task
-) -> tuple[Predictions, datasets.Dataset]:
-    """Open the file that a temperature is fitted on."""
-    path = str(stored.fit_temperature_on)
-    if task == "confidence":
-        raise OptionError(
-            f"Expected class scores in {stored.predictions} for `fit_temperature_on`, but it has the confidence in "
-            "given answers: a temperature divides the scores of all classes.",
-            option="fit_temperature_on",
-        )
-    if os.path.exists(path) and os.path.samefile(path, str(stored.predictions)):
-        raise OptionError(
-            f"Expected another file than {path} in `fit_temperature_on`: it is the one that is audited.",
-            option="fit_temperature_on",
-        )
-    other = _read(path, stored, settings, with_labels=True)
-    shapes = [None if isinstance(side.predictions, list) else side.predictions.shape[1:] for side in (read, other)]
-    if shapes[0] != shapes[1] or read.label_names != other.label_names:
-        shown = [
-            listing(side.label_names) if side.label_names else "rows of different lengths" if shape is None else shape
-            for side, shape in zip((read, other), shapes, strict=True)
-        ]
-        raise ValueError(f"Expected the classes of {stored.predictions} ({shown[0]}) in {path}, but got {shown[1]}.")
-    _, items = _own_items(other, path, settings)
-    return other, items
-
-
-def _spare_name(path: str, taken: str) -> str:
-    name = Path(path).stem
-    return f"{name} (for the temperature)" if name == taken else name
 
 
 def _numbered(read: Predictions) -> tuple[str, ...]:

@@ -391,8 +391,8 @@ def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
             if request.label < 0:
                 unanswered += 1
                 continue
-            asked = "" if request.asked == ITEMS and split != first else request.asked
-            task = "_".join(filter(None, (split if split != first else "", re.sub(r"\W+", "_", asked))))
+            probe = "" if request.asked == ITEMS and split != first else request.asked
+            task = "_".join(filter(None, (split if split != first else "", re.sub(r"\W+", "_", probe))))
             parts = [request.prompt, request.text_pair, WHICH if of_texts else None]
             row = {"id": request.id, "prompt": "\n\n".join(filter(None, parts)), "choices": list(request.choices)}
             tasks.setdefault(task, []).append({**row, "label": request.label, **fields.get(request.id, {})})

@@ -22,7 +22,7 @@ from rightreasons.io.options import RESAMPLED, AuditOptions, SourceOptions
 from rightreasons.probes.options import JudgmentOptions
 
 if TYPE_CHECKING:
-    from rightreasons.cues.measure import CueFigures
+    pass
 
 
 COMMANDS = {name: command_line() for name in ("confidence", "judges", "cues")}
@@ -111,7 +111,9 @@ def cues(
 ) -> None:
     """Count superficial cues in the choices, and see how far a classifier gets by them alone."""
     from rightreasons.cli.data import open_items
-    from rightreasons.cues.measure import GROUPS, ChoiceItems, measure_cues
+    from rightreasons.cues.measure import ChoiceItems, measure_cues
+    from rightreasons.cues.question import CUE_TABLE, CUES
+    from rightreasons.page.prose import level_percent, p_equals
 
     source, options, settings = declared["source"], declared["options"], declared["settings"]
     data, taken = open_items(dataset, source, split, train_first=True, limit=settings.limit, seed=settings.seed)
@@ -120,35 +122,11 @@ def cues(
     typer.secho(
         f"{dataset}{f' ({source.config})' if source.config else ''}, {taken}: {counted(len(items), 'item')}", bold=True
     )
-    _show_cues(figures, top)
-    column = options.groups_column or GROUPS
-    _show_classifier(figures, None if items.groups is None else column)
-    write_figures(out, {"cue_statistics": figures.statistics, "cue_classifier": figures.classifier})
-
-
-def _show_cues(figures: CueFigures, top: int) -> None:
-    """Print the first cues as the page of an audit has them, and how many tell."""
-    from rightreasons.cues.question import CUE_TABLE, CUES
-    from rightreasons.page.prose import level_percent
-
     m, level = SimpleNamespace(cues=figures, shown=top), level_percent(figures.statistics.confidence_level)
     show_table(CUE_TABLE.shown(m, CUES.prose.of(m=m, level=level)))
-    n_telling, n_cues = len(figures.significant), counted(figures.statistics.n_cues, "cue")
-    differ = "differs" if n_telling == 1 else "differ"
-    typer.echo(f"\n{n_telling:,} of {n_cues} {differ} from chance after Holm's correction.")
-
-
-def _show_classifier(figures: CueFigures, column: str | None) -> None:
-    """Print how far a classifier of cues alone gets, as the page does, and how that was tested."""
-    from rightreasons.cues.question import CUES
-    from rightreasons.page.prose import p_equals
-
-    tested = figures.classifier
-    if tested is None:
-        return
-    grouped = f", groups of {column!r} kept together" if column else ""
-    p_value = "" if tested.p_value is None else f", p {p_equals(tested.p_value)}"
-    luck = tested.p_value is not None and tested.p_value >= figures.alpha and figures.conclusion == "gives answers away"
-    more = f", which {tested.n_permutations} permutations cannot tell from luck" if luck else ""
-    say(CUES.prose.of(m=SimpleNamespace(cues=figures))("part.alone"))
-    say(f"{tested.n_folds} folds{grouped}{p_value}{more}.")
+    n_cues = counted(figures.statistics.n_cues, "cue")
+    typer.echo(f"\n{len(figures.significant):,} of {n_cues} differ from chance after Holm's correction.")
+    say(CUES.prose.of(m=m)("part.alone"))
+    if figures.classifier is not None and figures.classifier.p_value is not None:
+        say(f"{figures.classifier.n_folds} folds, p {p_equals(figures.classifier.p_value)}.")
+    write_figures(out, {"cue_statistics": figures.statistics, "cue_classifier": figures.classifier})

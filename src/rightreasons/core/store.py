@@ -442,8 +442,7 @@ class Records:
     """The records of one run in one folder.
 
     Args:
-        folder: The folder; made if it does not exist. What another run left in it is set aside, and comes back when
-            that run is repeated.
+        folder: The folder; made if it does not exist. What another run left in it is set aside.
         run: What the records depend on, as short plain values: fingerprints of model and inputs, the version of the
             code, and every option that changes a result.
 
@@ -462,9 +461,7 @@ class Records:
         if earlier == self.run:
             return
         held = _visible(self.folder)
-        # A folder whose manifest is lost is known by its other records.
-        mine = (self.folder / SET_ASIDE / MANIFEST).exists() or any(_is_record(self.folder / name) for name in held)
-        if held and not mine:
+        if held and earlier is None and not (self.folder / SET_ASIDE / MANIFEST).exists():
             raise OptionError(
                 f"Expected `out` to be an empty folder or one of an earlier run, but {self.folder} holds other files.",
                 option="out",
@@ -472,7 +469,7 @@ class Records:
         self.folder.mkdir(parents=True, exist_ok=True)
         with working_alone(self.folder, "writing results of another run to it"):
             if earlier is not None:
-                self._change_places(earlier, held)
+                self._set_aside(earlier, held)
             # With a damaged manifest the other records stay: each says what it depends on.
             self.write_json(MANIFEST, self.run)
 
@@ -527,19 +524,12 @@ class Records:
             return None
         return arrays
 
-    def _change_places(self, earlier: Mapping[str, Any], held: Iterable[str]) -> None:
-        """Set aside what another run left, and bring back what this one left before that."""
-        aside = self.folder / SET_ASIDE
-        place = aside / digest_of_value(earlier)[:16]
+    def _set_aside(self, earlier: Mapping[str, Any], held: Iterable[str]) -> None:
+        """Set aside what another run left."""
+        place = self.folder / SET_ASIDE / digest_of_value(earlier)[:16]
         place.mkdir(parents=True, exist_ok=True)
         for name in sorted(held, key=lambda name: name == MANIFEST):  # last, as it tells whose the others are
             (self.folder / name).rename(_free(place / name))
-        self.write_json(MANIFEST, self.run)
-        mine = aside / self.digest[:16]
-        for name in _visible(mine):
-            if name != MANIFEST:
-                (mine / name).rename(self.folder / name)
-        shutil.rmtree(mine, ignore_errors=True)
         differ = sorted(key for key in {*earlier, *self.run} if earlier.get(key) != self.run.get(key))
         tell(
             f"{self.folder} held results of another run, which differs in {' and '.join(differ)}: they are set aside "
@@ -706,19 +696,6 @@ def _value_in(path: Path) -> tuple[Any, str | None]:
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError, KeyError, TypeError, RecursionError):
         pass
     return None, None
-
-
-def _is_record(path: Path) -> bool:
-    """Tell whether a file is a record that can be read."""
-    if not path.is_file():  # a folder, such as that of checkpoints
-        return False
-    if path.suffix != ".npz":
-        return _value_in(path)[1] is not None
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return _HEADER in file.files
-    except Exception:  # whatever it is
-        return False
 
 
 def _visible(folder: Path) -> list[str]:

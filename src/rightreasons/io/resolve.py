@@ -198,9 +198,6 @@ def _texts(found: Resolution, description: Described, parts: tables.Parts, where
             others += [name for name in data.column_names if "label" in name.lower() and name not in others]
         if others and options.label_column is None:
             doubts.append(f"The column {label!r} is taken for the labels; {', '.join(others)} may be meant instead.")
-    top = next(iter(values_of(data, label)), None) if label is not None else None
-    if len(data) > FEW and any((row.value, row.count) == (str(top), 1) for row in mapping):
-        doubts.append(f"The label {top!r} is that of row 0 alone: if that is a second heading, delete it.")
     if len({row.label for row in mapping if row.label}) == 1:
         doubts.append(
             f"All items of {label!r} have one label, {mapping[0].value}; `label_column` names another column."

@@ -84,17 +84,15 @@ def choice_requests(items: datasets.Dataset, *, seed: int = 0) -> list[ChoiceReq
         >>> [(request.id, request.prompt) for request in choice_requests(items)][:3]
         [('a', 'Why cook?'), ('b', 'Why run?'), ('a/no_question', '')]
     """
-    columns = (items[name][:] for name in ("id", "prompt", "choices", "label"))
-    asked = [
-        ChoiceRequest(name, ITEMS, prompt, tuple(row), right) for name, prompt, row, right in zip(*columns, strict=True)
-    ]
+    columns = zip(*(items[name][:] for name in ("id", "prompt", "choices", "label")), strict=True)
+    requests = [ChoiceRequest(name, ITEMS, prompt, tuple(row), label) for name, prompt, row, label in columns]
     tables = probe_tables(items, ks=added_choices(items["choices"][:], KS)[0], seed=seed)
     labels = [label for name in tables.tables for label in tables.column(name, "label")]
     for prompt, row, name, label in zip(*tables.requests(), labels, strict=True):
         probe = name.rpartition("/")[2]
         if probe != ORIGINAL:
-            asked.append(ChoiceRequest(name, probe, prompt, tuple(row), label))
-    return asked
+            requests.append(ChoiceRequest(name, probe, prompt, tuple(row), label))
+    return requests
 
 
 def write_task(out: str | Path, name: str, rows: Sequence[Mapping[str, Any]], *, to: str = "lm-eval") -> Path:
