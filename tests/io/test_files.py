@@ -78,7 +78,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
         (["train.csv", "dev.csv", "other.csv"], {"train": "train", "validation": "dev"}),
         (["my_valid_2.csv", "x-eval.csv"], {"validation": "my_valid_2", "test": "x-eval"}),
         (["dev/a.csv", "training/b.csv", "test.csv"], {"train": "training/b", "validation": "dev/a"}),
-        (["data/train-00000-of-00001.csv", "data/dev-00000-of-00001-ab.csv"], None),
+        (["data/train-00000-of-00001.csv", "data/test-00000-of-00001-ab.csv"], None),
         (["a.csv", ".hidden.csv", "__MACOSX/a.csv", "labels.json"], {"train": "a"}),
         (["contested.csv", "training.csv", "devise.csv"], {"train": "training"}),
     ],

@@ -346,7 +346,7 @@ def test_what_is_nowhere(tmp_path):
     with pytest.raises(TypeError, match=r"by its name, its path or as a table .*, but got 3 \(int\)"):
         open_dataset(3)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match="Expected a folder of data files"):
+    with pytest.raises(ValueError, match="Expected data files"):
         open_dataset(tmp_path / "empty")
     with pytest.raises(ValueError, match="split of .*Did you mean 'train'"):
         open_dataset(write(tmp_path / "folder"), split="trian")

@@ -12,7 +12,6 @@ import torch
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import SetAsideWarning, in_one_sentence
-from rightreasons.core.store import leased
 from rightreasons.models import running
 from rightreasons.models.running import Chunk, Processes, Store, bars_about, join, processes, run_batches
 
@@ -52,14 +51,6 @@ def test_results_of_another_run_are_set_aside(tmp_path):
     other.write(Chunk(np.array([0]), {"x": np.array([9.0])}))
     with pytest.warns(SetAsideWarning, match="differs in kind and model"):
         assert len(Store(tmp_path, RUN).read()) == 0
-
-
-def test_work_under_way_is_not_set_aside(tmp_path):
-    one_chunk(tmp_path)
-    with leased(tmp_path), pytest.raises(ValueError, match="but another command is writing results of another run"):
-        Store(tmp_path, {**RUN, "model": "xyz"})
-    with leased(tmp_path):
-        assert len(Store(tmp_path, RUN).read()) == 50  # the same run goes on beside it
 
 
 def test_a_folder_of_other_files_is_refused(tmp_path):

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
 from collections.abc import Mapping, Sequence
@@ -21,7 +20,6 @@ from rightreasons.core.store import (
     SEAL,
     changed_files,
     check_folder,
-    finish_swap,
     read_record,
     seal,
     set_aside,
@@ -172,8 +170,6 @@ def write_benchmark(
 def _own_folder(folder: str | os.PathLike[str], what: str, overwrite: bool) -> Path:
     """Check that a folder can take a data set: it is empty, or has one that was written here, or may be overwritten."""
     root = check_folder(folder)
-    with contextlib.suppress(OSError):
-        finish_swap(root)  # what a killed command had written
     held = [path.name for path in root.iterdir() if not path.name.startswith(".")] if root.is_dir() else []
     if held and SEAL not in held and not overwrite:
         raise ValueError(f"Expected an empty folder to write {what} to, but {root} holds something already.")

@@ -510,9 +510,9 @@ def _bare(token: Any) -> str:
     return str(token).strip(" Ġ▁*()\n")
 
 
-def _told_by(tokens: Sequence[Row], written: Callable[[str], str] = _bare) -> dict[str, float]:
+def _told_by(tokens: Sequence[Row]) -> dict[str, float]:
     """Return the log-probability of each token as it is written, the likeliest of equal ones."""
-    pairs = [(written(str(entry.get("token"))), entry.get("logprob")) for entry in reversed(tokens)]
+    pairs = [(_bare(entry.get("token")), entry.get("logprob")) for entry in reversed(tokens)]
     return {token: float(value) for token, value in pairs if isinstance(value, (int, float))}
 
 
