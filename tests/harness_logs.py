@@ -4,18 +4,6 @@ import contextlib
 import os
 
 
-def differences(one, two, where="", *, tolerance=2e-4):
-    """Compare what two reports say: numbers to the rounding of 32 bits, everything else exactly."""
-    if isinstance(one, dict) and isinstance(two, dict) and one.keys() == two.keys():
-        pairs = [(one[key], two[key], f"{where}/{key}") for key in one]
-    elif isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
-        pairs = [(one[n], two[n], f"{where}/{n}") for n in range(len(one))]
-    else:
-        near = isinstance(one, float) and isinstance(two, float) and abs(one - two) <= tolerance
-        return [] if near or one == two else [(where, one, two)]
-    return [each for pair in pairs for each in differences(*pair, tolerance=tolerance)]
-
-
 @contextlib.contextmanager
 def inside(folder):
     """Work in a folder (contextlib.chdir, which Python 3.10 lacks)."""
@@ -30,13 +18,6 @@ def inside(folder):
 def task_in(folder):
     """The file that declares the task of a folder."""
     return next(path for path in sorted(folder.iterdir()) if path.name.startswith("rightreasons_"))
-
-
-def lm_eval_model(scorer):
-    """A model of ours in lm-evaluation-harness."""
-    from lm_eval.models.huggingface import HFLM
-
-    return HFLM(pretrained=scorer.model, tokenizer=scorer.tokenizer, batch_size=16)
 
 
 def ask_lm_eval(model, declared, folder):
@@ -55,13 +36,6 @@ def ask_lm_eval(model, declared, folder):
     tracker.date_id = "2026"
     tracker.save_results_samples(declared.stem, found["samples"][declared.stem])
     return str(next((folder / "logs").rglob("samples_*.jsonl")))
-
-
-def inspect_model(folder):
-    """A folder of weights in inspect_ai."""
-    from inspect_ai.model import get_model
-
-    return get_model(f"hf/{folder}", device="cpu", do_sample=False)
 
 
 def ask_inspect(model, declared, folder, **how):

@@ -13,7 +13,6 @@ from probe_view import (
     first_page,
     forms,
     model_path,
-    of_a_log,
     page,
     parse_scores,
     probes,
@@ -26,17 +25,14 @@ from rightreasons.report.render import WORKS
 from rightreasons.widget.pages import (
     MISTAKES,
     PRIVACY,
-    consumed,
     endpoint,
     example_files,
-    filter_field,
     launch,
     page_links,
     problem,
     public_page,
     typed_count,
     typed_text,
-    upload_file,
     waiting,
 )
 from rightreasons.widget.working import work
@@ -58,13 +54,6 @@ first to see the forms, then fill the lines in and press it again.
 """
 
 
-LOG = """
-A single item illustrates the probes. To measure them on a whole set, let a harness ask all of its forms and bring the
-log: a samples file of lm-evaluation-harness (`--log_samples`), or a log of inspect_ai, of a task that
-`rightreasons data export` wrote. The figures are those of `rightreasons probes --predictions LOG`.
-"""
-
-
 def build() -> gr.Blocks:
     items = bundled()
     first, (head, body) = first_page()
@@ -73,42 +62,36 @@ def build() -> gr.Blocks:
     with public_page("Confusion probes", HERE / "style.css") as demo:
         gr.Markdown(INTRO + PRIVACY)
         answered = gr.State()
-        with gr.Tabs():
-            with gr.Tab("One item"), gr.Row():
-                with gr.Column(scale=3, min_width=320):
-                    figures = gr.HTML(head, elem_id="figures")
-                    shown = gr.HTML(_grid(body), elem_id="forms")
-                with gr.Column(scale=2, min_width=320):
-                    choice = gr.Dropdown(list(items), value=first["prompt"], label="Take an item", elem_id="bundled")
-                    item = items[first["prompt"]]
-                    with gr.Accordion("Write your own", open=False, elem_id="own"):
-                        prompt = gr.Textbox(item["prompt"], label="Question", lines=2, elem_id="prompt")
-                        choices = gr.Textbox(
-                            "\n".join(item["choices"]), label="Choices, one per line", lines=4, elem_id="choices"
-                        )
-                        right = gr.Number(item["label"] + 1, precision=0, label="Right choice", elem_id="right")
-                    with gr.Accordion("How it is probed and scored", open=False, elem_id="definition"):
-                        with gr.Row():
-                            k = gr.Slider(1, 12, value=first["k"], step=1, label="Choices to add", elem_id="k")
-                            seed = gr.Number(first["seed"], precision=0, minimum=0, label="Seed", elem_id="seed")
-                        way = gr.Radio(ways, value=ways[0], label="Who scores", elem_id="way")
-                        method = gr.Radio(
-                            list(SCORING_METHODS),
-                            value=first["method"],
-                            label="How a causal language model scores (letters sees all choices together)",
-                            elem_id="method",
-                            visible=path is not None,
-                        )
-                        pasted = gr.Textbox(
-                            label="Scores", lines=6, info=FORMAT, visible=path is None, elem_id="pasted", max_lines=10
-                        )
-                    show = gr.Button("Apply the probes", variant="primary", elem_id="apply")
-                    gr.HTML(example_files([ITEMS], "The items"))
-            with gr.Tab("A log of a whole set"):
-                gr.Markdown(LOG)
-                log_filter = filter_field()
-                log = upload_file(label="Log", file_types=[".jsonl", ".json", ".eval", ".gz"], elem_id="log")
-                measured = gr.HTML(elem_id="measured")
+        with gr.Row():
+            with gr.Column(scale=3, min_width=320):
+                figures = gr.HTML(head, elem_id="figures")
+                shown = gr.HTML(_grid(body), elem_id="forms")
+            with gr.Column(scale=2, min_width=320):
+                choice = gr.Dropdown(list(items), value=first["prompt"], label="Take an item", elem_id="bundled")
+                item = items[first["prompt"]]
+                with gr.Accordion("Write your own", open=False, elem_id="own"):
+                    prompt = gr.Textbox(item["prompt"], label="Question", lines=2, elem_id="prompt")
+                    choices = gr.Textbox(
+                        "\n".join(item["choices"]), label="Choices, one per line", lines=4, elem_id="choices"
+                    )
+                    right = gr.Number(item["label"] + 1, precision=0, label="Right choice", elem_id="right")
+                with gr.Accordion("How it is probed and scored", open=False, elem_id="definition"):
+                    with gr.Row():
+                        k = gr.Slider(1, 12, value=first["k"], step=1, label="Choices to add", elem_id="k")
+                        seed = gr.Number(first["seed"], precision=0, minimum=0, label="Seed", elem_id="seed")
+                    way = gr.Radio(ways, value=ways[0], label="Who scores", elem_id="way")
+                    method = gr.Radio(
+                        list(SCORING_METHODS),
+                        value=first["method"],
+                        label="How a causal language model scores (letters sees all choices together)",
+                        elem_id="method",
+                        visible=path is not None,
+                    )
+                    pasted = gr.Textbox(
+                        label="Scores", lines=6, info=FORMAT, visible=path is None, elem_id="pasted", max_lines=10
+                    )
+                show = gr.Button("Apply the probes", variant="primary", elem_id="apply")
+                gr.HTML(example_files([ITEMS], "The items"))
         page_links("probes", {name: WORKS[name] for name in ("Shen & Kejriwal 2022",)})
         endpoint(probes)
 
@@ -146,15 +129,6 @@ def build() -> gr.Blocks:
                 return
             yield [head, _grid(body), gr.skip(), gr.skip()]
 
-        def measure(path: str | None, name: str) -> Iterator[Any]:
-            if path is None:
-                return
-            with consumed(path) as file:
-                try:
-                    yield (yield from waiting(work(of_a_log, str(file), name), 1))
-                except MISTAKES as error:
-                    yield problem(error)
-
         controls = [prompt, choices, right, k, seed, way, method, pasted, answered]
         outputs = [figures, shown, pasted, answered]
         choice.input(take, choice, [prompt, choices, right], show_progress="hidden").then(apply, controls, outputs)
@@ -165,7 +139,6 @@ def build() -> gr.Blocks:
             show_progress="hidden",
         )
         show.click(apply, controls, outputs)
-        log.upload(measure, [log, log_filter], measured)
     return demo
 
 

@@ -8,7 +8,6 @@ import functools
 import html
 import json
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ from rightreasons.models.scorers import demo_language_model
 from rightreasons.probes.bias import prior_bias
 from rightreasons.probes.measure import WITHOUT_ANSWER
 from rightreasons.probes.paralysis import choice_paralysis
-from rightreasons.widget.pages import FILTER, by_name, check_upload, figure, tiles, typed_count, typed_text, verdict
+from rightreasons.widget.pages import figure, tiles, typed_count, typed_text, verdict
 
 MAX_PAGE_CHOICES = 100
 """Choices of one item that is typed into the page."""
@@ -219,31 +218,6 @@ def probes(
         "prior_bias": {name: bias.prior_bias for name, bias in biases.items()},
         "paralysis": drop.to_dict(),
     }
-
-
-def of_a_log(path: str, log_filter: str = "") -> str:
-    """Measure the probes of a whole set of items whose forms a harness has asked, as `rightreasons probes` does."""
-    from rightreasons.core.intervals import Estimate
-    from rightreasons.page.prose import written as figure_of
-    from rightreasons.report.runner import audit
-
-    file = check_upload(path)
-    settings = {"log_filter": name} if (name := typed_text(log_filter, FILTER).strip()) else {}
-    with tempfile.TemporaryDirectory() as folder, by_name(file):
-        record = audit(predictions=str(file), questions=["probes"], out=folder, progress=False, **settings).audit
-    (answer,) = record["questions"]
-    if answer["result"] is None:
-        raise ValueError(f"{answer['reason']} Send the log of a task that `rightreasons data export` wrote.")
-    result = answer["result"]
-    entries = [
-        (
-            headline["name"],
-            figure_of(Estimate(**headline["estimate"]), headline["unit"]),
-            counted(headline["n"], "item") if headline["n"] else "",
-        )
-        for headline in result["headlines"]
-    ]
-    return verdict(result["verdict"]["label"] + ".", result["verdict"]["tone"]) + tiles(entries)
 
 
 def first_page() -> tuple[dict[str, Any], tuple[str, str]]:

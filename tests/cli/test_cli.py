@@ -129,7 +129,7 @@ def test_a_group_of_commands_names_those_it_has(capsys):
     code, _, err = run(capsys, "suite", "checklist_sentiment")
     assert (code, err) == (
         2,
-        "Error: Expected the name of a command, but got 'checklist_sentiment'. Known: convert, show, write.\n",
+        "Error: Expected the name of a command, but got 'checklist_sentiment'. Known: convert, write.\n",
     )
 
 
@@ -141,9 +141,9 @@ def test_the_first_options_of_an_audit_come_first(capsys):
 
 
 def test_examples_of_a_group_are_with_its_commands(capsys):
-    _, out, _ = run(capsys, "data", "plant", "--help")
+    _, out, _ = run(capsys, "data", "split", "--help")
     (example,) = out.split("Examples:\n")[1].splitlines()
-    assert example == "    rightreasons data plant reviews.csv --kind function --strength 0.9 --out planted"
+    assert example == "    rightreasons data split socialiqa --n-runs 3 --limit 1000 --out split"
 
 
 @pytest.mark.parametrize(
@@ -246,28 +246,29 @@ def test_version(capsys):
     assert (code, out.strip()[0].isdigit()) == (0, True)
 
 
-def test_data(capsys, tmp_path):
+def test_data(capsys):
     code, out, _ = run(capsys, "data", "list")
-    assert code == 0
-    assert "planted_shortcuts" in out
-    folder = tmp_path / "planted"
-    code, out, _ = run(capsys, "data", "build", "planted_shortcuts", "--config", "punctuation", "--out", folder)
-    assert code == 0
-    assert f"Data: {folder}" in out
+    assert (code, "planted_shortcuts" in out) == (0, True)
+
+
+def test_a_data_set_is_published_whole(tmp_path):
     import datasets
 
+    from rightreasons.datasets.publishing import publish
+
+    folder = publish("planted_shortcuts", tmp_path / "planted", configs=["punctuation"])
     rows = datasets.load_dataset(str(folder), split="test_flipped")
     assert len(rows) == 1000
     assert rows.features["label"].names == ["negative", "positive"]
     files = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     (folder / "punctuation" / "train.parquet").write_bytes(b"half")
-    code, _, err = run(capsys, "data", "build", "planted_shortcuts", "--config", "punctuation", "--out", folder)
-    assert (code, "train.parquet is computed again, as it is damaged" in err) == (0, True)
+    with pytest.warns(UserWarning, match=r"train\.parquet is computed again, as it is damaged"):
+        publish("planted_shortcuts", folder, configs=["punctuation"])
     assert files == {path: path.read_bytes() for path in files}
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "thesis.tex").touch()
-    code, _, err = run(capsys, "data", "build", "planted_shortcuts", "--out", tmp_path / "notes")
-    assert (code, "holds something already" in err) == (2, True)
+    with pytest.raises(ValueError, match="holds something already"):
+        publish("planted_shortcuts", tmp_path / "notes")
 
 
 @pytest.mark.parametrize(
@@ -312,24 +313,29 @@ def test_data(capsys, tmp_path):
             "With none named, all that apply are asked.",
         ),
         (("compare", "{reviews}", "{reviews}"), "Expected a column with the labels in"),
-        (("data", "build", "sst3"), "Did you mean 'sst2'?"),
         (("audt",), "Expected the name of a command, but got 'audt'. Did you mean 'audit'"),
         (
             ("audit", "{tiny}", "{reviews}", "--limt", "3"),
-            "Expected an option of `rightreasons audit`, but got --limt. Did you mean --limit",
+            "Expected what `rightreasons audit -h` lists, but got: no such option: --limt (Possible options: --limit",
         ),
-        (("audit", "{tiny}", "{reviews}", "--limit", "ten"), "Expected --limit to be a whole number, but got 'ten'."),
+        (
+            ("audit", "{tiny}", "{reviews}", "--limit", "ten"),
+            "`rightreasons audit -h` lists, but got: invalid value for '--limit'",
+        ),
         (
             ("audit", "{tiny}", "{reviews}", "--confidence-level", "x"),
-            "--confidence-level to be a number, but got 'x'.",
+            "invalid value for '--confidence-level'",
         ),
-        (("audit", "{tiny}", "{reviews}", "--limit"), "Expected a value of --limit, but there is none."),
-        (("audit", "{tiny}", "{reviews}", "--plan=no"), "Expected no value of --plan, but got one."),
-        (("audit", "{tiny}", "{reviews}", "more", "yet"), "Expected no further argument, but got more yet."),
-        (("data", "gaps", "{reviews}"), "Expected --first, but there is none: `rightreasons data gaps -h`"),
+        (("audit", "{tiny}", "{reviews}", "--limit"), "but got: option '--limit' requires an argument."),
+        (("audit", "{tiny}", "{reviews}", "--plan=no"), "but got: option '--plan' does not take a value."),
+        (("audit", "{tiny}", "{reviews}", "more", "yet"), "but got: got unexpected extra argument(s) (more yet)."),
+        (
+            ("data", "gaps", "{reviews}"),
+            "Expected what `rightreasons data gaps -h` lists, but got: missing option '--first'.",
+        ),
         (
             ("data", "ratings", "read", "{reviews}"),
-            "Expected SHEETS, but there is none: `rightreasons data ratings read -h`",
+            "Expected what `rightreasons data ratings read -h` lists, but got: missing argument 'SHEETS'.",
         ),
         (("split", "{reviews}"), "Expected the name of a command, but got 'split'. Did you mean 'data split'"),
         (("gaps", "{reviews}"), "Expected the name of a command, but got 'gaps'. Did you mean 'data gaps'"),

@@ -32,7 +32,7 @@ def test_a_table_becomes_a_model_whose_audit_sees_what_was_held_out(encoder_fold
     assert run("fine-tune", encoder_folder, table, *columns, *QUICK, "--epochs", "8", "--out", tmp_path / "m") == 0
     said = capfd.readouterr()
     assert "Epoch 8, validation: loss " in said.err
-    assert "reviews.csv, data, evaluated on" in said.err
+    assert "reviews.csv, data." in said.err
     assert "of held_out: accuracy" in said.out
     assert "{" not in said.out
     held_out = [json.loads(line) for line in (tmp_path / "m" / "data" / "test.jsonl").read_text("utf-8").splitlines()]
@@ -51,7 +51,6 @@ def test_the_audit_is_told_where_the_data_has_a_split_for_it(encoder_folder, wor
     command = f"rightreasons audit {tmp_path / 'm'} {world / 'data'} --split test --text-column text"
     said = capfd.readouterr().out
     assert f"Next: {command}\n" in said
-    assert "That is no better than one answer to every item" in said  # two steps
 
 
 def test_a_run_that_is_stopped_goes_on(encoder_folder, table, tmp_path, capfd, monkeypatch):

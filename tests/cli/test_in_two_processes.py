@@ -30,7 +30,6 @@ look choices.jsonl
 data ratings write choices.jsonl
 data gaps choices.jsonl --first a.csv,b.csv --second c.csv,d.csv --n-permutations 50 --out gaps.json
 recalibrate predictions.csv predictions.csv --out recalibrated.csv
-data plant reviews.csv --out planted
 data list
 modules
 """
@@ -40,7 +39,7 @@ calibration predictions.csv --n-resamples 50 --out report
 gate report --fail-if calibration.ece<0.5
 card report --to README.md
 compare report report --out compared
-data export choices.jsonl --out task
+data export choices.jsonl --to benchmark --out task
 """
 
 

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from command_line import run
-from rightreasons.core.errors import SetAsideWarning
 from rightreasons.models.batching import later
 from rightreasons.models.items import Items
-from rightreasons.models.running import Store
 from rightreasons.report.schema import read_audit
 from tiny_models import save_tiny_classifier, tiny_texts
 
@@ -90,22 +88,6 @@ def test_a_full_disk_is_told_with_the_file_and_costs_nothing(capsys, tiny, rows,
     assert run(capsys, "audit", tiny, rows, *QUICK, "--out", tmp_path / "report")[0] == 0
 
 
-def test_a_full_disk_promises_of_a_build_nothing_that_it_did_not_keep(capsys, tmp_path, monkeypatch):
-    def full(*_, **__):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    order = ("data", "build", "planted_shortcuts", "--config", "punctuation", "--out", tmp_path / "planted")
-    with monkeypatch.context() as patch:
-        patch.setattr("datasets.Dataset.to_parquet", full)
-        code, _, err = run(capsys, *order)
-    assert code == 2
-    assert err.splitlines()[-1].startswith(f"Error: Expected room on the disk to write '{tmp_path / 'planted'}")
-    assert "Traceback" not in err
-    assert "goes on" not in err
-    assert list(tmp_path.iterdir()) == []
-    assert run(capsys, *order)[0] == 0
-
-
 def test_an_output_that_cannot_be_written_is_told_before_the_model_is_loaded(capsys, rows, tmp_path, monkeypatch):
     monkeypatch.setattr("rightreasons.report.runner.open_asked", lambda *_, **__: pytest.fail("It was loaded."))
     (tmp_path / "notes").write_text("")
@@ -173,17 +155,6 @@ def test_what_is_damaged_is_computed_again_with_a_line(capsys, tiny, rows, tmp_p
     assert f"{chunk} is computed again, as it is damaged" in err
     assert len(asked) == 10
     assert (out / "predictions" / "data.parquet").read_bytes() == whole
-
-
-def test_a_store_that_lost_its_manifest_is_taken_up_again(tmp_path):
-    """Also where the folder is that of `predict(out=…)`, which its user may have copied in part."""
-    store = Store(tmp_path, {"kind": "a"})
-    store.write_arrays("chunk-000000000.npz", {"items": np.arange(3), "x.rows": np.arange(3.0)})
-    (tmp_path / "manifest.json").unlink()
-    assert len(Store(tmp_path, {"kind": "a"}).read()) == 3
-    (tmp_path / "manifest.json").unlink()
-    with pytest.warns(SetAsideWarning, match="of another run"):
-        assert len(Store(tmp_path, {"kind": "b"}).read()) == 0
 
 
 def test_a_process_that_is_not_the_main_one_prints_and_writes_no_report(capsys, tiny, rows, tmp_path, monkeypatch):

@@ -44,11 +44,3 @@ def test_a_wide_terminal_and_a_pipe_have_columns(monkeypatch, capsys, terminal):
         "  Accuracy  50.0% [25.0, 75.0]  1,200",
         "  Log loss                   –      –",
     ]
-
-
-def test_a_narrow_one_has_a_paragraph_per_row(monkeypatch, capsys):
-    on_a_terminal(monkeypatch, 30)
-    show_section("Which is better?", section())
-    lines = plain(capsys.readouterr().out).splitlines()
-    assert lines[-3:] == ["  Accuracy: Value 50.0% [25.0,", "    75.0]; Items 1,200", "  Log loss:"]
-    assert max(map(len, lines)) <= 30

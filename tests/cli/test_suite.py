@@ -24,27 +24,6 @@ def suite(tmp_path):
     return path
 
 
-def test_show_prints_the_cases(suite, capsys):
-    said = run(capsys, "suite", "show", suite)
-    assert said.code == 0, said.err
-    assert said.out.splitlines() == [
-        "MFT Words: praise, 2 cases",
-        "  - I like a film.  [1]",
-        "  - I like an opera.  [1]",
-        "INV Robust: typos, 1 case",
-        "  - It was fine.",
-        "    It was fine",
-        "mine: 2 functionalities, 3 cases, 4 examples",
-    ]
-
-
-def test_show_names_the_labels(suite, capsys):
-    suite.write_text(suite.read_text().replace('"lexicons"', '"label_names": ["bad", "good"], "lexicons"'))
-    said = run(capsys, "suite", "show", suite)
-    assert "  - I like a film.  [good]" in said.out.splitlines()
-    assert "Labels: 0 bad, 1 good" in said.out.splitlines()
-
-
 @pytest.mark.parametrize("suffix", ["jsonl", "jsonl.gz"])
 def test_write_makes_the_cases(suite, tmp_path, capsys, suffix):
     out = tmp_path / f"all.{suffix}"
@@ -58,7 +37,7 @@ def test_mistakes_are_one_sentence(suite, tmp_path, capsys):
     assert (said.code, said.err.count("\n")) == (2, 1)
     assert "OUT to end in .jsonl or .jsonl.gz, but got 'all.csv'" in said.err
     suite.write_text(suite.read_text().replace("{a:thing}", "{a:thig}"))
-    said = run(capsys, "suite", "show", suite)
+    said = run(capsys, "suite", "write", suite, tmp_path / "all.jsonl")
     assert said.code == 2
     assert said.err.startswith(
         "Error: Expected the name of a lexicon for a slot, but got 'thig'. Did you mean 'thing'?"

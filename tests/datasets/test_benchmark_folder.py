@@ -13,7 +13,7 @@ import yaml
 from huggingface_hub import DatasetCard
 
 from command_line import run
-from rightreasons.datasets.publishing import write_benchmark, write_splits
+from rightreasons.datasets.publishing import write_benchmark
 
 datasets.disable_progress_bars()
 
@@ -50,18 +50,14 @@ def items(tmp_path):
 def reviews(tmp_path):
     """Texts with classes: a test split, another that is made of it, and a training split."""
     words = datasets.ClassLabel(names=["dull", "fine"])
-    return write_splits(
-        {
-            split: datasets.Dataset.from_dict(
-                {
-                    "text": [f"A {words.names[(n + 1) % 2]} film {n}." for n in range(size)],
-                    "label": [1, 0] * (size // 2) + [1] * (size % 2),
-                },
-            ).cast_column("label", words)
-            for split, size in (("train", 6), ("test", 3), ("test_flipped", 2))
-        },
-        tmp_path / "reviews",
-    )
+    for split, size in (("train", 6), ("test", 3), ("test_flipped", 2)):
+        rows = {
+            "text": [f"A {words.names[(n + 1) % 2]} film {n}." for n in range(size)],
+            "label": [1, 0] * (size // 2) + [1] * (size % 2),
+        }
+        table = datasets.Dataset.from_dict(rows).cast_column("label", words)
+        table.to_parquet(tmp_path / "reviews" / f"{split}.parquet")
+    return tmp_path / "reviews"
 
 
 def exported(capsys, out, *words):
@@ -123,7 +119,6 @@ def test_the_card_has_the_terms_of_the_data(tmp_path, capsys):
     [
         (("--style", "letters"), "Expected no --style with a benchmark, but got 'letters'."),
         (("--reasons",), "Expected no --reasons with a benchmark, but got True."),
-        (("--task", "suite"), "Expected no --task with a benchmark, but got 'suite'."),
     ],
 )
 def test_what_a_benchmark_has_not(items, tmp_path, capsys, words, sentence):
@@ -150,10 +145,10 @@ def test_inspect_asks_the_folder_as_it_asks_the_hub(items, tmp_path, capsys, mon
     from inspect_ai._eval.task.hf import task_create_from_hf
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
-    exported(capsys, tmp_path / "me" / "verbs", items, "--parts", "items")
+    exported(capsys, tmp_path / "me" / "verbs", items)
     monkeypatch.chdir(tmp_path)  # where the repository me/verbs is a folder
     monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda repo_id, filename, **_: f"{repo_id}/{filename}")
-    (task,) = task_create_from_hf("hf/me/verbs")
+    task, *_ = task_create_from_hf("hf/me/verbs")
     assert [sample.target for sample in task.dataset] == ["A", "B", "A", "B"]
     answer = ModelOutput.from_content("mockllm/model", "ANSWER: B")
     answer.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)  # not counted by a tokenizer

@@ -17,7 +17,7 @@ from tiny_suites import behavior_suite
 QUICK = ("--n-resamples", "20", "--seed", "0")
 
 PRINTS_ONLY = {
-    "data list", "doctor", "suite convert", "suite show",
+    "data list", "doctor", "gate", "suite convert",
 }  # fmt: skip
 """Commands that write no file, and one that writes as `suite write` does."""
 
@@ -121,7 +121,7 @@ def cases(world: Path):
         "behavior": [("behavior", model, world / "suite.jsonl")],
         "compare": [("compare", world / "of-model", world / "of-other", "--n-resamples", 20)],
         "card": [("card", world / "of-model", "--to", "out")],
-        "gate": [("gate", world / "of-model", "--fail-if", "calibration.ece > 0.99", "--markdown", "out")],
+        "gate": [("gate", world / "of-model", "--fail-if", "calibration.ece > 0.99")],
         "cues": [("cues", choices, "--n-permutations", 20)],
         "data gaps": [("data", "gaps", choices, "--first", world / "first.csv", "--second", world / "second.csv",
                        "--n-permutations", 20)],
@@ -129,13 +129,11 @@ def cases(world: Path):
         "data ratings read": [("data", "ratings", "read", choices, *sheets)],
         "judges": [("judges", world / "judgments.csv", "--n-resamples", 20, "--out", "out.json")],
         "confidence": [("confidence", world / "answers.csv", "--n-resamples", 20, "--out", "out.json")],
-        "recalibrate": [("recalibrate", world / "scores.csv", world / "scores.csv", "--out", "out.jsonl")],
+        "recalibrate": [("recalibrate", world / "scores.csv", world / "scores.csv", "--out", "out.csv")],
         "data split": [("data", "split", choices, "--model", world / "encoder", "--n-runs", 1, "--n-folds", 2,
                         "--epochs", 1, "--max-length", 24)],
         "suite write": [("suite", "write", world / "suite.jsonl", "out.jsonl")],
-        "data build": [("data", "build", "planted_shortcuts", "--config", "lexical")],
-        "data plant": [("data", "plant", rows)],
-        "data export": [("data", "export", choices, "--limit", 8)],
+        "data export": [("data", "export", choices, "--limit", 8, "--to", "benchmark")],
         "learn": [("learn", "plan", *plan), ("learn", "run", "out"), ("learn", "collect", "out")],
     }  # fmt: skip
     return {name: [_with_out(step) for step in steps] for name, steps in named.items()}

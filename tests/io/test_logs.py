@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rightreasons.io.columns import read_columns
-from rightreasons.io.logs import exported_columns, inspect_reply, log_columns
+from rightreasons.io.logs import inspect_reply, log_columns
 from rightreasons.io.options import PredictionOptions, ScoreOptions
 from rightreasons.io.predictions import read_answers, read_predictions
 
@@ -99,14 +99,6 @@ def test_the_same_words_for_all_items_are_classes(tmp_path):
     assert read.references.tolist() == [1, 0, 0]
     assert read.predictions.tolist() == [list(score) for score in scores]
     assert read.columns["text"][0] == "Fine.\nSentiment:"
-
-
-def test_exported_requests_keep_the_first_class_and_leave_out_what_has_no_label():
-    request = {"task": "classification", "prompt": "Dull.", "choices": ["bad", "good"], "options": ["A", "B"]}
-    rows = [{**request, "id": str(number), "label": label} for number, label in enumerate((0, 1, -1))]
-    assert exported_columns(rows, None, "samples.jsonl")["label"] == ["bad", "good", None]
-    with pytest.raises(ValueError, match=r"as they were written.* but that of .c. holds \[2, "):
-        exported_columns([*rows, {**request, "id": "c", "label": 2}], None, "samples.jsonl")
 
 
 def test_letters_stand_for_the_texts_of_the_document(tmp_path):

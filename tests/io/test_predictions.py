@@ -657,11 +657,6 @@ def test_a_spreadsheet_says_right_and_wrong_in_its_language():
     assert (read.kind, read.predictions.tolist(), read.references.tolist()) == ("confidence", [0.9, 0.4], [True, False])
 
 
-def test_a_row_of_totals_is_told():
-    with pytest.raises(ValueError, match="the last, row 2, has no label, and 1.2 as a probability: if it holds totals"):
-        parse_predictions("p_yes,p_no,label\n0.9,0.1,yes\n0.3,0.7,no\n1.2,0.8,\n")
-
-
 def test_a_confidence_is_no_class_score_where_its_kind_is_not_said(tmp_path):
     (tmp_path / "rows.csv").write_text("confidence,correct\n0.9,1\n0.6,0\n0.8,1\n", "utf-8")
     read = read_predictions(tmp_path / "rows.csv")

@@ -300,12 +300,3 @@ def test_a_result_holds_items_as_json_has_them(tmp_path):
     assert (second["when"], second["cost"]) == (None, None)
     texts = pd.DataFrame({"text": ["Fine.", "Dull."], "label": ["up", "down"], "when": frame["when"]})
     assert resolve(texts).to_dict()["items"][0]["when"].startswith("2024-05-01")
-
-
-def test_a_second_heading_is_told(tmp_path):
-    (tmp_path / "units.csv").write_text("id,p_no,p_yes,label\n-,%,%,-\n1,0.1,0.9,yes\n2,0.8,0.2,no\n")
-    with pytest.raises(ValueError, match="'p_no', but item 0 holds '%': if that is a second heading, delete it"):
-        read_predictions(tmp_path / "units.csv")
-    (tmp_path / "a.csv").write_text("p_no^p_yes^label\n0.1^0.9^yes\nx^0.2^no\n")
-    with pytest.raises(ValueError, match=r"'p_no', but item 1 holds 'x'\.$"):
-        read_predictions(tmp_path / "a.csv")

@@ -1,4 +1,4 @@
-"""Judgments as people store them, and a judge that is asked in both orders."""
+"""Judgments as people store them."""
 
 import json
 
@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 
 from command_line import run
-from rightreasons.core.arrays import Ragged
-from rightreasons.core.scores import Scores
-from rightreasons.probes.judges import judge_pairs, measure_judges, read_judgments, read_pairs
-from tiny_causal import save_tiny_causal
+from rightreasons.probes.judges import measure_judges, read_judgments
 
 ROWS = [
     # item, judge, first, second, winner, first text, second text
@@ -80,97 +77,6 @@ def test_bad_tables(change, sentence):
         read_judgments(rows)
     with pytest.raises(ValueError, match="Did you mean 'judge'"):
         read_judgments(columns(), judge_column="jugde")
-
-
-class Longest:
-    """A judge that prefers the longer answer, and the first of two alike."""
-
-    name, joint = "longest", True
-
-    def choose(self, prompts, choices, *, ids=None, labels=None, progress=True, out=None):
-        rows = np.array([[float(len(text)) for text in pair] for pair in choices])
-        able = [row for row, prompt in enumerate(prompts) if "broken" not in prompt]
-        return Scores(tuple(ids[row] for row in able), Ragged.of_table(rows[able]).table())
-
-
-def test_a_model_is_asked_in_both_orders():
-    pairs = {
-        "item": [1, 2, 3],
-        "prompt": ["Why?", "How?", "broken"],
-        "first_text": ["a", "same", "x"],
-        "second_text": ["abc", "same", "y"],
-    }
-    read = read_judgments(judge_pairs(Longest(), pairs))
-    found = measure_judges(read).judges["longest"]
-    assert (read.n_rows, read.n_without) == (6, 2)
-    assert (found.consistency.value, found.position.value) == (0.5, 0.5)
-    assert found.length.value == 1
-    single = Longest()
-    single.joint = False
-    with pytest.raises(ValueError, match="sees both answers at once"):
-        judge_pairs(single, pairs)
-    with pytest.raises(ValueError, match="it lacks second_text"):
-        judge_pairs(Longest(), {name: pairs[name] for name in ("item", "prompt", "first_text")})
-
-
-PAIRS = {
-    "question": ["Why?", "How?"],
-    "answer_a": ["film", "good film"],
-    "answer_b": ["bad film", "bad"],
-    "model_a": ["tiny", "other"],
-    "model_b": ["other", "tiny"],
-    "human": ["B", "tiny"],
-}
-
-
-def test_pairs_with_the_verdicts_of_people():
-    pairs = read_pairs(PAIRS)
-    assert pairs["item"] == ["0", "1"]
-    assert pairs["reference"] == ["second", "second"]
-    columns = judge_pairs(Longest(), pairs, judge="tiny")
-    assert columns["reference"] == ["second", "first", "second", "first"]
-    found = measure_judges(read_judgments(columns)).judges["tiny"]
-    # The judge takes the longer, "other" both times; people take "other" (the longer), then "tiny" (the shorter).
-    assert (found.own.value, found.own_beyond.value, found.length_beyond.value) == (-1.0, -0.5, 0.5)
-
-
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        ({"question": None}, r"a column with the prompt .* prompt, question, .* name it with prompt_column="),
-        ({"answer_b": ["bad", " "]}, "the answer shown second in each row of the table, but row 1 holds ' '"),
-        ({"model_b": ["other", "other"]}, "row 1 holds .'other', 'other'"),
-        ({"human": ["A", "nobody"]}, "row 1 of the table has 'nobody'"),
-    ],
-)
-def test_bad_pairs(change, sentence):
-    rows = {name: values for name, values in {**PAIRS, **change}.items() if values is not None}
-    with pytest.raises(ValueError, match=sentence):
-        read_pairs(rows)
-
-
-def test_a_model_judges_a_file(tmp_path, capsys):
-    save_tiny_causal(tmp_path / "tiny")
-    (tmp_path / "pairs.json").write_text(json.dumps(PAIRS))
-    asking = ("judges", tmp_path / "pairs.json", "--ask", tmp_path / "tiny", "--judge-name", "tiny")
-    done = run(capsys, *asking, "--out", tmp_path / "figures.json")
-    assert done.code == 0
-    assert "4 judgments" in done.out
-    figures = json.loads((tmp_path / "figures.json").read_text())["judges"]["tiny"]
-    assert figures["own_beyond"]["n_pairs"] == 2
-    # What is kept is a table of judgments that gives the same figures.
-    stored = measure_judges(read_judgments(tmp_path / "figures-answers" / "judgments.jsonl")).judges["tiny"]
-    assert stored.position.value == figures["position"]["value"]
-    one = run(capsys, *asking, "--limit", "1")
-    assert "2 judgments" in one.out
-
-
-def test_settings_of_a_model_need_one(tmp_path, capsys):
-    (tmp_path / "judgments.json").write_text(json.dumps(columns()))
-    for flags in (("--judge-name", "tiny"), ("--limit", "1"), ("--style", "letters")):
-        done = run(capsys, "judges", tmp_path / "judgments.json", *flags)
-        assert done.code != 0
-        assert f"Expected no {flags[0]} without --ask" in done.err
 
 
 @pytest.mark.parametrize(("verdict", "wins"), [("a", 1.0), ("b", 0.0)])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rightreasons.probes.measure import ChoiceOrders, measure_option_order, orders_in_words, stored_orders
+from rightreasons.probes.measure import ChoiceOrders, measure_option_order, orders_in_words
 
 
 def test_random_orders_are_circles_of_each_item():
@@ -24,14 +24,6 @@ def test_random_orders_are_circles_of_each_item():
     assert ["wxyz"[choice] for choice in picked.flat] == [row[2] for row in turned]
     # Up to three choices in a circle have one order, and its mirror image.
     assert ChoiceOrders.of(ids, [list("xyz")] * 40, "random").kind == "cyclic"
-
-
-def test_orders_that_a_store_has():
-    assert stored_orders({"a/order 1", "a/order 2"}, "a", 3) == "cyclic"
-    assert stored_orders({"a/order 1", "a/order 3"}, "a", 3) == "all"
-    assert stored_orders({"a/random order 1"}, "a", 4) == "random"
-    assert stored_orders({"a/random order 1"}, "a", 4, "cyclic") == "cyclic"  # which then says what is missing
-    assert stored_orders({"a"}, "a", 4) is None
 
 
 def test_all_orders_of_few_choices():

@@ -238,5 +238,5 @@ def test_a_log_that_cannot_answer_a_question_says_what_to_log(tmp_path):
         assert "--logprobs --top-logprobs 20" in why[name]
         assert "output_type: multiple_choice" in why[name]
     assert "has answers alone" in why["cues"]  # the log has choices, but not their scores
-    assert "rightreasons data export" in why["probes"]
+    assert "ask the model again" in why["probes"]
     assert not any("a question about multiple-choice data" in reason for reason in why.values())

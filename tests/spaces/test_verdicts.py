@@ -77,11 +77,10 @@ def test_the_leaderboard_has_an_answer_to_each_question(view):
 
 def test_a_log_of_several_filters_asks_which_where_a_visitor_can_say_it(view, tmp_path):
     audit_view = view("audit", "audit_view")
-    explorer, probes = view("reliability_explorer", "reliability_view"), view("confusion_probes", "probe_view")
+    explorer = view("reliability_explorer", "reliability_view")
     readers = (
         lambda name: audit_view.run(audit_view.Source(predictions=str(log), log_filter=name), [], 10),
         lambda name: explorer.open_file(str(log), log_filter=name),
-        lambda name: probes.of_a_log(str(log), name),
     )
     log = tmp_path / "samples.jsonl"
     rows = [

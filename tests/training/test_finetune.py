@@ -150,8 +150,6 @@ def test_a_finished_run_is_opened_and_not_repeated(encoder_folder, tmp_path):
     ):
         with pytest.warns(SetAsideWarning, match=f"differs in .*{what}"), pytest.raises(KeyboardInterrupt):
             fine_tune(encoder_folder, data, callbacks=[Kill(1)], **{**options, **change})
-    with pytest.warns(SetAsideWarning, match="differs in"):
-        assert fine_tune(encoder_folder, table(20), **options) == first
 
 
 def test_a_damaged_model_is_trained_again(encoder_folder, tmp_path):

@@ -968,12 +968,16 @@ def asked_items(
     dataset: Any, given: AuditOptions, label_words: Sequence[str] = ()
 ) -> tuple[list[Item], tuple[str, ...] | None]:
     """Open the items of one split as they are asked; also returns the names of their classes, None for choices."""
-    from rightreasons.audited.context import limited
     from rightreasons.io.tables import choose_split
     from rightreasons.models.prompts import Item
 
     task, splits = task_of_data(dataset, given, label_words, require_labels=False)
     rows = limited(splits[choose_split(splits, given.split, where=str(dataset))], given, str(dataset))
+    if task == "classification" and "label" not in rows.column_names:
+        raise OptionError(
+            f"Expected labels in {dataset}, whose names a language model chooses from, but it has none.",
+            option="label_column",
+        )
     names = None if task == "multiple_choice" else tuple(rows.features["label"].names)
     fields = ("prompt", "choices") if names is None else ("text", "text_pair")
     return [

@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Cells, Ragged, take_rows
 from rightreasons.core.errors import OptionError, counted, naming, one_line
-from rightreasons.core.label_names import listing
 from rightreasons.core.options import listed as listed_names
 from rightreasons.core.options import one_or_more
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import check_ids, check_logits, check_ragged, check_scores
-from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.io.options import AuditOptions, StoredOptions
 
 if TYPE_CHECKING:
@@ -26,94 +24,6 @@ if TYPE_CHECKING:
 
     from rightreasons.audited.context import AuditSplit
     from rightreasons.io.predictions import Predictions
-
-ITEMS, PROBES, DISTRACTORS, ORDERS = PARTS = ("items", "probes", "distractors", "orders")
-"""What can be asked about items: themselves, their changed versions, these beside near choices and "None of the above",
-and orders of their choices."""
-
-
-FIRST_ORDER = "order 0"
-
-
-_AS_THEY_ARE = (f"/{ORIGINAL}", f"/{FIRST_ORDER}")
-
-
-class StoredAnswers:
-    """The scores of choices that were asked elsewhere, as a `Score`.
-
-    Args:
-        name: What holds them, for errors.
-        ids: (N,) the ids of the requests.
-        prompts: (N,) what was asked.
-        choices: (N,) the choices in the order in which they were shown.
-        logits: N rows of scores.
-        joint: Whether the scorer saw the choices of a request together.
-
-    Example:
-        >>> logits = Ragged.of(np.array([-1.0, -2.0]), [2])
-        >>> answers = StoredAnswers("log.jsonl", ["a"], ["Why?"], [["x", "y"]], logits)
-        >>> answers(["Why?"], [["x", "y"]], ["a/original"])[0]
-        array([-1., -2.])
-    """
-
-    def __init__(
-        self,
-        name: str,
-        ids: Sequence[str],
-        prompts: Sequence[str],
-        choices: Sequence[Sequence[str]],
-        logits: NDArray[np.float64] | Ragged,
-        *,
-        joint: bool = False,
-    ) -> None:
-        self.joint = joint
-        self._name = name
-        self._rows: Mapping[str, int] = {each: row for row, each in enumerate(ids)}
-        self._prompts = prompts
-        self._choices = choices
-        self._logits = logits
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and _plain(name) in self._rows
-
-    def __call__(self, prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]) -> Ragged:
-        """Return the scores of the choices of some requests.
-
-        Raises:
-            ValueError: If one was not asked, or was asked in other words.
-        """
-        missing = [name for name in ids if name not in self]
-        if missing:
-            raise ValueError(
-                f"Expected an answer to each of {len(ids):,} requests in {self._name}, but {len(missing):,} have none, "
-                f"such as {missing[0]!r}."
-            )
-        rows = [self._rows[_plain(name)] for name in ids]
-        for row, prompt, options, name in zip(rows, prompts, choices, ids, strict=True):
-            if list(self._choices[row]) != list(options) or self._prompts[row] != prompt:
-                raise ValueError(
-                    f"Expected {self._name} to answer what is asked, but {name!r} was asked with other texts: were the "
-                    "requests made with another seed or other items?"
-                )
-        scores = [np.asarray(self._logits[row], dtype=np.float64) for row in rows]
-        return Ragged.of(np.concatenate(scores), [len(row_scores) for row_scores in scores])
-
-    def picks(self, prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]) -> Scores:
-        """Return the scores of the requests that have an answer; those of the others are NaN, and among `failures`."""
-        table = self(prompts, choices, ids)
-        able = [place for place in range(len(ids)) if not np.isnan(table[place]).any()]
-        known = [np.asarray(table[place]) for place in able]
-        return Scores(
-            tuple(ids[place] for place in able),
-            Ragged.of(np.concatenate([np.empty(0), *known]), [len(values) for values in known]),
-            failures={ids[place]: "no answer in the log" for place in sorted(set(range(len(ids))) - set(able))},
-        )
-
-
-def _plain(name: str) -> str:
-    """Return the id of the request that asks the same: an item as it is has its own id."""
-    return next((name.removesuffix(end) for end in _AS_THEY_ARE if name.endswith(end)), name)
-
 
 Task = Literal["classification", "multiple_choice", "confidence"]
 
@@ -143,19 +53,16 @@ class StoredTable:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class StoredModel:
-    """Stored predictions of the items of one or two splits, in the place of the model that made them.
+    """Stored predictions of the items of a split, in the place of the model that made them.
 
     Attributes:
         name: The file of predictions.
         task: "classification", "multiple_choice", or "confidence" where there is only the confidence in given answers.
         label_names: K names of the classes; None unless the task is classification.
-        tables: The scores by split.
+        table: The scores.
         fingerprint: A digest of the files.
         used: In words, which columns were taken for what.
-        answers: The scores of all requests of a log, for questions that change the items and ask again; None where the
-            file has only the items.
         answers_once: Whether there is one answer per item and no confidence, as in a log of generated answers.
-        items: Of such a log with `answers`: the items {id, prompt, choices, label}.
         label_match: How the labels in the file met its columns, in words; "" where they are those of a data set.
         unscored: Whether the items have choices, of which the file has no scores.
         logged: The names of the model and of its task, "" for what the file does not tell.
@@ -164,19 +71,17 @@ class StoredModel:
     name: str
     task: Task
     label_names: tuple[str, ...] | None
-    tables: Mapping[str, StoredTable]
+    table: StoredTable
     fingerprint: str
     used: str
-    answers: StoredAnswers | None = None
     answers_once: bool = False
-    items: datasets.Dataset | None = None
     label_match: str = ""
     unscored: bool = False
     logged: tuple[str, str] = ("", "")
 
     def scores(self, split: AuditSplit) -> Scores:
         """Return the stored scores of the items of a split, found by their ids."""
-        table = self.tables[split.name]
+        table = self.table
         logits, probabilities = table.logits, table.probabilities
         if split.ids != table.ids:
             import pyarrow.compute as pc
@@ -201,39 +106,26 @@ class StoredModel:
         )
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class StoredSource:
-    """What stored predictions are audited on.
-
-    Attributes:
-        model: The predictions.
-        data: The items of each split.
-        chosen: The split that is audited.
-    """
-
-    model: StoredModel
-    data: Mapping[str, datasets.Dataset]
-    chosen: str
-
-
 def open_stored(
     stored: StoredOptions, settings: AuditOptions, dataset: Any = None, where: str = "", loaded: Any = None
-) -> StoredSource:
-    """Open files of predictions, and the items that they are about.
+) -> tuple[StoredModel, dict[str, datasets.Dataset], str]:
+    """Open a file of predictions, and the items that they are about.
 
     Args:
-        stored: The files and their columns.
+        stored: The file and its columns.
         settings: The columns of texts, choices and labels, and the split of the data set.
         dataset: The data set that the items come from; None where the file itself has what is asked about them.
         where: What the data set is called, for errors.
         loaded: The predictions where they are no file: a table in memory, which `stored.predictions` is the name of.
 
+    Returns:
+        The predictions, the items of their split, and its name.
+
     Raises:
-        FileNotFoundError: If a file is not there.
+        FileNotFoundError: If the file is not there.
         ValueError: If a column is missing, or predictions and items do not go together.
     """
     from rightreasons.io.logs import logged
-    from rightreasons.io.reading import dataset_of, table_of
     from rightreasons.io.tables import choose_split, open_task_items
 
     path = str(stored.predictions)
@@ -243,8 +135,7 @@ def open_stored(
         alone = " alone" if dataset is None else ""
         raise OptionError(f"Expected no `{odd}` for {path}{alone}, but got {getattr(settings, odd)!r}.", option=odd)
     table = path if loaded is None else loaded
-    everything = _read(table, stored, settings, with_labels=dataset is None)
-    read, answers = _asked(everything, path)
+    read = _read(table, stored, settings, with_labels=dataset is None)
     if dataset is None:
         task, items = _own_items(read, path, settings)
         name, ids = ONLY_SPLIT, _ids(items)
@@ -263,21 +154,16 @@ def open_stored(
         items = splits[name]
         ids = _matched_ids(read, items, path, where)
     names = None if task != "classification" else read.label_names or _numbered(read)
-    tables, data, digest = {name: _table(read, ids, path)}, {name: items}, _digest(table, everything)
     match = f"; labels matched {read.label_match}" if read.label_match else ""
-    fingerprint = hashlib.blake2b(digest.encode(), digest_size=16).hexdigest()
-    used = read.used + match
-    rows = None
-    if read.answers_once and answers is not None:
-        held = {name: read.columns[name] for name in ("id", "prompt", "choices", "label")}
-        rows = dataset_of(table_of(held, path), path)
+    fingerprint = hashlib.blake2b(_digest(table, read).encode(), digest_size=16).hexdigest()
     met = read.match_in_words if dataset is None else ""
     unscored = task == "confidence" and "choices" in read.columns
-    named = logged(path, everything.columns)
+    named = logged(path, read.columns)
+    held = _table(read, ids, path)
     model = StoredModel(
-        path, task, names, tables, fingerprint, used, answers, read.answers_once, rows, met, unscored, named
+        path, task, names, held, fingerprint, read.used + match, read.answers_once, met, unscored, named
     )
-    return StoredSource(model, data, name)
+    return model, {name: items}, name
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -302,39 +188,6 @@ def _read(table: Any, stored: StoredOptions, settings: AuditOptions, *, with_lab
             first_label=settings.first_label,
         ),
     )
-
-
-def _asked(read: Predictions, path: str) -> tuple[Predictions, StoredAnswers | None]:
-    """Part the items from what else a log was asked about them."""
-    columns, ids = read.columns, read.ids
-    if "asked" not in columns or ids is None or (read.kind == "confidence" and not read.answers_once):
-        return read, None
-    rows = [row for row, part in enumerate(columns["asked"]) if part == ITEMS]
-    if not rows:
-        raise ValueError(
-            f"Expected items as they are in {path}, but it has only {listing(sorted(set(columns['asked'])))}."
-        )
-    check_ids(ids, f"id of {path}")
-    if read.answers_once and "options" not in columns:
-        return read.take(rows), None
-    logits = (
-        _picks(columns) if read.answers_once else check_logits(read.predictions, scores=read.scores or "probabilities")
-    )
-    rest = None
-    if len(rows) < len(ids):
-        prompts, choices = list(columns["prompt"]), list(columns["choices"])
-        joint = list(columns.get("options", choices)) != choices  # letters in their place
-        rest = StoredAnswers(Path(path).name, ids, prompts, choices, logits, joint=joint)
-    return read.take(rows), rest
-
-
-def _picks(columns: Mapping[str, Any]) -> Ragged:
-    """Return answers that are letters, numbers or words as scores: NaN where none can be read."""
-    rows = []
-    for answer, options in zip(columns["answer"], columns["options"], strict=True):
-        picked = np.array([option == answer for option in options])
-        rows.append(np.where(picked, 0.0, -np.inf) if picked.any() else np.full(len(options), np.nan))
-    return Ragged.of(np.concatenate(rows), list(map(len, rows)))
 
 
 def _has_choices(columns: Mapping[str, Any], settings: AuditOptions) -> bool:

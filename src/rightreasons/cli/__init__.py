@@ -63,7 +63,6 @@ ABOUT = {name: about for names in COMMANDS.values() for name, about in names.ite
 SHARED = {name for name, about in ABOUT.items() if about["module"] == "ask"} | {
     "data split",
     "fine-tune",
-    "judges",
 }
 """Commands whose items are shared by the processes of a launch; the others are run by the first process alone."""
 
@@ -206,27 +205,11 @@ def _run(words: Sequence[str], show_traceback: bool, stop_code: Callable[[], int
 
 def _misspelt(error: Any) -> str:
     """Say what typer refuses as anything else is said; "" for the help that it shows where nothing is typed."""
-    option, parameter = getattr(error, "option_name", ""), getattr(error, "param", None)
-    if hasattr(error, "possibilities"):
-        near = " or ".join(sorted(error.possibilities or ())[:2])
-        hint = f"Did you mean {near}?" if near else f"`{error.ctx.command_path} -h` lists them."
-        return f"Expected an option of `{error.ctx.command_path}`, but got {option}. {hint}"
-    if option:
-        lacking = "requires" in error.message
-        return (
-            f"Expected {'a' if lacking else 'no'} value of {option}, but {'there is none' if lacking else 'got one'}."
-        )
-    if parameter is not None:
-        name = parameter.metavar or parameter.opts[0]
-        if not error.message:
-            return f"Expected {name}, but there is none: `{error.ctx.command_path} -h` explains it."
-        problem: list[Any] = getattr(error.__cause__, "errors", list)()
-        if not problem:
-            return f"Expected another value of {name}, but got: {error.message}"
-        what = "a whole number" if problem[0]["type"].startswith("int") else "a number"
-        return f"Expected {name} to be {what}, but got {problem[0]['input']!r}."
-    further = re.fullmatch(r"Got unexpected extra argument\S* \((.*)\)", error.message)
-    return f"Expected no further argument, but got {further[1]}." if further else ""
+    said = error.format_message().rstrip(".")
+    if said.startswith("Usage"):
+        return ""
+    command = error.ctx.command_path if error.ctx else "rightreasons COMMAND"
+    return f"Expected what `{command} -h` lists, but got: {said[:1].lower()}{said[1:]}."
 
 
 def _end_bars() -> None:

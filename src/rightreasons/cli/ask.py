@@ -315,7 +315,7 @@ def demo(
 
 question_command("calibration", stored=True)
 question_command("difficulty")
-question_command("probes", stored=True, task="multiple_choice")
+question_command("probes", task="multiple_choice")
 question_command("shortcuts")
 
 

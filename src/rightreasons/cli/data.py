@@ -1,11 +1,10 @@
-"""The commands that list, write, export, divide and rate data sets and suites."""
+"""The commands that list, export, divide and rate data sets, and write suites."""
 
 from __future__ import annotations
 
-import dataclasses
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,8 +22,7 @@ from rightreasons.cli.declared import (
     refuse,
 )
 from rightreasons.cli.show import print_rows
-from rightreasons.core.choices import HARNESSES, ORDERS, TASKS
-from rightreasons.core.engines import EngineOptions
+from rightreasons.core.choices import HARNESSES, TASKS
 from rightreasons.core.errors import OptionError, counted
 from rightreasons.core.options import Options, option
 from rightreasons.io.options import AuditOptions, ItemOptions, SourceOptions
@@ -37,8 +35,6 @@ if TYPE_CHECKING:
 
     from rightreasons.cues.ratings import HumanPerformance
     from rightreasons.datasets.suites.suite import Suite
-    from rightreasons.models.prompts import Examples, Rendering
-    from rightreasons.report.requests import ChoiceRequest
 
 
 DATA, RATINGS = command_line(), command_line()
@@ -306,13 +302,10 @@ BENCHMARK = "benchmark"
 WHICH = "Which label fits this text?"
 """What is asked of a text whose classes are its choices."""
 
-PLANTED = ("config", "text_column", "text_pair_column", "label_column", "data_dir")
-"""What says where the texts are that cues are planted into."""
-
 
 @DATA.callback()
 def data() -> None:
-    """List the data sets, write, export, plant cues into, divide and have people rate them."""
+    """List, export and divide data sets, and have people rate them."""
 
 
 @DATA.command("list")
@@ -325,61 +318,19 @@ def list_() -> None:
     print_rows(about.items(), indent="", texts=(0, 1))
 
 
-@declared_command(DATA, "build", {"options": EngineOptions})
-def build(
-    name: Annotated[str, typer.Argument(help="One of `rightreasons data list`.", metavar="NAME", show_default=False)],
-    options: EngineOptions,
-    out: Annotated[Path | None, typer.Option(help="The folder to write; the name of the data set by default.")] = None,
-    config: Annotated[str | None, typer.Option(help="Comma-separated configurations; all of them by default.")] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="The folder of local copies of the source files.")] = None,
-    other_versions: Annotated[bool, typer.Option(help="Read local files other than the published ones.")] = False,
-) -> None:
-    """Write a data set as parquet files with a card; `datasets.load_dataset(FOLDER)` opens them.
-
-    With --jobs or --engine, configurations are built at the same time.
-    """
-    from rightreasons.datasets.publishing import publish
-
-    configs = None if config is None else [part.strip() for part in config.split(",")]
-    folder = publish(
-        name, out or Path(name), configs=configs, data_dir=data_dir, engine=options, other_versions=other_versions
-    )
-    typer.echo(f"Data: {folder}")
-
-
 class ExportOptions(Options):
-    """What is asked, and by which harness."""
+    """What is written, and for whom."""
 
     to: str = option(
         "lm-eval",
-        "The harness that is to ask: lm-eval or inspect; or benchmark, a data set for the Hub with eval.yaml.",
+        "benchmark, a data set for the Hub with eval.yaml; or the harness that asks --reasons: lm-eval or inspect.",
         choices=(*HARNESSES, BENCHMARK),
     )
-    task: str | None = option(
-        None,
-        "multiple_choice, classification, or suite (of behavioral tests); by default one of the first two, as the data "
-        "is.",
-        choices=(*TASKS, "suite"),
-    )
-    parts: tuple[str, ...] | None = option(
-        None,
-        "Of multiple choice, comma-separated: items, probes (their changed versions), distractors (probes, near "
-        "choices and “None of the above”), orders (of the choices); by default items and probes.",
-    )
-    orders: str | None = option(
-        None,
-        "Which orders, where parts has orders: cyclic, random, all, or auto (the default): all of up to three choices, "
-        "else cyclic.",
-        choices=ORDERS,
-    )
+    task: str | None = option(None, "multiple_choice or classification; by default as the data is.", choices=TASKS)
     reasons: bool = option(False, "Write the arms of the question about reasons: plain, neutral, and hints.")
     hints: tuple[str, ...] = option(
         ("colleague", "metadata"), "Comma-separated kinds of hints of --reasons.", choices=HINTS
     )
-    subsets: str | None = option(
-        None, "easy_hard_subsets.json of `rightreasons data split`: only these items, called Easy or Hard."
-    )
-    max_cases: int | None = option(None, "Maximum number of cases of a functionality of a suite.", minimum=1)
     split: str | None = option(None, "Split; by default the first of test, validation and dev.")
 
 
@@ -399,65 +350,52 @@ def export(
     prompt: Wording,
     out: Annotated[Path, typer.Option(help="Folder of the task.")] = Path("task"),
 ) -> None:
-    """Write items, or a suite, as a task of another harness, whose log comes back into the same measures."""
-    from rightreasons.report.requests import request_rows, write_task
-
-    of_items = {name: getattr(options, name) for name in ("parts", "orders", "subsets", "split")}
-    of_items["limit"] = settings.limit
-    of_other = of_items if options.task == "suite" else {"max_cases": options.max_cases}
-    refuse(of_other, f"with the task {options.task or 'of items'}")
-    settings = settings.replaced(task=None if options.task == "suite" else options.task, split=options.split)
+    """Write items as a benchmark of the Hub, or the question about reasons as a task of another harness."""
+    settings = settings.replaced(task=options.task, split=options.split)
     if options.to == BENCHMARK:
-        suite = "suite" if options.task == "suite" else None
-        refuse({"reasons": options.reasons or None, "task": suite, **prompt.changed()}, "with a benchmark")
-        export_benchmark(dataset, settings, prompt, options, out)
-        return
-    if options.reasons:
+        refuse({"reasons": options.reasons or None, **prompt.changed()}, "with a benchmark")
+        export_benchmark(dataset, settings, out)
+    elif options.reasons:
         export_reasons(dataset, settings, prompt, options, out)
-        return
-    if options.task == "suite":
-        taken = exported_suite(dataset, settings, options.max_cases)
     else:
-        taken = exported_items(dataset, settings, prompt, options)
-    rendering = taken.rendering(prompt, chat=options.to == "inspect")
-    rows = request_rows(taken.requests, rendering, examples=taken.examples, fields=taken.fields, seed=settings.seed)
-    declared = write_task(out, Path(dataset).stem, rows, to=options.to, read_by=taken.read_by)
-    typer.echo(f"Task: {declared} ({counted(len(rows), 'request')} about {taken.about})")
-    typer.echo("Its first lines say how it is asked, and how its log is read.")
+        raise OptionError(
+            f"Expected `reasons` in a task of {options.to}, as other questions ask the model themselves.",
+            option=("reasons", "to"),
+        )
 
 
-def export_benchmark(dataset: str, settings: AuditOptions, wording: Wording, options: ExportOptions, out: Path) -> None:
-    """Write the items of a split, and of those that are made from it, as a data set with `eval.yaml`.
+def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
+    """Write the items of a split, of those that are made from it, and their probes, as a data set with `eval.yaml`.
 
     Args:
         dataset: What the user named.
         settings: The columns, the split, the limit and the seed.
-        wording: The prompt, with nothing set: the harness has its own.
-        options: What is asked.
         out: The folder.
     """
-    from rightreasons.audited.context import task_of_data
-    from rightreasons.audited.stored import ITEMS
+    from rightreasons.audited.context import limited, task_of_data
     from rightreasons.datasets.builder import available_datasets, builder_class
     from rightreasons.datasets.publishing import write_benchmark
     from rightreasons.io.tables import choose_split
+    from rightreasons.report.requests import ITEMS, choice_requests, kept_fields, text_requests
 
-    _, splits = task_of_data(dataset, settings, require_labels=True)
+    kind, splits = task_of_data(dataset, settings, require_labels=True)
     first = choose_split(splits, settings.split, where=dataset)
     made = [name for name in splits if settings.split is None and name.startswith(f"{first}_")]
     tasks: dict[str, list[dict[str, Any]]] = {}
     unanswered = 0
     for split in (first, *made):
-        taken = exported_items(dataset, settings.replaced(split=split), wording, options)
-        for request in taken.requests:
+        items = limited(splits[split], settings, dataset)
+        fields = kept_fields(items)
+        of_texts = kind == "classification"
+        for request in text_requests(items) if of_texts else choice_requests(items, seed=settings.seed):
             if request.label < 0:
                 unanswered += 1
                 continue
-            kind = "" if request.asked == ITEMS and split != first else request.asked
-            task = "_".join(filter(None, (split if split != first else "", re.sub(r"\W+", "_", kind))))
-            parts = [request.prompt, request.text_pair, None if taken.label_names is None else WHICH]
+            probe = "" if request.asked == ITEMS and split != first else request.asked
+            task = "_".join(filter(None, (split if split != first else "", re.sub(r"\W+", "_", probe))))
+            parts = [request.prompt, request.text_pair, WHICH if of_texts else None]
             row = {"id": request.id, "prompt": "\n\n".join(filter(None, parts)), "choices": list(request.choices)}
-            tasks.setdefault(task, []).append({**row, "label": request.label, **taken.fields.get(request.id, {})})
+            tasks.setdefault(task, []).append({**row, "label": request.label, **fields.get(request.id, {})})
     builder = builder_class(dataset) if dataset in available_datasets() else None
     folder = write_benchmark(tasks, out, name=Path(dataset).stem, builder=builder)
     for task, rows in tasks.items():
@@ -482,146 +420,9 @@ def export_reasons(dataset: str, settings: AuditOptions, wording: Wording, optio
         prompt, names, ReasonsOptions(hints=options.hints), chat=options.to == "inspect", seed=settings.seed
     )
     rows = worded.rows(items)
-    declared = write_task(out, f"{Path(dataset).stem} reasons", rows, to=options.to, read_by="rightreasons reasons")
+    declared = write_task(out, f"{Path(dataset).stem} reasons", rows, to=options.to)
     typer.echo(f"Task: {declared} ({counted(len(rows), 'request')} about {counted(len(items), 'item')})")
-
-
-@declared_command(DATA, "plant", {"settings": (AuditOptions, (*PLANTED, "seed"))})
-def plant(
-    dataset: Dataset,
-    settings: AuditOptions,
-    out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("planted"),
-    kind: Annotated[
-        str,
-        typer.Option(help="Kind of cue: lexical, function, bigram or punctuation."),
-    ] = "lexical",
-    cues: Annotated[
-        str | None, typer.Option(help="Comma-separated cues of your own, one per label in the order of the labels.")
-    ] = None,
-    strength: Annotated[float, typer.Option(help="How often a cue agrees with the label, from 0 to 1.")] = 0.95,
-    coverage: Annotated[float, typer.Option(help="How often a text has a cue, from 0 to 1.")] = 1.0,
-) -> None:
-    """Plant cues into your labeled texts, so that what a model should not rely on is known.
-
-    Training data gets its cues; each other split is written with them, without them and with flipped ones, which an
-    audit compares. Fine-tune on the result, then audit the model on it.
-    """
-    from rightreasons.core.options import listed
-    from rightreasons.datasets.perturbing.planting import plant as plant_cues
-    from rightreasons.datasets.publishing import write_splits
-    from rightreasons.io.tables import open_splits
-
-    splits, seed = open_splits(dataset, **{name: getattr(settings, name) for name in PLANTED}), settings.seed
-    planted = plant_cues(splits, kind, cues=listed(cues), strength=strength, coverage=coverage, seed=seed)
-    sentence = (
-        f"Cues of the kind {kind}, planted into {dataset}: they agree with the label at a rate of "
-        f"{strength:g} and are in a share of {coverage:g} of the texts (seed {seed})."
-    )
-    folder = write_splits(planted, out, text=sentence)
-    for name, items in planted.items():
-        with_cue = sum(cue >= 0 for cue in items["cue_label"][:])
-        typer.echo(f"{name}: {counted(len(items), 'item')}, {with_cue:,} with a cue")
-    typer.echo(f"Data: {folder}")
-
-
-@dataclasses.dataclass(frozen=True)
-class Exported:
-    """Requests that are to be written as a task.
-
-    Attributes:
-        requests: The requests.
-        label_names: The names of the classes; None for multiple choice.
-        about: What they are about, in words.
-        read_by: The command that reads their log.
-        examples: What few-shot examples are drawn from.
-        fields: Further fields of the rows, by the ids of the requests.
-    """
-
-    requests: Sequence[ChoiceRequest]
-    label_names: tuple[str, ...] | None
-    about: str
-    read_by: str
-    examples: Examples | None = None
-    fields: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
-
-    def rendering(self, wording: Wording, *, chat: bool) -> Rendering:
-        """Return the prompt: in a chat letters that are generated, else answers whose likelihood is asked."""
-        from rightreasons.models.prompts import Rendering
-        from rightreasons.models.wording import Prompt
-
-        given = {name: getattr(wording, name) for name in wording.names()}
-        if chat:
-            if wording.style not in ("auto", "letters"):
-                raise ValueError(f"Expected letters as the style of a task of inspect_ai, but got {wording.style!r}.")
-            given |= {"style": "letters", "scoring": "generated", "form": "free"}  # the first token is the letter
-        prompt = Prompt(**given, chat="on" if chat else "off")
-        scoring = "generated" if chat else "sum"
-        return Rendering.of(prompt, chat=chat, scorings=[scoring], label_names=self.label_names)
-
-
-def exported_suite(name: str, settings: AuditOptions, max_cases: int | None) -> Exported:
-    """Open a suite, every example of which is asked for one of its labels."""
-    from rightreasons.datasets.suites.suite import open_suite
-    from rightreasons.report.requests import suite_requests
-
-    suite = open_suite(name, data_dir=settings.data_dir, max_cases=max_cases, seed=settings.seed)
-    requests = suite_requests(suite)
-    flags = [] if max_cases is None else ["--max-cases", str(max_cases), "--seed", str(settings.seed)]
-    read_by = shlex.join(["rightreasons", "behavior", name, *flags])
-    return Exported(requests, requests[0].choices, f"{counted(suite.n_cases, 'case')}", read_by)
-
-
-def exported_items(dataset: str, settings: AuditOptions, wording: Wording, options: ExportOptions) -> Exported:
-    """Open items of multiple choice or classification.
-
-    Args:
-        dataset: What the user named.
-        settings: The columns, the split, the limit and the seed.
-        wording: How items are put into words.
-        options: What is asked.
-    """
-    from rightreasons.audited.context import examples_of, limited, task_of_data
-    from rightreasons.audited.stored import ITEMS, ORDERS, PROBES
-    from rightreasons.io.tables import choose_split
-    from rightreasons.report.requests import choice_requests, kept_fields, text_requests
-
-    task, splits = task_of_data(dataset, settings, wording.label_words, require_labels=False)
-    name = choose_split(splits, settings.split, where=dataset)
-    items = splits[name]
-    if options.subsets is not None:
-        easy = easy_flags(items, Path(options.subsets))
-        rows = [row for row, flag in enumerate(easy) if flag is not None]
-        items = items.select(rows)
-        items = items.remove_columns([column for column in items.column_names if column == "easy"])
-        items = items.add_column("easy", [bool(easy[row]) for row in rows])
-    names = None
-    if task == "classification":
-        refuse({"parts": options.parts, "orders": options.orders}, "with texts that have classes")
-        if "label" not in items.column_names:
-            raise OptionError(
-                f"Expected labels in {dataset}, whose names a language model chooses from, but it has none.",
-                option="label_column",
-            )
-        names = tuple(items.features["label"].names)
-    items = limited(items, settings, dataset)
-    if task == "classification":
-        requests = text_requests(items)
-    else:
-        parts = (ITEMS, PROBES) if options.parts is None else options.parts
-        if options.orders is not None and ORDERS not in parts:
-            raise OptionError(
-                f"Expected `parts` with orders where `orders` is given, but got {','.join(parts)!r}.",
-                option=("parts", "orders"),
-            )
-        requests = choice_requests(items, parts=parts, orders=options.orders or "auto", seed=settings.seed)
-    return Exported(
-        requests=requests,
-        label_names=names,
-        about=f"{counted(len(items), 'item')}",
-        read_by="rightreasons audit",
-        examples=examples_of(splits, task, wording.shots),
-        fields=kept_fields(items),
-    )
+    typer.echo("Its first lines say how it is asked, and how its log is read.")
 
 
 SuiteFile = Annotated[Path, typer.Argument(help=".jsonl or .jsonl.gz file.", metavar="OUT")]
@@ -629,41 +430,16 @@ SuiteFile = Annotated[Path, typer.Argument(help=".jsonl or .jsonl.gz file.", met
 
 @COMMANDS["suite"].callback()
 def suite() -> None:
-    """Show what a behavioral suite asks, write all its cases to a file, or convert one that CheckList has saved."""
-
-
-@COMMANDS["suite"].command()
-def show(
-    suite: SuiteName,
-    data_dir: DataDir = None,
-    cases: Annotated[int, typer.Option(help="Cases shown per functionality.", min=0)] = 2,
-) -> None:
-    """Show the functionalities of a suite, with the first cases of each."""
-    opened = _open(suite, data_dir)
-    for functionality in opened.functionalities:
-        typer.secho(
-            f"{functionality.test_type} {functionality.functionality_class}: {functionality.name}, "
-            f"{counted(len(functionality.cases), 'case')}",
-            bold=True,
-        )
-        if functionality.expectation["name"] == "unknown":
-            typer.echo(f"  nothing is asked: {functionality.expectation['why']}")
-        for case in functionality.cases[:cases]:
-            for index, texts in enumerate(case.examples):
-                label = None if case.labels is None else case.labels[index]
-                if opened.label_names is not None and isinstance(label, int) and label >= 0:
-                    label = opened.label_names[label]
-                typer.echo(
-                    f"  {'-' if index == 0 else ' '} {' | '.join(texts)}{'' if label is None else f'  [{label}]'}"
-                )
-    _show_size(opened)
+    """Write all cases of a behavioral suite to a file, or convert a suite that CheckList has saved."""
 
 
 @COMMANDS["suite"].command("write")
 def write_suite(suite: SuiteName, out: SuiteFile, data_dir: DataDir = None) -> None:
     """Write a suite with all its cases, including those that its templates and perturbations generate."""
+    from rightreasons.datasets.suites.suite import open_suite
+
     _check_out(out)
-    _write(_open(suite, data_dir), out)
+    _write(open_suite(suite, data_dir=data_dir), out)
 
 
 @COMMANDS["suite"].command()
@@ -704,19 +480,8 @@ def _check_out(out: Path) -> None:
     check_file(out, "OUT")
 
 
-def _open(suite: str, data_dir: Path | None) -> Suite:
-    from rightreasons.datasets.suites.suite import open_suite
-
-    return open_suite(suite, data_dir=data_dir)
-
-
 def _write(suite: Suite, out: Path) -> None:
     suite.write(out)
-    _show_size(suite)
-    typer.echo(f"Suite: {out}")
-
-
-def _show_size(suite: Suite) -> None:
     if suite.label_names is not None:
         typer.echo(f"Labels: {', '.join(f'{number} {name}' for number, name in enumerate(suite.label_names))}")
     typer.echo(
@@ -724,3 +489,4 @@ def _show_size(suite: Suite) -> None:
         f"{counted(suite.n_cases, 'case')}, "
         f"{counted(suite.n_examples, 'example')}"
     )
+    typer.echo(f"Suite: {out}")

@@ -98,19 +98,14 @@ def show_section(title: str, answer: SectionResult) -> None:
 
 
 def show_table(table: Table) -> None:
-    """Print a table of a page; of one that is wider than the terminal, a paragraph per row."""
-    from rightreasons.page.prose import NONE, aligned, cell
+    """Print a table of a page."""
+    from rightreasons.page.prose import aligned, cell
 
     names = [column.name for column in table.columns]
     rows = [[cell(each, column) for each, column in zip(row, table.columns, strict=True)] for row in table.rows]
     lines = aligned([names, *rows], [place for place, each in enumerate(table.columns) if each.kind == "text"])
     typer.secho(f"\n{table.title}", bold=True)
-    if not sys.stdout.isatty() or 2 + max(map(len, lines)) <= shutil.get_terminal_size().columns:
-        typer.echo(textwrap.indent("\n".join(lines), "  "))
-        return
-    for first, *others in rows:
-        cells = (f"{name} {each}" for name, each in zip(names[1:], others, strict=True) if each not in ("", NONE))
-        say(f"  {first}: {'; '.join(cells)}")
+    typer.echo(textwrap.indent("\n".join(lines), "  "))
 
 
 def print_rows(rows: Iterable[Sequence[str]], *, indent: str = "  ", texts: Collection[int] = (0,)) -> None:

@@ -68,7 +68,7 @@ def fine_tune(
     check_folder(out)
     encoder = str(demo_encoder()) if model == DEMO and not (Path(DEMO) / "config.json").is_file() else model
     data = open_training_data(dataset, source, task=options.task, label_names=options.label_names)
-    tell(_told_plan(model, dataset, data, options))
+    tell(f"Fine-tuning {model} on {counted(len(data.train), 'item')} of {dataset}, {data.train_name}.")
     tuned = tune(
         encoder,
         data.train,
@@ -81,17 +81,6 @@ def fine_tune(
     )
     test = str(write_parts(data, out / "data")) if data.holds_out else dataset
     _show_tuned(tuned, data, out, test, source)
-
-
-def _told_plan(model: str, dataset: str, data: TrainingData, options: TuningOptions) -> str:
-    evaluated = ""
-    if data.validation is not None:
-        kept = "held out of the same file" if data.holds_out else f"of {data.validation_name}"
-        evaluated = f", evaluated on {len(data.validation):,} {kept}"
-    return (
-        f"Fine-tuning {model} on {counted(len(data.train), 'item')} of {dataset}, {data.train_name}{evaluated}: "
-        f"{options.epochs:g} {'epoch' if options.epochs == 1 else 'epochs'}."
-    )
 
 
 def _show_tuned(tuned: FineTuned, data: TrainingData, out: Path, test: str, source: TrainingDataOptions) -> None:
@@ -107,7 +96,6 @@ def _show_tuned(tuned: FineTuned, data: TrainingData, out: Path, test: str, sour
             if (value := tuned.metrics.get(key)) is not None
         ]
         typer.echo(f"On {counted(len(data.validation), 'item')} of {data.validation_name}: {', '.join(figures)}.")
-        _tell_baseline(tuned, data)
     if tuned.n_truncated:
         typer.echo(f"Cut, as longer than the model reads: {counted(tuned.n_truncated, 'text')} (--max-length).")
     typer.echo(f"Model: {out}")
@@ -115,20 +103,6 @@ def _show_tuned(tuned: FineTuned, data: TrainingData, out: Path, test: str, sour
         typer.echo("Nothing was held out: audit it on other items than those it was trained on.")
     else:
         typer.echo(f"Next: {shlex.join(_audit_words(out, test, data, source))}")
-
-
-def _tell_baseline(tuned: FineTuned, data: TrainingData) -> None:
-    """Say so where the model is right no more often than one answer to everything would be."""
-    accuracy = tuned.metrics.get("accuracy")
-    if accuracy is None or data.validation is None:
-        return
-    labels = data.validation["label"][:]
-    constant = max(map(labels.count, set(labels))) / len(labels)
-    if accuracy <= constant:
-        typer.echo(
-            f"That is no better than one answer to every item, which is right in {constant:.1%}. More items, more "
-            "--epochs or a higher --learning-rate may help."
-        )
 
 
 def _audit_words(out: Path, test: str, data: TrainingData, source: TrainingDataOptions) -> list[str]:
@@ -237,20 +211,18 @@ def recalibrate(
     ],
     options: Any,
     method: Annotated[str, typer.Option(help="temperature, vector or isotonic.")] = "temperature",
-    out: Annotated[Path, typer.Option(help="File to write: .csv or .jsonl.")] = Path("recalibrated.csv"),
+    out: Annotated[Path, typer.Option(help="The .csv file to write.")] = Path("recalibrated.csv"),
     n_bins: Annotated[int, typer.Option(help="Number of bins of the calibration errors.")] = 15,
 ) -> None:
     """Fit a recalibration on one file of predictions, apply it to another, and say what it changes there."""
-    import numpy as np
-
     from rightreasons.calibration.recalibration import recalibrate as recalibrated
     from rightreasons.calibration.recalibration import recalibration_report
     from rightreasons.core.store import check_file
     from rightreasons.io.predictions import read_predictions
 
     check_file(out)
-    if out.suffix.lower() not in (".csv", ".jsonl"):
-        raise OptionError(f"Expected a .csv or .jsonl file in `out`, but got {out.name}.", option="out")
+    if out.suffix.lower() != ".csv":
+        raise OptionError(f"Expected a .csv file in `out`, but got {out.name}.", option="out")
     fitted, table = (read_predictions(each, options=options) for each in (fit, file))
     scores = fitted.scores or "probabilities"
     arrays = fitted.predictions, fitted.references, table.predictions
@@ -261,8 +233,6 @@ def recalibrate(
     _write_predictions(out, table, probabilities)
     hand_over(report)
     _show_recalibration(report, fit, file)
-    if np.array_equal(fitted.predictions, table.predictions):
-        typer.echo("It is judged by the items that it was fitted on: expect less of it on others.")
     typer.echo(f"Predictions: {out}")
 
 
@@ -279,18 +249,13 @@ def _check_alike(fit: Path, fitted: Predictions, file: Path, table: Predictions)
 
 def _write_predictions(out: Path, table: Predictions, probabilities: Any) -> None:
     """Write ids where there are some, a column per class, and the labels."""
-    from rightreasons.core.store import csv_text, json_lines, write_text
+    from rightreasons.core.store import csv_text, write_text
 
     names = table.label_names or tuple(map(str, range(probabilities.shape[1])))
     columns = {f"p_{name}": probabilities[:, k].tolist() for k, name in enumerate(names)}
     labels = [] if table.references is None else [names[label] for label in table.references.tolist()]
     columns = {**({} if table.ids is None else {"id": list(table.ids)}), **columns, "label": labels}
-    rows = list(zip(*columns.values(), strict=True))
-    is_lines = out.suffix.lower() == ".jsonl"
-    write_text(
-        out,
-        json_lines(dict(zip(columns, row, strict=True)) for row in rows) if is_lines else csv_text([columns, *rows]),
-    )
+    write_text(out, csv_text([columns, *zip(*columns.values(), strict=True)]))
 
 
 def _show_recalibration(report: RecalibrationReport, fit: Path, file: Path) -> None:

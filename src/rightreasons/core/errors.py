@@ -14,12 +14,10 @@ import errno
 import importlib.util
 import json
 import os
-import queue
 import re
 import signal
 import socket
 import sys
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -461,21 +459,11 @@ def why_unreached() -> str:
     proxies = {} if urllib.request.proxy_bypass(address.hostname or "") else urllib.request.getproxies()
     address = urlsplit(proxies.get(address.scheme) or proxies.get("all") or constants.ENDPOINT)
     port = address.port or (443 if address.scheme == "https" else 80)
-    answers: queue.Queue[str] = queue.Queue()
-
-    def connect() -> None:
-        try:
-            with socket.create_connection((address.hostname or "", port), timeout=SECONDS):
-                answers.put("")
-        except OSError as error:
-            answers.put(error.strerror or str(error))
-
-    # Looking a name up has no time limit of its own.
-    threading.Thread(target=connect, daemon=True).start()
     try:
-        return answers.get(timeout=SECONDS)
-    except queue.Empty:
-        return f"no answer in {SECONDS:g} seconds"
+        with socket.create_connection((address.hostname or "", port), timeout=SECONDS):
+            return ""
+    except OSError as error:
+        return error.strerror or str(error)
 
 
 def use_hub_or_cache() -> None:

@@ -9,11 +9,9 @@ import hashlib
 import io
 import json
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, TypeVar
@@ -234,10 +232,6 @@ def _shown(path: Path) -> str:
 # -------- A lease of a folder: who works in it holds one, and no other command moves or deletes what is under way there
 
 
-fcntl: Any = None
-with contextlib.suppress(ImportError):  # Windows: without leases
-    fcntl = import_module("fcntl")
-
 WORK = ".work"
 """The folder of a report that holds results under way, so that a killed audit goes on where it stopped."""
 
@@ -250,55 +244,10 @@ def part_of(out: str | os.PathLike[str] | None, name: str) -> Path | None:
 LEASE = ".lease"
 """The file of a folder that leases are taken on."""
 
-# What a file that is not whole yet is called, as by `atomic_write.write_with`, and a folder of them.
-_UNFINISHED = re.compile(r"\..+\.\d+\.part")
-
-
-@contextlib.contextmanager
-def leased(folder: Path, *, alone: bool = False, wait: bool = True) -> Iterator[bool]:
-    """Hold a lease of a folder.
-
-    Whoever comes first also removes the unfinished files of a process that was killed.
-
-    Args:
-        folder: The folder, which exists.
-        alone: Whether nobody else may hold one; otherwise any number of processes share it.
-        wait: Whether to wait for the lease while another command holds it.
-
-    Yields:
-        Whether the lease is held; a file system without locks gives none and does not hinder either.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder, leased(Path(folder)) as mine:
-        ...     with leased(Path(folder), alone=True, wait=False) as other:
-        ...         mine, other
-        (True, False)
-    """
-    if fcntl is None:
-        yield True
-        return
-    try:
-        descriptor = os.open(folder / LEASE, os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError:  # a folder that can be read alone, or a full disk
-        yield True
-        return
-    try:
-        if _lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB):
-            _remove_unfinished(folder)
-            held = True
-            if not alone:
-                _lock(descriptor, fcntl.LOCK_SH)
-        else:
-            held = _lock(descriptor, (fcntl.LOCK_EX if alone else fcntl.LOCK_SH) | (0 if wait else fcntl.LOCK_NB))
-        yield held
-    finally:
-        os.close(descriptor)
-
 
 @contextlib.contextmanager
 def working_alone(folder: Path, what: str) -> Iterator[None]:
-    """Work in a folder that no other command works in meanwhile.
+    """Work in a folder that no other command works in meanwhile; a file system without locks does not hinder.
 
     Args:
         folder: The folder, which exists.
@@ -306,48 +255,41 @@ def working_alone(folder: Path, what: str) -> Iterator[None]:
 
     Raises:
         ValueError: If another command works there.
+
+    Example:
+        >>> with tempfile.TemporaryDirectory() as folder, working_alone(Path(folder), "writing to it"):
+        ...     with working_alone(Path(folder), "writing to it"):
+        ...         pass
+        Traceback (most recent call last):
+        ...
+        ValueError: Expected ... to be free, but another command is writing to it: wait until it ends, or choose \
+another folder.
     """
-    with leased(folder, alone=True, wait=False) as alone:
-        if not alone:
-            raise ValueError(
-                f"Expected {folder} to be free, but another command is {what}: wait until it ends, or choose another "
-                "folder."
-            )
-        yield
+    from filelock import FileLock, Timeout  # not where a command's help is imported
 
-
-def _lock(descriptor: int, kind: int) -> bool:
+    lease = FileLock(folder / LEASE)
     try:
-        fcntl.flock(descriptor, kind)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks
-        return True
-    return True
+        lease.acquire(blocking=False)
+    except Timeout:
+        raise ValueError(
+            f"Expected {folder} to be free, but another command is {what}: wait until it ends, or choose another "
+            "folder."
+        ) from None
+    except (OSError, NotImplementedError):  # a folder that can be read alone, a full disk, no locks
+        pass
+    try:
+        yield
+    finally:
+        lease.release()
 
 
-def _remove_unfinished(folder: Path) -> None:
-    for path in folder.iterdir():
-        if not _UNFINISHED.fullmatch(path.name):
-            continue
-        if path.is_dir():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            with contextlib.suppress(OSError):
-                path.unlink()
-
-
-# --- Files that belong together are put into their folder together: a kill leaves all of the old ones or all of the new
-
-
-NEW, SWAP = ".new", ".swap"
-
-_STALE = ".stale"
+NEW = ".new"
+"""The folder of files that are to be put into the folder around it."""
 
 
 @contextlib.contextmanager
 def swapped_in(folder: Path, earlier: Callable[[], Iterable[str]] = tuple) -> Iterator[Path]:
-    """Write files that are put into a folder together, if no error comes between.
+    """Write files that are put into a folder one after the other, if no error comes before.
 
     Args:
         folder: The folder; made if it does not exist.
@@ -370,52 +312,23 @@ def swapped_in(folder: Path, earlier: Callable[[], Iterable[str]] = tuple) -> It
     existed = folder.is_dir()
     folder.mkdir(parents=True, exist_ok=True)
     with working_alone(folder, "writing to it"):
-        finish_swap(folder)
         new = folder / NEW
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir()
         try:
             yield new
-            write_text(new / _STALE, json.dumps([name for name in earlier() if not (new / name).exists()]))
-        except BaseException:
-            shutil.rmtree(new, ignore_errors=True)
-            if not existed:
-                (folder / LEASE).unlink(missing_ok=True)
-                with contextlib.suppress(OSError):
-                    folder.rmdir()
-            raise
-        new.rename(folder / SWAP)
-        finish_swap(folder)
-
-
-def finish_swap(folder: Path) -> None:
-    """Put files into their places that a killed command had written but not yet put there.
-
-    Args:
-        folder: The folder; it need not exist.
-    """
-    swap = folder / SWAP
-    if not swap.is_dir():
-        return
-    try:
-        stale = json.loads((swap / _STALE).read_text("utf-8"))
-    except (FileNotFoundError, ValueError):
-        stale = []
-    for path in sorted(swap.rglob("*")):
-        place = folder / path.relative_to(swap)
-        if path.is_file() and path.name != _STALE and _is_inside(place, folder):
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with contextlib.suppress(FileNotFoundError):  # another process finishes it too
+            stale = [name for name in earlier() if not (new / name).exists()]
+            # In falling order: the digests of a report, in audit.json, come last, and tell what a kill left half done.
+            for path in sorted((path for path in new.rglob("*") if path.is_file()), reverse=True):
+                place = folder / path.relative_to(new)
+                place.parent.mkdir(parents=True, exist_ok=True)
                 path.replace(place)
-    for name in stale if isinstance(stale, list) else ():
-        if isinstance(name, str) and _is_inside(folder / name, folder):
-            (folder / name).unlink(missing_ok=True)
-    shutil.rmtree(swap, ignore_errors=True)
-
-
-def _is_inside(path: Path, folder: Path) -> bool:
-    """Tell whether a file lies in a folder; one that came from elsewhere may name files, and hold links, outside it."""
-    return path.parent.resolve().is_relative_to(folder.resolve())
+            for name in stale:
+                (folder / name).unlink(missing_ok=True)
+        finally:
+            shutil.rmtree(new, ignore_errors=True)
+            if not existed and not _visible(folder):
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 # ------------------------------------------- Records: the one form in which results are kept on disk, whatever they are
@@ -442,8 +355,7 @@ class Records:
     """The records of one run in one folder.
 
     Args:
-        folder: The folder; made if it does not exist. What another run left in it is set aside, and comes back when
-            that run is repeated.
+        folder: The folder; made if it does not exist. What another run left in it is set aside.
         run: What the records depend on, as short plain values: fingerprints of model and inputs, the version of the
             code, and every option that changes a result.
 
@@ -462,9 +374,7 @@ class Records:
         if earlier == self.run:
             return
         held = _visible(self.folder)
-        # A folder whose manifest is lost is known by its other records.
-        mine = (self.folder / SET_ASIDE / MANIFEST).exists() or any(_is_record(self.folder / name) for name in held)
-        if held and not mine:
+        if held and earlier is None and not (self.folder / SET_ASIDE / MANIFEST).exists():
             raise OptionError(
                 f"Expected `out` to be an empty folder or one of an earlier run, but {self.folder} holds other files.",
                 option="out",
@@ -472,7 +382,7 @@ class Records:
         self.folder.mkdir(parents=True, exist_ok=True)
         with working_alone(self.folder, "writing results of another run to it"):
             if earlier is not None:
-                self._change_places(earlier, held)
+                self._set_aside(earlier, held)
             # With a damaged manifest the other records stay: each says what it depends on.
             self.write_json(MANIFEST, self.run)
 
@@ -527,19 +437,12 @@ class Records:
             return None
         return arrays
 
-    def _change_places(self, earlier: Mapping[str, Any], held: Iterable[str]) -> None:
-        """Set aside what another run left, and bring back what this one left before that."""
-        aside = self.folder / SET_ASIDE
-        place = aside / digest_of_value(earlier)[:16]
+    def _set_aside(self, earlier: Mapping[str, Any], held: Iterable[str]) -> None:
+        """Set aside what another run left."""
+        place = self.folder / SET_ASIDE / digest_of_value(earlier)[:16]
         place.mkdir(parents=True, exist_ok=True)
         for name in sorted(held, key=lambda name: name == MANIFEST):  # last, as it tells whose the others are
             (self.folder / name).rename(_free(place / name))
-        self.write_json(MANIFEST, self.run)
-        mine = aside / self.digest[:16]
-        for name in _visible(mine):
-            if name != MANIFEST:
-                (mine / name).rename(self.folder / name)
-        shutil.rmtree(mine, ignore_errors=True)
         differ = sorted(key for key in {*earlier, *self.run} if earlier.get(key) != self.run.get(key))
         tell(
             f"{self.folder} held results of another run, which differs in {' and '.join(differ)}: they are set aside "
@@ -706,19 +609,6 @@ def _value_in(path: Path) -> tuple[Any, str | None]:
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError, KeyError, TypeError, RecursionError):
         pass
     return None, None
-
-
-def _is_record(path: Path) -> bool:
-    """Tell whether a file is a record that can be read."""
-    if not path.is_file():  # a folder, such as that of checkpoints
-        return False
-    if path.suffix != ".npz":
-        return _value_in(path)[1] is not None
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return _HEADER in file.files
-    except Exception:  # whatever it is
-        return False
 
 
 def _visible(folder: Path) -> list[str]:

@@ -5,10 +5,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
-from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,12 +16,10 @@ import yaml
 from huggingface_hub import DatasetCardData
 
 from rightreasons.core.choices import LETTERS
-from rightreasons.core.engines import EngineOptions, run_tasks
 from rightreasons.core.store import (
     SEAL,
     changed_files,
     check_folder,
-    finish_swap,
     read_record,
     seal,
     set_aside,
@@ -47,7 +43,6 @@ def publish(
     card: str | os.PathLike[str] | None = None,
     data_dir: str | os.PathLike[str] | None = None,
     overwrite: bool = False,
-    engine: EngineOptions | None = None,
     **options: Any,
 ) -> Path:
     """Write a data set of the catalog as `<config>/<split>.parquet` with a card that lists the files.
@@ -63,7 +58,6 @@ def publish(
             the builder's own description.
         data_dir: The folder of local copies of the sources.
         overwrite: Whether the folder may hold files already.
-        engine: Where configurations are built; None builds them here, one after the other. Workers share the cache.
         **options: As in `load_dataset`.
 
     Returns:
@@ -90,10 +84,9 @@ def publish(
     prepared: dict[str, datasets.DatasetDict] = {}
     task = "text-classification"
     wanted = known if configs is None else list(configs)
-    prepare = functools.partial(_prepare, name, None if data_dir is None else os.fspath(data_dir), options)
-    deque(run_tasks(prepare, wanted, options=engine, progress=False), maxlen=0)
     for config in wanted:
         builder = load_builder(name, config, data_dir=data_dir, **options)
+        builder.download_and_prepare()
         prepared[config] = builder.as_dataset()
         if {"choices", "choice1"} & set(builder.info.features):
             task = "multiple-choice"
@@ -102,35 +95,6 @@ def publish(
     body = _short_card(builder_type, counts) if card is None else card_body(Path(card).read_text("utf-8"))
     tables = {files[config][split]: rows for config, splits in prepared.items() for split, rows in splits.items()}
     return _write(root, tables, _front_matter(files, task, builder_type) + body)
-
-
-def write_splits(splits: Mapping[str, datasets.Dataset], folder: str | os.PathLike[str], *, text: str = "") -> Path:
-    """Write splits as `data/<split>.parquet` with a card that lists the files, so that each opens under its name.
-
-    Args:
-        splits: The items of each split.
-        folder: The folder to write; created if it does not exist.
-        text: The text of the card.
-
-    Returns:
-        The folder.
-
-    Raises:
-        ValueError: If the folder holds other files.
-
-    Example:
-        >>> import tempfile
-        >>> datasets.disable_progress_bars()
-        >>> rows = datasets.Dataset.from_dict({"text": ["A fine film."]})
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     written = write_splits({"test": rows, "test_absent": rows}, folder + "/planted")
-        ...     list(datasets.load_dataset(str(written), cache_dir=folder + "/c"))
-        ['test', 'test_absent']
-    """
-    root = _own_folder(folder, "the splits", overwrite=False)
-    files = {split: f"data/{split}.parquet" for split in splits}
-    tables = {files[split]: rows for split, rows in splits.items()}
-    return _write(root, tables, f"{_front_matter({'default': files})}{text}\n")
 
 
 def write_benchmark(
@@ -203,16 +167,9 @@ def write_benchmark(
     return _write(root, tables, card, {"eval.yaml": yaml.safe_dump(declared, sort_keys=False, allow_unicode=True)})
 
 
-def _prepare(name: str, data_dir: str | None, options: Mapping[str, Any], config: str) -> None:
-    """Build a configuration in the cache; one that is there already stays."""
-    load_builder(name, config, data_dir=data_dir, **options).download_and_prepare()
-
-
 def _own_folder(folder: str | os.PathLike[str], what: str, overwrite: bool) -> Path:
     """Check that a folder can take a data set: it is empty, or has one that was written here, or may be overwritten."""
     root = check_folder(folder)
-    with contextlib.suppress(OSError):
-        finish_swap(root)  # what a killed command had written
     held = [path.name for path in root.iterdir() if not path.name.startswith(".")] if root.is_dir() else []
     if held and SEAL not in held and not overwrite:
         raise ValueError(f"Expected an empty folder to write {what} to, but {root} holds something already.")

@@ -8,13 +8,12 @@
 
 The model must be asked for log-probabilities: `inspect eval task.py --logprobs --top-logprobs 20`.
 
-`exported_samples` and `answer_scorer` are what a task of `rightreasons data export --to inspect` is made of.
+`exported_samples` and `answer_scorer` are what a task of `rightreasons data export --reasons --to inspect` is made of.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -22,7 +21,7 @@ from typing import Any
 
 from rightreasons.core.choices import LETTERS
 from rightreasons.integrations.lm_eval import aggregation
-from rightreasons.io.logs import first_letters, inspect_reply, letter_log_probabilities
+from rightreasons.io.logs import inspect_reply, letter_log_probabilities
 from rightreasons.models.replies.answers import NO_ANSWER, read_answer
 
 
@@ -58,7 +57,7 @@ def choice_scorer() -> Any:
 
 
 def exported_samples(path: str | os.PathLike[str]) -> Any:
-    """Return the requests that `rightreasons data export --to inspect` wrote, as a dataset of inspect_ai.
+    """Return the requests that `rightreasons data export --reasons --to inspect` wrote, as a dataset of inspect_ai.
 
     Args:
         path: The file `items.jsonl`.
@@ -88,9 +87,6 @@ def samples_of(rows: Iterable[dict[str, Any]], name: str) -> Any:
 def answer_scorer() -> Any:
     """Return a scorer of inspect_ai for `exported_samples`: the answer as `read_answer` reads it.
 
-    Its metadata have `logits`, the log-probability that the answer begins with each letter (None where the model told
-    none), and `label`, so that `figure` can be among the task's metrics.
-
     Returns:
         The scorer, with the metrics accuracy and its standard error.
     """
@@ -101,18 +97,12 @@ def answer_scorer() -> Any:
         async def score(state: Any, target: Any) -> Any:
             row = state.metadata
             options, label = row["options"], row["label"]
-            output = state.output.model_dump(mode="json")
-            reply, logits = inspect_reply(output), first_letters(output, options)
+            reply = inspect_reply(state.output.model_dump(mode="json"))
             place = NO_ANSWER
             if not reply.lack or reply.finish == "length":
                 place = read_answer(reply.text, options, others=row["choices"], cut=reply.finish == "length")
-            known = all(math.isfinite(value) for value in logits)
             value = NOANSWER if place < 0 else CORRECT if place == label else INCORRECT
-            return Score(
-                value=value,
-                answer=options[place] if place >= 0 else "",
-                metadata={"logits": logits if known else None, "label": label if label >= 0 else None},
-            )
+            return Score(value=value, answer=options[place] if place >= 0 else "")
 
         return score
 
@@ -120,7 +110,7 @@ def answer_scorer() -> Any:
 
 
 def figure(measure: str, *, kind: str = "top_label", **options: Any) -> Any:
-    """Return a metric of inspect_ai: a figure of the log-probabilities that `choice_scorer` or `answer_scorer` keeps.
+    """Return a metric of inspect_ai: a figure of the log-probabilities that `choice_scorer` keeps.
 
     Args:
         measure: A name of `rightreasons.integrations.lm_eval.MEASURES`, such as "ece", "smooth_ece" or "auroc".
@@ -148,7 +138,7 @@ def figure(measure: str, *, kind: str = "top_label", **options: Any) -> Any:
             if not items:
                 raise ValueError(
                     f"Expected log-probabilities of all letters for {measure}, but no sample has them: ask for them "
-                    "with --logprobs --top-logprobs 20, and score with `choice_scorer` or `answer_scorer`."
+                    "with --logprobs --top-logprobs 20, and score with `choice_scorer`."
                 )
             value = aggregate(items)
             return float("nan") if value is None else value

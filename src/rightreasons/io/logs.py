@@ -43,8 +43,8 @@ Form: TypeAlias = "Mapping[str, Any]"
 LINKS = ("pair_id", "source_id", "role", "is_original", "mirrored")
 """Fields of a document that keep their names, since they say which items belong together."""
 
-EXPORTED = ("asked", "prompt", "choices", "options", "label")
-"""Fields of a document that `rightreasons data export` wrote: they come back as they were."""
+EXPORTED = frozenset(("id", "number", "arm", "asked", "prompt", "choices", "options", "label"))
+"""Fields of a document, or of the metadata of a sample, that `rightreasons data export --reasons` wrote."""
 
 UNREAD = "answer_unread"
 """The column that says which samples hold no answer that can be read; not there where all do."""
@@ -55,65 +55,20 @@ LACK = "answer_lack"
 LEFT_OUT = "answers_left_out"
 """The column that holds, in every row, how many samples without an answer are not among the rows."""
 
-_TOLD = frozenset((*EXPORTED, "id", "number", "task", "text", "text_pair", "turns"))
+_TOLD = frozenset(("id", "number", "task", "text", "text_pair", "turns"))
 """Fields of such a document that are columns of their own, or none."""
 
 
-def is_exported(document: Any) -> bool:
-    """Tell whether a document, or the metadata of a sample, is a request that `rightreasons data export` wrote."""
-    return isinstance(document, Mapping) and document.keys() >= {"id", *EXPORTED}
+def are_exported(documents: Iterable[Any]) -> bool:
+    """Tell whether documents, or the metadata of samples, are requests that `data export --reasons` wrote."""
+    return all(isinstance(document, Mapping) and document.keys() >= EXPORTED for document in documents)
 
 
-def exported_columns(documents: Sequence[Row], logits: Sequence[Sequence[float]] | None, where: str) -> LogColumns:
-    """Return the columns of requests that `rightreasons data export` wrote.
-
-    Args:
-        documents: The requests.
-        logits: A row of scores for each, one per option; None where only answers are known.
-        where: The name of the file, for errors.
-
-    Raises:
-        ValueError: If requests are of different tasks, or a request is not as it was written.
-
-    Example:
-        >>> row = {"id": "a", "asked": "items", "prompt": "Fun.", "choices": ["bad", "good"], "options": ["A", "B"]}
-        >>> row |= {"label": 1, "task": "classification", "text_pair": None, "pair_id": "p"}
-        >>> exported_columns([row], [[-2.0, -1.0]], "samples.jsonl")
-        {'id': ['a'], 'text': ['Fun.'], 'label': ['good'], 'logit_bad': [-2.0], 'logit_good': [-1.0], 'pair_id': ['p']}
-    """
-    first = documents[0]
-    tasks = {str(document.get("task", "multiple_choice")) for document in documents}
-    if len(tasks) > 1:
-        raise ValueError(f"Expected requests of one task in {where}, but it has those of {listing(sorted(tasks))}.")
-    parts = [[document["label"], document["choices"], document["options"]] for document in documents]
+def exported_columns(documents: Sequence[Row], replies: Iterable[Reply]) -> LogColumns:
+    """Return the columns of requests that `rightreasons data export --reasons` wrote, and of the replies to them."""
+    columns = {name: name for name in documents[0] if name not in _TOLD}
     ids = [str(document["id"]) for document in documents]
-    check_each(
-        parts if logits is None else [[*fields, list(row)] for fields, row in zip(parts, logits, strict=True)],
-        lambda fields: (
-            all(isinstance(part, list) and len(part) == len(fields[1]) for part in fields[1:])
-            and isinstance(fields[0], int)
-            and -1 <= fields[0] < len(fields[1])
-        ),
-        f"the requests of {where} as they were written, with a label, its choices, and as many options and scores",
-        unit="that of",
-        names=ids,
-    )
-    columns: LogColumns = {"id": ids}
-    if tasks == {"classification"}:
-        names = [str(name) for name in first["choices"]]
-        if any(document["choices"] != first["choices"] for document in documents):
-            raise ValueError(f"Expected the same classes in every request of {where}, but they differ.")
-        columns["text"] = [document["prompt"] for document in documents]
-        if any(document.get("text_pair") is not None for document in documents):
-            columns["text_pair"] = [document.get("text_pair") for document in documents]
-        columns["label"] = [names[document["label"]] if document["label"] >= 0 else None for document in documents]
-        if logits is not None:
-            columns |= _per_class(names, logits)
-    else:
-        columns |= {name: [document[name] for document in documents] for name in EXPORTED}
-        if logits is not None:
-            columns["logits"] = [list(row) for row in logits]
-    return columns | _shared_fields(documents, {name: name for name in first if name not in {*_TOLD, *columns}})
+    return {"id": ids} | _shared_fields(documents, columns) | _thought(list(replies))
 
 
 def _per_class(names: Sequence[str], logits: Sequence[Sequence[float]]) -> LogColumns:
@@ -357,10 +312,10 @@ def inspect_columns(log: Row, where: str, *, scorer: str | None = None) -> LogCo
     """
     samples = _whole(log, where)
     metadata = [sample.get("metadata") or {} for sample in samples]
-    if all(map(is_exported, metadata)):
-        if all(isinstance(meta.get("number"), int) for meta in metadata):  # inspect_ai sorts its samples by their ids
-            samples = sorted(samples, key=lambda sample: int(sample["metadata"]["number"]))
-        return _exported(samples, [sample["metadata"] for sample in samples], where, scorer)
+    if are_exported(metadata):
+        check_ids([meta["id"] for meta in metadata], f"request of {where}, in one epoch,")
+        samples = sorted(samples, key=lambda sample: int(sample["metadata"]["number"]))  # inspect_ai sorts by the ids
+        return exported_columns([sample["metadata"] for sample in samples], map(_reply_of, samples))
     scores = _scores(samples, scorer, where)
     columns = _units([entry["id"] for entry in samples], [entry.get("epoch", 1) for entry in samples])
     have_choices = {bool(sample.get("choices")) for sample in samples}
@@ -418,37 +373,6 @@ def _scores(samples: Sequence[Row], scorer: str | None, where: str) -> list[Row]
         raise ValueError(f"Expected samples with scores in {where}, but none has any.")
     name = one_source("scorer", names, scorer, where)
     return [score if isinstance(score := _at(each, "scores", name), Mapping) else {} for each in samples]
-
-
-def _exported(samples: Sequence[Row], metadata: Sequence[Row], where: str, scorer: str | None) -> LogColumns:
-    """Return the columns of requests that `rightreasons data export` wrote: with scores, or with answers alone."""
-    check_ids([meta["id"] for meta in metadata], f"request of {where}, in one epoch,")
-    columns = exported_columns(metadata, None, where)
-    if "arm" in columns:
-        return columns | _thought(list(map(_reply_of, samples)))
-    tops = [
-        first_letters(sample.get("output") or {}, meta["options"])
-        for sample, meta in zip(samples, metadata, strict=True)
-    ]
-    able = [place for place, row in enumerate(tops) if any(map(math.isfinite, row))]
-    if able:
-        _warn(len(tops) - len(able), len(tops), where, "tell the log-probability of none of their answers")
-        return exported_columns([metadata[place] for place in able], [tops[place] for place in able], where)
-    answers = [_answer(score) for score in _scores(samples, scorer, where)]
-    places = [
-        meta["options"].index(answer) if answer in meta["options"] else -1
-        for answer, meta in zip(answers, metadata, strict=True)
-    ]
-    if -1 in places:
-        columns[UNREAD] = [place < 0 for place in places]
-    columns["answer"] = answers
-    if "text" in columns:
-        columns["answer"] = [
-            str(meta["choices"][n]) if n >= 0 else "" for n, meta in zip(places, metadata, strict=True)
-        ]
-    if "text" not in columns or all(meta["label"] >= 0 for meta in metadata):
-        columns["correct"] = [int(n == meta["label"] >= 0) for n, meta in zip(places, metadata, strict=True)]
-    return columns
 
 
 def _choices(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogColumns:
@@ -586,9 +510,9 @@ def _bare(token: Any) -> str:
     return str(token).strip(" Ġ▁*()\n")
 
 
-def _told_by(tokens: Sequence[Row], written: Callable[[str], str] = _bare) -> dict[str, float]:
+def _told_by(tokens: Sequence[Row]) -> dict[str, float]:
     """Return the log-probability of each token as it is written, the likeliest of equal ones."""
-    pairs = [(written(str(entry.get("token"))), entry.get("logprob")) for entry in reversed(tokens)]
+    pairs = [(_bare(entry.get("token")), entry.get("logprob")) for entry in reversed(tokens)]
     return {token: float(value) for token, value in pairs if isinstance(value, (int, float))}
 
 
@@ -627,22 +551,6 @@ def inspect_reply(output: Row) -> Reply:
         finish=_at(output, "choices", 0, "stop_reason"),
         usage={name: count for name, count in counts.items() if isinstance(count, int)},
     )
-
-
-def first_letters(output: Mapping[str, Any], options: Sequence[str]) -> list[float]:
-    """Return the log-probability that a model's answer begins with each of some letters, first of all as they are.
-
-    Args:
-        output: The output of a sample, with the log-probabilities of its tokens.
-        options: The letters.
-
-    Returns:
-        One number per letter; minus infinity for one that is not among the likeliest tokens that the model told.
-    """
-    tokens = _tokens(output)[:1]
-    likeliest = _mappings(tokens[0].get("top_logprobs")) or tokens if tokens else tokens
-    likelihoods = {**_told_by(likeliest), **_told_by(likeliest, str)}
-    return [likelihoods.get(option, -math.inf) for option in options]
 
 
 def _tokens(output: Row) -> list[Row]:
@@ -784,29 +692,22 @@ def _lm_eval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColu
     documents = [row["doc"] if isinstance(row["doc"], Mapping) else {} for row in rows]
     raw, read = ([_innermost(row[name]) for row in rows] for name in ("resps", "filtered_resps"))
     generated = kinds[0] == "a generated answer"
-    reasoned = all("arm" in document for document in documents)
-    exported = (reasoned or not generated) and all(map(is_exported, documents))
     ids = _ids(rows, documents, where)
-    if exported and reasoned:
-        columns = exported_columns(documents, None, where) | _thought([Reply.of(str(text)) for text in raw])
-    elif generated:
+    if are_exported(documents):
+        return exported_columns(documents, [Reply.of(str(text)) for text in raw])
+    if generated:
         replies, texts = ([Reply.of(_text(resp)) for resp in raw], [_text(resp) for resp in read])
         lacks = _lacks(replies, [text.strip() in ("", "[invalid]") for text in texts])
         columns = _answered([str(pair[0][0]) for pair in requests], texts, [str(row["target"]) for row in rows], lacks)
         columns |= _correct([{name: row[name] for name in _METRICS if name in row} for row in rows])
     else:
         logits = [[_log_likelihood(resp, row, where) for resp in row["filtered_resps"]] for row in rows]
-        if exported:
-            columns = exported_columns(documents, logits, where)
-            if "logits" in columns:
-                columns |= _normalized(logits, [[text.removeprefix(" ") for _, text in pair] for pair in requests])
-        else:
-            columns = _scored(rows, requests, logits, where)
+        columns = _scored(rows, requests, logits, where)
     for name in _listed(rows[0].get("metrics")):
         values = [row.get(name) for row in rows] if isinstance(name, str) and name not in columns else [None]
         if all(isinstance(value, (int, float)) for value in values):
             columns[name] = values
-    return columns if exported else {"id": list(ids), **columns, **field_columns(documents, columns)}
+    return {"id": list(ids), **columns, **field_columns(documents, columns)}
 
 
 def _kind(row: Row, requests: list[list[Any]], where: str) -> str:

@@ -145,14 +145,6 @@ class Predictions:
         pairs = [(row.value, row.label) for row in self.mapping if row.label]
         return match_in_words(self.label_match, pairs) if self.label_match else ""
 
-    def take(self, rows: Sequence[int]) -> Predictions:
-        """Return some rows, in that order."""
-        return dataclasses.replace(
-            self,
-            columns={name: _rows_of(column, rows) for name, column in self.columns.items()},
-            **{name: _rows_of(getattr(self, name), rows) for name in ("predictions", "references", "ids")},
-        )
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ModelAnswers:
@@ -244,8 +236,7 @@ def read_answers(path: Any, *, options: ScoreOptions) -> ModelAnswers:
 
     Args:
         path: As in `read_predictions`: scores, or one column of answers (or "predictions") with a whole number
-            or a text per item, and possibly one of a usual name beside it. A column `id` is kept. A JSON object
-            of texts or of whole numbers by their ids is read, too.
+            or a text per item, and possibly one of a usual name beside it. A column `id` is kept.
         options: score_columns, scores and log_filter.
 
     Returns:
@@ -255,7 +246,7 @@ def read_answers(path: Any, *, options: ScoreOptions) -> ModelAnswers:
         ValueError: If the file does not have the format of its suffix, or has neither scores nor answers.
     """
     columns, options, where = read_columns(path, options)
-    roles = roles_of(_answers_by_id(columns), where, options.of_predictions())
+    roles = roles_of(columns, where, options.of_predictions())
     columns, answers, confident = roles.columns, roles.answers, roles.confident
     if answers and not roles.scored:
         name = one_column(answers, columns, "answers", USUAL["answer"], "", where)
@@ -267,15 +258,6 @@ def read_answers(path: Any, *, options: ScoreOptions) -> ModelAnswers:
     if isinstance(scores, list):
         raise ValueError(f"Expected as many scores for each item of {where}, but the rows differ in length.")
     return ModelAnswers(scores, None, chosen.class_names, kind, find_ids(columns))
-
-
-def _answers_by_id(columns: Columns) -> Columns:
-    """Turn one object of answers by their ids, whose keys are no headings, into the columns `id` and `prediction`."""
-    known = any(_called(columns, what) for what in USUAL) or any(class_column(name)[0] for name in columns)
-    values = [_plain(column)[0] for column in columns.values()]
-    if known or len(next(iter(columns.values()))) > 1 or set(map(type, values)) not in ({str}, {int}):
-        return columns
-    return {"id": list(columns), "prediction": values}
 
 
 @takes(PredictionOptions)
@@ -370,12 +352,6 @@ def find_predictions(
         column, names = _labels(values, place, names, table, first, headings=headings and label_names is None)
         references, match = column.ids, column.how + (f", as {column.reason}" if column.reason else "")
         mapping = label_rows(values, column)
-        shares = table if isinstance(table, np.ndarray) and kind in (None, "probabilities") else np.zeros(1)
-        if references[-1] < 0 and shares[-1].max() > 1 >= shares[:-1].max(initial=0):
-            raise ValueError(
-                f"Expected an item in each row of {where}, but the last, row {len(shares) - 1}, has no label, and "
-                f"{shares[-1].max():g} as a probability: if it holds totals, delete it."
-            )
         if isinstance(table, np.ndarray) and (column.how == BY_NUMBER or _are_numbers(column.names)):
             doubt = other_order(table, references, names)
     return Predictions(
@@ -730,7 +706,6 @@ def as_numbers(column: Column, name: str, *, missing: bool = False) -> NDArray[n
         wrong = [row for row, number in enumerate(numbers) if number is None or (number != number and not missing)]
         if wrong:
             value = one_line(column[wrong[0]], 60)
-            value += ": if that is a second heading, delete it" if wrong == [0] and len(numbers) > 1 else ""
             raise ValueError(f"Expected numbers in column {name!r}, but item {wrong[0]} holds {value}.") from None
         texts = [cell for cell in column if isinstance(cell, str)]
         first, other = (next((text for text in texts if mark in text), "") for mark in ",.")

@@ -15,7 +15,7 @@ import datasets
 from rightreasons.core.arrays import Result
 from rightreasons.core.errors import OptionError
 from rightreasons.core.label_names import BY_NUMBER, LabelRow, label_rows, listing
-from rightreasons.core.validation import check_logits, check_one_of
+from rightreasons.core.validation import check_logits
 from rightreasons.io import tables
 from rightreasons.io.columns import (
     LABEL_COLUMNS,
@@ -70,13 +70,12 @@ class Resolution(Result):
     readable: bool = True
 
 
-def resolve(table: Any, label_names: Sequence[str] | None = None, *, kind: str | None = None) -> Resolution:
+def resolve(table: Any, label_names: Sequence[str] | None = None) -> Resolution:
     """Say how a table would be read, and what is doubtful about it; nothing is guessed that would then be refused.
 
     Args:
         table: Anything that `as_table` takes, or a data.yaml.
         label_names: The names of the classes in the order of their numbers, or new names as "old=new".
-        kind: As in `Resolution`; None for what the columns show.
 
     Returns:
         A `Resolution`.
@@ -105,7 +104,7 @@ def resolve(table: Any, label_names: Sequence[str] | None = None, *, kind: str |
     parts = {"": opened} if isinstance(opened, datasets.Dataset) else dict(opened)
     named = named_in(description.options(PredictionOptions()))
     columns = columns_in(with_nested(next(iter(parts.values())), named), where)
-    kind = kind or _kind(description, columns, parts, where)
+    kind = _kind(description, columns, parts, where)
     if kind != "predictions":
         parts = tables.parts_of(opened)
     only = str(getattr(opened, "split", None) or tables.ONLY_SPLIT)
@@ -117,9 +116,8 @@ def resolve(table: Any, label_names: Sequence[str] | None = None, *, kind: str |
         "question_answering": _questions,
         "classification": _texts,
     }
-    reader = readers[check_one_of(kind, tuple(readers), "kind")]
     try:
-        found = reader(found, description, columns if kind == "predictions" else parts, where)
+        found = readers[kind](found, description, columns if kind == "predictions" else parts, where)
     except (TypeError, ValueError) as error:
         return dataclasses.replace(found, items=_rows(columns), doubts=(str(error), *doubts), readable=False)
     without = [row for row in found.mapping if row.rule == "no label"]
@@ -198,9 +196,6 @@ def _texts(found: Resolution, description: Described, parts: tables.Parts, where
             others += [name for name in data.column_names if "label" in name.lower() and name not in others]
         if others and options.label_column is None:
             doubts.append(f"The column {label!r} is taken for the labels; {', '.join(others)} may be meant instead.")
-    top = next(iter(values_of(data, label)), None) if label is not None else None
-    if len(data) > FEW and any((row.value, row.count) == (str(top), 1) for row in mapping):
-        doubts.append(f"The label {top!r} is that of row 0 alone: if that is a second heading, delete it.")
     if len({row.label for row in mapping if row.label}) == 1:
         doubts.append(
             f"All items of {label!r} have one label, {mapping[0].value}; `label_column` names another column."

@@ -28,7 +28,7 @@ from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import in_one_sentence, is_watched, stop_if_signaled
-from rightreasons.core.store import Records, leased, package_code
+from rightreasons.core.store import Records, package_code
 from rightreasons.models.protocol import HowToKeep
 
 if TYPE_CHECKING:
@@ -514,16 +514,14 @@ def run_model(
     """
     from rightreasons.models.batching import frozen
 
-    with contextlib.ExitStack() as held:
-        store = None
-        if (out := how.get("out")) is not None:
-            run = {"kind": kind, "model": fingerprint_model(model), **inputs(), "code": package_code()}
-            store = open_store(out, run)
-            held.enter_context(leased(store.folder))
-            for name, value in (how.get("notes") or {}).items():
-                if processes().is_main:
-                    store.write_json(name, value)
-        held.enter_context(frozen(model))
+    store = None
+    if (out := how.get("out")) is not None:
+        run = {"kind": kind, "model": fingerprint_model(model), **inputs(), "code": package_code()}
+        store = open_store(out, run)
+        for name, value in (how.get("notes") or {}).items():
+            if processes().is_main:
+                store.write_json(name, value)
+    with frozen(model):
         return run_batches(
             compute,
             batches,

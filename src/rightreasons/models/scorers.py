@@ -5,7 +5,6 @@ Only what is a model of torch needs torch, which is imported where such a model 
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
 import hashlib
@@ -26,7 +25,7 @@ from rightreasons.core.arrays import Ragged, kind_of
 from rightreasons.core.errors import OptionError, first_line, missing_extra, needs
 from rightreasons.core.label_names import check_label_names
 from rightreasons.core.scores import Scores
-from rightreasons.core.store import leased, package_code
+from rightreasons.core.store import package_code
 from rightreasons.core.validation import check_ids, check_labels, check_logits, check_same_length, check_texts
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Ability, Engine, Scorer
@@ -220,21 +219,19 @@ class FunctionScorer:
             return {"logits": self._logits(*([column[item] for item in batch] for column in columns.values()))}
 
         digest = self._digest  # before the first call, which may change the object
-        with contextlib.ExitStack() as held:
-            store, out = None, how.get("out")
-            if out is not None and digest is not None:
-                run = {"kind": "predictions", "model": digest, "code": package_code(), "ids": fingerprint_texts(names)}
-                store = open_store(out, {**run, **{key: fingerprint_texts(values) for key, values in columns.items()}})
-                held.enter_context(leased(store.folder))
-            batches = np.array_split(np.arange(len(texts)), -(-len(texts) // _AT_ONCE))
-            scored = run_batches(
-                compute,
-                batches,
-                store=store,
-                progress=how.get("progress", True),
-                description="predictions",
-                fail_fast=False,
-            )
+        store, out = None, how.get("out")
+        if out is not None and digest is not None:
+            run = {"kind": "predictions", "model": digest, "code": package_code(), "ids": fingerprint_texts(names)}
+            store = open_store(out, {**run, **{key: fingerprint_texts(values) for key, values in columns.items()}})
+        batches = np.array_split(np.arange(len(texts)), -(-len(texts) // _AT_ONCE))
+        scored = run_batches(
+            compute,
+            batches,
+            store=store,
+            progress=how.get("progress", True),
+            description="predictions",
+            fail_fast=False,
+        )
         kept = scored.positions
         return Scores(
             ids=tuple(names[item] for item in kept),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +21,12 @@ from rightreasons.core.errors import one_line
 from rightreasons.core.intervals import Interval, bounded_mean, sign_flip_p_value
 from rightreasons.core.options import takes
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.validation import check_columns, check_each, check_same_length
+from rightreasons.core.validation import check_each, check_same_length
 from rightreasons.io.columns import USUAL_COLUMNS, all_found, find_column, names_in, read_columns
 from rightreasons.probes.options import JudgmentOptions
 
 if TYPE_CHECKING:
-    from rightreasons.models.protocol import Scorer
+    pass
 
 
 Floats = NDArray[np.float64]
@@ -187,10 +186,6 @@ def _shares(values: Any, name: str) -> Floats:
     return shares
 
 
-QUESTION = "Which of two answers to this question is better?\n\n{prompt}"
-"""What a judge is asked; the two answers are its choices."""
-
-
 @dataclasses.dataclass(frozen=True)
 class JudgesMeasurement(Result):
     """What each judge prefers.
@@ -210,7 +205,7 @@ def measure_judges(judgments: Judgments, *, resampling: Resampling = Resampling(
     """Measure what judges prefer beside quality: position, length, their own answers.
 
     Args:
-        judgments: From `read_judgments` or `judge_pairs`.
+        judgments: From `read_judgments`.
         resampling: Level of the intervals, number of random signs of the tests, and seed.
 
     Returns:
@@ -231,66 +226,6 @@ def measure_judges(judgments: Judgments, *, resampling: Resampling = Resampling(
     return JudgesMeasurement(biases, judgments.n_rows, judgments.n_without)
 
 
-def judge_pairs(
-    scorer: Scorer,
-    rows: Mapping[str, Sequence[Any]],
-    *,
-    judge: str | None = None,
-    progress: bool = True,
-    out: str | os.PathLike[str] | None = None,
-) -> dict[str, list[Any]]:
-    """Ask a model which of two answers is better, in both orders.
-
-    Args:
-        scorer: A scorer of choices that sees both at once, such as a `Prompted` one with style="letters".
-        rows: Columns `item`, `prompt`, `first_text`, `second_text`, and perhaps `first`, `second`, the names of their
-            authors, and `reference`, the verdict of people: "first", "second", "tie" or "". As from
-            `read_pairs`.
-        judge: Name of the judge among the authors; by default the scorer's.
-        progress: Whether to show a progress bar.
-        out: Folder in which the answers are kept, to go on from.
-
-    Returns:
-        Columns of judgments, two rows per pair, for `read_judgments`.
-
-    Raises:
-        ValueError: If the scorer does not see both answers at once, or columns are missing.
-    """
-    check_columns([*rows], ("item", "prompt", "first_text", "second_text"), "the pairs to judge")
-    if not scorer.joint:
-        raise ValueError(
-            f"Expected a judge that sees both answers at once, but {scorer.name} scores each by itself: ask it with "
-            "style='letters'."
-        )
-    n_pairs = check_same_length(**{name: rows[name] for name in rows})
-    texts = [rows["first_text"], rows["second_text"]]
-    authors = [list(rows.get(name, [usual] * n_pairs)) for name, usual in (("first", "one"), ("second", "two"))]
-    orders = [(pair, shown) for pair in range(n_pairs) for shown in ((0, 1), (1, 0))]
-    ids = [f"{pair}/{first}" for pair, (first, _) in orders]
-    scores = scorer.choose(
-        [QUESTION.format(prompt=rows["prompt"][pair]) for pair, _ in orders],
-        [[texts[place][pair] for place in shown] for pair, shown in orders],
-        ids=ids,
-        progress=progress,
-        out=out,
-    )
-    swapped = {"first": "second", "second": "first"}
-    columns: dict[str, list[Any]] = {
-        "item": [str(rows["item"][pair]) for pair, _ in orders],
-        "judge": [judge or scorer.name] * len(orders),
-        **{name: [str(authors[shown[n]][pair]) for pair, shown in orders] for n, name in enumerate(swapped)},
-        "verdict": [(*swapped, None)[choice] for choice in scores.answers(ids).tolist()],  # the last is that of -1
-        **{
-            f"{name}_length": [len(str(texts[shown[n]][pair])) for pair, shown in orders]
-            for n, name in enumerate(swapped)
-        },
-    }
-    if "reference" in rows:
-        verdicts = [(str(rows["reference"][pair]), shown) for pair, shown in orders]
-        columns["reference"] = [swapped.get(text, text) if shown == (1, 0) else text for text, shown in verdicts]
-    return columns
-
-
 # ------------------------------------------------- Tables of judgments by models and people, and pairs to judge
 
 
@@ -299,9 +234,6 @@ USUAL: Mapping[str, Sequence[str]] = USUAL_COLUMNS["judgments"]
 
 SHOWN = {"first": "candidate shown first", "second": "candidate shown second", "verdict": "verdict"}
 """What a row of judgments must have -> in words."""
-
-ASKED = {"prompt": "prompt", "first_text": "answer shown first", "second_text": "answer shown second"}
-"""What a row of pairs must have -> in words."""
 
 FIRST = frozenset(("first", "a", "model_a", "candidate_a", "[[a]]", "1"))
 SECOND = frozenset(("second", "b", "model_b", "candidate_b", "[[b]]", "2"))
@@ -392,44 +324,6 @@ def read_judgments(source: Any, *, options: JudgmentOptions) -> Judgments:
         n_rows=len(rows),
         n_without=int(table["wins"].isna().sum()),
     )
-
-
-@takes(JudgmentOptions)
-def read_pairs(source: Any, *, options: JudgmentOptions) -> dict[str, list[Any]]:
-    """Read pairs of answers that a model can be asked to judge.
-
-    Args:
-        source: A file as `read_predictions` takes them, or a table: what is answered, two answers, perhaps an item, the
-            names of their authors and the verdict of a reference, as `read_judgments` takes it.
-        options: The fields of `JudgmentOptions`, for columns whose names do not say what they are.
-
-    Returns:
-        Columns for `judge_pairs`: item, prompt, first_text, second_text, first and second where
-        there are authors, and reference ("first", "second", "tie" or "") where there is one.
-
-    Raises:
-        ValueError: If a column is missing, a text is empty, a verdict is unknown, or two authors have one name.
-
-    Example:
-        >>> pairs = read_pairs({"question": ["Why?"], "answer_a": ["So."], "answer_b": ["No."], "human": ["A"]})
-        >>> pairs["prompt"], pairs["first_text"], pairs["reference"]
-        (['Why?'], ['So.'], ['first'])
-    """
-    rows, where = _held(source, options, needed=ASKED)
-    pairs: dict[str, list[Any]] = {"item": [str(held.get("item", row)) for row, held in enumerate(rows)]}
-    for what in ASKED:
-        texts = [held[what] for held in rows]
-        pairs[what] = ["" if text is None or text != text else str(text) for text in texts]
-        check_each(pairs[what], str.strip, f"a text as the {ASKED[what]} in each row of {where}")
-    if {"first", "second"} <= rows[0].keys():
-        pairs |= {side: [str(held[side]) for held in rows] for side in ("first", "second")}
-    if "reference" in rows[0]:
-        words = {1.0: "first", 0.0: "second", 0.5: "tie", None: ""}
-        pairs["reference"] = [
-            words[_verdict(held["reference"], *_authors(held), f"row {row} of {where}")]
-            for row, held in enumerate(rows)
-        ]
-    return pairs
 
 
 # ------------------------------------------------------------------------------------------------------------- private

@@ -11,7 +11,7 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -496,20 +496,6 @@ def orders_in_words(kind: str, n_orders: int) -> str:
     return {"all": f"all {n_orders} orders", "cyclic": f"all {n_orders} cyclic orders"}.get(
         kind, f"{n_orders} random orders"
     )
-
-
-def stored_orders(stored: Container[str], item: str, n: int, orders: str = "auto") -> str | None:
-    """Return which orders of the choices a store of answers has; None for none.
-
-    Args:
-        stored: The ids of the answers.
-        item: The id of an item.
-        n: How many choices it has.
-        orders: Which are wanted; "auto" (default) for those that are there.
-    """
-    kinds = (("random", 1), ("all", n), ("cyclic", 1))
-    known = next((kind for kind, r in kinds if _name(item, r, kind) in stored), None)
-    return known if known is None or orders == "auto" else orders
 
 
 def _name(item: str, r: int, kind: str) -> str:

@@ -40,10 +40,8 @@ from rightreasons.probes.measure import (
     measure_option_order,
     measure_picks,
     measure_probes,
-    near_choices_name,
     orders_in_words,
     probe_tables,
-    stored_orders,
 )
 from rightreasons.probes.options import ProbesOptions
 from rightreasons.probes.paralysis import ChoiceParalysis, Drop
@@ -275,39 +273,30 @@ class ProbesMeasurement:
 
 
 def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
-    """Put the probes to the model, or look up what a log has of them."""
-    stored, items = None, context.primary.data
-    if context.stored is not None:
-        stored = context.stored.answers
-        items = items if context.stored.items is None else context.stored.items
-    prompted = context.prompted is not None and context.prompted.rendering.scoring == "generated"
-    is_generated = prompted or (context.stored is not None and context.stored.items is not None)
-    choices, ids = items["choices"][:], items["id"][:]
-    ks, n_near, none = added_choices(choices, options.ks)
+    """Put the probes to the model."""
+    items, score = context.primary.data, _scorer(context)
+    is_generated = context.prompted is not None and context.prompted.rendering.scoring == "generated"
+    ks, n_near, none = added_choices(items["choices"][:], options.ks)
     near: int | None = n_near
-    if not options.distractors or (stored is not None and f"{ids[0]}/{near_choices_name(n_near)}" not in stored):
+    if not options.distractors:
         near, none = None, False
     groups = context.primary.groups_column
     tables = probe_tables(items, ks=ks, near=near, none=none, groups_column=groups, seed=context.seed)
-    which: str | None = options.orders
-    if stored is not None:
-        which = stored_orders(stored, ids[0], len(choices[0]), options.orders)
     resampling: dict[str, Any] = {"resampling": context.resampling}
     added = f"{ks} {near} {none}"
     if is_generated:
-        score = _scorer(context) if stored is None else lambda *_: stored.picks
         picked = ask_for_picks(tables, score("probes", added))
-        of_orders = which and ask_for_orders(tables, score("orders", added), which, seed=context.seed)
-        picks = measure_picks(tables, picked, orders=of_orders or None, **resampling)
+        of_orders = ask_for_orders(tables, score("orders", added), options.orders, seed=context.seed)
+        picks = measure_picks(tables, picked, orders=of_orders, **resampling)
         steady = (of_orders.steady, clusters_of(tables.units, of_orders.known)) if of_orders else None
         decided = decisions(tables, picked, steady=steady, **resampling)
         return ProbesMeasurement(context, tables, picked, decided, picks=picks)
-    score, joint = (_scorer(context), context.scorer.joint) if stored is None else (lambda *_: stored, stored.joint)
+    joint = context.scorer.joint
     scores = tables.scored_by(score("probes", added))
     orders = None
-    if joint and which is not None and scores.uniform is not None:
-        how = {"orders": which, "clusters": scores.units, "seed": context.seed, **resampling}
-        orders = measure_option_order(scores.tables[ORIGINAL], _complete(score("orders", which)), **how)
+    if joint and scores.uniform is not None:
+        how = {"orders": options.orders, "clusters": scores.units, "seed": context.seed, **resampling}
+        orders = measure_option_order(scores.tables[ORIGINAL], _complete(score("orders", options.orders)), **how)
     picked = {name: rows.argmax() for name, rows in scores.logits.items()}
     kept = None if orders is None else (np.array(orders.steady), scores.units)
     return ProbesMeasurement(

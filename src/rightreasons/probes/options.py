@@ -31,7 +31,7 @@ class ProbesOptions(QuestionOptions):
 
 
 class JudgmentOptions(Options):
-    """The columns of a table of judgments, or of pairs to judge; None where their names say it."""
+    """The columns of a table of judgments; None where their names say it."""
 
     item_column: str | None = option(None, "Column that names the item; by default each row is one.")
     judge_column: str | None = option(None, "Column that names the judge.")
@@ -42,7 +42,6 @@ class JudgmentOptions(Options):
     second_text_column: str | None = option(None, "Column of the text that was shown second, for its length.")
     first_length_column: str | None = option(None, "Column of the length of the text that was shown first.")
     second_length_column: str | None = option(None, "Column of the length of the text that was shown second.")
-    prompt_column: str | None = option(None, "Column of what both candidates answer, where a model is asked to judge.")
     reference_column: str | None = option(
         None, "Column of the verdict of a reference, such as people; by default the other judges are it."
     )

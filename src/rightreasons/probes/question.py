@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.audited.context import AuditContext
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import MARGINS, Estimate, Power, estimate_of
 from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
@@ -96,13 +95,6 @@ def probe_name(probe: str) -> str:
     if kind in ("extra_choices", "near_choices"):
         return f"{counted(int(count), 'random choice' if kind == 'extra_choices' else 'near choice')} added"
     return NAMES[probe]
-
-
-def choices_and_texts(context: AuditContext) -> tuple[Any, Any]:
-    """Return the choices and the prompts of the items, of a log of generated answers from the log."""
-    if context.stored is not None and context.stored.items is not None:
-        return context.stored.items["choices"][:], context.stored.items["prompt"][:]
-    return context.primary.choices, context.primary.texts
 
 
 def reading_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
@@ -300,14 +292,14 @@ PROBES = Question(
         probe_name=probe_name,
     ),
     needs=(
-        Need("choices", lambda context, options: context.unscored or choices_and_texts(context)[0] is not None),
-        Need("asked", lambda context, options: context.stored is None or context.stored.answers is not None),
+        Need("choices", lambda context, options: context.unscored or context.primary.choices is not None),
+        Need("asked", lambda context, options: context.stored is None),
         Need("labels", lambda context, options: context.primary.labeled.sum() >= MIN_ITEMS),
         Need(
             "prompts",
-            lambda context, options: len({text.strip().casefold() for text in choices_and_texts(context)[1]}) > 1,
+            lambda context, options: len({text.strip().casefold() for text in context.primary.texts}) > 1,
         ),
-        Need("spare", lambda context, options: spare_choices(choices_and_texts(context)[0]) > 0),
+        Need("spare", lambda context, options: spare_choices(context.primary.choices) > 0),
     ),
     measure=measure,
     power=Power("kept", tests=5),

@@ -31,11 +31,9 @@ from rightreasons.core.store import (
     csv_text,
     digest_of_files,
     digest_of_value,
-    finish_swap,
     installed_version,
     json_lines,
     json_text,
-    leased,
     package_code,
     read_record,
     swapped_in,
@@ -317,17 +315,16 @@ class Report:
         """
         self.context.out.mkdir(parents=True, exist_ok=True)
         (self.context.out / WORK).mkdir(exist_ok=True)
-        with leased(self.context.out / WORK, alone=True):
-            for outcome in outcomes:
-                if outcome.status == "answered":
-                    value = _ANSWER.dump_python(outcome, mode="json", fallback=plain, warnings=False)
-                    inputs = self._inputs(outcome.question, options[outcome.question])
-                    write_record(self._kept_in(outcome.question), value, inputs)
-            kept = self._kept(list(options))
-            place = {question: number for number, question in enumerate(available_questions())}
-            whole = sorted([*outcomes, *(each for each, _ in kept)], key=lambda each: place[each.question])
-            its = {**options, **{each.question: options for each, options in kept}}
-            yield whole, {each.question: its[each.question] for each in whole}
+        for outcome in outcomes:
+            if outcome.status == "answered":
+                value = _ANSWER.dump_python(outcome, mode="json", fallback=plain, warnings=False)
+                inputs = self._inputs(outcome.question, options[outcome.question])
+                write_record(self._kept_in(outcome.question), value, inputs)
+        kept = self._kept(list(options))
+        place = {question: number for number, question in enumerate(available_questions())}
+        whole = sorted([*outcomes, *(each for each, _ in kept)], key=lambda each: place[each.question])
+        its = {**options, **{each.question: options for each, options in kept}}
+        yield whole, {each.question: its[each.question] for each in whole}
 
     def write(
         self, record: dict[str, Any], outcomes: Sequence[Outcome], page: str, again: Mapping[str, Any]
@@ -378,7 +375,6 @@ class Report:
 
     def _read(self) -> dict[str, Any] | None:
         """Read the audit.json that is there; None where there is none that can be read."""
-        finish_swap(self.context.out)
         with contextlib.suppress(OSError, ValueError):
             return read_audit(self.context.out)
         return None

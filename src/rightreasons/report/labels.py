@@ -26,7 +26,7 @@ from rightreasons.io.columns import (
 )
 from rightreasons.io.options import AuditOptions, StoredOptions
 from rightreasons.io.predictions import each_score
-from rightreasons.io.reading import as_table, described, each_file_once
+from rightreasons.io.reading import as_table, described
 from rightreasons.models.wording import Prompt
 from rightreasons.page import parts as p
 from rightreasons.page.prose import short_name
@@ -132,14 +132,6 @@ def audit_labels(
         model, dataset, settings.pop("predictions", None), StoredOptions(), Prompt()
     )
     settings |= {} if predictions is None else {"predictions": predictions}
-    with each_file_once():
-        return _audit_each(model, dataset, settings, target, out, tell)
-
-
-def _audit_each(
-    model: Any, dataset: Any, settings: dict[str, Any], target: str, out: Any, tell: Callable[[str], object] | None
-) -> LabelAudits:
-    predictions = settings.get("predictions")
     questions = label_questions(model, dataset, settings)
     names = list(questions) if target == ALL else [target] if target in questions else listed(target) or []
     names = list(dict.fromkeys(names))

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from rightreasons.core.arrays import UNTOLD
 from rightreasons.core.errors import one_line
 from rightreasons.core.options import Options
-from rightreasons.core.store import changed_files, check_folder, digest_of_value, finish_swap
+from rightreasons.core.store import changed_files, check_folder, digest_of_value
 from rightreasons.core.validation import check_kind
 from rightreasons.io.options import AuditOptions, StoredOptions
 from rightreasons.page import parts
@@ -253,8 +253,6 @@ def _parsed(report: str | os.PathLike[str]) -> tuple[Path, Any]:
     check_kind(report, "report", str | os.PathLike)
     path = Path(report)
     file = path / AUDIT_FILE if path.is_dir() else path
-    with contextlib.suppress(OSError):  # what a killed command had written, unless the folder can be read alone
-        finish_swap(file.parent)
     if not file.is_file():
         raise FileNotFoundError(f"Expected the folder of a report with {AUDIT_FILE} in it, but {str(path)!r} has none.")
     try:

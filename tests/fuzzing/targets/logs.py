@@ -28,8 +28,17 @@ def scored(number, texts, **further):
 
 
 def request(name, task, **further):
-    """A request that `rightreasons data export` wrote."""
-    row = {"id": name, "asked": "items", "prompt": "Q", "choices": ["x", "y"], "options": ["A", "B"], "label": 1}
+    """A request that `rightreasons data export --reasons` wrote."""
+    row = {
+        "id": name,
+        "number": 0,
+        "arm": "plain",
+        "asked": "items",
+        "prompt": "Q",
+        "choices": ["x", "y"],
+        "options": ["A", "B"],
+        "label": 1,
+    }
     return row | {"task": task, "text_pair": None, "easy": True, **further}
 
 

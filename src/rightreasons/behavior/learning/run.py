@@ -21,7 +21,7 @@ from rightreasons.behavior.learning.trainer import linear_head, train_head, trai
 from rightreasons.behavior.rates import BehavioralPassRate
 from rightreasons.core.engines import EngineOptions, run_tasks
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.store import is_sealed, leased, seal
+from rightreasons.core.store import is_sealed, seal
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.models.batching import frozen
 from rightreasons.models.classes import Classifier
@@ -157,14 +157,13 @@ class Runner:
             self._fit(classifier, self.iid_train, "vanilla", self.task.iid_options, seed)
             scratch = folder.with_name(f".{folder.name}.{os.getpid()}.part")
             folder.parent.mkdir(parents=True, exist_ok=True)
-            with leased(folder.parent):
-                scratch.mkdir(parents=True, exist_ok=True)
-                _save(classifier, scratch)
-                seal(scratch, inputs)
-                try:
-                    scratch.rename(folder)
-                except OSError:  # another shard was faster, with the same model
-                    shutil.rmtree(scratch)
+            scratch.mkdir(parents=True, exist_ok=True)
+            _save(classifier, scratch)
+            seal(scratch, inputs)
+            try:
+                scratch.rename(folder)
+            except OSError:  # another shard was faster, with the same model
+                shutil.rmtree(scratch)
         return self.kind.load(str(folder), device=self.task.device)
 
     def _fit(self, classifier: Classifier, items: Items, method: str, options: Mapping[str, Any], seed: int) -> None:
