@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rightreasons.behavior.measure import JudgedCase, JudgedExample, SuiteAnswers
 from rightreasons.behavior.rates import BehavioralPassRate
-from rightreasons.core.suites import EXPECTATION_PARAMETERS, combined
+from rightreasons.core.suites import EXPECTATION_PARAMETERS
 from rightreasons.page.plots import PALETTE, Drawing, layer, shortened
 from rightreasons.page.prose import Prose, percent
 
@@ -32,13 +32,10 @@ PROSE = Prose(Path(__file__).with_name("words.md.j2"))
 
 def rule(answers: SuiteAnswers, number: int) -> str:
     """Say what a functionality expects of all its cases."""
-    return _rule(answers, answers.suite.functionalities[number].expectation)
-
-
-def _rule(answers: SuiteAnswers, spec: Mapping[str, Any]) -> str:
-    called, rule = functools.partial(_called, answers), functools.partial(_rule, answers)
+    spec = answers.suite.functionalities[number].expectation
+    called = functools.partial(_called, answers)
     limits = {"tolerance": _tolerance(spec), "limit": _limit(spec)}
-    say = PROSE.of(answers=answers, spec=spec, combined=combined, called=called, rule=rule, **limits)
+    say = PROSE.of(answers=answers, spec=spec, called=called, **limits)
     return " ".join(filter(None, (say(f"rule.{spec['name']}"), say("conditions"))))
 
 
@@ -53,8 +50,6 @@ def expected(answers: SuiteAnswers, number: int, case: JudgedCase, example: Judg
     if label:
         return f"expected {label}"
     moved = movement(answers, number, case, example)
-    if spec["name"] == "changed":
-        return f"expected another answer than {_called(answers, answers.answers[original.row])}"
     if spec["name"] == "invariant":
         again = f"expected {_called(answers, answers.answers[original.row])} again"
         return f"{again}; {moved}" if moved else again

@@ -7,10 +7,6 @@ from .perturbing.probes import perturb as perturb
 from .publishing import publish as publish
 from .suites.cases import Case as Case
 from .suites.cases import Functionality as Functionality
-from .suites.editor import directional as directional
-from .suites.editor import fill as fill
-from .suites.editor import inv as inv
-from .suites.editor import mft as mft
 from .suites.suite import Suite as Suite
 from .suites.suite import open_suite as open_suite
 from .suites.suite import read_hatecheck as read_hatecheck
@@ -21,11 +17,7 @@ __all__ = [
     "Suite",
     "available_datasets",
     "class_words",
-    "directional",
-    "fill",
-    "inv",
     "load_dataset",
-    "mft",
     "mirror_dataset",
     "open_suite",
     "perturb",

@@ -29,7 +29,6 @@ from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import digest_of_value, package_code, read_record, write_record
 from rightreasons.core.validation import check_count, check_fraction, check_one_of
 from rightreasons.datasets.builder import CATALOG, sha256_of
-from rightreasons.datasets.suites.cases import check_plain
 from rightreasons.datasets.suites.suite import Suite, open_suite
 from rightreasons.io.tables import open_dataset, open_questions
 from rightreasons.models.running import fingerprint_texts
@@ -78,8 +77,6 @@ class LearningTask:
             self._check_options(values, where)
         if self.max_length is not None:
             check_count(self.max_length, "max_length", minimum=4)
-        for functionality in self.suite.functionalities:
-            check_plain(functionality)
         self.kind.check_data(self.train, "independent training data")
         self.kind.check_data(self.test, "independent test data")
         check_fraction(self.iid_share, "iid_share")

@@ -8,7 +8,7 @@ from typing import Any
 
 from rightreasons.core.arrays import kind_of
 from rightreasons.core.errors import unknown_name
-from rightreasons.core.suites import TEST_TYPES, check_expectation, every_part, skips_first
+from rightreasons.core.suites import TEST_TYPES, check_expectation, skips_first
 from rightreasons.core.validation import check_ids, check_one_of
 
 MAX_LABEL = 2**31 - 1
@@ -141,20 +141,6 @@ def check_functionality(functionality: Functionality, n_texts: int, label_names:
     _check_compared(functionality)
     _check_labeled(functionality)
     _check_characters(functionality)
-
-
-def check_plain(functionality: Functionality) -> None:
-    """Check that a file can hold the expectation of a functionality.
-
-    Raises:
-        ValueError: If it is a Python function.
-    """
-    for part in every_part(functionality.expectation):
-        if part["name"] == "python":
-            raise ValueError(
-                f"Expected an expectation that a file can hold for the functionality {functionality.name!r}, but it is "
-                "a Python function, which no suite stores."
-            )
 
 
 def _check_case(case: Case, functionality: Functionality, n_texts: int) -> None:

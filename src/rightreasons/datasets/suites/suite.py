@@ -14,9 +14,6 @@ and every other line is one functionality:
 An example is a text, or a list of texts where there are several columns. `labels` holds one expected answer per
 example; a case may have an `id` (by default its number) and `meta`, one (old, new) replacement or null per example.
 `label_names` names the labels 0, 1, …; where the header has it, a label may be given by its name.
-
-Instead of `cases`, a line may say how to make them: a `template` with `lexicons`, or `data` with a `perturbation`
-(`editor.py`). The header may hold `lexicons` and a `seed` for all of them.
 """
 
 from __future__ import annotations
@@ -40,7 +37,7 @@ from rightreasons.core.label_names import check_label_names, folded
 from rightreasons.core.options import check_options
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import json_lines, write_bytes
-from rightreasons.core.suites import SuiteTable, every_part
+from rightreasons.core.suites import SuiteTable
 from rightreasons.core.validation import check_count, check_each, check_ids, check_kind, check_one_of, parse_json
 from rightreasons.datasets.builder import available_datasets, load_builder, read_csv
 from rightreasons.datasets.suites.cases import (
@@ -49,14 +46,12 @@ from rightreasons.datasets.suites.cases import (
     by_number,
     check_functionality,
     check_name,
-    check_plain,
 )
-from rightreasons.datasets.suites.editor import functionality_from_row
 
 FORMAT = "rightreasons.suite"
 VERSION = 1
 
-_HEADER = ("format", "version", "name", "text_columns", "label_names", "lexicons", "seed")
+_HEADER = ("format", "version", "name", "text_columns", "label_names")
 
 Text = Annotated[str, Field(pattern=r"\S")]
 
@@ -99,19 +94,6 @@ _ENTRIES = {*FunctionalityLine.model_fields, *CaseLine.model_fields}
 
 
 # ------------------------------------------------------------------------------------------------------------- private
-
-
-def _functionalities(rows: Iterator[tuple[str, Any]], header: Mapping[str, Any], file: Path) -> Iterator[Functionality]:
-    for place, row in rows:
-        where = f"{place} of {file}"
-        if not isinstance(row, Mapping) or "cases" in row or not ("template" in row or "data" in row):
-            yield _functionality(row, where)
-            continue
-        try:
-            lexicons, seed = header.get("lexicons", {}), header.get("seed", 0)
-            yield functionality_from_row(row, lexicons=lexicons, seed=seed)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{error} ({where})") from error
 
 
 def _json_lines(file: Path) -> Iterator[tuple[str, Any]]:
@@ -157,7 +139,6 @@ def _functionality(row: Any, where: str) -> Functionality:
 
 
 def _row(functionality: Functionality) -> dict[str, Any]:
-    check_plain(functionality)
     cases = [
         {
             "id": case.id,
@@ -272,7 +253,7 @@ class Suite:
         rows = _json_lines(file)
         header: Any = next(rows, ("", None))[1]
         name, columns, label_names = _check_header(header, file)
-        return cls(name, columns, tuple(_functionalities(rows, header, file)), label_names)
+        return cls(name, columns, tuple(_functionality(row, f"{place} of {file}") for place, row in rows), label_names)
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the suite as JSON lines, compressed where the name ends in .gz."""
@@ -325,7 +306,6 @@ class Suite:
         offsets = offsets_of(sizes)
         for array in (owner, offsets):
             array.setflags(write=False)
-        parts = [part for functionality in self.functionalities for part in every_part(functionality.expectation)]
         meta = [pair for case in cases for pair in (case.meta or [None] * len(case.examples))]
         return SuiteTable(
             functionalities=tuple(f.name for f in self.functionalities),
@@ -338,7 +318,6 @@ class Suite:
             labels=tuple(label for case in cases for label in (case.labels or [None] * len(case.examples))),
             meta=tuple(meta) if any(pair is not None for pair in meta) else None,
             label_names=self.label_names,
-            texts=tuple(self.texts()) if any(part["name"] == "python" for part in parts) else None,
         )
 
     def split(self, part: str, *, seed: int = 123) -> Suite:
