@@ -233,13 +233,6 @@ def test_two_sentiments_are_spread_by_name_alone() -> None:
         rate(ModelAnswers(np.array([[0.5, 0.5]])), inference)
 
 
-def test_answers_count_beside_scores() -> None:
-    # CheckList's files give an answer and the probabilities; a published model may answer other than the most probable.
-    scores = np.array([[0.6, 0.4], [0.6, 0.4], [0.6, 0.4]])
-    assert rate(ModelAnswers(scores, np.array([1, 0, 0]))) == 1
-    assert rate(ModelAnswers(scores)) == pytest.approx(2 / 3)
-
-
 @pytest.mark.parametrize("names", [("hateful", "non-hateful"), ("non-hateful", "hateful"), ("LABEL_0", "LABEL_1")])
 def test_a_model_goes_by_the_names_of_its_classes(tmp_path, names) -> None:
     classifier = load_classifier(save_tiny_classifier(tmp_path / "model", label_names=names))

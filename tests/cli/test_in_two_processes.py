@@ -30,7 +30,6 @@ look choices.jsonl
 data ratings write choices.jsonl
 data gaps choices.jsonl --first a.csv,b.csv --second c.csv,d.csv --n-permutations 50 --out gaps.json
 recalibrate predictions.csv predictions.csv --out recalibrated.csv
-data plant reviews.csv --out planted
 data list
 modules
 """

@@ -90,22 +90,6 @@ def test_a_full_disk_is_told_with_the_file_and_costs_nothing(capsys, tiny, rows,
     assert run(capsys, "audit", tiny, rows, *QUICK, "--out", tmp_path / "report")[0] == 0
 
 
-def test_a_full_disk_promises_of_a_build_nothing_that_it_did_not_keep(capsys, tmp_path, monkeypatch):
-    def full(*_, **__):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    order = ("data", "build", "planted_shortcuts", "--config", "punctuation", "--out", tmp_path / "planted")
-    with monkeypatch.context() as patch:
-        patch.setattr("datasets.Dataset.to_parquet", full)
-        code, _, err = run(capsys, *order)
-    assert code == 2
-    assert err.splitlines()[-1].startswith(f"Error: Expected room on the disk to write '{tmp_path / 'planted'}")
-    assert "Traceback" not in err
-    assert "goes on" not in err
-    assert list(tmp_path.iterdir()) == []
-    assert run(capsys, *order)[0] == 0
-
-
 def test_an_output_that_cannot_be_written_is_told_before_the_model_is_loaded(capsys, rows, tmp_path, monkeypatch):
     monkeypatch.setattr("rightreasons.report.runner.open_asked", lambda *_, **__: pytest.fail("It was loaded."))
     (tmp_path / "notes").write_text("")

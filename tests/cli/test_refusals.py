@@ -72,7 +72,6 @@ COMMANDS = {
     "cues": "cues {}",
     "data export": "data export {}",
     "data gaps": "data gaps {} --first answers.csv --second answers.csv",
-    "data plant": "data plant {}",
     "data ratings read": "data ratings read {} sheet.csv",
     "data ratings write": "data ratings write {}",
     "data split": "data split {}",

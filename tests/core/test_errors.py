@@ -21,15 +21,13 @@ WITHOUT_MODELS = {
         "doctor",
         "gate",
         "judges",
-        "data build",
         "data export",
         "data list",
-        "data plant",
         "data source",
         "gaps",
         "modules",
     ),
-    *("ratings read", "ratings write", "recalibrate", "suite convert", "suite show", "suite write"),
+    *("ratings read", "ratings write", "recalibrate", "suite convert"),
 }
 
 

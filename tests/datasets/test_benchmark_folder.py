@@ -13,7 +13,7 @@ import yaml
 from huggingface_hub import DatasetCard
 
 from command_line import run
-from rightreasons.datasets.publishing import write_benchmark, write_splits
+from rightreasons.datasets.publishing import write_benchmark
 
 datasets.disable_progress_bars()
 
@@ -50,18 +50,15 @@ def items(tmp_path):
 def reviews(tmp_path):
     """Texts with classes: a test split, another that is made of it, and a training split."""
     words = datasets.ClassLabel(names=["dull", "fine"])
-    return write_splits(
-        {
-            split: datasets.Dataset.from_dict(
-                {
-                    "text": [f"A {words.names[(n + 1) % 2]} film {n}." for n in range(size)],
-                    "label": [1, 0] * (size // 2) + [1] * (size % 2),
-                },
-            ).cast_column("label", words)
-            for split, size in (("train", 6), ("test", 3), ("test_flipped", 2))
-        },
-        tmp_path / "reviews",
-    )
+    folder = tmp_path / "reviews"
+    folder.mkdir()
+    for split, size in (("train", 6), ("test", 3), ("test_flipped", 2)):
+        rows = {
+            "text": [f"A {words.names[(n + 1) % 2]} film {n}." for n in range(size)],
+            "label": [1, 0] * (size // 2) + [1] * (size % 2),
+        }
+        datasets.Dataset.from_dict(rows).cast_column("label", words).to_parquet(folder / f"{split}.parquet")
+    return folder
 
 
 def exported(capsys, out, *words):
@@ -123,7 +120,6 @@ def test_the_card_has_the_terms_of_the_data(tmp_path, capsys):
     [
         (("--style", "letters"), "Expected no --style with a benchmark, but got 'letters'."),
         (("--reasons",), "Expected no --reasons with a benchmark, but got True."),
-        (("--task", "suite"), "Expected no --task with a benchmark, but got 'suite'."),
     ],
 )
 def test_what_a_benchmark_has_not(items, tmp_path, capsys, words, sentence):

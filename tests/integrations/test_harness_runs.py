@@ -104,12 +104,6 @@ def audited(tmp_path, question, *words, **options):
     return outcome.result.data
 
 
-def behaved(capsys, folder, *words):
-    said = run(capsys, "behavior", *words, "--out", folder)
-    assert said.code == 0, said.err
-    return json.loads((folder / "pass_rates.json").read_text())
-
-
 BARE = {"chat": "off", "scoring": "sum"}
 
 
@@ -128,35 +122,12 @@ def test_probes_and_orders_by_lm_eval(given, lm_eval, capsys, tmp_path, monkeypa
     assert len(importlib.import_module("reliability_view").open_file(log).references) > 10
 
 
-def test_easy_and_hard_items_by_lm_eval(given, lm_eval, capsys, tmp_path):
-    rows = [json.loads(line) for line in Path(given.items).read_text("utf-8").splitlines()]
-    easy = [row["id"] for row in rows if row["label"] == 1]
-    subsets = tmp_path / "easy_hard_subsets.json"
-    subsets.write_text(json.dumps({"easy": easy, "hard": [row["id"] for row in rows if row["label"] != 1]}))
-    declared = export(capsys, tmp_path, given.items, "--parts", "items", "--subsets", subsets)
-    log = lm_eval(declared, tmp_path)
-    items = lines(tmp_path / "flagged.jsonl", [{**row, "easy": row["id"] in easy} for row in rows])
-    direct = audited(tmp_path, "cues", given.model, str(items), **BARE)
-    again = audited(tmp_path, "cues", predictions=log)
-    assert again["easy_ids"] == easy
-    assert differences(direct["easy_hard_gap"], again["easy_hard_gap"]) == []
-
-
 def test_contrast_sets_by_lm_eval(given, lm_eval, capsys, tmp_path):
     log = lm_eval(export(capsys, tmp_path, given.texts), tmp_path)
     options = {"options": {"difficulty": {"measures": ("contrast",)}}}
     direct = audited(tmp_path, "difficulty", given.model, given.texts, **BARE, **options)
     again = audited(tmp_path, "difficulty", predictions=log, **options)
     assert differences(direct["contrast_sets"], again["contrast_sets"]) == []
-
-
-def test_a_suite_by_lm_eval(given, lm_eval, capsys, tmp_path):
-    declared = export(capsys, tmp_path, given.suite, "--task", "suite")
-    log = lm_eval(declared, tmp_path)
-    direct = behaved(capsys, tmp_path / "direct", given.model, given.suite, "--chat", "off")
-    again = behaved(capsys, tmp_path / "again", given.suite, "--predictions", log)
-    assert differences(direct["functionalities"], again["functionalities"]) == []
-    assert f"behavior {given.suite} --predictions" in declared.read_text()
 
 
 def test_probes_and_orders_by_inspect(given, inspect, capsys, tmp_path):
@@ -169,12 +140,3 @@ def test_probes_and_orders_by_inspect(given, inspect, capsys, tmp_path):
     direct = audited(tmp_path, "probes", given.model, given.items, **how)
     again = audited(tmp_path, "probes", predictions=log)
     assert differences(direct, again) == []
-
-
-def test_generated_answers_to_a_suite_by_inspect(given, inspect, capsys, tmp_path):
-    declared = export(capsys, tmp_path, given.suite, "--task", "suite", "--to", "inspect")
-    log = inspect(declared, tmp_path, max_tokens=1)
-    words = ("--style", "letters", "--scoring", "generated", "--template", ONE_WORD, "--max-new-tokens", "1")
-    direct = behaved(capsys, tmp_path / "direct", given.model, given.suite, *words)
-    again = behaved(capsys, tmp_path / "again", given.suite, "--predictions", log)
-    assert differences(direct["functionalities"], again["functionalities"]) == []

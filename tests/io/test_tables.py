@@ -5,7 +5,6 @@ import json
 import datasets
 import pytest
 
-from rightreasons.datasets.publishing import write_splits
 from rightreasons.io.resolve import resolve
 from rightreasons.io.tables import (
     choose_split,
@@ -613,7 +612,8 @@ def test_folders_of_one_name_are_read_each_as_it_is(tmp_path):
     """`datasets` would serve the second from the cache of the first: same name, same names of files."""
     for place, label in (("a", "good"), ("b", "bad")):
         rows = datasets.Dataset.from_dict({"id": [place], "text": ["fine"], "label": [label]})
-        write_splits({"train": rows}, tmp_path / place / "mine")
+        (tmp_path / place / "mine").mkdir(parents=True)
+        rows.to_parquet(tmp_path / place / "mine" / "train.parquet")
     found = [open_splits(str(tmp_path / place / "mine"))["train"]["id"][:] for place in "ab"]
     assert found == [["a"], ["b"]]
 

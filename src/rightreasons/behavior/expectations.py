@@ -1,9 +1,9 @@
 """What a behavioral test expects of a model: named, pure functions from answers to results.
 
 Every expectation takes the answers to a functionality's examples, case by case, and returns one number per example: 1
-where it holds, 0 where it fails, NaN where it does not apply. `where_first` keeps the cases whose first answer is (or is
-not) among given labels. A case passes when all of its applicable examples pass; pairwise expectations, which compare
-with the first example, do not count that one.
+where it holds, 0 where it fails, NaN where it does not apply. `where_first` keeps the cases whose first answer is, or
+is not, among given labels. A case passes when all of its applicable examples pass; pairwise expectations, which
+compare with the first example, do not count that one.
 
 The definitions are those of CheckList (Ribeiro et al. 2020), implemented independently. Texts are compared after a
 normalization, and by exact match and token F1.

@@ -5,9 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,11 +29,10 @@ from rightreasons.core.options import takes
 from rightreasons.core.resampling import Resampling, item_rng
 from rightreasons.core.scores import Scores
 from rightreasons.core.suites import TEST_TYPES, SuiteTable, skips_first
-from rightreasons.core.validation import SCORE_KINDS, check_each, check_one_of, check_scores, read_text, softmax
+from rightreasons.core.validation import SCORE_KINDS, check_scores, softmax
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.io.options import ScoreOptions
-from rightreasons.io.predictions import ModelAnswers, is_number, read_answers
-from rightreasons.io.reading import FILE_TYPES, data_type, unpacked
+from rightreasons.io.predictions import ModelAnswers, read_answers
 
 if TYPE_CHECKING:
     from rightreasons.models.classes import Classifier
@@ -220,7 +217,7 @@ def measure_behavior(
         fail_fast=fail_fast,
     )
     probabilities, missing = _completed(scores, ids)
-    known = _classified(classifier.name, suite, probabilities, match, missing)
+    known = _classified(suite, probabilities, match, missing)
     if (prompted := prompted_of(classifier)) is not None:
         known |= {"prompt": prompted.describe(), "server": prompted.server()}
     return SuiteAnswers(classifier.name, suite, **known, failures=scores.failures, level=resampling.level)
@@ -255,9 +252,8 @@ def score_stored(
         suite: The suite.
         answers: From `rightreasons.io.predictions.read_answers`: scores, labels or texts. Columns of scores
             and answers that are words are matched with the suite's labels by name. Two scores per example are spread
-            over three sentiments where the suite is one of three. Where there are answers beside scores, they count.
-            Ids that are those of `Suite.examples()` are compared with its order. What holds no answer that can be
-            read is an answer of its own, which no label is.
+            over three sentiments where the suite is one of three. Ids that are those of `Suite.examples()` are compared
+            with its order. What holds no answer that can be read is an answer of its own, which no label is.
         resampling: Level of the intervals.
 
     Returns:
@@ -275,12 +271,10 @@ def score_stored(
         )
     _check_ids(answers.ids, suite)
     where = f"the predictions of {name}"
-    read_as = f"; the file was read as {answers.form}" if answers.form else ""
     if answers.scores is not None:
         probabilities = _probabilities(answers)
         match = match_classes(suite, answers.label_names or probabilities.shape[1], where)
-        match = dataclasses.replace(match, matched=match.matched + read_as)
-        known = _classified(name, suite, probabilities, match, answers=answers.answers)
+        known = _classified(suite, probabilities, match)
         return SuiteAnswers(name, suite, **known, level=resampling.level)
     column = answers.answers if answers.answers is not None else []
     unread = np.zeros(len(column), dtype=np.bool_)
@@ -304,9 +298,9 @@ def score_stored(
         return SuiteAnswers(name, suite, texts, level=resampling.level)
     numbers = np.zeros(len(column), dtype=np.int64)
     numbers[~unread] = labels[0]
-    known = {"answers": numbers, "class_names": suite.label_names, "matched": labels[1] + read_as}
+    known = {"answers": numbers, "class_names": suite.label_names, "matched": labels[1]}
     if unread.any():
-        known |= _missing(unread, numbers, suite.label_names or range(int(labels[0].max()) + 1), labels[1] + read_as)
+        known |= _missing(unread, numbers, suite.label_names or range(int(labels[0].max()) + 1), labels[1])
     return SuiteAnswers(name, suite, **known, level=resampling.level)
 
 
@@ -426,28 +420,19 @@ def _check_sentiments(names: Sequence[str] | None, suite: Suite, where: str) -> 
 
 
 def _classified(
-    name: str,
     suite: Suite,
     probabilities: NDArray[np.float64],
     match: ClassMatch,
     missing: NDArray[np.bool_] | None = None,
-    *,
-    answers: NDArray[np.int64] | list[str] | None = None,
 ) -> dict[str, Any]:
-    """Return the given answers, or else the most probable classes, as fields; two sentiments may be spread over three.
+    """Return the most probable classes, as fields; two sentiments may be spread over three.
 
     An answer that is missing is a class of its own.
     """
     probabilities, class_names = probabilities[:, match.order], match.names
     if match.spread:
-        if answers is not None:
-            raise ValueError(
-                f"Expected probabilities of three sentiments beside the answers in the predictions of {name}, but got "
-                "those of two."
-            )
         probabilities, class_names = neutral_probabilities(probabilities[:, 1]), suite.label_names or SENTIMENTS
-    labels = None if answers is None else label_answers(answers, suite.table(), where=f"the predictions of {name}")
-    numbers = probabilities.argmax(axis=1).astype(np.int64) if labels is None else labels[0]
+    numbers = probabilities.argmax(axis=1).astype(np.int64)
     known = {"answers": numbers, "probabilities": probabilities, "class_names": class_names, "matched": match.matched}
     if missing is not None:
         if asks_for_neutral(suite.table()):
@@ -592,32 +577,14 @@ def measure_reading(
     return SuiteAnswers(classifier.name, suite, list(answers.texts), level=resampling.level)
 
 
-# ----------------------------------------------------------- Stored answers: tables, and the files that CheckList reads
-
-
-FORMATS = {
-    "pred_only": 1,
-    "softmax": 2,
-    "pred_and_softmax": 3,
-}
-"""CheckList's names of the formats of a file of predictions -> the least cells of a line, between spaces or commas: the
-answer (a number or the name of a label, or a text), one probability per label, or both."""
-
-_SEPARATOR = re.compile(r"[\s,]+")
-_NUMBER = re.compile(r"\d{1,18}(?:\.0*)?")
-
-
 @takes(ScoreOptions, without=("confidence_column", "correct_column"))
-def read_suite_answers(
-    path: Any, suite: Suite, *, file_format: str | None = None, options: ScoreOptions
-) -> ModelAnswers:
+def read_suite_answers(path: Any, suite: Suite, *, options: ScoreOptions) -> ModelAnswers:
     """Read stored answers to a suite.
 
     Args:
-        path: A table with headings as in `read_answers`, or a file in one of CheckList's `FORMATS`. A table whose ids
-            are those of `Suite.examples()`, and perhaps more, may be in any order.
-        suite: The suite, whose labels and whose number of examples the file is read by.
-        file_format: The format, of `FORMATS`; None is a table, and "pred_only" where the suffix is of no table.
+        path: A table as in `read_answers`. One whose ids are those of `Suite.examples()`, and perhaps more, may be in
+            any order.
+        suite: The suite, whose labels the table is read by.
         options: score_columns, scores and log_filter, as in `read_predictions`.
 
     Returns:
@@ -625,18 +592,9 @@ def read_suite_answers(
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file has another number of lines than the suite has examples, or a line or a cell is not
-            what the format says.
+        ValueError: If the table has no answers, or columns of scores with names that the suite does not number.
     """
-    if file_format is not None:
-        check_one_of(file_format, tuple(FORMATS), "file_format")
-    if not isinstance(path, (str, os.PathLike)) or (file_format is None and data_type(path) in FILE_TYPES):
-        return _by_number(_in_order(read_answers(path, options=options), suite), suite)
-    file = Path(path)
-    if not file.is_file():
-        raise FileNotFoundError(f"Expected predictions at {file}, but there is no such file.")
-    with unpacked(file, where=file.name) as plain:
-        return _read_lines(read_text(plain, file.name), suite, file.name, file_format or "pred_only")
+    return _by_number(_in_order(read_answers(path, options=options), suite), suite)
 
 
 def _in_order(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
@@ -663,46 +621,3 @@ def _by_number(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
     order = np.argsort(said)
     named = tuple(names[place] for place in order)
     return dataclasses.replace(answers, scores=answers.scores[:, order], label_names=named)
-
-
-def _read_lines(text: str, suite: Suite, name: str, form: str) -> ModelAnswers:
-    """Read the answers in the text of one of CheckList's files."""
-    n, texts = suite.n_examples, suite.table().asks_for_texts
-    lines = (text if texts else text.rstrip()).split("\n")
-    while len(lines) > n and not lines[-1].strip():
-        lines.pop()
-    if len(lines) != n:
-        raise ValueError(
-            f"Expected one line for each of the {n:,} examples of the suite {suite.name!r}, in its order, in {name}, "
-            f"but got {len(lines):,}."
-        )
-    if texts and form != "pred_only":
-        raise ValueError(
-            f"Expected pred_only as the format of the answers to {suite.name!r}, which are texts, but got {form}."
-        )
-    if texts:
-        return ModelAnswers(None, lines, form=form)
-    rows = [_SEPARATOR.split(line.strip()) if line.strip() else [] for line in lines]
-    width, least = len(rows[0]), FORMATS[form]
-    if width < least or (form == "pred_only" and width > 1):
-        wanted = f"{least}" if form == "pred_only" else f"{least} or more"
-        raise ValueError(
-            f"Expected {wanted} cells in each line of {name} for the format {form}, but got {width}: name another "
-            "format (--predictions-format, file_format=)."
-        )
-    expected = f"{width} cells in each line of {name}, as in its first"
-    check_each(rows, lambda row: len(row) == width, expected, unit="that of example")
-    answers = _whole([row[0] for row in rows]) if form.startswith("pred") else None
-    if form == "pred_only":
-        return ModelAnswers(None, answers, form=form)
-    cells = [row[answers is not None :] for row in rows]
-    expected = f"numbers for probabilities in each line of {name}"
-    check_each(cells, lambda row: all(map(is_number, row)), expected, unit="that of example")
-    numbers = np.array(cells, dtype=np.float64)
-    return ModelAnswers(numbers, answers, kind="probabilities", form=form)
-
-
-def _whole(cells: list[str]) -> NDArray[np.int64] | list[str]:
-    if all(_NUMBER.fullmatch(cell) for cell in cells):
-        return np.array([int(float(cell)) for cell in cells], dtype=np.int64)
-    return cells

@@ -1,4 +1,4 @@
-"""The commands that list, write, export, divide and rate data sets and suites."""
+"""The commands that list, export, divide and rate data sets, and the one that converts suites of CheckList."""
 
 from __future__ import annotations
 
@@ -13,18 +13,15 @@ import typer
 
 from rightreasons.cli import command_line, hand_over
 from rightreasons.cli.declared import (
-    DataDir,
     Dataset,
     Declared,
     FiguresFile,
     Split,
-    SuiteName,
     declared_command,
     refuse,
 )
 from rightreasons.cli.show import print_rows
 from rightreasons.core.choices import HARNESSES, ORDERS, TASKS
-from rightreasons.core.engines import EngineOptions
 from rightreasons.core.errors import OptionError, counted
 from rightreasons.core.options import Options, option
 from rightreasons.io.options import AuditOptions, ItemOptions, SourceOptions
@@ -36,7 +33,6 @@ if TYPE_CHECKING:
     import datasets
 
     from rightreasons.cues.ratings import HumanPerformance
-    from rightreasons.datasets.suites.suite import Suite
     from rightreasons.models.prompts import Examples, Rendering
     from rightreasons.report.requests import ChoiceRequest
 
@@ -306,13 +302,10 @@ BENCHMARK = "benchmark"
 WHICH = "Which label fits this text?"
 """What is asked of a text whose classes are its choices."""
 
-PLANTED = ("config", "text_column", "text_pair_column", "label_column", "data_dir")
-"""What says where the texts are that cues are planted into."""
-
 
 @DATA.callback()
 def data() -> None:
-    """List the data sets, write, export, plant cues into, divide and have people rate them."""
+    """List the data sets, export, divide and have people rate them."""
 
 
 @DATA.command("list")
@@ -325,28 +318,6 @@ def list_() -> None:
     print_rows(about.items(), indent="", texts=(0, 1))
 
 
-@declared_command(DATA, "build", {"options": EngineOptions})
-def build(
-    name: Annotated[str, typer.Argument(help="One of `rightreasons data list`.", metavar="NAME", show_default=False)],
-    options: EngineOptions,
-    out: Annotated[Path | None, typer.Option(help="The folder to write; the name of the data set by default.")] = None,
-    config: Annotated[str | None, typer.Option(help="Comma-separated configurations; all of them by default.")] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="The folder of local copies of the source files.")] = None,
-    other_versions: Annotated[bool, typer.Option(help="Read local files other than the published ones.")] = False,
-) -> None:
-    """Write a data set as parquet files with a card; `datasets.load_dataset(FOLDER)` opens them.
-
-    With --jobs or --engine, configurations are built at the same time.
-    """
-    from rightreasons.datasets.publishing import publish
-
-    configs = None if config is None else [part.strip() for part in config.split(",")]
-    folder = publish(
-        name, out or Path(name), configs=configs, data_dir=data_dir, engine=options, other_versions=other_versions
-    )
-    typer.echo(f"Data: {folder}")
-
-
 class ExportOptions(Options):
     """What is asked, and by which harness."""
 
@@ -357,9 +328,8 @@ class ExportOptions(Options):
     )
     task: str | None = option(
         None,
-        "multiple_choice, classification, or suite (of behavioral tests); by default one of the first two, as the data "
-        "is.",
-        choices=(*TASKS, "suite"),
+        "multiple_choice or classification; by default as the data is.",
+        choices=TASKS,
     )
     parts: tuple[str, ...] | None = option(
         None,
@@ -376,10 +346,6 @@ class ExportOptions(Options):
     hints: tuple[str, ...] = option(
         ("colleague", "metadata"), "Comma-separated kinds of hints of --reasons.", choices=HINTS
     )
-    subsets: str | None = option(
-        None, "easy_hard_subsets.json of `rightreasons data split`: only these items, called Easy or Hard."
-    )
-    max_cases: int | None = option(None, "Maximum number of cases of a functionality of a suite.", minimum=1)
     split: str | None = option(None, "Split; by default the first of test, validation and dev.")
 
 
@@ -399,29 +365,21 @@ def export(
     prompt: Wording,
     out: Annotated[Path, typer.Option(help="Folder of the task.")] = Path("task"),
 ) -> None:
-    """Write items, or a suite, as a task of another harness, whose log comes back into the same measures."""
+    """Write items as a task of another harness, whose log comes back into the same measures."""
     from rightreasons.report.requests import request_rows, write_task
 
-    of_items = {name: getattr(options, name) for name in ("parts", "orders", "subsets", "split")}
-    of_items["limit"] = settings.limit
-    of_other = of_items if options.task == "suite" else {"max_cases": options.max_cases}
-    refuse(of_other, f"with the task {options.task or 'of items'}")
-    settings = settings.replaced(task=None if options.task == "suite" else options.task, split=options.split)
+    settings = settings.replaced(task=options.task, split=options.split)
     if options.to == BENCHMARK:
-        suite = "suite" if options.task == "suite" else None
-        refuse({"reasons": options.reasons or None, "task": suite, **prompt.changed()}, "with a benchmark")
+        refuse({"reasons": options.reasons or None, **prompt.changed()}, "with a benchmark")
         export_benchmark(dataset, settings, prompt, options, out)
         return
     if options.reasons:
         export_reasons(dataset, settings, prompt, options, out)
         return
-    if options.task == "suite":
-        taken = exported_suite(dataset, settings, options.max_cases)
-    else:
-        taken = exported_items(dataset, settings, prompt, options)
+    taken = exported_items(dataset, settings, prompt, options)
     rendering = taken.rendering(prompt, chat=options.to == "inspect")
     rows = request_rows(taken.requests, rendering, examples=taken.examples, fields=taken.fields, seed=settings.seed)
-    declared = write_task(out, Path(dataset).stem, rows, to=options.to, read_by=taken.read_by)
+    declared = write_task(out, Path(dataset).stem, rows, to=options.to, read_by="rightreasons audit")
     typer.echo(f"Task: {declared} ({counted(len(rows), 'request')} about {taken.about})")
     typer.echo("Its first lines say how it is asked, and how its log is read.")
 
@@ -486,44 +444,6 @@ def export_reasons(dataset: str, settings: AuditOptions, wording: Wording, optio
     typer.echo(f"Task: {declared} ({counted(len(rows), 'request')} about {counted(len(items), 'item')})")
 
 
-@declared_command(DATA, "plant", {"settings": (AuditOptions, (*PLANTED, "seed"))})
-def plant(
-    dataset: Dataset,
-    settings: AuditOptions,
-    out: Annotated[Path, typer.Option(help="Folder to write.")] = Path("planted"),
-    kind: Annotated[
-        str,
-        typer.Option(help="Kind of cue: lexical, function, bigram or punctuation."),
-    ] = "lexical",
-    cues: Annotated[
-        str | None, typer.Option(help="Comma-separated cues of your own, one per label in the order of the labels.")
-    ] = None,
-    strength: Annotated[float, typer.Option(help="How often a cue agrees with the label, from 0 to 1.")] = 0.95,
-    coverage: Annotated[float, typer.Option(help="How often a text has a cue, from 0 to 1.")] = 1.0,
-) -> None:
-    """Plant cues into your labeled texts, so that what a model should not rely on is known.
-
-    Training data gets its cues; each other split is written with them, without them and with flipped ones, which an
-    audit compares. Fine-tune on the result, then audit the model on it.
-    """
-    from rightreasons.core.options import listed
-    from rightreasons.datasets.perturbing.planting import plant as plant_cues
-    from rightreasons.datasets.publishing import write_splits
-    from rightreasons.io.tables import open_splits
-
-    splits, seed = open_splits(dataset, **{name: getattr(settings, name) for name in PLANTED}), settings.seed
-    planted = plant_cues(splits, kind, cues=listed(cues), strength=strength, coverage=coverage, seed=seed)
-    sentence = (
-        f"Cues of the kind {kind}, planted into {dataset}: they agree with the label at a rate of "
-        f"{strength:g} and are in a share of {coverage:g} of the texts (seed {seed})."
-    )
-    folder = write_splits(planted, out, text=sentence)
-    for name, items in planted.items():
-        with_cue = sum(cue >= 0 for cue in items["cue_label"][:])
-        typer.echo(f"{name}: {counted(len(items), 'item')}, {with_cue:,} with a cue")
-    typer.echo(f"Data: {folder}")
-
-
 @dataclasses.dataclass(frozen=True)
 class Exported:
     """Requests that are to be written as a task.
@@ -532,7 +452,6 @@ class Exported:
         requests: The requests.
         label_names: The names of the classes; None for multiple choice.
         about: What they are about, in words.
-        read_by: The command that reads their log.
         examples: What few-shot examples are drawn from.
         fields: Further fields of the rows, by the ids of the requests.
     """
@@ -540,7 +459,6 @@ class Exported:
     requests: Sequence[ChoiceRequest]
     label_names: tuple[str, ...] | None
     about: str
-    read_by: str
     examples: Examples | None = None
     fields: Mapping[str, Mapping[str, Any]] = dataclasses.field(default_factory=dict)
 
@@ -557,18 +475,6 @@ class Exported:
         prompt = Prompt(**given, chat="on" if chat else "off")
         scoring = "generated" if chat else "sum"
         return Rendering.of(prompt, chat=chat, scorings=[scoring], label_names=self.label_names)
-
-
-def exported_suite(name: str, settings: AuditOptions, max_cases: int | None) -> Exported:
-    """Open a suite, every example of which is asked for one of its labels."""
-    from rightreasons.datasets.suites.suite import open_suite
-    from rightreasons.report.requests import suite_requests
-
-    suite = open_suite(name, data_dir=settings.data_dir, max_cases=max_cases, seed=settings.seed)
-    requests = suite_requests(suite)
-    flags = [] if max_cases is None else ["--max-cases", str(max_cases), "--seed", str(settings.seed)]
-    read_by = shlex.join(["rightreasons", "behavior", name, *flags])
-    return Exported(requests, requests[0].choices, f"{counted(suite.n_cases, 'case')}", read_by)
 
 
 def exported_items(dataset: str, settings: AuditOptions, wording: Wording, options: ExportOptions) -> Exported:
@@ -588,12 +494,6 @@ def exported_items(dataset: str, settings: AuditOptions, wording: Wording, optio
     task, splits = task_of_data(dataset, settings, wording.label_words, require_labels=False)
     name = choose_split(splits, settings.split, where=dataset)
     items = splits[name]
-    if options.subsets is not None:
-        easy = easy_flags(items, Path(options.subsets))
-        rows = [row for row, flag in enumerate(easy) if flag is not None]
-        items = items.select(rows)
-        items = items.remove_columns([column for column in items.column_names if column == "easy"])
-        items = items.add_column("easy", [bool(easy[row]) for row in rows])
     names = None
     if task == "classification":
         refuse({"parts": options.parts, "orders": options.orders}, "with texts that have classes")
@@ -618,58 +518,20 @@ def exported_items(dataset: str, settings: AuditOptions, wording: Wording, optio
         requests=requests,
         label_names=names,
         about=f"{counted(len(items), 'item')}",
-        read_by="rightreasons audit",
         examples=examples_of(splits, task, wording.shots),
         fields=kept_fields(items),
     )
 
 
-SuiteFile = Annotated[Path, typer.Argument(help=".jsonl or .jsonl.gz file.", metavar="OUT")]
-
-
 @COMMANDS["suite"].callback()
 def suite() -> None:
-    """Show what a behavioral suite asks, write all its cases to a file, or convert one that CheckList has saved."""
-
-
-@COMMANDS["suite"].command()
-def show(
-    suite: SuiteName,
-    data_dir: DataDir = None,
-    cases: Annotated[int, typer.Option(help="Cases shown per functionality.", min=0)] = 2,
-) -> None:
-    """Show the functionalities of a suite, with the first cases of each."""
-    opened = _open(suite, data_dir)
-    for functionality in opened.functionalities:
-        typer.secho(
-            f"{functionality.test_type} {functionality.functionality_class}: {functionality.name}, "
-            f"{counted(len(functionality.cases), 'case')}",
-            bold=True,
-        )
-        if functionality.expectation["name"] == "unknown":
-            typer.echo(f"  nothing is asked: {functionality.expectation['why']}")
-        for case in functionality.cases[:cases]:
-            for index, texts in enumerate(case.examples):
-                label = None if case.labels is None else case.labels[index]
-                if opened.label_names is not None and isinstance(label, int) and label >= 0:
-                    label = opened.label_names[label]
-                typer.echo(
-                    f"  {'-' if index == 0 else ' '} {' | '.join(texts)}{'' if label is None else f'  [{label}]'}"
-                )
-    _show_size(opened)
-
-
-@COMMANDS["suite"].command("write")
-def write_suite(suite: SuiteName, out: SuiteFile, data_dir: DataDir = None) -> None:
-    """Write a suite with all its cases, including those that its templates and perturbations generate."""
-    _check_out(out)
-    _write(_open(suite, data_dir), out)
+    """Convert a behavioral suite that CheckList has saved."""
 
 
 @COMMANDS["suite"].command()
 def convert(
     file: Annotated[Path, typer.Argument(help="Pickle that CheckList has saved: .pkl, .pkl.gz or .tar.gz.")],
-    out: SuiteFile,
+    out: Annotated[Path, typer.Argument(help=".jsonl or .jsonl.gz file.", metavar="OUT")],
     text_columns: Annotated[
         str | None, typer.Option(help="Comma-separated names of the texts of an example, such as context,question.")
     ] = None,
@@ -679,13 +541,22 @@ def convert(
     Where a test's expectation is code of its author, OUT says "unknown", and nothing is asked until you name one there.
     """
     from rightreasons.core.options import listed
+    from rightreasons.core.store import check_file
     from rightreasons.datasets.suites.checklist import convert_checklist
 
-    _check_out(out)
+    if not out.name.endswith((".jsonl", ".jsonl.gz")):
+        raise ValueError(f"Expected OUT to end in .jsonl or .jsonl.gz, but got {out.name!r}.")
+    check_file(out, "OUT")
     if not file.is_file():
         raise FileNotFoundError(f"Expected a suite at {file}, but there is no such file.")
     converted = convert_checklist(file, text_columns=listed(text_columns))
-    _write(converted, out)
+    converted.write(out)
+    if converted.label_names is not None:
+        typer.echo(f"Labels: {', '.join(f'{number} {name}' for number, name in enumerate(converted.label_names))}")
+    typer.echo(
+        f"{converted.name}: {counted(len(converted.functionalities), 'functionality', 'functionalities')}, "
+        f"{counted(converted.n_cases, 'case')}, {counted(converted.n_examples, 'example')}\nSuite: {out}"
+    )
     unknown = [each for each in converted.functionalities if each.expectation["name"] == "unknown"]
     for each in unknown:
         typer.echo(f"Unknown: {each.name}: {each.expectation['why']}")
@@ -694,33 +565,3 @@ def convert(
             f"Nothing is asked in {len(unknown)} of {counted(len(converted.functionalities), 'test')}: name their "
             f"expectations in {out}."
         )
-
-
-def _check_out(out: Path) -> None:
-    from rightreasons.core.store import check_file
-
-    if not out.name.endswith((".jsonl", ".jsonl.gz")):
-        raise ValueError(f"Expected OUT to end in .jsonl or .jsonl.gz, but got {out.name!r}.")
-    check_file(out, "OUT")
-
-
-def _open(suite: str, data_dir: Path | None) -> Suite:
-    from rightreasons.datasets.suites.suite import open_suite
-
-    return open_suite(suite, data_dir=data_dir)
-
-
-def _write(suite: Suite, out: Path) -> None:
-    suite.write(out)
-    _show_size(suite)
-    typer.echo(f"Suite: {out}")
-
-
-def _show_size(suite: Suite) -> None:
-    if suite.label_names is not None:
-        typer.echo(f"Labels: {', '.join(f'{number} {name}' for number, name in enumerate(suite.label_names))}")
-    typer.echo(
-        f"{suite.name}: {counted(len(suite.functionalities), 'functionality', 'functionalities')}, "
-        f"{counted(suite.n_cases, 'case')}, "
-        f"{counted(suite.n_examples, 'example')}"
-    )

@@ -1,15 +1,13 @@
 from .builder import available_datasets as available_datasets
 from .builder import load_dataset as load_dataset
 from .perturbing.edits import class_words as class_words
-from .perturbing.planting import mirror_dataset as mirror_dataset
-from .perturbing.planting import plant as plant
+from .perturbing.mirroring import mirror_dataset as mirror_dataset
 from .perturbing.probes import perturb as perturb
 from .publishing import publish as publish
 from .suites.cases import Case as Case
 from .suites.cases import Functionality as Functionality
 from .suites.suite import Suite as Suite
 from .suites.suite import open_suite as open_suite
-from .suites.suite import read_hatecheck as read_hatecheck
 
 __all__ = [
     "Case",
@@ -21,7 +19,5 @@ __all__ = [
     "mirror_dataset",
     "open_suite",
     "perturb",
-    "plant",
     "publish",
-    "read_hatecheck",
 ]

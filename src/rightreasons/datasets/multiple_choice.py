@@ -36,7 +36,7 @@ from rightreasons.datasets.builder import (
     read_csv,
     sources_of,
 )
-from rightreasons.datasets.perturbing.planting import check_mirrored, choices_of
+from rightreasons.datasets.perturbing.mirroring import check_mirrored, choices_of
 from rightreasons.datasets.perturbing.probes import DOUBLE, FEATURES, PROBES, Perturber, Pool, Row
 
 

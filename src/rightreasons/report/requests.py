@@ -1,7 +1,7 @@
 """What a question asks of a language model, to be answered elsewhere: by a harness, a server, another day.
 
 Somebody answers; `StoredAnswers` is a `Score` that looks the answers up by their ids, so that a measure gives the same
-figures as if it had asked by itself. Texts with classes, and the examples of a suite, are asked as they are.
+figures as if it had asked by itself. Texts with classes are asked as they are.
 """
 
 from __future__ import annotations
@@ -24,7 +24,6 @@ from rightreasons.probes.measure import KS, ChoiceOrders, added_choices, probe_t
 if TYPE_CHECKING:
     import datasets
 
-    from rightreasons.datasets.suites.suite import Suite
     from rightreasons.models.prompts import Examples, Rendering
 
 
@@ -132,27 +131,6 @@ def text_requests(items: datasets.Dataset) -> list[ChoiceRequest]:
     pairs = items["text_pair"][:] if "text_pair" in items.column_names else [None] * len(items)
     rows = zip(items["id"][:], items["text"][:], pairs, items["label"][:], strict=True)
     return [ChoiceRequest(name, ITEMS, text, names, label, pair) for name, text, pair, label in rows]
-
-
-def suite_requests(suite: Suite) -> list[ChoiceRequest]:
-    """Return the requests of the examples of a suite.
-
-    Raises:
-        ValueError: If the suite asks for texts, or for labels without names.
-    """
-    from rightreasons.behavior.measure import label_words
-
-    columns = suite.text_columns
-    if suite.table().asks_for_texts or len(columns) > 2:
-        raise ValueError(
-            f"Expected a suite of one or two texts with labels, but {suite.name!r} asks for answers that are texts."
-        )
-    names = label_words(suite)
-    pair = columns[1] if len(columns) == 2 else None
-    return [
-        ChoiceRequest(row["id"], ITEMS, row[columns[0]], names, row["label"], row[pair] if pair else None)
-        for row in suite.examples()
-    ]
 
 
 def choice_requests(

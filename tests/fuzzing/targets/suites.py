@@ -1,4 +1,4 @@
-"""Behavioral suites and HateCheck's form."""
+"""Behavioral suites."""
 
 import gzip
 import json
@@ -23,12 +23,7 @@ def seeds(suffix):
     return made
 
 
-HATECHECK = (
-    b"functionality,case_id,test_case,label_gold,target_ident,direction,focus_words,focus_lemma,ref_case_id,"
-    b"ref_templ_id,templ_id\nderog_neg_emote_h,1,I hate you,hateful,women,directed,hate,hate,,,1\n"
-    b"neutral,2,I like you,non-hateful,women,directed,like,like,,,2\n"
-)
-FILES = {suffix: seeds(suffix) for suffix in (".jsonl", ".jsonl.gz")} | {".csv": [HATECHECK]}
+FILES = {suffix: seeds(suffix) for suffix in (".jsonl", ".jsonl.gz")}
 SHORT = [[json.loads(line) for line in content.splitlines()] for content in FILES[".jsonl"]]
 
 

@@ -23,7 +23,7 @@ import functools
 import gzip
 import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -38,8 +38,8 @@ from rightreasons.core.options import check_options
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import json_lines, write_bytes
 from rightreasons.core.suites import SuiteTable
-from rightreasons.core.validation import check_count, check_each, check_ids, check_kind, check_one_of, parse_json
-from rightreasons.datasets.builder import available_datasets, load_builder, read_csv
+from rightreasons.core.validation import check_count, check_ids, check_kind, check_one_of, parse_json
+from rightreasons.datasets.builder import available_datasets, load_builder
 from rightreasons.datasets.suites.cases import (
     Case,
     Functionality,
@@ -370,51 +370,6 @@ def _halves(items: Any, seed: int) -> tuple[Any, Any]:
 PICKLES = (".pkl", ".pickle", ".dill", ".pkl.gz", ".tar.gz", ".tgz")
 """The suffixes of suites that CheckList has saved: `rightreasons suite convert` alone reads them."""
 
-HATECHECK_COLUMNS = ("functionality", "test_case", "label_gold")
-HATECHECK_LABELS = ("non-hateful", "hateful")
-"""The words of `label_gold`, in the order of the numbers 0 and 1 that other releases of this format have."""
-
-
-def read_hatecheck(path: str | os.PathLike[str], *, name: str = "hatecheck") -> Suite:
-    """Read a suite in HateCheck's format: a CSV with functionality, test_case and label_gold, one text per case.
-
-    Args:
-        path: The CSV file. `label_gold` is "hateful" or "non-hateful" in every row, which become the names of the
-            labels 1 and 0 of the suite, or a whole number in every row.
-        name: The name of the suite.
-
-    Returns:
-        The suite.
-
-    Raises:
-        ValueError: If a column is missing, there is no row, or a row lacks a value.
-    """
-    check_kind(path, "path", str | os.PathLike)
-    rows = read_csv(path, path, HATECHECK_COLUMNS, optional=("case_id",))
-    if not rows:
-        raise ValueError(f"Expected at least one row in {path}, but it has only column names.")
-    words = rows[0]["label_gold"].strip() in HATECHECK_LABELS
-    groups: dict[str, list[Case]] = {}
-    for column in ("functionality", "test_case"):
-        check_each([row[column] for row in rows], str.strip, f"a {column} in each row of {path}", first=1)
-    golds = [row["label_gold"].strip() for row in rows]
-    check_each(
-        golds,
-        lambda gold: gold in HATECHECK_LABELS if words else gold.isdecimal() and len(gold) <= 10,
-        f"`label_gold` to be hateful or non-hateful, or a whole number, in every row of {path}",
-        first=1,
-    )
-    for row, gold in zip(rows, golds, strict=True):
-        label = HATECHECK_LABELS.index(gold) if words else int(gold)
-        cases = groups.setdefault(row["functionality"], [])
-        cases.append(Case(row.get("case_id") or str(len(cases)), ((row["test_case"],),), (label,)))
-    # HateCheck's names begin with their class: "derog_neg_emote_h" is derogation.
-    functionalities = tuple(
-        Functionality(key, key.split("_")[0] or key, "MFT", {"name": "equal"}, tuple(cases))
-        for key, cases in groups.items()
-    )
-    return Suite(name, ("text",), functionalities, HATECHECK_LABELS if words else None)
-
 
 def open_suite(
     name_or_path: str | os.PathLike[str],
@@ -425,10 +380,10 @@ def open_suite(
     max_cases: int | None = None,
     seed: int = 0,
 ) -> Suite:
-    """Open a suite: a file of `Suite.write`, a CSV in HateCheck's format, or a released suite of CheckList.
+    """Open a suite: a file of `Suite.write`, or a released suite of CheckList.
 
     Args:
-        name_or_path: A .jsonl or .jsonl.gz file, a .csv file, or one of CheckList's released suites by name:
+        name_or_path: A .jsonl or .jsonl.gz file, or one of CheckList's released suites by name:
             checklist_sentiment, checklist_paraphrase, checklist_reading. `rightreasons suite convert` makes a file of
             another suite that CheckList has saved.
         data_dir: The folder of local copies of the catalog's sources.
@@ -448,8 +403,13 @@ def open_suite(
     check_kind(name_or_path, "name_or_path", str | os.PathLike)
     file = Path(name_or_path)
     known = [name for name in available_datasets() if name.startswith("checklist_")]
+    if file.name.lower().endswith(PICKLES):
+        raise ValueError(
+            f"Expected a suite as .jsonl or .jsonl.gz, but got the pickle {file}: convert it with "
+            f"`rightreasons suite convert {file} {file.name.split('.')[0]}.jsonl`."
+        )
     if os.path.isfile(file):  # False for a name that no file can have
-        suite = _opened(file)
+        suite = Suite.read(file)
     elif str(name_or_path) in known:
         # `suite` is a method of these builders alone.
         builder: Any = load_builder(str(name_or_path), data_dir=data_dir, paper_labels=paper_labels)
@@ -467,13 +427,3 @@ def open_suite(
         return suite
     most = check_count(max_cases, "max_cases")
     return suite.choose_cases(lambda each: item_rng(seed, each.name).permutation(len(each.cases))[:most])
-
-
-def _opened(file: Path) -> Suite:
-    name = file.name.lower()
-    if name.endswith(PICKLES):
-        raise ValueError(
-            f"Expected a suite as .jsonl, .jsonl.gz or .csv, but got the pickle {file}: convert it with "
-            f"`rightreasons suite convert {file} {file.name.split('.')[0]}.jsonl`."
-        )
-    return read_hatecheck(file, name=file.stem) if name.endswith(".csv") else Suite.read(file)
