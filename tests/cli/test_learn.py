@@ -18,9 +18,8 @@ def test_plan_run_collect(world, tmp_path, capsys):
     said = run(capsys, "learn", "plan", folder, *words, "--iid-epochs", "1")
     assert said.code == 0, said.err
     assert "5 runs" in said.out
-    for shard in ("1/2", "2/2"):
-        said = run(capsys, "learn", "run", folder, "--shard", shard)
-        assert said.code == 0, said.err
+    said = run(capsys, "learn", "run", folder)
+    assert said.code == 0, said.err
     assert "5 of 5 are finished" in said.out
     said = run(capsys, "learn", "collect", folder)
     assert said.code == 0, said.err

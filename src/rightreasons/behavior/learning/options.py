@@ -44,13 +44,13 @@ METHODS = {
     "vanilla": Method(),
     "l2": Method(weight_decay=0.1),
     "dropout": Method(dropout=0.3),
-    "lp": Method(phases=("head",)),
+    "lp": Method(phases=("head",), dropout=0.0),
     "lp-ft": Method(phases=("head", "all")),
     "irm": Method(objective="irm"),
     "dro": Method(objective="dro"),
     "fish": Method(objective="fish"),
 }
-"""The eight methods by name, with the released code's settings."""
+"""The eight methods by name, with the released code's settings; a linear probe sees features without dropout."""
 
 
 class LearningOptions(Options):

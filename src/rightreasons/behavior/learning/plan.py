@@ -1,7 +1,7 @@
 """The experiment of behavioral learning as a table of independent runs, kept in a folder.
 
 `plan.json` lists the runs and names the code they need; `results/KEY.json` appears, complete, when a run is finished.
-So a plan can be killed and resumed, and its shards run in any number of processes or machines that share the folder.
+So a plan can be killed and resumed, and its runs are made in any number of processes that share the folder.
 """
 
 from __future__ import annotations
@@ -459,28 +459,3 @@ class Plan:
 
     def _file(self, run: PlannedRun) -> Path:
         return self.folder / "results" / f"{run.key}.json"
-
-
-def work_units(runs: Sequence[PlannedRun]) -> list[list[PlannedRun]]:
-    """Group runs that are executed together: linear probes of one frozen encoder share its features."""
-    groups: dict[Any, list[PlannedRun]] = {}
-    for run in runs:
-        shared = run.method == "lp" and run.configuration != "IID"
-        groups.setdefault((run.configuration, run.seed) if shared else run.key, []).append(run)
-    return list(groups.values())
-
-
-def shard_of(runs: Sequence[PlannedRun], shard: str) -> list[list[PlannedRun]]:
-    """Return the work units of one shard.
-
-    Args:
-        runs: All runs of a plan, finished or not, so that shards do not depend on what is done.
-        shard: "i/n": the i-th of n shards, from 1.
-
-    Raises:
-        ValueError: If `shard` has another form.
-    """
-    number, _, count = shard.partition("/")
-    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
-        raise ValueError(f"Expected a shard as i/n with i from 1 to n, such as 1/4, but got {shard!r}.")
-    return work_units(runs)[int(number) - 1 :: check_count(int(count), "n")]
