@@ -252,8 +252,8 @@ def score_stored(
         suite: The suite.
         answers: From `rightreasons.io.predictions.read_answers`: scores, labels or texts. Columns of scores
             and answers that are words are matched with the suite's labels by name. Two scores per example are spread
-            over three sentiments where the suite is one of three. Ids that are those of `Suite.examples()` are compared
-            with its order. What holds no answer that can be read is an answer of its own, which no label is.
+            over three sentiments where the suite is one of three. Answers with the ids of `Suite.examples()` may be in
+            any order. What holds no answer that can be read is an answer of its own, which no label is.
         resampling: Level of the intervals.
 
     Returns:
@@ -263,13 +263,12 @@ def score_stored(
         ValueError: If the numbers of answers and examples differ, the answers are in another order, there are scores
             for too few classes, or answers or columns have names that the suite's labels do not have.
     """
-    table = suite.table()
+    table, answers = suite.table(), _in_order(answers, suite)
     if len(answers) != len(table):
         raise ValueError(
             f"Expected one prediction for each of the {len(table):,} examples of the suite {suite.name!r}, in its "
             f"order, but got {len(answers):,}."
         )
-    _check_ids(answers.ids, suite)
     where = f"the predictions of {name}"
     if answers.scores is not None:
         probabilities = _probabilities(answers)
@@ -477,19 +476,6 @@ def _are_sentiments(answers: NDArray[np.int64] | list[str], unread: NDArray[np.b
     )
 
 
-def _check_ids(ids: Sequence[str] | None, suite: Suite) -> None:
-    """Check the order of predictions whose ids are those of the suite; other ids say nothing about it."""
-    expected = [row["id"] for row in suite.examples()] if ids is not None else []
-    if ids is None or set(expected).isdisjoint(ids):
-        return
-    row = next((row for row, pair in enumerate(zip(ids, expected, strict=True)) if pair[0] != pair[1]), None)
-    if row is not None:
-        raise ValueError(
-            f"Expected the predictions in the order of the suite {suite.name!r}, but row {row} has the id "
-            f"{ids[row][:40]} where the suite has {expected[row]}."
-        )
-
-
 def _probabilities(answers: ModelAnswers) -> NDArray[np.float64]:
     scores = answers.scores
     try:
@@ -601,8 +587,13 @@ def _in_order(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
     """Bring answers whose ids are those of the suite into its order; others are left as they are."""
     ids = [row["id"] for row in suite.examples()]
     row_of = {name: row for row, name in enumerate(answers.ids or ())}
-    if answers.ids is None or len(row_of) < len(answers.ids) or not row_of.keys() >= set(ids):
+    if row_of.keys().isdisjoint(ids) or len(row_of) < len(answers):
         return answers
+    missing = next((name for name in ids if name not in row_of), None)
+    if missing is not None:
+        raise ValueError(
+            f"Expected a prediction for each example of the suite {suite.name!r}, but there is none for {missing}."
+        )
     return answers.take([row_of[name] for name in ids])
 
 

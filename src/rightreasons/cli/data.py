@@ -542,14 +542,14 @@ def convert(
     """
     from rightreasons.core.options import listed
     from rightreasons.core.store import check_file
-    from rightreasons.datasets.suites.checklist import convert_checklist
+    from rightreasons.datasets.suites.checklist import read_pickled_suite
 
     if not out.name.endswith((".jsonl", ".jsonl.gz")):
         raise ValueError(f"Expected OUT to end in .jsonl or .jsonl.gz, but got {out.name!r}.")
     check_file(out, "OUT")
     if not file.is_file():
         raise FileNotFoundError(f"Expected a suite at {file}, but there is no such file.")
-    converted = convert_checklist(file, text_columns=listed(text_columns))
+    converted = read_pickled_suite(file, text_columns=listed(text_columns))
     converted.write(out)
     if converted.label_names is not None:
         typer.echo(f"Labels: {', '.join(f'{number} {name}' for number, name in enumerate(converted.label_names))}")

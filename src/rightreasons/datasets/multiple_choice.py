@@ -81,20 +81,12 @@ class Anli(MultipleChoiceBuilder):
     N_CHOICES = 2
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
-        if "anli_dev.jsonl" in files:
-            for row in self.json_lines(files["anli_dev.jsonl"]):
-                choices = row["question"]["choices"]
-                label = [choice["label"] for choice in choices].index(row["answerKey"])
-                parts = (row["context"], row["question"]["stem"])
-                yield self.item(row["id"], parts, [choice["text"] for choice in choices], label)
-            return
-        rows = list(self.json_lines(files["dev.jsonl"]))
-        labels = self.labels(files["dev-labels.lst"].read_text("utf-8"), first=1)
-        for number, (row, label) in enumerate(zip(rows, labels, strict=True)):
-            # Story ids repeat, once per pair of hypotheses.
-            yield self.item(
-                f"{row['story_id']}-{number}", (row["obs1"], row["obs2"]), (row["hyp1"], row["hyp2"]), label
-            )
+        (file,) = files.values()
+        for row in self.json_lines(file):
+            choices = row["question"]["choices"]
+            label = [choice["label"] for choice in choices].index(row["answerKey"])
+            parts = (row["context"], row["question"]["stem"])
+            yield self.item(row["id"], parts, [choice["text"] for choice in choices], label)
 
     def from_hub(self, split: str, row: Row, number: int) -> Row:
         parts = (row["observation_1"], row["observation_2"])
@@ -108,10 +100,6 @@ class HellaSwag(MultipleChoiceBuilder):
     N_CHOICES = 4
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
-        if "hellaswag_val.jsonl" in files:
-            for number, row in enumerate(self.json_lines(files["hellaswag_val.jsonl"])):
-                yield self.from_hub(split, row, number)
-            return
         with bz2.open(files["hellaswag_val_full.txt.bz2"], "rt", encoding="utf-8") as stream:
             lines = (line.rstrip("\n") for line in stream)
             # Six lines per item: context, label, four endings.
@@ -148,14 +136,11 @@ class SocialIqa(MultipleChoiceBuilder):
 
     NAME = "socialiqa"
     N_CHOICES = 3
-    ARCHIVE = "socialiqa-train-dev.zip"
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
         part = "train" if split == "train" else "dev"
-        if self.ARCHIVE in files:
-            texts = {Path(name).name: content.decode("utf-8") for name, content in members(files[self.ARCHIVE])}
-        else:
-            texts = {name: file.read_text("utf-8") for name, file in files.items()}
+        (file,) = files.values()
+        texts = {Path(name).name: content.decode("utf-8") for name, content in members(file)}
         rows = [json.loads(line) for line in texts[f"{part}.jsonl"].splitlines() if line.strip()]
         labels = self.labels(texts[f"{part}-labels.lst"], first=1)
         for number, (row, label) in enumerate(zip(rows, labels, strict=True)):

@@ -216,7 +216,7 @@ Kind: TypeAlias = Classes | Spans
 """All that differs between the runs of classifiers and of question-answering models."""
 
 KINDS: Mapping[str, Kind] = {"sentiment": Classes("sentiment"), "classes": Classes("classes"), "answers": Spans()}
-"""The kinds by `options.LABELS`."""
+"""The kinds by what a suite's labels are: three sentiments for a model of two classes, classes, or spans of a text."""
 
 
 def kind_of(suite: Suite) -> str:

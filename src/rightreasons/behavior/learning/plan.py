@@ -168,16 +168,17 @@ def open_task(source: Mapping[str, Any]) -> LearningTask:
     values = dict(source)
     model, suite_name, data = (values.pop(name) for name in ("model", "suite", "data"))
     options = PlanOptions.read(values, "a plan")
-    if data not in CATALOG and Path(data).expanduser().is_file():
+    file = Path(data).expanduser()
+    if data not in CATALOG and file.is_file() and file.suffix not in (".yaml", ".yml"):  # a data.yaml may name a folder
         raise ValueError(
             f"Expected data with the splits {options.train_split!r} and {options.test_split!r}, but {data} is one "
             "table: give a folder with one file per split, such as train.csv and validation.csv."
         )
     suite = open_suite(suite_name, data_dir=options.data_dir, paper_labels=True, max_cases=options.max_cases)
-    labels = options.labels or kind_of(suite)
+    labels = kind_of(suite)
     training = {name: getattr(options, name) for name in LearningOptions.names()}
     splits = ((options.train_split, options.train_limit), (options.test_split, options.test_limit))
-    kind = KINDS.get(labels)
+    kind = KINDS[labels]
     if isinstance(kind, Classes):
         names = kind.class_names(suite)
         train, test = (_open_texts(data, split, limit, options, names, suite.name) for split, limit in splits)
@@ -202,15 +203,7 @@ def _absolute(name: str) -> str:
     return os.path.abspath(path) if path.exists() else name
 
 
-def _columns(options: PlanOptions) -> dict[str, Any]:
-    names = ("text_column", "text_pair_column", "label_column")
-    return {name: value for name in names if (value := getattr(options, name)) is not None}
-
-
 def _open_questions(data: str, split: str, limit: int | None, options: PlanOptions) -> IidData:
-    if columns := _columns(options):
-        flag = next(iter(columns)).replace("_", "-")
-        raise ValueError(f"Expected no --{flag} for a suite of reading, whose data has question and context.")
     rows: Any = open_questions(data, split=split, data_dir=options.data_dir, limit=limit)
     return IidData(rows["question"][:], rows["answers"][:], rows["context"][:])
 
@@ -219,9 +212,7 @@ def _open_texts(
     data: str, split: str, limit: int | None, options: PlanOptions, classes: Sequence[str] | None, suite: str
 ) -> IidData:
     """Open classified texts; their labels are matched by name with those of the suite where it names them."""
-    rows: Any = open_dataset(
-        data, split=split, data_dir=options.data_dir, limit=limit, drop_empty=True, **_columns(options)
-    )
+    rows: Any = open_dataset(data, split=split, data_dir=options.data_dir, limit=limit, drop_empty=True)
     labels = rows["label"][:]
     if min(labels) < 0:
         raise ValueError(f"Expected a label on every item of the split {split!r} of {data}, but some have none.")
