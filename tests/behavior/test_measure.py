@@ -125,7 +125,7 @@ def test_sentiments_in_another_order_are_refused(names) -> None:
     assert stored(label_names=("positive", "negative")).class_names == ("positive", "negative")
 
 
-CASES = (("you are mean", "hateful"), ("you are kind", "non-hateful"), ("he is kind", "non-hateful"))
+CASES = (("you are mean", 1), ("you are kind", 0), ("he is kind", 0))
 HATE = Suite(
     "hate",
     ("text",),

@@ -98,7 +98,7 @@ def test_labels_are_named_on_the_command_line(world, tmp_path, capsys):
     words = ("behavior", world / "suite.jsonl", "--predictions", tmp_path / "surely.csv", "--out", tmp_path / "out")
     said = run(capsys, *words, "--label-names", "bad,good")
     assert said.code == 2  # the suite has a third label
-    assert "has the label 2 and the 2 names are bad, good" in said.err
+    assert "one of the labels bad, good, which count from 0, but" in said.err
     (tmp_path / "surely.csv").write_text("\n".join(["p_so_so,p_good,p_bad", *["0.1,0,0.9"] * len(rows[1:])]))
     said = run(capsys, *words, "--label-names", "bad, so-so, good")
     assert said.code == 0, said.err

@@ -13,7 +13,7 @@ and every other line is one functionality:
 
 An example is a text, or a list of texts where there are several columns. `labels` holds one expected answer per
 example; a case may have an `id` (by default its number) and `meta`, one (old, new) replacement or null per example.
-`label_names` names the labels 0, 1, …; where the header has it, a label may be given by its name.
+`label_names` names the labels 0, 1, ….
 """
 
 from __future__ import annotations
@@ -43,7 +43,6 @@ from rightreasons.datasets.builder import available_datasets, load_builder
 from rightreasons.datasets.suites.cases import (
     Case,
     Functionality,
-    by_number,
     check_functionality,
     check_name,
 )
@@ -171,8 +170,7 @@ class Suite:
         text_columns: The names of the texts of an example, such as ("text",) or ("question", "context").
         functionalities: The functionalities.
         label_names: The names of the labels 0, 1, …, by which the answers of models and files are matched; None where
-            the labels have none, or are texts. Where there are names, a label may be given by its name, in a case and
-            in an expectation, and becomes its number.
+            the labels have none, or are texts.
 
     Raises:
         TypeError: If a name is not a text, or a label is neither a whole number nor a text.
@@ -187,10 +185,6 @@ class Suite:
         >>> suite = Suite("mine", ("text",), (negation,))
         >>> suite.to_dataset()["label"][:]
         [0, 1]
-        >>> by_name = (Case("0", (("Not good.",), ("Not bad.",)), labels=("bad", "good")),)
-        >>> suite = Suite("mine", ("text",), (dataclasses.replace(negation, cases=by_name),), ("bad", "good"))
-        >>> suite.functionalities[0].cases[0].labels, suite.to_dataset().features["label"].names
-        ((0, 1), ['bad', 'good'])
     """
 
     name: str
@@ -220,8 +214,6 @@ class Suite:
                     f"{', '.join(names)}."
                 )
             object.__setattr__(self, "label_names", names)
-            numbered = tuple(by_number(functionality, names) for functionality in self.functionalities)
-            object.__setattr__(self, "functionalities", numbered)
         for functionality in self.functionalities:
             check_functionality(functionality, len(self.text_columns), self.label_names)
         check_ids([functionality.name for functionality in self.functionalities], "functionality")
