@@ -50,7 +50,7 @@ def test_a_grid_is_kept_with_the_plan(world, tmp_path, capsys):
 
 
 def test_labels_of_data_and_model_go_by_the_names_of_the_suite(world, tmp_path, capsys):
-    named = dataclasses.replace(behavior_suite(), label_names=("negative", "neutral", "positive"))
+    named = behavior_suite()
     suite = named.write(tmp_path / "named.jsonl")
     source = {"model": "m", "suite": str(suite), "test_split": "test"}
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from rightreasons.behavior.expectations import evaluate_cases, neutral_probabilities
 from rightreasons.behavior.rates import (
-    SENTIMENTS,
     BehavioralPassRate,
     FunctionalityResult,
     GroupResult,
@@ -226,15 +225,11 @@ def measure_behavior(
 def label_words(suite: Suite) -> tuple[str, ...]:
     """Return the words that a language model chooses from where it is asked a suite: the names of its labels.
 
-    A suite of sentiments that does not name them has two, or three where one is neutral.
-
     Raises:
-        ValueError: If the labels have no names and are no sentiments.
+        ValueError: If the labels have no names.
     """
     if suite.label_names is not None:
         return suite.label_names
-    if asks_for_neutral(suite.table()):
-        return SENTIMENTS
     raise OptionError(
         f"Expected names of the labels of the suite {suite.name!r}, which a language model chooses from, but it has "
         "none: `label_names` gives them, such as negative,positive.",
@@ -279,9 +274,6 @@ def score_stored(
     unread = np.zeros(len(column), dtype=np.bool_)
     if answers.unread is not None and not table.asks_for_texts:
         unread = answers.unread
-    if suite.label_names is None and asks_for_neutral(table) and _are_sentiments(column, unread):
-        suite = dataclasses.replace(suite, label_names=SENTIMENTS)
-        table = suite.table()
     read = column
     if unread.any():
         read = [answer for answer, missing in zip(column, unread, strict=True) if not missing]
@@ -393,7 +385,7 @@ def match_classes(suite: Suite, classes: Sequence[str] | int, where: str) -> Cla
         named = wanted + tuple(names[number] for number in rest)
         return ClassMatch(first + rest, named, match.in_words, spread)
     highest = suite.table().highest
-    n_labels = len(wanted) if wanted is not None else 2 if spread else highest + 1
+    n_labels = len(wanted) if wanted is not None else highest + 1
     if n_classes < n_labels:
         raise ValueError(
             f"Expected a class for every label of the suite {suite.name!r}, "
@@ -403,19 +395,7 @@ def match_classes(suite: Suite, classes: Sequence[str] | int, where: str) -> Cla
         more = tuple(f"class {number}" for number in order[n_labels:])
         matched = f"{BY_NUMBER}, as the classes of {where} have no names"
         return ClassMatch(order, wanted + more, matched, spread)
-    _check_sentiments(names, suite, where)
     return ClassMatch(order, names, f"{BY_NUMBER}, as the suite does not name its labels", spread)
-
-
-def _check_sentiments(names: Sequence[str] | None, suite: Suite, where: str) -> None:
-    """Check that the classes of sentiments are in the order of the labels of a suite that does not name them."""
-    sentiments = [word for word in (each.strip().casefold() for each in names or ()) if word in SENTIMENTS]
-    ordered = [word for word in SENTIMENTS if word in sentiments]
-    if {"positive", "negative"} <= set(sentiments) and sentiments != ordered and asks_for_neutral(suite.table()):
-        raise ValueError(
-            f"Expected the classes of {where} in the order of the labels of {suite.name!r}, "
-            f"{' before '.join(ordered)}, but they are {', '.join(names or ())}."
-        )
 
 
 def _classified(
@@ -430,7 +410,7 @@ def _classified(
     """
     probabilities, class_names = probabilities[:, match.order], match.names
     if match.spread:
-        probabilities, class_names = neutral_probabilities(probabilities[:, 1]), suite.label_names or SENTIMENTS
+        probabilities, class_names = neutral_probabilities(probabilities[:, 1]), suite.label_names
     numbers = probabilities.argmax(axis=1).astype(np.int64)
     known = {"answers": numbers, "probabilities": probabilities, "class_names": class_names, "matched": match.matched}
     if missing is not None:
@@ -467,13 +447,6 @@ def _completed(scores: Scores, ids: Sequence[str]) -> tuple[NDArray[np.float64],
     completed = np.full((len(ids), probabilities.shape[1]), 1 / probabilities.shape[1])
     completed[~missing] = probabilities[[answered[each] for each in ids if each in answered]]
     return completed, missing
-
-
-def _are_sentiments(answers: NDArray[np.int64] | list[str], unread: NDArray[np.bool_]) -> bool:
-    """Tell whether answers are the names of sentiments, in which `label_words` asks a suite that does not name them."""
-    return isinstance(answers, list) and all(
-        answer.strip().casefold() in SENTIMENTS for answer, skip in zip(answers, unread, strict=True) if not skip
-    )
 
 
 def _probabilities(answers: ModelAnswers) -> NDArray[np.float64]:

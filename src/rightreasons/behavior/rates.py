@@ -261,18 +261,11 @@ def clearly_below(
 
 
 def asks_for_neutral(suite: SuiteTable) -> bool:
-    """Tell whether a suite has three sentiments (negative, neutral, positive).
+    """Tell whether the labels of a suite are called negative, neutral and positive.
 
     A model with two sentiments is scored on it with outputs="binary_sentiment".
-
-    Returns:
-        Whether these are the names of its labels; where they have none, whether a label is 2 (and none is higher), or
-        an expectation needs a third answer.
     """
-    if suite.label_names is not None:
-        return tuple(name.strip().casefold() for name in suite.label_names) == SENTIMENTS
-    names = {expectation.get("name") for expectation in suite.expectations}
-    return suite.highest == 2 or (suite.highest < 2 and not names.isdisjoint(("not_equal", "sentiment_shift")))
+    return tuple(name.strip().casefold() for name in suite.label_names or ()) == SENTIMENTS
 
 
 def label_answers(
