@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -36,17 +35,13 @@ class GeneralizationScore(Result):
             is alone.
         scores: Setting -> G, the harmonic mean of `iid_score` and the suite score, in [0, 1].
         suite_scores: Setting -> suite score: unweighted mean of the functionalities' pass rates.
-        iid_scores: Setting -> score on independent data.
         n_functionalities: Setting -> how many functionalities.
-        decreasing: Whether seen >= functionality >= class >= type, as the paper finds; None where one is missing.
     """
 
     generalization_score: float
     scores: dict[str, float]
     suite_scores: dict[str, float]
-    iid_scores: dict[str, float]
     n_functionalities: dict[str, int]
-    decreasing: bool | None
 
 
 def harmonic_mean(first: float, second: float) -> float:
@@ -59,7 +54,7 @@ def harmonic_mean(first: float, second: float) -> float:
     return 0.0 if first <= 0 or second <= 0 else 2 * first * second / (first + second)
 
 
-def generalization_score(pass_rates: Mapping[str, Any], iid_score: float | Mapping[str, float]) -> GeneralizationScore:
+def generalization_score(pass_rates: Mapping[str, Any], iid_score: float) -> GeneralizationScore:
     r"""Join a model's score on independent data with its scores on a behavioral suite.
 
         G = 2 s_iid s / (s_iid + s),   s = mean pass rate over functionalities
@@ -67,7 +62,7 @@ def generalization_score(pass_rates: Mapping[str, Any], iid_score: float | Mappi
     Args:
         pass_rates: Setting (one of `SETTINGS`) -> (F,) pass rates of the functionalities, each scored by the model of
             that setting. Functionalities that are not defined for a model are left out by the caller.
-        iid_score: Score on independent data, such as accuracy, in [0, 1]; or one a setting.
+        iid_score: Score on independent data, such as accuracy, in [0, 1].
 
     Returns:
         A `GeneralizationScore`. Higher is better.
@@ -87,30 +82,20 @@ def generalization_score(pass_rates: Mapping[str, Any], iid_score: float | Mappi
     check_kind(pass_rates, "pass_rates", Mapping)
     if not pass_rates:
         raise ValueError("Expected the pass rates of at least one setting, but got none.")
-    scores, suites, iids, counts = {}, {}, {}, {}
+    iid = check_fraction(iid_score, "iid_score")
+    suites, counts = {}, {}
     for setting, rates in pass_rates.items():
         if setting not in SETTINGS:
             raise unknown_name("setting", setting, SETTINGS)
         values = check_vector(rates, setting, minimum=0, maximum=1)
-        if isinstance(iid_score, Mapping):
-            if setting not in iid_score:
-                raise ValueError(
-                    f"Expected `iid_score` to have the setting {setting!r}, but it has {sorted(iid_score)}."
-                )
-            iid = check_fraction(iid_score[setting], f"iid_score[{setting!r}]")
-        else:
-            iid = check_fraction(iid_score, "iid_score")
-        suites[setting], iids[setting], counts[setting] = float(values.mean()), iid, len(values)
-        scores[setting] = harmonic_mean(iid, suites[setting])
-    generalizing = [scores[setting] for setting in SETTINGS[1:] if setting in scores]
-    order = [scores[setting] for setting in SETTINGS[1:]] if set(SETTINGS[1:]) <= set(scores) else None
+        suites[setting], counts[setting] = float(values.mean()), len(values)
+    scores = {setting: harmonic_mean(iid, score) for setting, score in suites.items()}
+    generalizing = [score for setting, score in scores.items() if setting != "standard"]
     return GeneralizationScore(
         generalization_score=float(np.mean(generalizing)) if generalizing else scores["standard"],
         scores=scores,
         suite_scores=suites,
-        iid_scores=iids,
         n_functionalities=counts,
-        decreasing=None if order is None else all(a >= b for a, b in itertools.pairwise(order)),
     )
 
 

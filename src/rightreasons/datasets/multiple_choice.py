@@ -26,14 +26,13 @@ from defusedxml.ElementTree import fromstring
 from rightreasons.core.errors import one_line
 from rightreasons.core.label_names import listing
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.validation import check_count, check_seed, read_json
+from rightreasons.core.validation import check_columns, check_count, check_seed, read_json
 from rightreasons.datasets.builder import (
     Builder,
     Config,
     Splits,
     members,
     multiple_choice_features,
-    read_csv,
     sources_of,
 )
 from rightreasons.datasets.perturbing.mirroring import check_mirrored, choices_of
@@ -246,7 +245,7 @@ def read_items(file: str, member: str) -> list[Row]:
     if content.lstrip().startswith(b"<"):
         rows = _from_xml(content, file)
     else:
-        rows = read_csv(io.BytesIO(content), file, _COLUMNS, what="XML, or a table in UTF-8,")
+        rows = _from_csv(content, file)
     return [_item(row, file) for row in rows]
 
 
@@ -291,6 +290,22 @@ def _from_xml(content: bytes, where: str) -> list[Row]:
         }
         for item in parse_xml(content, where).iter("item")
     ]
+
+
+def _from_csv(content: bytes, where: str) -> list[Row]:
+    from pyarrow import ArrowInvalid, csv, string
+
+    try:
+        options = csv.ConvertOptions(column_types=dict.fromkeys(_COLUMNS, string()))
+        table = csv.read_csv(
+            io.BytesIO(content), parse_options=csv.ParseOptions(newlines_in_values=True), convert_options=options
+        )
+        names = table.column_names
+    except (ArrowInvalid, UnicodeDecodeError) as error:  # the latter of a heading
+        raise ValueError(f"Expected XML, or a table in UTF-8, in {where}, but it cannot be read: {error}.") from None
+    check_columns(names, _COLUMNS, where)
+    rows: list[Row] = table.to_pylist()
+    return rows
 
 
 def _item(row: Row, where: str) -> Row:

@@ -98,12 +98,13 @@ def check_functionality(functionality: Functionality, n_texts: int, label_names:
         raise type(error)(f"{error} ({where})") from error
     for case in functionality.cases:
         _check_case(case, functionality, n_texts)
-        for label in case.labels or () if label_names is not None else ():
-            if label is not None and not (isinstance(label, int) and label < len(label_names)):
-                raise ValueError(
-                    f"Expected a number of one of the labels {', '.join(label_names)}, which count from 0, but case "
-                    f"{case.id!r} of {where} has {label!r}."
-                )
+        known = len(label_names or ())
+        odd = [each for each in case.labels or () if each is not None and not (isinstance(each, int) and each < known)]
+        if label_names is not None and odd:
+            raise ValueError(
+                f"Expected a number of one of the labels {', '.join(label_names)}, which count from 0, but case "
+                f"{case.id!r} of {where} has {odd[0]!r}."
+            )
     _check_compared(functionality)
     _check_labeled(functionality)
     _check_characters(functionality)
