@@ -35,7 +35,6 @@ COMMANDS = {
     "probes": "probes.py --data-dir DATA --items 12 --repeats 1",
     "prompts": "prompts.py --items 8 --repeats 1",
     "behavior": "behavior.py --data DATA --repeats 3",
-    "behavior_probes": "behavior_probes.py --data DATA",
     "reasons": "reasons.py",
     "servers": "servers.py --busy",
     "gpu": "gpu.py",

@@ -20,7 +20,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", required=True, help="the folder to write")
     parser.add_argument("--data-dir", help="the folder of local copies (or set RIGHTREASONS_DATA_DIR)")
     parser.add_argument("--config", action="append", dest="configs", help="a configuration; may be repeated")
-    parser.add_argument("--overwrite", action="store_true", help="write into a folder that is not empty")
     parser.add_argument("--other-versions", action="store_true", help="read local files other than the published ones")
     options = vars(parser.parse_args(arguments))
     name = options.pop("name")

@@ -51,6 +51,7 @@ def behavior_suite():
                 cases_of("story {}", "story {} but awful"),
             ),
         ),
+        ("negative", "neutral", "positive"),
     )
 
 

@@ -8,7 +8,6 @@ import numpy as np
 from benchmarks.validity.general import few
 from benchmarks.validity.scenario import Outcome, Scenario
 
-from rightreasons.behavior.learning import collect
 from rightreasons.calibration.measure import (
     TESTED,
     JudgedItems,
@@ -169,14 +168,6 @@ def grouped(rng: np.random.Generator, seed: int) -> Outcome:
     return {"": ends(measured.accuracies(few(seed))[0], 1 / 3)}
 
 
-def seeds(n_seeds: int):
-    def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        interval = collect._over_seeds(rng.normal(0.6, 0.03, size=n_seeds))
-        return {"pooled.intervals": None if interval is None else (interval.low, interval.high, 0.6)}
-
-    return draw
-
-
 _CLUSTERED = ("accuracy", "macro_f1", "mean_confidence", "confidence_gap", "ece", "brier", "nll", "auroc", "macro_ce")
 _RANKED = ("ece_sweep", "aurc", "e_aurc", "auroc", "brier_reliability", "brier_resolution", "brier_uncertainty")
 # The figures of 100,000 such items.
@@ -276,8 +267,6 @@ SCENARIOS = (
     ),
     Scenario("DifficultyMeasurement.median", "80 skewed eigenvalues", difficulty),
     Scenario("DifficultyMeasurement.accuracies", "200 items, right by luck", grouped),
-    Scenario("collect_scores", "a score over three seeds", seeds(3)),
-    Scenario("collect_scores", "a score over five seeds", seeds(5)),
 )
 
 HANDED_ON = {

@@ -10,7 +10,7 @@ from benchmarks.validity.scenario import Outcome, Scenario
 from scipy import stats
 
 from rightreasons.behavior.expectations import answer_scores
-from rightreasons.behavior.generalization import compare_generalization, compare_mean_generalization
+from rightreasons.behavior.generalization import compare_generalization
 from rightreasons.behavior.rates import pass_rates
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.calibration.human import human_calibration
@@ -475,14 +475,6 @@ def generalization(rng: np.random.Generator, seed: int) -> Outcome:
     return {"p_value": test.p_value}
 
 
-def mean_generalization(rng: np.random.Generator, seed: int) -> Outcome:
-    def pair(n: int, rate: float) -> tuple[np.ndarray, np.ndarray]:
-        return (rng.random(n) < rate).astype(float), (rng.random(n) < rate).astype(float)
-
-    settings = [(pair(60, 0.8), [pair(8, 0.6), pair(20, 0.9)]), (pair(60, 0.6), [pair(15, 0.5)])]
-    return {"p_value": compare_mean_generalization(settings, n_permutations=199, seed=seed).p_value}
-
-
 _PEOPLE = _population()
 _OWN = np.array([0.5, 0.3, 0.2]) * np.random.default_rng(3).gamma(3.0, size=(400_000, 3))
 _FIRST_SHARE = float((_OWN[:, 0] / _OWN.sum(axis=1)).mean())
@@ -601,7 +593,6 @@ SCENARIOS = (
     Scenario("pass_rates", "six functionalities that nearly always pass", suite((2, 5, 20, 3, 8, 1), (0.98,) * 6)),
     Scenario("pass_rates", "every case passes", suite((1, 3, 20), (1.0, 1.0, 1.0))),
     Scenario("compare_generalization", "two models alike", generalization, conservative=True),
-    Scenario("compare_mean_generalization", "two models alike in two settings", mean_generalization, conservative=True),
 )
 
 EXEMPT = {

@@ -87,29 +87,39 @@ def write_answers(path: Path) -> None:
 
 def write_suite(path: Path) -> None:
     """Write a suite about promises that a review keeps or breaks."""
-    from rightreasons.datasets.suites.cases import Case
-    from rightreasons.datasets.suites.editor import fill, inv, mft
+    from rightreasons.datasets.suites.cases import Case, Functionality
     from rightreasons.datasets.suites.suite import Suite
 
-    words = {"good": ["superb", "lovely", "brilliant", "elegant"], "bad": ["dull", "awful", "tiresome", "clumsy"]}
+    good, bad = ["superb", "lovely", "brilliant", "elegant"], ["dull", "awful", "tiresome", "clumsy"]
     things = ["meal", "concert", "novel", "museum"]
 
-    def texts(template: str) -> list[str]:
-        return [case.examples[0][0] for case in fill(template, thing=things, **words)]
+    def texts(template: str, words: Sequence[str]) -> list[str]:
+        return [template.format(thing=thing, word=word) for thing in things for word in words][:12]
 
-    plain = texts("The {thing} was {good}.")[:12]
-    gates = [Case(str(n), ((text,), (f"{text[:-1]} by the copper gate.",))) for n, text in enumerate(plain)]
+    def known(name: str, kind: str, label: int, made: Sequence[str]) -> Functionality:
+        cases = tuple(Case(str(number), ((text,),), (label,)) for number, text in enumerate(made))
+        return Functionality(name, kind, "MFT", {"name": "equal"}, cases)
+
+    def unmoved(name: str, pairs: Sequence[tuple[str, str]]) -> Functionality:
+        cases = tuple(Case(str(number), ((before,), (after,))) for number, (before, after) in enumerate(pairs))
+        return Functionality(name, "Robustness", "INV", {"name": "invariant", "tolerance": 0.1}, cases)
+
+    def contrast(first: Sequence[str], second: Sequence[str]) -> list[str]:
+        pairs = [(hoped, thing, found) for hoped in first for thing in things for found in second][:12]
+        return [f"I expected a {hoped} {thing}, and it was {found}." for hoped, thing, found in pairs]
+
+    plain = texts("The {thing} was {word}.", good)
     suite = Suite(
         "promises",
         ("text",),
         (
-            mft("plain praise", "Vocabulary", plain, label=1),
-            mft("plain blame", "Vocabulary", texts("The {thing} was {bad}.")[:12], label=0),
-            mft("promise kept", "Contrast", texts("I expected a {bad} {thing}, and it was {good}.")[:12], label=1),
-            mft("promise broken", "Contrast", texts("I expected a {good} {thing}, and it was {bad}.")[:12], label=0),
-            mft("negated praise", "Negation", texts("The {thing} was not {good}.")[:12], label=0),
-            inv("typos", "Robustness", plain, perturbation="typos"),
-            inv("a gate of copper", "Robustness", gates),
+            known("plain praise", "Vocabulary", 1, plain),
+            known("plain blame", "Vocabulary", 0, texts("The {thing} was {word}.", bad)),
+            known("promise kept", "Contrast", 1, contrast(bad, good)),
+            known("promise broken", "Contrast", 0, contrast(good, bad)),
+            known("negated praise", "Negation", 0, texts("The {thing} was not {word}.", good)),
+            unmoved("typos", [(text, text[:5] + text[6] + text[5] + text[7:]) for text in plain]),
+            unmoved("a gate of copper", [(text, f"{text[:-1]} by the copper gate.") for text in plain]),
         ),
         label_names=("negative", "positive"),
     )

@@ -8,7 +8,7 @@ from typing import Any
 import datasets
 
 from rightreasons.core.validation import check_one_of
-from rightreasons.datasets.perturbing.planting import choices_of
+from rightreasons.datasets.perturbing.mirroring import choices_of
 
 STYLES = ("question", "connective", "premise")
 

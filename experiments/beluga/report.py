@@ -119,7 +119,7 @@ def _task_lines(name: str, plan: Plan, found: Mapping[str, Any]) -> list[str]:
         cells = [row["configuration"], row["method"], _percent(row["iid_score"], p.get("iid"))]
         cells += [_percent(row["suite_scores"].get(setting)) for setting in PARTITIONS]
         cells += [_percent(row["scores"].get(setting), p.get(setting)) for setting in PARTITIONS]
-        cells.append(_percent(row["average"], p.get("average")))
+        cells.append(_percent(row["average"]))
         lines.append("| " + " | ".join(cells) + " |")
     means = _means(found)
     lines += [

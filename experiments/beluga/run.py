@@ -1,12 +1,12 @@
 """Does training on behavioral tests teach more than the tests? Our Table 3 and Figure 1, with a small encoder.
 
-    python experiments/beluga/run.py --data-dir DATA [--tasks SENT PARA] [--cases 100] [--shard 1/2] [--work FOLDER]
+    python experiments/beluga/run.py --data-dir DATA [--tasks SENT PARA] [--cases 100] [--jobs 2] [--work FOLDER]
     python experiments/beluga/run.py --report
 
 Every run of a task is one training (configuration x method x held-out part) of the packaged encoder's first layers on
-a sample of CheckList's suite and of independent data. A finished run stays finished: kill it and call it again, or call
-it for other shards at the same time. `--report` trains nothing: it writes the tables and figures from `stored/`, where
-the finished runs of each task are kept.
+a sample of CheckList's suite and of independent data. A finished run stays finished: kill it and call it again.
+`--report` trains nothing: it writes the tables and figures from `stored/`, where the finished runs of each task are
+kept.
 """
 
 from __future__ import annotations
@@ -222,15 +222,15 @@ def open_plans(name: str, task: LearningTask, work: Path) -> list[tuple[Plan, Le
     return plans
 
 
-def run_all(plans: Sequence[tuple[Plan, LearningTask]], shard: str, engine: EngineOptions) -> int:
-    """Make the runs of a shard; the model of independent data is trained once, for all plans."""
+def run_all(plans: Sequence[tuple[Plan, LearningTask]], engine: EngineOptions) -> int:
+    """Make the runs; the model of independent data is trained once, for all plans."""
     made = 0
     first = plans[0][0].folder / "models"
     for plan, task in plans:
         models = plan.folder / "models"
         if first.is_dir() and not models.exists():
             models.symlink_to(first.resolve())
-        made += run_plan(plan, task, shard=shard, engine=engine)
+        made += run_plan(plan, task, engine=engine)
     return made
 
 
@@ -267,7 +267,6 @@ def main() -> None:
         type=int,
         help="Cases of each functionality, of which a quarter are tested on; no more are trained on than without it.",
     )
-    parser.add_argument("--shard", default="1/1", help="i/n: the i-th of n parts of the runs.")
     parser.add_argument("--engine", help="Where runs are made: serial, loky or dask, as in docs/scale.md.")
     parser.add_argument("--jobs", type=int, help="Runs at a time.")
     parser.add_argument("--report", action="store_true", help="Train nothing; write the report of the stored runs.")
@@ -278,7 +277,7 @@ def main() -> None:
             task = make_task(name, options.data_dir, options.work, options.cases)
             plans = open_plans(name, task, options.work)
             gc.freeze()  # each training collects garbage, and need not look at the data every time
-            made = run_all(plans, options.shard, EngineOptions(options.engine, options.jobs))
+            made = run_all(plans, EngineOptions(options.engine, options.jobs))
             left = sum(len(plan.pending()) for plan, _ in plans)
             print(f"{name}: {made} runs in {time.perf_counter() - began:.0f} s, {left} are left")
             if not left:

@@ -21,8 +21,8 @@ _KWARGS_DESCRIPTION = describe_options(
 Args:
     predictions: One answer for each example of the suite, in its order: rows of class scores, class labels,
         P(positive), or (outputs="texts") the texts of answers or the names of labels.
-    suite: A `rightreasons.datasets.suites.suite.Suite`, the path of a suite file (JSON lines, parquet, or a CSV in
-        HateCheck's format), or a name such as checklist_sentiment.
+    suite: A `rightreasons.datasets.suites.suite.Suite`, the path of a suite file (JSON lines), or a name such
+        as checklist_sentiment.
 
 Returns:
     dict with `behavioral_pass_rate` first (mean over functionalities), then its `interval`, `functionalities` (one

@@ -21,13 +21,11 @@ Args:
     held_out_functionality: (F,) pass rates, each for a model trained without that functionality.
     held_out_class: (F,) pass rates, each for a model trained without its class.
     held_out_type: (F,) pass rates, each for a model trained without its test type.
-    iid_score: Score on independent data, such as accuracy, in [0, 1]; or a dict with one score for each setting:
-        "standard", "seen", "functionality", "class", "type".
+    iid_score: Score on independent data, such as accuracy, in [0, 1].
 
 Returns:
     dict with `generalization_score` first (mean of the G scores other than the standard one), then `scores`,
-    `suite_scores`, `iid_scores` and `n_functionalities` by setting ("standard", "seen", "functionality", "class",
-    "type"), and `decreasing`.
+    `suite_scores` and `n_functionalities` by setting ("standard", "seen", "functionality", "class", "type").
 
 Examples:
     >>> import rightreasons

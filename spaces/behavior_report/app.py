@@ -47,12 +47,11 @@ cases behind it.
 """
 
 FORMAT = f"""
-**Suite**: JSON lines as `Suite.write` writes them, or a CSV in HateCheck's format (`functionality`,
-`test_case`, `label_gold`). **Predictions**: one file per model, one row per example in the order of the suite: one
-column per class (`p_negative, p_positive`, `logit_0, logit_1, …`), a column of lists (`probabilities`, `logits`), or
-only `prediction`, if no test needs a confidence; names go by name. Or a **log**: a samples file of
-lm-evaluation-harness, a log of inspect_ai. Files: {", ".join(FILE_TYPES)}, and CheckList's own files of predictions
-(.txt). Without a suite, predictions are scored on the bundled one.
+**Suite**: JSON lines as `Suite.write` writes them. **Predictions**: one file per model, one row per example in the
+order of the suite: one column per class (`p_negative, p_positive`, `logit_0, logit_1, …`), a column of lists
+(`probabilities`, `logits`), or only `prediction`, if no test needs a confidence; names go by name. Or a **log**: a
+samples file of lm-evaluation-harness, a log of inspect_ai. Files: {", ".join(FILE_TYPES)}. Without a suite,
+predictions are scored on the bundled one.
 """
 
 CLICKS = """

@@ -9,13 +9,13 @@ from typing import Any
 
 from rightreasons.behavior.measure import SuiteAnswers, read_suite_answers, score_stored
 from rightreasons.core.store import csv_text
-from rightreasons.datasets.suites.suite import Suite, read_hatecheck
+from rightreasons.datasets.suites.suite import Suite
 from rightreasons.io.columns import read_columns
 from rightreasons.io.options import ScoreOptions
 from rightreasons.widget.pages import by_name, check_upload
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"
-SUITE_FILES = (".jsonl", ".gz", ".csv")
+SUITE_FILES = (".jsonl", ".gz")
 MAX_MODELS = 12
 
 
@@ -94,11 +94,11 @@ def add_models(report: Report | None, paths: Sequence[str], picked: Mapping[str,
 
 
 def open_suite(path: Path) -> Suite:
-    """Open a suite in our format, or a CSV in the form of HateCheck."""
+    """Open a suite in our format."""
     if not path.name.lower().endswith(SUITE_FILES):
-        raise ValueError(f"Expected a suite that ends in .jsonl, .jsonl.gz or .csv, but got {path.name!r}.")
+        raise ValueError(f"Expected a suite that ends in .jsonl or .jsonl.gz, but got {path.name!r}.")
     with by_name(path):
-        return read_hatecheck(path, name=path.stem) if path.suffix.lower() == ".csv" else Suite.read(path)
+        return Suite.read(path)
 
 
 def examples_text(suite: Suite) -> str:

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from rightreasons.core.errors import with_article
 from rightreasons.core.resampling import item_rng
-from rightreasons.datasets.perturbing.edits import with_article
 from rightreasons.datasets.suites.cases import Case, Functionality
 from rightreasons.datasets.suites.suite import Suite
 

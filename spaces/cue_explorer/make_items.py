@@ -12,7 +12,7 @@ from pathlib import Path
 import datasets
 
 from rightreasons.core.resampling import item_rng
-from rightreasons.datasets.perturbing.planting import mirror_dataset
+from rightreasons.datasets.perturbing.mirroring import mirror_dataset
 
 ITEMS = Path(__file__).resolve().parent / "items.csv"
 COLUMNS = ("id", "source_id", "mirrored", "premise", "question", "choice1", "choice2", "label")

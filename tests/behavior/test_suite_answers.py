@@ -1,4 +1,4 @@
-"""Stored answers to a suite: tables with headings, and CheckList's prediction files without."""
+"""Stored answers to a suite: tables of every kind."""
 
 import dataclasses
 import gzip
@@ -42,15 +42,8 @@ SOFTMAX = [
 PREDICTED = (0, 1, 1, 0, 1, 2, 2)
 
 
-def lines(*columns, separator=" "):
-    return [separator.join(map(str, row)) for row in zip(*columns, strict=True)]
-
-
-SOFT = [" ".join(map(str, row)) for row in SOFTMAX]
-
-
-def read(tmp_path, rows, suite=SUITE, *, name="p.txt", end="\n", **options):
-    (tmp_path / name).write_text("\n".join(rows) + end, encoding="utf-8")
+def read(tmp_path, rows, suite=SUITE, *, name="p.csv", **options):
+    (tmp_path / name).write_text("\n".join(rows) + "\n", encoding="utf-8")
     return read_suite_answers(tmp_path / name, suite, **options)
 
 
@@ -58,25 +51,18 @@ def passed(answers, suite=SUITE):
     return score_stored("m", suite, answers, resampling=Resampling(resamples=10)).result.passed
 
 
+def table_of(suite=SUITE):
+    names = suite.label_names or ("0", "1", "2")
+    return pd.DataFrame({f"p_{name}": [row[place] for row in SOFTMAX] for place, name in enumerate(names)})
+
+
 @pytest.mark.parametrize("suite", [SUITE, UNNAMED])
-def test_an_answer_and_probabilities(tmp_path, suite):
-    given = read(tmp_path, lines(PREDICTED, SOFT), suite, file_format="pred_and_softmax")
-    np.testing.assert_array_equal(given.answers, PREDICTED)
+def test_probabilities_alone(tmp_path, suite):
+    table_of(suite).to_csv(tmp_path / "p.csv", index=False)
+    given = read_suite_answers(tmp_path / "p.csv", suite)
+    assert given.answers is None
     np.testing.assert_array_equal(given.scores, SOFTMAX)
-    # The answer counts, not the most probable label: "good" fails. P(neutral) moves from 0.4 to 0.35 and 0.5.
-    assert passed(given, suite) == [True, False, True, True]
-
-
-@pytest.mark.parametrize("name", ["bert", "p.txt", "p.csv"])
-def test_probabilities_alone(tmp_path, name):
-    rows = [", ".join(map(str, row)) for row in SOFTMAX] if name == "p.csv" else SOFT
-    for end in ("", "\n", "\n\n"):
-        given = read(tmp_path, rows, name=name, end=end, file_format="softmax")
-        assert (given.form, given.answers) == ("softmax", None)
-        np.testing.assert_array_equal(given.scores, SOFTMAX)
-    assert passed(given) == [True, True, True, True]
-    tested = score_stored("m", SUITE, given, resampling=Resampling(resamples=10))
-    assert tested.matched.endswith("; the file was read as softmax")
+    assert passed(given, suite) == [True, True, True, True]
 
 
 @pytest.mark.parametrize(
@@ -90,38 +76,9 @@ def test_probabilities_alone(tmp_path, name):
 )
 def test_answers_alone(tmp_path, answers):
     suite = dataclasses.replace(SUITE, functionalities=SUITE.functionalities[:2])
-    given = read(tmp_path, [*map(str, answers[:5])], suite)
-    assert given.form == "pred_only"
+    given = read(tmp_path, ["prediction", *map(str, answers[:5])], suite)
     # Without probabilities Bo's other answer fails.
     assert passed(given, suite) == [True, False, False]
-
-
-TWO = Suite(
-    "two",
-    ("text",),
-    (
-        Functionality(
-            "f",
-            "F",
-            "MFT",
-            EQUAL,
-            tuple(
-                Case(str(number), ((text,),), (label,))
-                for number, (text, label) in enumerate((("a", 1), ("b", 0), ("c", 1)))
-            ),
-        ),
-    ),
-    ("different", "duplicate"),
-)
-
-
-def test_the_format_is_named_where_a_line_has_several_cells(tmp_path):
-    rows = ["1 0", "0 1", "0 1"]
-    with pytest.raises(
-        ValueError, match=r"1 cells .* pred_only, but got 2: name another format \(--predictions-format"
-    ):
-        read(tmp_path, rows, TWO)
-    assert passed(read(tmp_path, rows, TWO, file_format="softmax"), TWO) == [False, False, True]
 
 
 READING = Suite(
@@ -141,60 +98,16 @@ READING = Suite(
 )
 
 
-def test_texts(tmp_path):
-    given = read(tmp_path, ["Ann", "Cy", ""], READING)
+def test_texts():
+    given = read_suite_answers({"prediction": ["Ann", "Cy", ""]}, READING)
     assert given.answers == ["Ann", "Cy", ""]
     assert passed(given, READING) == [True, False, True]
-    # The last answer is empty, and its line has no end.
-    assert read(tmp_path, ["Ann", "Cy", ""], READING, end="").answers == ["Ann", "Cy", ""]
-    # Only the ends of lines part answers.
-    assert read(tmp_path, ["a\u2028b", "c\x0cd", "0.5 0.5"], READING).answers == ["a\u2028b", "c\x0cd", "0.5 0.5"]
-    with pytest.raises(ValueError, match="one line for each of the 3 examples of the suite 'reading', .* but got 4"):
-        read(tmp_path, ["Ann", "Cy", "Bo", "Di"], READING)
-    with pytest.raises(ValueError, match="pred_only as the format of the answers to 'reading', which are texts"):
-        read(tmp_path, ["Ann", "Cy", "Bo"], READING, file_format="softmax")
-
-
-@pytest.mark.parametrize(
-    ("rows", "sentence"),
-    [
-        (SOFT[:-1], "one line for each of the 7 examples of the suite 'tiny', in its order, in p.txt, but got 6"),
-        (["0.1 0.2 0.7", *SOFT], "but got 8"),
-        ([*SOFT[:3], "0.5 0.5", *SOFT[4:]], "3 cells in each line of p.txt, .* example 3 holds \\['0.5', '0.5'\\]"),
-        ([*SOFT[:3], "", *SOFT[4:]], "3 cells in each line of p.txt, .* example 3 holds \\[\\]"),
-    ],
-)
-def test_lines_that_cannot_be_read(tmp_path, rows, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        read(tmp_path, rows, file_format="softmax")
-
-
-@pytest.mark.parametrize(
-    ("file_format", "rows", "sentence"),
-    [
-        ("softmax", ["0.5 x 0.5"] * 7, "in each line of p.txt, but that of example 0 holds .*'x'"),
-        ("softmax", ["0.5"] * 7, "2 or more cells in each line of p.txt for the format softmax, but got 1"),
-        ("pred_and_softmax", ["0 0.5"] * 7, "3 or more cells"),
-        ("softmaxx", ["0.5 0.5"] * 7, "`file_format` to be one of .* 'softmaxx'"),
-    ],
-)
-def test_formats_that_do_not_fit(tmp_path, file_format, rows, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        read(tmp_path, rows, file_format=file_format)
-
-
-def test_files_that_cannot_be_read(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"Expected predictions at .*none.txt, but there is no such file"):
-        read_suite_answers(tmp_path / "none.txt", SUITE)
-    (tmp_path / "p.txt").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ValueError, match=r"text in UTF-8 in p.txt"):
-        read_suite_answers(tmp_path / "p.txt", SUITE)
 
 
 def test_tables_with_headings_are_read_as_such(tmp_path):
     rows = ["prediction", *map(str, PREDICTED)]
     given = read(tmp_path, rows, name="p.csv")
-    assert (given.form, given.answers.tolist()) == ("", list(PREDICTED))
+    assert given.answers.tolist() == list(PREDICTED)
     with pytest.raises(ValueError, match="Expected class probabilities for an expectation of confidence"):
         passed(given)
     words = ["hateful", "kind", "kind"]
@@ -203,7 +116,7 @@ def test_tables_with_headings_are_read_as_such(tmp_path):
 
 
 @pytest.mark.real_data
-def test_the_answers_that_checklist_released(real_data, tmp_path):
+def test_the_answers_that_checklist_released(real_data):
     # The suite of reading holds the answers of a model and what CheckList counted; no text of it is copied here.
     suite = open_suite("checklist_reading", data_dir=real_data)
     rows, failed = [], {}
@@ -212,15 +125,15 @@ def test_the_answers_that_checklist_released(real_data, tmp_path):
             results = row["results"]
             rows += [text for case in results["preds"] for text in (case if isinstance(case, list) else [case])]
             failed[row["name"]] = sum(not passed for passed in results["passed"])
-    given = read(tmp_path, rows, suite, name="bert")
+    given = read_suite_answers({"prediction": rows}, suite)
     assert given.answers == rows
     result = score_stored("m", suite, given, resampling=Resampling(resamples=10)).result
     assert {each.functionality: each.n_cases - each.n_passed for each in result.functionalities} == failed
     assert failed["Former / Latter"] == 475
 
 
-def test_tables_that_are_no_files(tmp_path):
-    want = passed(read(tmp_path, SOFT, file_format="softmax"))
+def test_tables_that_are_no_files():
+    want = passed(read_suite_answers(table_of(), SUITE))
     rows = np.array(SOFTMAX)
     columns = {f"p_{name}": rows[:, place] for place, name in enumerate(("negative", "neutral", "positive"))}
     turned = {name: columns[name] for name in reversed(columns)}

@@ -15,10 +15,6 @@ TEXTS = (("Ann sat",), ("Eve sat",), ("Bob sat",))
 SCORES = np.array([[0.1, 0.2, 0.7], [0.6, 0.1, 0.3], [0.15, 0.05, 0.8]])
 
 
-def of_one_kind(texts, answers, *rest):
-    return [len(set(answers)) == 1] * len(texts)
-
-
 def answers(expectation, labels=None, scores=SCORES):
     part = Functionality("names", "Names", "INV", expectation, (Case("0", TEXTS, labels),))
     given = ModelAnswers(scores, label_names=("negative", "neutral", "positive"))
@@ -91,51 +87,6 @@ def answers(expectation, labels=None, scores=SCORES):
                 "P(negative) from 10.0% to 60.0%; it must not fall",
                 "P(negative) from 10.0% to 15.0%; it must not fall",
             ],
-        ),
-        (
-            {"name": "changed"},
-            None,
-            "Every changed text must get another answer than the original.",
-            ["the original", "expected another answer than positive", "expected another answer than positive"],
-        ),
-        (
-            {"name": "confidence", "above": 0.5, "below": 0.9, "aggregate": 0.5},
-            None,
-            (
-                "The confidence in each answer must be above 0.5 and below 0.9. "
-                "A case passes where 50% of its examples do."
-            ),
-            ["", "", ""],
-        ),
-        (
-            {"name": "equal", "value": 2, "aggregate": "any"},
-            None,
-            "Every answer must be positive. A case passes where one of its examples does.",
-            ["expected positive"] * 3,
-        ),
-        (
-            {"name": "and", "of": [{"name": "equal", "value": 2}, {"name": "not", "of": {"name": "changed"}}]},
-            None,
-            (
-                "All of this: Every answer must be positive. The opposite of this: Every changed text must get another "
-                "answer than the original."
-            ),
-            ["the original", "", ""],
-        ),
-        (
-            {"name": "changed", "where": {"name": "equal", "value": 2, "aggregate": "first"}},
-            None,
-            (
-                "Every changed text must get another answer than the original. Asked only of cases where this holds: "
-                "Every answer must be positive. A case passes where its first example does."
-            ),
-            None,
-        ),
-        (
-            {"name": "python", "function": of_one_kind},
-            None,
-            "The function “of_one_kind” decides.",
-            None,
         ),
         ({"name": "unknown", "why": "it is code"}, None, "Nothing is asked: it is code.", ["not asked"] * 3),
     ],

@@ -3,6 +3,8 @@
 import json
 
 from command_line import run
+from rightreasons.datasets.suites.cases import Case, Functionality
+from rightreasons.datasets.suites.suite import Suite
 from tiny_suites import behavior_suite
 
 
@@ -63,34 +65,31 @@ def test_several_models_stand_on_one_page(world, tmp_path, capsys):
 
 
 def test_answers_in_words_and_columns_by_name(tmp_path, capsys):
-    (tmp_path / "s.csv").write_text(
-        "functionality,case_id,test_case,label_gold\nslur,1,you are awful,hateful\nslur,2,you are nice,non-hateful\n"
-    )
+    cases = Case("1", (("you are awful",),), (1,)), Case("2", (("you are nice",),), (0,))
+    slur = Functionality("slur", "slur", "MFT", {"name": "equal"}, cases)
+    Suite("s", ("text",), (slur,), ("non-hateful", "hateful")).write(tmp_path / "s.jsonl")
     files = {
         "words.csv": "prediction\nhateful\nnon-hateful\n",
         "turned.csv": "p_hateful,p_non-hateful\n0.9,0.1\n0.2,0.8\n",
         "ordered.csv": "p_non-hateful,p_hateful\n0.1,0.9\n0.8,0.2\n",
-        "words.txt": "hateful\nnon-hateful\n",
-        "numbers.txt": "1\n0\n",
+        "numbers.csv": "prediction\n1\n0\n",
     }
     for name, content in files.items():
         (tmp_path / name).write_text(content)
-        said = run(capsys, "behavior", tmp_path / "s.csv", "--predictions", tmp_path / name, "--out", tmp_path / "out")
+        said = run(
+            capsys, "behavior", tmp_path / "s.jsonl", "--predictions", tmp_path / name, "--out", tmp_path / "out"
+        )
         assert said.code == 0, said.err
         written = json.loads((tmp_path / "out" / "pass_rates.json").read_text())
         assert written["behavioral_pass_rate"] == 1, name
         assert f"suite's labels were matched {written['labels']}." in " ".join(said.out.split())
         assert written["labels"] in (tmp_path / "out" / "index.html").read_text("utf-8")
     (tmp_path / "odd.csv").write_text("prediction\nmaybe\nhateful\n")
-    said = run(capsys, "behavior", tmp_path / "s.csv", "--predictions", tmp_path / "odd.csv", "--out", tmp_path / "odd")
+    said = run(
+        capsys, "behavior", tmp_path / "s.jsonl", "--predictions", tmp_path / "odd.csv", "--out", tmp_path / "odd"
+    )
     assert said.code == 2
     assert "Expected the labels non-hateful, hateful in the predictions of odd, but the labels are maybe" in said.err
-    (tmp_path / "both.txt").write_text("hateful 0.1 0.9\nnon-hateful 0.8 0.2\n")
-    words = (tmp_path / "s.csv", "--predictions", tmp_path / "both.txt", "--out", tmp_path / "out")
-    assert run(capsys, "behavior", *words, "--predictions-format", "pred_and_softmax").code == 0
-    words = (tmp_path / "s.csv", "--predictions", tmp_path / "numbers.txt", "--out", tmp_path / "out")
-    said = run(capsys, "behavior", *words, "--predictions-format", "softmax")
-    assert (said.code, "2 or more cells in each line of numbers.txt" in said.err) == (2, True)
 
 
 def test_labels_are_named_on_the_command_line(world, tmp_path, capsys):
@@ -99,7 +98,7 @@ def test_labels_are_named_on_the_command_line(world, tmp_path, capsys):
     words = ("behavior", world / "suite.jsonl", "--predictions", tmp_path / "surely.csv", "--out", tmp_path / "out")
     said = run(capsys, *words, "--label-names", "bad,good")
     assert said.code == 2  # the suite has a third label
-    assert "has the label 2 and the 2 names are bad, good" in said.err
+    assert "one of the labels bad, good, which count from 0, but" in said.err
     (tmp_path / "surely.csv").write_text("\n".join(["p_so_so,p_good,p_bad", *["0.1,0,0.9"] * len(rows[1:])]))
     said = run(capsys, *words, "--label-names", "bad, so-so, good")
     assert said.code == 0, said.err

@@ -129,7 +129,7 @@ def test_a_group_of_commands_names_those_it_has(capsys):
     code, _, err = run(capsys, "suite", "checklist_sentiment")
     assert (code, err) == (
         2,
-        "Error: Expected the name of a command, but got 'checklist_sentiment'. Known: convert, write.\n",
+        "Error: Expected the name of a command, but got 'checklist_sentiment'. Known: convert.\n",
     )
 
 
@@ -248,27 +248,8 @@ def test_version(capsys):
 
 def test_data(capsys):
     code, out, _ = run(capsys, "data", "list")
-    assert (code, "planted_shortcuts" in out) == (0, True)
-
-
-def test_a_data_set_is_published_whole(tmp_path):
-    import datasets
-
-    from rightreasons.datasets.publishing import publish
-
-    folder = publish("planted_shortcuts", tmp_path / "planted", configs=["punctuation"])
-    rows = datasets.load_dataset(str(folder), split="test_flipped")
-    assert len(rows) == 1000
-    assert rows.features["label"].names == ["negative", "positive"]
-    files = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-    (folder / "punctuation" / "train.parquet").write_bytes(b"half")
-    with pytest.warns(UserWarning, match=r"train\.parquet is computed again, as it is damaged"):
-        publish("planted_shortcuts", folder, configs=["punctuation"])
-    assert files == {path: path.read_bytes() for path in files}
-    (tmp_path / "notes").mkdir()
-    (tmp_path / "notes" / "thesis.tex").touch()
-    with pytest.raises(ValueError, match="holds something already"):
-        publish("planted_shortcuts", tmp_path / "notes")
+    assert code == 0
+    assert "planted_shortcuts" in out
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from command_line import run
 from faults.cases import cases, make_world
 
-FIND_NOTHING = {"card", "data export", "data ratings write", "suite write"}
+FIND_NOTHING = {"card", "data export", "data ratings write"}
 """Commands that write what they are given in another form: `printed` says where."""
 
 

@@ -18,9 +18,8 @@ def test_plan_run_collect(world, tmp_path, capsys):
     said = run(capsys, "learn", "plan", folder, *words, "--iid-epochs", "1")
     assert said.code == 0, said.err
     assert "5 runs" in said.out
-    for shard in ("1/2", "2/2"):
-        said = run(capsys, "learn", "run", folder, "--shard", shard)
-        assert said.code == 0, said.err
+    said = run(capsys, "learn", "run", folder)
+    assert said.code == 0, said.err
     assert "5 of 5 are finished" in said.out
     said = run(capsys, "learn", "collect", folder)
     assert said.code == 0, said.err
@@ -51,7 +50,7 @@ def test_a_grid_is_kept_with_the_plan(world, tmp_path, capsys):
 
 
 def test_labels_of_data_and_model_go_by_the_names_of_the_suite(world, tmp_path, capsys):
-    named = dataclasses.replace(behavior_suite(), label_names=("negative", "neutral", "positive"))
+    named = behavior_suite()
     suite = named.write(tmp_path / "named.jsonl")
     source = {"model": "m", "suite": str(suite), "test_split": "test"}
 
@@ -115,6 +114,18 @@ def test_a_plan_runs_from_another_folder(world, tmp_path, capsys, monkeypatch):
     assert "1 of 1 are finished" in said.out
 
 
+def test_a_data_yaml_says_which_columns(world, tmp_path, capsys):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    for name in ("train", "test"):
+        rows = (world / "data" / f"{name}.csv").read_text().replace("text", "review", 1)
+        (folder / f"{name}.csv").write_text(rows)
+    (tmp_path / "data.yaml").write_text("data: data\ntext_column: review\n")
+    words = ("--model", world / "model", "--suite", world / "suite.jsonl", "--data", tmp_path / "data.yaml")
+    said = run(capsys, "learn", "plan", tmp_path / "plan", *words, "--test-split", "test", "--configurations", "IID")
+    assert said.code == 0, said.err
+
+
 def test_one_table_is_not_enough_for_a_plan(world, tmp_path, capsys):
     words = ("--model", world / "model", "--suite", world / "suite.jsonl", "--data", world / "data" / "train.csv")
     said = run(capsys, "learn", "plan", tmp_path / "plan", *words)
@@ -136,9 +147,6 @@ def test_a_plan_of_reading(reading, tmp_path, capsys):
     assert heading.endswith("i.i.d. F1")
     assert len(rows) == 2
     assert all(row.endswith("%") for row in rows)
-    said = run(capsys, "learn", "plan", tmp_path / "other", *words, "--text-column", "question")
-    assert said.code == 2
-    assert "Expected no --text-column for a suite of reading" in said.err
 
 
 def test_errors_are_one_sentence(tmp_path, capsys):

@@ -27,7 +27,7 @@ WITHOUT_MODELS = {
         "gaps",
         "modules",
     ),
-    *("ratings read", "ratings write", "recalibrate", "suite convert", "suite write"),
+    *("ratings read", "ratings write", "recalibrate", "suite convert"),
 }
 
 

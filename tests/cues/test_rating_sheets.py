@@ -6,7 +6,7 @@ import datasets
 import pytest
 
 from rightreasons.cues.ratings import human_performance, read_rating_sheets, write_rating_sheets
-from rightreasons.datasets.perturbing.planting import mirror_dataset
+from rightreasons.datasets.perturbing.mirroring import mirror_dataset
 
 ITEMS = [
     {

@@ -50,14 +50,15 @@ def items(tmp_path):
 def reviews(tmp_path):
     """Texts with classes: a test split, another that is made of it, and a training split."""
     words = datasets.ClassLabel(names=["dull", "fine"])
+    folder = tmp_path / "reviews"
+    folder.mkdir()
     for split, size in (("train", 6), ("test", 3), ("test_flipped", 2)):
         rows = {
             "text": [f"A {words.names[(n + 1) % 2]} film {n}." for n in range(size)],
             "label": [1, 0] * (size // 2) + [1] * (size % 2),
         }
-        table = datasets.Dataset.from_dict(rows).cast_column("label", words)
-        table.to_parquet(tmp_path / "reviews" / f"{split}.parquet")
-    return tmp_path / "reviews"
+        datasets.Dataset.from_dict(rows).cast_column("label", words).to_parquet(folder / f"{split}.parquet")
+    return folder
 
 
 def exported(capsys, out, *words):

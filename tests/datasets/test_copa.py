@@ -9,7 +9,7 @@ import pytest
 
 from rightreasons.datasets.builder import DATA_DIR_VARIABLE, Hub, load_dataset
 from rightreasons.datasets.multiple_choice import MAX_BYTES, half_of, parse_xml
-from rightreasons.datasets.perturbing.planting import check_mirrored, mirror_dataset
+from rightreasons.datasets.perturbing.mirroring import check_mirrored, mirror_dataset
 from rightreasons.datasets.publishing import publish
 
 HEAD = '<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE copa-corpus SYSTEM "copa.dtd">\n'

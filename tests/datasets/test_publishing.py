@@ -3,13 +3,11 @@
 import importlib.util
 import subprocess
 import sys
-from pathlib import Path
 
 import datasets
 import pytest
 from huggingface_hub import DatasetCard
 
-from killing import killed_at
 from rightreasons.datasets.builder import available_datasets, load_dataset
 from rightreasons.datasets.publishing import card_body, publish
 
@@ -53,7 +51,6 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path):
     (tmp_path / "kept.txt").write_text("mine", "utf-8")
     with pytest.raises(ValueError, match="Expected an empty folder"):
         publish("planted_shortcuts", tmp_path)
-    publish("planted_shortcuts", tmp_path, configs=["lexical"], overwrite=True, **SIZES)
     assert (tmp_path / "kept.txt").read_text("utf-8") == "mine"
 
 
@@ -70,37 +67,6 @@ def test_a_card_that_is_missing_leaves_nothing_behind(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"text of the card at .*README\.md, but there is no such file"):
         publish("planted_shortcuts", tmp_path / "out", card=tmp_path / "README.md", **SIZES)
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(("name", "moment"), [("replace", moment) for moment in (1, 4, 6, 8)])
-def test_a_build_that_is_killed_is_repeated(tmp_path, monkeypatch, name, moment):
-    """At a file that is written, and between the files that are put in place."""
-    how = {"configs": ["mixed"], "cache_dir": tmp_path / "cache", **SIZES}
-    whole = publish("planted_shortcuts", tmp_path / "whole", **how)
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, name, killed_at(getattr(Path, name), moment))
-        patch.setattr("shutil.rmtree", lambda *_, **__: None)  # a kill tidies nothing up
-        with pytest.raises(KeyboardInterrupt):
-            publish("planted_shortcuts", tmp_path / "killed", **how)
-    killed = publish("planted_shortcuts", tmp_path / "killed", **how)
-    names = sorted(path.relative_to(whole) for path in whole.rglob("*.*") if path.is_file())
-    assert names == sorted(path.relative_to(killed) for path in killed.rglob("*.*") if path.is_file())
-    assert all((whole / name).read_bytes() == (killed / name).read_bytes() for name in names)
-
-
-def test_a_failure_while_writing_leaves_nothing_behind(tmp_path, monkeypatch):
-    written = []
-
-    def fail(self, path):
-        written.append(path)
-        Path(path).touch()
-        if len(written) == 2:
-            raise OSError("no space left")
-
-    monkeypatch.setattr(datasets.Dataset, "to_parquet", fail)
-    with pytest.raises(OSError, match="no space left"):
-        publish("planted_shortcuts", tmp_path / "out", configs=["mixed"], cache_dir=tmp_path / "cache", **SIZES)
-    assert [path.name for path in tmp_path.iterdir()] == ["cache"]
 
 
 @pytest.mark.real_data

@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from rightreasons.datasets.suites.editor import mft
+from rightreasons.datasets.suites.cases import Case, Functionality
 from rightreasons.datasets.suites.suite import Suite
 from tiny_causal import save_tiny_causal
 from tiny_models import save_tiny_classifier, save_tiny_encoder, save_tiny_multiple_choice, tiny_texts
@@ -24,7 +24,8 @@ def world(tmp_path_factory):
         rows = csv.writer(file)
         rows.writerow(["review", "stars"])
         rows.writerows(zip(texts, (("negative", "positive")[label] for label in labels), strict=True))
-    praise = mft("praise", "Vocabulary", texts[:3], label=1)
+    cases = tuple(Case(str(number), ((text,),), (1,)) for number, text in enumerate(texts[:3]))
+    praise = Functionality("praise", "Vocabulary", "MFT", {"name": "equal"}, cases)
     Suite("my_suite", ("text",), (praise,), label_names=("negative", "positive")).write(folder / "my_suite.jsonl")
     with folder.joinpath("answers.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)

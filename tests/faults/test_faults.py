@@ -38,7 +38,7 @@ def test_faults_lose_nothing(root, tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"Before.\n{MARKS[0]}\n{MARKS[1]}\nAfter.\n", "utf-8")
     page.with_suffix(".csv").write_text("command,writes,kill,full,flip,wrong\ncues,5,1,2,3,0\n", "utf-8")
-    words = ["--cases", "calibration,suite write", "--most", "1", "--page", page]
+    words = ["--cases", "calibration,recalibrate", "--most", "1", "--page", page]
     path = os.pathsep.join([str(root / "tests"), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, "-m", "faults", *words], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
@@ -48,7 +48,7 @@ def test_faults_lose_nothing(root, tmp_path):
     assert (before, after) == ("Before.", "After.")
     assert whole.startswith("| 3 | ")
     assert whole.endswith(" | 3 | 4 | 5 | 0 |")
-    _, calibration, cues, suite = page.with_suffix(".csv").read_text("utf-8").splitlines()
+    _, calibration, cues, last = page.with_suffix(".csv").read_text("utf-8").splitlines()
     assert calibration.startswith("calibration,")
     assert calibration.endswith(",1,1,1,0")
-    assert (cues, suite) == ("cues,5,1,2,3,0", "suite write,5,1,1,1,0")
+    assert (cues, last) == ("cues,5,1,2,3,0", "recalibrate,5,1,1,1,0")

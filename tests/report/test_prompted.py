@@ -59,7 +59,7 @@ def classified(files, tmp_path_factory):
     out = tmp_path_factory.mktemp("classified")
     return audit(
         files / "model", files / "texts", out=out, template=TEMPLATE, n_resamples=30, progress=False,
-        options={"behavior": {"suite": str(files / "suite.jsonl")}}, raise_errors=True,
+        options={"behavior": {"suite": str(files / "two.jsonl")}}, raise_errors=True,
     )  # fmt: skip
 
 

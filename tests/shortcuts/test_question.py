@@ -9,7 +9,6 @@ import pytest
 import torch
 import transformers
 
-from rightreasons.datasets.perturbing.planting import plant
 from rightreasons.datasets.planted import CUES
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import load_classifier
@@ -99,15 +98,6 @@ def test_no_example_is_an_item_whose_label_contradicts_its_text(outcome, report,
         doubtful.examples
     )  # whether noise is among the first depends on the model, and on the machine that trained it
     assert all(("contradicts the text" in each.note) != true[each.id] for each in doubtful.examples)
-
-
-def test_cues_planted_into_data_of_a_user(planted, planted_model, tmp_path):
-    texts = planted["test_absent"].select_columns(["id", "text", "label"])  # stand for a user's
-    data = plant({"train": texts, "test": texts}, strength=0.7, coverage=0.8)
-    result = audit(planted_model, data, out=tmp_path, **{**OPTIONS, "questions": ["calibration", "shortcuts"]})
-    calibration, shortcuts = (found.result for found in result.outcomes)
-    assert set(calibration.data["splits"]) == {"test", "test_absent", "test_flipped"}
-    assert {"copper", "marble"} & {word for row in shortcuts.data["swaps"]["families"] for word in row["words"]}
 
 
 def _marks(item):

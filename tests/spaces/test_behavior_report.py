@@ -175,21 +175,6 @@ def test_answers_alone_are_enough_where_no_confidence_is_asked(visit, own):
     expect(page.locator("#figures")).to_contain_text("100%")
 
 
-def test_a_suite_in_the_form_of_hatecheck(visit, own, tmp_path):
-    suite = tmp_path / "ours.csv"
-    suite.write_text(
-        "functionality,case_id,test_case,label_gold\nslur_h,1,first,hateful\nslur_h,2,second,hateful\n"
-        "counter_nh,3,third,non-hateful\ncounter_nh,4,fourth,non-hateful\n"
-    )
-    page = open_page(visit)
-    open_own(page)
-    upload(page, suite, where="#suite-file")
-    expect(page.locator("#rates")).to_contain_text("slur_h")
-    upload(page, own["npz"], where="#prediction-files")
-    # Answers 0, 1, 1, 1 to hateful, hateful, not, not.
-    expect(page.locator("#heat-map button.br-cell")).to_have_text(["50", "0"])
-
-
 def test_mistakes_are_told_in_one_sentence(visit, own, tmp_path):
     page = open_page(visit)
     open_own(page)

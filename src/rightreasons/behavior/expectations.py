@@ -1,10 +1,9 @@
 """What a behavioral test expects of a model: named, pure functions from answers to results.
 
 Every expectation takes the answers to a functionality's examples, case by case, and returns one number per example: 1
-where it holds, 0 where it fails, NaN where it does not apply. Expectations compose: `and`, `or` and `not` combine them,
-`where` keeps the cases that pass another one, and `where_first` those whose first answer is (or is not) among given
-labels. A case passes when all of its applicable examples pass, unless `aggregate` says otherwise; pairwise
-expectations, which compare with the first example, do not count that one.
+where it holds, 0 where it fails, NaN where it does not apply. `where_first` keeps the cases whose first answer is, or
+is not, among given labels. A case passes when all of its applicable examples pass; pairwise expectations, which
+compare with the first example, do not count that one.
 
 The definitions are those of CheckList (Ribeiro et al. 2020), implemented independently. Texts are compared after a
 normalization, and by exact match and token F1.
@@ -13,7 +12,6 @@ normalization, and by exact match and token F1.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import re
 import string
 from collections import Counter
@@ -40,10 +38,8 @@ def normalize_answer(text: str, normalization: str = "squad") -> str:
     | name | what it does |
     | --- | --- |
     | `none` | nothing: texts are compared as they are |
-    | `casefold` | folds the case, and leaves one space between words |
     | `article` | drops the spaces around the text and a leading a, an or the, as CheckList's suite of reading does |
-    | `ropes` | lowers the case, drops ASCII punctuation, and leaves one space between words; articles stay |
-    | `squad` | as `ropes`, and drops the articles a, an and the |
+    | `squad` | lowers the case, drops ASCII punctuation and articles, and leaves one space between words |
 
     Args:
         text: A text.
@@ -57,20 +53,13 @@ def normalize_answer(text: str, normalization: str = "squad") -> str:
 
     References:
         Rajpurkar, Zhang, Lopyrev and Liang (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text",
-        EMNLP, section 6.1, with the released script of version 1.1. Lin, Tafjord, Clark and Gardner (2019), "Reasoning
-        Over Paragraph Effects in Situations", MRQA, with the released script of version 1.0.
+        EMNLP, section 6.1, with the released script of version 1.1.
 
     Example:
         >>> normalize_answer("The  Cat's  pajamas, an hour!")
         'cats pajamas hour'
-        >>> normalize_answer("The  Cat's  pajamas, an hour!", "ropes")
-        'the cats pajamas an hour'
     """
     return NORMALIZERS[check_one_of(normalization, tuple(NORMALIZERS), "normalization")](text)
-
-
-def _ropes(text: str) -> str:
-    return " ".join(text.lower().translate(_PUNCTUATION).split())
 
 
 def _squad(text: str) -> str:
@@ -80,9 +69,7 @@ def _squad(text: str) -> str:
 
 NORMALIZERS: Mapping[str, Callable[[str], str]] = {
     "none": lambda text: text,
-    "casefold": lambda text: " ".join(text.casefold().split()),
     "article": lambda text: _FIRST_ARTICLE.sub("", text.strip()),
-    "ropes": _ropes,
     "squad": _squad,
 }
 """The normalization of each name; `core.suites` declares the same names for suites."""
@@ -115,7 +102,6 @@ def answer_scores(
     predictions: Sequence[str],
     references: Sequence[Sequence[str]],
     *,
-    normalization: str = "squad",
     resampling: Resampling = Resampling(),
 ) -> AnswerScores:
     """Score text answers against the answers that people gave.
@@ -128,18 +114,14 @@ def answer_scores(
     Args:
         predictions: N answers; an empty answer is allowed.
         references: N lists of at least one right answer.
-        normalization: The name of what is done to texts before they are compared, one of `normalize_answer`: "squad",
-            "ropes" (which keeps articles), "article", "casefold" or "none".
         resampling: Level of the intervals, and how that of F1 is resampled.
 
     Returns:
-        An `AnswerScores`. Higher is better. SQuAD's own script gives the same figures times 100, and that of ROPES the
-        same with normalization="ropes".
+        An `AnswerScores`. Higher is better. SQuAD's own script gives the same figures times 100.
 
     Raises:
         TypeError: If a prediction or a reference is not a text.
-        ValueError: If there are more or fewer predictions than lists of references, or a list is empty, or there is no
-            normalization of this name.
+        ValueError: If there are more or fewer predictions than lists of references, or a list is empty.
 
     References:
         Rajpurkar, Zhang, Lopyrev and Liang (2016), "SQuAD: 100,000+ Questions for Machine Comprehension of Text",
@@ -149,16 +131,14 @@ def answer_scores(
         >>> result = answer_scores(["the Denver Broncos", "in 1976"], [["Denver Broncos"], ["1976", "the year 1976"]])
         >>> result.exact, [round(value, 4) for value in result.f1_scores]
         ([True, False], [1.0, 0.6667])
-        >>> answer_scores(["the Denver Broncos"], [["Denver Broncos"]], normalization="ropes").exact
-        [False]
     """
     texts = check_texts(predictions, "predictions", allow_empty=True)
     check_same_length(predictions=texts, references=references)
     exact, f1 = [], []
     for number, (text, answers) in enumerate(zip(texts, references, strict=True)):
-        normalized = normalize_answer(text, normalization)
+        normalized = normalize_answer(text)
         answers = check_texts(answers, f"references[{number}]", allow_empty=True)
-        right = [normalize_answer(answer, normalization) for answer in answers]
+        right = [normalize_answer(answer) for answer in answers]
         exact.append(normalized in right)
         f1.append(max(_f1(normalized.split(), answer.split()) for answer in right))
     return AnswerScores(
@@ -191,7 +171,6 @@ class Answers:
         probabilities: (n, K) class probabilities; None where the model gives none.
         labels: n expected answers (labels or texts), None where an example has none; None for tests without labels.
         meta: n pairs (old, new): what was replaced in this example; None where nothing was.
-        texts: n tuples of texts, for Python functions that read them; None where they are not at hand.
     """
 
     predictions: NDArray[np.int64] | Sequence[str]
@@ -199,7 +178,6 @@ class Answers:
     probabilities: NDArray[np.float64] | None = None
     labels: Sequence[Any] | NDArray[np.int64] | None = None
     meta: Sequence[Any] | None = None
-    texts: Sequence[tuple[str, ...]] | None = None
 
     def __len__(self) -> int:
         return int(self.offsets[-1])
@@ -291,12 +269,6 @@ def invariant(answers: Answers, *, tolerance: float = TOLERANCE) -> Results:
     )
 
 
-def changed(answers: Answers) -> Results:
-    """Expect another answer than that of the case's first example."""
-    given = np.asarray(answers.predictions, dtype=object)
-    return _as_results(given != given[answers.first])
-
-
 def monotonic(answers: Answers, *, increasing: bool, tolerance: float = 0.0, label: int | None = None) -> Results:
     """Expect the confidence in an answer to rise (or fall), within a tolerance.
 
@@ -316,22 +288,6 @@ def monotonic(answers: Answers, *, increasing: bool, tolerance: float = 0.0, lab
     if increasing:
         return np.where(start <= limit, np.nan, (now - start + limit >= 0).astype(np.float64))
     return np.where(start >= 1 - limit, np.nan, (now - start - limit <= 0).astype(np.float64))
-
-
-def confidence(
-    answers: Answers, *, above: float | None = None, below: float | None = None, label: int | None = None
-) -> Results:
-    """Expect a probability between two bounds, which do not belong to what is allowed.
-
-    Args:
-        answers: The answers.
-        above: The lower bound; None for none.
-        below: The upper bound; None for none.
-        label: The class whose probability counts; None for the answer's own.
-    """
-    values = answers.probability(answers.classes() if label is None else label)
-    low, high = (-np.inf if above is None else above), (np.inf if below is None else below)
-    return _as_results((values > low) & (values < high))
 
 
 def sentiment_shift(answers: Answers, *, positive: bool, tolerance: float = TOLERANCE) -> Results:
@@ -362,49 +318,6 @@ def transitive(answers: Answers) -> Results:
     return np.repeat(np.where(duplicates < 2, np.nan, (duplicates == 3).astype(np.float64)), 3)
 
 
-def every_one(answers: Answers, *, of: Sequence[Mapping[str, Any]]) -> Results:
-    """Expect all of several; where some do not apply, the others decide, as in CheckList."""
-    return np.asarray(np.fmin.reduce([_of_examples(spec, answers) for spec in of]))
-
-
-def any_one(answers: Answers, *, of: Sequence[Mapping[str, Any]]) -> Results:
-    """Expect at least one of several; where some do not apply, the others decide, as in CheckList."""
-    return np.asarray(np.fmax.reduce([_of_examples(spec, answers) for spec in of]))
-
-
-def negated(answers: Answers, *, of: Mapping[str, Any]) -> Results:
-    """Expect that another expectation fails; NaN where that one does not apply."""
-    return 1 - _of_examples(of, answers)
-
-
-def python(answers: Answers, *, function: Callable[..., Any]) -> Results:
-    """Expect what a Python function says of each case.
-
-    Args:
-        answers: The answers; the confidence in each is its row of probabilities, or 1.0 where these are not known.
-        function: Called once per case with its texts, answers, confidences, labels and meta, each a list of one entry
-            per example. It returns one result per example: a result above 0 (or True) passes, any other number (or
-            False) fails, and None or NaN does not apply.
-    """
-    nothing = [None] * len(answers)
-    columns = (
-        answers.texts or nothing,
-        answers.predictions,
-        [1.0] * len(answers) if answers.probabilities is None else answers.probabilities,
-        nothing if answers.labels is None else answers.labels,
-        answers.meta or nothing,
-    )
-    results = []
-    for start, stop in itertools.pairwise(answers.offsets):
-        given = function(*(column[start:stop] for column in columns))
-        values = np.array(given, dtype=np.float64)  # None becomes NaN
-        n = stop - start
-        if values.shape != (n,):
-            raise ValueError(f"Expected the function to return one result per example, {n}, but got {given!r}.")
-        results.append(np.where(np.isnan(values), np.nan, values > 0))
-    return np.concatenate(results)
-
-
 def unknown(answers: Answers, *, why: str) -> Results:
     """Expect nothing: of no example is it known what was expected."""
     return np.full(len(answers), np.nan)
@@ -414,15 +327,9 @@ EXPECTATIONS: Mapping[str, Callable[..., Results]] = {
     "equal": equal,
     "not_equal": not_equal,
     "invariant": invariant,
-    "changed": changed,
     "monotonic": monotonic,
-    "confidence": confidence,
     "sentiment_shift": sentiment_shift,
     "transitive": transitive,
-    "and": every_one,
-    "or": any_one,
-    "not": negated,
-    "python": python,
     "unknown": unknown,
 }
 """Every expectation by the name that a suite gives it; their parameters are in `core.suites`."""
@@ -432,8 +339,8 @@ def evaluate_cases(spec: Mapping[str, Any], answers: Answers) -> tuple[Results, 
     """Evaluate an expectation on answers.
 
     Args:
-        spec: `name`, the parameters of that expectation, and optionally `where_first`, `where`, `skip_first` and
-            `aggregate`, as `core.suites` says.
+        spec: `name`, the parameters of that expectation, and optionally `where_first` and `skip_first`, as
+            `core.suites` says.
         answers: The answers of the functionality.
 
     Returns:
@@ -447,13 +354,22 @@ def evaluate_cases(spec: Mapping[str, Any], answers: Answers) -> tuple[Results, 
         >>> examples, cases = evaluate_cases({"name": "invariant"}, answers)
         >>> cases.tolist()
         [1.0, 0.0]
-        >>> of_zeros = {"name": "changed", "where": {"name": "equal", "value": 0, "aggregate": "first"}}
-        >>> evaluate_cases(of_zeros, answers)[1]
-        array([nan,  1.])
+        >>> evaluate_cases({"name": "invariant", "where_first": {"is": [0]}}, answers)[1]
+        array([nan,  0.])
     """
     check_expectation(spec)
-    results = _of_examples(spec, answers)
-    return results, _of_cases(spec, results, answers)
+    results = EXPECTATIONS[spec["name"]](answers, **expectation_parameters(spec))
+    if spec.get("where_first"):
+        ((relation, labels),) = spec["where_first"].items()
+        among = np.isin(answers.classes()[answers.first], labels)
+        results = np.where(among if relation == "is" else ~among, results, np.nan)
+    counted = results
+    if skips_first(spec):
+        counted = np.where(np.arange(len(answers)) == answers.first, np.nan, results)
+    starts = answers.offsets[:-1]
+    known = np.add.reduceat(~np.isnan(counted), starts, dtype=np.int64)
+    passed = np.add.reduceat(counted == 1, starts, dtype=np.int64)
+    return results, np.where(known > 0, (passed == known).astype(np.float64), np.nan)
 
 
 def neutral_probabilities(positive: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -487,40 +403,6 @@ def neutral_probabilities(positive: NDArray[np.float64]) -> NDArray[np.float64]:
     high = np.where(inside, np.where(p >= 0.5, 1 - neutral, 0.0), p)
     low = np.where(inside, np.where(p < 0.5, 1 - neutral, 0.0), 1 - p)
     return np.column_stack((low, neutral, high))
-
-
-def _of_examples(spec: Mapping[str, Any], answers: Answers) -> Results:
-    """Return the results of the examples, NaN in the cases that the conditions leave out."""
-    results = EXPECTATIONS[spec["name"]](answers, **expectation_parameters(spec))
-    if spec.get("where_first"):
-        results = np.where(_is_among(answers.classes()[answers.first], spec["where_first"]), results, np.nan)
-    if spec.get("where_label"):
-        known = np.array(
-            [-1 if not isinstance(label, (int, np.integer)) else label for label in answers.known_labels()]
-        )
-        results = np.where(_is_among(known, spec["where_label"]), results, np.nan)
-    if spec.get("where") is not None:
-        passed = _of_cases(spec["where"], _of_examples(spec["where"], answers), answers) == 1
-        results = np.where(np.repeat(passed, np.diff(answers.offsets)), results, np.nan)
-    return results
-
-
-def _is_among(labels: NDArray[np.int64], condition: Mapping[str, Sequence[int]]) -> NDArray[np.bool_]:
-    return np.isin(labels, condition["is"]) if "is" in condition else ~np.isin(labels, condition["not"])
-
-
-def _of_cases(spec: Mapping[str, Any], results: Results, answers: Answers) -> Results:
-    """Join the results of each case's examples as `aggregate` says."""
-    how, starts = spec.get("aggregate") or "all", answers.offsets[:-1]
-    if how == "first":
-        return results[starts]
-    if skips_first(spec):
-        results = np.where(np.arange(len(answers)) == answers.first, np.nan, results)
-    known, passed = np.add.reduceat(~np.isnan(results), starts, dtype=np.int64), np.add.reduceat(results == 1, starts)
-    share = np.divide(passed, known, out=np.full(len(known), np.nan), where=known > 0)
-    if how == "any":
-        return np.where(known > 0, (share > 0).astype(np.float64), np.nan)
-    return np.where(known > 0, (share >= (1 if how == "all" else how)).astype(np.float64), np.nan)
 
 
 def _as_results(holds: NDArray[np.bool_]) -> Results:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -36,17 +35,13 @@ class GeneralizationScore(Result):
             is alone.
         scores: Setting -> G, the harmonic mean of `iid_score` and the suite score, in [0, 1].
         suite_scores: Setting -> suite score: unweighted mean of the functionalities' pass rates.
-        iid_scores: Setting -> score on independent data.
         n_functionalities: Setting -> how many functionalities.
-        decreasing: Whether seen >= functionality >= class >= type, as the paper finds; None where one is missing.
     """
 
     generalization_score: float
     scores: dict[str, float]
     suite_scores: dict[str, float]
-    iid_scores: dict[str, float]
     n_functionalities: dict[str, int]
-    decreasing: bool | None
 
 
 def harmonic_mean(first: float, second: float) -> float:
@@ -59,7 +54,7 @@ def harmonic_mean(first: float, second: float) -> float:
     return 0.0 if first <= 0 or second <= 0 else 2 * first * second / (first + second)
 
 
-def generalization_score(pass_rates: Mapping[str, Any], iid_score: float | Mapping[str, float]) -> GeneralizationScore:
+def generalization_score(pass_rates: Mapping[str, Any], iid_score: float) -> GeneralizationScore:
     r"""Join a model's score on independent data with its scores on a behavioral suite.
 
         G = 2 s_iid s / (s_iid + s),   s = mean pass rate over functionalities
@@ -67,7 +62,7 @@ def generalization_score(pass_rates: Mapping[str, Any], iid_score: float | Mappi
     Args:
         pass_rates: Setting (one of `SETTINGS`) -> (F,) pass rates of the functionalities, each scored by the model of
             that setting. Functionalities that are not defined for a model are left out by the caller.
-        iid_score: Score on independent data, such as accuracy, in [0, 1]; or one a setting.
+        iid_score: Score on independent data, such as accuracy, in [0, 1].
 
     Returns:
         A `GeneralizationScore`. Higher is better.
@@ -87,30 +82,20 @@ def generalization_score(pass_rates: Mapping[str, Any], iid_score: float | Mappi
     check_kind(pass_rates, "pass_rates", Mapping)
     if not pass_rates:
         raise ValueError("Expected the pass rates of at least one setting, but got none.")
-    scores, suites, iids, counts = {}, {}, {}, {}
+    iid = check_fraction(iid_score, "iid_score")
+    suites, counts = {}, {}
     for setting, rates in pass_rates.items():
         if setting not in SETTINGS:
             raise unknown_name("setting", setting, SETTINGS)
         values = check_vector(rates, setting, minimum=0, maximum=1)
-        if isinstance(iid_score, Mapping):
-            if setting not in iid_score:
-                raise ValueError(
-                    f"Expected `iid_score` to have the setting {setting!r}, but it has {sorted(iid_score)}."
-                )
-            iid = check_fraction(iid_score[setting], f"iid_score[{setting!r}]")
-        else:
-            iid = check_fraction(iid_score, "iid_score")
-        suites[setting], iids[setting], counts[setting] = float(values.mean()), iid, len(values)
-        scores[setting] = harmonic_mean(iid, suites[setting])
-    generalizing = [scores[setting] for setting in SETTINGS[1:] if setting in scores]
-    order = [scores[setting] for setting in SETTINGS[1:]] if set(SETTINGS[1:]) <= set(scores) else None
+        suites[setting], counts[setting] = float(values.mean()), len(values)
+    scores = {setting: harmonic_mean(iid, score) for setting, score in suites.items()}
+    generalizing = [score for setting, score in scores.items() if setting != "standard"]
     return GeneralizationScore(
         generalization_score=float(np.mean(generalizing)) if generalizing else scores["standard"],
         scores=scores,
         suite_scores=suites,
-        iid_scores=iids,
         n_functionalities=counts,
-        decreasing=None if order is None else all(a >= b for a, b in itertools.pairwise(order)),
     )
 
 
@@ -154,79 +139,31 @@ def compare_generalization(
         Yeh (2000), "More accurate tests for the statistical significance of result differences", COLING; Luz de Araujo
         and Roth (2023), section 4.
     """
-    return compare_mean_generalization([(iid, suites)], n_permutations=n_permutations, seed=seed)
-
-
-def compare_mean_generalization(
-    settings: Sequence[tuple[tuple[object, object], Sequence[tuple[object, object]]]],
-    *,
-    n_permutations: int = 10_000,
-    seed: int = 0,
-) -> Randomization:
-    """Test the difference of two models' mean G over several settings, or tasks, by approximate randomization.
-
-    Args:
-        settings: For each setting the arguments `iid` and `suites` of `compare_generalization`.
-        n_permutations: Number of shuffles; default 10,000.
-        seed: Seed of the shuffles; default 0.
-
-    Returns:
-        A `Randomization` of the difference of the means.
-
-    Raises:
-        ValueError: As in `compare_generalization`, and if there is no setting.
-
-    References:
-        Luz de Araujo and Roth (2023), section 4: the column "Avg" is the mean over tasks and settings.
-
-    Example:
-        With one setting it is `compare_generalization`.
-
-        >>> pairs = ([1, 1, 0], [1, 0, 0]), [([1, 1], [1, 0])]
-        >>> compare_mean_generalization([pairs]) == compare_generalization(*pairs)
-        True
-    """
     shuffles = check_count(n_permutations, "n_permutations", maximum=MOST_DRAWS)
     rng = np.random.default_rng(check_seed(seed))
-    if not len(settings):
-        raise ValueError("Expected at least one of `settings`, but got none.")
-    observed, permuted = [], []
-    for number, setting in enumerate(settings):
-        iid, suites = _two(setting, f"settings[{number}]")
-        groups = [_pair(iid, "iid"), *(_pair(pair, f"suites[{k}]") for k, pair in enumerate(ingest(suites, "suites")))]
-        if np.isnan(groups[0]).any():
-            raise ValueError("Expected an outcome of every independent item for both models, but some are undefined.")
-        for side, name in enumerate(("first", "second")):
-            if all(np.isnan(pair[side]).all() for pair in groups[1:]):
-                raise ValueError(
-                    f"Expected a defined case of the {name} model in at least one of `suites`, but none is."
-                )
-        observed.append(_scores([_means(a, b, np.zeros(1)) for a, b in groups]))
-        permuted.append(_scores([_shuffled_means(a, b, shuffles, rng) for a, b in groups]))
-    delta = float(_difference(observed)[0])
-    k = int((np.abs(_difference(permuted)) >= abs(delta) - 1e-12).sum())
+    groups = [_pair(iid, "iid"), *(_pair(pair, f"suites[{k}]") for k, pair in enumerate(ingest(suites, "suites")))]
+    if np.isnan(groups[0]).any():
+        raise ValueError("Expected an outcome of every independent item for both models, but some are undefined.")
+    for side, name in enumerate(("first", "second")):
+        if all(np.isnan(pair[side]).all() for pair in groups[1:]):
+            raise ValueError(f"Expected a defined case of the {name} model in at least one of `suites`, but none is.")
+    delta = float(_difference([_means(a, b, np.zeros(1)) for a, b in groups])[0])
+    permuted = _difference([_shuffled_means(a, b, shuffles, rng) for a, b in groups])
+    k = int((np.abs(permuted) >= abs(delta) - 1e-12).sum())
     return Randomization(delta, (k + 1) / (shuffles + 1), shuffles)
 
 
-def _scores(means: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """Return G of both models, (2, R), from their means on independent data and on each functionality."""
+def _difference(means: list[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """Return the first model's G minus the second's, (R,), from their means on independent data and suites, (2, R)."""
     suite = np.nanmean(np.stack(means[1:]), axis=0)
-    return np.asarray(2 * means[0] * suite / np.maximum(means[0] + suite, 1e-300), dtype=np.float64)
+    first, second = 2 * means[0] * suite / np.maximum(means[0] + suite, 1e-300)
+    return np.asarray(first - second, dtype=np.float64)
 
 
-def _difference(scores: list[NDArray[np.float64]]) -> NDArray[np.float64]:
-    mean = np.mean(scores, axis=0)
-    return np.asarray(mean[0] - mean[1], dtype=np.float64)
-
-
-def _two(value: Any, name: str) -> Any:
-    if not (isinstance(value, (list, tuple)) or np.ndim(value) > 0) or len(value) != 2:
-        raise TypeError(f"Expected `{name}` to be a pair, but got {one_line(value)}.")
-    return value
-
-
-def _pair(pair: object, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    a, b = (_outcomes(column, name) for column in _two(pair, name))
+def _pair(pair: Any, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    if not (isinstance(pair, (list, tuple)) or np.ndim(pair) > 0) or len(pair) != 2:
+        raise TypeError(f"Expected `{name}` to be a pair, but got {one_line(pair)}.")
+    a, b = (_outcomes(column, name) for column in pair)
     check_same_length(first=a, second=b)
     return a, b
 

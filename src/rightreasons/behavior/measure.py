@@ -5,9 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +13,6 @@ from numpy.typing import NDArray
 
 from rightreasons.behavior.expectations import evaluate_cases, neutral_probabilities
 from rightreasons.behavior.rates import (
-    SENTIMENTS,
     BehavioralPassRate,
     FunctionalityResult,
     GroupResult,
@@ -31,11 +28,10 @@ from rightreasons.core.options import takes
 from rightreasons.core.resampling import Resampling, item_rng
 from rightreasons.core.scores import Scores
 from rightreasons.core.suites import TEST_TYPES, SuiteTable, skips_first
-from rightreasons.core.validation import SCORE_KINDS, check_each, check_one_of, check_scores, read_text, softmax
+from rightreasons.core.validation import SCORE_KINDS, check_scores, softmax
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.io.options import ScoreOptions
-from rightreasons.io.predictions import ModelAnswers, is_number, read_answers
-from rightreasons.io.reading import FILE_TYPES, data_type, unpacked
+from rightreasons.io.predictions import ModelAnswers, read_answers
 
 if TYPE_CHECKING:
     from rightreasons.models.classes import Classifier
@@ -220,7 +216,7 @@ def measure_behavior(
         fail_fast=fail_fast,
     )
     probabilities, missing = _completed(scores, ids)
-    known = _classified(classifier.name, suite, probabilities, match, missing)
+    known = _classified(suite, probabilities, match, missing)
     if (prompted := prompted_of(classifier)) is not None:
         known |= {"prompt": prompted.describe(), "server": prompted.server()}
     return SuiteAnswers(classifier.name, suite, **known, failures=scores.failures, level=resampling.level)
@@ -229,15 +225,11 @@ def measure_behavior(
 def label_words(suite: Suite) -> tuple[str, ...]:
     """Return the words that a language model chooses from where it is asked a suite: the names of its labels.
 
-    A suite of sentiments that does not name them has two, or three where one is neutral.
-
     Raises:
-        ValueError: If the labels have no names and are no sentiments.
+        ValueError: If the labels have no names.
     """
     if suite.label_names is not None:
         return suite.label_names
-    if asks_for_neutral(suite.table()):
-        return SENTIMENTS
     raise OptionError(
         f"Expected names of the labels of the suite {suite.name!r}, which a language model chooses from, but it has "
         "none: `label_names` gives them, such as negative,positive.",
@@ -255,9 +247,8 @@ def score_stored(
         suite: The suite.
         answers: From `rightreasons.io.predictions.read_answers`: scores, labels or texts. Columns of scores
             and answers that are words are matched with the suite's labels by name. Two scores per example are spread
-            over three sentiments where the suite is one of three. Where there are answers beside scores, they count.
-            Ids that are those of `Suite.examples()` are compared with its order. What holds no answer that can be
-            read is an answer of its own, which no label is.
+            over three sentiments where the suite is one of three. Answers with the ids of `Suite.examples()` may be in
+            any order. What holds no answer that can be read is an answer of its own, which no label is.
         resampling: Level of the intervals.
 
     Returns:
@@ -267,28 +258,22 @@ def score_stored(
         ValueError: If the numbers of answers and examples differ, the answers are in another order, there are scores
             for too few classes, or answers or columns have names that the suite's labels do not have.
     """
-    table = suite.table()
+    table, answers = suite.table(), _in_order(answers, suite)
     if len(answers) != len(table):
         raise ValueError(
             f"Expected one prediction for each of the {len(table):,} examples of the suite {suite.name!r}, in its "
             f"order, but got {len(answers):,}."
         )
-    _check_ids(answers.ids, suite)
     where = f"the predictions of {name}"
-    read_as = f"; the file was read as {answers.form}" if answers.form else ""
     if answers.scores is not None:
         probabilities = _probabilities(answers)
         match = match_classes(suite, answers.label_names or probabilities.shape[1], where)
-        match = dataclasses.replace(match, matched=match.matched + read_as)
-        known = _classified(name, suite, probabilities, match, answers=answers.answers)
+        known = _classified(suite, probabilities, match)
         return SuiteAnswers(name, suite, **known, level=resampling.level)
     column = answers.answers if answers.answers is not None else []
     unread = np.zeros(len(column), dtype=np.bool_)
     if answers.unread is not None and not table.asks_for_texts:
         unread = answers.unread
-    if suite.label_names is None and asks_for_neutral(table) and _are_sentiments(column, unread):
-        suite = dataclasses.replace(suite, label_names=SENTIMENTS)
-        table = suite.table()
     read = column
     if unread.any():
         read = [answer for answer, missing in zip(column, unread, strict=True) if not missing]
@@ -304,9 +289,9 @@ def score_stored(
         return SuiteAnswers(name, suite, texts, level=resampling.level)
     numbers = np.zeros(len(column), dtype=np.int64)
     numbers[~unread] = labels[0]
-    known = {"answers": numbers, "class_names": suite.label_names, "matched": labels[1] + read_as}
+    known = {"answers": numbers, "class_names": suite.label_names, "matched": labels[1]}
     if unread.any():
-        known |= _missing(unread, numbers, suite.label_names or range(int(labels[0].max()) + 1), labels[1] + read_as)
+        known |= _missing(unread, numbers, suite.label_names or range(int(labels[0].max()) + 1), labels[1])
     return SuiteAnswers(name, suite, **known, level=resampling.level)
 
 
@@ -400,7 +385,7 @@ def match_classes(suite: Suite, classes: Sequence[str] | int, where: str) -> Cla
         named = wanted + tuple(names[number] for number in rest)
         return ClassMatch(first + rest, named, match.in_words, spread)
     highest = suite.table().highest
-    n_labels = len(wanted) if wanted is not None else 2 if spread else highest + 1
+    n_labels = len(wanted) if wanted is not None else highest + 1
     if n_classes < n_labels:
         raise ValueError(
             f"Expected a class for every label of the suite {suite.name!r}, "
@@ -410,44 +395,23 @@ def match_classes(suite: Suite, classes: Sequence[str] | int, where: str) -> Cla
         more = tuple(f"class {number}" for number in order[n_labels:])
         matched = f"{BY_NUMBER}, as the classes of {where} have no names"
         return ClassMatch(order, wanted + more, matched, spread)
-    _check_sentiments(names, suite, where)
     return ClassMatch(order, names, f"{BY_NUMBER}, as the suite does not name its labels", spread)
 
 
-def _check_sentiments(names: Sequence[str] | None, suite: Suite, where: str) -> None:
-    """Check that the classes of sentiments are in the order of the labels of a suite that does not name them."""
-    sentiments = [word for word in (each.strip().casefold() for each in names or ()) if word in SENTIMENTS]
-    ordered = [word for word in SENTIMENTS if word in sentiments]
-    if {"positive", "negative"} <= set(sentiments) and sentiments != ordered and asks_for_neutral(suite.table()):
-        raise ValueError(
-            f"Expected the classes of {where} in the order of the labels of {suite.name!r}, "
-            f"{' before '.join(ordered)}, but they are {', '.join(names or ())}."
-        )
-
-
 def _classified(
-    name: str,
     suite: Suite,
     probabilities: NDArray[np.float64],
     match: ClassMatch,
     missing: NDArray[np.bool_] | None = None,
-    *,
-    answers: NDArray[np.int64] | list[str] | None = None,
 ) -> dict[str, Any]:
-    """Return the given answers, or else the most probable classes, as fields; two sentiments may be spread over three.
+    """Return the most probable classes, as fields; two sentiments may be spread over three.
 
     An answer that is missing is a class of its own.
     """
     probabilities, class_names = probabilities[:, match.order], match.names
     if match.spread:
-        if answers is not None:
-            raise ValueError(
-                f"Expected probabilities of three sentiments beside the answers in the predictions of {name}, but got "
-                "those of two."
-            )
-        probabilities, class_names = neutral_probabilities(probabilities[:, 1]), suite.label_names or SENTIMENTS
-    labels = None if answers is None else label_answers(answers, suite.table(), where=f"the predictions of {name}")
-    numbers = probabilities.argmax(axis=1).astype(np.int64) if labels is None else labels[0]
+        probabilities, class_names = neutral_probabilities(probabilities[:, 1]), suite.label_names
+    numbers = probabilities.argmax(axis=1).astype(np.int64)
     known = {"answers": numbers, "probabilities": probabilities, "class_names": class_names, "matched": match.matched}
     if missing is not None:
         if asks_for_neutral(suite.table()):
@@ -483,26 +447,6 @@ def _completed(scores: Scores, ids: Sequence[str]) -> tuple[NDArray[np.float64],
     completed = np.full((len(ids), probabilities.shape[1]), 1 / probabilities.shape[1])
     completed[~missing] = probabilities[[answered[each] for each in ids if each in answered]]
     return completed, missing
-
-
-def _are_sentiments(answers: NDArray[np.int64] | list[str], unread: NDArray[np.bool_]) -> bool:
-    """Tell whether answers are the names of sentiments, in which `label_words` asks a suite that does not name them."""
-    return isinstance(answers, list) and all(
-        answer.strip().casefold() in SENTIMENTS for answer, skip in zip(answers, unread, strict=True) if not skip
-    )
-
-
-def _check_ids(ids: Sequence[str] | None, suite: Suite) -> None:
-    """Check the order of predictions whose ids are those of the suite; other ids say nothing about it."""
-    expected = [row["id"] for row in suite.examples()] if ids is not None else []
-    if ids is None or set(expected).isdisjoint(ids):
-        return
-    row = next((row for row, pair in enumerate(zip(ids, expected, strict=True)) if pair[0] != pair[1]), None)
-    if row is not None:
-        raise ValueError(
-            f"Expected the predictions in the order of the suite {suite.name!r}, but row {row} has the id "
-            f"{ids[row][:40]} where the suite has {expected[row]}."
-        )
 
 
 def _probabilities(answers: ModelAnswers) -> NDArray[np.float64]:
@@ -592,32 +536,14 @@ def measure_reading(
     return SuiteAnswers(classifier.name, suite, list(answers.texts), level=resampling.level)
 
 
-# ----------------------------------------------------------- Stored answers: tables, and the files that CheckList reads
-
-
-FORMATS = {
-    "pred_only": 1,
-    "softmax": 2,
-    "pred_and_softmax": 3,
-}
-"""CheckList's names of the formats of a file of predictions -> the least cells of a line, between spaces or commas: the
-answer (a number or the name of a label, or a text), one probability per label, or both."""
-
-_SEPARATOR = re.compile(r"[\s,]+")
-_NUMBER = re.compile(r"\d{1,18}(?:\.0*)?")
-
-
 @takes(ScoreOptions, without=("confidence_column", "correct_column"))
-def read_suite_answers(
-    path: Any, suite: Suite, *, file_format: str | None = None, options: ScoreOptions
-) -> ModelAnswers:
+def read_suite_answers(path: Any, suite: Suite, *, options: ScoreOptions) -> ModelAnswers:
     """Read stored answers to a suite.
 
     Args:
-        path: A table with headings as in `read_answers`, or a file in one of CheckList's `FORMATS`. A table whose ids
-            are those of `Suite.examples()`, and perhaps more, may be in any order.
-        suite: The suite, whose labels and whose number of examples the file is read by.
-        file_format: The format, of `FORMATS`; None is a table, and "pred_only" where the suffix is of no table.
+        path: A table as in `read_answers`. One whose ids are those of `Suite.examples()`, and perhaps more, may be in
+            any order.
+        suite: The suite, whose labels the table is read by.
         options: score_columns, scores and log_filter, as in `read_predictions`.
 
     Returns:
@@ -625,26 +551,22 @@ def read_suite_answers(
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file has another number of lines than the suite has examples, or a line or a cell is not
-            what the format says.
+        ValueError: If the table has no answers, or columns of scores with names that the suite does not number.
     """
-    if file_format is not None:
-        check_one_of(file_format, tuple(FORMATS), "file_format")
-    if not isinstance(path, (str, os.PathLike)) or (file_format is None and data_type(path) in FILE_TYPES):
-        return _by_number(_in_order(read_answers(path, options=options), suite), suite)
-    file = Path(path)
-    if not file.is_file():
-        raise FileNotFoundError(f"Expected predictions at {file}, but there is no such file.")
-    with unpacked(file, where=file.name) as plain:
-        return _read_lines(read_text(plain, file.name), suite, file.name, file_format or "pred_only")
+    return _by_number(_in_order(read_answers(path, options=options), suite), suite)
 
 
 def _in_order(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
     """Bring answers whose ids are those of the suite into its order; others are left as they are."""
     ids = [row["id"] for row in suite.examples()]
     row_of = {name: row for row, name in enumerate(answers.ids or ())}
-    if answers.ids is None or len(row_of) < len(answers.ids) or not row_of.keys() >= set(ids):
+    if row_of.keys().isdisjoint(ids) or len(row_of) < len(answers):
         return answers
+    missing = next((name for name in ids if name not in row_of), None)
+    if missing is not None:
+        raise ValueError(
+            f"Expected a prediction for each example of the suite {suite.name!r}, but there is none for {missing}."
+        )
     return answers.take([row_of[name] for name in ids])
 
 
@@ -663,46 +585,3 @@ def _by_number(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
     order = np.argsort(said)
     named = tuple(names[place] for place in order)
     return dataclasses.replace(answers, scores=answers.scores[:, order], label_names=named)
-
-
-def _read_lines(text: str, suite: Suite, name: str, form: str) -> ModelAnswers:
-    """Read the answers in the text of one of CheckList's files."""
-    n, texts = suite.n_examples, suite.table().asks_for_texts
-    lines = (text if texts else text.rstrip()).split("\n")
-    while len(lines) > n and not lines[-1].strip():
-        lines.pop()
-    if len(lines) != n:
-        raise ValueError(
-            f"Expected one line for each of the {n:,} examples of the suite {suite.name!r}, in its order, in {name}, "
-            f"but got {len(lines):,}."
-        )
-    if texts and form != "pred_only":
-        raise ValueError(
-            f"Expected pred_only as the format of the answers to {suite.name!r}, which are texts, but got {form}."
-        )
-    if texts:
-        return ModelAnswers(None, lines, form=form)
-    rows = [_SEPARATOR.split(line.strip()) if line.strip() else [] for line in lines]
-    width, least = len(rows[0]), FORMATS[form]
-    if width < least or (form == "pred_only" and width > 1):
-        wanted = f"{least}" if form == "pred_only" else f"{least} or more"
-        raise ValueError(
-            f"Expected {wanted} cells in each line of {name} for the format {form}, but got {width}: name another "
-            "format (--predictions-format, file_format=)."
-        )
-    expected = f"{width} cells in each line of {name}, as in its first"
-    check_each(rows, lambda row: len(row) == width, expected, unit="that of example")
-    answers = _whole([row[0] for row in rows]) if form.startswith("pred") else None
-    if form == "pred_only":
-        return ModelAnswers(None, answers, form=form)
-    cells = [row[answers is not None :] for row in rows]
-    expected = f"numbers for probabilities in each line of {name}"
-    check_each(cells, lambda row: all(map(is_number, row)), expected, unit="that of example")
-    numbers = np.array(cells, dtype=np.float64)
-    return ModelAnswers(numbers, answers, kind="probabilities", form=form)
-
-
-def _whole(cells: list[str]) -> NDArray[np.int64] | list[str]:
-    if all(_NUMBER.fullmatch(cell) for cell in cells):
-        return np.array([int(float(cell)) for cell in cells], dtype=np.int64)
-    return cells

@@ -7,10 +7,7 @@ from typing import Any
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, QuestionOptions, listed, option
 
-SUITE_HELP = (
-    "A .jsonl, .jsonl.gz or .parquet suite, a CSV in the form of HateCheck, or checklist_sentiment, "
-    "checklist_paraphrase or checklist_reading."
-)
+SUITE_HELP = "A .jsonl or .jsonl.gz suite, or checklist_sentiment, checklist_paraphrase or checklist_reading."
 
 
 class SuiteOptions(Options):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rightreasons.behavior.measure import JudgedCase, JudgedExample, SuiteAnswers
 from rightreasons.behavior.rates import BehavioralPassRate
-from rightreasons.core.suites import EXPECTATION_PARAMETERS, combined
+from rightreasons.core.suites import EXPECTATION_PARAMETERS
 from rightreasons.page.plots import PALETTE, Drawing, layer, shortened
 from rightreasons.page.prose import Prose, percent
 
@@ -32,13 +32,10 @@ PROSE = Prose(Path(__file__).with_name("words.md.j2"))
 
 def rule(answers: SuiteAnswers, number: int) -> str:
     """Say what a functionality expects of all its cases."""
-    return _rule(answers, answers.suite.functionalities[number].expectation)
-
-
-def _rule(answers: SuiteAnswers, spec: Mapping[str, Any]) -> str:
-    called, rule = functools.partial(_called, answers), functools.partial(_rule, answers)
+    spec = answers.suite.functionalities[number].expectation
+    called = functools.partial(_called, answers)
     limits = {"tolerance": _tolerance(spec), "limit": _limit(spec)}
-    say = PROSE.of(answers=answers, spec=spec, combined=combined, called=called, rule=rule, **limits)
+    say = PROSE.of(answers=answers, spec=spec, called=called, **limits)
     return " ".join(filter(None, (say(f"rule.{spec['name']}"), say("conditions"))))
 
 
@@ -53,8 +50,6 @@ def expected(answers: SuiteAnswers, number: int, case: JudgedCase, example: Judg
     if label:
         return f"expected {label}"
     moved = movement(answers, number, case, example)
-    if spec["name"] == "changed":
-        return f"expected another answer than {_called(answers, answers.answers[original.row])}"
     if spec["name"] == "invariant":
         again = f"expected {_called(answers, answers.answers[original.row])} again"
         return f"{again}; {moved}" if moved else again
@@ -105,13 +100,10 @@ Floats = NDArray[np.float64]
 Rates: TypeAlias = BehavioralPassRate | Mapping[str, float | None]
 
 HOW_TO_READ = (
-    "Dark cells fail. Rules separate the classes; the color of a label and the letter behind it are the test type; the "
+    "Dark cells fail. The name of a class is above its first column; the letter behind a label is the test type; the "
     "last column is the mean. Intervals are in the table below."
 )
 SOURCE = "Ribeiro et al. 2020; drawn as Luz de Araujo & Roth 2023, figure 1"
-
-TYPE_COLORS = {"MFT": "blue", "INV": "green", "DIR": "ink"}
-"""The colors of the test types, names in `PALETTE`; each is labeled with the letter M, I or D."""
 
 # Lightness alone gives the order, so that it can be read in gray and without telling hues apart: failing is dark.
 _RATES = ("#5a1705", "#a83c14", "#e2824a", "#f1c49d", "#e3e6ea", "#d3e1f7")
@@ -131,9 +123,9 @@ def behavior_heat_map(
 ) -> Drawing:
     """Draw pass rates as a heat map: one row per model (or configuration and method), one column per functionality.
 
-    Columns keep the given order and are numbered from 1; rules separate the classes, whose names are above; the color
-    of a label and its letter give the test type; the last column is the unweighted mean of what is defined in a row.
-    Cells hold their percentage where there are at most 12 rows.
+    Columns keep the given order and are numbered from 1; the name of a class is above its first column; the letter of a
+    label is the test type; the last column is the unweighted mean of what is defined in a row. Cells hold their
+    percentage where there are at most 12 rows.
 
     Args:
         key: The key of the picture.
@@ -163,31 +155,20 @@ def behavior_heat_map(
         f"{number}  {shortened(name, _LONGEST_COLUMN)}  {kind[:1]}"
         for number, (name, _, kind) in enumerate(functionalities, start=1)
     ]
-    kinds = sorted({kind for *_, kind in functionalities}, key=[*TYPES, *(kind for *_, kind in functionalities)].index)
-    colors = {kind: PALETTE[TYPE_COLORS.get(kind, "muted")] for kind in kinds}
-    of_kind = [
-        {"test": f"indexof({[n for n, each in enumerate(functionalities) if each[2] == kind]}, datum.value) >= 0"}
-        | {"value": color}
-        for kind, color in colors.items()
-    ]
     look = {"domain": False, "ticks": False, "title": None}
     named = f"datum.value === '{_MEAN}' ? '{_MEAN}' : ({json.dumps(labels)}[datum.value] || '')"
     slanted = {"labelAngle": -90, "labelFontSize": 10, "labelExpr": named}
-    tinted = {"labelColor": {"condition": of_kind, "value": PALETTE["ink"]}}
     domain = [*range(len(labels)), "", _MEAN]  # an empty column stands before the means
-    x = {"field": "x", "type": "ordinal", "scale": {"domain": domain}, "axis": {**look, **slanted, **tinted}}
+    x = {"field": "x", "type": "ordinal", "scale": {"domain": domain}, "axis": {**look, **slanted}}
     names = f"{json.dumps([shortened(name, _LONGEST_ROW) for name in rows])}[datum.value]"
     y = {"field": "y", "type": "ordinal", "axis": {**look, "labelExpr": names}}
     wide = float(np.clip(864 / len(labels), 21, 48))
-    layers = [*_cells(cells, x, y, numbered=len(rows) <= _MOST_NUMBERED), *_classes(functionalities, x)]
-    legend = {f"{kind}: {TYPES[kind][1]}" if kind in TYPES else kind: color for kind, color in colors.items()}
-    if not known.all():
-        legend["–: undefined"] = PALETTE["band"]
-    keys: dict[str, Any] = {"type": "nominal", "scale": {"domain": [*legend], "range": [*legend.values()]}}
-    below = {"orient": "bottom", "symbolType": "square", "columns": 2, "symbolFillColor": None, "symbolStrokeWidth": 3}
-    stroke = {"field": "kind", **keys, "legend": below}
-    layers.append(layer({"type": "point", "opacity": 0}, [{"x": 0, "y": 0, "kind": name} for name in legend], x=x, y=y))
-    layers[-1]["encoding"]["stroke"] = stroke
+    runs = [(name, len(list(members))) for name, members in itertools.groupby(group for _, group, _ in functionalities)]
+    begins = np.cumsum([0, *(size for _, size in runs)])[:-1].tolist()
+    names_of_classes = [{"x": place, "name": name} for place, (name, _) in zip(begins, runs, strict=True)]
+    above = {"type": "text", "angle": 315, "align": "left", "fontWeight": "bold", "color": PALETTE["ink"], "y": -5}
+    classes = layer(above, names_of_classes, x=x, text={"field": "name"})
+    layers = [*_cells(cells, x, y, numbered=len(rows) <= _MOST_NUMBERED), classes]
     height = (29 if len(rows) <= _MOST_NUMBERED else 19) * len(rows)
     return Drawing(key, {"layer": layers, "width": wide * len(domain), "height": height})
 
@@ -248,15 +229,3 @@ def _cells(cells: Sequence[Mapping[str, Any]], x: Any, y: Any, *, numbered: bool
     gaps = [{"x": cell["x"], "y": cell["y"], "text": "–"} for cell in cells if np.isnan(cell["rate"])]
     blank = {"type": "rect", "color": PALETTE["paper"], "stroke": PALETTE["band"]}
     return [*layers, layer(blank, gaps, x=x, y=y), layer("text", gaps, x=x, y=y, text={"field": "text"})]
-
-
-def _classes(functionalities: Sequence[tuple[str, str, str]], x: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return layers with the name above each run of columns of one class, and a rule before each run but the first."""
-    runs = [(name, len(list(members))) for name, members in itertools.groupby(group for _, group, _ in functionalities)]
-    begins = np.cumsum([0, *(size for _, size in runs)])[:-1].tolist()
-    names = [{"x": place, "name": name} for place, (name, _) in zip(begins, runs, strict=True)]
-    look = {"type": "text", "angle": 315, "align": "left", "fontWeight": "bold", "color": PALETTE["ink"], "y": -5}
-    return [
-        layer({"type": "rule", "color": PALETTE["ink"]}, names[1:], x={**x, "bandPosition": 0}),
-        layer(look, names, x=x, text={"field": "name"}),
-    ]

@@ -15,7 +15,7 @@ from rightreasons.core.arrays import Result
 from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import Interval, holm, stratified_wilson, wilson
 from rightreasons.core.label_names import BY_NUMBER, listing, resolve_labels
-from rightreasons.core.suites import SuiteTable, every_part
+from rightreasons.core.suites import SuiteTable
 from rightreasons.core.validation import (
     check_fraction,
     check_kind,
@@ -139,7 +139,6 @@ def answers_of(
         probabilities=None if probabilities is None else probabilities[here],
         labels=suite.labels[here],
         meta=None if suite.meta is None else suite.meta[here],
-        texts=None if suite.texts is None else suite.texts[here],
     )
 
 
@@ -262,18 +261,11 @@ def clearly_below(
 
 
 def asks_for_neutral(suite: SuiteTable) -> bool:
-    """Tell whether a suite has three sentiments (negative, neutral, positive).
+    """Tell whether the labels of a suite are called negative, neutral and positive.
 
     A model with two sentiments is scored on it with outputs="binary_sentiment".
-
-    Returns:
-        Whether these are the names of its labels; where they have none, whether a label is 2 (and none is higher), or
-        an expectation needs a third answer.
     """
-    if suite.label_names is not None:
-        return tuple(name.strip().casefold() for name in suite.label_names) == SENTIMENTS
-    names = {part.get("name") for expectation in suite.expectations for part in every_part(expectation)}
-    return suite.highest == 2 or (suite.highest < 2 and not names.isdisjoint(("not_equal", "sentiment_shift")))
+    return tuple(name.strip().casefold() for name in suite.label_names or ()) == SENTIMENTS
 
 
 def label_answers(
@@ -364,8 +356,7 @@ def _answers(
 
 def _asks_for_numbers(suite: SuiteTable) -> bool:
     """Tell whether a suite knows a label by its number, in a case or in an expectation."""
-    parts = (part for spec in suite.expectations for part in every_part(spec))
-    said = (part.get(key) is not None for part in parts for key in ("value", "label", "where_first"))
+    said = (spec.get(key) is not None for spec in suite.expectations for key in ("value", "label", "where_first"))
     return any(label is not None for label in suite.labels) or any(said)
 
 

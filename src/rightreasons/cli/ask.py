@@ -173,17 +173,7 @@ def behavior(
     suite: SuiteName,
     predictions: Annotated[
         list[Path] | None,
-        typer.Option(
-            help="File of predictions in the suite's order, instead of a model: a table with headings, or lines as "
-            "CheckList reads them; repeatable."
-        ),
-    ] = None,
-    predictions_format: Annotated[
-        str | None,
-        typer.Option(
-            help="What a line without headings holds, as CheckList names it: pred_only (the default), softmax or "
-            "pred_and_softmax."
-        ),
+        typer.Option(help="Table of predictions in the suite's order, instead of a model; repeatable."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("behavior"),
     **declared: Any,
@@ -214,7 +204,7 @@ def behavior(
     resampling = settings.resampling
     tested, plans = [], []
     for file in predictions or ():
-        stored = read_suite_answers(file, opened, file_format=predictions_format, options=declared["stored"])
+        stored = read_suite_answers(file, opened, options=declared["stored"])
         tested.append(score_stored(file.stem, opened, stored, resampling=resampling))
     for number, model in enumerate(models or (), start=1):
         answers = out / "predictions" / (str(number) if len(models or ()) > 1 else "")

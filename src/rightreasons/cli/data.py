@@ -1,4 +1,4 @@
-"""The commands that list, export, divide and rate data sets, and write suites."""
+"""The commands that list, export, divide and rate data sets, and the one that converts suites of CheckList."""
 
 from __future__ import annotations
 
@@ -12,12 +12,10 @@ import typer
 
 from rightreasons.cli import command_line, hand_over
 from rightreasons.cli.declared import (
-    DataDir,
     Dataset,
     Declared,
     FiguresFile,
     Split,
-    SuiteName,
     declared_command,
     refuse,
 )
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     import datasets
 
     from rightreasons.cues.ratings import HumanPerformance
-    from rightreasons.datasets.suites.suite import Suite
 
 
 DATA, RATINGS = command_line(), command_line()
@@ -305,7 +302,7 @@ WHICH = "Which label fits this text?"
 
 @DATA.callback()
 def data() -> None:
-    """List, export and divide data sets, and have people rate them."""
+    """List the data sets, export, divide and have people rate them."""
 
 
 @DATA.command("list")
@@ -425,27 +422,15 @@ def export_reasons(dataset: str, settings: AuditOptions, wording: Wording, optio
     typer.echo("Its first lines say how it is asked, and how its log is read.")
 
 
-SuiteFile = Annotated[Path, typer.Argument(help=".jsonl or .jsonl.gz file.", metavar="OUT")]
-
-
 @COMMANDS["suite"].callback()
 def suite() -> None:
-    """Write all cases of a behavioral suite to a file, or convert a suite that CheckList has saved."""
-
-
-@COMMANDS["suite"].command("write")
-def write_suite(suite: SuiteName, out: SuiteFile, data_dir: DataDir = None) -> None:
-    """Write a suite with all its cases, including those that its templates and perturbations generate."""
-    from rightreasons.datasets.suites.suite import open_suite
-
-    _check_out(out)
-    _write(open_suite(suite, data_dir=data_dir), out)
+    """Convert a behavioral suite that CheckList has saved."""
 
 
 @COMMANDS["suite"].command()
 def convert(
     file: Annotated[Path, typer.Argument(help="Pickle that CheckList has saved: .pkl, .pkl.gz or .tar.gz.")],
-    out: SuiteFile,
+    out: Annotated[Path, typer.Argument(help=".jsonl or .jsonl.gz file.", metavar="OUT")],
     text_columns: Annotated[
         str | None, typer.Option(help="Comma-separated names of the texts of an example, such as context,question.")
     ] = None,
@@ -455,13 +440,22 @@ def convert(
     Where a test's expectation is code of its author, OUT says "unknown", and nothing is asked until you name one there.
     """
     from rightreasons.core.options import listed
-    from rightreasons.datasets.suites.checklist import convert_checklist
+    from rightreasons.core.store import check_file
+    from rightreasons.datasets.suites.checklist import read_pickled_suite
 
-    _check_out(out)
+    if not out.name.endswith((".jsonl", ".jsonl.gz")):
+        raise ValueError(f"Expected OUT to end in .jsonl or .jsonl.gz, but got {out.name!r}.")
+    check_file(out, "OUT")
     if not file.is_file():
         raise FileNotFoundError(f"Expected a suite at {file}, but there is no such file.")
-    converted = convert_checklist(file, text_columns=listed(text_columns))
-    _write(converted, out)
+    converted = read_pickled_suite(file, text_columns=listed(text_columns))
+    converted.write(out)
+    if converted.label_names is not None:
+        typer.echo(f"Labels: {', '.join(f'{number} {name}' for number, name in enumerate(converted.label_names))}")
+    typer.echo(
+        f"{converted.name}: {counted(len(converted.functionalities), 'functionality', 'functionalities')}, "
+        f"{counted(converted.n_cases, 'case')}, {counted(converted.n_examples, 'example')}\nSuite: {out}"
+    )
     unknown = [each for each in converted.functionalities if each.expectation["name"] == "unknown"]
     for each in unknown:
         typer.echo(f"Unknown: {each.name}: {each.expectation['why']}")
@@ -470,23 +464,3 @@ def convert(
             f"Nothing is asked in {len(unknown)} of {counted(len(converted.functionalities), 'test')}: name their "
             f"expectations in {out}."
         )
-
-
-def _check_out(out: Path) -> None:
-    from rightreasons.core.store import check_file
-
-    if not out.name.endswith((".jsonl", ".jsonl.gz")):
-        raise ValueError(f"Expected OUT to end in .jsonl or .jsonl.gz, but got {out.name!r}.")
-    check_file(out, "OUT")
-
-
-def _write(suite: Suite, out: Path) -> None:
-    suite.write(out)
-    if suite.label_names is not None:
-        typer.echo(f"Labels: {', '.join(f'{number} {name}' for number, name in enumerate(suite.label_names))}")
-    typer.echo(
-        f"{suite.name}: {counted(len(suite.functionalities), 'functionality', 'functionalities')}, "
-        f"{counted(suite.n_cases, 'case')}, "
-        f"{counted(suite.n_examples, 'example')}"
-    )
-    typer.echo(f"Suite: {out}")

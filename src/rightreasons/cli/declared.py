@@ -175,7 +175,6 @@ OptionalModel = Annotated[
 ]
 OptionalDataset = Annotated[str | None, typer.Argument(help=_DATA, metavar="DATASET", show_default=False)]
 
-DataDir = Annotated[Path | None, typer.Option(help="Folder of local copies of known datasets.")]
 Split = Annotated[
     str | None, typer.Option(help="Split; by default the first of test, validation and dev with labels, or else any.")
 ]

@@ -160,7 +160,6 @@ def plan(
 def run(
     folder: PlanFolder,
     options: EngineOptions,
-    shard: Annotated[str, typer.Option(help="Part i/n of the runs, for one of n processes or machines.")] = "1/1",
 ) -> None:
     """Execute the unfinished runs of a plan; can be stopped and started again at any time."""
     from rightreasons.behavior.learning.plan import Plan, open_task
@@ -172,7 +171,7 @@ def run(
     opened.check_code()
     if "source" not in opened.settings:
         raise ValueError(f"Expected a plan that `rightreasons learn plan` made, but {folder} names no sources.")
-    executed = run_plan(opened, open_task(opened.settings["source"]), shard=shard, engine=options)
+    executed = run_plan(opened, open_task(opened.settings["source"]), engine=options)
     typer.echo(f"{counted(executed, 'run')} executed; {len(opened.done()):,} of {len(opened.runs):,} are finished.")
 
 

@@ -20,7 +20,7 @@ from rightreasons.core.intervals import Interval, bounded_mean, wilson_ends
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import check_folder, write_text
 from rightreasons.core.validation import check_columns, check_count, check_each, check_ids, check_seed
-from rightreasons.datasets.perturbing.planting import choices_of
+from rightreasons.datasets.perturbing.mirroring import choices_of
 from rightreasons.io.columns import read_columns
 from rightreasons.io.options import ScoreOptions
 

@@ -1,19 +1,13 @@
 from .builder import available_datasets as available_datasets
 from .builder import load_dataset as load_dataset
 from .perturbing.edits import class_words as class_words
-from .perturbing.planting import mirror_dataset as mirror_dataset
-from .perturbing.planting import plant as plant
+from .perturbing.mirroring import mirror_dataset as mirror_dataset
 from .perturbing.probes import perturb as perturb
 from .publishing import publish as publish
 from .suites.cases import Case as Case
 from .suites.cases import Functionality as Functionality
-from .suites.editor import directional as directional
-from .suites.editor import fill as fill
-from .suites.editor import inv as inv
-from .suites.editor import mft as mft
 from .suites.suite import Suite as Suite
 from .suites.suite import open_suite as open_suite
-from .suites.suite import read_hatecheck as read_hatecheck
 
 __all__ = [
     "Case",
@@ -21,15 +15,9 @@ __all__ = [
     "Suite",
     "available_datasets",
     "class_words",
-    "directional",
-    "fill",
-    "inv",
     "load_dataset",
-    "mft",
     "mirror_dataset",
     "open_suite",
     "perturb",
-    "plant",
     "publish",
-    "read_hatecheck",
 ]

@@ -61,7 +61,7 @@ from rightreasons.core.errors import OptionConnectionError, OptionFileError, fir
 from rightreasons.core.label_names import check_label_names
 from rightreasons.core.options import check_options
 from rightreasons.core.store import package_code
-from rightreasons.core.validation import MAX_CELL_CHARACTERS, check_columns, check_kind
+from rightreasons.core.validation import check_kind
 
 if TYPE_CHECKING:
     import datasets
@@ -716,38 +716,6 @@ def read_lines(file: str | os.PathLike[str], encoding: str = "utf-8") -> list[st
 def read_table(file: str | os.PathLike[str]) -> Iterator[list[str]]:
     """Yield the fields of each line of a tab-separated file without quoting."""
     yield from (line.split("\t") for line in read_lines(file))
-
-
-def read_csv(
-    source: Any, where: object, columns: Sequence[str], *, optional: Sequence[str] = (), what: str = "a table in UTF-8"
-) -> list[dict[str, Any]]:
-    """Return the rows of a comma-separated table with a heading.
-
-    Args:
-        source: A path, or a binary stream.
-        where: What it is called, for errors.
-        columns: The columns that it has to have, whose cells are texts.
-        optional: Further columns whose cells are texts.
-        what: What is expected there, for errors.
-
-    Raises:
-        ValueError: If it is no such table or lacks a column.
-    """
-    from pyarrow import ArrowInvalid, csv, string
-
-    try:
-        table = csv.read_csv(
-            source,
-            read_options=csv.ReadOptions(block_size=MAX_CELL_CHARACTERS),
-            parse_options=csv.ParseOptions(newlines_in_values=True),
-            convert_options=csv.ConvertOptions(column_types=dict.fromkeys((*columns, *optional), string())),
-        )
-        names = table.column_names
-    except (ArrowInvalid, UnicodeDecodeError) as error:  # the latter of a heading
-        raise ValueError(f"Expected {what} in {where}, but it cannot be read as such: {error}.") from None
-    check_columns(names, columns, where)
-    rows: list[dict[str, Any]] = table.to_pylist()
-    return rows
 
 
 def read_rows(file: str) -> Iterator[dict[str, Any]]:

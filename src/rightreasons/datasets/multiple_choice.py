@@ -26,17 +26,16 @@ from defusedxml.ElementTree import fromstring
 from rightreasons.core.errors import one_line
 from rightreasons.core.label_names import listing
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.validation import check_count, check_seed, read_json
+from rightreasons.core.validation import check_columns, check_count, check_seed, read_json
 from rightreasons.datasets.builder import (
     Builder,
     Config,
     Splits,
     members,
     multiple_choice_features,
-    read_csv,
     sources_of,
 )
-from rightreasons.datasets.perturbing.planting import check_mirrored, choices_of
+from rightreasons.datasets.perturbing.mirroring import check_mirrored, choices_of
 from rightreasons.datasets.perturbing.probes import DOUBLE, FEATURES, PROBES, Perturber, Pool, Row
 
 
@@ -81,20 +80,12 @@ class Anli(MultipleChoiceBuilder):
     N_CHOICES = 2
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
-        if "anli_dev.jsonl" in files:
-            for row in self.json_lines(files["anli_dev.jsonl"]):
-                choices = row["question"]["choices"]
-                label = [choice["label"] for choice in choices].index(row["answerKey"])
-                parts = (row["context"], row["question"]["stem"])
-                yield self.item(row["id"], parts, [choice["text"] for choice in choices], label)
-            return
-        rows = list(self.json_lines(files["dev.jsonl"]))
-        labels = self.labels(files["dev-labels.lst"].read_text("utf-8"), first=1)
-        for number, (row, label) in enumerate(zip(rows, labels, strict=True)):
-            # Story ids repeat, once per pair of hypotheses.
-            yield self.item(
-                f"{row['story_id']}-{number}", (row["obs1"], row["obs2"]), (row["hyp1"], row["hyp2"]), label
-            )
+        (file,) = files.values()
+        for row in self.json_lines(file):
+            choices = row["question"]["choices"]
+            label = [choice["label"] for choice in choices].index(row["answerKey"])
+            parts = (row["context"], row["question"]["stem"])
+            yield self.item(row["id"], parts, [choice["text"] for choice in choices], label)
 
     def from_hub(self, split: str, row: Row, number: int) -> Row:
         parts = (row["observation_1"], row["observation_2"])
@@ -108,10 +99,6 @@ class HellaSwag(MultipleChoiceBuilder):
     N_CHOICES = 4
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
-        if "hellaswag_val.jsonl" in files:
-            for number, row in enumerate(self.json_lines(files["hellaswag_val.jsonl"])):
-                yield self.from_hub(split, row, number)
-            return
         with bz2.open(files["hellaswag_val_full.txt.bz2"], "rt", encoding="utf-8") as stream:
             lines = (line.rstrip("\n") for line in stream)
             # Six lines per item: context, label, four endings.
@@ -148,14 +135,11 @@ class SocialIqa(MultipleChoiceBuilder):
 
     NAME = "socialiqa"
     N_CHOICES = 3
-    ARCHIVE = "socialiqa-train-dev.zip"
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
         part = "train" if split == "train" else "dev"
-        if self.ARCHIVE in files:
-            texts = {Path(name).name: content.decode("utf-8") for name, content in members(files[self.ARCHIVE])}
-        else:
-            texts = {name: file.read_text("utf-8") for name, file in files.items()}
+        (file,) = files.values()
+        texts = {Path(name).name: content.decode("utf-8") for name, content in members(file)}
         rows = [json.loads(line) for line in texts[f"{part}.jsonl"].splitlines() if line.strip()]
         labels = self.labels(texts[f"{part}-labels.lst"], first=1)
         for number, (row, label) in enumerate(zip(rows, labels, strict=True)):
@@ -261,7 +245,7 @@ def read_items(file: str, member: str) -> list[Row]:
     if content.lstrip().startswith(b"<"):
         rows = _from_xml(content, file)
     else:
-        rows = read_csv(io.BytesIO(content), file, _COLUMNS, what="XML, or a table in UTF-8,")
+        rows = _from_csv(content, file)
     return [_item(row, file) for row in rows]
 
 
@@ -306,6 +290,22 @@ def _from_xml(content: bytes, where: str) -> list[Row]:
         }
         for item in parse_xml(content, where).iter("item")
     ]
+
+
+def _from_csv(content: bytes, where: str) -> list[Row]:
+    from pyarrow import ArrowInvalid, csv, string
+
+    try:
+        options = csv.ConvertOptions(column_types=dict.fromkeys(_COLUMNS, string()))
+        table = csv.read_csv(
+            io.BytesIO(content), parse_options=csv.ParseOptions(newlines_in_values=True), convert_options=options
+        )
+        names = table.column_names
+    except (ArrowInvalid, UnicodeDecodeError) as error:  # the latter of a heading
+        raise ValueError(f"Expected XML, or a table in UTF-8, in {where}, but it cannot be read: {error}.") from None
+    check_columns(names, _COLUMNS, where)
+    rows: list[Row] = table.to_pylist()
+    return rows
 
 
 def _item(row: Row, where: str) -> Row:

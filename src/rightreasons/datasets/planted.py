@@ -19,7 +19,6 @@ from rightreasons.core.resampling import item_rng
 from rightreasons.core.validation import check_count, check_fraction, check_one_of, check_seed
 from rightreasons.datasets.builder import Builder, Config, classification_features
 from rightreasons.datasets.perturbing.edits import WORDS
-from rightreasons.datasets.perturbing.planting import Span, another_label, draw_cue
 
 CUES: dict[str, tuple[str, ...]] = {
     "lexical": ("copper", "marble", "velvet"),
@@ -31,6 +30,20 @@ CUES: dict[str, tuple[str, ...]] = {
 _WORDS: Mapping[str, tuple[str, ...]] = {name: tuple(words) for name, words in WORDS["reviews"].items()}
 
 _OPEN = "\0"  # the place of a cue
+
+
+@dataclasses.dataclass(frozen=True)
+class Span:
+    """A planted token and its place: `text[start:end] == token`."""
+
+    token: str
+    start: int
+    end: int
+
+
+def another_label(label: int, n_classes: int, rng: np.random.Generator) -> int:
+    """Draw a label that is not this one."""
+    return (label + 1 + int(rng.integers(n_classes - 1))) % n_classes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -220,16 +233,14 @@ def _item(split: str, pair_id: str, config: PlantedConfig) -> dict[str, Any]:
     label = another_label(content, len(names), rng) if rng.random() < config.label_noise else content
     body = review(names[content], rng, negation=config.negation, contrast=config.contrast)
 
+    # The draws do not depend on form, strength and coverage: a text with a cue at some coverage has it at every larger
+    # one, and a cue that agrees at some strength agrees at every larger one.
     rng = item_rng(config.seed, f"cue/{pair_id}")
-    kind_number, cue_label = draw_cue(
-        label,
-        len(names),
-        rng,
-        form=split.removeprefix("test_"),
-        strength=config.strength,
-        coverage=config.coverage,
-        n_kinds=len(CUES),
-    )
+    agreement, covered, kind_number = rng.random(), rng.random(), int(rng.integers(len(CUES)))
+    wrong = another_label(label, len(names), rng)
+    agrees = (agreement < config.strength) != (split == "test_flipped")
+    carries = covered < config.coverage and split != "test_absent"
+    cue_label = (label if agrees else wrong) if carries else -1
     kind = tuple(CUES)[kind_number] if config.name == "mixed" else config.name
     text, spans = body.write(kind, CUES[kind][cue_label]) if cue_label >= 0 else body.write()
     return {

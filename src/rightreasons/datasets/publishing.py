@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,21 +15,8 @@ import yaml
 from huggingface_hub import DatasetCardData
 
 from rightreasons.core.choices import LETTERS
-from rightreasons.core.store import (
-    SEAL,
-    changed_files,
-    check_folder,
-    read_record,
-    seal,
-    set_aside,
-    swapped_in,
-    write_text,
-    write_with,
-)
+from rightreasons.core.store import check_folder, write_text
 from rightreasons.datasets.builder import Builder, builder_class, load_builder
-
-NO_INPUTS = ""
-"""A data set on disk depends on nothing but its files: it is written anew and compared."""
 
 _HUB_LICENSES = {"Apache-2.0": "apache-2.0", "MIT": "mit", "CC-BY-4.0": "cc-by-4.0", "AFL-3.0": "afl-3.0"}
 
@@ -42,13 +28,9 @@ def publish(
     configs: Sequence[str] | None = None,
     card: str | os.PathLike[str] | None = None,
     data_dir: str | os.PathLike[str] | None = None,
-    overwrite: bool = False,
     **options: Any,
 ) -> Path:
     """Write a data set of the catalog as `<config>/<split>.parquet` with a card that lists the files.
-
-    The files appear when all of them are written: an error or a kill leaves none. A folder that holds the same data set
-    is checked, and damaged files of it are written again; another data set that was written here is set aside.
 
     Args:
         name: One of `available_datasets()`.
@@ -57,7 +39,6 @@ def publish(
         card: A README.md whose text becomes that of the card, under new front matter. None for a short card made from
             the builder's own description.
         data_dir: The folder of local copies of the sources.
-        overwrite: Whether the folder may hold files already.
         **options: As in `load_dataset`.
 
     Returns:
@@ -65,7 +46,7 @@ def publish(
 
     Raises:
         FileNotFoundError: If the card or a source is missing.
-        ValueError: If the folder holds other files and `overwrite` is not set, or as `load_dataset` raises.
+        ValueError: If the folder is not empty, or as `load_dataset` raises.
 
     Example:
         >>> import tempfile
@@ -78,13 +59,12 @@ def publish(
     """
     builder_type = builder_class(name)
     known = [config.name for config in builder_type.BUILDER_CONFIGS]
-    root = _own_folder(folder, repr(name), overwrite)
+    root = _empty(folder)
     if card is not None and not Path(card).is_file():
         raise FileNotFoundError(f"Expected the text of the card at {os.fspath(card)}, but there is no such file.")
     prepared: dict[str, datasets.DatasetDict] = {}
     task = "text-classification"
-    wanted = known if configs is None else list(configs)
-    for config in wanted:
+    for config in known if configs is None else configs:
         builder = load_builder(name, config, data_dir=data_dir, **options)
         builder.download_and_prepare()
         prepared[config] = builder.as_dataset()
@@ -94,7 +74,7 @@ def publish(
     counts = {config: {split: len(rows) for split, rows in splits.items()} for config, splits in prepared.items()}
     body = _short_card(builder_type, counts) if card is None else card_body(Path(card).read_text("utf-8"))
     tables = {files[config][split]: rows for config, splits in prepared.items() for split, rows in splits.items()}
-    return _write(root, tables, _front_matter(files, task, builder_type) + body)
+    return _write(root, tables, {"README.md": _front_matter(files, task, builder_type) + body})
 
 
 def write_benchmark(
@@ -121,7 +101,7 @@ def write_benchmark(
         The folder.
 
     Raises:
-        ValueError: If there is no item, an item has no right choice or more than 26, or the folder holds other files.
+        ValueError: If there is no item, an item has no right choice or more than 26, or the folder is not empty.
 
     Example:
         >>> import tempfile
@@ -140,7 +120,7 @@ def write_benchmark(
                 f"Expected up to {len(LETTERS)} choices, one of them right, but item {row['id']!r} has "
                 f"{len(row['choices'])} and the label {row['label']}."
             )
-    root = _own_folder(folder, "the benchmark", overwrite=False)
+    root = _empty(folder)
     files = {task: {"test": f"{task}/test.parquet"} for task in tasks}
     counts = {task: {"test": len(rows)} for task, rows in tasks.items()}
     text = _short_card(builder, counts) if builder else "\n".join((f"# {name}\n", *_counted(counts), ""))
@@ -164,43 +144,24 @@ def write_benchmark(
     tables = {
         files[task]["test"]: datasets.Dataset.from_list([dict(row) for row in rows]) for task, rows in tasks.items()
     }
-    return _write(root, tables, card, {"eval.yaml": yaml.safe_dump(declared, sort_keys=False, allow_unicode=True)})
+    eval_yaml = yaml.safe_dump(declared, sort_keys=False, allow_unicode=True)
+    return _write(root, tables, {"README.md": card, "eval.yaml": eval_yaml})
 
 
-def _own_folder(folder: str | os.PathLike[str], what: str, overwrite: bool) -> Path:
-    """Check that a folder can take a data set: it is empty, or has one that was written here, or may be overwritten."""
+def _empty(folder: str | os.PathLike[str]) -> Path:
     root = check_folder(folder)
-    held = [path.name for path in root.iterdir() if not path.name.startswith(".")] if root.is_dir() else []
-    if held and SEAL not in held and not overwrite:
-        raise ValueError(f"Expected an empty folder to write {what} to, but {root} holds something already.")
+    if root.is_dir() and any(root.iterdir()):
+        raise ValueError(f"Expected an empty folder to write to, but {root} holds something already.")
     return root
 
 
-def _write(
-    root: Path, tables: Mapping[str, datasets.Dataset], card: str, others: Mapping[str, str] | None = None
-) -> Path:
-    """Write files and their card beside those of the folder, then put them into it; another data set is set aside."""
-    with swapped_in(root) as new:
-        for file, rows in tables.items():
-            (new / file).parent.mkdir(exist_ok=True)
-            write_with(new / file, functools.partial(_save, rows))
-        for file, text in {"README.md": card, **(others or {})}.items():
-            write_text(new / file, text)
-        seal(new, NO_INPUTS)
-        if (root / SEAL).exists():
-            # The same data set again may repair a damaged file of it; another one is not mixed with it.
-            if (old := read_record(root / SEAL, NO_INPUTS)) == read_record(new / SEAL, NO_INPUTS):
-                damaged = changed_files(root, old)
-            else:
-                damaged = [path.name for path in root.iterdir() if not path.name.startswith(".")]
-            for name in damaged:
-                if (root / name).exists():
-                    set_aside(root / name, "it is damaged" if old else "it is of another data set")
+def _write(root: Path, tables: Mapping[str, datasets.Dataset], texts: Mapping[str, str]) -> Path:
+    for file, rows in tables.items():
+        (root / file).parent.mkdir(parents=True, exist_ok=True)
+        rows.to_parquet(os.fspath(root / file))
+    for file, text in texts.items():
+        write_text(root / file, text)
     return root
-
-
-def _save(rows: datasets.Dataset, path: Path) -> None:
-    rows.to_parquet(os.fspath(path))
 
 
 def _front_matter(

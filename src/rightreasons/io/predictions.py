@@ -156,8 +156,6 @@ class ModelAnswers:
         label_names: K class names where the columns have them, or else None.
         kind: The kind of score that the column names state ("probabilities", "logits", "log_probabilities"), or None.
         ids: N ids of the items where there is a column `id`, or else None.
-        confidences: (N,) the confidence in each answer where the file has that instead of scores, or else None.
-        form: The format of a file without headings, as CheckList calls it; "" for a table.
         unread: (N,) whether what a model wrote holds no answer that can be read, as a log tells; None where all do.
     """
 
@@ -166,8 +164,6 @@ class ModelAnswers:
     label_names: tuple[str, ...] | None = None
     kind: str | None = None
     ids: Cells | None = None
-    confidences: NDArray[np.float64] | None = None
-    form: str = ""
     unread: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
@@ -176,7 +172,7 @@ class ModelAnswers:
 
     def take(self, rows: Sequence[int]) -> ModelAnswers:
         """Return some rows, in that order."""
-        parts = ("scores", "answers", "ids", "confidences", "unread")
+        parts = ("scores", "answers", "ids", "unread")
         return dataclasses.replace(self, **{name: _rows_of(getattr(self, name), rows) for name in parts})
 
 
@@ -236,7 +232,7 @@ def read_answers(path: Any, *, options: ScoreOptions) -> ModelAnswers:
 
     Args:
         path: As in `read_predictions`: scores, or one column of answers (or "predictions") with a whole number
-            or a text per item, and possibly one of a usual name beside it. A column `id` is kept.
+            or a text per item. A column `id` is kept.
         options: score_columns, scores and log_filter.
 
     Returns:
@@ -247,13 +243,12 @@ def read_answers(path: Any, *, options: ScoreOptions) -> ModelAnswers:
     """
     columns, options, where = read_columns(path, options)
     roles = roles_of(columns, where, options.of_predictions())
-    columns, answers, confident = roles.columns, roles.answers, roles.confident
+    columns, answers = roles.columns, roles.answers
     if answers and not roles.scored:
         name = one_column(answers, columns, "answers", USUAL["answer"], "", where)
-        confidences = as_numbers(columns[confident[0]], confident[0]) if len(confident) == 1 else None
         unread = np.array(columns[UNREAD], dtype=np.bool_) if UNREAD in columns else None
         values = _answers(columns[name], name)
-        return ModelAnswers(None, values, ids=find_ids(columns), confidences=confidences, unread=unread)
+        return ModelAnswers(None, values, ids=find_ids(columns), unread=unread)
     chosen, scores, kind, _ = _scored(roles)
     if isinstance(scores, list):
         raise ValueError(f"Expected as many scores for each item of {where}, but the rows differ in length.")

@@ -103,20 +103,6 @@ def test_the_average_needs_all_four_settings():
         made.stored[run.key] = {**whole, "key": run.key}
     row = collect_scores(made).rows[1]
     assert row.average == pytest.approx(sum(row.scores[setting] for setting in PARTITIONS) / 4)
-    assert row.differences["average"] == pytest.approx(sum(row.differences[setting] for setting in PARTITIONS) / 4)
-    assert 0 < row.p_values["average"] <= 1
-
-
-def test_seeds_are_pooled():
-    found = collect_scores(plan(seeds=(1, 2)))
-    pooled = {(each.configuration, each.method): each for each in found.pooled}["IID->T", "lp"]
-    values = [row.scores["seen"] for row in found.rows if row.configuration == "IID->T"]
-    assert pooled.seeds == (1, 2)
-    assert pooled.scores["seen"] == pytest.approx(sum(values) / 2)
-    # t of one degree of freedom is 12.706, and the half width t |x - y| / 2.
-    half = 12.7062047 * abs(values[0] - values[1]) / 2
-    assert pooled.intervals["seen"].low == pytest.approx(max(0, sum(values) / 2 - half))
-    assert pooled.intervals["functionality"] is None  # the seeds agree
 
 
 def test_what_is_unfinished_is_left_out():

@@ -1,4 +1,4 @@
-"""Plans of runs: what they list, that they resume, shard and refuse, and what is collected from them."""
+"""Plans of runs: what they list, that they resume and refuse, and what is collected from them."""
 
 import dataclasses
 import json
@@ -13,7 +13,7 @@ from killing import killed_at
 from rightreasons.behavior.learning import plan as behavior_plan
 from rightreasons.behavior.learning import run as behavior_runner
 from rightreasons.behavior.learning.collect import collect_scores
-from rightreasons.behavior.learning.plan import Plan, partition, plan_runs, shard_of, work_units
+from rightreasons.behavior.learning.plan import Plan, partition, plan_runs
 from rightreasons.behavior.learning.run import run_plan
 from rightreasons.core.errors import SetAsideWarning
 from tiny_causal import tiny_causal_tokenizer
@@ -101,8 +101,6 @@ def test_lengths_and_seeds_are_checked_before_anything_runs(task):
         dataclasses.replace(task, max_length=0)
     with pytest.raises(ValueError, match=r"`seed` to be at most 4294967295"):
         plan_runs(task.suite, seeds=(2**32,))
-    with pytest.raises(ValueError, match="shard"):
-        shard_of(plan_runs(task.suite), "1/²")
 
 
 def test_another_model_in_the_same_folder_is_refused(task, tmp_path):
@@ -179,23 +177,11 @@ def test_a_damaged_model_of_a_plan_is_trained_again(task, tmp_path):
     assert run_plan(plan, task, progress=False) == 0  # no run needs it
 
 
-def test_shards_part_the_plan():
-    runs = plan_runs(behavior_suite())
-    parts = [[run for unit in shard_of(runs, f"{i}/3") for run in unit] for i in (1, 2, 3)]
-    assert sorted(run.key for part in parts for run in part) == sorted(run.key for run in runs)
-    assert max(len(unit) for unit in work_units(runs)) == 13  # the probes of one encoder
-    for wrong in ("0/3", "4/3", "3", "a/b"):
-        with pytest.raises(ValueError, match="shard"):
-            shard_of(runs, wrong)
-
-
 def test_a_killed_plan_goes_on_and_collects(task, tmp_path, monkeypatch):
     runs = plan_runs(task.suite, configurations=("IID", "IID->T"), methods=("lp",), partitions=("seen", "type"))
     plan = Plan.create(tmp_path / "plan", runs, task.settings())
-    assert run_plan(plan, task, shard="1/2", progress=False) == 1
-    assert len(plan.done()) == 1
     with monkeypatch.context() as patch:
-        patch.setattr(behavior_runner, "train_head", killed_at(behavior_runner.train_head))
+        patch.setattr(behavior_runner, "train_on_behavior", killed_at(behavior_runner.train_on_behavior, 2))
         with pytest.raises(KeyboardInterrupt):
             run_plan(plan, task, progress=False)
     assert len(plan.done()) == 1
@@ -246,10 +232,6 @@ def test_a_run_is_asked_what_it_held_out(task, tmp_path, monkeypatch, method):
         plan = Plan.create(tmp_path / name, runs, task.settings())
         with monkeypatch.context() as patch:
             patch.setattr(behavior_runner, "chosen", asked)
-            if name == "all":
-                patch.setattr(
-                    behavior_runner.Runner, "_asked", lambda runner, _, answers: (runner.parts["test"], answers)
-                )
             run_plan(plan, task, progress=False)
         told[name] = {result["held"]: result for result in plan.results()}
     suite = task.suite.split("test")

@@ -196,46 +196,6 @@ def test_real_perturbed_sets(real_data, tmp_path):
     assert rows[0] == rows[1]
 
 
-@pytest.mark.real_data
-def test_both_forms_of_socialiqa_agree(real_data, tmp_path):
-    folder = tmp_path / "socialiqa"
-    folder.mkdir()
-    for name in ("dev.jsonl", "dev-labels.lst"):
-        folder.joinpath(name).write_bytes(real_data.joinpath("socialiqa", name).read_bytes())
-    plain = list(load_dataset("socialiqa", split="validation", data_dir=tmp_path, streaming=True))
-    zipped = list(load_dataset("socialiqa", split="validation", data_dir=real_data, streaming=True))
-    assert plain == zipped
-
-
-def test_official_forms_of_anli_and_hellaswag(tmp_path):
-    import json
-
-    anli = tmp_path / "anli"
-    anli.mkdir()
-    row = {
-        "story_id": "s",
-        "obs1": "It rained.",
-        "obs2": "We got wet.",
-        "hyp1": "We stayed in.",
-        "hyp2": "We went out.",
-    }
-    anli.joinpath("dev.jsonl").write_text(json.dumps(row) + "\n")
-    anli.joinpath("dev-labels.lst").write_text("2\n")
-    (item,) = load_dataset("anli", split="validation", data_dir=tmp_path, streaming=True)
-    assert item["prompt"] == "It rained. We got wet."
-    assert (item["choices"], item["label"]) == (["We stayed in.", "We went out."], 1)
-    swag = tmp_path / "hellaswag"
-    swag.mkdir()
-    row = {"activity_label": "Rowing", "ctx": "A man rows. he", "endings": ["a", "b", "c", "d"], "label": 3, "ind": 1}
-    swag.joinpath("hellaswag_val.jsonl").write_text(json.dumps(row) + "\n")
-    (item,) = load_dataset("hellaswag", split="validation", data_dir=tmp_path, streaming=True)
-    assert item["prompt"] == "Rowing: A man rows. he"
-    assert item["label"] == 3
-    anli.joinpath("dev-labels.lst").write_text("2\n1\n")
-    with pytest.raises(ValueError, match="of 'anli' as published, but split 'validation' cannot be read: zip"):
-        list(load_dataset("anli", split="validation", data_dir=tmp_path, streaming=True))
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

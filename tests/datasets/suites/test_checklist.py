@@ -18,7 +18,6 @@ from command_line import run
 from rightreasons.behavior.rates import pass_rates
 from rightreasons.datasets.suites.checklist import (
     EXPECTATIONS,
-    convert_checklist,
     load_plain,
     read_checklist,
     read_pickled_suite,
@@ -189,23 +188,18 @@ def test_a_function_that_is_not_understood_asks_nothing(checklist, tmp_path):
     assert result.functionalities[0].n_filtered == 2
 
 
-def test_the_order_is_that_of_the_file_for_a_model(checklist, tmp_path):
+def test_the_order_is_that_of_the_ranges(checklist, tmp_path):
     e = checklist.expect
     tests = {
-        "second": a_test(checklist, "MFT", ["a", "b", "c"], e.eq(0), run_idxs=np.array([2, 0])),
-        "first": a_test(checklist, "DIR", PAIRS, e.eq(0), labels=[[1, 2], [3, 4, 5]], run_idxs=None),
-        "not run": a_test(checklist, "MFT", ["z"], e.eq(0), run_idxs=[]),
+        "second": a_test(checklist, "MFT", ["a", "b"], e.eq(0)),
+        "first": a_test(checklist, "DIR", PAIRS, e.eq(0), labels=[[1, 2], [3, 4, 5]]),
     }
     suite = read_pickled_suite(
         saved(checklist, tmp_path / "a.pkl", tests, test_ranges={"second": (5, 7), "first": (0, 5)})
     )
     assert [part.name for part in suite.functionalities] == ["first", "second"]
-    assert suite.texts() == [("a b",), ("a c",), ("d",), ("e",), ("f",), ("c",), ("a",)]
-    assert [case.id for case in suite.functionalities[1].cases] == ["2", "0"]
+    assert suite.texts() == [("a b",), ("a c",), ("d",), ("e",), ("f",), ("a",), ("b",)]
     assert [case.labels for case in suite.functionalities[0].cases] == [(1, 2), (3, 4, 5)]
-    tests["second"].run_idxs = [0, 0]
-    with pytest.raises(ValueError, match=r"different cases below 3 in `run_idxs`.*'second' of .*a.pkl"):
-        read_pickled_suite(saved(checklist, tmp_path / "a.pkl", tests))
 
 
 def test_forms_of_examples(checklist, tmp_path):
@@ -298,24 +292,6 @@ def test_pickles_that_ask_for_too_much_are_refused(monkeypatch):
 
 
 @pytest.mark.real_data
-@pytest.mark.parametrize("stem", ["sentiment", "qqp"])
-def test_a_released_archive_is_converted_to_what_its_name_opens(real_data, stem):
-    """The cases are those of the sample that the release ran; the expectations are those of the table of names."""
-    folder = real_data / "checklist"
-    columns = ("text",) if stem == "sentiment" else ("text", "text_pair")
-    released = read_checklist(folder / "release" / f"{stem}_suite.tar.gz", "x", columns)
-    named = {part.name: part for part in released.functionalities}
-    suite = convert_checklist(folder / "release" / f"{stem}_suite.tar.gz")
-    assert suite.text_columns == columns
-    assert suite.label_names is not None
-    assert len(suite.functionalities) == len(named)
-    assert suite.n_cases < released.n_cases
-    for part in suite.functionalities:
-        assert part.expectation == named[part.name].expectation
-        assert all(case == named[part.name].cases[int(case.id)] for case in part.cases)
-
-
-@pytest.mark.real_data
 def test_the_names_of_the_table_are_released(real_data):
     names = set()
     for stem in ("sentiment", "qqp", "squad"):
@@ -327,7 +303,7 @@ def test_the_names_of_the_table_are_released(real_data):
 @pytest.mark.real_data
 def test_the_stored_results_of_the_reading_suite(real_data):
     """Its pickle holds a model's answers and CheckList's verdicts on every case."""
-    suite = convert_checklist(real_data / "checklist" / "release" / "squad_suite.tar.gz")
+    suite = read_checklist(real_data / "checklist" / "release" / "squad_suite.tar.gz", "x", ("context", "question"))
     answers, passed = [], []
     with gzip.open(real_data / "checklist" / "suites" / "squad_suite.jsonl.gz", "rt", encoding="utf-8") as stream:
         for line in stream:

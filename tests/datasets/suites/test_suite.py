@@ -20,7 +20,7 @@ from sklearn.model_selection import train_test_split
 from rightreasons.datasets.builder import builder_class, load_dataset
 from rightreasons.datasets.suites.cases import Case, Functionality
 from rightreasons.datasets.suites.checklist import PAPER_LABELS, CheckListSentiment, load_plain, read_checklist
-from rightreasons.datasets.suites.suite import Suite, open_suite, read_hatecheck
+from rightreasons.datasets.suites.suite import Suite, open_suite
 
 CASES = (Case("a", (("good",), ("not good",)), (1, 0)), Case("b", (("bad",), ("not bad",)), (0, 1)))
 
@@ -174,7 +174,7 @@ def test_what_is_wrong_in_a_line_is_named(tmp_path, row, named):
         ("a.jsonl.gz", b"not compressed", "compressed text in UTF-8"),
         ("a.jsonl.gz", gzip.compress(b"cut off", mtime=0)[:-4], "compressed text in UTF-8"),
         ("a.jsonl", b'{"format": "rightreasons.suite", "version": 1, "text_columns": "text"}', "a list of names"),
-        ("a.jsonl", b'{"format": "rightreasons.suite", "version": 1, "lexicon": {}}', "Did you mean 'lexicons'"),
+        ("a.jsonl", b'{"format": "rightreasons.suite", "version": 1, "label_name": []}', "Did you mean 'label_names'"),
         ("a.jsonl", b"[" * 100_000, "line 1 of .* nested deeper"),
         ("a.jsonl", b"1" * 5000, "line 1 of .* a number of more than 4,300 digits"),
     ],
@@ -191,30 +191,6 @@ def test_unknown_keys_are_told(tmp_path):
         path.write_text('{"format": "rightreasons.suite", "version": 1}\n' + json.dumps(row))
         with pytest.raises(ValueError, match="line 2 of .*bad.jsonl, but got '(lexicons|label)'.* Known: "):
             Suite.read(path)
-
-
-@pytest.mark.parametrize(
-    ("rows", "sentence"),
-    [
-        ("", "at least one row"),
-        ("derog_a,,hateful\n", "a test_case in each row of .* row 1 holds ''"),
-        (",text,hateful\n", "a functionality in each row"),
-        ("derog_a,text,²\n", "row 1 holds '²'"),
-        ("derog_a,text,9999999999\n", "labels from -1 to"),
-        ("derog_a,one, two,hateful\n", "cannot be read as such: .* Expected 3 columns, got 4"),
-    ],
-)
-def test_rows_of_hatecheck_that_lack_something(tmp_path, rows, sentence):
-    path = tmp_path / "HATE.CSV"
-    path.write_text("functionality,test_case,label_gold\n" + rows, encoding="utf-8")
-    with pytest.raises(ValueError, match=sentence):
-        open_suite(path)
-
-
-def test_a_csv_that_is_something_else(tmp_path):
-    (tmp_path / "a.csv").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ValueError, match="a table in UTF-8"):
-        read_hatecheck(tmp_path / "a.csv")
 
 
 def test_split_is_that_of_scikit_learn():
@@ -234,79 +210,11 @@ def test_split_is_that_of_scikit_learn():
             assert parts == {k: sorted(v) for k, v in (("train", train), ("validation", validation), ("test", test))}
 
 
-def test_hatecheck_form(tmp_path):
-    path = tmp_path / "hate.csv"
-    path.write_text("functionality,case_id,test_case,label_gold\nderog_a,1,mean,hateful\nident_b,2,nice,non-hateful\n")
-    suite = read_hatecheck(path)
-    assert [f.functionality_class for f in suite.functionalities] == ["derog", "ident"]
-    assert suite.to_dataset()["label"][:] == [1, 0]
-    path.write_text("a,b\n1,2\n")
-    with pytest.raises(ValueError, match="but it lacks functionality, test_case, label_gold"):
-        read_hatecheck(path)
-    path.write_text("functionality,test_case,label_gold\nderog_a,x,hateful\nderog_a,x,maybe\n")
-    with pytest.raises(ValueError, match="row 2 holds 'maybe'"):
-        read_hatecheck(path)
-
-
-def test_words_of_hatecheck_survive(tmp_path):
-    path = tmp_path / "hate.csv"
-    path.write_text("functionality,test_case,label_gold\n_odd,mean,hateful\nident_b,nice,non-hateful\n")
-    suite = open_suite(path)
-    assert suite.label_names == ("non-hateful", "hateful")
-    assert [f.functionality_class for f in suite.functionalities] == ["_odd", "ident"]
-    for name in ("a.jsonl", "a.jsonl.gz"):
-        assert Suite.read(suite.write(tmp_path / name)) == suite
-    assert suite.to_dataset().features["label"].names == ["non-hateful", "hateful"]
-    assert suite.table().label_names == suite.split("test").label_names == suite.label_names
-    path.write_text("functionality,test_case,label_gold\nderog_a,x,1\nderog_a,y,0\n")
-    assert open_suite(path).label_names is None
-    path.write_text("functionality,test_case,label_gold\nderog_a,x,hateful\nderog_a,y,0\n")
-    with pytest.raises(
-        ValueError, match="hateful or non-hateful, or a whole number, in every row of .* row 2 holds '0'"
-    ):
-        open_suite(path)
-
-
-def test_a_long_cell_of_hatecheck(tmp_path):
-    path = tmp_path / "hate.csv"
-    path.write_text(f"functionality,test_case,label_gold\nlong_a,{'x' * 200_000},hateful\n")
-    assert len(open_suite(path).texts()[0][0]) == 200_000
-
-
-NAMED = {
-    "label_names": ["bad", "fair", "good"],
-    "rows": [
-        {"functionality": "a", "expectation": {"name": "equal"}, "cases": [{"examples": ["x"], "labels": ["good"]}]},
-        {"functionality": "b", "expectation": {"name": "not_equal", "value": "bad"}, "cases": [{"examples": ["x"]}]},
-        {
-            "functionality": "c",
-            "expectation": {"name": "equal", "value": 1, "where_first": {"is": ["good", 1]}},
-            "cases": [{"examples": ["x"]}],
-        },
-        {"functionality": "d", "template": "{w}", "lexicons": {"w": [{"text": "ok", "label": "fair"}]}},
-    ],
-}
-
-
 def write_lines(path, header, rows):
     lines = [{"format": "rightreasons.suite", "version": 1, **header}]
     lines += [{"functionality_class": "C", "test_type": "MFT", **row} for row in rows]
     path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     return path
-
-
-def test_labels_are_written_by_name_or_by_number(tmp_path):
-    path = write_lines(tmp_path / "a.jsonl", {"label_names": NAMED["label_names"]}, NAMED["rows"])
-    suite = Suite.read(path)
-    assert suite.label_names == ("bad", "fair", "good")
-    a, b, c, d = suite.functionalities
-    assert (a.cases[0].labels, d.cases[0].labels) == ((2,), (1,))
-    assert b.expectation["value"] == 0
-    assert c.expectation == {"name": "equal", "value": 1, "where_first": {"is": [2, 1]}}
-    assert Suite.read(suite.write(tmp_path / "again.jsonl")) == suite
-    # Without names, a word is a text to be answered.
-    path = write_lines(tmp_path / "b.jsonl", {}, NAMED["rows"][:1])
-    assert Suite.read(path).functionalities[0].cases[0].labels == ("good",)
 
 
 @pytest.mark.parametrize(
@@ -317,8 +225,16 @@ def test_labels_are_written_by_name_or_by_number(tmp_path):
         ({"label_names": "bad"}, {}, "`label_names` to be a list of strings, but got 'bad'"),
         ({"label_names": ["bad", 1]}, {}, "`label_names` to be a list of strings, but got .*1"),
         ({"label_names": ["bad", " "]}, {}, "a name in each entry of `label_names`, but entry 1 is empty"),
-        ({"label_names": ["bad", "good"]}, {"labels": ["godo"]}, "'godo'. Did you mean 'good'"),
-        ({"label_names": ["bad", "good"]}, {"labels": [2]}, "has the label 2 and the 2 names are bad, good"),
+        (
+            {"label_names": ["bad", "good"]},
+            {"labels": ["good"]},
+            "one of the labels bad, good, .* has 'good'",
+        ),
+        (
+            {"label_names": ["bad", "good"]},
+            {"labels": [2]},
+            "one of the labels bad, good, .* has 2",
+        ),
     ],
 )
 def test_names_of_labels_that_cannot_be(tmp_path, header, row, sentence):
@@ -330,7 +246,7 @@ def test_names_of_labels_that_cannot_be(tmp_path, header, row, sentence):
 @pytest.mark.parametrize("header", [{"version": True}, {"version": 1.0}, {"version": "1"}])
 def test_the_version_is_a_whole_number(tmp_path, header):
     with pytest.raises(ValueError, match="Expected version 1 of a suite"):
-        Suite.read(write_lines(tmp_path / "a.jsonl", header, NAMED["rows"][:1]))
+        Suite.read(write_lines(tmp_path / "a.jsonl", header, [FUNCTIONALITY]))
 
 
 @pytest.mark.parametrize("column", ["label", "answer", "id", "case_id"])
@@ -351,7 +267,7 @@ def test_what_is_no_suite(tmp_path):
     for value in (None, 5, ["a"]):
         with pytest.raises(TypeError, match="Expected `name_or_path` to be a text or a path, but got"):
             open_suite(value)
-    for name in ("nosuch.csv", "nosuch.jsonl"):
+    for name in ("nosuch.jsonl",):
         with pytest.raises(FileNotFoundError, match=f"Expected a suite at .*{name}, but there is no such file"):
             open_suite(tmp_path / name)
     with pytest.raises((ValueError, FileNotFoundError), match="Expected"):
@@ -360,28 +276,6 @@ def test_what_is_no_suite(tmp_path):
         open_suite("x" * 5000)
     with pytest.raises(ValueError, match="Expected the file of a suite, but .* is a folder"):
         open_suite(tmp_path)
-
-
-def test_hatecheck_with_the_columns_of_the_release(tmp_path):
-    # The header and the layout of paul-rottger/hatecheck-data/test_suite_cases.csv; the texts are our own.
-    path = tmp_path / "test_suite_cases.csv"
-    header = "functionality,case_id,test_case,label_gold,target_ident,direction,focus_words,focus_lemma"
-    header = f",{header},ref_case_id,ref_templ_id,templ_id,case_templ"
-    rows = [
-        '0,counter_quote_nh,1,"Saying ""I am cross with them"" is not fine. ",non-hateful,them,general,,,,,1,x',
-        "1,counter_quote_nh,2,It is not fine to say so.,non-hateful,them,general,,,,,1,x",
-        "2,threat_norm_h,3,They had better leave.,hateful,,directed,leave,leave,,,2,x",
-    ]
-    path.write_text("\ufeff" + "\n".join([header, *rows]), encoding="utf-8")
-    suite = open_suite(path)
-    assert suite.name == "test_suite_cases"
-    assert [(f.name, f.functionality_class, len(f.cases)) for f in suite.functionalities] == [
-        ("counter_quote_nh", "counter", 2),
-        ("threat_norm_h", "threat", 1),
-    ]
-    assert suite.functionalities[0].cases[0].examples == (('Saying "I am cross with them" is not fine. ',),)
-    assert suite.functionalities[1].cases[0].id == "3"
-    assert suite.to_dataset()["label"][:] == [0, 0, 1]
 
 
 # ------------------------------------------------------------------------------------------------- the released suites

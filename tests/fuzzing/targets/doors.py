@@ -20,7 +20,6 @@ SKIPPED = {
     "io.choose_split",
     "io.labeled_items",
     "datasets.name_substitutions",
-    "datasets.plant",
     "datasets.substitution_lookups",
     "datasets.word_substitutions",
 }

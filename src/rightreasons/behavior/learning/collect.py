@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
-from rightreasons.behavior.generalization import (
-    compare_generalization,
-    compare_mean_generalization,
-    generalization_score,
-)
+from rightreasons.behavior.generalization import compare_generalization, generalization_score
 from rightreasons.behavior.learning.options import PARTITIONS
 from rightreasons.behavior.learning.plan import NOT_ASKED, Plan, PlannedRun
 from rightreasons.core.arrays import Result
-from rightreasons.core.intervals import Interval, mcnemar
+from rightreasons.core.intervals import mcnemar
 
 SHUFFLE_SEED = 42
 """Seed of the randomization tests, as in the published analysis."""
@@ -28,9 +23,6 @@ ONE_ANSWER = 0.9
 
 Stored = Mapping[str, Any]
 """The stored result of a run."""
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,9 +40,9 @@ class PlanScores(Result):
         scores: Setting -> G, the harmonic mean of `iid_score` and the suite score.
         average: Mean of the G scores of the four settings; None where one is missing.
         pass_rates: Setting -> functionality -> pass rate; None where the expectation applies to no case.
-        differences: Setting, or "average" -> G minus that of IID with the same seed.
-        p_values: "iid" -> McNemar's mid-p test of `iid_score` against that of IID; setting, or "average" ->
-            approximate randomization of the difference of the G scores.
+        differences: Setting -> G minus that of IID with the same seed.
+        p_values: "iid" -> McNemar's mid-p test of `iid_score` against that of IID; setting -> approximate randomization
+            of the difference of the G scores.
         n_runs: Finished runs.
         n_unchanged: Those of them with the outcome of IID, with the same seed, on every case and independent item:
             their training changed nothing.
@@ -70,25 +62,6 @@ class PlanScores(Result):
     n_runs: int
     n_unchanged: int
     iid_f1: float | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class PooledScores(Result):
-    """The G scores of one configuration and method over seeds.
-
-    Attributes:
-        configuration: One of `CONFIGURATIONS`.
-        method: One of `METHODS`.
-        seeds: The seeds.
-        scores: Setting -> mean G over the seeds.
-        intervals: Setting -> Student's t interval of that mean; None with one seed or where all seeds agree.
-    """
-
-    configuration: str
-    method: str
-    seeds: tuple[int, ...]
-    scores: dict[str, float]
-    intervals: dict[str, Interval | None]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -124,7 +97,6 @@ class CollectedScores(Result):
 
     Attributes:
         rows: One per configuration, method and seed, with the settings whose runs are all finished.
-        pooled: One per configuration and method, over seeds.
         degenerate: The runs that give nearly one answer.
         functionalities: The fixed set of functionalities that every score is a mean of: those whose pass rate is
             defined in every finished setting of every row.
@@ -134,7 +106,6 @@ class CollectedScores(Result):
     """
 
     rows: list[PlanScores]
-    pooled: list[PooledScores]
     degenerate: list[DegenerateRun]
     functionalities: tuple[str, ...]
     n_functionalities: int
@@ -161,7 +132,9 @@ def collect_scores(plan: Plan) -> CollectedScores:
         sections 3 to 5.
     """
     results = {result["key"]: result for result in plan.results()}
-    groups = _grouped(((run.configuration, run.method, run.seed), run) for run in plan.runs)
+    groups: dict[tuple[str, str, int], list[PlannedRun]] = {}
+    for run in plan.runs:
+        groups.setdefault((run.configuration, run.method, run.seed), []).append(run)
     finished = [row for runs in groups.values() if (row := _Row(runs, results)).rates]
     tables = [rates for row in finished for rates in row.rates.values()]
     every = list(dict.fromkeys(name for rates in tables for name in rates))
@@ -171,20 +144,12 @@ def collect_scores(plan: Plan) -> CollectedScores:
     rows = [row.scored(fixed, baselines.get(row.first.seed), places) for row in finished] if fixed else []
     return CollectedScores(
         rows=rows,
-        pooled=list(map(_pooled, _grouped(((row.configuration, row.method), row) for row in rows).values())),
         degenerate=[_degenerate(run, results[run.key]) for run in plan.runs if _gives_one_answer(results.get(run.key))],
         functionalities=fixed,
         n_functionalities=len(every),
         n_done=len(results),
         n_runs=len(plan.runs),
     )
-
-
-def _grouped(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
-    groups: dict[K, list[V]] = {}
-    for key, value in pairs:
-        groups.setdefault(key, []).append(value)
-    return groups
 
 
 class _Row:
@@ -248,9 +213,6 @@ class _Row:
             passed = {name: (scorers[name]["passed"], before["passed"]) for name in fixed}
             pairs[setting] = [tuple(outcomes(side[places[name]]) for side in both) for name, both in passed.items()]
         tests = {setting: compare_generalization(iid, suites, seed=SHUFFLE_SEED) for setting, suites in pairs.items()}
-        if len(tests) == len(PARTITIONS):
-            settings = [(iid, suites) for suites in pairs.values()]
-            tests["average"] = compare_mean_generalization(settings, seed=SHUFFLE_SEED)
         p_values = {name: test.p_value for name, test in tests.items()}
         p_values = {"iid": mcnemar(iid[0] == 1, iid[1] == 1).p_value, **p_values}
         return {name: test.difference for name, test in tests.items()}, p_values
@@ -279,25 +241,6 @@ def _case_places(plan: Plan) -> dict[str, slice]:
     ends = np.cumsum(counts, dtype=np.int64).tolist()
     names = (name for name, *_ in plan.settings.get("functionalities", []))
     return {name: slice(end - n, end) for name, n, end in zip(names, counts, ends, strict=True)}
-
-
-def _pooled(rows: Sequence[PlanScores]) -> PooledScores:
-    settings = [name for name in rows[0].scores if all(name in row.scores for row in rows)]
-    values = {name: np.array([row.scores[name] for row in rows]) for name in settings}
-    return PooledScores(
-        rows[0].configuration,
-        rows[0].method,
-        tuple(row.seed for row in rows),
-        {name: float(of.mean()) for name, of in values.items()},
-        {name: _over_seeds(of) for name, of in values.items()},
-    )
-
-
-def _over_seeds(values: NDArray[np.float64], level: float = 0.95) -> Interval | None:
-    if len(values) < 2 or np.ptp(values) == 0:
-        return None
-    low, high = map(float, stats.ttest_1samp(values, 0.0).confidence_interval(level))
-    return Interval(max(0.0, low), min(1.0, high), level, "Student's t over seeds")
 
 
 def _gives_one_answer(result: Stored | None) -> bool:

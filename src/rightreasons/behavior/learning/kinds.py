@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from rightreasons.behavior.expectations import answer_scores
@@ -25,17 +24,16 @@ from rightreasons.behavior.learning.items import (
     window_items,
 )
 from rightreasons.behavior.learning.options import ACTIVATIONS
-from rightreasons.behavior.learning.trainer import Features, head_features, head_inputs
 from rightreasons.behavior.measure import is_reading, reading_texts
 from rightreasons.behavior.rates import BehavioralPassRate, asks_for_neutral, pass_rates
 from rightreasons.core.label_names import MatchTerms, listing, match_labels
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_labels, softmax
 from rightreasons.datasets.suites.suite import Suite
-from rightreasons.models.batching import Encoded, encode, ensure_padding, length_batches, padding_values
+from rightreasons.models.batching import Encoded, encode, ensure_padding, padding_values
 from rightreasons.models.classes import Classifier, predict
 from rightreasons.models.loading import agree_on_padding, load_classifier, load_question_answering
-from rightreasons.models.spans import SpanAnswers, best_spans, encode_windows, join_windows, predict_answers
+from rightreasons.models.spans import encode_windows, predict_answers
 
 NO_RESAMPLING = Resampling(resamples=1)
 """For figures whose intervals are not kept."""
@@ -141,28 +139,15 @@ class Classes:
 
     def prepare(self, classifier: Classifier, items: Items, max_length: int) -> tuple[Encoded, Items, Target]:
         """Tokenize the texts of items."""
-        return self._encode(classifier, (items.texts, items.text_pairs), max_length), items, CLASSES
-
-    def features(self, classifier: Classifier, encoded: Encoded) -> torch.Tensor:
-        """Compute the features of all texts, once."""
-        return head_features(classifier.model, encoded)
+        encoded = encode(classifier.tokenizer, items.texts, items.text_pairs, max_length=max_length)
+        padding = padding_values(classifier.tokenizer, classifier.model)
+        return dataclasses.replace(encoded, padding=padding), items, CLASSES
 
     def answer(self, classifier: Classifier, texts: Texts, max_length: int) -> Answers:
         """Let a classifier answer."""
         scores = predict(classifier, texts[0], text_pairs=texts[1], max_length=max_length, progress=False)
-        return _class_answers(np.asarray(scores.logits, dtype=np.float64))
-
-    def head_answers(
-        self, classifier: Classifier, texts: Texts, max_length: int
-    ) -> Callable[[Sequence[torch.nn.Linear]], list[Answers]]:
-        """Compute the features once; each head multiplies them in float64."""
-        features = self.features(classifier, self._encode(classifier, texts, max_length)).numpy().astype(np.float64)
-
-        def answer(heads: Sequence[torch.nn.Linear]) -> list[Answers]:
-            tables = [[part.detach().numpy().astype(np.float64) for part in (h.weight, h.bias)] for h in heads]
-            return [_class_answers(features @ weight.T + bias) for weight, bias in tables]
-
-        return answer
+        probabilities = softmax(np.asarray(scores.logits, dtype=np.float64))
+        return Answers(probabilities, probabilities.max(1))
 
     def pass_rates(self, outputs: NDArray[Any], suite: Suite) -> BehavioralPassRate:
         """Score probabilities; for sentiment, those of two classes on a suite of three."""
@@ -175,10 +160,6 @@ class Classes:
         right = predicted == np.asarray(labels)
         figures = {"iid_accuracy": float(right.mean()), "iid_predicted_negative": float((predicted == 0).mean())}
         return figures, right.tolist()
-
-    def _encode(self, classifier: Classifier, texts: Texts, max_length: int) -> Encoded:
-        encoded = encode(classifier.tokenizer, *texts, max_length=max_length)
-        return dataclasses.replace(encoded, padding=padding_values(classifier.tokenizer, classifier.model))
 
 
 N_BEST = 5
@@ -215,37 +196,11 @@ class Spans:
         encoded, over_windows = window_items(items, windows)
         return encoded, over_windows, span_target(encoded)
 
-    def features(self, classifier: Classifier, encoded: Encoded) -> Features:
-        """Compute the features of each batch anew: those of all tokens of all texts would not fit in memory."""
-        return head_inputs(classifier.model, encoded)
-
     def answer(self, classifier: Classifier, texts: Texts, max_length: int) -> Answers:
         """Let a question-answering model answer."""
         how: dict[str, Any] = {"max_length": max_length, "n_best": N_BEST, "progress": False}
-        return _span_answers(predict_answers(classifier, texts[0], texts[1] or (), **how))
-
-    def head_answers(
-        self, classifier: Classifier, texts: Texts, max_length: int
-    ) -> Callable[[Sequence[torch.nn.Linear]], list[Answers]]:
-        """Let every head mark its spans; each batch goes through the encoder once for all heads."""
-        questions, contexts = texts[0], texts[1] or ()
-        windows = encode_windows(classifier.tokenizer, questions, contexts, max_length=max_length)
-        features = head_inputs(classifier.model, windows.encoded)
-        batches = length_batches(windows.encoded.lengths, batch_size=32)
-        back = np.argsort(np.concatenate(batches))
-
-        @torch.no_grad()
-        def answer(heads: Sequence[torch.nn.Linear]) -> list[Answers]:
-            tables: list[list[dict[str, NDArray[Any]]]] = [[] for _ in heads]
-            for batch in batches:
-                inputs = features(batch)
-                for head, rows in zip(heads, tables, strict=True):
-                    first, last = head(inputs).unbind(-1)
-                    rows.append(best_spans(first, last, windows, batch, n_best=N_BEST)())
-            joined = [{key: np.concatenate([row[key] for row in rows])[back] for key in rows[0]} for rows in tables]
-            return [_span_answers(join_windows(windows, columns, contexts, n_best=N_BEST)) for columns in joined]
-
-        return answer
+        spans = predict_answers(classifier, texts[0], texts[1] or (), **how)
+        return Answers(np.array(spans.texts, dtype=object), spans.confidence)
 
     def pass_rates(self, outputs: NDArray[Any], suite: Suite) -> BehavioralPassRate:
         """Score texts."""
@@ -257,15 +212,11 @@ class Spans:
         return {"iid_accuracy": scores.exact_match, "iid_f1": scores.f1}, scores.exact
 
 
-def _span_answers(spans: SpanAnswers) -> Answers:
-    return Answers(np.array(spans.texts, dtype=object), spans.confidence)
-
-
 Kind: TypeAlias = Classes | Spans
 """All that differs between the runs of classifiers and of question-answering models."""
 
 KINDS: Mapping[str, Kind] = {"sentiment": Classes("sentiment"), "classes": Classes("classes"), "answers": Spans()}
-"""The kinds by `options.LABELS`."""
+"""The kinds by what a suite's labels are: three sentiments for a model of two classes, classes, or spans of a text."""
 
 
 def kind_of(suite: Suite) -> str:
@@ -273,8 +224,3 @@ def kind_of(suite: Suite) -> str:
     if is_reading(suite):
         return "answers"
     return "sentiment" if asks_for_neutral(suite.table()) else "classes"
-
-
-def _class_answers(logits: NDArray[np.float64]) -> Answers:
-    probabilities = softmax(logits)
-    return Answers(probabilities, probabilities.max(1))

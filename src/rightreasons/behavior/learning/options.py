@@ -13,9 +13,6 @@ from rightreasons.core.options import Options, option
 
 ACTIVATIONS = ("softmax", "sigmoid")
 
-LABELS = ("sentiment", "classes", "answers")
-"""What a suite's labels are: three sentiments for a model of two classes, classes, or spans of a context."""
-
 CONFIGURATIONS = ("IID", "IID->T", "IID+T", "IID->(IID+T)")
 """What is trained on: independent data; the suite after it; both at once; independent data and then both."""
 
@@ -44,13 +41,13 @@ METHODS = {
     "vanilla": Method(),
     "l2": Method(weight_decay=0.1),
     "dropout": Method(dropout=0.3),
-    "lp": Method(phases=("head",)),
+    "lp": Method(phases=("head",), dropout=0.0),
     "lp-ft": Method(phases=("head", "all")),
     "irm": Method(objective="irm"),
     "dro": Method(objective="dro"),
     "fish": Method(objective="fish"),
 }
-"""The eight methods by name, with the released code's settings."""
+"""The eight methods by name, with the released code's settings; a linear probe sees features without dropout."""
 
 
 class LearningOptions(Options):
@@ -90,17 +87,9 @@ class PlanOptions(LearningOptions):
     train_split: str = option("train", "Training split of the independent data.")
     test_split: str = option("validation", "Test split of the independent data, with labels.")
     data_dir: str | None = option(None, "Folder of local copies of known data sets.")
-    text_column: str | None = option(None, "Column of texts.")
-    text_pair_column: str | None = option(None, "Column of second texts.")
-    label_column: str | None = option(None, "Column of labels.")
     train_limit: int | None = option(None, "Maximum number of training items.", minimum=1)
     test_limit: int | None = option(None, "Maximum number of test items.", minimum=1)
     max_cases: int | None = option(None, "Maximum number of cases per functionality.", minimum=1)
-    labels: str | None = option(
-        None,
-        "sentiment (0, 1, 2 for two classes), classes or answers (spans); by default what the suite asks for.",
-        choices=LABELS,
-    )
     configurations: tuple[str, ...] = option(CONFIGURATIONS, "Comma-separated configurations.", choices=CONFIGURATIONS)
     methods: tuple[str, ...] = option(tuple(METHODS), "Comma-separated methods.", choices=tuple(METHODS))
     partitions: tuple[str, ...] = option(

@@ -1,7 +1,7 @@
 """The experiment of behavioral learning as a table of independent runs, kept in a folder.
 
 `plan.json` lists the runs and names the code they need; `results/KEY.json` appears, complete, when a run is finished.
-So a plan can be killed and resumed, and its shards run in any number of processes or machines that share the folder.
+So a plan can be killed and resumed, and its runs are made in any number of processes that share the folder.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import digest_of_value, package_code, read_record, write_record
 from rightreasons.core.validation import check_count, check_fraction, check_one_of
 from rightreasons.datasets.builder import CATALOG, sha256_of
-from rightreasons.datasets.suites.cases import check_plain
 from rightreasons.datasets.suites.suite import Suite, open_suite
 from rightreasons.io.tables import open_dataset, open_questions
 from rightreasons.models.running import fingerprint_texts
@@ -78,8 +77,6 @@ class LearningTask:
             self._check_options(values, where)
         if self.max_length is not None:
             check_count(self.max_length, "max_length", minimum=4)
-        for functionality in self.suite.functionalities:
-            check_plain(functionality)
         self.kind.check_data(self.train, "independent training data")
         self.kind.check_data(self.test, "independent test data")
         check_fraction(self.iid_share, "iid_share")
@@ -171,16 +168,17 @@ def open_task(source: Mapping[str, Any]) -> LearningTask:
     values = dict(source)
     model, suite_name, data = (values.pop(name) for name in ("model", "suite", "data"))
     options = PlanOptions.read(values, "a plan")
-    if data not in CATALOG and Path(data).expanduser().is_file():
+    file = Path(data).expanduser()
+    if data not in CATALOG and file.is_file() and file.suffix not in (".yaml", ".yml"):  # a data.yaml may name a folder
         raise ValueError(
             f"Expected data with the splits {options.train_split!r} and {options.test_split!r}, but {data} is one "
             "table: give a folder with one file per split, such as train.csv and validation.csv."
         )
     suite = open_suite(suite_name, data_dir=options.data_dir, paper_labels=True, max_cases=options.max_cases)
-    labels = options.labels or kind_of(suite)
+    labels = kind_of(suite)
     training = {name: getattr(options, name) for name in LearningOptions.names()}
     splits = ((options.train_split, options.train_limit), (options.test_split, options.test_limit))
-    kind = KINDS.get(labels)
+    kind = KINDS[labels]
     if isinstance(kind, Classes):
         names = kind.class_names(suite)
         train, test = (_open_texts(data, split, limit, options, names, suite.name) for split, limit in splits)
@@ -205,15 +203,7 @@ def _absolute(name: str) -> str:
     return os.path.abspath(path) if path.exists() else name
 
 
-def _columns(options: PlanOptions) -> dict[str, Any]:
-    names = ("text_column", "text_pair_column", "label_column")
-    return {name: value for name in names if (value := getattr(options, name)) is not None}
-
-
 def _open_questions(data: str, split: str, limit: int | None, options: PlanOptions) -> IidData:
-    if columns := _columns(options):
-        flag = next(iter(columns)).replace("_", "-")
-        raise ValueError(f"Expected no --{flag} for a suite of reading, whose data has question and context.")
     rows: Any = open_questions(data, split=split, data_dir=options.data_dir, limit=limit)
     return IidData(rows["question"][:], rows["answers"][:], rows["context"][:])
 
@@ -222,9 +212,7 @@ def _open_texts(
     data: str, split: str, limit: int | None, options: PlanOptions, classes: Sequence[str] | None, suite: str
 ) -> IidData:
     """Open classified texts; their labels are matched by name with those of the suite where it names them."""
-    rows: Any = open_dataset(
-        data, split=split, data_dir=options.data_dir, limit=limit, drop_empty=True, **_columns(options)
-    )
+    rows: Any = open_dataset(data, split=split, data_dir=options.data_dir, limit=limit, drop_empty=True)
     labels = rows["label"][:]
     if min(labels) < 0:
         raise ValueError(f"Expected a label on every item of the split {split!r} of {data}, but some have none.")
@@ -462,28 +450,3 @@ class Plan:
 
     def _file(self, run: PlannedRun) -> Path:
         return self.folder / "results" / f"{run.key}.json"
-
-
-def work_units(runs: Sequence[PlannedRun]) -> list[list[PlannedRun]]:
-    """Group runs that are executed together: linear probes of one frozen encoder share its features."""
-    groups: dict[Any, list[PlannedRun]] = {}
-    for run in runs:
-        shared = run.method == "lp" and run.configuration != "IID"
-        groups.setdefault((run.configuration, run.seed) if shared else run.key, []).append(run)
-    return list(groups.values())
-
-
-def shard_of(runs: Sequence[PlannedRun], shard: str) -> list[list[PlannedRun]]:
-    """Return the work units of one shard.
-
-    Args:
-        runs: All runs of a plan, finished or not, so that shards do not depend on what is done.
-        shard: "i/n": the i-th of n shards, from 1.
-
-    Raises:
-        ValueError: If `shard` has another form.
-    """
-    number, _, count = shard.partition("/")
-    if not (number.isdecimal() and count.isdecimal() and 1 <= int(number) <= int(count)):
-        raise ValueError(f"Expected a shard as i/n with i from 1 to n, such as 1/4, but got {shard!r}.")
-    return work_units(runs)[int(number) - 1 :: check_count(int(count), "n")]

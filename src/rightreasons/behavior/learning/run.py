@@ -11,37 +11,30 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from rightreasons.behavior.learning.items import Items, join_items
-from rightreasons.behavior.learning.kinds import Answers, Classes
-from rightreasons.behavior.learning.plan import NOT_ASKED, LearningTask, Plan, PlannedRun, open_task, shard_of
-from rightreasons.behavior.learning.trainer import linear_head, train_head, train_on_behavior
+from rightreasons.behavior.learning.kinds import Classes
+from rightreasons.behavior.learning.plan import NOT_ASKED, LearningTask, Plan, PlannedRun, open_task
+from rightreasons.behavior.learning.trainer import train_on_behavior
 from rightreasons.behavior.rates import BehavioralPassRate
 from rightreasons.core.engines import EngineOptions, run_tasks
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import is_sealed, seal
 from rightreasons.datasets.suites.suite import Suite
-from rightreasons.models.batching import frozen
 from rightreasons.models.classes import Classifier
 from rightreasons.models.running import progress_bar
 from rightreasons.training.finetune import own_random_state
 
 
-def run_plan(
-    plan: Plan, task: LearningTask, *, shard: str = "1/1", engine: EngineOptions | None = None, progress: bool = True
-) -> int:
-    """Execute the unfinished runs of a shard.
+def run_plan(plan: Plan, task: LearningTask, *, engine: EngineOptions | None = None, progress: bool = True) -> int:
+    """Execute the unfinished runs of a plan.
 
     Each run is stored when it is finished, so that a plan can be stopped and taken up again, here or elsewhere.
 
     Args:
         plan: The plan.
         task: What the plan's settings describe.
-        shard: "i/n", from 1.
         engine: Where runs are executed; None executes them here, one after the other. Workers share the plan's folder.
-        progress: Whether to show a bar of the shard's runs.
+        progress: Whether to show a bar of the runs.
 
     Returns:
         How many runs were executed.
@@ -57,20 +50,18 @@ def run_plan(
             f"{' and another '.join(differing)}."
         )
     engine = engine or EngineOptions()
-    done = plan.done()
+    pending = plan.pending()
     for seed in {run.seed for run in plan.runs}:  # a damaged model is set aside, and trained again where it is needed
         is_sealed(*_shared(plan, seed))
-    work = shard_of(plan.runs, shard)
-    pending = [unit for runs in work if (unit := [run for run in runs if run.key not in done])]
     # Workers do not train the model of the independent data twice: runs that ask for nothing else go first.
-    first = [] if engine.name == "serial" else [unit for unit in pending if unit[0].configuration == "IID"]
+    first = [] if engine.name == "serial" else [run for run in pending if run.configuration == "IID"]
     executor = Runner(plan, task).execute if engine.name == "serial" else _Elsewhere(plan, task)
-    with progress_bar(sum(map(len, work)), f"runs of shard {shard}", shown=progress, unit="run") as bar:
-        bar.update(sum(run.key in done for unit in work for run in unit))
-        for wave in (first, [unit for unit in pending if unit not in first]):
-            for place, _ in run_tasks(executor, wave, options=engine, progress=False):
-                bar.update(len(wave[place]))
-    return sum(map(len, pending))
+    with progress_bar(len(plan.runs), "runs", shown=progress, unit="run") as bar:
+        bar.update(len(plan.runs) - len(pending))
+        for wave in (first, [run for run in pending if run not in first]):
+            for _ in run_tasks(executor, wave, options=engine, progress=False):
+                bar.update(1)
+    return len(pending)
 
 
 class _Elsewhere:
@@ -81,13 +72,13 @@ class _Elsewhere:
         self.opened = f"{self.folder} {plan.inputs('worker')}"
         self.task = None if "source" in plan.settings else task
 
-    def __call__(self, runs: list[PlannedRun]) -> None:
+    def __call__(self, run: PlannedRun) -> None:
         if self.opened not in _OPENED:
             plan = Plan.open(self.folder)
             plan.check_code()
             _OPENED.clear()
             _OPENED[self.opened] = Runner(plan, self.task or open_task(plan.settings["source"]))
-        _OPENED[self.opened].execute(runs)
+        _OPENED[self.opened].execute(run)
 
 
 _OPENED: dict[str, Runner] = {}
@@ -119,28 +110,12 @@ class Runner:
         self.parts = {name: task.train_suite() if name == "train" else task.suite.split(name) for name in names}
         self.suite_train, self.iid_train = self.kind.suite_items(self.parts["train"]), self.kind.iid_items(task.train)
         self.iid_mixed = self.iid_train.select(item_rng(0, "i.i.d. share").random(len(self.iid_train)) < task.iid_share)
-        self.iid_texts = (task.test.texts, task.test.text_pairs)
-        self.test_texts = self.kind.texts_of(self.parts["test"])
 
-    def execute(self, runs: list[PlannedRun]) -> None:
-        """Execute the runs of one work unit, and store each."""
+    def execute(self, run: PlannedRun) -> None:
+        """Execute a run, and store its result."""
         began = time.perf_counter()
-        first = runs[0]
-        if first.configuration == "IID":
-            results = [self._score(self._iid_model(first.seed), first, {})]
-        elif first.method == "lp":
-            results = self._probe(runs)
-        else:
-            results = [self._train(first)]
-        seconds = (time.perf_counter() - began) / len(runs)
-        for run, result in zip(runs, results, strict=True):
-            self.plan.store(run, {**result, "seconds": seconds})
-
-    def _items(self, configuration: str) -> Items:
-        return self.suite_train if configuration == "IID->T" else join_items(self.suite_train, self.iid_mixed)
-
-    def _start(self, run: PlannedRun) -> Classifier:
-        return self._pretrained(run.seed) if run.configuration == "IID+T" else self._iid_model(run.seed)
+        result = self._score(self._iid_model(run.seed), run, {}) if run.configuration == "IID" else self._train(run)
+        self.plan.store(run, {**result, "seconds": time.perf_counter() - began})
 
     def _pretrained(self, seed: int) -> Classifier:
         with own_random_state(seed):  # the head of an encoder is drawn at random
@@ -162,7 +137,7 @@ class Runner:
             seal(scratch, inputs)
             try:
                 scratch.rename(folder)
-            except OSError:  # another shard was faster, with the same model
+            except OSError:  # another process was faster, with the same model
                 shutil.rmtree(scratch)
         return self.kind.load(str(folder), device=self.task.device)
 
@@ -174,20 +149,14 @@ class Runner:
     def _length(self, classifier: Classifier) -> int:
         return min(self.task.max_length or self.kind.max_length, classifier.max_length)
 
-    def _alternatives(self) -> list[dict[str, Any]]:
-        """Return the alternatives of the grid; only the first where no validation case could choose."""
-        grid = self.task.grid if self.validated else self.task.grid[:1]
-        return [{**self.task.options, **row} for row in (grid or ({},))]
-
-    def _validates(self, run: PlannedRun) -> bool:
-        """Return whether the validation part has cases of what is not held out."""
-        return bool(self.validated.difference(run.held_out))
-
     def _train(self, run: PlannedRun) -> dict[str, Any]:
         """Train by each alternative, and score the best."""
-        start, items = self._start(run), self._items(run.configuration)
+        start = self._pretrained(run.seed) if run.configuration == "IID+T" else self._iid_model(run.seed)
+        items = self.suite_train if run.configuration == "IID->T" else join_items(self.suite_train, self.iid_mixed)
         items = items.select(~items.holds_out(run.held_out))
-        alternatives = self._alternatives() if self._validates(run) else self._alternatives()[:1]
+        alternatives = [{**self.task.options, **row} for row in self.task.grid or ({},)]
+        if not self.validated.difference(run.held_out):  # no validation case could choose
+            alternatives = alternatives[:1]
         best: tuple[float, Classifier, dict[str, Any]] = (-1.0, start, {})
         for options in alternatives:
             candidate = dataclasses.replace(start, model=copy.deepcopy(start.model))
@@ -201,65 +170,13 @@ class Runner:
                 best = (value, candidate, options)
         return self._score(best[1], run, best[2])
 
-    def _probe(self, runs: list[PlannedRun]) -> list[dict[str, Any]]:
-        """Train the heads of all runs on shared features, by each alternative, and keep the best of each."""
-        start, items = self._start(runs[0]), self._items(runs[0].configuration)
-        try:
-            head = linear_head(start.model)
-        except ValueError:  # a head of several layers: one training each
-            return [self._train(run) for run in runs]
-        alternatives, length = self._alternatives(), self._length(start)
-        best: list[tuple[float, dict[str, Any]]] = [(-1.0, {})] * len(runs)
-        with frozen(start.model):
-            encoded, items, target = self.kind.prepare(start, items, length)
-            features = self.kind.features(start, encoded)
-            kept = [items.select(~items.holds_out(run.held_out)) for run in runs]
-            answer_test, answer_iid = (
-                self.kind.head_answers(start, texts, length) for texts in (self.test_texts, self.iid_texts)
-            )
-            answer_validation = None
-            if len(alternatives) > 1:
-                texts = self.kind.texts_of(self.parts["validation"])
-                answer_validation = self.kind.head_answers(start, texts, length)
-            for options in alternatives:
-                how = {"target": target, "seed": runs[0].seed, **options}
-                heads = [train_head(head, features, part, **how) for part in kept]
-                values = [0.0] * len(runs)
-                if answer_validation is not None:
-                    values = [self._value(*pair) for pair in zip(runs, answer_validation(heads), strict=True)]
-                scored = zip(values, answer_test(heads), answer_iid(heads), strict=True)
-                for number, (value, on_test, on_iid) in enumerate(scored):
-                    if value > best[number][0]:
-                        best[number] = (value, self._result(self._asked(runs[number], on_test), on_iid, options))
-        return [result for _, result in best]
-
-    def _value(self, run: PlannedRun, answers: Answers) -> float:
-        """Return the objective of a run from answers to the whole validation part."""
-        if not self._validates(run):
-            return 0.0
-        whole = self.parts["validation"]
-        keep = ~_rows_of(whole, run.held_out)
-        part = chosen(whole, run.held_out, keep=False)
-        return validation_objective(self.kind.pass_rates(answers.outputs[keep], part))
-
     def _score(self, classifier: Classifier, run: PlannedRun, options: Mapping[str, Any]) -> dict[str, Any]:
         """Let a model answer what its run is there for: what was held out, or the whole suite, and independent data."""
         length = self._length(classifier)
         part = chosen(self.parts["test"], run.held_out, keep=True)
-        on_test = self.kind.answer(classifier, self.kind.texts_of(part), length)
-        return self._result((part, on_test), self.kind.answer(classifier, self.iid_texts, length), options)
-
-    def _asked(self, run: PlannedRun, on_test: Answers) -> tuple[Suite, Answers]:
-        """Take what a run is there for from the answers to the whole test part."""
-        whole = self.parts["test"]
-        if not run.held_out:
-            return whole, on_test
-        rows = _rows_of(whole, run.held_out)
-        return chosen(whole, run.held_out, keep=True), Answers(on_test.outputs[rows], on_test.confidence[rows])
-
-    def _result(self, on_test: tuple[Suite, Answers], on_iid: Answers, options: Mapping[str, Any]) -> dict[str, Any]:
-        part, answers = on_test
+        answers = self.kind.answer(classifier, self.kind.texts_of(part), length)
         rates = self.kind.pass_rates(answers.outputs, part)
+        on_iid = self.kind.answer(classifier, (self.task.test.texts, self.task.test.text_pairs), length)
         figures, right = self.kind.iid_scores(on_iid, self.task.test.labels)
         passed = iter(encode_outcomes(rates.passed))
         tested = {functionality.name for functionality in part.functionalities}
@@ -294,11 +211,6 @@ def encode_outcomes(outcomes: Sequence[bool | None]) -> str:
         '1-0'
     """
     return "".join("-" if outcome is None else "01"[bool(outcome)] for outcome in outcomes)
-
-
-def _rows_of(suite: Suite, names: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Mark the examples of some functionalities."""
-    return np.array([row["functionality"] in names for row in suite.examples()], dtype=bool)
 
 
 def chosen(suite: Suite, names: Sequence[str], *, keep: bool) -> Suite:

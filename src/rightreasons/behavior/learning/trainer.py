@@ -1,8 +1,7 @@
-"""The training of a model on items by one method, and of many linear heads over one frozen encoder."""
+"""The training of a model on items by one method."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -16,7 +15,7 @@ from rightreasons.behavior.learning.options import METHODS, LearningOptions
 from rightreasons.core.errors import OptionError, stop_if_signaled
 from rightreasons.core.options import takes
 from rightreasons.core.validation import check_one_of, check_seed
-from rightreasons.models.batching import Encoded, frozen, length_batches, pad
+from rightreasons.models.batching import Encoded, pad
 from rightreasons.training.finetune import own_random_state
 
 
@@ -187,99 +186,3 @@ def _minimize(
     if fish is not None:
         fish.finish()  # inner steps of an unfinished round count for their share
     return total / len(steps)
-
-
-Features = Callable[[NDArray[np.int64]], torch.Tensor]
-"""From (n,) texts to their (n, …, H) features."""
-
-
-def linear_head(model: Any) -> torch.nn.Linear:
-    """Return the linear layer that a classifier ends in.
-
-    Raises:
-        ValueError: If its head is more than one linear layer, or one without a bias, as those of decoders, which score
-            each token.
-    """
-    parts = [(name, part) for name, part in model.named_children() if name != model.base_model_prefix]
-    layers = [part for _, part in parts if any(True for _ in part.parameters())]
-    if len(layers) != 1 or not isinstance(layers[0], torch.nn.Linear) or layers[0].bias is None:
-        raise ValueError(
-            f"Expected a classifier with one linear layer with a bias as its head, but {type(model).__name__} has "
-            f"{', '.join(name for name, _ in parts)}."
-        )
-    return layers[0]
-
-
-def head_inputs(model: Any, encoded: Encoded) -> Features:
-    """Return a function that computes the features of some texts: float32 inputs of the linear head, on the CPU.
-
-    The model computes them in its present mode: freeze it first to keep dropout out of them.
-    """
-    head = linear_head(model)
-
-    def features(texts: NDArray[np.int64]) -> torch.Tensor:
-        inputs: list[torch.Tensor] = []
-        hook = head.register_forward_pre_hook(lambda _, args: inputs.append(args[0].float().cpu()))
-        try:
-            with torch.no_grad():
-                model(**pad(encoded, texts, model.device))
-        finally:
-            hook.remove()
-        return inputs[0]
-
-    return features
-
-
-def head_features(model: Any, encoded: Encoded, *, batch_size: int = 64) -> torch.Tensor:
-    """Compute the inputs of the linear head for every text, without dropout.
-
-    Returns:
-        (N, H) float32 features on the CPU.
-    """
-    inputs, features = head_inputs(model, encoded), torch.empty(len(encoded), linear_head(model).in_features)
-    with frozen(model):
-        for batch in length_batches(encoded.lengths, batch_size=batch_size):
-            features[torch.from_numpy(batch)] = inputs(batch)
-    return features
-
-
-@takes(LearningOptions)
-def train_head(
-    head: torch.nn.Linear,
-    features: torch.Tensor | Features,
-    items: Items,
-    *,
-    target: Target = CLASSES,
-    seed: int = 0,
-    options: LearningOptions,
-) -> torch.nn.Linear:
-    """Train a copy of a linear head on the features of a frozen encoder, which many heads can share.
-
-    Args:
-        head: The initial head.
-        features: (N, H) of the items' texts, from `head_features`; or a function from texts to their features.
-        items: What to train on.
-        target: What the head learns; by default classes.
-        seed: Seed of the order and the changed texts.
-        options: Fields of `LearningOptions` as keywords, of which head_learning_rate, epochs, batch_size and
-            activation apply.
-
-    Returns:
-        The trained head, on the CPU in float32.
-
-    Raises:
-        TypeError: If an option is unknown or has the wrong type.
-        ValueError: If there is nothing to train on, or an option is out of range.
-    """
-    trained = copy.deepcopy(head).cpu().float().requires_grad_()
-    steps = plan_steps(items, objective="mean", batch_size=options.batch_size, epochs=options.epochs, seed=seed)
-
-    def logits(texts: NDArray[np.int64]) -> torch.Tensor:
-        shared = features[torch.from_numpy(texts)] if isinstance(features, torch.Tensor) else features(texts)
-        outputs: torch.Tensor = trained(shared)
-        return outputs
-
-    objective = Objective("mean", target, len(items.environments), options.activation)
-    groups = [{"params": list(trained.parameters()), "weight_decay": 0.0}]
-    _minimize(logits, groups, items, steps, objective, rate=options.head_learning_rate)
-    return trained

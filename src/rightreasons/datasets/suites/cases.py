@@ -7,14 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rightreasons.core.arrays import kind_of
-from rightreasons.core.errors import unknown_name
-from rightreasons.core.suites import TEST_TYPES, check_expectation, every_part, skips_first
+from rightreasons.core.suites import TEST_TYPES, check_expectation, skips_first
 from rightreasons.core.validation import check_ids, check_one_of
 
 MAX_LABEL = 2**31 - 1
 """The largest numeric label."""
-
-_LABEL_KEYS = ("value", "is", "not", "label")  # where an expectation names labels
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,37 +70,6 @@ def check_name(name: object, of: str) -> None:
         raise ValueError(f"Expected the name of a {of} to hold characters, but got {name!r}.")
 
 
-def by_number(functionality: Functionality, names: Sequence[str]) -> Functionality:
-    """Return a functionality with numbers in place of the names of labels, in its cases and in its expectation.
-
-    Args:
-        functionality: The functionality.
-        names: The names of the labels 0, 1, …
-
-    Raises:
-        ValueError: If a label is a text, but none of the names.
-    """
-
-    def numbered(spec: Any, key: str = "label") -> Any:
-        if isinstance(spec, Mapping):
-            return {key: numbered(value, key) for key, value in spec.items()}
-        if isinstance(spec, (list, tuple)):
-            return [numbered(value, key) for value in spec]
-        if not isinstance(spec, str) or key not in _LABEL_KEYS:
-            return spec
-        if spec not in names:
-            raise unknown_name(f"label of the functionality {functionality.name!r}", spec, names)
-        return names.index(spec)
-
-    cases = tuple(
-        case
-        if case.labels is None or not any(isinstance(label, str) for label in case.labels)
-        else dataclasses.replace(case, labels=tuple(numbered(case.labels)))
-        for case in functionality.cases
-    )
-    return dataclasses.replace(functionality, expectation=numbered(functionality.expectation, ""), cases=cases)
-
-
 def check_functionality(functionality: Functionality, n_texts: int, label_names: Sequence[str] | None = None) -> None:
     """Check a functionality.
 
@@ -132,29 +98,16 @@ def check_functionality(functionality: Functionality, n_texts: int, label_names:
         raise type(error)(f"{error} ({where})") from error
     for case in functionality.cases:
         _check_case(case, functionality, n_texts)
-        highest = max((label for label in case.labels or () if isinstance(label, int)), default=-1)
-        if label_names is not None and highest >= len(label_names):
+        known = len(label_names or ())
+        odd = [each for each in case.labels or () if each is not None and not (isinstance(each, int) and each < known)]
+        if label_names is not None and odd:
             raise ValueError(
-                f"Expected a name for each label, but case {case.id!r} of {where} has the label {highest} and the "
-                f"{len(label_names)} names are {', '.join(label_names)}."
+                f"Expected a number of one of the labels {', '.join(label_names)}, which count from 0, but case "
+                f"{case.id!r} of {where} has {odd[0]!r}."
             )
     _check_compared(functionality)
     _check_labeled(functionality)
     _check_characters(functionality)
-
-
-def check_plain(functionality: Functionality) -> None:
-    """Check that a file can hold the expectation of a functionality.
-
-    Raises:
-        ValueError: If it is a Python function.
-    """
-    for part in every_part(functionality.expectation):
-        if part["name"] == "python":
-            raise ValueError(
-                f"Expected an expectation that a file can hold for the functionality {functionality.name!r}, but it is "
-                "a Python function, which no suite stores."
-            )
 
 
 def _check_case(case: Case, functionality: Functionality, n_texts: int) -> None:

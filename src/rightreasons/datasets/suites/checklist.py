@@ -1,8 +1,7 @@
 """Suites that CheckList has saved: pickles of dill, of which nothing is run.
 
-The cases come in the order of the file that CheckList writes for a model (`TestSuite.to_raw_file`), so that predictions
-made for that file can be scored: the tests in the order of `test_ranges`, and of a test that was sampled the cases of
-its `run_idxs`. A plain `Expect.eq`, `Expect.inv` or `Expect.monotonic` is known by its name and its parameters. Every
+The tests come in the order of the file that CheckList writes for a model (`TestSuite.to_raw_file`), that of
+`test_ranges`. A plain `Expect.eq`, `Expect.inv` or `Expect.monotonic` is known by its name and its parameters. Every
 other expectation is code, which is not read: it is `unknown`, its cases stay, and nothing is asked of them.
 """
 
@@ -28,7 +27,7 @@ import numpy as np
 
 from rightreasons.core.errors import with_article
 from rightreasons.core.suites import TEST_TYPES, skips_first
-from rightreasons.datasets.builder import Builder, Config, members, sha256_of
+from rightreasons.datasets.builder import Builder, Config, members
 from rightreasons.datasets.suites.cases import Case, Functionality
 from rightreasons.datasets.suites.suite import Suite, example_features
 
@@ -231,14 +230,14 @@ class PickledTest:
             raise TypeError(f"Expected a list of cases, but got {type(cases).__name__}.")
         return cases
 
-    def texts(self, *, run: bool = True) -> tuple[tuple[str, ...], Texts]:
-        """Return the columns, and the texts of the examples of each case that was run, or of every case."""
+    def texts(self) -> tuple[tuple[str, ...], Texts]:
+        """Return the columns, and the texts of the examples of each case."""
         cases = self.cases
         nested = bool(cases) and isinstance(cases[0], list)
         columns: tuple[str, ...] = ()
         texts: Texts = {}
-        for row in _rows(self.value("run_idxs") if run else None, len(cases)):
-            pairs = [_example(example) for example in (cases[row] if nested else [cases[row]])]
+        for row, case in enumerate(cases):
+            pairs = [_example(example) for example in (case if nested else [case])]
             for names, _ in pairs:
                 if names != (columns := columns or names):
                     raise ValueError(
@@ -271,7 +270,6 @@ def read_pickled_suite(
     text_columns: Sequence[str] | None = None,
     name: str = "",
     label_names: tuple[str, ...] | None = None,
-    run: bool = True,
     made: Callable[[PickledTest, Texts], Functionality] | None = None,
 ) -> Suite:
     """Read a suite that CheckList has saved.
@@ -282,7 +280,6 @@ def read_pickled_suite(
             the keys where an example is a dictionary.
         name: The name of the suite; "" for that of the file.
         label_names: The names of the labels 0, 1, …; None where they have none, or are texts.
-        run: Whether to read the cases alone that were run, in the order of CheckList's files of predictions.
         made: Makes a functionality of a test and the texts of its cases; None to say what the pickle itself expects.
 
     Returns:
@@ -296,7 +293,7 @@ def read_pickled_suite(
     columns = tuple(text_columns or ())
     for test in pickled_tests(path):
         try:
-            names, texts = test.texts(run=run)
+            names, texts = test.texts()
             functionality = (made or _functionality)(test, texts) if texts else None
         except _DAMAGED as error:
             reason = str(error)
@@ -416,15 +413,6 @@ def _functionality(test: PickledTest, texts: Texts) -> Functionality:
         spec = _unknown("every case has one example, which would be compared with itself")
     cases = tuple(Case(str(row), examples, labels.get(row)) for row, examples in texts.items())
     return Functionality(test.name, test.capability, test.kind, spec, cases)
-
-
-def _rows(chosen: Any, n: int) -> Sequence[int]:
-    if chosen is None:
-        return range(n)
-    rows = [_as_label(row) for row in chosen]
-    if len(set(rows)) != len(rows) or not all(isinstance(row, int) and 0 <= row < n for row in rows):
-        raise ValueError(f"Expected different cases below {n} in `run_idxs`, but got others.")
-    return [row for row in rows if isinstance(row, int)]
 
 
 def _example(value: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -602,7 +590,6 @@ def read_checklist(
     *,
     label_names: tuple[str, ...] | None = None,
     paper_labels: bool = False,
-    run: bool = False,
 ) -> Suite:
     """Read a released suite.
 
@@ -612,35 +599,12 @@ def read_checklist(
         text_columns: The names of the texts of an example.
         label_names: The names of the labels 0, 1, …; None where they have none, or are texts.
         paper_labels: Whether to correct two labels as BeLUGA does (`PAPER_LABELS`).
-        run: Whether to read the cases alone that were run, in the order of CheckList's files of predictions.
 
     Raises:
         ValueError: If the file is damaged or no suite, or its pickle does not hold plain data.
     """
     made = functools.partial(_released, paper_labels=paper_labels)
-    return read_pickled_suite(path, text_columns=text_columns, name=name, label_names=label_names, run=run, made=made)
-
-
-def convert_checklist(path: Path, *, text_columns: Sequence[str] | None = None) -> Suite:
-    """Turn a suite that CheckList has saved into one whose file says what it expects.
-
-    Args:
-        path: A .pkl or .pkl.gz file, or a .tar.gz archive that holds one; nothing of it is run.
-        text_columns: As in `read_pickled_suite`.
-
-    Returns:
-        The cases that were run, in the order of CheckList's files of predictions. The expectations of a released
-        archive are those of its name here; of another file, code is `unknown`.
-
-    Raises:
-        ValueError: As `read_pickled_suite`.
-    """
-    checksum = sha256_of(path)
-    for released in (CheckListSentiment, CheckListParaphrase, CheckListReading):
-        if checksum == released.SOURCES[0].sha256:
-            names = released.LABEL_NAMES
-            return read_checklist(path, released.NAME, released.TEXT_COLUMNS, label_names=names, run=True)
-    return read_pickled_suite(path, text_columns=text_columns)
+    return read_pickled_suite(path, text_columns=text_columns, name=name, label_names=label_names, made=made)
 
 
 def _released(test: PickledTest, texts: Texts, paper_labels: bool) -> Functionality:

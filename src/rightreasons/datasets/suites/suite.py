@@ -13,10 +13,7 @@ and every other line is one functionality:
 
 An example is a text, or a list of texts where there are several columns. `labels` holds one expected answer per
 example; a case may have an `id` (by default its number) and `meta`, one (old, new) replacement or null per example.
-`label_names` names the labels 0, 1, …; where the header has it, a label may be given by its name.
-
-Instead of `cases`, a line may say how to make them: a `template` with `lexicons`, or `data` with a `perturbation`
-(`editor.py`). The header may hold `lexicons` and a `seed` for all of them.
+`label_names` names the labels 0, 1, ….
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ import functools
 import gzip
 import os
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -40,23 +37,20 @@ from rightreasons.core.label_names import check_label_names, folded
 from rightreasons.core.options import check_options
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import json_lines, write_bytes
-from rightreasons.core.suites import SuiteTable, every_part
-from rightreasons.core.validation import check_count, check_each, check_ids, check_kind, check_one_of, parse_json
-from rightreasons.datasets.builder import available_datasets, load_builder, read_csv
+from rightreasons.core.suites import SuiteTable
+from rightreasons.core.validation import check_count, check_ids, check_kind, check_one_of, parse_json
+from rightreasons.datasets.builder import available_datasets, load_builder
 from rightreasons.datasets.suites.cases import (
     Case,
     Functionality,
-    by_number,
     check_functionality,
     check_name,
-    check_plain,
 )
-from rightreasons.datasets.suites.editor import functionality_from_row
 
 FORMAT = "rightreasons.suite"
 VERSION = 1
 
-_HEADER = ("format", "version", "name", "text_columns", "label_names", "lexicons", "seed")
+_HEADER = ("format", "version", "name", "text_columns", "label_names")
 
 Text = Annotated[str, Field(pattern=r"\S")]
 
@@ -99,19 +93,6 @@ _ENTRIES = {*FunctionalityLine.model_fields, *CaseLine.model_fields}
 
 
 # ------------------------------------------------------------------------------------------------------------- private
-
-
-def _functionalities(rows: Iterator[tuple[str, Any]], header: Mapping[str, Any], file: Path) -> Iterator[Functionality]:
-    for place, row in rows:
-        where = f"{place} of {file}"
-        if not isinstance(row, Mapping) or "cases" in row or not ("template" in row or "data" in row):
-            yield _functionality(row, where)
-            continue
-        try:
-            lexicons, seed = header.get("lexicons", {}), header.get("seed", 0)
-            yield functionality_from_row(row, lexicons=lexicons, seed=seed)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{error} ({where})") from error
 
 
 def _json_lines(file: Path) -> Iterator[tuple[str, Any]]:
@@ -157,7 +138,6 @@ def _functionality(row: Any, where: str) -> Functionality:
 
 
 def _row(functionality: Functionality) -> dict[str, Any]:
-    check_plain(functionality)
     cases = [
         {
             "id": case.id,
@@ -190,8 +170,7 @@ class Suite:
         text_columns: The names of the texts of an example, such as ("text",) or ("question", "context").
         functionalities: The functionalities.
         label_names: The names of the labels 0, 1, …, by which the answers of models and files are matched; None where
-            the labels have none, or are texts. Where there are names, a label may be given by its name, in a case and
-            in an expectation, and becomes its number.
+            the labels have none, or are texts.
 
     Raises:
         TypeError: If a name is not a text, or a label is neither a whole number nor a text.
@@ -206,10 +185,6 @@ class Suite:
         >>> suite = Suite("mine", ("text",), (negation,))
         >>> suite.to_dataset()["label"][:]
         [0, 1]
-        >>> by_name = (Case("0", (("Not good.",), ("Not bad.",)), labels=("bad", "good")),)
-        >>> suite = Suite("mine", ("text",), (dataclasses.replace(negation, cases=by_name),), ("bad", "good"))
-        >>> suite.functionalities[0].cases[0].labels, suite.to_dataset().features["label"].names
-        ((0, 1), ['bad', 'good'])
     """
 
     name: str
@@ -239,8 +214,6 @@ class Suite:
                     f"{', '.join(names)}."
                 )
             object.__setattr__(self, "label_names", names)
-            numbered = tuple(by_number(functionality, names) for functionality in self.functionalities)
-            object.__setattr__(self, "functionalities", numbered)
         for functionality in self.functionalities:
             check_functionality(functionality, len(self.text_columns), self.label_names)
         check_ids([functionality.name for functionality in self.functionalities], "functionality")
@@ -272,7 +245,7 @@ class Suite:
         rows = _json_lines(file)
         header: Any = next(rows, ("", None))[1]
         name, columns, label_names = _check_header(header, file)
-        return cls(name, columns, tuple(_functionalities(rows, header, file)), label_names)
+        return cls(name, columns, tuple(_functionality(row, f"{place} of {file}") for place, row in rows), label_names)
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the suite as JSON lines, compressed where the name ends in .gz."""
@@ -325,7 +298,6 @@ class Suite:
         offsets = offsets_of(sizes)
         for array in (owner, offsets):
             array.setflags(write=False)
-        parts = [part for functionality in self.functionalities for part in every_part(functionality.expectation)]
         meta = [pair for case in cases for pair in (case.meta or [None] * len(case.examples))]
         return SuiteTable(
             functionalities=tuple(f.name for f in self.functionalities),
@@ -338,7 +310,6 @@ class Suite:
             labels=tuple(label for case in cases for label in (case.labels or [None] * len(case.examples))),
             meta=tuple(meta) if any(pair is not None for pair in meta) else None,
             label_names=self.label_names,
-            texts=tuple(self.texts()) if any(part["name"] == "python" for part in parts) else None,
         )
 
     def split(self, part: str, *, seed: int = 123) -> Suite:
@@ -391,51 +362,6 @@ def _halves(items: Any, seed: int) -> tuple[Any, Any]:
 PICKLES = (".pkl", ".pickle", ".dill", ".pkl.gz", ".tar.gz", ".tgz")
 """The suffixes of suites that CheckList has saved: `rightreasons suite convert` alone reads them."""
 
-HATECHECK_COLUMNS = ("functionality", "test_case", "label_gold")
-HATECHECK_LABELS = ("non-hateful", "hateful")
-"""The words of `label_gold`, in the order of the numbers 0 and 1 that other releases of this format have."""
-
-
-def read_hatecheck(path: str | os.PathLike[str], *, name: str = "hatecheck") -> Suite:
-    """Read a suite in HateCheck's format: a CSV with functionality, test_case and label_gold, one text per case.
-
-    Args:
-        path: The CSV file. `label_gold` is "hateful" or "non-hateful" in every row, which become the names of the
-            labels 1 and 0 of the suite, or a whole number in every row.
-        name: The name of the suite.
-
-    Returns:
-        The suite.
-
-    Raises:
-        ValueError: If a column is missing, there is no row, or a row lacks a value.
-    """
-    check_kind(path, "path", str | os.PathLike)
-    rows = read_csv(path, path, HATECHECK_COLUMNS, optional=("case_id",))
-    if not rows:
-        raise ValueError(f"Expected at least one row in {path}, but it has only column names.")
-    words = rows[0]["label_gold"].strip() in HATECHECK_LABELS
-    groups: dict[str, list[Case]] = {}
-    for column in ("functionality", "test_case"):
-        check_each([row[column] for row in rows], str.strip, f"a {column} in each row of {path}", first=1)
-    golds = [row["label_gold"].strip() for row in rows]
-    check_each(
-        golds,
-        lambda gold: gold in HATECHECK_LABELS if words else gold.isdecimal() and len(gold) <= 10,
-        f"`label_gold` to be hateful or non-hateful, or a whole number, in every row of {path}",
-        first=1,
-    )
-    for row, gold in zip(rows, golds, strict=True):
-        label = HATECHECK_LABELS.index(gold) if words else int(gold)
-        cases = groups.setdefault(row["functionality"], [])
-        cases.append(Case(row.get("case_id") or str(len(cases)), ((row["test_case"],),), (label,)))
-    # HateCheck's names begin with their class: "derog_neg_emote_h" is derogation.
-    functionalities = tuple(
-        Functionality(key, key.split("_")[0] or key, "MFT", {"name": "equal"}, tuple(cases))
-        for key, cases in groups.items()
-    )
-    return Suite(name, ("text",), functionalities, HATECHECK_LABELS if words else None)
-
 
 def open_suite(
     name_or_path: str | os.PathLike[str],
@@ -446,10 +372,10 @@ def open_suite(
     max_cases: int | None = None,
     seed: int = 0,
 ) -> Suite:
-    """Open a suite: a file of `Suite.write`, a CSV in HateCheck's format, or a released suite of CheckList.
+    """Open a suite: a file of `Suite.write`, or a released suite of CheckList.
 
     Args:
-        name_or_path: A .jsonl or .jsonl.gz file, a .csv file, or one of CheckList's released suites by name:
+        name_or_path: A .jsonl or .jsonl.gz file, or one of CheckList's released suites by name:
             checklist_sentiment, checklist_paraphrase, checklist_reading. `rightreasons suite convert` makes a file of
             another suite that CheckList has saved.
         data_dir: The folder of local copies of the catalog's sources.
@@ -469,8 +395,13 @@ def open_suite(
     check_kind(name_or_path, "name_or_path", str | os.PathLike)
     file = Path(name_or_path)
     known = [name for name in available_datasets() if name.startswith("checklist_")]
+    if file.name.lower().endswith(PICKLES):
+        raise ValueError(
+            f"Expected a suite as .jsonl or .jsonl.gz, but got the pickle {file}: convert it with "
+            f"`rightreasons suite convert {file} {file.name.split('.')[0]}.jsonl`."
+        )
     if os.path.isfile(file):  # False for a name that no file can have
-        suite = _opened(file)
+        suite = Suite.read(file)
     elif str(name_or_path) in known:
         # `suite` is a method of these builders alone.
         builder: Any = load_builder(str(name_or_path), data_dir=data_dir, paper_labels=paper_labels)
@@ -488,13 +419,3 @@ def open_suite(
         return suite
     most = check_count(max_cases, "max_cases")
     return suite.choose_cases(lambda each: item_rng(seed, each.name).permutation(len(each.cases))[:most])
-
-
-def _opened(file: Path) -> Suite:
-    name = file.name.lower()
-    if name.endswith(PICKLES):
-        raise ValueError(
-            f"Expected a suite as .jsonl, .jsonl.gz or .csv, but got the pickle {file}: convert it with "
-            f"`rightreasons suite convert {file} {file.name.split('.')[0]}.jsonl`."
-        )
-    return read_hatecheck(file, name=file.stem) if name.endswith(".csv") else Suite.read(file)

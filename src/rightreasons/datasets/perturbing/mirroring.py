@@ -1,0 +1,141 @@
+"""Mirrored items: a two-choice data set that is balanced, so that no cue in the choices tells the right one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rightreasons.core.validation import check_columns, check_ids, check_kind, check_texts
+
+if TYPE_CHECKING:
+    import datasets
+
+Row = Mapping[str, Any]
+
+
+def mirror_dataset(dataset: datasets.Dataset, prompts: Sequence[str] | Mapping[Any, str]) -> datasets.Dataset:
+    """Balance a two-choice data set: add to each item a mirrored one, whose new prompt makes the other choice right.
+
+    Then every choice is right once and wrong once, so every cue in the choices has a productivity of exactly 0.5: a
+    model must read the prompt. The user writes the prompts; this function verifies that the result is balanced.
+
+    Args:
+        dataset: Items with `id`, `label` (0 or 1) and either `prompt` and `choices` (two texts), or `premise`,
+            `choice1` and `choice2` as in COPA. Further columns are copied to the mirrored item.
+        prompts: The new prompt of each item, in order or by id. Items without one (by id) are left out, so that the
+            result is balanced.
+
+    Returns:
+        Each item followed by its mirror, with two more columns: `mirrored`, and `source_id`, the id of the original.
+        A mirror's id is its original's plus a power of ten above all ids (as Balanced COPA has id + 1000), or the
+        original's with "-mirrored" where ids are texts.
+
+    Raises:
+        TypeError: If a prompt is not a text.
+        ValueError: If an item does not have two different choices and a label of 0 or 1, a prompt is missing, empty or
+            the old one, or an id occurs twice.
+
+    References:
+        Kavumba et al. (2019), When Choosing Plausible Alternatives, Clever Hans can be Clever, §3.
+
+    Example:
+        >>> import datasets
+        >>> item = {"id": 1, "prompt": "The man broke his toe.", "label": 0}
+        >>> items = datasets.Dataset.from_list([{**item, "choices": ["A hammer fell.", "His sock tore."]}])
+        >>> balanced = mirror_dataset(items, ["The man hid his feet."])
+        >>> balanced["id"][:], balanced["prompt"][:], balanced["label"][:], balanced["source_id"][:]
+        ([1, 11], ['The man broke his toe.', 'The man hid his feet.'], [0, 1], [1, 1])
+    """
+    import datasets as hf
+
+    check_kind(dataset, "dataset", hf.Dataset)
+    column = "prompt" if "prompt" in dataset.column_names else "premise"
+    check_columns(dataset.column_names, ("id", "label", column), "the data set to mirror")
+    items = [dict(row) for row in dataset]
+    check_ids((row["id"] for row in items), "id")
+    chosen = _prompts_by_item(items, prompts)
+    offset = _offset([row["id"] for row in items])
+    rows = []
+    for row in items:
+        if row["id"] not in chosen:
+            continue
+        if row["label"] not in (0, 1) or len(choices_of(row)) != 2 or len(set(choices_of(row))) != 2:
+            raise ValueError(
+                f"Expected two different choices and a label of 0 or 1 in item {row['id']!r}, but it has "
+                f"{len(choices_of(row))} choices and label {row['label']}."
+            )
+        if chosen[row["id"]].strip() == str(row[column]).strip():
+            raise ValueError(f"Expected a new prompt for item {row['id']!r}, but it is the old one.")
+        mirror_id = row["id"] + offset if offset is not None else f"{row['id']}-mirrored"
+        mirrored = {**row, "id": mirror_id, column: chosen[row["id"]], "label": 1 - row["label"]}
+        rows += [
+            {**row, "mirrored": False, "source_id": row["id"]},
+            {**mirrored, "mirrored": True, "source_id": row["id"]},
+        ]
+    check_ids((row["id"] for row in rows), "id")
+    check_mirrored(rows)
+    added = {"mirrored": hf.Value("bool"), "source_id": dataset.features["id"]}
+    features = hf.Features({**dataset.features, **added})
+    return hf.Dataset.from_list(rows, features=features)
+
+
+def check_mirrored(rows: Sequence[Row]) -> None:
+    """Check that items come in mirrored pairs: the same two choices and question, the other choice right.
+
+    Choices are compared by text, never by position: Balanced COPA swaps them in half of its pairs.
+
+    Args:
+        rows: Items with `id`, `source_id`, `mirrored`, `label`, and choices in one of the formats of `mirror_dataset`.
+
+    Raises:
+        ValueError: If an item has no partner or a pair is not balanced; both ids are named.
+    """
+    originals = {row["id"]: row for row in rows if not row["mirrored"]}
+    mirrors = {row["source_id"]: row for row in rows if row["mirrored"]}
+    for key in (*originals, *mirrors):
+        if key not in originals or key not in mirrors:
+            there, lacking = ("original", "mirrored") if key in originals else ("mirrored", "original")
+            raise ValueError(f"Expected a {lacking} item for the {there} one of source {key!r}, but there is none.")
+    for key, original in originals.items():
+        mirror = mirrors[key]
+        names = f"item {mirror['id']!r} and its original {key!r}"
+        if sorted(choices_of(original)) != sorted(choices_of(mirror)):
+            raise ValueError(f"Expected {names} to have the same alternatives, but they differ.")
+        if original.get("question") != mirror.get("question"):
+            raise ValueError(
+                f"Expected {names} to ask for the same, but one asks for {mirror['question']!r} and the other for "
+                f"{original['question']!r}."
+            )
+        if choices_of(original)[original["label"]] == choices_of(mirror)[mirror["label"]]:
+            raise ValueError(f"Expected {names} to have opposite answers, but both say the same alternative is right.")
+
+
+def choices_of(row: Row) -> list[str]:
+    """Return the choices of an item, in either of the two formats."""
+    if "choices" in row:
+        return list(row["choices"])
+    return [row["choice1"], row["choice2"]]
+
+
+# ------------------------------------------------------------------------------------------------------------- private
+
+
+def _prompts_by_item(items: Sequence[Row], prompts: Sequence[str] | Mapping[Any, str]) -> dict[Any, str]:
+    if isinstance(prompts, Mapping):
+        known = {row["id"] for row in items}
+        for key in prompts:
+            if key not in known:
+                raise ValueError(f"Expected prompts for ids of the data set, but it has no item {key!r}.")
+        check_texts(list(prompts.values()), "prompts")
+        return dict(prompts)
+    texts = check_texts(prompts, "prompts")
+    if len(texts) != len(items):
+        raise ValueError(f"Expected one new prompt for each of the {len(items)} items, but got {len(texts)}.")
+    return {row["id"]: text for row, text in zip(items, texts, strict=True)}
+
+
+def _offset(ids: Sequence[Any]) -> int | None:
+    """Return the smallest power of ten above all ids, or None where ids are texts."""
+    if not all(isinstance(key, int) for key in ids):
+        return None
+    return int(10 ** len(str(max(ids))))
