@@ -8,7 +8,6 @@ import torch
 import transformers
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from rightreasons.core.choices import SCORING_METHODS
 from rightreasons.core.errors import SetAsideWarning
 from rightreasons.models.choices import CausalLM
 from rightreasons.models.classes import choose
@@ -65,15 +64,6 @@ def test_shared_prefix_equals_plain_passes(scorer):
     mean = scorer.choose(PROMPTS, CHOICES, method="mean", progress=False)
     for row, expected in zip(rows(mean), want, strict=True):
         assert row == pytest.approx([total / length for total, length in expected], abs=1e-4)
-
-
-@pytest.mark.parametrize("method", SCORING_METHODS)
-def test_without_sharing_the_prefix(scorer, method):
-    shared, apart = (
-        scorer.choose(PROMPTS, CHOICES, method=method, shared_prefix=shared, progress=False) for shared in (True, False)
-    )
-    for one, other in zip(rows(shared), rows(apart), strict=True):
-        assert one == pytest.approx(other, abs=1e-4)
 
 
 def test_unconditional_is_zero_without_a_prompt(scorer):

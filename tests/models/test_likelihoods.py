@@ -45,8 +45,8 @@ def alone(scorer, prompt, choice):
     return sum(float(logits[len(before) - 1 + place, token]) for place, token in enumerate(after))
 
 
-def check(scorer, prompts, choices, **options):
-    scores = scorer.choose(prompts, choices, method="sum", progress=False, **options)
+def check(scorer, prompts, choices):
+    scores = scorer.choose(prompts, choices, method="sum", progress=False)
     for prompt, row, got in zip(prompts, choices, scores.logits, strict=True):
         assert got == pytest.approx([alone(scorer, prompt, choice) for choice in row], abs=1e-4)
     return scores.way
@@ -73,7 +73,6 @@ def test_a_prefix_is_shared_up_to_the_window_alone():
     assert shared == "shared prefix of up to 16 tokens"
     assert plain.startswith("right padding (shared prefix is off by")
     assert plain.endswith(" of up to 46 tokens")  # the prompt, and the first of two words of a choice
-    assert check(scorer, [*PROMPTS, long], [*SHORT, SHORT[0]], shared_prefix=False) == "right padding"
 
 
 def test_a_short_item_is_scored_as_alone_beside_one_beyond_the_original_length():

@@ -29,7 +29,6 @@ from rightreasons.models.classes import HEAD, Classifier, OfTransformers, check_
 from rightreasons.models.likelihoods import (
     WAYS,
     Encoder,
-    Prefix,
     Tokens,
     likelihood_way,
     likelihoods,
@@ -154,11 +153,9 @@ class CausalLM(OfTransformers):
                 parts = [part[1:] if encode.start and part[:1] == encode.start else part for part in parts]
             yield first or encode.start, parts
 
-    def score(
-        self, items: Sequence[Tokens], way: str, prefix: Prefix | None = None
-    ) -> Callable[[], list[NDArray[np.float64]]]:
+    def score(self, items: Sequence[Tokens], way: str) -> Callable[[], list[NDArray[np.float64]]]:
         """Ask for the log-likelihood of each continuation of each item, as `likelihoods` says."""
-        return likelihoods(self.model, items, way, prefix)
+        return likelihoods(self.model, items, way)
 
     def answers(self, items: Sequence[Tokens], way: str, name: str | None = None) -> Answers:
         """Answer the items of a trial in a way; the arguments are those of `one_by_one`."""
@@ -211,10 +208,8 @@ class CausalLM(OfTransformers):
             fail_fast: Whether an item that cannot be scored is an error (default). If not, it is left out, and
                 `failures` has its id and the reason.
             **how: `labels`, (N,) the index of the right choice, -1 where there is none; `progress` and `out`, a folder
-                for the results, from which a killed run resumes; `max_tokens` per padded batch (4096), which a single
-                item may exceed; and `shared_prefix`, whether a prompt may be encoded once per item rather than once per
-                choice, and what many prompts begin with once in all (True): it is where the model's trial finds it
-                exact.
+                for the results, from which a killed run resumes; and `max_tokens` per padded batch (4096), which a
+                single item may exceed.
 
         Returns:
             ids, the scores of the choices ((N, C) where all items have C choices, else `Ragged`), labels, how many
@@ -230,7 +225,7 @@ class CausalLM(OfTransformers):
             EMNLP.
         """
         items = ChoiceItems.of(prompts, choices, ids=ids, labels=how.pop("labels", None), allow_empty=not fail_fast)
-        reading = {name: how.pop(name) for name in ("max_tokens", "shared_prefix") if name in how}
+        reading = {name: how.pop(name) for name in ("max_tokens",) if name in how}
         wordless = items.wordless()
         rows = [row for row in range(len(items.ids)) if row not in wordless]
         if not rows:
@@ -369,7 +364,7 @@ class EncoderDecoder(Bidirectional):
         for head, row, prompt in zip(heads, texts, prompts, strict=True):
             yield (prompt if head else encode.start), list(itertools.islice(answers, len(row)))
 
-    def score(self, items: Sequence[Tokens], way: str, *_: Any) -> Callable[[], list[NDArray[np.float64]]]:
+    def score(self, items: Sequence[Tokens], way: str) -> Callable[[], list[NDArray[np.float64]]]:
         """Ask for the log-likelihood of each continuation of each item; each prompt is encoded once."""
         order = sorted(range(len(items)), key=lambda place: len(items[place].prompt))
         if way == ONE_BY_ONE:
@@ -470,7 +465,7 @@ class MaskedLM(Bidirectional):
         short = [dataclasses.replace(item, choices=[choice[:_FEW] for choice in item.choices]) for item in items]
         return super().answers(short, way, name)
 
-    def score(self, items: Sequence[Tokens], way: str, *_: Any) -> Callable[[], list[NDArray[np.float64]]]:
+    def score(self, items: Sequence[Tokens], way: str) -> Callable[[], list[NDArray[np.float64]]]:
         """Ask for the pseudo-log-likelihood of each continuation of each item."""
         (front, behind), device = self._around, self.model.device
         rows: list[tuple[list[int], int, int, int]] = []  # tokens, place of the mask, the token there, continuation

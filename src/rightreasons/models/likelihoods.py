@@ -2,17 +2,14 @@
 
 A prompt is read once with all its choices behind it, in one row where an attention mask lets each choice see only the
 prompt and itself, or it is read with each choice anew. A row holds no last token of a choice, which nothing follows, so
-choices of one token need the prompt alone. What many requests begin with is read once, as the model's trial allows.
+choices of one token need the prompt alone.
 """
 
 from __future__ import annotations
 
-import copy
-import dataclasses
 import functools
 import inspect
 import itertools
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -79,10 +76,6 @@ class Tokens:
     choices: list[list[int]]
     places: list[int]
     truncated: bool
-
-    def after(self, size: int) -> Tokens:
-        """Return the same without the first `size` tokens of its prompt."""
-        return dataclasses.replace(self, prompt=self.prompt[size:])
 
 
 def tokenize_continuations(
@@ -223,39 +216,6 @@ class _Row:
         return len(self.tokens)
 
 
-class Prefix:
-    """Tokens that a model has read, ready to be followed by others.
-
-    Args:
-        model: A causal language model that keeps what it has read.
-        tokens: The tokens, at least one.
-    """
-
-    def __init__(self, model: Any, tokens: Sequence[int]) -> None:
-        self._model = model
-        self.tokens = list(tokens)
-
-    def __len__(self) -> int:
-        return len(self.tokens)
-
-    @functools.cached_property
-    def _cache(self) -> Any:
-        inputs: dict[str, Any] = {"input_ids": _tensor(self._model, np.array([self.tokens], dtype=np.int64))}
-        if "logits_to_keep" in inspect.signature(self._model.forward).parameters:
-            inputs["logits_to_keep"] = 1
-        with torch.no_grad():
-            cache = getattr(self._model(**inputs, use_cache=True), "past_key_values", None)
-        if not hasattr(cache, "reorder_cache"):
-            raise RuntimeError("the model keeps nothing of what it has read")
-        return cache
-
-    def before(self, count: int) -> Any:
-        """Return what the model holds of the tokens, before each of `count` rows."""
-        cache = copy.deepcopy(self._cache)
-        cache.reorder_cache(torch.zeros(count, dtype=torch.long, device=self._model.device))
-        return cache
-
-
 def width(item: Tokens, way: str) -> int:
     """Return the tokens of the longest row that an item becomes."""
     sizes = [len(choice) - 1 for choice in item.choices]
@@ -267,11 +227,9 @@ def n_rows(item: Tokens, way: str) -> int:
     return 1 if way == SHARED or max(map(len, item.choices)) == 1 else len(item.choices)
 
 
-def likelihoods(
-    model: Any, items: Sequence[Tokens], way: str, prefix: Prefix | None = None
-) -> Callable[[], list[NDArray[np.float64]]]:
+def likelihoods(model: Any, items: Sequence[Tokens], way: str) -> Callable[[], list[NDArray[np.float64]]]:
     """Ask for the log-likelihood of each choice of each item, in nats: (C,) per item; see `token_likelihoods`."""
-    launched = token_likelihoods(model, items, way, prefix)
+    launched = token_likelihoods(model, items, way)
 
     def read() -> list[NDArray[np.float64]]:
         tokens = iter(launched())
@@ -280,16 +238,13 @@ def likelihoods(
     return read
 
 
-def token_likelihoods(
-    model: Any, items: Sequence[Tokens], way: str, prefix: Prefix | None = None
-) -> Callable[[], list[NDArray[np.float64]]]:
+def token_likelihoods(model: Any, items: Sequence[Tokens], way: str) -> Callable[[], list[NDArray[np.float64]]]:
     """Ask for the log-likelihood of each token of each choice, in nats.
 
     Args:
         model: A causal language model.
         items: The items.
         way: One of `WAYS`.
-        prefix: What the model has read before each of them; None for nothing.
 
     Returns:
         A function that waits for them: (T,) per choice, one choice after another.
@@ -301,7 +256,7 @@ def token_likelihoods(
     owners = np.concatenate([row.owners for group in groups for row in group])
     order = np.argsort(owners, kind="stable")
     ends = np.cumsum(np.bincount(owners))[:-1]
-    scored = torch.cat([_read(model, group, way, prefix) for group in groups])
+    scored = torch.cat([_read(model, group, way) for group in groups])
     return later(lambda values: np.split(values[order], ends), scored)
 
 
@@ -430,14 +385,13 @@ def groups_of(rows: Sequence[_Row], way: str) -> list[Sequence[_Row]]:
     return [rows]
 
 
-def inputs_of(model: Any, rows: Sequence[_Row], way: str, before: int = 0) -> dict[str, Any]:
+def inputs_of(model: Any, rows: Sequence[_Row], way: str) -> dict[str, Any]:
     """Return rows as the inputs of a model, padded on the right.
 
     Args:
         model: A causal language model.
         rows: The rows.
         way: One of `WAYS`.
-        before: Tokens of a prefix, which all rows see.
     """
     shape = (len(rows), max(map(len, rows)))
     tokens, positions = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
@@ -447,21 +401,18 @@ def inputs_of(model: Any, rows: Sequence[_Row], way: str, before: int = 0) -> di
         segments[place, : len(row)] = row.segments
     inputs: dict[str, Any] = {"input_ids": _tensor(model, tokens)}
     if (segments > 0).any():
-        inputs |= {"attention_mask": _mask(model, segments, before), "position_ids": _tensor(model, positions + before)}
+        inputs |= {"attention_mask": _mask(model, segments), "position_ids": _tensor(model, positions)}
     elif way in (SHARED, PADDED) and (segments < 0).any():
-        mask = np.pad((segments >= 0).astype(np.int64), ((0, 0), (before, 0)), constant_values=1)
-        inputs["attention_mask"] = _tensor(model, mask)
+        inputs["attention_mask"] = _tensor(model, (segments >= 0).astype(np.int64))
     if "use_cache" in inspect.signature(model.forward).parameters:
-        inputs["use_cache"] = before > 0
+        inputs["use_cache"] = False
     return inputs
 
 
-def _read(model: Any, rows: Sequence[_Row], way: str, prefix: Prefix | None) -> torch.Tensor:
+def _read(model: Any, rows: Sequence[_Row], way: str) -> torch.Tensor:
     """Read rows in one pass; return the log-likelihoods of their wanted tokens."""
-    inputs = inputs_of(model, rows, way, 0 if prefix is None else len(prefix))
+    inputs = inputs_of(model, rows, way)
     columns = np.unique(np.concatenate([row.columns for row in rows]))
-    if prefix is not None:
-        inputs["past_key_values"] = prefix.before(len(rows))
     if "logits_to_keep" in inspect.signature(model.forward).parameters:
         inputs["logits_to_keep"] = _tensor(model, columns)
     logits = logits_of(model, inputs)
@@ -491,18 +442,14 @@ def log_of_wanted(logits: torch.Tensor, rows: Sequence[_Row], columns: NDArray[n
     return torch.cat(parts)
 
 
-def _mask(model: Any, segments: NDArray[np.int64], before: int) -> torch.Tensor:
-    """Return the additive, four-dimensional attention mask that transformers takes as it is.
-
-    The `before` tokens of a prefix are seen by all others.
-    """
+def _mask(model: Any, segments: NDArray[np.int64]) -> torch.Tensor:
+    """Return the additive, four-dimensional attention mask that transformers takes as it is."""
     parts = _tensor(model, segments)
     size = parts.shape[1]
     causal = torch.ones(size, size, dtype=torch.bool, device=parts.device).tril()
     key, query = parts[:, None, :], parts[:, :, None]
     allowed = causal & (key >= 0) & ((key == 0) | (key == query))
     allowed |= torch.eye(size, dtype=torch.bool, device=parts.device)  # padding sees itself, so that no row is empty
-    allowed = torch.nn.functional.pad(allowed, (before, 0), value=True)
     mask = torch.zeros(allowed.shape, dtype=model.dtype, device=parts.device)
     return mask.masked_fill_(~allowed, torch.finfo(model.dtype).min)[:, None]
 
@@ -523,23 +470,6 @@ def _tensor(model: Any, array: NDArray[np.int64]) -> torch.Tensor:
     return sent(array, model.device)
 
 
-# --------------------------------------------------- The continuations of many requests: what begins alike is read once
-
-
-APART = "no common prefix"
-"""The way of a model that cannot go on from tokens that it has read, or not exactly."""
-
-FEWEST_ITEMS = 8
-"""Fewer items than this do not make up for the trial."""
-
-_FEWEST_TOKENS = 16
-# A prefix that is shorter than this share of what follows it saves little.
-_LEAST_SHARE = 0.25
-
-# So many tokens that a model has read before take about the memory of one that it reads.
-_HELD = 4
-
-
 @dataclass(frozen=True, eq=False)
 class Plan:
     """How some items are read.
@@ -547,127 +477,28 @@ class Plan:
     Attributes:
         rows: Positions of the items.
         way: How they are batched.
-        prefix: What is read once before all of them; None for nothing.
     """
 
     rows: NDArray[np.int64]
     way: Way
-    prefix: Prefix | None = None
 
 
-def _common(scorer: CausalLM, items: Sequence[Tokens]) -> Plan | None:
-    """Return the items that begin alike where reading that once pays and is exact; None where not.
-
-    Args:
-        scorer: The model.
-        items: Items as tokens.
-    """
-    widths = np.array([width(item, SHARED) for item in items])
-    readable = np.flatnonzero(widths <= scorer.max_length)
-    size, inside = longest_common([items[place].prompt for place in readable.tolist()])
-    members = readable[inside]
-    rest = widths[members].mean() - size if len(members) else 0.0
-    if len(members) < FEWEST_ITEMS or size < max(_FEWEST_TOKENS, _LEAST_SHARE * rest):
-        return None
-    way = _prefix_way(scorer, size, int(widths[members].max()))
-    if way.name == APART:
-        return None
-    return Plan(members, way, Prefix(scorer.model, items[members[0]].prompt[:size]))
-
-
-def longest_common(prompts: Sequence[list[int]]) -> tuple[int, NDArray[np.int64]]:
-    """Return how many tokens prompts have in common at their beginning, and which prompts.
-
-    Of all beginnings of the prompt in the middle of their order, it is the one that saves the most tokens where it is
-    read once. The last token of a prompt stays out of it, since what follows is read off it.
-
-    Example:
-        >>> size, members = longest_common([[7, 8, 9, 1], [5, 5], [7, 8, 9, 2], [7, 8, 9, 3], [7, 4]])
-        >>> size, members.tolist()
-        (3, [0, 2, 3])
-        >>> longest_common([[7]])[0]
-        0
-    """
-    if not prompts:
-        return 0, np.empty(0, dtype=np.int64)
-    middle = sorted(range(len(prompts)), key=lambda place: prompts[place])[len(prompts) // 2]
-    first = prompts[middle]
-
-    # The last token of a prompt stays out.
-    alike = (os.path.commonprefix([first[:-1], prompt[:-1]]) for prompt in prompts)  # noqa: RUF071 - of lists
-    sizes = np.array([*map(len, alike)])
-    steps = np.unique(sizes)
-    saved = [int(step) * (int((sizes >= step).sum()) - 1) for step in steps]
-    size = int(steps[int(np.argmax(saved))])
-    return size, np.flatnonzero(sizes >= size)
-
-
-def _prefix_way(scorer: CausalLM, size: int, longest: int) -> Way:
-    """Return how a model goes on from a prefix, from a trial; `APART` if it does not."""
-    model = scorer.model
-
-    def find(reach: int) -> Way:
-        draw, words = np.random.default_rng(0), ordinary_tokens(model, scorer.tokenizer)
-        begin = draw.choice(words, size).tolist()
-        room = max(1, min(reach, scorer.max_length) - size - 5)
-        shapes = [(1, (2, 1)), (room, (4, 2, 2))]
-        items = [
-            Tokens(
-                "trial", begin + draw.choice(words, n).tolist(), [draw.choice(words, k).tolist() for k in ks], [], False
-            )
-            for n, ks in shapes
-        ]
-        answers: list[Answers] = []
-
-        def alone() -> Answers:
-            answers.append(one_by_one(model, items))
-            return answers[0]
-
-        def after(way: str) -> Answers:
-            return token_likelihoods(model, [item.after(size) for item in items], way, Prefix(model, begin))()
-
-        ways = {way: functools.partial(after, way) for way in (SHARED, PADDED, EQUAL_LENGTHS)}
-        return fastest_way(model, scorer.name, alone, {**ways, APART: lambda: answers[0]}, longest=reach)
-
-    kind = f"what follows {reach_of(size)} tokens, up to {reach_of(longest)}"
-    return TRIALS.way(model, kind, longest, find, scorer.tokenizer)
-
-
-def plans_of(scorer: CausalLM, items: Sequence[Tokens], *, shared: bool, common: bool) -> list[Plan]:
-    """Plan how every item is read: the fastest way that is exact.
-
-    Args:
-        scorer: The model.
-        items: Items as tokens.
-        shared: Whether a prompt may be read once for all of its choices.
-        common: Whether what many prompts begin with may be read once; never without `shared`.
-    """
-    plans: list[Plan] = []
-    rest = np.arange(len(items))
-    shared = shared and SHARED in scorer.WAYS
-    if shared and common and (alike := _common(scorer, items)) is not None:
-        plans.append(alike)
-        rest = np.setdiff1d(rest, alike.rows)
-    ways = _ways(scorer, [items[int(row)] for row in rest], shared) if len(rest) else []
+def plans_of(scorer: CausalLM, items: Sequence[Tokens]) -> list[Plan]:
+    """Plan how every item is read: the fastest way that is exact."""
+    ways = _ways(scorer, items, SHARED in scorer.WAYS)
+    plans = []
     for name in dict.fromkeys(way.name for way in ways):
         of_name = [way for way in ways if way.name == name]
-        plans.append(Plan(rest[[way.name == name for way in ways]], max(of_name, key=lambda way: way.longest)))
+        rows = np.flatnonzero([way.name == name for way in ways])
+        plans.append(Plan(rows, max(of_name, key=lambda way: way.longest)))
     return plans
 
 
 def way_in_words(plans: Sequence[Plan]) -> str:
     """Return how items are read in words."""
-    total = sum(len(plan.rows) for plan in plans)
-    parts = []
-    for plan in plans:
-        words = str(plan.way)
-        if plan.prefix is not None:
-            whose = "all items" if len(plan.rows) == total else f"{len(plan.rows)} of {total} items"
-            words += f" after the first {len(plan.prefix)} tokens, which {whose} share and are read once"
-        elif len(plans) > 1:
-            words += f" of up to {plan.way.longest} tokens"
-        parts.append(words)
-    return "; ".join(parts)
+    if len(plans) == 1:
+        return str(plans[0].way)
+    return "; ".join(f"{plan.way} of up to {plan.way.longest} tokens" for plan in plans)
 
 
 def planned_likelihoods(
@@ -691,9 +522,8 @@ def planned_likelihoods(
     def score(batch: NDArray[np.int64]) -> Later:
         plan = plan_of[int(batch[0])]
         chosen = [items[int(index)] for index in batch]
-        shortened = chosen if plan.prefix is None else [item.after(len(plan.prefix)) for item in chosen]
         named = fails_at(scorer.name, chosen[0].name)
-        read = named(named(scorer.score)(shortened, plan.way.name, plan.prefix))
+        read = named(named(scorer.score)(chosen, plan.way.name))
 
         def columns() -> dict[str, Column]:
             rows = read()
@@ -732,9 +562,8 @@ def _ways(scorer: CausalLM, items: Sequence[Tokens], shared_prefix: bool) -> lis
 
 def _batches(items: Sequence[Tokens], plan: Plan, max_tokens: int) -> list[NDArray[np.int64]]:
     """Cut items into batches of prompts, and of choices together, of like length; the longest first."""
-    before = 0 if plan.prefix is None else len(plan.prefix)
-    prompts = np.array([len(item.prompt) for item in items]) - before
-    widths = np.array([width(item, plan.way.name) for item in items]) - before
+    prompts = np.array([len(item.prompt) for item in items])
+    widths = np.array([width(item, plan.way.name) for item in items])
     rows = np.array([n_rows(item, plan.way.name) for item in items])
     order = np.lexsort((-(widths - prompts), -(prompts // 8))).astype(np.int64)
     batches, start = [], 0
@@ -742,9 +571,7 @@ def _batches(items: Sequence[Tokens], plan: Plan, max_tokens: int) -> list[NDArr
         end = start + 1
         while end < len(order):
             batch = order[start : end + 1]
-            count, longest = rows[batch].sum(), widths[batch].max()
-            # What a model holds of a prefix takes less memory than reading it.
-            if max(count * longest, count * (before + longest) / _HELD) > max_tokens:
+            if rows[batch].sum() * widths[batch].max() > max_tokens:
                 break
             end += 1
         batches.append(order[start:end])

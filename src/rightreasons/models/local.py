@@ -59,26 +59,14 @@ class LocalEngine:
         thinking: "on" or "off" turns thinking on or off in a chat template that can; "auto" (default) and a number of
             tokens leave it to the template.
         max_tokens: Maximum tokens per padded batch of likelihoods; a single item may exceed it.
-        shared_prefix: Whether a prompt may be read once for all of its continuations, where the trial finds it exact.
-        common_prefix: Whether what many prompts begin with, such as instructions and few-shot examples, may be read
-            once; never without `shared_prefix`.
     """
 
-    def __init__(
-        self,
-        scorer: CausalLM,
-        thinking: str = "auto",
-        *,
-        max_tokens: int = 4096,
-        shared_prefix: bool = True,
-        common_prefix: bool = True,
-    ) -> None:
+    def __init__(self, scorer: CausalLM, thinking: str = "auto", *, max_tokens: int = 4096) -> None:
         self.scorer = scorer
         self._thinking = {"on": True, "off": False}.get(thinking)
         self._most = int(thinking) if thinking.isdecimal() else 0
         self.name = scorer.name
         self._max_tokens = check_count(max_tokens, "max_tokens")
-        self._may_share = {"shared": shared_prefix, "common": common_prefix}
 
     @property
     def abilities(self) -> frozenset[Ability]:
@@ -335,7 +323,7 @@ class LocalEngine:
         """Score tokenized requests; those without tokens fail for their reasons."""
         parts = list(itertools.chain.from_iterable(items))
         check_tokens(self.model, self.name, max(max(*part.prompt, *map(max, part.choices)) for part in parts))
-        plans = plans_of(self.scorer, parts, **self._may_share)
+        plans = plans_of(self.scorer, parts)
         columns = planned_likelihoods(
             self.scorer, parts, plans, max_tokens=self._max_tokens, fail_fast=False, **options
         )
