@@ -345,7 +345,7 @@ class TestQuantized:
         scorer = as_scorer(folders / bits)
         assert "gradients" not in scorer.abilities
         assert "likelihoods" in scorer.abilities
-        assert "has the quantized layer model.layers.0.self_attn.q_proj (Linear" in why_no_gradients(scorer)
+        assert "needs gradients, which" in why_no_gradients(scorer)
 
     def test_one_of_four_bits_is_audited(self, folders, tmp_path):
         texts, labels = tiny_texts(40)
@@ -395,3 +395,4 @@ def test_layers_that_torch_quantized_have_no_gradients(classifier_folder):
     with pytest.warns(DeprecationWarning, match="quantiz"):
         opened.model.bert = torch.ao.quantization.quantize_dynamic(opened.model.bert, {torch.nn.Linear})
     assert "gradients" not in as_classifier(opened.model, opened.tokenizer).abilities
+    assert "has the quantized layer " in why_no_gradients(opened)

@@ -44,6 +44,5 @@ class DifficultyOptions(QuestionOptions):
             passes += min(self.items or LEFT_OUT_ITEMS, len(split)) * (1 + split.mean_words)
         if not by_gradients:
             return passes
-        n_classes = len(context.label_names or ()) or max(map(len, split.choices or [()])) or 2
-        flips = FLIP_PASSES if context.task == "classification" else 0.0
-        return passes + min(self.items or RANKED_ITEMS, len(split)) * (1 + 2 * n_classes) + flips
+        n_classes = len(context.label_names or ()) or 2
+        return passes + min(self.items or RANKED_ITEMS, len(split)) * (1 + 2 * n_classes) + FLIP_PASSES

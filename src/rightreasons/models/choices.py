@@ -52,7 +52,7 @@ from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import ChoiceItems
 from rightreasons.models.protocol import Ability
 from rightreasons.models.trial import EQUAL_LENGTHS, ONE_BY_ONE, SHORTEST, Answers
-from rightreasons.models.weights import adapter_of, quantized
+from rightreasons.models.weights import adapter_of
 from rightreasons.models.wording import Prompt
 
 if TYPE_CHECKING:
@@ -98,9 +98,8 @@ class CausalLM(OfTransformers):
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """Likelihoods of choices, items shared by processes, and gradients where they are known to pass."""
-        able: set[Ability] = {"likelihoods", "processes"}
-        return frozenset(able if quantized(self.model) else able | {"gradients"})
+        """Likelihoods of choices, and items shared by processes."""
+        return frozenset(("likelihoods", "processes"))
 
     @property
     def joint(self) -> bool:
@@ -308,11 +307,6 @@ class Bidirectional(CausalLM):
     """A language model that reads a prompt from both sides; the attributes are those of `CausalLM`."""
 
     WAYS: ClassVar[Sequence[str]] = (EQUAL_LENGTHS, ONE_BY_ONE)
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """Likelihoods of choices, and items shared by processes."""
-        return frozenset(("likelihoods", "processes"))
 
     def answers(self, items: Sequence[Tokens], way: str, name: str | None = None) -> Answers:
         """Answer the items of a trial in a way: a number for each of their choices."""

@@ -99,10 +99,11 @@ class Classifier(OfTransformers):
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """Items shared by processes, and gradients where no weight is quantized."""
+        """Items shared by processes, and gradients of classes where no weight is quantized."""
         from rightreasons.models.weights import quantized
 
-        return frozenset(("processes",) if quantized(self.model) else ("gradients", "processes"))
+        plain = self.label_names is not None and not quantized(self.model)
+        return frozenset(("gradients", "processes") if plain else ("processes",))
 
     @property
     def joint(self) -> bool:
@@ -157,7 +158,9 @@ class Classifier(OfTransformers):
         check_head(self, None)
         from rightreasons.models.items import Items
 
-        return _score(Items.of(self, prompts, choices=choices, ids=ids, max_length=max_length), labels, {}, **how)
+        items = ChoiceItems.of(prompts, choices, ids=ids, labels=labels, allow_empty=True)
+        pairs = Items.of_pairs(self, items, max_length=max_length)
+        return _score(pairs, items.ids, items.labels, counts=items.counts, **how)
 
 
 def predict(
@@ -219,8 +222,8 @@ def predict(
     from rightreasons.models.items import Items
 
     items = Items.of(classifier, texts, text_pairs=text_pairs, ids=ids, max_length=max_length)
-    how = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out, "fail_fast": fail_fast}
-    return _score(items, labels, failures, **how)
+    how: dict[str, Any] = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out}
+    return _score(items, items.ids, items.check_labels(labels), failures=failures, fail_fast=fail_fast, **how)
 
 
 def choose(
@@ -389,33 +392,41 @@ def check_head(scorer: Classifier, method: str | None) -> None:
         )
 
 
-def _score(items: Items, labels: object, failures: Mapping[str, str], **how: Any) -> Scores:
-    """Score every sequence, and join those of an item."""
+def _score(
+    items: Items,
+    ids: Sequence[str],
+    gold: NDArray[np.int64] | None,
+    *,
+    counts: NDArray[np.int64] | None = None,
+    failures: Mapping[str, str] | None = None,
+    **how: Any,
+) -> Scores:
+    """Score texts, or pairs of a prompt with a choice, of which each of the `ids` has as many as `counts` say."""
     import torch
 
     from rightreasons.models.batching import later
 
-    classifier, sequences, gold = items.classifier, items.sequences(), items.check_labels(labels)
+    classifier = items.classifier
 
     @torch.inference_mode()
     def score(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> Later:
         def columns(logits: NDArray[np.float64]) -> dict[str, Column]:
-            sequences.check_finite(np.asarray(np.isfinite(logits).all(axis=1)), batch)
+            items.check_finite(np.asarray(np.isfinite(logits).all(axis=1)), batch)
             return {"logits": logits}
 
         return later(columns, classifier.model(**inputs).logits.double())
 
     names = classifier.label_names
     about = {
-        "ids": list(items.ids),
+        "ids": list(ids),
         "labels": None if gold is None else gold.tolist(),
         "label_names": None if names is None else list(names),
-        "choices": items.counts.tolist() if items.joint else None,
+        "choices": None if counts is None else counts.tolist(),
         "truncated": int(items.encoded.truncated.sum()),
         "way": str(items.way),
-        "failures": dict(failures),
+        "failures": dict(failures or {}),
     }
-    return _assemble(about, sequences.run("logits", score, notes={ITEMS: about}, **how))
+    return _assemble(about, items.run("logits", score, notes={ITEMS: about}, **how))
 
 
 def _assemble(about: Mapping[str, Any], columns: Columns) -> Scores:

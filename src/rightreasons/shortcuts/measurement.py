@@ -7,7 +7,7 @@ import functools
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +39,7 @@ from rightreasons.shortcuts.protocols import Protocol
 from rightreasons.shortcuts.reliance import NullModel, ShortcutReliance
 
 if TYPE_CHECKING:
-    from rightreasons.models.classes import Classifier
-    from rightreasons.models.protocol import Scorer
+    pass
 
 
 MIN_HALVED = 100
@@ -269,8 +268,7 @@ class _Detector:
             settings = options.replaced(importance="occlusion").settings()
         self.protocol = settings
         self.by_occlusion = settings.importance == "occlusion"
-        # Where words are left out, the model as it is.
-        self.source: Classifier | Scorer = context.scorer if self.by_occlusion else context.classifier
+        self.source = context.scorer
 
     @functools.cached_property
     def columns(self) -> list[list[str]]:
@@ -293,7 +291,7 @@ class _Detector:
             train_labels(self.context),
             text_pairs=next(iter(self.columns[1:]), None),
             protocol=self.protocol,
-            classifier=self.context.classifier if self.protocol.unit != "word" else None,
+            classifier=cast("Classifier", self.source) if self.protocol.unit != "word" else None,
         )
 
     @functools.cached_property

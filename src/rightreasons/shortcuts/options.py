@@ -19,9 +19,8 @@ OF_GRADIENTS = ("baseline", "integration", "steps", "reduce")
 """The options of shortcuts that are about integrated gradients alone."""
 
 
-GRADIENTS_PER_ATTRIBUTION, GRADIENTS_OF_PROMPTS = 11, 30
-"""Gradients of the adaptive rule per item, as measured of an encoder on sentences; and of a decoder that reads a
-prompt, whose passes are cheap beside them, as items share what precedes them."""
+GRADIENTS_PER_ATTRIBUTION = 11
+"""Gradients of the adaptive rule per item, as measured of an encoder on sentences."""
 
 SWAP_PASSES = 15.0
 """About how many passes the swaps take per item, of at most 400 items."""
@@ -113,7 +112,7 @@ class ShortcutsOptions(QuestionOptions):
         if self.importance == "occlusion" or (context.why_no_gradients() and not self.needs_gradients()):
             most, each = [limit // 3 for limit in most], 1 + context.primary.mean_words
         else:
-            each = 3 * (self.steps or (GRADIENTS_OF_PROMPTS if context.prompted else GRADIENTS_PER_ATTRIBUTION))
+            each = 3 * (self.steps or GRADIENTS_PER_ATTRIBUTION)
         counts = [min(self.items or limit, len(split)) for split, limit in zip(context.splits, most, strict=True)]
         return float(sum(counts) * each + min(len(context.primary), self.items or 400) * SWAP_PASSES)
 
