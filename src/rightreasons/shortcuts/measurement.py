@@ -39,7 +39,7 @@ from rightreasons.shortcuts.protocols import Protocol
 from rightreasons.shortcuts.reliance import NullModel, ShortcutReliance
 
 if TYPE_CHECKING:
-    pass
+    from rightreasons.models.classes import Classifier
 
 
 MIN_HALVED = 100
