@@ -6,13 +6,9 @@ these folders are at the top; a wheel carries them as data. `evaluate` is import
 
 from __future__ import annotations
 
-import contextlib
-import copy
 import dataclasses
 import functools
 import inspect
-import json
-import os
 import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -100,7 +96,7 @@ def load(name: str, **options: Any) -> Any:
     Args:
         name: The module's name; `available_modules()` lists them.
         **options: Options of the module, which become the defaults of its `compute`, and the options of
-            `evaluate.load` (`keep_in_memory`, `experiment_id`, `num_process`, …).
+            `evaluate.load` (`keep_in_memory`, `experiment_id`, …).
 
     Returns:
         An `evaluate.EvaluationModule`.
@@ -134,7 +130,8 @@ class KernelModule:
     unknown one is an error at both.
 
     Batches are checked when they are added and stay in memory as arrays, so that `compute` gives what it gives for all
-    of them at once. evaluate's Arrow file, which would silently cast a label 1.5 to 1, serves several processes alone.
+    of them at once; evaluate's Arrow file would silently cast a label 1.5 to 1. Several processes hand their items to
+    one of them (`num_process` is 1).
     """
 
     OPTIONAL_INPUTS: ClassVar[tuple[str, ...]] = ()
@@ -147,12 +144,9 @@ class KernelModule:
     """Groups of inputs that have their classes in common: scores with a column per class, and labels."""
 
     # Attributes of the host class, declared for the type checker because the mixin precedes it.
-    num_process: int
     features: Any
     name: str
-    cache_file_name: str | None
     _compute: Any
-    _module_info: Any
 
     def __init__(self, *args: Any, **options: Any) -> None:
         from evaluate import EvaluationModule
@@ -161,6 +155,8 @@ class KernelModule:
         self.options = {name: options.pop(name) for name in names if name in options}
         of_host = [name for name in inspect.signature(EvaluationModule.__init__).parameters if name != "kwargs"]
         check_options(options, (*names, *of_host[1:]), f"{type(self).__name__}")
+        if options.get("num_process", 1) != 1:
+            raise ValueError(f"Expected `num_process` to be 1, but got {options['num_process']!r}.")
         self._batches: list[Batch] = []
         self._refused = False
         super().__init__(*args, **options)
@@ -175,7 +171,7 @@ class KernelModule:
         parameters = inspect.signature(cls._compute).parameters.values()
         return [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
 
-    def compute(self, **kwargs: Any) -> dict[str, Any] | None:
+    def compute(self, **kwargs: Any) -> dict[str, Any]:
         """Compute the measure from the items added before and from these inputs.
 
         The items are forgotten afterwards. If a compute without inputs is refused, it can be tried again with other
@@ -191,9 +187,7 @@ class KernelModule:
             raise ValueError(f"Expected {expected}, at compute or added before, but {self.name} has nothing.")
         batches = self._batches_with(self._batch(inputs, options)) if has_inputs else self._batches
         try:
-            columns = self._joined(batches, options)
-            gathered = self._gathered(columns) if self.num_process > 1 else columns
-            result = None if gathered is None else dict(self._compute(**gathered, **options))
+            result = dict(self._compute(**self._joined(batches, options), **options))
         except Exception:
             self._refused = self._refused or not has_inputs
             raise
@@ -346,32 +340,6 @@ class KernelModule:
             name: None if value is None else check_column(value, [form[name] for form in self._forms()], name)
             for name, value in inputs.items()
         }
-
-    def _gathered(self, columns: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Share columns with the other processes by evaluate's files; the first process gets all, the others None."""
-        import datasets
-
-        # A copy of this module writes and reads one text per process: the host's files would cast a column to floats.
-        host = copy.copy(self)
-        features = datasets.Features({"references": datasets.Value("large_string")})
-        host._module_info = dataclasses.replace(self._module_info, features=features)
-        host._compute = lambda references: [json.loads(text) for text in references]
-        plain = {name: {"array": c.tolist()} if isinstance(c, np.ndarray) else c for name, c in columns.items()}
-        try:
-            super(KernelModule, host).add_batch(references=[json.dumps(plain)])  # type: ignore[misc]
-            parts = super(KernelModule, host).compute()  # type: ignore[misc]
-        finally:
-            if host.cache_file_name is not None:  # of a failure
-                with contextlib.suppress(OSError):
-                    os.remove(host.cache_file_name)
-        return None if parts is None else {name: _rejoined([part[name] for part in parts], name) for name in columns}
-
-
-def _rejoined(parts: list[Any], name: str) -> Any:
-    """Join the parts of a column that several processes wrote; None where the input was omitted."""
-    if parts[0] is None:
-        return None
-    return concatenated([np.array(part["array"]) if isinstance(part, dict) else part for part in parts], name)
 
 
 def _class_label(column: Any) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ def fisher_of(eigenvalues, logits, **columns):
         truncated=np.zeros(n, dtype=bool),
         failures=tuple((f"i{row}", "It has no tokens.") for row in failed),
         label_names=("a", "b", "c"),
-        **{"spectrum": None, "tokens": None, "token_norms": None, "starts": None, "ends": None, **columns},
+        **{"tokens": None, "token_norms": None, "starts": None, "ends": None, **columns},
     )
 
 

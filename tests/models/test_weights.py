@@ -152,8 +152,6 @@ class TestAdapters:
                 want.append(float(log.gather(1, ids[0][:, None])[before:].sum()))
         got = choose(opened, PROMPTS, CHOICES, progress=False).logits.values
         np.testing.assert_allclose(got, want, atol=2e-5)
-        logits = fisher_information(opened, PROMPTS, choices=CHOICES, progress=False).logits.values
-        np.testing.assert_allclose(logits, want, atol=2e-5)
 
     def test_names_of_classes_are_those_of_the_base_or_numbers(self, folders):
         assert classes_of(str(folders / "classifier")) == ("negative", "positive")

@@ -141,27 +141,6 @@ def test_spawned_processes():
         assert pool.map(_in_child, [ece, ece]) == pytest.approx([ECE_10, ECE_10])
 
 
-def _one_of_two(process_id, cache_dir, queue):
-    ece = rightreasons.load(
-        "ece", n_bins=10, num_process=2, process_id=process_id, experiment_id="pair", cache_dir=cache_dir
-    )
-    half = slice(process_id, None, 2)
-    queue.put((process_id, ece.compute(predictions=PREDICTIONS[half], references=REFERENCES[half])))
-
-
-def test_two_processes_share_the_work(tmp_path):
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    workers = [context.Process(target=_one_of_two, args=(rank, str(tmp_path), queue)) for rank in (0, 1)]
-    for worker in workers:
-        worker.start()
-    results = dict(queue.get(timeout=60) for _ in workers)
-    for worker in workers:
-        worker.join()
-    assert results[0]["ece"] == pytest.approx(ECE_10)
-    assert results[1] is None
-
-
 def test_unknown_module_names_the_nearest():
     with pytest.raises(ValueError, match="Did you mean 'ece'"):
         rightreasons.load("eec")

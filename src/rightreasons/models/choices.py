@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
@@ -23,7 +23,7 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_L
 from rightreasons.core.choices import SCORING_METHODS
 from rightreasons.core.errors import first_line
 from rightreasons.core.scores import Scores
-from rightreasons.core.validation import check_one_of
+from rightreasons.core.validation import check_choices, check_one_of
 from rightreasons.models.batching import later, sent
 from rightreasons.models.classes import HEAD, Classifier, OfTransformers, check_head
 from rightreasons.models.likelihoods import (
@@ -49,7 +49,6 @@ from rightreasons.models.loading import (
 )
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
-from rightreasons.models.prompts import ChoiceItems
 from rightreasons.models.protocol import Ability
 from rightreasons.models.trial import EQUAL_LENGTHS, ONE_BY_ONE, SHORTEST, Answers
 from rightreasons.models.weights import adapter_of
@@ -185,7 +184,6 @@ class CausalLM(OfTransformers):
         choices: Sequence[Sequence[str]],
         *,
         method: str | None = None,
-        ids: Iterable[object] | None = None,
         fail_fast: bool = True,
         **how: Any,
     ) -> Scores:
@@ -203,12 +201,11 @@ class CausalLM(OfTransformers):
             prompts: N prompts; an empty one is read as the tokenizer's start token.
             choices: N lists of at least two texts.
             method: "mean" (default), "sum", "unconditional" or "letters"; None takes that of the model.
-            ids: N unique ids; by default "0", "1", …
             fail_fast: Whether an item that cannot be scored is an error (default). If not, it is left out, and
                 `failures` has its id and the reason.
-            **how: `labels`, (N,) the index of the right choice, -1 where there is none; `progress` and `out`, a folder
-                for the results, from which a killed run resumes; and `max_tokens` per padded batch (4096), which a
-                single item may exceed.
+            **how: `ids`, N unique ids, by default "0", "1", …; `labels`, (N,) the index of the right choice, -1 where
+                there is none; `progress` and `out`, a folder for the results, from which a killed run resumes; and
+                `max_tokens` per padded batch (4096), which a single item may exceed.
 
         Returns:
             ids, the scores of the choices ((N, C) where all items have C choices, else `Ragged`), labels, how many
@@ -223,23 +220,13 @@ class CausalLM(OfTransformers):
             Holtzman et al. (2021), "Surface Form Competition: Why the Highest Probability Answer Isn't Always Right",
             EMNLP.
         """
-        items = ChoiceItems.of(prompts, choices, ids=ids, labels=how.pop("labels", None), allow_empty=not fail_fast)
+        if fail_fast:
+            check_choices(prompts, choices)
         reading = {name: how.pop(name) for name in ("max_tokens",) if name in how}
-        wordless = items.wordless()
-        rows = [row for row in range(len(items.ids)) if row not in wordless]
-        if not rows:
-            raise ValueError(wordless[0])
-        scores = bare(self, method, **reading).choose(
-            [items.prompts[row] for row in rows],
-            [items.choices[row] for row in rows],
-            ids=[items.ids[row] for row in rows],
-            labels=None if items.labels is None else items.labels[rows],
-            **how,
-        )
+        scores = bare(self, method, **reading).choose(prompts, choices, **how)
         if fail_fast and scores.failures:
             raise ValueError(next(iter(scores.failures.values())))
-        failures = {**scores.failures, **{items.ids[row]: reason for row, reason in wordless.items()}}
-        return dataclasses.replace(scores, failures={name: failures[name] for name in items.ids if name in failures})
+        return scores
 
 
 Model = TypeVar("Model", bound=CausalLM)

@@ -110,15 +110,6 @@ class Classifier(OfTransformers):
         """False: a head reads each choice by itself."""
         return False
 
-    @property
-    def padding_note(self) -> str:
-        """What pads the texts of a model without a padding token, in a sentence; "" where it has one."""
-        if self.tokenizer.pad_token_id is not None or getattr(self.model.config, "pad_token_id", None) is not None:
-            return ""
-        end = self.tokenizer.eos_token
-        token = "its first token" if end is None else f"its end token {end!r}"
-        return f"{self.name} has no padding token: texts are padded with {token}, which it does not attend to."
-
     def predict(self, texts: Sequence[str], **how: Any) -> Scores:
         """Score the classes of N texts; the arguments are those of the function `predict`."""
         return predict(self, texts, **how)

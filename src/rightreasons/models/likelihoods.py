@@ -484,13 +484,17 @@ class Plan:
 
 
 def plans_of(scorer: CausalLM, items: Sequence[Tokens]) -> list[Plan]:
-    """Plan how every item is read: the fastest way that is exact."""
-    ways = _ways(scorer, items, SHARED in scorer.WAYS)
+    """Plan how every item is read: the fastest way that is exact.
+
+    A row of a prompt with all of its choices may be longer than what the model reads: then each choice has its own.
+    """
+    whole = np.array([width(item, SHARED) for item in items])
+    fits = (whole <= scorer.max_length) & (SHARED in scorer.WAYS)
     plans = []
-    for name in dict.fromkeys(way.name for way in ways):
-        of_name = [way for way in ways if way.name == name]
-        rows = np.flatnonzero([way.name == name for way in ways])
-        plans.append(Plan(rows, max(of_name, key=lambda way: way.longest)))
+    for rows, shared in ((np.flatnonzero(fits), True), (np.flatnonzero(~fits), False)):
+        if len(rows):
+            longest = max(width(items[row], SHARED if shared else ONE_BY_ONE) for row in rows.tolist())
+            plans.append(Plan(rows, likelihood_way(scorer, longest=longest, shared_prefix=shared)))
     return plans
 
 
@@ -537,27 +541,6 @@ def planned_likelihoods(
         return columns
 
     return run_model(scorer.model, score, batches, kind=kind, inputs=lambda: fingerprints_of(items), **how)
-
-
-def _ways(scorer: CausalLM, items: Sequence[Tokens], shared_prefix: bool) -> list[Way]:
-    """Return the way of each item: the fastest that a trial at about its length finds exact."""
-    bound = scorer.max_length
-    widths = [width(item, SHARED if shared_prefix else ONE_BY_ONE) for item in items]
-    longest: dict[int, int] = {}
-    for size in sorted(size for size in widths if size <= bound):
-        longest[reach_of(size)] = size
-    found: dict[int, Way] = {}
-    for reach in sorted(longest, reverse=True):
-        found[reach] = likelihood_way(scorer, longest=longest[reach], shared_prefix=shared_prefix)
-        if found[reach].name == likelihood_way(scorer, longest=SHORTEST, shared_prefix=shared_prefix).name:
-            break  # what is exact for long sequences is exact for shorter ones
-    ways = []
-    for item, size in zip(items, widths, strict=True):
-        if size <= bound:
-            ways.append(found.get(reach_of(size)) or found[min(found)])
-        else:  # a row of prompt and all choices is longer than what the model reads
-            ways.append(likelihood_way(scorer, longest=width(item, ONE_BY_ONE), shared_prefix=False))
-    return ways
 
 
 def _batches(items: Sequence[Tokens], plan: Plan, max_tokens: int) -> list[NDArray[np.int64]]:

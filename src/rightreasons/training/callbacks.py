@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import inspect
 import os
-import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import transformers
-from tqdm.auto import tqdm  # type: ignore[import-untyped]
 from transformers.trainer_callback import CallbackHandler
 
 from rightreasons.calibration.measure import JudgedItems
-from rightreasons.core.errors import is_watched
 from rightreasons.core.options import check_options
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.store import Records, write_json
@@ -98,49 +95,6 @@ def classifier_of(parts: Mapping[str, Any]) -> Classifier:
     if tokenizer is None:
         raise ValueError("Expected a Trainer with a tokenizer, but it has none: pass `processing_class`.")
     return Classifier(model, tokenizer, class_names(model.config, name), name)
-
-
-class TrainingBar(transformers.TrainerCallback):  # type: ignore[misc]
-    """Shows the steps of a training as a bar on stderr, and the figures of each evaluation in a line above it.
-
-    Args:
-        description: What is shown before the bar.
-    """
-
-    def __init__(self, description: str = "fine-tuning") -> None:
-        self.description = description
-        self._bar: Any = None
-
-    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Open the bar, at the step at which a run resumes."""
-        if state.is_world_process_zero:
-            self._bar = tqdm(
-                total=state.max_steps,
-                initial=state.global_step,
-                desc=self.description,
-                unit="step",
-                disable=not is_watched(),
-            )
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Advance the bar."""
-        if self._bar is not None:
-            self._bar.update(state.global_step - self._bar.n)
-
-    def on_evaluate(self, args: Any, state: Any, control: Any, metrics: dict[str, Any] | None = None, **_: Any) -> None:
-        """Write the figures of an evaluation."""
-        if self._bar is None:
-            return
-        figures = {key.removeprefix("eval_"): value for key, value in (metrics or {}).items()}
-        named = {"loss": "loss {:.3f}", "accuracy": "accuracy {:.1%}", "f1": "F1 {:.1%}", "ece": "ECE {:.1%}"}
-        parts = [form.format(figures[key]) for key, form in named.items() if figures.get(key) is not None]
-        tqdm.write(f"Epoch {state.epoch:g}, validation: {', '.join(parts)}", file=sys.stderr)
-
-    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Close the bar."""
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
 
 
 MEASURED_BY = ("text_pairs", "protocol", "average")
