@@ -149,7 +149,7 @@ def test_an_item_with_a_choice_without_words_is_left_out(scorer, method):
     whole = scorer.choose(prompts[::2], choices[::2], method=method, progress=False)
     assert (scores.ids, scores.labels.tolist()) == (("0", "2"), [0, 1])
     np.testing.assert_allclose(scores.logits, whole.logits, atol=1e-5)
-    assert scores.failures == {"1": "Expected answers with words, but answer 0 of item '1' is ''."}
+    assert scores.failures == {"1": "Expected answers with words, but answer 0 of item '1' is ' '."}
 
 
 def test_an_error_names_the_item_of_the_user(scorer):

@@ -70,9 +70,6 @@ def test_what_trainer_may_hand_over(scored):
     expected = metrics(evaluation(logits, labels))
     assert metrics((logits, labels)) == expected
     assert metrics(evaluation((logits, np.zeros((200, 5, 16))), labels)) == expected  # more outputs than the logits
-    halves = [logits[:90], logits[90:]], [labels[:90], labels[90:]]
-    assert metrics(evaluation(*halves)) == expected  # eval_do_concat_batches=False
-    assert metrics(evaluation([(half, None) for half in halves[0]], halves[1])) == expected
     assert metrics(evaluation(torch.tensor(logits), torch.tensor(labels))) == expected
     bfloat = metrics(evaluation(torch.tensor(logits, dtype=torch.bfloat16, requires_grad=True), torch.tensor(labels)))
     assert bfloat["nll"] == pytest.approx(expected["nll"], abs=0.02)
@@ -200,7 +197,7 @@ def test_a_short_training_run_chooses_the_best_calibrated_checkpoint(classificat
     assert "test_ece" in trainer.predict(classification["eval_dataset"]).metrics
 
 
-@pytest.mark.parametrize("option", ["eval_accumulation_steps", "eval_do_concat_batches", "hidden"])
+@pytest.mark.parametrize("option", ["eval_accumulation_steps", "hidden"])
 def test_every_way_of_evaluating_gives_the_same_figures(classification, tmp_path, option):
     def run(model_options=(), **options):
         trainer = Trainer(
@@ -214,7 +211,7 @@ def test_every_way_of_evaluating_gives_the_same_figures(classification, tmp_path
         found = [trainer.evaluate() for _ in range(2)][1]
         return {key: found[f"eval_{key}"] for key in EVERY}
 
-    values = {"eval_accumulation_steps": 2, "eval_do_concat_batches": False}
+    values = {"eval_accumulation_steps": 2}
     changed = run({"output_hidden_states": True}) if option == "hidden" else run(**{option: values[option]})
     assert changed == pytest.approx(run(), abs=1e-7)
 

@@ -157,7 +157,6 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
         self._heads, self._resampling, self._options = heads, resampling, options
         self._out = None if out is None else Path(out)
         self._measured: tuple[tuple[int, int], ShortcutRecord | None] | None = None
-        self._unreported: ShortcutRecord | None = None
         self.records: list[ShortcutRecord] = []
 
     def measure(self, parts: Mapping[str, Any], *, step: int, epoch: float) -> ShortcutRecord | None:
@@ -193,15 +192,9 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
             rows += _rows_in(self._out)
         by_step = {row["step"]: ShortcutRecord.of(row) for row in rows if row["step"] <= state.global_step}
         self.records = [by_step[step] for step in sorted(by_step)]
-        self._measured = self._unreported = None
+        self._measured = None
         if state.global_step == 0:
-            self._unreported = self._current(state, parts)
-
-    def on_epoch_begin(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
-        """Log the model before fine-tuning, now that what reports has begun too."""
-        if self._unreported is not None:
-            report(prefixed(self.figures(self._unreported), "eval"), args, state, control)
-        self._unreported = None
+            self._current_figures(state, parts)
 
     def on_prediction_step(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
         """Come before the callbacks that report the evaluation that now runs."""
@@ -212,7 +205,6 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
         prefix = prefix_of(logs or {})
         if logs is None or prefix is None:
             return
-        self._unreported = None
         figures = prefixed(self._current_figures(state, parts), prefix)
         logs.update(figures)
         for entry in reversed(state.log_history):
@@ -220,18 +212,10 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
                 entry.update(figures)
                 break
 
-    def on_evaluate(
-        self, args: Any, state: Any, control: Any, metrics: dict[str, Any] | None = None, **parts: Any
-    ) -> None:
-        """Let the figures join the metrics of a Trainer that does not log its evaluations."""
-        figures = prefixed(self._current_figures(state, parts), prefix_of(metrics or {}) or "eval")
-        if metrics is not None:
-            metrics.update(figures)
-
     def on_train_end(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
         """Record the finished model, unless an evaluation has."""
-        if not self._is_recorded(state) and (figures := self._current_figures(state, parts)):
-            report(prefixed(figures, "eval"), args, state, control)
+        if not self._is_recorded(state):
+            self._current_figures(state, parts)
 
     def _is_recorded(self, state: Any) -> bool:
         return bool(self.records) and self.records[-1].step == state.global_step
@@ -264,8 +248,7 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
     epochs). The means over the examples so far are logged as `data_map_confidence`, `data_map_variability` and
     `data_map_correctness`, where Trainer's own figures go.
 
-    A resumed run continues the map: from `out`, or from this callback's own memory. The epoch at whose end the
-    checkpoint was saved is scored again if need be; if earlier ones are missing, one warning says how many.
+    A resumed run continues the map from `out`; without it the map begins anew.
 
     Args:
         texts: N training texts.
@@ -323,32 +306,19 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         return map_of(self._epochs)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
-        """Forget earlier runs; restore the finished epochs of a resumed one."""
-        workers = processes()
-        step, epoch = int(state.global_step), float(state.epoch or 0.0)
-        if self._out is not None:
-            self._records = open_store(self._out, map_run(self._ids, self._labels))
-        stored = read_epochs(self._records) if self._records else []
-        known = {each.step: each for each in [*stored, *self._epochs]}
-        # One that was cut short is no end of an epoch for a run that goes on from its step.
-        self._epochs = [known[end] for end in sorted(known) if end <= step and float(known[end].epoch).is_integer()]
-        workers.gather(None, "the watched figures")  # all processes have read
-        for each in stored if workers.is_main else ():
-            if self._records and not any(kept.step == each.step for kept in self._epochs):
-                (self._records.folder / each.file).unlink(missing_ok=True)
-        if not step:
+        """Forget earlier runs; restore the finished epochs of a resumed one from `out`."""
+        self._epochs = []
+        if self._out is None:
             return
-        if epoch.is_integer() and not self._ends_at(step):
-            self._score(step, epoch, parts)
-        n_missing = int(epoch) - len(self._epochs)
-        if n_missing > 0 and workers.is_main:
-            where = f"{self._out} does not hold them"
-            if self._out is None:
-                where = "only the run that stopped held them: give DataMapCallback `out`"
-            warnings.warn(
-                f"The data map lacks {n_missing} of the {int(epoch)} epochs before this run was resumed; {where}.",
-                stacklevel=2,
-            )
+        self._records = open_store(self._out, map_run(self._ids, self._labels))
+        stored = read_epochs(self._records)
+        processes().gather(None, "the watched figures")  # all processes have read
+        for each in stored:
+            # One that was cut short is no end of an epoch for a run that goes on from its step.
+            if each.step <= int(state.global_step) and float(each.epoch).is_integer():
+                self._epochs.append(each)
+            elif processes().is_main:
+                (self._records.folder / each.file).unlink(missing_ok=True)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
         """Score all training texts."""

@@ -140,10 +140,6 @@ _KNOWN: Mapping[str, tuple[str, ...]] = {
 def _rows(prediction: Any) -> tuple[Any, NDArray[Any]]:
     """Return the logits (N, K) and labels (N,), `IGNORED` where there is none."""
     logits, labels = (prediction.predictions, prediction.label_ids) if hasattr(prediction, "label_ids") else prediction
-    if isinstance(logits, list) and logits and isinstance(logits[0], (tuple, np.ndarray)):
-        # `eval_do_concat_batches=False` passes a list of batches.
-        logits = _stacked([_first(batch) for batch in logits])
-        labels = np.concatenate([np.asarray(batch) for batch in labels])
     if labels is None:
         raise TypeError("Expected labels in the evaluation, but got None.")
     logits, labels = to_numpy(_first(logits), "predictions"), to_numpy(labels, "label_ids")
@@ -159,11 +155,3 @@ def _rows(prediction: Any) -> tuple[Any, NDArray[Any]]:
 def _first(outputs: Any) -> Any:
     # A model that returns more (hidden states, attentions) returns a tuple that begins with the logits.
     return outputs[0] if isinstance(outputs, tuple) else outputs
-
-
-def _stacked(batches: Sequence[Any]) -> NDArray[np.float64]:
-    """Stack batches; missing choices get probability 0."""
-    width = max(batch.shape[1] for batch in batches)
-    return np.concatenate(
-        [np.pad(batch, ((0, 0), (0, width - batch.shape[1])), constant_values=-np.inf) for batch in batches]
-    ).astype(np.float64)
