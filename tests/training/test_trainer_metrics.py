@@ -85,13 +85,6 @@ def test_items_without_a_label_are_passed_over(scored):
         metrics(evaluation(logits, np.full(200, -100)))
 
 
-def test_batches_of_other_numbers_of_choices():
-    # In the second batch there are three choices; a choice that is absent has no chance.
-    batches = [np.log([[3.0, 1.0]]), np.log([[1.0, 1.0, 2.0]])]
-    figures = compute_metrics("nll", "accuracy")(evaluation(batches, [np.array([0]), np.array([2])]))
-    assert figures["nll"] == pytest.approx(-(np.log(0.75) + np.log(0.5)) / 2)
-
-
 def test_an_undefined_figure_is_none():
     figures = compute_metrics("macro_ce", "auroc", "accuracy")(evaluation(np.eye(3) * 5, np.arange(3)))
     assert figures == {"macro_ce": None, "auroc": None, "accuracy": 1.0}

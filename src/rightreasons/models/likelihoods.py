@@ -250,9 +250,12 @@ def token_likelihoods(model: Any, items: Sequence[Tokens], way: str) -> Callable
         A function that waits for them: (T,) per choice, one choice after another.
     """
     first = [0, *itertools.accumulate(len(item.choices) for item in items)]
-    make = _shared_rows if way == SHARED else plain_rows
-    rows = [row for item, start in zip(items, first, strict=False) for row in make(item, start)]
-    groups = groups_of(rows, way)
+    rows = [row for item, start in zip(items, first, strict=False) for row in _rows(item, start, shared=way == SHARED)]
+    groups: list[list[_Row]] = [rows]
+    if way == ONE_BY_ONE:
+        groups = [[row] for row in rows]
+    elif way == EQUAL_LENGTHS:
+        groups = [list(group) for _, group in itertools.groupby(sorted(rows, key=len), key=len)]
     owners = np.concatenate([row.owners for group in groups for row in group])
     order = np.argsort(owners, kind="stable")
     ends = np.cumsum(np.bincount(owners))[:-1]
@@ -324,7 +327,7 @@ def one_by_one(model: Any, items: Sequence[Tokens], name: str | None = None) -> 
     answers: list[NDArray[np.float64]] = []
     left = _CUT if name is not None else 0
     alone = (Tokens("", item.prompt, [choice], [], False) for item in items for choice in item.choices)
-    for row in itertools.chain.from_iterable(plain_rows(item, 0) for item in alone):
+    for row in itertools.chain.from_iterable(_rows(item, 0, shared=False) for item in alone):
         scores = logits_of(model, {"input_ids": _tensor(model, row.tokens[None])}, name or "the model")[0]
         if left and len(row) > 4:
             left -= 1
@@ -340,59 +343,36 @@ def one_by_one(model: Any, items: Sequence[Tokens], name: str | None = None) -> 
     return answers
 
 
-def plain_rows(item: Tokens, first: int) -> Iterator[_Row]:
-    """Yield a row per choice; choices that differ in their last token alone share one."""
-    rows: dict[tuple[int, ...], list[int]] = {}
+def _rows(item: Tokens, first: int, *, shared: bool) -> Iterator[_Row]:
+    """Yield a row per choice, or one of all; choices that differ in their last token alone are read once."""
+    read: dict[tuple[int, ...], list[int]] = {}
     for place, choice in enumerate(item.choices):
-        rows.setdefault(tuple(choice[:-1]), []).append(place)
-    size = len(item.prompt)
-    for read, places in rows.items():
-        tokens = np.array([*item.prompt, *read], dtype=np.int64)
-        n = len(read) + 1
+        read.setdefault(tuple(choice[:-1]), []).append(place)
+    for parts in [list(read.items())] if shared else [[part] for part in read.items()]:
+        size = at = len(item.prompt)
+        columns: list[int] = []
+        wanted: list[int] = []
+        owners: list[int] = []
+        for tokens, places in parts:
+            for place in places:
+                columns += [size - 1, *range(at, at + len(tokens))]
+                wanted += item.choices[place]
+                owners += [first + place] * (len(tokens) + 1)
+            at += len(tokens)
+        lengths = [len(tokens) for tokens, _ in parts]
+        segments = np.arange(1, len(parts) + 1) if len(parts) > 1 else np.zeros(1, dtype=np.int64)
         yield _Row(
-            tokens,
-            np.arange(len(tokens)),
-            np.zeros_like(tokens),
-            np.tile(np.arange(size - 1, size - 1 + n), len(places)),
-            np.array([item.choices[place] for place in places], dtype=np.int64).ravel(),
-            np.repeat(np.array(places) + first, n),
+            np.array([*item.prompt, *itertools.chain.from_iterable(tokens for tokens, _ in parts)], dtype=np.int64),
+            np.concatenate([np.arange(size), *(size + np.arange(length) for length in lengths)]),
+            np.concatenate([np.zeros(size, dtype=np.int64), np.repeat(segments, lengths)]),
+            np.array(columns, dtype=np.int64),
+            np.array(wanted, dtype=np.int64),
+            np.array(owners, dtype=np.int64),
         )
 
 
-def _shared_rows(item: Tokens, first: int) -> Iterator[_Row]:
-    """Yield one row: the prompt and, behind it, each choice without its last token."""
-    size = len(item.prompt)
-    read = [np.array(choice[:-1], dtype=np.int64) for choice in item.choices]
-    ends = size + np.cumsum([0, *map(len, read)])
-    yield _Row(
-        np.concatenate([item.prompt, *read]).astype(np.int64),
-        np.concatenate([np.arange(size), *(size + np.arange(len(part)) for part in read)]),
-        np.repeat(np.arange(len(read) + 1), [size, *map(len, read)]),
-        np.concatenate([[size - 1, *range(start, end)] for start, end in itertools.pairwise(ends.tolist())]).astype(
-            np.int64
-        ),
-        np.concatenate(item.choices).astype(np.int64),
-        np.repeat(np.arange(len(read)) + first, [len(choice) for choice in item.choices]),
-    )
-
-
-def groups_of(rows: Sequence[_Row], way: str) -> list[Sequence[_Row]]:
-    """Cut rows into those that are read together."""
-    if way == ONE_BY_ONE:
-        return [[row] for row in rows]
-    if way == EQUAL_LENGTHS:
-        return [list(group) for _, group in itertools.groupby(sorted(rows, key=len), key=len)]
-    return [rows]
-
-
-def inputs_of(model: Any, rows: Sequence[_Row], way: str) -> dict[str, Any]:
-    """Return rows as the inputs of a model, padded on the right.
-
-    Args:
-        model: A causal language model.
-        rows: The rows.
-        way: One of `WAYS`.
-    """
+def _read(model: Any, rows: Sequence[_Row], way: str) -> torch.Tensor:
+    """Read rows in one pass, padded on the right; return the log-likelihoods of their wanted tokens."""
     shape = (len(rows), max(map(len, rows)))
     tokens, positions = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     segments = np.full(shape, -1, dtype=np.int64)
@@ -404,42 +384,25 @@ def inputs_of(model: Any, rows: Sequence[_Row], way: str) -> dict[str, Any]:
         inputs |= {"attention_mask": _mask(model, segments), "position_ids": _tensor(model, positions)}
     elif way in (SHARED, PADDED) and (segments < 0).any():
         inputs["attention_mask"] = _tensor(model, (segments >= 0).astype(np.int64))
-    if "use_cache" in inspect.signature(model.forward).parameters:
+    known, columns = inspect.signature(model.forward).parameters, np.arange(shape[1])
+    if "use_cache" in known:
         inputs["use_cache"] = False
-    return inputs
-
-
-def _read(model: Any, rows: Sequence[_Row], way: str) -> torch.Tensor:
-    """Read rows in one pass; return the log-likelihoods of their wanted tokens."""
-    inputs = inputs_of(model, rows, way)
-    columns = np.unique(np.concatenate([row.columns for row in rows]))
-    if "logits_to_keep" in inspect.signature(model.forward).parameters:
+    if "logits_to_keep" in known:
+        columns = np.unique(np.concatenate([row.columns for row in rows]))
         inputs["logits_to_keep"] = _tensor(model, columns)
     logits = logits_of(model, inputs)
-    kept = columns if logits.shape[1] == len(columns) < inputs["input_ids"].shape[1] else None
-    return log_of_wanted(logits, rows, kept).double()
-
-
-def log_of_wanted(logits: torch.Tensor, rows: Sequence[_Row], columns: NDArray[np.int64] | None = None) -> torch.Tensor:
-    """Return the log-likelihoods of the wanted tokens of rows, one row after another.
-
-    Args:
-        logits: (rows, T, V), or those of some columns alone.
-        rows: The rows.
-        columns: Which columns; None for all.
-    """
+    if logits.shape[1] == shape[1]:  # all were kept
+        columns = np.arange(shape[1])
     at_row = np.repeat(np.arange(len(rows)), [len(row.wanted) for row in rows])
-    at_column = np.concatenate([row.columns for row in rows])
-    if columns is not None:
-        at_column = np.searchsorted(columns, at_column)
+    at_column = np.searchsorted(columns, np.concatenate([row.columns for row in rows]))
     index = [sent(each, logits.device) for each in (at_row, at_column, np.concatenate([row.wanted for row in rows]))]
-    parts = []
+    found = []
     # In parts: the table of all logits is in memory already, a float copy of it need not be.
-    for row, column, wanted in zip(*(torch.split(each, _PART) for each in index), strict=True):
-        scores = logits[row, column]
+    for at, column, wanted in zip(*(torch.split(each, _PART) for each in index), strict=True):
+        scores = logits[at, column]
         scores = scores if scores.dtype == torch.float64 else scores.float()
-        parts.append(scores.gather(1, wanted[:, None])[:, 0] - scores.logsumexp(dim=1))
-    return torch.cat(parts)
+        found.append(scores.gather(1, wanted[:, None])[:, 0] - scores.logsumexp(dim=1))
+    return torch.cat(found).double()
 
 
 def _mask(model: Any, segments: NDArray[np.int64]) -> torch.Tensor:
@@ -470,64 +433,36 @@ def _tensor(model: Any, array: NDArray[np.int64]) -> torch.Tensor:
     return sent(array, model.device)
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """How some items are read.
-
-    Attributes:
-        rows: Positions of the items.
-        way: How they are batched.
-    """
-
-    rows: NDArray[np.int64]
-    way: Way
-
-
-def plans_of(scorer: CausalLM, items: Sequence[Tokens]) -> list[Plan]:
-    """Plan how every item is read: the fastest way that is exact.
+def scored_continuations(
+    scorer: CausalLM,
+    items: Sequence[Tokens],
+    *,
+    kind: str,
+    max_tokens: int,
+    **how: Unpack[HowToRun],
+) -> tuple[Columns, str]:
+    """Return the log-likelihood of every choice of every item, and in words how they were read: the fastest exact way.
 
     A row of a prompt with all of its choices may be longer than what the model reads: then each choice has its own.
     """
     whole = np.array([width(item, SHARED) for item in items])
     fits = (whole <= scorer.max_length) & (SHARED in scorer.WAYS)
-    plans = []
+    ways: list[Way] = []
+    batches: list[NDArray[np.int64]] = []
+    way_of: dict[int, str] = {}
     for rows, shared in ((np.flatnonzero(fits), True), (np.flatnonzero(~fits), False)):
         if len(rows):
-            longest = max(width(items[row], SHARED if shared else ONE_BY_ONE) for row in rows.tolist())
-            plans.append(Plan(rows, likelihood_way(scorer, longest=longest, shared_prefix=shared)))
-    return plans
-
-
-def way_in_words(plans: Sequence[Plan]) -> str:
-    """Return how items are read in words."""
-    if len(plans) == 1:
-        return str(plans[0].way)
-    return "; ".join(f"{plan.way} of up to {plan.way.longest} tokens" for plan in plans)
-
-
-def planned_likelihoods(
-    scorer: CausalLM,
-    items: Sequence[Tokens],
-    plans: Sequence[Plan],
-    *,
-    kind: str,
-    max_tokens: int,
-    **how: Unpack[HowToRun],
-) -> Columns:
-    """Return the log-likelihood of every choice of every item."""
-    plan_of = {int(row): plan for plan in plans for row in plan.rows}
-    batches = [
-        plan.rows[batch]
-        for plan in plans
-        for batch in _batches([items[int(row)] for row in plan.rows], plan, max_tokens)
-    ]
+            chosen = [items[row] for row in rows.tolist()]
+            longest = max(width(item, SHARED if shared else ONE_BY_ONE) for item in chosen)
+            ways.append(likelihood_way(scorer, longest=longest, shared_prefix=shared))
+            batches += [rows[batch] for batch in _batches(chosen, ways[-1].name, max_tokens)]
+            way_of |= dict.fromkeys(rows.tolist(), ways[-1].name)
 
     @torch.inference_mode()
     def score(batch: NDArray[np.int64]) -> Later:
-        plan = plan_of[int(batch[0])]
         chosen = [items[int(index)] for index in batch]
         named = fails_at(scorer.name, chosen[0].name)
-        read = named(named(scorer.score)(chosen, plan.way.name))
+        read = named(named(scorer.score)(chosen, way_of[int(batch[0])]))
 
         def columns() -> dict[str, Column]:
             rows = read()
@@ -540,14 +475,16 @@ def planned_likelihoods(
 
         return columns
 
-    return run_model(scorer.model, score, batches, kind=kind, inputs=lambda: fingerprints_of(items), **how)
+    scored = run_model(scorer.model, score, batches, kind=kind, inputs=lambda: fingerprints_of(items), **how)
+    several = len(ways) > 1
+    return scored, "; ".join(f"{way} of up to {way.longest} tokens" if several else str(way) for way in ways)
 
 
-def _batches(items: Sequence[Tokens], plan: Plan, max_tokens: int) -> list[NDArray[np.int64]]:
+def _batches(items: Sequence[Tokens], way: str, max_tokens: int) -> list[NDArray[np.int64]]:
     """Cut items into batches of prompts, and of choices together, of like length; the longest first."""
     prompts = np.array([len(item.prompt) for item in items])
-    widths = np.array([width(item, plan.way.name) for item in items])
-    rows = np.array([n_rows(item, plan.way.name) for item in items])
+    widths = np.array([width(item, way) for item in items])
+    rows = np.array([n_rows(item, way) for item in items])
     order = np.lexsort((-(widths - prompts), -(prompts // 8))).astype(np.int64)
     batches, start = [], 0
     while start < len(order):

@@ -90,14 +90,6 @@ def quadrature(name: str, steps: int) -> tuple[Floats, Floats]:
     return (nodes + 1.0) / 2.0, weights / 2.0
 
 
-@dataclass(frozen=True, eq=False)
-class _Pass:
-    """Some of the points that are asked for, and the columns that hold their real tokens."""
-
-    rows: Ints
-    columns: slice
-
-
 class Path:
     """The paths of a batch of items, and the model whose gradients are taken along them.
 
@@ -152,9 +144,9 @@ class Path:
             places: (r,) where on their paths: 0 at the baseline, 1 at the input.
         """
         passes, parts = self._passes(items), []
-        for each in passes:
-            points = self._points(items[each.rows], places[each.rows], each.columns)
-            parts.append(self._forward(items[each.rows], points, each.columns).double().cpu().numpy())
+        for rows, columns in passes:
+            points = self._points(items[rows], places[rows], columns)
+            parts.append(self._forward(items[rows], points, columns).double().cpu().numpy())
         return _in_order(passes, parts)
 
     def gradients(
@@ -176,17 +168,16 @@ class Path:
         size = int(groups.max()) + 1 if len(groups) else 0
         total = torch.zeros((size, *self.end.shape[1:]), dtype=exact, device=self.end.device)
         passes, values, logits = self._passes(items), np.empty(len(items)), []
-        for each in passes:
-            rows = each.rows
-            points = self._points(items[rows], places[rows], each.columns).requires_grad_()
+        for rows, columns in passes:
+            points = self._points(items[rows], places[rows], columns).requires_grad_()
             with torch.enable_grad():
-                answers = self._forward(items[rows], points, each.columns)
+                answers = self._forward(items[rows], points, columns)
                 logits.append(answers.detach().double().cpu().numpy())
                 explained = logits[-1].argmax(axis=1) if labels is None else labels[rows]
                 scores = self._target_of(answers, self._indices(explained))
                 (gradient,) = torch.autograd.grad(scores.sum(), points)
             weight = torch.as_tensor(weights[rows], dtype=exact, device=total.device).view(-1, 1, 1)
-            total[:, each.columns].index_add_(0, self._indices(groups[rows]), gradient.to(exact) * weight)
+            total[:, columns].index_add_(0, self._indices(groups[rows]), gradient.to(exact) * weight)
             values[rows] = scores.detach().double().cpu().numpy()
         return total, values, _in_order(passes, logits)
 
@@ -199,8 +190,8 @@ class Path:
         rows = exact if self._target == "logit" else exact.softmax(dim=-1)
         return rows.gather(1, labels.unsqueeze(1)).squeeze(1)
 
-    def _passes(self, items: Ints) -> list[_Pass]:
-        """Cut points into passes, those of the longest items first.
+    def _passes(self, items: Ints) -> list[tuple[Ints, slice]]:
+        """Cut points into passes, those of the longest items first: which points, and the columns of their tokens.
 
         A pass ends where it is full, and where its padding would cost the rest of it more than another pass does.
         """
@@ -215,7 +206,7 @@ class Path:
             worth = np.flatnonzero(spared > _WORTH_A_PASS)
             rows = filled[: worth[0]] if worth.size else filled
             chosen = items[rows]
-            passes.append(_Pass(rows, slice(int(self._first[chosen].min()), int(self._stop[chosen].max()))))
+            passes.append((rows, slice(int(self._first[chosen].min()), int(self._stop[chosen].max()))))
             begin += len(rows)
         return passes
 
@@ -235,11 +226,11 @@ class Path:
         return self._embedding_input.logits(points, inputs)
 
 
-def _in_order(passes: list[_Pass], parts: list[Floats]) -> Floats:
+def _in_order(passes: list[tuple[Ints, slice]], parts: list[Floats]) -> Floats:
     """Return what some passes found for their rows, in the order in which these were asked for."""
     found = np.concatenate(parts)
     ordered = np.empty_like(found)
-    ordered[np.concatenate([each.rows for each in passes])] = found
+    ordered[np.concatenate([rows for rows, _ in passes])] = found
     return ordered
 
 
