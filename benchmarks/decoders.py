@@ -34,7 +34,7 @@ from attribution import captum_scores, one_pass
 
 from probes import plain_loop
 from rightreasons.models.batching import encode, frozen, length_batches, pad
-from rightreasons.models.choices import CausalLM, load_causal
+from rightreasons.models.choices import CausalLM, bare, load_causal
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
@@ -203,7 +203,7 @@ def encoder_choices(prompts: list[str], choices: list[list[str]], repeats: int) 
 
 def causal(scorer: CausalLM, prompts: list[str], choices: list[list[str]], repeats: int) -> dict[str, float]:
     def ours() -> np.ndarray:
-        return np.asarray(scorer.choose(prompts, choices, method="sum", progress=False).logits)
+        return np.asarray(bare(scorer, "sum").choose(prompts, choices, progress=False).logits)
 
     once = seconds(ours)
     largest = float(np.abs(ours() - plain_loop(scorer, prompts, choices)).max())

@@ -21,7 +21,7 @@ from rightreasons.datasets.builder import load_dataset
 from rightreasons.datasets.perturbing.probes import PROBES, Pool, perturb
 from rightreasons.io.tables import chosen_rows
 from rightreasons.models.batching import encode, length_batches, pad
-from rightreasons.models.choices import load_causal
+from rightreasons.models.choices import bare, load_causal
 from rightreasons.models.loading import load_multiple_choice
 from rightreasons.models.scorers import demo_encoder, demo_language_model
 
@@ -109,9 +109,9 @@ def causal(items, repeats):
         return
     model = load_causal(file)
     prompts, choices = items["prompt"][:], items["choices"][:]
-    model.choose(prompts[:2], choices[:2], progress=False)
+    bare(model).choose(prompts[:2], choices[:2], progress=False)
     runs = {
-        "shared": lambda: model.choose(prompts, choices, method="sum", progress=False).logits,
+        "shared": lambda: bare(model, "sum").choose(prompts, choices, progress=False).logits,
         "plain": lambda: plain_loop(model, prompts, choices),
     }
     found = best(runs, repeats)

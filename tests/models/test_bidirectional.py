@@ -153,8 +153,8 @@ def test_every_door_opens_them(folders, kind, told):
     named, loaded = load_model(folder, device="cpu"), load_chooser(folder, method="sum", device="cpu")
     assert type(named) is type(loaded)
     want = choose(loaded, ["the film was", "rain"], [["good", "very bad"], ["sun", "rain"]], progress=False)
-    model = as_scorer(named.model, tokenizer=named.tokenizer)
-    assert model.engine.scorer.abilities == named.abilities
+    model = as_scorer(named.engine.model, tokenizer=named.engine.tokenizer)
+    assert model.abilities == named.abilities
     asked = Prompted(Prompt(template="{{ prompt }}", scoring="sum"), model.engine)
     scores = asked.choose(["the film was", "rain"], [["good", "very bad"], ["sun", "rain"]], progress=False)
     assert scores.logits == pytest.approx(want.logits, abs=1e-5)

@@ -150,7 +150,7 @@ def test_a_pipeline_cuts_texts_where_it_says_and_has_exclusive_classes(classifie
 
 
 def test_a_loaded_language_model_is_tried_as_one_that_is_opened(tmp_path):
-    words = load_chooser(save_tiny_causal(tmp_path / "causal")).tokenizer
+    words = load_chooser(save_tiny_causal(tmp_path / "causal")).engine.tokenizer
     model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "causal")
     model.lm_head.weight.data[3, 2] = torch.nan
     with pytest.raises(ValueError, match=r"Expected finite weights, but lm_head.weight of .* holds NaN"):

@@ -18,7 +18,7 @@ from rightreasons.models.loading import as_classifier, classes_of, load_classifi
 from rightreasons.models.scorers import as_scorer
 from rightreasons.report import audit
 from rightreasons.training import fine_tune
-from tiny_causal import save_tiny_causal, tiny_causal_tokenizer
+from tiny_causal import chosen, save_tiny_causal, tiny_causal_tokenizer
 from tiny_models import (
     save_tiny_classifier,
     save_tiny_encoder,
@@ -143,7 +143,7 @@ class TestAdapters:
             ).eval()
         adapted.save_pretrained(tmp_path)
         opened = load_chooser(tmp_path, method="sum")
-        words, want = opened.tokenizer, []
+        words, want = opened.engine.tokenizer, []
         for prompt, choices in zip(PROMPTS, CHOICES, strict=True):
             for choice in choices:
                 ids, before = words(f"{prompt} {choice}", return_tensors="pt").input_ids, len(words(prompt).input_ids)
@@ -326,7 +326,7 @@ class TestQuantized:
     @pytest.mark.parametrize(("bits", "tolerance"), [("load_in_4bit", 2e-5), ("load_in_8bit", 0.2)])
     def test_choices_are_scored_as_one_by_one(self, folders, bits, tolerance):
         opened = load_causal(folders / bits, device="cpu")
-        scores = choose(opened, PROMPTS, CHOICES, method="sum", progress=False).logits.values
+        scores = chosen(opened, PROMPTS, CHOICES, method="sum", progress=False).logits.values
         model = transformers.AutoModelForCausalLM.from_pretrained(folders / bits, device_map="cpu")
         assert opened.describe()["weights"] == "quantized (bitsandbytes)"
         want = []

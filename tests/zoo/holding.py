@@ -14,12 +14,13 @@ import torch
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.models.choices import load_language_model
-from rightreasons.models.classes import choose, predict
+from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.likelihoods import likelihood_way
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from rightreasons.models.trial import Way, classifier_way
+from tiny_causal import chosen
 from zoo import literal
 from zoo.building import build, reads_types, save
 from zoo.words import CHOICES, PAIRS, PROMPTS, TEXTS, tokenizer
@@ -185,7 +186,7 @@ def _language_model(task: str, model: Any, folder: Path, variant: str, _gradient
                 task,
                 f"{variant}, {method}",
                 alone,
-                lambda: choose(scorer, PROMPTS, CHOICES, method=method, progress=False).logits,  # noqa: B023
+                lambda: chosen(scorer, PROMPTS, CHOICES, method=method, progress=False).logits,  # noqa: B023
             )
             for method, alone in (("sum", sums), ("mean", means))
         ]

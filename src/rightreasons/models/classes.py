@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.errors import OptionError
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import check_ids, check_same_length, check_texts
 from rightreasons.models.prompts import ChoiceItems, distinct_texts
@@ -22,7 +21,6 @@ from rightreasons.models.protocol import Ability, Scorer
 from rightreasons.models.running import (
     FAILED,
     NO_WORDS,
-    TOKENS_PER_ITEM,
     Column,
     Columns,
     Later,
@@ -36,9 +34,6 @@ if TYPE_CHECKING:
     from rightreasons.models.items import Items
 
 ITEMS = "items.json"
-
-HEAD = "head"
-"""The method of a multiple-choice head: its one number per (prompt, choice) pair."""
 
 # Maximum choices after one prompt in one sequence; attention costs their square.
 _MOST = 16
@@ -146,7 +141,7 @@ class Classifier(OfTransformers):
             TypeError: As in `predict`.
             ValueError: As in `predict`, if an item has fewer than two choices, or the model is a classifier.
         """
-        check_head(self, None)
+        check_head(self)
         from rightreasons.models.items import Items
 
         items = ChoiceItems.of(prompts, choices, ids=ids, labels=labels, allow_empty=True)
@@ -222,7 +217,6 @@ def choose(
     prompts: Sequence[str],
     choices: Sequence[Sequence[str]],
     *,
-    method: str | None = None,
     ids: Iterable[object] | None = None,
     labels: Sequence[int] | NDArray[Any] | None = None,
     batch_size: int = 32,
@@ -239,17 +233,14 @@ def choose(
     the same score everywhere.
 
     Args:
-        scorer: From `load_chooser`, `load_multiple_choice` or `load_causal`, or any other `Scorer`, such as a
-            `Prompted`, which batches by itself.
+        scorer: From `load_chooser` or `load_multiple_choice`, or any other `Scorer`, such as a `Prompted`, which
+            batches by itself, and names in `failures` the items that it cannot score.
         prompts: N prompts; one may be empty.
         choices: N lists of at least two texts.
-        method: "head" for a multiple-choice model; "mean", "sum", "unconditional" or "letters" for a causal language
-            model (`CausalLM.choose`). None takes the scorer's own.
         ids: N unique ids; by default "0", "1", …
         labels: (N,) the index of the right choice, -1 where there is none.
         batch_size: Maximum pairs per batch of a multiple-choice model; default 32.
-        max_tokens: Maximum tokens per padded batch; None is no bound for a multiple-choice model, and 128 times
-            `batch_size` for a causal one.
+        max_tokens: Maximum tokens per padded batch of a multiple-choice model; None is no bound.
         distinct: Whether equal pairs are scored once (default). False scores every pair of every item.
         progress: Whether to show a progress bar.
         out: A folder for the results; a killed run resumes.
@@ -262,8 +253,8 @@ def choose(
 
     Raises:
         TypeError: If a column is of the wrong kind.
-        ValueError: If columns differ in length, an item has fewer than two choices, a score is not finite, the method
-            is not one of the scorer's, or `out` holds other files.
+        ValueError: If columns differ in length, an item has fewer than two choices, a score is not finite, or `out`
+            holds other files.
     """
     given: dict[str, Any] = {"ids": ids, "labels": labels, "progress": progress, "out": out}
     if not isinstance(scorer, Classifier):
@@ -272,17 +263,8 @@ def choose(
                 f"Expected a scorer from `load_chooser` or another scorer of choices, such as a `Prompted`, but got "
                 f"{type(scorer).__name__}."
             )
-        if hasattr(scorer, "method"):  # a language model without a prompt
-            bound = TOKENS_PER_ITEM * batch_size if max_tokens is None else max_tokens
-            settings: dict[str, Any] = {"method": method, "fail_fast": fail_fast, "max_tokens": bound}
-            return scorer.choose(prompts, choices, **settings, **given)
-        if method is not None:
-            raise OptionError(
-                f"Expected no `method` for {scorer.name}, whose prompt says how it scores, but got {method!r}.",
-                option="method",
-            )
         return scorer.choose(prompts, choices, **given)
-    check_head(scorer, method)
+    check_head(scorer)
     how: dict[str, Any] = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out}
     if not distinct or not fail_fast:
         return scorer.choose(prompts, choices, ids=ids, labels=labels, fail_fast=fail_fast, **how)
@@ -372,15 +354,10 @@ class _Groups:
                 self.names.append(f"{items.ids[first[group]]}#{part}")
 
 
-def check_head(scorer: Classifier, method: str | None) -> None:
-    """Refuse a classifier of classes, and a method that is not that of a multiple-choice head."""
+def check_head(scorer: Classifier) -> None:
+    """Refuse a classifier of classes."""
     if scorer.label_names is not None:
         raise ValueError(f"Expected a scorer of choices, but {scorer.name} is a classifier: use `predict`.")
-    if method not in (None, HEAD):
-        raise OptionError(
-            f"Expected `method` to be {HEAD!r} for the multiple-choice model {scorer.name}, but got {method!r}.",
-            option="method",
-        )
 
 
 def _score(

@@ -71,7 +71,7 @@ class LocalEngine:
     @property
     def abilities(self) -> frozenset[Ability]:
         """What its model can do, and words."""
-        return self.scorer.abilities | self.scorer.ASKED
+        return self.scorer.ASKED
 
     @property
     def model(self) -> Any:
