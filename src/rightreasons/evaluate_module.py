@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rightreasons.core.arrays import classes_in, ingest, kind_of, to_numpy
 from rightreasons.core.errors import unknown_name
@@ -200,9 +199,6 @@ class KernelModule:
         check_options(others, inputs, f"{self.name}.add_batch")
         batch = self._batch(inputs, self.options)
         batches = self._batches_with(batch)
-        for group in batch.classes:
-            first = next(each.classes[group] for each in batches if group in each.classes)
-            batch.in_order(group, first)  # names that do not match are refused here, not by `compute`
         self._batches, self._refused = [*batches[:-1], batch.copy()], False
 
     def _batches_with(self, batch: Batch) -> list[Batch]:
@@ -277,14 +273,14 @@ class KernelModule:
         if not named and not words:
             return
         first = next(iter(named.items()), ("", ()))
-        whose, classes = self._class_names(options, first[1]) or first
+        whose, classes = self._class_names(group, options, () if self._refused else self._batches) or first
         if not classes:
             others = "`label_names`, or " if "label_names" in self.option_names() else ""
             raise TypeError(
                 f"Expected whole numbers in `{words[0]}` ({others}scores in columns with the names of the classes, say "
                 f"what words mean), but item 0 is {kind_of(plain[words[0]][0])}."
             )
-        batch.classes[group], batch.named = classes, batch.named | {*tables, *class_labels, *words}
+        batch.classes[group] = classes
         for name, names_here in tables.items():
             order = match_columns(names_here, classes, where=f"the columns of `{name}`", classes_of=whose)
             plain[name] = plain[name][:, order]
@@ -307,17 +303,26 @@ class KernelModule:
                 )
             plain[name] = ids
 
-    def _class_names(self, options: Mapping[str, Any], columns: tuple[str, ...]) -> tuple[str, tuple[str, ...]] | None:
-        """Return whose names of classes count, and these names; None for those of the inputs, which are `columns`."""
-        names = options.get("label_names") if self.CLASSES else None
-        return None if names is None else ("`label_names`", check_label_names(names))
+    def _class_names(
+        self, group: tuple[str, ...], options: Mapping[str, Any], batches: Sequence[Batch]
+    ) -> tuple[str, tuple[str, ...]] | None:
+        """Return whose names of classes count, and these names; None for those of the inputs."""
+        if options.get("label_names") is not None:
+            return "`label_names`", check_label_names(options["label_names"])
+        known = next((batch.classes[group] for batch in batches if group in batch.classes), None)
+        return None if known is None else ("the batches before", known)
 
     def _joined(self, batches: Sequence[Batch], options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns of all batches, with the classes in one order."""
+        """Return the columns of all batches."""
         for group in self.CLASSES:
-            known = next((batch.classes[group] for batch in batches if group in batch.classes), ())
-            whose, classes = self._class_names(options, known) or ("the batches before", known)
-            batches = [batch.in_order(group, classes, whose) for batch in batches]
+            whose, classes = self._class_names(group, options, batches) or ("", ())
+            if other := next(
+                (known for batch in batches if (known := batch.classes.get(group, classes)) != classes), ()
+            ):
+                raise ValueError(
+                    f"Expected the classes {listing(classes)}, those of {whose}, in this order in every batch, but got "
+                    f"{listing(other)}."
+                )
             for name in group if classes else ():
                 column = batches[0].columns[name]
                 width = np.shape(column)[1] if isinstance(column, np.ndarray) and column.ndim > 1 else len(classes)
@@ -372,12 +377,10 @@ class Batch:
     Attributes:
         columns: The column of each input, None for an input that was omitted.
         classes: The names of the classes of each group of inputs where any of them names its classes.
-        named: The inputs that do; their numbers of classes are places in these names.
     """
 
     columns: dict[str, Any]
     classes: dict[tuple[str, ...], tuple[str, ...]] = dataclasses.field(default_factory=dict)
-    named: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(next(column for column in self.columns.values() if column is not None))
@@ -385,24 +388,6 @@ class Batch:
     def copy(self) -> Batch:
         """Return the batch with columns of its own, as a caller may use arrays and lists again for the next one."""
         return dataclasses.replace(self, columns={name: _copied(column) for name, column in self.columns.items()})
-
-    def in_order(self, group: tuple[str, ...], classes: tuple[str, ...], whose: str = "the batches before") -> Batch:
-        """Return the batch with the classes of a group in another order."""
-        classes_here = self.classes.get(group, classes)
-        if classes_here == classes:
-            return self
-        order = match_columns(classes_here, classes, where="the classes of a batch", classes_of=whose)
-        columns = dict(self.columns)
-        for name in self.named.intersection(group):
-            column = columns[name]
-            columns[name] = column[:, order] if np.ndim(column) > 1 else _mapped(column, np.argsort(order))
-        return dataclasses.replace(self, columns=columns)
-
-
-def _mapped(labels: NDArray[Any], class_of: NDArray[np.int64]) -> NDArray[Any]:
-    """Map the numbers of classes; other numbers stay, and are refused where labels are checked."""
-    known = (labels >= 0) & (labels < len(class_of))
-    return np.where(known, class_of[np.where(known, labels, 0)], labels)
 
 
 def _copied(column: Any) -> Any:

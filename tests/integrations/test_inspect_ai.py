@@ -29,9 +29,9 @@ def test_inside_the_tool(tmp_path):
     from inspect_ai.dataset import MemoryDataset, Sample
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
     from inspect_ai.model._model_output import Logprobs
-    from inspect_ai.solver import multiple_choice
+    from inspect_ai.solver import generate
 
-    from rightreasons.integrations.inspect_ai import choice_scorer, figure
+    from rightreasons.integrations.inspect_ai import answer_scorer, figure
 
     outputs, samples = [], []
     for number, (pair, right) in enumerate(ITEMS):
@@ -40,11 +40,12 @@ def test_inside_the_tool(tmp_path):
         output.choices[0].logprobs = Logprobs.model_validate({"content": [token(letter, pair)]})
         output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)  # not counted by a tokenizer
         outputs.append(output)
-        samples.append(Sample(id=f"q{number}", input="Why?", choices=["x", "y"], target=right))
+        asked = {"options": ["A", "B"], "choices": ["x", "y"], "label": "AB".index(right)}
+        samples.append(Sample(id=f"q{number}", input="Why?", target=right, metadata=asked))
     task = inspect_ai.Task(
         dataset=MemoryDataset(samples),
-        solver=multiple_choice(),
-        scorer=choice_scorer(),
+        solver=generate(),
+        scorer=answer_scorer(),
         metrics=[figure("ece"), figure("auroc")],
     )
     model = get_model("mockllm/model", custom_outputs=outputs)

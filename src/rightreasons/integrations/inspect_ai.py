@@ -1,14 +1,12 @@
-"""Measures for the tasks of inspect_ai: a scorer that keeps the choices' log-probabilities, and metrics of them.
+"""What a task of `rightreasons data export --to inspect` is made of, and metrics of its choices' log-probabilities.
 
     from inspect_ai import Task
-    from inspect_ai.solver import multiple_choice
-    from rightreasons.integrations.inspect_ai import choice_scorer, figure
+    from inspect_ai.solver import generate
+    from rightreasons.integrations.inspect_ai import answer_scorer, exported_samples, figure
 
-    Task(dataset=..., solver=multiple_choice(), scorer=choice_scorer(), metrics=[figure("ece"), figure("auroc")])
+    Task(dataset=exported_samples("items.jsonl"), solver=generate(), scorer=answer_scorer(), metrics=[figure("ece")])
 
 The model must be asked for log-probabilities: `inspect eval task.py --logprobs --top-logprobs 20`.
-
-`exported_samples` and `answer_scorer` are what a task of `rightreasons data export --to inspect` is made of.
 """
 
 from __future__ import annotations
@@ -20,41 +18,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from rightreasons.core.choices import LETTERS
 from rightreasons.integrations.lm_eval import aggregation
-from rightreasons.io.logs import first_letters, inspect_reply, letter_log_probabilities
+from rightreasons.io.logs import first_letters, inspect_reply
 from rightreasons.models.replies.answers import NO_ANSWER, read_answer
-
-
-def choice_scorer() -> Any:
-    """Return a scorer of inspect_ai: that of `choice`, which keeps the log-probability of each letter too.
-
-    They are in the metadata of each score, as `logits` (in the order of the choices; None where the model did not tell
-    those of all letters) and `label`, the index of the right choice.
-
-    Returns:
-        The scorer, with the metrics accuracy and its standard error.
-    """
-    from inspect_ai.scorer import accuracy, choice, scorer, stderr
-
-    @scorer(metrics=[accuracy(), stderr()], name="choice_scorer")  # type: ignore[untyped-decorator, unused-ignore]
-    def make() -> Any:
-        plain = choice()
-
-        async def score(state: Any, target: Any) -> Any:
-            found = await plain(state, target)
-            n_choices = len(state.choices)
-            answer = str(found.answer or "").strip()
-            by_letter = letter_log_probabilities(state.output.model_dump(mode="json"), n_choices, answer)
-            logits = [by_letter[letter] for letter in sorted(by_letter)] if len(by_letter) == n_choices else None
-            right = str(target.text).strip()
-            label = LETTERS.index(right) if len(right) == 1 and right in LETTERS[:n_choices] else None
-            found.metadata = {**(found.metadata or {}), "logits": logits, "label": label}
-            return found
-
-        return score
-
-    return make()
 
 
 def exported_samples(path: str | os.PathLike[str]) -> Any:
@@ -119,12 +85,11 @@ def answer_scorer() -> Any:
     return make()
 
 
-def figure(measure: str, *, kind: str = "top_label", **options: Any) -> Any:
-    """Return a metric of inspect_ai: a figure of the log-probabilities that `choice_scorer` or `answer_scorer` keeps.
+def figure(measure: str, **options: Any) -> Any:
+    """Return a metric of inspect_ai: a figure of the log-probabilities that `answer_scorer` keeps.
 
     Args:
         measure: A name of `rightreasons.integrations.lm_eval.MEASURES`, such as "ece", "smooth_ece" or "auroc".
-        kind: "top_label"; the arguments are those of `rightreasons.integrations.lm_eval.aggregation`.
         **options: Options of the kernel, such as n_bins=10.
 
     Returns:
@@ -133,7 +98,7 @@ def figure(measure: str, *, kind: str = "top_label", **options: Any) -> Any:
     Raises:
         ValueError: If the measure is unknown; in a run, if no sample has log-probabilities of all its letters.
     """
-    aggregate = aggregation(measure, kind=kind, **options)
+    aggregate = aggregation(measure, **options)
     from inspect_ai.scorer import metric
 
     @metric(name=measure)  # type: ignore[untyped-decorator, unused-ignore]
@@ -148,7 +113,7 @@ def figure(measure: str, *, kind: str = "top_label", **options: Any) -> Any:
             if not items:
                 raise ValueError(
                     f"Expected log-probabilities of all letters for {measure}, but no sample has them: ask for them "
-                    "with --logprobs --top-logprobs 20, and score with `choice_scorer` or `answer_scorer`."
+                    "with --logprobs --top-logprobs 20, and score with `answer_scorer`."
                 )
             value = aggregate(items)
             return float("nan") if value is None else value

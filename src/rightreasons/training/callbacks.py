@@ -32,14 +32,6 @@ from rightreasons.shortcuts.measure import ShortcutRecord, WithheldError, measur
 from rightreasons.shortcuts.reliance import Heads
 
 
-def _rows_in(file: Path) -> list[Any]:
-    """Return the records in a file, as an earlier run wrote them."""
-    rows = read_json(file)
-    if not isinstance(rows, list) or not all(isinstance(row, dict) and "step" in row for row in rows):
-        raise ValueError(f"Expected the records of an earlier run in {file}, but it holds something else.")
-    return rows
-
-
 def prefixed(figures: Mapping[str, float], prefix: str) -> dict[str, float]:
     """Name figures as those of an evaluation."""
     return {f"{prefix}_{name}": value for name, value in figures.items()}
@@ -113,8 +105,8 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
     Each evaluation has the figures `eval_shortcut_rate`, `eval_shortcut_excess` and `eval_shortcut_tradeoff`. They go
     where Trainer's own go: the log history and `trainer_state.json`, TensorBoard and whatever else `report_to` names,
     the returned metrics, `metric_for_best_model` and early stopping. Each of several evaluation sets has them under its
-    own prefix (`eval_NAME_`), always of the watched texts. A resumed run restores the records of its checkpoint; with
-    `out` it restores all of them, including that of an evaluation right after the checkpoint.
+    own prefix (`eval_NAME_`), always of the watched texts. A resumed run restores the records of its checkpoint, and with `out` that
+    of an evaluation right after it.
 
     Args:
         texts: N labeled texts to watch, such as the validation set.
@@ -189,7 +181,7 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
         lead(self)
         rows = [entry[LOGGED] for entry in state.log_history if LOGGED in entry]
         if state.global_step and self._out is not None and self._out.is_file():
-            rows += _rows_in(self._out)
+            rows += read_json(self._out)  # that of an evaluation right after the checkpoint, too
         by_step = {row["step"]: ShortcutRecord.of(row) for row in rows if row["step"] <= state.global_step}
         self.records = [by_step[step] for step in sorted(by_step)]
         self._measured = None
