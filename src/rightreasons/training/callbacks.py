@@ -105,8 +105,8 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
     Each evaluation has the figures `eval_shortcut_rate`, `eval_shortcut_excess` and `eval_shortcut_tradeoff`. They go
     where Trainer's own go: the log history and `trainer_state.json`, TensorBoard and whatever else `report_to` names,
     the returned metrics, `metric_for_best_model` and early stopping. Each of several evaluation sets has them under its
-    own prefix (`eval_NAME_`), always of the watched texts. A resumed run restores the records of its checkpoint, and with `out` that
-    of an evaluation right after it.
+    own prefix (`eval_NAME_`), always of the watched texts. A resumed run restores the records of its checkpoint, and
+    with `out` that of an evaluation right after it.
 
     Args:
         texts: N labeled texts to watch, such as the validation set.
