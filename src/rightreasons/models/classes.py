@@ -141,7 +141,6 @@ class Classifier(OfTransformers):
             TypeError: As in `predict`.
             ValueError: As in `predict`, if an item has fewer than two choices, or the model is a classifier.
         """
-        check_head(self)
         from rightreasons.models.items import Items
 
         items = ChoiceItems.of(prompts, choices, ids=ids, labels=labels, allow_empty=True)
@@ -264,7 +263,6 @@ def choose(
                 f"{type(scorer).__name__}."
             )
         return scorer.choose(prompts, choices, **given)
-    check_head(scorer)
     how: dict[str, Any] = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out}
     if not distinct or not fail_fast:
         return scorer.choose(prompts, choices, ids=ids, labels=labels, fail_fast=fail_fast, **how)
@@ -352,12 +350,6 @@ class _Groups:
                 self.prompts.append(items.prompts[first[group]])
                 self.choices.append([words[row] for row in rows])
                 self.names.append(f"{items.ids[first[group]]}#{part}")
-
-
-def check_head(scorer: Classifier) -> None:
-    """Refuse a classifier of classes."""
-    if scorer.label_names is not None:
-        raise ValueError(f"Expected a scorer of choices, but {scorer.name} is a classifier: use `predict`.")
 
 
 def _score(

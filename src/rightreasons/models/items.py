@@ -119,6 +119,8 @@ class Items:
     @classmethod
     def of_pairs(cls, classifier: Classifier, items: ChoiceItems, *, max_length: int | None = None) -> Items:
         """Tokenize each prompt with each of its choices, which a multiple-choice model reads one by one."""
+        if classifier.label_names is not None:
+            raise ValueError(f"Expected a scorer of choices, but {classifier.name} is a classifier: use `predict`.")
         return cls.of(
             classifier,
             [prompt for prompt, row in zip(items.prompts, items.choices, strict=True) for _ in row],
