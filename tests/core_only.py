@@ -89,9 +89,6 @@ def main(folder):
     result["fim_difficulty"] = attempt(
         lambda: rightreasons.load("fim_difficulty").compute(data=["a good film"], model="model")
     )
-    from rightreasons.evaluators import evaluator
-
-    result["evaluator"] = attempt(evaluator)
     result["audit"] = attempt(lambda: rightreasons.audit("model", "data.csv", out="report"))
     print(json.dumps(result))
 

@@ -101,7 +101,6 @@ GUESSES = {
     "rightreasons.fine_tune": None,
     "rightreasons.metrics": "load",
     "rightreasons.plot": "reliability_diagram",
-    "rightreasons.evaluator": "evaluators",
     "rightreasons.read_audit": "report.read_audit",
     "rightreasons.shortcut_rate": "shortcut_reliance",
     "rightreasons.analysis": "calibration",

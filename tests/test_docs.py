@@ -34,7 +34,7 @@ EXAMPLE = "mean_margin"
 
 FOLDERS = "src tests docs experiments benchmarks datasets_scripts spaces metrics measurements".split()
 DOTTED = re.compile(r"\brightreasons(?:\.[A-Za-z_]\w*)+")
-PUBLIC_PLACES = ("rightreasons.evaluators", "rightreasons.integrations")
+PUBLIC_PLACES = ("rightreasons.integrations",)
 IMPORT = re.compile(r"from (rightreasons[\w.]*) import (\([^)]*\)|[^\n]*)")
 
 

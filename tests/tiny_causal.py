@@ -4,6 +4,7 @@ import torch
 import transformers
 from tokenizers import Tokenizer, models, pre_tokenizers
 
+from rightreasons.models.choices import bare
 from tiny_models import WORDS
 
 LETTERS = [f"{letter}{mark}" for letter in "ABCDEFGHIJKL" for mark in ("", ".")]
@@ -29,3 +30,8 @@ def save_tiny_causal(folder, *, seed=0):
     model.save_pretrained(folder)
     words.save_pretrained(folder)
     return folder
+
+
+def chosen(model, prompts, choices, *, method="mean", max_tokens=4096, **how):
+    """The scores of choices after prompts as they are."""
+    return bare(model, method, max_tokens=max_tokens).choose(prompts, choices, **how)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rightreasons.core.validation import check_labels
 from rightreasons.models.items import Items
 from rightreasons.models.loading import Classifier
+from rightreasons.models.prompts import ChoiceItems
 from rightreasons.models.running import Column
 
 
@@ -65,7 +66,8 @@ def choice_differences(
     References:
         Kavumba et al. (2019), §5.4, the figure of sequence embeddings.
     """
-    items = Items.of(classifier, prompts, choices=choices, max_length=max_length)
+    items = ChoiceItems.of(prompts, choices)
+    pairs = Items.of_pairs(classifier, items, max_length=max_length)
     right = check_labels(labels, items.counts, name="labels")
 
     @torch.inference_mode()
@@ -76,9 +78,9 @@ def choice_differences(
         embeddings = states[torch.arange(len(states), device=states.device), first]
         return {"embeddings": embeddings.double().cpu().numpy(), "scores": outputs.logits[:, 0].double().cpu().numpy()}
 
-    columns = items.sequences().run("choice embeddings", compute, batch_size=batch_size, progress=progress, out=out)
+    columns = pairs.run("choice embeddings", compute, batch_size=batch_size, progress=progress, out=out)
     embeddings, scores = columns.array("embeddings"), columns.array("scores")
-    starts = items.offsets[:-1]
+    starts = np.cumsum(items.counts) - items.counts
     at_right = starts + right
     sums = np.add.reduceat(embeddings, starts, axis=0)
     wrong = np.where(np.isin(np.arange(len(scores)), at_right), -np.inf, scores)

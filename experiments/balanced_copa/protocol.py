@@ -105,7 +105,6 @@ def copa_protocol(
                 train,
                 {"test": test, "train": train},
                 out=run_folder(out, name, number),
-                task="multiple_choice",
                 keep_model=keep_models,
                 progress=progress,
                 **{

@@ -15,6 +15,7 @@ from rightreasons.core.arrays import Ragged, Result, offsets_of
 from rightreasons.models.gradients.inputs import EmbeddingInput, merge_pieces
 from rightreasons.models.items import Items
 from rightreasons.models.loading import Classifier
+from rightreasons.models.prompts import ChoiceItems
 from rightreasons.models.running import Column
 
 
@@ -90,8 +91,8 @@ def token_sensitivity(
         Kavumba et al. (2019), §5.3 and Table 7, whose printed magnitudes fit shares that sum to one; Brunner et al.
         (2020), On Identifiability in Transformers (hidden token attribution).
     """
-    items = Items.of(classifier, prompts, choices=choices, max_length=max_length)
-    pairs = items.sequences()
+    items = ChoiceItems.of(prompts, choices)
+    pairs = Items.of_pairs(classifier, items, max_length=max_length)
     embedding_input = EmbeddingInput(classifier.model)
 
     def compute(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
@@ -117,7 +118,7 @@ def token_sensitivity(
         words=tuple(word for word, keep in zip(chain.from_iterable(words.tokens), of_choice, strict=True) if keep),
         shares=words.scores.values[of_choice],
         offsets=offsets_of(np.bincount(pair, minlength=len(pairs))),
-        item=np.repeat(np.arange(len(items)), items.counts),
+        item=np.repeat(np.arange(len(items.ids)), items.counts),
         scores=columns.array("scores"),
     )
 

@@ -44,7 +44,7 @@ from rightreasons.difficulty.substitutions import (
 )
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
-from rightreasons.models.gradients.fisher import Solver, fisher_information
+from rightreasons.models.gradients.fisher import fisher_information, leading_eigenvalues
 from rightreasons.models.gradients.inputs import EmbeddingNeighbors
 from rightreasons.models.loading import Classifier, load_classifier
 from rightreasons.models.scorers import demo_encoder
@@ -174,7 +174,7 @@ def synthetic() -> dict[str, Any]:
             optimizer.step()
         inputs = x.clone().requires_grad_()
         logits = network(inputs)
-        found = Solver(eigenvector=True)(logits, inputs)
+        found = leading_eigenvalues(logits, inputs, eigenvector=True)
         values = found.eigenvalues.numpy()
         margin = measures.margin(softmax(logits.detach().numpy()))
         correlations.append(measures.rank_correlation(values, -margin).rho)

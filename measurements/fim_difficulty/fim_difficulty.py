@@ -19,7 +19,6 @@ Args:
         Required, at load or at compute.
     tokenizer: The tokenizer of a loaded model; default None: the one saved with the model.
     tokens: Whether to return the tokens and how far the leading eigenvector moves each; default False.
-    spectrum: Whether to return all non-zero eigenvalues; default False.
     unit: "wordpiece" (default) or "word", for `tokens`.
     method: "auto" (default), "gram" (exact) or "power" (iteration, for very many classes; its error is stated).
     batch_size: Maximum number of texts per batch; default 32.
@@ -33,7 +32,7 @@ Returns:
     embeddings, to compare models; `gradient_norms`, `predictions`, `confidences`: N values each; `error`: N bounds on
     the error of power iteration, 0 for "gram"; `ranks`: N ranks, 1 for the most difficult; `failures`: row
     and sentence of each text that failed; `n_truncated`; `label_names`; the `definition` in words; with `tokens`, for
-    each text `tokens` and `token_norms`; with `spectrum`, for each text its `spectrum`.
+    each text `tokens` and `token_norms`.
 
 Raises:
     TypeError: For the wrong kind of input. ValueError: For a wrong value; one sentence says what was expected,
@@ -91,7 +90,6 @@ class FimDifficulty(KernelModule, evaluate.Measurement):
         model=None,
         tokenizer=None,
         tokens=False,
-        spectrum=False,
         unit="wordpiece",
         method="auto",
         batch_size=32,
@@ -112,11 +110,10 @@ class FimDifficulty(KernelModule, evaluate.Measurement):
             as_classifier(model, tokenizer, device=device),
             data,
             method=method,
-            spectrum=spectrum,
             eigenvector=tokens,
             unit=unit,
             batch_size=batch_size,
             max_length=max_length,
             progress=progress,
         )
-        return measured.to_dict(tokens=tokens, spectrum=spectrum)
+        return measured.to_dict(tokens=tokens)

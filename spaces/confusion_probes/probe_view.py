@@ -134,29 +134,30 @@ def model_path() -> str | None:
 
 @functools.lru_cache(maxsize=1)
 def scorer(path: str) -> Any:
-    """Load the model of this page."""
-    from rightreasons.models.choices import load_chooser
+    """Load the model of this page: a multiple-choice model, or a language model."""
+    from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model, load_language_model
+    from rightreasons.models.loading import load_multiple_choice
 
-    return load_chooser(path)
+    return load_language_model(path) if kind_of_model(path) in LANGUAGE_MODELS else load_multiple_choice(path)
 
 
 def ask(found: Forms, path: str, method: str) -> tuple[dict[str, list[float]], bool]:
     """Let a model score the forms; returns the scores, and whether it sees all choices together."""
-    from rightreasons.models.choices import JOINT, CausalLM
+    from rightreasons.models.choices import CausalLM, bare
     from rightreasons.models.classes import choose
 
     model = scorer(path)
-    way = method if isinstance(model, CausalLM) else None
+    if isinstance(model, CausalLM):
+        model = bare(model, method)
     rows: list[Row] = list(found.rows.values())
     scores = choose(
         model,
         [row["prompt"] for row in rows],
         [row["choices"] for row in rows],
         ids=list(found.rows),
-        method=way,
         progress=False,
     )
-    joint = model.joint if way is None else way in JOINT
+    joint = model.joint
     return {name: list(row) for name, row in zip(found.rows, scores.logits, strict=True)}, joint
 
 

@@ -6,13 +6,9 @@ these folders are at the top; a wheel carries them as data. `evaluate` is import
 
 from __future__ import annotations
 
-import contextlib
-import copy
 import dataclasses
 import functools
 import inspect
-import json
-import os
 import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +16,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rightreasons.core.arrays import classes_in, ingest, kind_of, to_numpy
 from rightreasons.core.errors import unknown_name
@@ -100,7 +95,7 @@ def load(name: str, **options: Any) -> Any:
     Args:
         name: The module's name; `available_modules()` lists them.
         **options: Options of the module, which become the defaults of its `compute`, and the options of
-            `evaluate.load` (`keep_in_memory`, `experiment_id`, `num_process`, …).
+            `evaluate.load` (`keep_in_memory`, `experiment_id`, …).
 
     Returns:
         An `evaluate.EvaluationModule`.
@@ -134,7 +129,8 @@ class KernelModule:
     unknown one is an error at both.
 
     Batches are checked when they are added and stay in memory as arrays, so that `compute` gives what it gives for all
-    of them at once. evaluate's Arrow file, which would silently cast a label 1.5 to 1, serves several processes alone.
+    of them at once; evaluate's Arrow file would silently cast a label 1.5 to 1. Several processes hand their items to
+    one of them (`num_process` is 1).
     """
 
     OPTIONAL_INPUTS: ClassVar[tuple[str, ...]] = ()
@@ -147,12 +143,9 @@ class KernelModule:
     """Groups of inputs that have their classes in common: scores with a column per class, and labels."""
 
     # Attributes of the host class, declared for the type checker because the mixin precedes it.
-    num_process: int
     features: Any
     name: str
-    cache_file_name: str | None
     _compute: Any
-    _module_info: Any
 
     def __init__(self, *args: Any, **options: Any) -> None:
         from evaluate import EvaluationModule
@@ -161,6 +154,8 @@ class KernelModule:
         self.options = {name: options.pop(name) for name in names if name in options}
         of_host = [name for name in inspect.signature(EvaluationModule.__init__).parameters if name != "kwargs"]
         check_options(options, (*names, *of_host[1:]), f"{type(self).__name__}")
+        if options.get("num_process", 1) != 1:
+            raise ValueError(f"Expected `num_process` to be 1, but got {options['num_process']!r}.")
         self._batches: list[Batch] = []
         self._refused = False
         super().__init__(*args, **options)
@@ -175,7 +170,7 @@ class KernelModule:
         parameters = inspect.signature(cls._compute).parameters.values()
         return [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
 
-    def compute(self, **kwargs: Any) -> dict[str, Any] | None:
+    def compute(self, **kwargs: Any) -> dict[str, Any]:
         """Compute the measure from the items added before and from these inputs.
 
         The items are forgotten afterwards. If a compute without inputs is refused, it can be tried again with other
@@ -191,9 +186,7 @@ class KernelModule:
             raise ValueError(f"Expected {expected}, at compute or added before, but {self.name} has nothing.")
         batches = self._batches_with(self._batch(inputs, options)) if has_inputs else self._batches
         try:
-            columns = self._joined(batches, options)
-            gathered = self._gathered(columns) if self.num_process > 1 else columns
-            result = None if gathered is None else dict(self._compute(**gathered, **options))
+            result = dict(self._compute(**self._joined(batches, options), **options))
         except Exception:
             self._refused = self._refused or not has_inputs
             raise
@@ -206,9 +199,6 @@ class KernelModule:
         check_options(others, inputs, f"{self.name}.add_batch")
         batch = self._batch(inputs, self.options)
         batches = self._batches_with(batch)
-        for group in batch.classes:
-            first = next(each.classes[group] for each in batches if group in each.classes)
-            batch.in_order(group, first)  # names that do not match are refused here, not by `compute`
         self._batches, self._refused = [*batches[:-1], batch.copy()], False
 
     def _batches_with(self, batch: Batch) -> list[Batch]:
@@ -283,14 +273,14 @@ class KernelModule:
         if not named and not words:
             return
         first = next(iter(named.items()), ("", ()))
-        whose, classes = self._class_names(options, first[1]) or first
+        whose, classes = self._class_names(group, options, () if self._refused else self._batches) or first
         if not classes:
             others = "`label_names`, or " if "label_names" in self.option_names() else ""
             raise TypeError(
                 f"Expected whole numbers in `{words[0]}` ({others}scores in columns with the names of the classes, say "
                 f"what words mean), but item 0 is {kind_of(plain[words[0]][0])}."
             )
-        batch.classes[group], batch.named = classes, batch.named | {*tables, *class_labels, *words}
+        batch.classes[group] = classes
         for name, names_here in tables.items():
             order = match_columns(names_here, classes, where=f"the columns of `{name}`", classes_of=whose)
             plain[name] = plain[name][:, order]
@@ -313,17 +303,26 @@ class KernelModule:
                 )
             plain[name] = ids
 
-    def _class_names(self, options: Mapping[str, Any], columns: tuple[str, ...]) -> tuple[str, tuple[str, ...]] | None:
-        """Return whose names of classes count, and these names; None for those of the inputs, which are `columns`."""
-        names = options.get("label_names") if self.CLASSES else None
-        return None if names is None else ("`label_names`", check_label_names(names))
+    def _class_names(
+        self, group: tuple[str, ...], options: Mapping[str, Any], batches: Sequence[Batch]
+    ) -> tuple[str, tuple[str, ...]] | None:
+        """Return whose names of classes count, and these names; None for those of the inputs."""
+        if options.get("label_names") is not None:
+            return "`label_names`", check_label_names(options["label_names"])
+        known = next((batch.classes[group] for batch in batches if group in batch.classes), None)
+        return None if known is None else ("the batches before", known)
 
     def _joined(self, batches: Sequence[Batch], options: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns of all batches, with the classes in one order."""
+        """Return the columns of all batches."""
         for group in self.CLASSES:
-            known = next((batch.classes[group] for batch in batches if group in batch.classes), ())
-            whose, classes = self._class_names(options, known) or ("the batches before", known)
-            batches = [batch.in_order(group, classes, whose) for batch in batches]
+            whose, classes = self._class_names(group, options, batches) or ("", ())
+            if other := next(
+                (known for batch in batches if (known := batch.classes.get(group, classes)) != classes), ()
+            ):
+                raise ValueError(
+                    f"Expected the classes {listing(classes)}, those of {whose}, in this order in every batch, but got "
+                    f"{listing(other)}."
+                )
             for name in group if classes else ():
                 column = batches[0].columns[name]
                 width = np.shape(column)[1] if isinstance(column, np.ndarray) and column.ndim > 1 else len(classes)
@@ -346,32 +345,6 @@ class KernelModule:
             name: None if value is None else check_column(value, [form[name] for form in self._forms()], name)
             for name, value in inputs.items()
         }
-
-    def _gathered(self, columns: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Share columns with the other processes by evaluate's files; the first process gets all, the others None."""
-        import datasets
-
-        # A copy of this module writes and reads one text per process: the host's files would cast a column to floats.
-        host = copy.copy(self)
-        features = datasets.Features({"references": datasets.Value("large_string")})
-        host._module_info = dataclasses.replace(self._module_info, features=features)
-        host._compute = lambda references: [json.loads(text) for text in references]
-        plain = {name: {"array": c.tolist()} if isinstance(c, np.ndarray) else c for name, c in columns.items()}
-        try:
-            super(KernelModule, host).add_batch(references=[json.dumps(plain)])  # type: ignore[misc]
-            parts = super(KernelModule, host).compute()  # type: ignore[misc]
-        finally:
-            if host.cache_file_name is not None:  # of a failure
-                with contextlib.suppress(OSError):
-                    os.remove(host.cache_file_name)
-        return None if parts is None else {name: _rejoined([part[name] for part in parts], name) for name in columns}
-
-
-def _rejoined(parts: list[Any], name: str) -> Any:
-    """Join the parts of a column that several processes wrote; None where the input was omitted."""
-    if parts[0] is None:
-        return None
-    return concatenated([np.array(part["array"]) if isinstance(part, dict) else part for part in parts], name)
 
 
 def _class_label(column: Any) -> tuple[str, ...]:
@@ -404,12 +377,10 @@ class Batch:
     Attributes:
         columns: The column of each input, None for an input that was omitted.
         classes: The names of the classes of each group of inputs where any of them names its classes.
-        named: The inputs that do; their numbers of classes are places in these names.
     """
 
     columns: dict[str, Any]
     classes: dict[tuple[str, ...], tuple[str, ...]] = dataclasses.field(default_factory=dict)
-    named: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(next(column for column in self.columns.values() if column is not None))
@@ -417,24 +388,6 @@ class Batch:
     def copy(self) -> Batch:
         """Return the batch with columns of its own, as a caller may use arrays and lists again for the next one."""
         return dataclasses.replace(self, columns={name: _copied(column) for name, column in self.columns.items()})
-
-    def in_order(self, group: tuple[str, ...], classes: tuple[str, ...], whose: str = "the batches before") -> Batch:
-        """Return the batch with the classes of a group in another order."""
-        classes_here = self.classes.get(group, classes)
-        if classes_here == classes:
-            return self
-        order = match_columns(classes_here, classes, where="the classes of a batch", classes_of=whose)
-        columns = dict(self.columns)
-        for name in self.named.intersection(group):
-            column = columns[name]
-            columns[name] = column[:, order] if np.ndim(column) > 1 else _mapped(column, np.argsort(order))
-        return dataclasses.replace(self, columns=columns)
-
-
-def _mapped(labels: NDArray[Any], class_of: NDArray[np.int64]) -> NDArray[Any]:
-    """Map the numbers of classes; other numbers stay, and are refused where labels are checked."""
-    known = (labels >= 0) & (labels < len(class_of))
-    return np.where(known, class_of[np.where(known, labels, 0)], labels)
 
 
 def _copied(column: Any) -> Any:

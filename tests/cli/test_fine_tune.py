@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from rightreasons.cli import main
-from rightreasons.training.callbacks import TrainingBar
+from rightreasons.training.finetune import _StopAtStep
 from tiny_models import tiny_texts
 
 QUICK = ("--cpu", "--batch-size", "8", "--learning-rate", "3e-3")
@@ -31,8 +31,7 @@ def test_a_table_becomes_a_model_whose_audit_sees_what_was_held_out(encoder_fold
     columns = ("--text-column", "review", "--label-column", "good")
     assert run("fine-tune", encoder_folder, table, *columns, *QUICK, "--epochs", "8", "--out", tmp_path / "m") == 0
     said = capfd.readouterr()
-    assert "Epoch 8, validation: loss " in said.err
-    assert "reviews.csv, data." in said.err
+    assert "reviews.csv, data, evaluated on" in said.err
     assert "of held_out: accuracy" in said.out
     assert "{" not in said.out
     held_out = [json.loads(line) for line in (tmp_path / "m" / "data" / "test.jsonl").read_text("utf-8").splitlines()]
@@ -57,14 +56,14 @@ def test_a_run_that_is_stopped_goes_on(encoder_folder, table, tmp_path, capfd, m
     words = ("fine-tune", encoder_folder, table, "--label-column", "good", *QUICK, "--epochs", "2",
              "--checkpoint-steps", "4", "--out", tmp_path / "m")  # fmt: skip
     with monkeypatch.context() as patch:
-        step = TrainingBar.on_step_end
+        step = _StopAtStep.on_step_end
 
         def stop_at(self, args, state, control, **how):
             step(self, args, state, control, **how)
             if state.global_step == 6:
                 raise KeyboardInterrupt
 
-        patch.setattr(TrainingBar, "on_step_end", stop_at)
+        patch.setattr(_StopAtStep, "on_step_end", stop_at)
         assert run(*words) == 130
     assert not (tmp_path / "m" / "result.json").exists()
     assert run(*words) == 0

@@ -10,13 +10,9 @@ from rightreasons.difficulty.measure import (
     REVERSED,
     DifficultyMeasurement,
     ExtremeFlips,
-    measure_difficulty,
 )
 from rightreasons.difficulty.substitutions import Attempt, SubstitutionTests
-from rightreasons.models.choices import load_chooser
-from rightreasons.models.classes import choose
 from rightreasons.models.gradients.fisher import FisherInformation
-from tiny_causal import save_tiny_causal
 
 RESAMPLING = Resampling(resamples=50)
 
@@ -35,7 +31,7 @@ def fisher_of(eigenvalues, logits, **columns):
         truncated=np.zeros(n, dtype=bool),
         failures=tuple((f"i{row}", "It has no tokens.") for row in failed),
         label_names=("a", "b", "c"),
-        **{"spectrum": None, "tokens": None, "token_norms": None, "starts": None, "ends": None, **columns},
+        **{"tokens": None, "token_norms": None, "starts": None, "ends": None, **columns},
     )
 
 
@@ -116,16 +112,3 @@ def test_flips_are_two_figures():
     assert flips.n_flipped(False, KEPT) == (0, 1)
     assert flips.n_flipped(False, REVERSED) == (1, 2)
     assert flips.n_flipped(False, ("name",)) == (0, 0)
-
-
-def test_answers_of_a_causal_model(tmp_path):
-    scorer = load_chooser(save_tiny_causal(tmp_path / "causal"), method="letters")
-    prompts, choices = (
-        ["the rain", "what", "the man fell"],
-        [["so wet", "dry"], ["film", "plot", "sun"], ["and", "but"]],
-    )
-    measured = measure_difficulty(scorer, prompts, choices=choices, labels=np.array([0, -1, 1]), progress=False)
-    scores = choose(scorer, prompts, choices, progress=False).logits
-    assert measured.predicted.tolist() == [int(row.argmax()) for row in scores]
-    assert (measured.values > 0).all()
-    assert measured.labeled.tolist() == [True, False, True]

@@ -109,7 +109,7 @@ class TestCues:
     def test_bad_input(self, bert, prompts, choices, message):
         with pytest.raises(ValueError, match=message):
             token_sensitivity(bert, prompts, choices, progress=False)
-        with pytest.raises(ValueError, match="for the classifier bert"):
+        with pytest.raises(ValueError, match="bert is a classifier"):
             token_sensitivity(tiny_encoder("bert"), ["a"], [["x", "y"]], progress=False)
 
 

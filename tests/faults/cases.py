@@ -54,6 +54,9 @@ def make_world(folder: Path, names: Collection[str]):
         for n in range(24)
     ]  # fmt: skip
     (folder / "choices.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    (folder / "parted").mkdir()
+    for name, part in (("train", rows[::2]), ("test", rows[1::2])):
+        (folder / "parted" / f"{name}.jsonl").write_text("\n".join(map(json.dumps, part)))
     for name, step in (("first", 3), ("second", 2)):
         picks = [f"{row['id']},{(row['label'] + (n % step == 0)) % 2}" for n, row in enumerate(rows)]
         (folder / f"{name}.csv").write_text("\n".join(["id,prediction", *picks]))
@@ -131,7 +134,7 @@ def cases(world: Path):
         "judges": [("judges", world / "judgments.csv", "--n-resamples", 20, "--out", "out.json")],
         "confidence": [("confidence", world / "answers.csv", "--n-resamples", 20, "--out", "out.json")],
         "recalibrate": [("recalibrate", world / "scores.csv", world / "scores.csv", "--out", "out.csv")],
-        "data split": [("data", "split", choices, "--model", world / "encoder", "--n-runs", 1, "--n-folds", 2,
+        "data split": [("data", "split", world / "parted", "--model", world / "encoder", "--n-runs", 1,
                         "--epochs", 1, "--max-length", 24)],
         "data export": [("data", "export", choices, "--limit", 8, "--to", "benchmark")],
         "learn": [("learn", "plan", *plan), ("learn", "run", "out"), ("learn", "collect", "out")],

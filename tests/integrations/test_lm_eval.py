@@ -6,7 +6,6 @@ from importlib.metadata import entry_points
 
 import pytest
 
-from rightreasons.calibration.errors import calibration_error
 from rightreasons.calibration.smooth import smooth_ece
 from rightreasons.integrations.lm_eval import MEASURES, aggregation, choice_results
 from rightreasons.probes.bias import prior_bias
@@ -34,13 +33,6 @@ def test_figures_are_those_of_the_kernels():
     assert aggregation("auroc")(ITEMS[:1]) is None
 
 
-def test_confidence_in_generated_answers():
-    items = [(0.9, 1), (0.3, 0), (0.4, 1)]
-    want = calibration_error([0.9, 0.3, 0.4], [1, 0, 1], kind="confidence").ece
-    assert aggregation("ece", kind="confidence")(items) == want
-    assert aggregation("auroc", kind="confidence")(items) == 1
-
-
 def test_what_a_task_hands_over():
     results = [(-2.0, False), (-1.0, True), (-3.0, False)]
     assert choice_results(results, 0, ("ece", "brier")) == {
@@ -55,8 +47,6 @@ def test_what_a_task_hands_over():
     ("call", "sentence"),
     [
         (lambda: aggregation("mce"), "Expected `measure` to be one of"),
-        (lambda: aggregation("ece", kind="rank"), "Expected `kind` to be one of"),
-        (lambda: aggregation("prior_bias", kind="confidence"), "the scores of all choices for prior_bias"),
         (lambda: choice_results([(-1.0, True), (-2.0, False)], 2), "`label`"),
         (lambda: choice_results([(-1.0, True), (-2.0, False)], 0, ("ece", "x")), "Expected `measures` to be one of"),
     ],

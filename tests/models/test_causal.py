@@ -8,10 +8,9 @@ import torch
 import transformers
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
-from rightreasons.core.choices import SCORING_METHODS
 from rightreasons.core.errors import SetAsideWarning
 from rightreasons.models.choices import CausalLM
-from rightreasons.models.classes import choose
+from tiny_causal import chosen
 
 WORDS = "the cat dog sat ran on a mat hill because it was tired happy and Answer : A . B C D".split()
 PROMPTS = ["the cat sat on the mat because", "the dog ran", "", "it was tired and the dog sat on a hill because it"]
@@ -59,47 +58,38 @@ def rows(scores):
 def test_shared_prefix_equals_plain_passes(scorer):
     want = [[plain(scorer, prompt, choice) for choice in row] for prompt, row in zip(PROMPTS, CHOICES, strict=True)]
     for max_tokens in (1, 40, 4096):
-        scores = scorer.choose(PROMPTS, CHOICES, method="sum", max_tokens=max_tokens, progress=False)
+        scores = chosen(scorer, PROMPTS, CHOICES, method="sum", max_tokens=max_tokens, progress=False)
         for row, expected in zip(rows(scores), want, strict=True):
             assert row == pytest.approx([total for total, _ in expected], abs=1e-4)
-    mean = scorer.choose(PROMPTS, CHOICES, method="mean", progress=False)
+    mean = chosen(scorer, PROMPTS, CHOICES, method="mean", progress=False)
     for row, expected in zip(rows(mean), want, strict=True):
         assert row == pytest.approx([total / length for total, length in expected], abs=1e-4)
 
 
-@pytest.mark.parametrize("method", SCORING_METHODS)
-def test_without_sharing_the_prefix(scorer, method):
-    shared, apart = (
-        scorer.choose(PROMPTS, CHOICES, method=method, shared_prefix=shared, progress=False) for shared in (True, False)
-    )
-    for one, other in zip(rows(shared), rows(apart), strict=True):
-        assert one == pytest.approx(other, abs=1e-4)
-
-
 def test_unconditional_is_zero_without_a_prompt(scorer):
-    scores = scorer.choose(PROMPTS, CHOICES, method="unconditional", progress=False)
+    scores = chosen(scorer, PROMPTS, CHOICES, method="unconditional", progress=False)
     assert rows(scores)[2] == pytest.approx([0, 0], abs=1e-5)
     conditional = plain(scorer, PROMPTS[0], CHOICES[0][0])[0] - plain(scorer, "", CHOICES[0][0])[0]
     assert rows(scores)[0][0] == pytest.approx(conditional, abs=1e-4)
 
 
 def test_letters_are_read_after_all_choices(scorer):
-    scores = scorer.choose(PROMPTS[:1], CHOICES[:1], method="letters", progress=False)
+    scores = chosen(scorer, PROMPTS[:1], CHOICES[:1], method="letters", progress=False)
     asked = "the cat sat on the mat because\nA. it was tired\nB. the dog\nAnswer:"
     want = [plain(scorer, asked, letter)[0] for letter in "AB"]
     assert scores.logits[0] == pytest.approx(want, abs=1e-4)
 
 
 def test_order_and_subset_do_not_matter(scorer):
-    whole = rows(scorer.choose(PROMPTS, CHOICES, progress=False))
-    turned = rows(scorer.choose(PROMPTS[::-1], CHOICES[::-1], progress=False))[::-1]
+    whole = rows(chosen(scorer, PROMPTS, CHOICES, progress=False))
+    turned = rows(chosen(scorer, PROMPTS[::-1], CHOICES[::-1], progress=False))[::-1]
     for one, other in zip(whole, turned, strict=True):
         assert one == pytest.approx(other, abs=1e-5)
 
 
 def test_long_prompts_lose_their_beginning(scorer):
     long = " ".join(["the cat sat on a hill and"] * 20)
-    scores = scorer.choose([long], CHOICES[:1], method="sum", progress=False)
+    scores = chosen(scorer, [long], CHOICES[:1], method="sum", progress=False)
     assert scores.truncated == 1
     # The last 65 words of prompt and choice are kept: the model reads 64 of them, and not the last.
     kept = [long.split()[-(65 - len(choice.split())) :] for choice in CHOICES[0]]
@@ -109,60 +99,54 @@ def test_long_prompts_lose_their_beginning(scorer):
 
 def test_a_store_knows_tokens_and_not_texts_alone(scorer, tmp_path):
     """A tokenizer that was exchanged beside the same weights gives other tokens for the same texts."""
-    scorer.choose(PROMPTS, CHOICES, out=tmp_path, progress=False)
+    chosen(scorer, PROMPTS, CHOICES, out=tmp_path, progress=False)
     words = tokenizer()
     words.backend_tokenizer.normalizer = normalizers.Replace("cat", "dog")
     with pytest.warns(SetAsideWarning, match="differs in texts"):
-        dataclasses.replace(scorer, tokenizer=words).choose(PROMPTS, CHOICES, out=tmp_path, progress=False)
+        chosen(dataclasses.replace(scorer, tokenizer=words), PROMPTS, CHOICES, out=tmp_path, progress=False)
 
 
 def test_a_store_knows_where_items_end(scorer, tmp_path):
     """A choice that moves from one item to the next has another score."""
-    scorer.choose(PROMPTS[:2], [["it ran", "on"], ["a hill", "was", "happy"]], out=tmp_path, progress=False)
+    chosen(scorer, PROMPTS[:2], [["it ran", "on"], ["a hill", "was", "happy"]], out=tmp_path, progress=False)
     moved = [["it ran", "on", "a hill"], ["was", "happy"]]
     with pytest.warns(SetAsideWarning, match="differs in texts"):
-        stored = scorer.choose(PROMPTS[:2], moved, out=tmp_path, progress=False)
-    fresh = scorer.choose(PROMPTS[:2], moved, progress=False)
+        stored = chosen(scorer, PROMPTS[:2], moved, out=tmp_path, progress=False)
+    fresh = chosen(scorer, PROMPTS[:2], moved, progress=False)
     assert stored.logits.values == pytest.approx(fresh.logits.values, abs=1e-6)
 
 
 def test_both_scorings_of_unconditional_are_stored(scorer, tmp_path, monkeypatch):
-    first = scorer.choose(PROMPTS, CHOICES, method="unconditional", out=tmp_path, progress=False)
+    first = chosen(scorer, PROMPTS, CHOICES, method="unconditional", out=tmp_path, progress=False)
     monkeypatch.setattr(type(scorer.model), "forward", lambda *_, **__: pytest.fail("The model was asked again."))
-    again = scorer.choose(PROMPTS, CHOICES, method="unconditional", out=tmp_path, progress=False)
+    again = chosen(scorer, PROMPTS, CHOICES, method="unconditional", out=tmp_path, progress=False)
     assert again.logits.values.tolist() == first.logits.values.tolist()
 
 
 def test_resumes(scorer, tmp_path):
-    first = scorer.choose(PROMPTS, CHOICES, out=tmp_path, progress=False)
-    again = scorer.choose(PROMPTS, CHOICES, out=tmp_path, progress=False)
+    first = chosen(scorer, PROMPTS, CHOICES, out=tmp_path, progress=False)
+    again = chosen(scorer, PROMPTS, CHOICES, out=tmp_path, progress=False)
     assert np.array_equal(first.logits.values, again.logits.values)
     with pytest.warns(SetAsideWarning, match="differs in texts"):
-        scorer.choose(["the dog", *PROMPTS[1:]], CHOICES, out=tmp_path, progress=False)
+        chosen(scorer, ["the dog", *PROMPTS[1:]], CHOICES, out=tmp_path, progress=False)
 
 
 def test_bad_input(scorer):
     with pytest.raises(ValueError, match="at least two choices in each item of `choices`, but item 1 has 1"):
-        scorer.choose(["a", "b"], [["x", "y"], ["x"]])
+        chosen(scorer, ["a", "b"], [["x", "y"], ["x"]])
     with pytest.raises(ValueError, match="`prompts` and `choices` of one length, but got 1 and 2"):
-        scorer.choose(["a"], [["x", "y"], ["x", "y"]])
+        chosen(scorer, ["a"], [["x", "y"], ["x", "y"]])
     with pytest.raises(ValueError, match="`method` to be one of"):
-        scorer.choose(["a"], [["x", "y"]], method="means")
+        chosen(scorer, ["a"], [["x", "y"]], method="means")
     with pytest.raises(ValueError, match="at most 26 answers"):
-        scorer.choose(["a"], [["x"] * 27], method="letters")
+        chosen(scorer, ["a"], [["x"] * 27], method="letters")
 
 
-@pytest.mark.parametrize("method", ["mean", "unconditional", "letters"])
+@pytest.mark.parametrize("method", ["mean", "unconditional"])
 def test_an_item_with_a_choice_without_words_is_left_out(scorer, method):
     prompts, choices = ["the film was", "what", "the man"], [["good", "bad"], ["", "so"], ["fell", "broke"]]
-    scores = scorer.choose(prompts, choices, method=method, labels=[0, 1, 1], fail_fast=False, progress=False)
-    whole = scorer.choose(prompts[::2], choices[::2], method=method, progress=False)
+    scores = chosen(scorer, prompts, choices, method=method, labels=[0, 1, 1], progress=False)
+    whole = chosen(scorer, prompts[::2], choices[::2], method=method, progress=False)
     assert (scores.ids, scores.labels.tolist()) == (("0", "2"), [0, 1])
     np.testing.assert_allclose(scores.logits, whole.logits, atol=1e-5)
-    assert scores.failures == {"1": "Expected answers with words, but answer 0 of item '1' is ''."}
-
-
-def test_an_error_names_the_item_of_the_user(scorer):
-    # Two items have one prompt and its choices, which are scored once.
-    with pytest.raises(ValueError, match=r"each text of `choices\[2\]` to have words, but item 1 is empty"):
-        choose(scorer, ["what", "what", "the"], [["good", "bad"], ["good", "bad"], ["man", " "]], progress=False)
+    assert scores.failures == {"1": "Expected answers with words, but answer 0 of item '1' is ' '."}

@@ -8,7 +8,7 @@ import pytest
 from rightreasons.models.choices import kind_of_model, load_causal, load_chooser
 from rightreasons.models.classes import Classifier, choose
 from rightreasons.models.loading import load_classifier, load_multiple_choice
-from tiny_causal import save_tiny_causal
+from tiny_causal import chosen, save_tiny_causal
 
 PROMPTS = ["the rain fell", "the rain fell", "", "what cause"]
 CHOICES = [
@@ -48,29 +48,10 @@ def test_a_head_scores_the_same_where_equal_pairs_are_asked_once(choice_folder):
 @pytest.mark.parametrize("method", ["mean", "sum", "unconditional", "letters"])
 def test_a_causal_model_scores_as_it_does_by_itself(causal_folder, method):
     model = load_causal(causal_folder)
-    want = rows(model.choose(PROMPTS, CHOICES, method=method, progress=False))
+    want = rows(chosen(model, PROMPTS, CHOICES, method=method, progress=False))
     scores = rows(choose(load_chooser(causal_folder, method=method), PROMPTS, CHOICES, progress=False))
-    named = rows(choose(model, PROMPTS, CHOICES, method=method, progress=False))
-    for row, again, expected in zip(scores, named, want, strict=True):
+    for row, expected in zip(scores, want, strict=True):
         assert row == pytest.approx(expected, abs=1e-4)
-        assert again == row
-
-
-def test_language_models_heed_the_batch_size(causal_folder, monkeypatch):
-    from rightreasons.models import choices as opened
-
-    model, sizes, read = load_causal(causal_folder), [], opened.likelihoods
-    prompts, choices = [f"{prompt} {n}" for n in range(9) for prompt in PROMPTS], CHOICES * 9
-    monkeypatch.setattr(
-        opened, "likelihoods", lambda model, asked, *how: sizes.append(len(asked)) or read(model, asked, *how)
-    )
-    for batch_size in (1, 32):
-        choose(
-            model, [f"{prompt} {n}" for n, prompt in enumerate(prompts)], choices, batch_size=batch_size, progress=False
-        )
-        sizes.append(0)
-    small, large = sizes[: sizes.index(0)], sizes[sizes.index(0) + 1 : -1]
-    assert len(small) > len(large)  # batches of at most 128 tokens, and of 4,096
 
 
 def test_equal_pairs_are_asked_once_and_equal_to_the_last_bit(choice_folder, tmp_path, monkeypatch):
@@ -89,16 +70,6 @@ def test_equal_pairs_are_asked_once_and_equal_to_the_last_bit(choice_folder, tmp
     assert twice[0] == pytest.approx(twice[1])
 
 
-def test_many_choices_of_one_prompt(causal_folder):
-    model = load_chooser(causal_folder)
-    words = ["sun", "rain", "wet", "dry", "man", "woman", "film", "story", "plot"]
-    pairs = [[a, b] for a in words for b in ("glass", "floor", f"{a} fell", f"{a} broke")]
-    scores = choose(model, [""] * len(pairs), pairs, progress=False)
-    want = choose(model, [""] * len(pairs), pairs, distinct=False, progress=False)
-    assert scores.logits == pytest.approx(want.logits, abs=1e-4)
-    assert scores.logits.shape == (len(pairs), 2)
-
-
 def test_goes_on_from_its_folder(choice_folder, tmp_path):
     head = load_chooser(choice_folder)
     first = choose(head, PROMPTS, CHOICES, out=tmp_path / "out", progress=False)
@@ -107,11 +78,9 @@ def test_goes_on_from_its_folder(choice_folder, tmp_path):
 
 
 def test_bad_input(choice_folder, causal_folder, classifier_folder, encoder_folder, tmp_path):
-    head, causal = load_chooser(choice_folder), load_chooser(causal_folder)
-    with pytest.raises(ValueError, match="`method` to be 'head' for the multiple-choice model"):
-        choose(head, PROMPTS, CHOICES, method="mean")
-    with pytest.raises(ValueError, match="`method` to be one of"):
-        choose(causal, PROMPTS, CHOICES, method="head")
+    head = load_chooser(choice_folder)
+    with pytest.raises(ValueError, match="no `method` of the multiple-choice model"):
+        load_chooser(choice_folder, method="mean")
     with pytest.raises(ValueError, match="`method` to be one of"):
         load_chooser(causal_folder, method="mea")
     with pytest.raises(ValueError, match="is a classifier: use `predict`"):
@@ -138,11 +107,3 @@ def test_one_architecture_may_be_a_text(classifier_folder, tmp_path):
     for built, kind in (("BertLMHeadModel", "causal"), ("BertForMultipleChoice", "choice"), ("BertModel", "BertModel")):
         (tmp_path / "config.json").write_text(json.dumps(config | {"architectures": built}))
         assert kind_of_model(tmp_path) == kind
-
-
-def test_a_batch_of_a_language_model_is_as_many_tokens_as_its_items_may_hold(causal_folder, monkeypatch):
-    causal, asked = load_chooser(causal_folder), []
-    monkeypatch.setattr(type(causal), "choose", lambda scorer, prompts, choices, **how: asked.append(how["max_tokens"]))
-    for how in ({"batch_size": 5}, {"batch_size": 5, "max_tokens": 7}, {}):
-        choose(causal, PROMPTS, CHOICES, **how)
-    assert asked == [5 * 128, 7, 32 * 128]

@@ -8,6 +8,7 @@ from rightreasons.core.errors import SetAsideWarning
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.inputs import merge_pieces
 from rightreasons.models.items import Items
+from rightreasons.models.prompts import ChoiceItems
 from rightreasons.models.running import Store
 from tiny_encoders import TEXTS, tiny_encoder
 
@@ -36,35 +37,23 @@ def input_norms(items, **options):
     return items.run("norms", compute, progress=False, **options)
 
 
-def test_an_item_gets_its_own_row_whatever_its_batch(chooser):
-    items = Items.of(chooser, PROMPTS, choices=CHOICES)
-    expected = [
-        sum(token**2 for choice in row for token in chooser.tokenizer(prompt, choice)["input_ids"])
-        for prompt, row in zip(PROMPTS, CHOICES, strict=True)
-    ]
+def test_an_item_gets_its_own_row_whatever_its_batch(bert):
+    expected = [sum(token**2 for token in bert.tokenizer(text)["input_ids"]) for text in TEXTS]
     for batch_size in (1, 2, 9):
-        columns = input_norms(items, batch_size=batch_size)
-        assert columns.array("sum").tolist() == expected
-        assert columns.array("shape").tolist() == [3] * 4  # (n, C, T): the choices of an item are read together
+        assert input_norms(Items.of(bert, TEXTS), batch_size=batch_size).array("sum").tolist() == expected
 
 
-def test_sequences_are_items_of_their_own(chooser, bert):
-    items = Items.of(chooser, PROMPTS, choices=CHOICES, ids="abcd")
-    pairs = items.sequences()
+def test_pairs_of_prompts_and_choices_are_items_of_their_own(chooser):
+    pairs = Items.of_pairs(chooser, ChoiceItems.of(PROMPTS, CHOICES, ids="abcd"))
     assert pairs.ids[:3] == ("a (choice 0)", "a (choice 1)", "b (choice 0)")
     assert len(pairs) == len(set(pairs.ids)) == 10
-    sums = input_norms(pairs).array("sum")
-    np.testing.assert_array_equal(np.add.reduceat(sums, items.offsets[:-1]), input_norms(items).array("sum"))
-    texts = Items.of(bert, TEXTS)
-    assert texts.sequences().ids == texts.ids
-
-
-def test_batches_hold_one_number_of_sequences(chooser):
-    items = Items.of(chooser, PROMPTS, choices=CHOICES)
-    assert sorted(map(sorted, (batch.tolist() for batch in items.batches(2)))) == [[0, 2], [1, 3]]
-    # Padded, items 0 and 2 have 2 items x 2 choices x 9 tokens = 36, items 1 and 3 have 2 x 3 x 6 = 36.
-    assert [len(batch) for batch in items.batches(9, 36)] == [2, 2]
-    assert [len(batch) for batch in items.batches(9, 35)] == [1, 1, 1, 1]
+    columns = input_norms(pairs)
+    assert columns.array("sum").tolist() == [
+        sum(token**2 for token in chooser.tokenizer(prompt, choice)["input_ids"])
+        for prompt, row in zip(PROMPTS, CHOICES, strict=True)
+        for choice in row
+    ]
+    assert columns.array("shape").tolist() == [3] * 10  # (n, 1, T)
 
 
 def test_what_a_run_depends_on_is_in_its_folder(bert, tmp_path):
@@ -84,12 +73,6 @@ def test_what_a_run_depends_on_is_in_its_folder(bert, tmp_path):
             change()
 
 
-def test_choices_that_are_grouped_otherwise_are_other_items(chooser, tmp_path):
-    input_norms(Items.of(chooser, ["a", "a"], choices=[["x", "y"], ["x", "y", "x"]]), out=tmp_path)
-    with pytest.warns(SetAsideWarning, match="differs in texts"):
-        input_norms(Items.of(chooser, ["a", "a"], choices=[["x", "y", "x"], ["y", "x"]]), out=tmp_path)
-
-
 def test_the_first_item_that_is_not_finite_is_named(bert):
     items = Items.of(bert, TEXTS, ids="abcdef")
     items.check_finite(np.array([True, True]), np.array([4, 1]))
@@ -97,13 +80,13 @@ def test_the_first_item_that_is_not_finite_is_named(bert):
         items.check_finite(np.array([False, True, False]), np.array([4, 2, 1]), "norms")
 
 
-def test_labels_are_classes_or_choices(bert, chooser):
-    assert Items.of(bert, TEXTS).check_labels(None) is None
-    items = Items.of(chooser, PROMPTS, choices=CHOICES)
+def test_labels_are_classes(bert):
+    items = Items.of(bert, TEXTS[:4])
+    assert items.check_labels(None) is None
     assert items.check_labels([1, 2, -1, 0]).tolist() == [1, 2, -1, 0]
-    with pytest.raises(ValueError, match="between -1 and 1, but item 2 is 2"):
-        items.check_labels([1, 2, 2, 0])
-    with pytest.raises(ValueError, match="between 0 and 1, but item 2 is -1"):
+    with pytest.raises(ValueError, match="between -1 and 2, but item 2 is 3"):
+        items.check_labels([1, 2, 3, 0])
+    with pytest.raises(ValueError, match="between 0 and 2, but item 2 is -1"):
         items.check_labels([1, 2, -1, 0], minimum=0)
 
 
@@ -114,23 +97,15 @@ def test_the_places_of_tokens(bert):
     assert words == [(0, "the"), (0, "film"), (0, "a"), (0, "plot"), (1, "was"), (1, "good"), (1, "!")]
 
 
-def test_tokens_know_their_item_choice_and_part(chooser):
-    items = Items.of(chooser, PROMPTS[1:], choices=CHOICES[1:])
+def test_tokens_know_their_item_and_part(chooser):
+    items = Items.of_pairs(chooser, ChoiceItems.of(PROMPTS[1:2], CHOICES[1:2]))
     scores = np.arange(items.encoded.offsets[-1], dtype=np.float64)
     for unit in ("wordpiece", "word"):
         tokens = merge_pieces(items, scores, unit=unit, merge="sum")
-        assert tokens.tokens[2] == ("so", "bad", "poor")
-        assert tokens.choices.tolist() == [0, 0, 1, 1, 1, 2, 2, 2, 0, 0, 0, 0, 1, 1, 1, 1, 0, 1, 2]
-        assert tokens.parts.tolist() == [0, 1, 0, 1, 1, 0, 1, 1, 0, 0, 1, 1, 0, 0, 1, 1, 1, 1, 1]
+        assert tokens.tokens == (("what", "a"), ("what", "the", "film"), ("what", "good", "story"))
+        assert tokens.parts.tolist() == [0, 1, 0, 1, 1, 0, 1, 1]
         # "what a" is [CLS] what [SEP] a [SEP]: tokens 1 and 3; then 5 tokens before "what the film".
-        assert tokens.scores[0].tolist() == [1, 3, 6, 8, 9, 12, 14, 15]
-
-
-def test_an_item_is_truncated_where_one_of_its_choices_is(chooser):
-    items = Items.of(chooser, PROMPTS[:3], choices=CHOICES[:3], max_length=8)
-    # [CLS], [SEP] and [SEP] leave room for five tokens; "the glass broke" with "the man fell" has six.
-    assert items.encoded.truncated.tolist() == [True, False, False, False, False, False, False]
-    assert items.truncated.tolist() == [True, False, False]
+        assert tokens.scores.values.tolist() == [1, 3, 6, 8, 9, 12, 14, 15]
 
 
 def test_a_model_is_frozen_during_a_run(bert):

@@ -9,12 +9,11 @@ import torch
 
 from rightreasons.core.errors import OptionError, SetAsideWarning
 from rightreasons.models.choices import CausalLM, load_causal
-from rightreasons.models.classes import choose
 from rightreasons.models.local import LocalEngine, _Drawn
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Engine, Request
 from rightreasons.models.wording import Prompt
-from tiny_causal import save_tiny_causal
+from tiny_causal import chosen, save_tiny_causal
 
 TEMPLATE = (
     "{% for turn in messages %}{% if turn.role == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
@@ -70,7 +69,7 @@ def test_choices_are_scored_as_without_a_prompt(model, engine):
         ("letters", {"style": "letters"}),
     ]:  # fmt: skip
         ours = Prompted(Prompt(**options), engine).choose(prompts, choices, progress=False)
-        plain = choose(model, prompts, choices, method=method, progress=False)
+        plain = chosen(model, prompts, choices, method=method, progress=False)
         assert ours.logits.values == pytest.approx(plain.logits.values, abs=1e-4), method
 
 

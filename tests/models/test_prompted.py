@@ -122,8 +122,6 @@ def test_it_is_asked_like_any_other_scorer():
     assert choose(scorer, ["p"], [["a", "bb"]], ids=["i"]).ids == ("i",)
     classes = Prompted(Prompt(), Told(by_length), ["no", "yes"])
     assert predict(classes, ["p"], labels=[1]).label_names == ("no", "yes")
-    with pytest.raises(ValueError, match="Expected no `method` for told"):
-        choose(scorer, ["p"], [["a", "b"]], method="sum")
     with pytest.raises(ValueError, match="asked for choices: use `choose`"):
         predict(scorer, ["p"])
     with pytest.raises(TypeError, match="but got int"):

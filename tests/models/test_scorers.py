@@ -132,27 +132,6 @@ def test_a_function_with_such_a_parameter_takes_pairs(tmp_path, unrendered):
     assert made["calibration.accuracy"].estimate.value == 1.0
 
 
-def test_a_zero_shot_pipeline_chooses_among_the_label_names(tmp_path):
-    classifier = load_classifier(save_tiny_classifier(tmp_path / "nli", label_names=["contradiction", "entailment"]))
-    pipe = transformers.pipeline("zero-shot-classification", model=classifier.model, tokenizer=classifier.tokenizer)
-    names, texts = ["zebra", "apple", "good film"], ["a good film", "a bad film", "good"]
-    want = (
-        classifier.predict(
-            [text for text in texts for _ in names],
-            text_pairs=[f"This example is {name}." for _ in texts for name in names],
-            progress=False,
-        )
-        .logits[:, 1]
-        .reshape(3, 3)
-    )
-    scorer = as_scorer(pipe, label_names=names)
-    got = scorer.predict(texts, progress=False)
-    assert got.label_names == tuple(names)
-    assert softmax(got.logits, axis=1) == pytest.approx(softmax(want, axis=1), abs=1e-5)
-    with pytest.raises(ValueError, match="Expected `label_names`, the classes of a function or of a zero"):
-        as_scorer(pipe)
-
-
 def test_a_pipeline_cuts_texts_where_it_says_and_has_exclusive_classes(classifier_folder):
     opened, text = load_classifier(classifier_folder), "a good film and a very dull plot"
     pipe = transformers.pipeline(
@@ -171,7 +150,7 @@ def test_a_pipeline_cuts_texts_where_it_says_and_has_exclusive_classes(classifie
 
 
 def test_a_loaded_language_model_is_tried_as_one_that_is_opened(tmp_path):
-    words = load_chooser(save_tiny_causal(tmp_path / "causal")).tokenizer
+    words = load_chooser(save_tiny_causal(tmp_path / "causal")).engine.tokenizer
     model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "causal")
     model.lm_head.weight.data[3, 2] = torch.nan
     with pytest.raises(ValueError, match=r"Expected finite weights, but lm_head.weight of .* holds NaN"):
@@ -212,7 +191,7 @@ def test_scorers_are_taken_as_they_are_and_models_in_every_form(tmp_path):
     assert (again.label_names, again.engine.model) == (NAMES, loaded)
     bare = load_chooser(causal, method="letters")
     assert as_scorer(bare) is bare
-    assert (bare.joint, "gradients" in bare.abilities) == (True, True)
+    assert (bare.joint, "gradients" in bare.abilities) == (True, False)
 
 
 def test_a_session_outside_torch_is_asked_as_its_model_is(classifier_folder, tmp_path):

@@ -12,7 +12,6 @@ import transformers
 
 from rightreasons.models.batching import padding_values
 from rightreasons.models.classes import predict
-from rightreasons.models.items import Items
 from rightreasons.models.loading import Classifier, as_classifier
 from rightreasons.models.trial import TRIALS, Trials, Way, fastest_way, padding_token
 from tiny_models import SPECIAL, WORDS, tiny_config, tiny_texts, tiny_tokenizer
@@ -135,9 +134,6 @@ def test_choices_without_a_mask_are_read_by_length():
             inputs = {k: t[None] for k, t in scorer.tokenizer(prompt, choice, return_tensors="pt").items()}
             with torch.no_grad():
                 assert model(**inputs).logits.item() == pytest.approx(score, abs=1e-5)
-    items = Items.of(scorer, prompts, choices=choices)
-    with pytest.raises(ValueError, match="Expected choices of one length, because fnet reads padding as text"):
-        items.inputs(np.array([0]))
 
 
 class Odd(torch.nn.Module):

@@ -33,7 +33,6 @@ NUMBERS = (
     "eigenvalues",
     "stored",
     "token_norms",
-    "choice_eigenvalues",
     "power",
     "fim_difficulty",
     "predict",

@@ -1,6 +1,5 @@
 """What a module holds between batches: copies, in memory, and after a refusal neither too much nor too little."""
 
-import multiprocessing
 import pickle
 
 import evaluate
@@ -148,31 +147,6 @@ def test_combined_modules_get_the_optional_inputs_that_they_have():
     combined = evaluate.combine([paralysis])
     combined.add_batch(**positions)
     assert combined.compute() == paralysis.compute(**positions)
-
-
-def _one_of_two(process_id, cache_dir, queue):
-    contrast = rightreasons.load(
-        "contrast_consistency", num_process=2, process_id=process_id, experiment_id="pair", cache_dir=cache_dir
-    )
-    half = slice(2 * process_id, 2 * process_id + 2)
-    contrast.add_batch(predictions=[0, 1, 1, 0][half], references=[0, 1, 1, 1][half], groups=["a", "a", "7", "7"][half])
-    queue.put((process_id, contrast.compute()))
-
-
-def test_two_processes_share_classes_names_and_what_is_omitted(tmp_path):
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    workers = [context.Process(target=_one_of_two, args=(rank, str(tmp_path), queue)) for rank in (0, 1)]
-    for worker in workers:
-        worker.start()
-    results = dict(queue.get(timeout=60) for _ in workers)
-    for worker in workers:
-        worker.join()
-    # Set "a" is right throughout, of set "7" the second item is wrong.
-    assert results[0]["contrast_consistency"] == 0.5
-    assert results[0]["consistent"] == [True, False]
-    assert results[1] is None
-    assert [path for path in tmp_path.rglob("*.arrow") if path.is_file()] == []
 
 
 def test_labels_and_classes_beyond_memory(monkeypatch):

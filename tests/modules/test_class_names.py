@@ -93,13 +93,15 @@ def test_batches_in_other_orders_join_by_name(ece, figures):
     for references in (WORDS[1:], class_label(["anger", "fear", "joy"], WORDS[1:])):
         ece.add_batch(predictions=first(NAMES), references=WORDS[:1])
         assert ece.compute(predictions=rest, references=references) == figures
-    # The first table tells the order for the batches that follow; names at compute may be in another one.
+    # The first table tells the order for the batches that follow; names at compute are in that one.
     ece.add_batch(predictions=first(NAMES), references=WORDS[:1])
     ece.add_batch(predictions=rest, references=WORDS[1:])
     assert ece.compute() == figures
     ece.add_batch(predictions=first(OTHER), references=WORDS[:1])
     ece.add_batch(predictions=rest, references=WORDS[1:])
-    assert ece.compute(label_names=NAMES) == figures
+    with pytest.raises(ValueError, match=r"the classes joy, anger, fear, those of `label_names`, in this order"):
+        ece.compute(label_names=NAMES)
+    ece.compute()
     # A batch whose classes have other names is refused, and those before stay.
     ece.add_batch(predictions=reordered(NAMES), references=WORDS)
     with pytest.raises(ValueError, match=r"those of the batches before \(joy, anger, fear\), but they are a, b, c"):

@@ -50,15 +50,11 @@ class TestWays:
 
 
 def test_what_it_returns(folder, expected):
-    found = rightreasons.load("fim_difficulty", model=str(folder)).compute(
-        data=TEXTS, tokens=True, spectrum=True, unit="word"
-    )
+    found = rightreasons.load("fim_difficulty", model=str(folder)).compute(data=TEXTS, tokens=True, unit="word")
     assert found["mean"] == pytest.approx(np.mean(expected))
     assert found["std"] == pytest.approx(np.std(expected))
     order = np.argsort(-np.array(expected))
     assert [found["ranks"][row] for row in order] == [1, 2, 3, 4]
-    assert [len(row) for row in found["spectrum"]] == [1, 1, 1, 1]
-    assert [row[0] for row in found["spectrum"]] == pytest.approx(expected)
     # No special tokens in this model: the unit eigenvector lies on the words alone.
     assert found["tokens"][0] == ["a", "good", "film"]
     assert all(sum(norm**2 for norm in row) <= 1 + 1e-6 for row in found["token_norms"])

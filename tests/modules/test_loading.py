@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 import rightreasons
-from rightreasons.evaluators import evaluator, probability_evaluator
 
 ROOT = Path(__file__).resolve().parents[2]
 PREDICTIONS = np.array([[0.95, 0.05], [0.91, 0.09], [0.85, 0.15], [0.35, 0.65], [0.62, 0.38], [0.55, 0.45]])
@@ -142,106 +141,6 @@ def test_spawned_processes():
         assert pool.map(_in_child, [ece, ece]) == pytest.approx([ECE_10, ECE_10])
 
 
-def _one_of_two(process_id, cache_dir, queue):
-    ece = rightreasons.load(
-        "ece", n_bins=10, num_process=2, process_id=process_id, experiment_id="pair", cache_dir=cache_dir
-    )
-    half = slice(process_id, None, 2)
-    queue.put((process_id, ece.compute(predictions=PREDICTIONS[half], references=REFERENCES[half])))
-
-
-def test_two_processes_share_the_work(tmp_path):
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    workers = [context.Process(target=_one_of_two, args=(rank, str(tmp_path), queue)) for rank in (0, 1)]
-    for worker in workers:
-        worker.start()
-    results = dict(queue.get(timeout=60) for _ in workers)
-    for worker in workers:
-        worker.join()
-    assert results[0]["ece"] == pytest.approx(ECE_10)
-    assert results[1] is None
-
-
 def test_unknown_module_names_the_nearest():
     with pytest.raises(ValueError, match="Did you mean 'ece'"):
         rightreasons.load("eec")
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory):
-    """A tiny BERT classifier with a vocabulary of six words, saved as a user's would be."""
-    import torch
-    import transformers
-
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad", "movie", "a"]
-    tokenizer = transformers.BertTokenizerFast(vocab={word: index for index, word in enumerate(words)})
-    torch.manual_seed(0)
-    config = transformers.BertConfig(
-        vocab_size=len(words),
-        hidden_size=16,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        intermediate_size=16,
-        id2label={0: "NEG", 1: "POS"},
-        label2id={"NEG": 0, "POS": 1},
-    )
-    model = transformers.BertForSequenceClassification(config).eval()
-    folder = tmp_path_factory.mktemp("tiny")
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
-    return folder, model, tokenizer
-
-
-@pytest.fixture(scope="module")
-def texts():
-    import datasets
-
-    return datasets.Dataset.from_dict(
-        {"text": ["a good movie", "a bad movie", "good good", "bad"], "label": [1, 0, 1, 0]}
-    )
-
-
-def expected(tiny, texts):
-    import torch
-
-    _, model, tokenizer = tiny
-    with torch.no_grad():
-        logits = model(**tokenizer(list(texts["text"]), return_tensors="pt", padding=True).to(model.device)).logits
-    return rightreasons.load("ece").compute(predictions=torch.softmax(logits, -1), references=list(texts["label"]))
-
-
-def test_evaluator_hands_on_probabilities(tiny, texts):
-    import transformers
-
-    folder, model, tokenizer = tiny
-    want = expected(tiny, texts)["ece"]
-    pipeline = transformers.pipeline("text-classification", model=model, tokenizer=tokenizer)
-    for source, extra in ((str(folder), {}), (model, {"tokenizer": tokenizer}), (pipeline, {})):
-        results = evaluator("text-classification").compute(
-            model_or_pipeline=source, data=texts, metric=rightreasons.load("ece"), **extra
-        )
-        assert results["ece"] == pytest.approx(want, abs=1e-5)
-    with probability_evaluator():
-        results = evaluate.evaluator("text-classification").compute(
-            model_or_pipeline=str(folder), data=texts, metric=rightreasons.load("ece")
-        )
-    assert results["ece"] == pytest.approx(want, abs=1e-5)
-
-
-def test_evaluation_suite(tiny, texts):
-    from evaluate.evaluation_suite import SubTask
-
-    suite = evaluate.EvaluationSuite("two halves")
-    suite.suite = [
-        SubTask(
-            task_type="text-classification",
-            data=texts,
-            args_for_task={"metric": rightreasons.load("ece", n_bins=bins), "label_mapping": {"NEG": 0, "POS": 1}},
-        )
-        for bins in (1, 15)
-    ]
-    with probability_evaluator():
-        one, fifteen = suite.run(str(tiny[0]))
-    assert fifteen["ece"] == pytest.approx(expected(tiny, texts)["ece"], abs=1e-5)
-    assert one["n_bins"] == 1

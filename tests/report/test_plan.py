@@ -67,8 +67,8 @@ def test_a_few_items_of_a_language_model_take_time():
     (line,) = plan_lines(context(**asked), sections, options)
     assert line == "1 question (shortcuts) about 24 items of test."
     (line,) = plan_lines(context(**asked, prompted=object()), sections, options)
-    # 24 times 30 gradients of three passes each, and 24 times five for the causal test: 2,280 of 0.2 s.
-    assert line == "1 question (shortcuts) about 24 items of test: about 9 min, less what an earlier run stored."
+    # 24 times 11 gradients of three passes each, and 24 times fifteen for the swaps: 1,152 of 0.2 s.
+    assert line == "1 question (shortcuts) about 24 items of test: about 4 min, less what an earlier run stored."
     (line,) = plan_lines(context(**{**asked, "seconds": None}, prompted=object()), sections, options)
     assert line == "1 question (shortcuts) about 24 items of test."  # all predictions were stored
 

@@ -1,7 +1,6 @@
 """Real short Trainer runs that are watched."""
 
 import json
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -163,9 +162,3 @@ def test_damaged_files_are_told(tmp_path):
     with pytest.warns(SetAsideWarning, match="step-00000004.npz"):
         # A run that goes on does so without it.
         assert [each.step for each in read_epochs(made)] == [2]
-    records = tmp_path / "records.json"
-    callback = ShortcutCallback(["a good film"], [1], lmi(["good film", "bad film"], [1, 0]), out=records)
-    for content, message in (("{", "Expected JSON in"), ('{"a": 1}', "Expected the records of an earlier run in")):
-        records.write_text(content)
-        with pytest.raises(ValueError, match=message):
-            callback.on_train_begin(None, SimpleNamespace(log_history=[], global_step=3), None)

@@ -1,6 +1,5 @@
 """Training without the premise finds the items that their choices give away, and resumes without repeating a run."""
 
-import datasets
 import numpy as np
 import pytest
 
@@ -30,90 +29,26 @@ class TestSplit:
         # The others were a coin's throw for the first run, and a coin's throw again for each next one.
         assert easy[30:].mean() < 0.75
         assert split.ids[:2] == ("i0", "i1")
-        assert (split.n_easy + split.n_hard, split.n_runs, split.n_folds) == (60, 3, None)
+        assert (split.n_easy + split.n_hard, split.n_runs) == (60, 3)
         assert split.mean_accuracy == pytest.approx(np.mean(split.accuracy))
         assert (split.chance, split.easy_by_chance) == (0.5, 0.125)
         assert tuple(n == 3 for n in split.n_correct) == split.easy
-        assert split.to_dict()["task"] == "multiple_choice"
         # The weights are not kept, and a second call trains nothing.
         assert not list(tmp_path.rglob("*.safetensors"))
         assert premise_oblivious_split(encoder, test, train, out=tmp_path, n_runs=3, **QUICK) == split
 
-    def test_without_a_training_set_the_other_folds_are_it(self, encoder, tmp_path, monkeypatch):
-        seen = []
-        run = scored_run
-
-        def spy(model, train, tests, **options):
-            seen.append((len(train), tuple(tests["test"]["id"])))
-            return run(model, train, tests, **options)
-
-        monkeypatch.setattr("rightreasons.training.premise_oblivious.scored_run", spy)
-        rows = [{**row, "source_id": i // 2} for i, row in enumerate(told_items(24))]
-        split = premise_oblivious_split(encoder, rows, out=tmp_path, n_runs=1, n_folds=3, **{**QUICK, "epochs": 1})
-        assert split.n_folds == 3
-        assert sorted(key for _, part in seen for key in part) == sorted(row["id"] for row in rows)
-        assert all(n_train + len(part) == 24 for n_train, part in seen)
-        # The two items of a source never part.
-        sources = {row["id"]: row["source_id"] for row in rows}
-        assert all(len({sources[key] for key in part}) * 2 == len(part) for _, part in seen)
-
-    def test_hypothesis_only_pairs(self, encoder, tmp_path):
-        rng = np.random.default_rng(0)
-        labels = rng.integers(2, size=90)
-        rows = [
-            {
-                "id": str(i),
-                "text": "the rain fell",
-                "text_pair": ("the man was not dry", "the man fell")[y],
-                "label": int(y),
-            }
-            for i, y in enumerate(labels)
-        ]
-        split = premise_oblivious_split(
-            encoder, rows[60:], rows[:60], out=tmp_path, task="classification", n_runs=2, **QUICK
-        )
-        assert split.n_easy == 30
-        assert (split.n_runs, split.easy_by_chance) == (2, 0.25)
-
-    def test_labels_go_by_name(self, encoder, tmp_path):
-        # The second text tells the answer: every item is Easy, whatever numbers, or none, a table has for its words.
-        words = ["yes", "no"] * 45
-        table = {
-            "text": ["the rain fell"] * 90,
-            "text_pair": [("the man fell", "the man was not dry")[w == "no"] for w in words],
-        }
-        rows = datasets.Dataset.from_dict({**table, "label": words, "id": list(map(str, range(90)))})
-        train = rows.select(range(60)).cast_column("label", datasets.ClassLabel(names=["no", "yes"]))
-        test = rows.select(range(60, 90))
-        turned = test.cast_column("label", datasets.ClassLabel(names=["yes", "no"]))
-        for number, part in enumerate((test, turned)):
-            out = tmp_path / str(number)
-            split = premise_oblivious_split(encoder, part, train, out=out, task="classification", n_runs=1, **QUICK)
-            assert (split.n_easy, split.majority) == (30, 0.5)
-        alone = premise_oblivious_split(
-            encoder, rows, out=tmp_path / "folds", task="classification", n_runs=1, n_folds=2, **{**QUICK, "epochs": 12}
-        )
-        assert alone.n_easy == 90
-
     def test_bad_input(self, encoder, tmp_path):
+        train = told_items(4)
         unlabeled = [{"prompt": "a", "choices": ["b", "c"], "label": label} for label in (0, -1)]
         with pytest.raises(ValueError, match=r"each label in `test\['label'\]` to be at least 0, but item 1 is -1"):
-            premise_oblivious_split(encoder, unlabeled, out=tmp_path)
-        with pytest.raises(ValueError, match="Expected `task` to be one of 'classification' or"):
-            premise_oblivious_split(encoder, unlabeled, out=tmp_path, task="question_answering")
-        with pytest.raises(ValueError, match="Expected pairs of texts"):
-            premise_oblivious_split(encoder, [{"text": "a", "label": 0}], out=tmp_path, task="classification")
-        with pytest.raises(ValueError, match="at most the number of groups, 4"):
-            premise_oblivious_split(encoder, told_items(4), out=tmp_path)
+            premise_oblivious_split(encoder, unlabeled, train, out=tmp_path)
         with pytest.raises(ValueError, match="columns prompt, choices, label"):
-            premise_oblivious_split(encoder, [{"text": "a", "label": 0}], out=tmp_path)
-        with pytest.raises(ValueError, match="`task` to be one of"):
-            premise_oblivious_split(encoder, told_items(4), out=tmp_path, task="choice")
+            premise_oblivious_split(encoder, [{"text": "a", "label": 0}], train, out=tmp_path)
         assert not list(tmp_path.iterdir())
 
 
 def test_hidden_premise():
-    blind = hide_premise(told_items(3), "multiple_choice")
+    blind = hide_premise(told_items(3))
     assert blind["prompt"][:] == ["", "", ""]
     assert sorted(blind.column_names) == ["choices", "label", "prompt"]
 

@@ -1,7 +1,6 @@
 """Where the figures of callbacks go: wherever Trainer's own do, whatever the order of the callbacks."""
 
 import json
-import warnings
 
 import numpy as np
 import pytest
@@ -99,8 +98,8 @@ def test_an_evaluation_has_the_figures_wherever_it_goes(run):
         evaluations = [entry for entry in logs if "eval_loss" in entry]
         assert [entry["step"] for entry in evaluations] == [8, 16]
         assert [entry["eval_shortcut_excess"] for entry in evaluations] == [records[8].excess, records[16].excess]
-        # Nothing twice: before fine-tuning once, and with each evaluation once.
-        assert [entry["step"] for entry in logs if f"eval_{RATE}" in entry] == [0, 8, 16]
+        # Nothing twice.
+        assert [entry["step"] for entry in logs if f"eval_{RATE}" in entry] == [8, 16]
     assert [entry["step"] for entry in state["log_history"] if "shortcuts" in entry] == [0, 8, 16]
     rates = [records[step].shortcut_rate for step in (8, 16)]
     assert callbacks["stopping"].read == rates
@@ -157,10 +156,7 @@ def test_tensorboard_has_the_figures_with_and_without_evaluations(folder, tmp_pa
             scalars.setdefault(tag, []).extend((event.step, event.value) for event in log.Scalars(tag))
     records = callbacks[0].records
     assert [record.step for record in records] == [0, 3]
-    # Evaluated at step 0 before training, then recorded at its begin and at its end.
-    assert [step for step, _ in sorted(scalars[f"eval/{RATE}"])] == [0, 0, 3]
-    rates = [records[0].shortcut_rate, records[0].shortcut_rate, records[1].shortcut_rate]
-    assert [value for _, value in sorted(scalars[f"eval/{RATE}"])] == pytest.approx(rates, abs=1e-6)
+    assert scalars[f"eval/{RATE}"] == [(0, pytest.approx(records[0].shortcut_rate, abs=1e-6))]
     ((step, confidence),) = scalars["train/data_map_confidence"]
     assert (step, confidence) == (3, pytest.approx(callbacks[1].result().confidence.mean(), abs=1e-6))
 
@@ -202,12 +198,6 @@ class TestResumed:
     """A run of three epochs of eight steps that stopped after eleven, and goes on from step 8 or 11."""
 
     @pytest.fixture(scope="class")
-    def whole(self, folder, tmp_path_factory):
-        callback = DataMapCallback(TEXTS, LABELS)
-        trainer(folder, tmp_path_factory.mktemp("whole"), [callback], num_train_epochs=3).train()
-        return callback.result()
-
-    @pytest.fixture(scope="class")
     def stopped(self, folder, tmp_path_factory):
         """The checkpoints and the map of a run that `max_steps` stops, on the schedule of the whole one."""
         out = tmp_path_factory.mktemp("stopped")
@@ -222,40 +212,16 @@ class TestResumed:
         assert [one.step for one in read_epochs(Records.open(out / "map"))] == [8, 11]
         return out, callback
 
-    def go_on(self, folder, out, callback, step):
-        made = trainer(folder, out / "again", [callback], num_train_epochs=3)
-        with warnings.catch_warnings(record=True) as told:
-            warnings.simplefilter("always")
-            made.train(resume_from_checkpoint=str(out / f"checkpoint-{step}"))
-        return [str(each.message) for each in told if "data map" in str(each.message)]
-
-    def test_from_its_folder_and_from_memory(self, folder, stopped):
-        out, first = stopped
+    def test_from_its_folder(self, folder, stopped):
+        out, _ = stopped
         before = read_epochs(Records.open(out / "map"))[0].probability
-        assert self.go_on(folder, out, first, 11) == []
-        second = DataMapCallback(TEXTS, LABELS, out=out / "map")
-        assert self.go_on(folder, out, second, 11) == []
+        callback = DataMapCallback(TEXTS, LABELS, out=out / "map")
+        made = trainer(folder, out / "again", [callback], num_train_epochs=3)
+        made.train(resume_from_checkpoint=str(out / "checkpoint-11"))
         # What the end of training at step 11 was is no end of an epoch of this run.
         epochs = read_epochs(Records.open(out / "map"))
         assert [one.step for one in epochs] == [8, 16, 24]
         np.testing.assert_array_equal(epochs[0].probability, before)
         means = np.mean([one.probability for one in epochs], axis=0)
-        for callback in (first, second):
-            assert callback.result().n_epochs == 3
-            np.testing.assert_allclose(callback.result().confidence, means, atol=1e-5)
-
-    def test_the_epoch_of_the_checkpoint_is_scored_again(self, folder, stopped, whole):
-        callback = DataMapCallback(TEXTS, LABELS)
-        assert self.go_on(folder, stopped[0], callback, 8) == []
-        np.testing.assert_allclose(callback.result().confidence, whole.confidence, atol=1e-5)
-
-    def test_what_is_missing_is_said_once(self, folder, stopped, tmp_path):
-        callback = DataMapCallback(TEXTS, LABELS)
-        (told,) = self.go_on(folder, stopped[0], callback, 11)
-        assert told == (
-            "The data map lacks 1 of the 1 epochs before this run was resumed; only the run that stopped held them: "
-            "give DataMapCallback `out`."
-        )
-        assert callback.result().n_epochs == 2
-        (told,) = self.go_on(folder, stopped[0], DataMapCallback(TEXTS, LABELS, out=tmp_path / "none"), 11)
-        assert told.endswith(f"{tmp_path / 'none'} does not hold them.")
+        assert callback.result().n_epochs == 3
+        np.testing.assert_allclose(callback.result().confidence, means, atol=1e-5)

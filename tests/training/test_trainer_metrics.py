@@ -64,38 +64,12 @@ def test_ece_is_that_of_the_kernel(scored):
     assert figures == {"ece": expected.ece, "mce": expected.mce}
 
 
-@pytest.mark.parametrize("options", [{}, {"strategy": "quantile"}, {"kind": "classwise", "average": "weighted"}])
-def test_batches_give_the_figures_of_the_whole(scored, options):
-    logits, labels = scored
-    metrics = compute_metrics(*EVERY, **options)
-    whole = metrics(evaluation(logits, labels))
-    for _ in range(2):  # the second evaluation begins anew
-        for start in range(0, 200, 64):
-            batch = evaluation(torch.tensor(logits[start : start + 64]), torch.tensor(labels[start : start + 64]))
-            last = start + 64 >= 200
-            figures = metrics(batch, compute_result=last)
-            if not last:
-                assert figures == {}
-                assert metrics(evaluation(logits, labels)) == whole  # a whole evaluation meanwhile changes nothing
-        assert figures == pytest.approx(whole, abs=1e-12)
-
-
-def test_a_broken_off_evaluation_can_be_forgotten(scored):
-    metrics = compute_metrics("accuracy")
-    metrics(evaluation(np.eye(3), np.zeros(3, int)), compute_result=False)
-    metrics.reset()
-    assert metrics(evaluation(np.eye(3), np.arange(3)), compute_result=True) == {"accuracy": 1.0}
-
-
 def test_what_trainer_may_hand_over(scored):
     logits, labels = scored
     metrics = compute_metrics("accuracy", "ece", "nll")
     expected = metrics(evaluation(logits, labels))
     assert metrics((logits, labels)) == expected
     assert metrics(evaluation((logits, np.zeros((200, 5, 16))), labels)) == expected  # more outputs than the logits
-    halves = [logits[:90], logits[90:]], [labels[:90], labels[90:]]
-    assert metrics(evaluation(*halves)) == expected  # eval_do_concat_batches=False
-    assert metrics(evaluation([(half, None) for half in halves[0]], halves[1])) == expected
     assert metrics(evaluation(torch.tensor(logits), torch.tensor(labels))) == expected
     bfloat = metrics(evaluation(torch.tensor(logits, dtype=torch.bfloat16, requires_grad=True), torch.tensor(labels)))
     assert bfloat["nll"] == pytest.approx(expected["nll"], abs=0.02)
@@ -109,13 +83,6 @@ def test_items_without_a_label_are_passed_over(scored):
     assert metrics(evaluation(logits, some)) == metrics(evaluation(logits[1::2], labels[1::2]))
     with pytest.raises(ValueError, match="at least one item with a label"):
         metrics(evaluation(logits, np.full(200, -100)))
-
-
-def test_batches_of_other_numbers_of_choices():
-    # In the second batch there are three choices; a choice that is absent has no chance.
-    batches = [np.log([[3.0, 1.0]]), np.log([[1.0, 1.0, 2.0]])]
-    figures = compute_metrics("nll", "accuracy")(evaluation(batches, [np.array([0]), np.array([2])]))
-    assert figures["nll"] == pytest.approx(-(np.log(0.75) + np.log(0.5)) / 2)
 
 
 def test_an_undefined_figure_is_none():
@@ -223,9 +190,7 @@ def test_a_short_training_run_chooses_the_best_calibrated_checkpoint(classificat
     assert "test_ece" in trainer.predict(classification["eval_dataset"]).metrics
 
 
-@pytest.mark.parametrize(
-    "option", ["batch_eval_metrics", "eval_accumulation_steps", "eval_do_concat_batches", "hidden"]
-)
+@pytest.mark.parametrize("option", ["eval_accumulation_steps", "hidden"])
 def test_every_way_of_evaluating_gives_the_same_figures(classification, tmp_path, option):
     def run(model_options=(), **options):
         trainer = Trainer(
@@ -239,7 +204,7 @@ def test_every_way_of_evaluating_gives_the_same_figures(classification, tmp_path
         found = [trainer.evaluate() for _ in range(2)][1]
         return {key: found[f"eval_{key}"] for key in EVERY}
 
-    values = {"batch_eval_metrics": True, "eval_accumulation_steps": 2, "eval_do_concat_batches": False}
+    values = {"eval_accumulation_steps": 2}
     changed = run({"output_hidden_states": True}) if option == "hidden" else run(**{option: values[option]})
     assert changed == pytest.approx(run(), abs=1e-7)
 
@@ -251,20 +216,17 @@ def test_multiple_choice_is_evaluated_alike(tmp_path):
         choices = [["the floor was wet", "the sun was fine", "a story"], ["rain fell", "a plot", "the man"]][index % 2]
         rows.append({**tokenizer(["the man fell"] * 3, choices), "label": index % 3})
     model = AutoModelForMultipleChoice.from_pretrained(save_tiny_multiple_choice(tmp_path / "model"))
-    figures = []
-    for batched in (False, True):
-        trainer = Trainer(
-            model=model,
-            args=arguments(tmp_path / "run", batch_eval_metrics=batched, max_steps=2),
-            train_dataset=[dict(row) for row in rows],
-            eval_dataset=[dict(row) for row in rows],
-            data_collator=DataCollatorForMultipleChoice(tokenizer=tokenizer),
-            compute_metrics=compute_metrics(*EVERY),
-        )
-        if not batched:
-            trainer.train()
-        figures.append({key: trainer.evaluate()[f"eval_{key}"] for key in EVERY})
-        logits = trainer.predict([dict(row) for row in rows]).predictions
-        assert logits.shape == (20, 3)
-    assert figures[1] == pytest.approx(figures[0], abs=1e-7)
-    assert figures[0]["accuracy"] == np.mean(logits.argmax(axis=1) == np.arange(20) % 3)
+    trainer = Trainer(
+        model=model,
+        args=arguments(tmp_path / "run", max_steps=2),
+        train_dataset=[dict(row) for row in rows],
+        eval_dataset=[dict(row) for row in rows],
+        data_collator=DataCollatorForMultipleChoice(tokenizer=tokenizer),
+        compute_metrics=compute_metrics(*EVERY),
+    )
+    trainer.train()
+    found = trainer.evaluate()
+    assert {f"eval_{key}" for key in EVERY} <= set(found)
+    logits = trainer.predict([dict(row) for row in rows]).predictions
+    assert logits.shape == (20, 3)
+    assert found["eval_accuracy"] == np.mean(logits.argmax(axis=1) == np.arange(20) % 3)

@@ -139,8 +139,6 @@ HALF: dict[str, tuple[str, ...]] = {
 REFUSED = {
     "classes-canine-attributions": "it has no table of word embeddings",
     "classes-canine-fisher": "it has no table of word embeddings",
-    "choices-fnet-attributions": "it cannot be padded, and the choices of an item differ in length",
-    "choices-fnet-fisher": "it cannot be padded, and the choices of an item differ in length",
     "masked-reformer-masked": "it answers the same question in two ways",
 }
 """Calls that are refused rightly, and why."""

@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.models.choices import load_causal
-from rightreasons.models.classes import choose, predict
+from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier
+from tiny_causal import chosen
 from zoo import literal
 from zoo.building import build, reads_types, save
 from zoo.holding import STEPS, reader_logits
@@ -104,7 +105,7 @@ def _causal(folder: Path) -> list[Rounding]:
             for prompt, row in zip(PROMPTS, CHOICES, strict=True)
         ]
 
-    ours = list(choose(scorer, PROMPTS, CHOICES, method="sum", progress=False).logits)
+    ours = list(chosen(scorer, PROMPTS, CHOICES, method="sum", progress=False).logits)
     exact = copy.deepcopy(scorer.model).float()
     return _roundings(
         {"ours": {"causal": ours}, "plain": {"causal": alone(scorer.model)}, "exact": {"causal": alone(exact)}}

@@ -11,16 +11,16 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.models.choices import load_language_model
-from rightreasons.models.classes import choose, predict
+from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.likelihoods import likelihood_way
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from rightreasons.models.trial import Way, classifier_way
+from tiny_causal import chosen
 from zoo import literal
 from zoo.building import build, reads_types, save
 from zoo.words import CHOICES, PAIRS, PROMPTS, TEXTS, tokenizer
@@ -56,7 +56,7 @@ CHANGED = {
 
 CALLS = {
     "classes": ("predict", "attributions", "fisher"),
-    "choices": ("choices", "attributions", "fisher"),
+    "choices": ("choices",),
     "causal": ("causal",),
     "encoder-decoder": ("encoder-decoder",),
     "masked": ("masked",),
@@ -139,11 +139,10 @@ def _classes(model: Any, folder: Path, variant: str, gradients: bool) -> Iterato
     )
     if not gradients:
         return
-    items = [[part] for part in parts[: len(TEXTS)]]
-    yield from _gradients(classifier, model, variant, items, {"texts": TEXTS, **bound})
+    yield from _gradients(classifier, model, variant, parts[: len(TEXTS)], bound)
 
 
-def _choices(model: Any, folder: Path, variant: str, gradients: bool) -> Iterator[Outcome]:
+def _choices(model: Any, folder: Path, variant: str, _gradients: bool) -> Iterator[Outcome]:
     words = tokenizer(side="left" if variant == "left" else "right", types=reads_types(model))
     save(model, folder, words, variant)
     with _trying("choices", variant) as caught:
@@ -161,8 +160,6 @@ def _choices(model: Any, folder: Path, variant: str, gradients: bool) -> Iterato
     alone = [np.array([literal.pair_logit(model, part) for part in item]) for item in items]
     outcome = _compare("choices", variant, alone, lambda: classifier.choose(PROMPTS, **bound).logits)
     yield _with_way(outcome, lambda: _way(classifier, length))
-    for outcome in _gradients(classifier, model, variant, items, {"texts": PROMPTS, **bound}) if gradients else ():
-        yield dataclasses.replace(outcome, variant=f"{variant}, choices")
 
 
 def _language_model(task: str, model: Any, folder: Path, variant: str, _gradients: bool) -> Iterator[Outcome]:
@@ -189,7 +186,7 @@ def _language_model(task: str, model: Any, folder: Path, variant: str, _gradient
                 task,
                 f"{variant}, {method}",
                 alone,
-                lambda: choose(scorer, PROMPTS, CHOICES, method=method, progress=False).logits,  # noqa: B023
+                lambda: chosen(scorer, PROMPTS, CHOICES, method=method, progress=False).logits,  # noqa: B023
             )
             for method, alone in (("sum", sums), ("mean", means))
         ]
@@ -244,16 +241,15 @@ def _reads(model: Any, inputs: dict[str, Any]) -> None:
 
 
 def _gradients(
-    classifier: Any, model: Any, variant: str, items: list[list[dict[str, Any]]], asked: dict[str, Any]
+    classifier: Any, model: Any, variant: str, items: list[dict[str, Any]], asked: dict[str, Any]
 ) -> Iterator[Outcome]:
-    texts = asked.pop("texts")
     got = {
         "attributions": lambda: (
             integrated_gradients(
-                classifier, texts, **asked, method="riemann_right", steps=STEPS, baseline="zeros", rank_special=True
+                classifier, TEXTS, **asked, method="riemann_right", steps=STEPS, baseline="zeros", rank_special=True
             ).scores
         ),
-        "fisher": lambda: fisher_information(classifier, texts, **asked).eigenvalues,
+        "fisher": lambda: fisher_information(classifier, TEXTS, **asked).eigenvalues,
     }
     alone: dict[str, Any] = {}
     reason = ""
@@ -279,22 +275,15 @@ def _without_rounding(outcomes: list[Outcome], model: Any, again: Callable[[], l
     return outcomes
 
 
-def _literal_gradients(model: Any, items: list[list[dict[str, Any]]]) -> tuple[dict[str, Any], str]:
+def _literal_gradients(model: Any, items: list[dict[str, Any]]) -> tuple[dict[str, Any], str]:
     """Return the literal attributions and eigenvalues; none, and the reason, where there is no literal way."""
     try:
         reader = literal.Reader(model)
-        labels = [int(reader_logits(reader, parts).argmax()) for parts in items]
-        rows = [literal.attributions(reader, parts, label, STEPS) for parts, label in zip(items, labels, strict=True)]
-        return {"attributions": rows, "fisher": np.array([literal.fisher(reader, parts) for parts in items])}, ""
+        labels = [int(literal.logits(reader.model, part).argmax()) for part in items]
+        rows = [literal.attributions(reader, [part], label, STEPS) for part, label in zip(items, labels, strict=True)]
+        return {"attributions": rows, "fisher": np.array([literal.fisher(reader, [part]) for part in items])}, ""
     except Exception as error:  # then only a refusal is right
         return {}, f"no literal way: {type(error).__name__}: {error}"
-
-
-def reader_logits(reader: literal.Reader, parts: list[dict[str, Any]]) -> NDArray[np.float64]:
-    """Return the logits of an item of one text or several choices."""
-    if len(parts) == 1:
-        return literal.logits(reader.model, parts[0])
-    return np.array([literal.pair_logit(reader.model, part) for part in parts])
 
 
 class _trying:

@@ -85,7 +85,7 @@ def rows(records: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
         row, why = cells.setdefault(family, {}), reasons.setdefault(family, [])
         for call in COLUMNS:
             held = [outcome for outcome in record["outcomes"] if outcome["call"] == call]
-            if held and not (record["task"] == "choices" and call in ("attributions", "fisher") and call in row):
+            if held:
                 row[call] = _cell(held)
                 why += [_plain(outcome["sentence"]) for outcome in held if outcome["verdict"] == "refused"]
         if record["not_built"]:

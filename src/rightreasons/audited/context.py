@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 
     from rightreasons.behavior.options import BehaviorOptions
     from rightreasons.datasets.suites.suite import Suite
-    from rightreasons.models.classes import Classifier
     from rightreasons.models.prompted import Prompted
     from rightreasons.models.prompts import Examples, Item
     from rightreasons.models.protocol import Engine, Scorer
@@ -589,13 +588,6 @@ class AuditContext:
         if isinstance(self.source, StoredModel):
             raise ValueError(f"Expected a model, but {self.source.name} holds stored predictions.")
         return self.source
-
-    @functools.cached_property
-    def classifier(self) -> Classifier:
-        """The model as one with gradients: prompted classes are a classifier whose logits are those of label words."""
-        from rightreasons.models.gradients.inputs import with_gradients
-
-        return cast("Classifier", with_gradients(self.scorer))
 
     @property
     def answers_once(self) -> bool:

@@ -231,7 +231,7 @@ class PartedOptions(Options):
     """Which items are divided, and which are trained on."""
 
     test_split: str | None = option(None, "Split to divide; by default test or validation.")
-    train_split: str | None = option(None, "Split to train on; by default train or the other folds of the test split.")
+    train_split: str | None = option(None, "Split to train on; by default train.")
     limit: int | None = option(None, "Maximum number of items per split.", minimum=1)
 
 
@@ -253,16 +253,16 @@ def split(
     from rightreasons.training.premise_oblivious import premise_oblivious_split
 
     check_folder(out, own=("split.json", "easy_hard_subsets.json", "runs"))
-    opened = open_splits(dataset, **source.source(options.task), limit=drawn.limit, seed=options.seed)
+    opened = open_splits(dataset, **source.source("multiple_choice"), limit=drawn.limit, seed=options.seed)
     labeled = {name: items for name, part in opened.items() if len(items := labeled_items(part))}
     if not labeled:
         raise OptionError(f"Expected items with a label in {dataset}, but there are none.", option="label_column")
     where = f"{dataset} with labels"
     test_name = choose_split(labeled, drawn.test_split, where=where, others=True)
-    train_name = drawn.train_split or ("train" if "train" in labeled and test_name != "train" else None)
+    train_name = drawn.train_split or "train"
     if train_name == test_name:
         raise ValueError(f"Expected another split to train on than the one to part, but both are {test_name!r}.")
-    train = None if train_name is None else labeled[choose_split(labeled, train_name, where=where)]
+    train = labeled[choose_split(labeled, train_name, where=where)]
     result = premise_oblivious_split(
         demo_encoder() if model is None else model,
         labeled[test_name],
@@ -277,7 +277,7 @@ def split(
     write_json(out / "split.json", result.to_dict())
     hand_over(result)
     each = ", ".join(f"{accuracy:.3f}" for accuracy in result.accuracy)
-    trained = f"trained on {train_name!r}" if train_name else f"trained on the other of {options.n_folds} folds"
+    trained = f"trained on {train_name!r}"
     share = result.n_easy / len(result.ids)
     typer.secho(f"{dataset}, {test_name}: {counted(len(result.ids), 'item')}, {trained}", bold=True)
     typer.echo(

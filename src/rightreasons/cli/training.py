@@ -61,7 +61,6 @@ def fine_tune(
     """
     from rightreasons.core.store import check_folder
     from rightreasons.models.scorers import demo_encoder
-    from rightreasons.training.callbacks import TrainingBar
     from rightreasons.training.examples import open_training_data, write_parts
     from rightreasons.training.finetune import fine_tune as tune
 
@@ -74,8 +73,6 @@ def fine_tune(
         data.train,
         out=out,
         validation=data.validation,
-        callbacks=[TrainingBar()],
-        progress=False,
         device="cpu" if cpu else None,
         **{**options.to_dict(), "task": data.task},
     )

@@ -141,12 +141,11 @@ class DifficultyMeasurement:
             for accuracy, count in shares
         ]
 
-    def to_dict(self, *, tokens: bool = False, spectrum: bool = False) -> dict[str, Any]:
+    def to_dict(self, *, tokens: bool = False) -> dict[str, Any]:
         """Return everything as plain values: columns of N, None where an item could not be computed.
 
         Args:
             tokens: Whether to add the tokens and how far the eigenvector moves each.
-            spectrum: Whether to add all non-zero eigenvalues.
         """
         fisher, values = self.fisher, self.values
         failed = dict(fisher.failures)
@@ -180,8 +179,6 @@ class DifficultyMeasurement:
         if tokens:
             result["tokens"] = [list(row) for row in fisher.tokens or ()]
             result["token_norms"] = lists(fisher.token_norms)
-        if spectrum:
-            result["spectrum"] = lists(fisher.spectrum)
         return result
 
 
@@ -191,11 +188,10 @@ def measure_difficulty(
     """Compute how fragile the prediction of each item is.
 
     Args:
-        classifier: From `load_classifier`, `load_multiple_choice`, `load_causal` or `load_chooser`, or a
-            `Prompted`.
-        texts: N texts, or prompts.
+        classifier: From `load_classifier`.
+        texts: N texts.
         labels: (N,) gold labels, -1 for none; None where there are none at all.
-        **options: Options of `fisher_information`, such as `text_pairs`, `choices`, `ids`, `eigenvector`, `unit`,
+        **options: Options of `fisher_information`, such as `text_pairs`, `ids`, `eigenvector`, `unit`,
             `batch_size` and `out`.
 
     Returns:

@@ -26,6 +26,6 @@ class DifficultyOptions(QuestionOptions):
         split = context.primary
         if context.why_no_gradients():
             return 0.0
-        n_classes = len(context.label_names or ()) or max(map(len, split.choices or [()])) or 2
+        n_classes = len(context.label_names or ()) or 2
         flips = FLIP_PASSES if context.task == "classification" else 0.0
         return min(self.items, len(split)) * (1 + 2 * n_classes) + flips

@@ -7,7 +7,7 @@ import functools
 import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,9 @@ from rightreasons.page.parts import Change, Example, Mark
 from rightreasons.page.plots import MARKERS, PANEL, Curve, Drawing, axis, curves, layer, series_of
 from rightreasons.page.prose import Prose, decimal, percent
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule
+
+if TYPE_CHECKING:
+    from rightreasons.models.classes import Classifier
 
 Floats = NDArray[np.float64]
 
@@ -186,7 +189,7 @@ class EigenvalueAnswers:
     def marks(self, place: int) -> tuple[Mark, ...]:
         """Mark the words that the fragile direction moves."""
         row, fisher = int(self.measured.rows[place]), self.measured.fisher
-        if self.context.task != "classification" or fisher.token_norms is None:
+        if fisher.token_norms is None:
             return ()
         words, norms = slice(*fisher.token_norms.offsets[row : row + 2]), fisher.token_norms[row]
         starts, ends = (np.asarray(column)[words].tolist() for column in (fisher.starts, fisher.ends))
@@ -219,30 +222,28 @@ def measure_eigenvalues(context: AuditContext, options: DifficultyOptions) -> Ei
     split, limit = context.primary, options.items
     if limit < len(split):
         split = split.take(np.sort(np.array(chosen_rows(split.ids, limit, seed=context.seed))))
-    method = str(getattr(context.classifier, "method", ""))
     measured = measure_difficulty(
-        context.classifier,
+        context.scorer,
         split.texts,
         labels=split.labels,
         text_pairs=split.text_pairs,
-        choices=split.choices,
         ids=split.ids,
         eigenvector=True,
         unit="word",
         max_tokens=TOKENS_PER_ITEM * context.batch_size,
-        **context.running(context.folder(f"difficulty-{safe_name(split.name)}", split.fingerprint, str(limit), method)),
+        **context.running(context.folder(f"difficulty-{safe_name(split.name)}", split.fingerprint, str(limit))),
     )
     if len(measured) < MIN_ITEMS:
         sentence = f"Expected the eigenvalue of at least {MIN_ITEMS} items, but it is known of {len(measured)}"
         raise ValueError(f"{sentence}: {measured.fisher.failures[0][1]}")
     flips = None
-    if context.task == "classification" and split.text_pairs is None:
+    if split.text_pairs is None:
         running = {name: getattr(context, name) for name in ("batch_size", "seed", "progress")}
         with bars_about("words replaced"):
             replacing = SubstitutionOptions(
                 top_k=TOP_K, n_candidates=2, fail_fast=context.settings.fail_fast, **running
             )
-            flips = measure_flips(context.classifier, split.texts, measured, replacing)
+            flips = measure_flips(cast("Classifier", context.scorer), split.texts, measured, replacing)
     return EigenvalueAnswers(context, split, measured, flips)
 
 

@@ -109,12 +109,11 @@ def answer_scorer() -> Any:
     return make()
 
 
-def figure(measure: str, *, kind: str = "top_label", **options: Any) -> Any:
+def figure(measure: str, **options: Any) -> Any:
     """Return a metric of inspect_ai: a figure of the log-probabilities that `choice_scorer` keeps.
 
     Args:
         measure: A name of `rightreasons.integrations.lm_eval.MEASURES`, such as "ece", "smooth_ece" or "auroc".
-        kind: "top_label"; the arguments are those of `rightreasons.integrations.lm_eval.aggregation`.
         **options: Options of the kernel, such as n_bins=10.
 
     Returns:
@@ -123,7 +122,7 @@ def figure(measure: str, *, kind: str = "top_label", **options: Any) -> Any:
     Raises:
         ValueError: If the measure is unknown; in a run, if no sample has log-probabilities of all its letters.
     """
-    aggregate = aggregation(measure, kind=kind, **options)
+    aggregate = aggregation(measure, **options)
     from inspect_ai.scorer import metric
 
     @metric(name=measure)  # type: ignore[untyped-decorator, unused-ignore]

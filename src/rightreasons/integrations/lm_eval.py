@@ -43,13 +43,11 @@ from rightreasons.calibration.smooth import smooth_ece
 from rightreasons.core.validation import check_labels, check_one_of
 from rightreasons.probes.bias import prior_bias
 
-KINDS = ("top_label", "confidence")
-
 PREFIX = "rightreasons_"
 """What stands before the name of a measure where the harness knows it as a plugin."""
 
 Item = tuple[Any, int]
-"""The log-likelihoods of the choices and the right choice; or the confidence in an answer and whether it was right."""
+"""The log-likelihoods of the choices and the right choice."""
 
 MEASURES: Mapping[str, tuple[Callable[..., Any], str]] = {
     "ece": (calibration_error, "ece"),
@@ -94,41 +92,29 @@ def choice_results(results: Iterable[Sequence[Any]], label: int, measures: Seque
     return {"acc": float(int(np.argmax(scores)) == right), **dict.fromkeys(measures, item)}
 
 
-def aggregation(measure: str, *, kind: str = "top_label", **options: Any) -> Callable[[Sequence[Item]], float | None]:
+def aggregation(measure: str, **options: Any) -> Callable[[Sequence[Item]], float | None]:
     """Make an aggregation of the harness: a function from the items of a task to one figure.
 
     Args:
         measure: A name of `MEASURES`.
-        kind: "top_label" (default) for the log-likelihoods of choices, of which softmax is taken; "confidence" for
-            pairs of the confidence in a generated answer, from 0 to 1, and 1 where it was right, or 0.
         **options: Options of the kernel, such as n_bins=10 of `rightreasons.calibration.errors.calibration_error`.
 
     Returns:
         The function; it gives None where the figure is undefined.
 
     Raises:
-        ValueError: If the measure or the kind is unknown.
+        ValueError: If the measure is unknown.
 
     Example:
-        Confidences of 0.75 and 0.5 in answers of which the first is right: (|0.75 - 1| + |0.5 - 0|) / 2.
-
-        >>> aggregation("ece", kind="confidence")([(0.75, 1), (0.5, 0)])
-        0.375
         >>> aggregation("prior_bias")([((0.0, 0.0), 0)])
         0.0
     """
     check_one_of(measure, tuple(MEASURES), "measure")
-    check_one_of(kind, KINDS, "kind")
-    if kind == "confidence" and measure == "prior_bias":
-        raise ValueError("Expected the scores of all choices for prior_bias, but the kind is 'confidence'.")
     kernel, field = MEASURES[measure]
-    settings = dict(options) if measure == "prior_bias" else {"kind": kind, **options}
-    if kind == "top_label":
-        settings["scores"] = "logits"
+    settings = {"scores": "logits", **({} if measure == "prior_bias" else {"kind": "top_label"}), **options}
 
     def aggregate(items: Sequence[Item]) -> float | None:
-        rows = [item[0] if kind == "confidence" else list(item[0]) for item in items]
-        figure = getattr(kernel(rows, [item[1] for item in items], **settings), field)
+        figure = getattr(kernel([list(item[0]) for item in items], [item[1] for item in items], **settings), field)
         return None if figure is None else float(figure)
 
     aggregate.__name__ = measure

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
@@ -22,14 +22,12 @@ from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_L
 
 from rightreasons.core.choices import SCORING_METHODS
 from rightreasons.core.errors import first_line
-from rightreasons.core.scores import Scores
 from rightreasons.core.validation import check_one_of
 from rightreasons.models.batching import later, sent
-from rightreasons.models.classes import HEAD, Classifier, OfTransformers, check_head
+from rightreasons.models.classes import Classifier, OfTransformers
 from rightreasons.models.likelihoods import (
     WAYS,
     Encoder,
-    Prefix,
     Tokens,
     likelihood_way,
     likelihoods,
@@ -50,17 +48,13 @@ from rightreasons.models.loading import (
 )
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted
-from rightreasons.models.prompts import ChoiceItems
 from rightreasons.models.protocol import Ability
 from rightreasons.models.trial import EQUAL_LENGTHS, ONE_BY_ONE, SHORTEST, Answers
-from rightreasons.models.weights import adapter_of, quantized
+from rightreasons.models.weights import adapter_of
 from rightreasons.models.wording import Prompt
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
-
-JOINT = ("letters",)
-"""The methods that see the choices of an item together; the others score each choice by itself."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,43 +64,25 @@ class CausalLM(OfTransformers):
     Attributes:
         KIND: What it is, for errors.
         OPENED_BY: The class of transformers that opens it.
-        ASKED: What an engine can ask of it beside likelihoods.
+        ASKED: What an engine can ask of it.
         WAYS: How requests may be batched, the fastest way first: a trial finds which of them is exact.
         TOLD: What is said of its answers beside the way; "" where there is nothing to say.
         SURROUNDED: Whether special tokens stand around all that is read, so that a prompt may be empty.
         model: A model of transformers with a language-modeling head, in evaluation mode.
         tokenizer: Its tokenizer.
         name: What the user called it.
-        method: How `choose` scores its choices by default; one of `SCORING_METHODS`.
     """
 
     model: Any
     tokenizer: Any
     name: str
-    method: str = "mean"
 
     KIND: ClassVar[str] = "causal language model"
     OPENED_BY: ClassVar[Any] = transformers.AutoModelForCausalLM
-    ASKED: ClassVar[frozenset[Ability]] = frozenset({"next_words", "text"})
+    ASKED: ClassVar[frozenset[Ability]] = frozenset({"likelihoods", "next_words", "text", "processes"})
     WAYS: ClassVar[Sequence[str]] = WAYS
     TOLD: ClassVar[str] = ""
     SURROUNDED: ClassVar[bool] = False
-
-    @property
-    def label_names(self) -> None:
-        """None: it scores choices and has no classes."""
-        return None
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """Likelihoods of choices, items shared by processes, and gradients where they are known to pass."""
-        able: set[Ability] = {"likelihoods", "processes"}
-        return frozenset(able if quantized(self.model) else able | {"gradients"})
-
-    @property
-    def joint(self) -> bool:
-        """Whether the choices of an item are seen together: they are by letters."""
-        return self.method in JOINT
 
     @property
     def start_token(self) -> int | None:
@@ -154,11 +130,9 @@ class CausalLM(OfTransformers):
                 parts = [part[1:] if encode.start and part[:1] == encode.start else part for part in parts]
             yield first or encode.start, parts
 
-    def score(
-        self, items: Sequence[Tokens], way: str, prefix: Prefix | None = None
-    ) -> Callable[[], list[NDArray[np.float64]]]:
+    def score(self, items: Sequence[Tokens], way: str) -> Callable[[], list[NDArray[np.float64]]]:
         """Ask for the log-likelihood of each continuation of each item, as `likelihoods` says."""
-        return likelihoods(self.model, items, way, prefix)
+        return likelihoods(self.model, items, way)
 
     def answers(self, items: Sequence[Tokens], way: str, name: str | None = None) -> Answers:
         """Answer the items of a trial in a way; the arguments are those of `one_by_one`."""
@@ -171,81 +145,6 @@ class CausalLM(OfTransformers):
             ValueError: If it cannot be asked.
         """
         likelihood_way(self, longest=SHORTEST)
-
-    def describe(self) -> dict[str, Any]:
-        """Return the architecture, what its weights are, and how choices are scored."""
-        return {**super().describe(), "method": self.method}
-
-    def predict(self, texts: Sequence[str], **how: Any) -> Scores:
-        """Refuse: a language model has no classes."""
-        raise ValueError(
-            f"Expected a scorer of classes where there are no choices, but {self.name} is a language model without a "
-            "prompt: `Prompted` gives it one."
-        )
-
-    def choose(
-        self,
-        prompts: Sequence[str],
-        choices: Sequence[Sequence[str]],
-        *,
-        method: str | None = None,
-        ids: Iterable[object] | None = None,
-        fail_fast: bool = True,
-        **how: Any,
-    ) -> Scores:
-        r"""Score the choices of every item.
-
-        With l(a | p) = sum_t log P(a_t | p, a_<t), the log-likelihood of the tokens of a space and the choice after p,
-        `loglikelihood` of the pair in lm-evaluation-harness:
-
-            sum            l(a | p)
-            mean           l(a | p) / number of tokens of a
-            unconditional  l(a | p) - l(a | p0), p0 the empty prompt (Holtzman et al. 2021, PMI_DC)
-            letters        log P(letter | p, all choices with letters, "Answer:"): the model sees the choices together
-
-        Args:
-            prompts: N prompts; an empty one is read as the tokenizer's start token.
-            choices: N lists of at least two texts.
-            method: "mean" (default), "sum", "unconditional" or "letters"; None takes that of the model.
-            ids: N unique ids; by default "0", "1", …
-            fail_fast: Whether an item that cannot be scored is an error (default). If not, it is left out, and
-                `failures` has its id and the reason.
-            **how: `labels`, (N,) the index of the right choice, -1 where there is none; `progress` and `out`, a folder
-                for the results, from which a killed run resumes; `max_tokens` per padded batch (4096), which a single
-                item may exceed; and `shared_prefix`, whether a prompt may be encoded once per item rather than once per
-                choice, and what many prompts begin with once in all (True): it is where the model's trial finds it
-                exact.
-
-        Returns:
-            ids, the scores of the choices ((N, C) where all items have C choices, else `Ragged`), labels, how many
-            prompts were cut (at their beginning) to fit the model, and what was left out.
-
-        Raises:
-            TypeError: If a column is of the wrong kind.
-            ValueError: If columns differ in length, an item has fewer than two choices, or a score is not finite (the
-                item is named).
-
-        References:
-            Holtzman et al. (2021), "Surface Form Competition: Why the Highest Probability Answer Isn't Always Right",
-            EMNLP.
-        """
-        items = ChoiceItems.of(prompts, choices, ids=ids, labels=how.pop("labels", None), allow_empty=not fail_fast)
-        reading = {name: how.pop(name) for name in ("max_tokens", "shared_prefix") if name in how}
-        wordless = items.wordless()
-        rows = [row for row in range(len(items.ids)) if row not in wordless]
-        if not rows:
-            raise ValueError(wordless[0])
-        scores = bare(self, method, **reading).choose(
-            [items.prompts[row] for row in rows],
-            [items.choices[row] for row in rows],
-            ids=[items.ids[row] for row in rows],
-            labels=None if items.labels is None else items.labels[rows],
-            **how,
-        )
-        if fail_fast and scores.failures:
-            raise ValueError(next(iter(scores.failures.values())))
-        failures = {**scores.failures, **{items.ids[row]: reason for row, reason in wordless.items()}}
-        return dataclasses.replace(scores, failures={name: failures[name] for name in items.ids if name in failures})
 
 
 Model = TypeVar("Model", bound=CausalLM)
@@ -291,21 +190,35 @@ def open_language_model(kind: type[Model], name_or_path: str | os.PathLike[str],
     return scorer
 
 
-def bare(scorer: CausalLM, method: str | None = None, **reading: Any) -> Prompted:
-    """Return a causal language model as a scorer that is asked prompts as they are.
+def bare(model: CausalLM, method: str = "mean", **reading: Any) -> Prompted:
+    r"""Return a language model as a scorer of choices that is asked prompts as they are.
+
+    With l(a | p) = sum_t log P(a_t | p, a_<t), the log-likelihood of the tokens of a space and the choice after p,
+    `loglikelihood` of the pair in lm-evaluation-harness:
+
+        sum            l(a | p)
+        mean           l(a | p) / number of tokens of a
+        unconditional  l(a | p) - l(a | p0), p0 the empty prompt (Holtzman et al. 2021, PMI_DC)
+        letters        log P(letter | p, all choices with letters, "Answer:"): the model sees the choices together
+
+    An empty prompt is read as the tokenizer's start token, and a long one loses its beginning.
 
     Args:
-        scorer: The model.
-        method: One of `SCORING_METHODS`; None takes the model's.
+        model: The model.
+        method: "mean" (default), "sum", "unconditional" or "letters".
         **reading: As in `LocalEngine`.
+
+    References:
+        Holtzman et al. (2021), "Surface Form Competition: Why the Highest Probability Answer Isn't Always Right",
+        EMNLP.
     """
-    method = check_one_of(scorer.method if method is None else method, SCORING_METHODS, "method")
+    check_one_of(method, SCORING_METHODS, "method")
     if method == "letters":
         template = "{{ prompt }}\n{{ options }}"
         prompt = Prompt(chat="off", template=template, style=method, answer_prefix="Answer:", scoring="sum")
     else:
         prompt = Prompt(chat="off", template="{{ prompt }}", style="words", scoring=method)
-    return Prompted(prompt, LocalEngine(scorer, **reading))
+    return Prompted(prompt, LocalEngine(model, **reading))
 
 
 @dataclass(frozen=True, eq=False)
@@ -313,11 +226,6 @@ class Bidirectional(CausalLM):
     """A language model that reads a prompt from both sides; the attributes are those of `CausalLM`."""
 
     WAYS: ClassVar[Sequence[str]] = (EQUAL_LENGTHS, ONE_BY_ONE)
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """Likelihoods of choices, and items shared by processes."""
-        return frozenset(("likelihoods", "processes"))
 
     def answers(self, items: Sequence[Tokens], way: str, name: str | None = None) -> Answers:
         """Answer the items of a trial in a way: a number for each of their choices."""
@@ -369,7 +277,7 @@ class EncoderDecoder(Bidirectional):
         for head, row, prompt in zip(heads, texts, prompts, strict=True):
             yield (prompt if head else encode.start), list(itertools.islice(answers, len(row)))
 
-    def score(self, items: Sequence[Tokens], way: str, *_: Any) -> Callable[[], list[NDArray[np.float64]]]:
+    def score(self, items: Sequence[Tokens], way: str) -> Callable[[], list[NDArray[np.float64]]]:
         """Ask for the log-likelihood of each continuation of each item; each prompt is encoded once."""
         order = sorted(range(len(items)), key=lambda place: len(items[place].prompt))
         if way == ONE_BY_ONE:
@@ -440,7 +348,7 @@ class MaskedLM(Bidirectional):
 
     KIND: ClassVar[str] = "masked language model"
     OPENED_BY: ClassVar[Any] = transformers.AutoModelForMaskedLM
-    ASKED: ClassVar[frozenset[Ability]] = frozenset({"next_words"})
+    ASKED: ClassVar[frozenset[Ability]] = frozenset({"likelihoods", "next_words", "processes"})
     TOLD: ClassVar[str] = "pseudo-log-likelihoods: each token of an answer masked in turn"
     SURROUNDED: ClassVar[bool] = True
 
@@ -470,7 +378,7 @@ class MaskedLM(Bidirectional):
         short = [dataclasses.replace(item, choices=[choice[:_FEW] for choice in item.choices]) for item in items]
         return super().answers(short, way, name)
 
-    def score(self, items: Sequence[Tokens], way: str, *_: Any) -> Callable[[], list[NDArray[np.float64]]]:
+    def score(self, items: Sequence[Tokens], way: str) -> Callable[[], list[NDArray[np.float64]]]:
         """Ask for the pseudo-log-likelihood of each continuation of each item."""
         (front, behind), device = self._around, self.model.device
         rows: list[tuple[list[int], int, int, int]] = []  # tokens, place of the mask, the token there, continuation
@@ -514,24 +422,23 @@ LANGUAGE_MODELS: Mapping[str, type[CausalLM]] = {
 
 def load_chooser(
     name_or_path: str | os.PathLike[str], *, method: str | None = None, **how: Unpack[HowToOpen]
-) -> Classifier | CausalLM:
+) -> Classifier | Prompted:
     """Open a model that can choose: a multiple-choice model or a language model, whichever it is.
 
     Args:
         name_or_path: A folder, a hub id, or a GGUF file (which needs the package gguf).
-        method: How a language model scores choices, one of `SCORING_METHODS`; None is "mean". For a
-            multiple-choice model "head" or None.
+        method: How a language model scores choices, as `bare` says; None is "mean", and a head has no other.
         **how: `revision`, `device` and `dtype`, as `HowToOpen` says.
 
     Returns:
-        A `Classifier` without classes, or a `CausalLM` with that `method`.
+        A `Classifier` without classes, or a language model that is asked prompts as they are.
 
     Raises:
         TypeError: If the name is neither text nor path.
         ValueError: If there is no such model, or it is neither of the two, or it has no such method.
     """
     if method is not None:
-        check_one_of(method, (HEAD, *SCORING_METHODS), "method")
+        check_one_of(method, SCORING_METHODS, "method")
     kind = kind_of_model(name_or_path, how.get("revision"))
     if kind != "choice" and kind not in LANGUAGE_MODELS:
         raise ValueError(
@@ -539,12 +446,10 @@ def load_chooser(
             "fine-tune it as a multiple-choice model first."
         )
     if kind in LANGUAGE_MODELS:
-        model = open_language_model(LANGUAGE_MODELS[kind], name_or_path, how)
-        used = model.method if method is None else method
-        return dataclasses.replace(model, method=check_one_of(used, SCORING_METHODS, "method"))
-    head = load_multiple_choice(name_or_path, **how)
-    check_head(head, method)
-    return head
+        return bare(open_language_model(LANGUAGE_MODELS[kind], name_or_path, how), method or "mean")
+    if method is not None:
+        raise ValueError(f"Expected no `method` of the multiple-choice model {name_or_path}, but got {method!r}.")
+    return load_multiple_choice(name_or_path, **how)
 
 
 def load_language_model(name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpen]) -> CausalLM:

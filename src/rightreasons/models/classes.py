@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.errors import OptionError
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import check_ids, check_same_length, check_texts
 from rightreasons.models.prompts import ChoiceItems, distinct_texts
@@ -22,7 +21,6 @@ from rightreasons.models.protocol import Ability, Scorer
 from rightreasons.models.running import (
     FAILED,
     NO_WORDS,
-    TOKENS_PER_ITEM,
     Column,
     Columns,
     Later,
@@ -36,9 +34,6 @@ if TYPE_CHECKING:
     from rightreasons.models.items import Items
 
 ITEMS = "items.json"
-
-HEAD = "head"
-"""The method of a multiple-choice head: its one number per (prompt, choice) pair."""
 
 # Maximum choices after one prompt in one sequence; attention costs their square.
 _MOST = 16
@@ -99,24 +94,16 @@ class Classifier(OfTransformers):
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """Items shared by processes, and gradients where no weight is quantized."""
+        """Items shared by processes, and gradients of classes where no weight is quantized."""
         from rightreasons.models.weights import quantized
 
-        return frozenset(("processes",) if quantized(self.model) else ("gradients", "processes"))
+        plain = self.label_names is not None and not quantized(self.model)
+        return frozenset(("gradients", "processes") if plain else ("processes",))
 
     @property
     def joint(self) -> bool:
         """False: a head reads each choice by itself."""
         return False
-
-    @property
-    def padding_note(self) -> str:
-        """What pads the texts of a model without a padding token, in a sentence; "" where it has one."""
-        if self.tokenizer.pad_token_id is not None or getattr(self.model.config, "pad_token_id", None) is not None:
-            return ""
-        end = self.tokenizer.eos_token
-        token = "its first token" if end is None else f"its end token {end!r}"
-        return f"{self.name} has no padding token: texts are padded with {token}, which it does not attend to."
 
     def predict(self, texts: Sequence[str], **how: Any) -> Scores:
         """Score the classes of N texts; the arguments are those of the function `predict`."""
@@ -154,10 +141,11 @@ class Classifier(OfTransformers):
             TypeError: As in `predict`.
             ValueError: As in `predict`, if an item has fewer than two choices, or the model is a classifier.
         """
-        check_head(self, None)
         from rightreasons.models.items import Items
 
-        return _score(Items.of(self, prompts, choices=choices, ids=ids, max_length=max_length), labels, {}, **how)
+        items = ChoiceItems.of(prompts, choices, ids=ids, labels=labels, allow_empty=True)
+        pairs = Items.of_pairs(self, items, max_length=max_length)
+        return _score(pairs, items.ids, items.labels, counts=items.counts, **how)
 
 
 def predict(
@@ -219,8 +207,8 @@ def predict(
     from rightreasons.models.items import Items
 
     items = Items.of(classifier, texts, text_pairs=text_pairs, ids=ids, max_length=max_length)
-    how = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out, "fail_fast": fail_fast}
-    return _score(items, labels, failures, **how)
+    how: dict[str, Any] = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out}
+    return _score(items, items.ids, items.check_labels(labels), failures=failures, fail_fast=fail_fast, **how)
 
 
 def choose(
@@ -228,7 +216,6 @@ def choose(
     prompts: Sequence[str],
     choices: Sequence[Sequence[str]],
     *,
-    method: str | None = None,
     ids: Iterable[object] | None = None,
     labels: Sequence[int] | NDArray[Any] | None = None,
     batch_size: int = 32,
@@ -245,17 +232,14 @@ def choose(
     the same score everywhere.
 
     Args:
-        scorer: From `load_chooser`, `load_multiple_choice` or `load_causal`, or any other `Scorer`, such as a
-            `Prompted`, which batches by itself.
+        scorer: From `load_chooser` or `load_multiple_choice`, or any other `Scorer`, such as a `Prompted`, which
+            batches by itself, and names in `failures` the items that it cannot score.
         prompts: N prompts; one may be empty.
         choices: N lists of at least two texts.
-        method: "head" for a multiple-choice model; "mean", "sum", "unconditional" or "letters" for a causal language
-            model (`CausalLM.choose`). None takes the scorer's own.
         ids: N unique ids; by default "0", "1", …
         labels: (N,) the index of the right choice, -1 where there is none.
         batch_size: Maximum pairs per batch of a multiple-choice model; default 32.
-        max_tokens: Maximum tokens per padded batch; None is no bound for a multiple-choice model, and 128 times
-            `batch_size` for a causal one.
+        max_tokens: Maximum tokens per padded batch of a multiple-choice model; None is no bound.
         distinct: Whether equal pairs are scored once (default). False scores every pair of every item.
         progress: Whether to show a progress bar.
         out: A folder for the results; a killed run resumes.
@@ -268,8 +252,8 @@ def choose(
 
     Raises:
         TypeError: If a column is of the wrong kind.
-        ValueError: If columns differ in length, an item has fewer than two choices, a score is not finite, the method
-            is not one of the scorer's, or `out` holds other files.
+        ValueError: If columns differ in length, an item has fewer than two choices, a score is not finite, or `out`
+            holds other files.
     """
     given: dict[str, Any] = {"ids": ids, "labels": labels, "progress": progress, "out": out}
     if not isinstance(scorer, Classifier):
@@ -278,17 +262,7 @@ def choose(
                 f"Expected a scorer from `load_chooser` or another scorer of choices, such as a `Prompted`, but got "
                 f"{type(scorer).__name__}."
             )
-        if hasattr(scorer, "method"):  # a language model without a prompt
-            bound = TOKENS_PER_ITEM * batch_size if max_tokens is None else max_tokens
-            settings: dict[str, Any] = {"method": method, "fail_fast": fail_fast, "max_tokens": bound}
-            return scorer.choose(prompts, choices, **settings, **given)
-        if method is not None:
-            raise OptionError(
-                f"Expected no `method` for {scorer.name}, whose prompt says how it scores, but got {method!r}.",
-                option="method",
-            )
         return scorer.choose(prompts, choices, **given)
-    check_head(scorer, method)
     how: dict[str, Any] = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out}
     if not distinct or not fail_fast:
         return scorer.choose(prompts, choices, ids=ids, labels=labels, fail_fast=fail_fast, **how)
@@ -378,44 +352,41 @@ class _Groups:
                 self.names.append(f"{items.ids[first[group]]}#{part}")
 
 
-def check_head(scorer: Classifier, method: str | None) -> None:
-    """Refuse a classifier of classes, and a method that is not that of a multiple-choice head."""
-    if scorer.label_names is not None:
-        raise ValueError(f"Expected a scorer of choices, but {scorer.name} is a classifier: use `predict`.")
-    if method not in (None, HEAD):
-        raise OptionError(
-            f"Expected `method` to be {HEAD!r} for the multiple-choice model {scorer.name}, but got {method!r}.",
-            option="method",
-        )
-
-
-def _score(items: Items, labels: object, failures: Mapping[str, str], **how: Any) -> Scores:
-    """Score every sequence, and join those of an item."""
+def _score(
+    items: Items,
+    ids: Sequence[str],
+    gold: NDArray[np.int64] | None,
+    *,
+    counts: NDArray[np.int64] | None = None,
+    failures: Mapping[str, str] | None = None,
+    **how: Any,
+) -> Scores:
+    """Score texts, or pairs of a prompt with a choice, of which each of the `ids` has as many as `counts` say."""
     import torch
 
     from rightreasons.models.batching import later
 
-    classifier, sequences, gold = items.classifier, items.sequences(), items.check_labels(labels)
+    classifier = items.classifier
 
     @torch.inference_mode()
     def score(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> Later:
         def columns(logits: NDArray[np.float64]) -> dict[str, Column]:
-            sequences.check_finite(np.asarray(np.isfinite(logits).all(axis=1)), batch)
+            items.check_finite(np.asarray(np.isfinite(logits).all(axis=1)), batch)
             return {"logits": logits}
 
         return later(columns, classifier.model(**inputs).logits.double())
 
     names = classifier.label_names
     about = {
-        "ids": list(items.ids),
+        "ids": list(ids),
         "labels": None if gold is None else gold.tolist(),
         "label_names": None if names is None else list(names),
-        "choices": items.counts.tolist() if items.joint else None,
+        "choices": None if counts is None else counts.tolist(),
         "truncated": int(items.encoded.truncated.sum()),
         "way": str(items.way),
-        "failures": dict(failures),
+        "failures": dict(failures or {}),
     }
-    return _assemble(about, sequences.run("logits", score, notes={ITEMS: about}, **how))
+    return _assemble(about, items.run("logits", score, notes={ITEMS: about}, **how))
 
 
 def _assemble(about: Mapping[str, Any], columns: Columns) -> Scores:

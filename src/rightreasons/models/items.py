@@ -1,4 +1,4 @@
-"""Items as a model reads them: one tokenized sequence per text, or one per (prompt, choice) pair."""
+"""Items as a model reads them: a tokenized sequence per text, or pair of texts, such as a prompt with one choice."""
 
 from __future__ import annotations
 
@@ -11,11 +11,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import offsets_of
 from rightreasons.core.errors import OptionError
 from rightreasons.core.store import digest_of_arrays
 from rightreasons.core.validation import (
-    check_choices,
     check_count,
     check_ids,
     check_labels,
@@ -45,13 +43,14 @@ if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from rightreasons.models.classes import Classifier
+    from rightreasons.models.prompts import ChoiceItems
 
 Compute = Callable[[dict[str, torch.Tensor], NDArray[np.int64]], "Mapping[str, Column] | Later"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Items:
-    """N items as S tokenized sequences; those of an item are adjacent.
+    """N items as tokenized sequences.
 
     A kernel makes them with `Items.of` and computes over them with `Items.run`, which batches, stores, resumes, shows
     progress and shares the work among processes.
@@ -59,28 +58,22 @@ class Items:
     Attributes:
         classifier: The model that reads them.
         ids: N ids.
-        counts: (N,) sequences of each item: its choices, or 1.
-        encoded: The S sequences, padded as the model's trial says.
-        joint: Whether the model reads all sequences of an item together, as a multiple-choice model does.
-        first: S first texts.
-        second: S second texts, or None.
+        encoded: The sequences, padded as the model's trial says.
+        joint: Whether the model reads tensors (n, C, T), as a multiple-choice model does; C is 1.
+        first: N first texts.
+        second: N second texts, or None.
         max_length: Maximum tokens of each.
-        known: Where each token is in its text, of sequences that are given as tokens and not padded; None of others.
     """
 
     classifier: Classifier
     ids: tuple[str, ...]
-    counts: NDArray[np.int64]
     encoded: Encoded
     joint: bool = False
     first: Sequence[str] = ()
     second: Sequence[str] | None = None
     max_length: int = 0
-    known: Places | None = None
 
     def __post_init__(self) -> None:
-        if self.known is not None:
-            return
         largest = int(self.encoded.columns["input_ids"].max(initial=0))
         check_tokens(self.classifier.model, self.classifier.name, largest)
         padding = padding_values(self.classifier.tokenizer, self.classifier.model, self.encoded.columns["input_ids"])
@@ -94,7 +87,6 @@ class Items:
         texts: Sequence[str],
         *,
         text_pairs: Sequence[str] | None = None,
-        choices: Sequence[Sequence[str]] | None = None,
         ids: Iterable[object] | None = None,
         max_length: int | None = None,
         allow_empty: bool = False,
@@ -103,9 +95,8 @@ class Items:
 
         Args:
             classifier: A sequence classifier or a multiple-choice model.
-            texts: N texts; for a multiple-choice model N prompts, which may be empty.
+            texts: N texts.
             text_pairs: N second texts for a task of pairs.
-            choices: N lists of at least two texts, for a multiple-choice model and only there.
             ids: N unique ids; by default "0", "1", …
             max_length: Maximum tokens per sequence; None takes what the model allows.
             allow_empty: Whether texts without a pair may be empty.
@@ -115,44 +106,43 @@ class Items:
             ValueError: If columns differ in length, a text is empty, an id comes twice, `max_length` is more than the
                 model takes, or the tokenizer is of another model.
         """
-        second: list[str] | None = None
-        columns: dict[str, Any] = {}
-        if classifier.label_names is not None:
-            if choices is not None:
-                raise ValueError(f"Expected no `choices` for the classifier {classifier.name}, but got some.")
-            first = columns["texts"] = check_texts(texts, "texts", allow_empty=allow_empty or text_pairs is not None)
-            if text_pairs is not None:
-                second = columns["text_pairs"] = check_texts(text_pairs, "text_pairs", allow_empty=True)
-            counts = np.ones(len(first), dtype=np.int64)
-        elif choices is None or text_pairs is not None:
-            what = "no `choices`" if choices is None else "`text_pairs`"
-            raise ValueError(
-                f"Expected `choices`, and no `text_pairs`, for the multiple-choice model {classifier.name}, but got "
-                f"{what}."
-            )
-        else:
-            prompts, rows, counts = check_choices(texts, choices, allow_empty=True)
-            columns["prompts"] = prompts
-            first = [prompt for prompt, row in zip(prompts, rows, strict=True) for _ in row]
-            second = [choice for row in rows for choice in row]
-        names = tuple(check_ids(range(len(counts)) if ids is None else ids, "ids"))
+        first = check_texts(texts, "texts", allow_empty=allow_empty or text_pairs is not None)
+        columns = {"texts": first}
+        if text_pairs is not None:
+            columns["text_pairs"] = check_texts(text_pairs, "text_pairs", allow_empty=True)
+        names = tuple(check_ids(range(len(first)) if ids is None else ids, "ids"))
         check_same_length(**columns, ids=names)
-        length = check_max_length(classifier, max_length)
+        second, length = columns.get("text_pairs"), check_max_length(classifier, max_length)
         encoded = encode(classifier.tokenizer, first, second, max_length=length)
-        return cls(classifier, names, counts, encoded, classifier.label_names is None, first, second, length)
+        return cls(classifier, names, encoded, classifier.label_names is None, first, second, length)
+
+    @classmethod
+    def of_pairs(cls, classifier: Classifier, items: ChoiceItems, *, max_length: int | None = None) -> Items:
+        """Tokenize each prompt with each of its choices, which a multiple-choice model reads one by one."""
+        if classifier.label_names is not None:
+            raise ValueError(f"Expected a scorer of choices, but {classifier.name} is a classifier: use `predict`.")
+        return cls.of(
+            classifier,
+            [prompt for prompt, row in zip(items.prompts, items.choices, strict=True) for _ in row],
+            text_pairs=[choice for row in items.choices for choice in row],
+            ids=[
+                f"{name} (choice {place})"
+                for name, row in zip(items.ids, items.choices, strict=True)
+                for place in range(len(row))
+            ],
+            max_length=max_length,
+        )
 
     def __len__(self) -> int:
         return len(self.ids)
 
     @cached_property
     def places(self) -> Places:
-        """Where each token of `encoded` is in its text; where that is not known, the texts are tokenized again.
+        """Where each token of `encoded` is in its text; the texts are tokenized again.
 
         Raises:
             ValueError: If the tokenizer is a slow one, which does not know.
         """
-        if self.known is not None:
-            return self.known
         return places_of(self.classifier.tokenizer, self.first, self.second, max_length=self.max_length)
 
     @cached_property
@@ -173,31 +163,8 @@ class Items:
             n_classes=None if names is None else len(names),
         )
 
-    @cached_property
-    def offsets(self) -> NDArray[np.int64]:
-        """(N + 1,) the first sequence of each item."""
-        return offsets_of(self.counts)
-
-    @property
-    def lengths(self) -> NDArray[np.int64]:
-        """(N,) how many tokens the sequences of each item have, special tokens included."""
-        return np.add.reduceat(self.encoded.lengths, self.offsets[:-1])
-
-    @property
-    def truncated(self) -> NDArray[np.bool_]:
-        """(N,) whether a sequence of the item was cut."""
-        return np.logical_or.reduceat(self.encoded.truncated, self.offsets[:-1])
-
-    def sequences(self) -> Items:
-        """Return the sequences as items of their own, each read by itself."""
-        ids = self.ids
-        if self.joint:
-            counts = zip(self.ids, self.counts.tolist(), strict=True)
-            ids = tuple(f"{name} (choice {choice})" for name, count in counts for choice in range(count))
-        return dataclasses.replace(self, ids=ids, counts=np.ones(len(self.encoded), dtype=np.int64))
-
     def check_labels(self, labels: object, *, minimum: int = -1) -> NDArray[np.int64] | None:
-        """Check the gold label of each item: a class, or the index of a choice; None where there are no labels.
+        """Check the gold class of each item; None where there are no labels.
 
         Args:
             labels: (N,) labels, or None.
@@ -205,9 +172,8 @@ class Items:
         """
         if labels is None:
             return None
-        check_same_length(texts=self.counts, labels=labels)
-        names = self.classifier.label_names
-        return check_labels(labels, self.counts if names is None else len(names), name="labels", minimum=minimum)
+        check_same_length(texts=self.ids, labels=labels)
+        return check_labels(labels, len(self.classifier.label_names or ()), name="labels", minimum=minimum)
 
     def check_finite(self, finite: NDArray[np.bool_], batch: NDArray[np.int64], what: str = "logits") -> None:
         """Refuse what a model said of a batch of items where it is not finite; the error names the first such item."""
@@ -218,27 +184,12 @@ class Items:
             )
 
     def inputs(self, batch: NDArray[np.int64]) -> dict[str, torch.Tensor]:
-        """Return the padded inputs of some items, all with the same number of sequences.
-
-        A model that reads the C sequences of an item together takes tensors (n, C, T), any other (n, T).
-
-        Raises:
-            ValueError: If sequences that the model must read together differ in length, and it reads padding as text.
-        """
-        n_sequences = int(self.counts[batch[0]])
-        sequences = (self.offsets[batch][:, None] + np.arange(n_sequences)).reshape(-1)
-        if not self.way.padded and np.ptp(self.encoded.lengths[sequences]):
-            raise ValueError(
-                f"Expected choices of one length, because {self.classifier.name} reads padding as text "
-                f"({self.way.reason}), but those of item {self.ids[int(batch[0])]!r} differ."
-            )
-        padded = pad(self.encoded, sequences, self.classifier.device)
-        if self.joint:
-            return {name: tensor.view(len(batch), n_sequences, -1) for name, tensor in padded.items()}
-        return padded
+        """Return the padded inputs of some items: (n, T), or (n, 1, T) for a multiple-choice model."""
+        padded = pad(self.encoded, batch, self.classifier.device)
+        return {name: tensor.unsqueeze(1) for name, tensor in padded.items()} if self.joint else padded
 
     def batches(self, batch_size: int, max_tokens: int | None = None) -> list[NDArray[np.int64]]:
-        """Cut the items into batches of one number of sequences and of like length, the longest first.
+        """Cut the items into batches of like length, the longest first.
 
         Where the model's way asks for it, the items of a batch are of equal length, or each is a batch of its own.
 
@@ -246,11 +197,11 @@ class Items:
             batch_size: Maximum items per batch.
             max_tokens: Maximum tokens per padded batch; None for no bound. A single item may exceed it.
         """
-        longest = np.maximum.reduceat(self.encoded.lengths, self.offsets[:-1])
-        size = 1 if self.way.name == ONE_BY_ONE else batch_size
         check_count(batch_size, "batch_size")
-        groups = self.counts if self.way.padded else self.counts * (int(longest.max()) + 1) + longest
-        return length_batches(self.counts * longest, batch_size=size, max_tokens=max_tokens, groups=groups)
+        size = 1 if self.way.name == ONE_BY_ONE else batch_size
+        lengths = self.encoded.lengths
+        groups = None if self.way.padded else lengths
+        return length_batches(lengths, batch_size=size, max_tokens=max_tokens, groups=groups)
 
     def run(
         self,
@@ -292,7 +243,7 @@ class Items:
             inputs=lambda: {
                 "ids": fingerprint_texts(self.ids),
                 "padding": [encoded.padding_side, {name: int(value) for name, value in encoded.padding.items()}],
-                "texts": digest_of_arrays({**encoded.columns, "offsets": encoded.offsets, "choices": self.counts}),
+                "texts": digest_of_arrays({**encoded.columns, "offsets": encoded.offsets}),
                 **(depends or {}),
             },
             **how,

@@ -2,17 +2,14 @@
 
 A prompt is read once with all its choices behind it, in one row where an attention mask lets each choice see only the
 prompt and itself, or it is read with each choice anew. A row holds no last token of a choice, which nothing follows, so
-choices of one token need the prompt alone. What many requests begin with is read once, as the model's trial allows.
+choices of one token need the prompt alone.
 """
 
 from __future__ import annotations
 
-import copy
-import dataclasses
 import functools
 import inspect
 import itertools
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -79,10 +76,6 @@ class Tokens:
     choices: list[list[int]]
     places: list[int]
     truncated: bool
-
-    def after(self, size: int) -> Tokens:
-        """Return the same without the first `size` tokens of its prompt."""
-        return dataclasses.replace(self, prompt=self.prompt[size:])
 
 
 def tokenize_continuations(
@@ -223,39 +216,6 @@ class _Row:
         return len(self.tokens)
 
 
-class Prefix:
-    """Tokens that a model has read, ready to be followed by others.
-
-    Args:
-        model: A causal language model that keeps what it has read.
-        tokens: The tokens, at least one.
-    """
-
-    def __init__(self, model: Any, tokens: Sequence[int]) -> None:
-        self._model = model
-        self.tokens = list(tokens)
-
-    def __len__(self) -> int:
-        return len(self.tokens)
-
-    @functools.cached_property
-    def _cache(self) -> Any:
-        inputs: dict[str, Any] = {"input_ids": _tensor(self._model, np.array([self.tokens], dtype=np.int64))}
-        if "logits_to_keep" in inspect.signature(self._model.forward).parameters:
-            inputs["logits_to_keep"] = 1
-        with torch.no_grad():
-            cache = getattr(self._model(**inputs, use_cache=True), "past_key_values", None)
-        if not hasattr(cache, "reorder_cache"):
-            raise RuntimeError("the model keeps nothing of what it has read")
-        return cache
-
-    def before(self, count: int) -> Any:
-        """Return what the model holds of the tokens, before each of `count` rows."""
-        cache = copy.deepcopy(self._cache)
-        cache.reorder_cache(torch.zeros(count, dtype=torch.long, device=self._model.device))
-        return cache
-
-
 def width(item: Tokens, way: str) -> int:
     """Return the tokens of the longest row that an item becomes."""
     sizes = [len(choice) - 1 for choice in item.choices]
@@ -267,11 +227,9 @@ def n_rows(item: Tokens, way: str) -> int:
     return 1 if way == SHARED or max(map(len, item.choices)) == 1 else len(item.choices)
 
 
-def likelihoods(
-    model: Any, items: Sequence[Tokens], way: str, prefix: Prefix | None = None
-) -> Callable[[], list[NDArray[np.float64]]]:
+def likelihoods(model: Any, items: Sequence[Tokens], way: str) -> Callable[[], list[NDArray[np.float64]]]:
     """Ask for the log-likelihood of each choice of each item, in nats: (C,) per item; see `token_likelihoods`."""
-    launched = token_likelihoods(model, items, way, prefix)
+    launched = token_likelihoods(model, items, way)
 
     def read() -> list[NDArray[np.float64]]:
         tokens = iter(launched())
@@ -280,28 +238,28 @@ def likelihoods(
     return read
 
 
-def token_likelihoods(
-    model: Any, items: Sequence[Tokens], way: str, prefix: Prefix | None = None
-) -> Callable[[], list[NDArray[np.float64]]]:
+def token_likelihoods(model: Any, items: Sequence[Tokens], way: str) -> Callable[[], list[NDArray[np.float64]]]:
     """Ask for the log-likelihood of each token of each choice, in nats.
 
     Args:
         model: A causal language model.
         items: The items.
         way: One of `WAYS`.
-        prefix: What the model has read before each of them; None for nothing.
 
     Returns:
         A function that waits for them: (T,) per choice, one choice after another.
     """
     first = [0, *itertools.accumulate(len(item.choices) for item in items)]
-    make = _shared_rows if way == SHARED else plain_rows
-    rows = [row for item, start in zip(items, first, strict=False) for row in make(item, start)]
-    groups = groups_of(rows, way)
+    rows = [row for item, start in zip(items, first, strict=False) for row in _rows(item, start, shared=way == SHARED)]
+    groups: list[list[_Row]] = [rows]
+    if way == ONE_BY_ONE:
+        groups = [[row] for row in rows]
+    elif way == EQUAL_LENGTHS:
+        groups = [list(group) for _, group in itertools.groupby(sorted(rows, key=len), key=len)]
     owners = np.concatenate([row.owners for group in groups for row in group])
     order = np.argsort(owners, kind="stable")
     ends = np.cumsum(np.bincount(owners))[:-1]
-    scored = torch.cat([_read(model, group, way, prefix) for group in groups])
+    scored = torch.cat([_read(model, group, way) for group in groups])
     return later(lambda values: np.split(values[order], ends), scored)
 
 
@@ -369,7 +327,7 @@ def one_by_one(model: Any, items: Sequence[Tokens], name: str | None = None) -> 
     answers: list[NDArray[np.float64]] = []
     left = _CUT if name is not None else 0
     alone = (Tokens("", item.prompt, [choice], [], False) for item in items for choice in item.choices)
-    for row in itertools.chain.from_iterable(plain_rows(item, 0) for item in alone):
+    for row in itertools.chain.from_iterable(_rows(item, 0, shared=False) for item in alone):
         scores = logits_of(model, {"input_ids": _tensor(model, row.tokens[None])}, name or "the model")[0]
         if left and len(row) > 4:
             left -= 1
@@ -385,60 +343,36 @@ def one_by_one(model: Any, items: Sequence[Tokens], name: str | None = None) -> 
     return answers
 
 
-def plain_rows(item: Tokens, first: int) -> Iterator[_Row]:
-    """Yield a row per choice; choices that differ in their last token alone share one."""
-    rows: dict[tuple[int, ...], list[int]] = {}
+def _rows(item: Tokens, first: int, *, shared: bool) -> Iterator[_Row]:
+    """Yield a row per choice, or one of all; choices that differ in their last token alone are read once."""
+    read: dict[tuple[int, ...], list[int]] = {}
     for place, choice in enumerate(item.choices):
-        rows.setdefault(tuple(choice[:-1]), []).append(place)
-    size = len(item.prompt)
-    for read, places in rows.items():
-        tokens = np.array([*item.prompt, *read], dtype=np.int64)
-        n = len(read) + 1
+        read.setdefault(tuple(choice[:-1]), []).append(place)
+    for parts in [list(read.items())] if shared else [[part] for part in read.items()]:
+        size = at = len(item.prompt)
+        columns: list[int] = []
+        wanted: list[int] = []
+        owners: list[int] = []
+        for tokens, places in parts:
+            for place in places:
+                columns += [size - 1, *range(at, at + len(tokens))]
+                wanted += item.choices[place]
+                owners += [first + place] * (len(tokens) + 1)
+            at += len(tokens)
+        lengths = [len(tokens) for tokens, _ in parts]
+        segments = np.arange(1, len(parts) + 1) if len(parts) > 1 else np.zeros(1, dtype=np.int64)
         yield _Row(
-            tokens,
-            np.arange(len(tokens)),
-            np.zeros_like(tokens),
-            np.tile(np.arange(size - 1, size - 1 + n), len(places)),
-            np.array([item.choices[place] for place in places], dtype=np.int64).ravel(),
-            np.repeat(np.array(places) + first, n),
+            np.array([*item.prompt, *itertools.chain.from_iterable(tokens for tokens, _ in parts)], dtype=np.int64),
+            np.concatenate([np.arange(size), *(size + np.arange(length) for length in lengths)]),
+            np.concatenate([np.zeros(size, dtype=np.int64), np.repeat(segments, lengths)]),
+            np.array(columns, dtype=np.int64),
+            np.array(wanted, dtype=np.int64),
+            np.array(owners, dtype=np.int64),
         )
 
 
-def _shared_rows(item: Tokens, first: int) -> Iterator[_Row]:
-    """Yield one row: the prompt and, behind it, each choice without its last token."""
-    size = len(item.prompt)
-    read = [np.array(choice[:-1], dtype=np.int64) for choice in item.choices]
-    ends = size + np.cumsum([0, *map(len, read)])
-    yield _Row(
-        np.concatenate([item.prompt, *read]).astype(np.int64),
-        np.concatenate([np.arange(size), *(size + np.arange(len(part)) for part in read)]),
-        np.repeat(np.arange(len(read) + 1), [size, *map(len, read)]),
-        np.concatenate([[size - 1, *range(start, end)] for start, end in itertools.pairwise(ends.tolist())]).astype(
-            np.int64
-        ),
-        np.concatenate(item.choices).astype(np.int64),
-        np.repeat(np.arange(len(read)) + first, [len(choice) for choice in item.choices]),
-    )
-
-
-def groups_of(rows: Sequence[_Row], way: str) -> list[Sequence[_Row]]:
-    """Cut rows into those that are read together."""
-    if way == ONE_BY_ONE:
-        return [[row] for row in rows]
-    if way == EQUAL_LENGTHS:
-        return [list(group) for _, group in itertools.groupby(sorted(rows, key=len), key=len)]
-    return [rows]
-
-
-def inputs_of(model: Any, rows: Sequence[_Row], way: str, before: int = 0) -> dict[str, Any]:
-    """Return rows as the inputs of a model, padded on the right.
-
-    Args:
-        model: A causal language model.
-        rows: The rows.
-        way: One of `WAYS`.
-        before: Tokens of a prefix, which all rows see.
-    """
+def _read(model: Any, rows: Sequence[_Row], way: str) -> torch.Tensor:
+    """Read rows in one pass, padded on the right; return the log-likelihoods of their wanted tokens."""
     shape = (len(rows), max(map(len, rows)))
     tokens, positions = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     segments = np.full(shape, -1, dtype=np.int64)
@@ -447,62 +381,38 @@ def inputs_of(model: Any, rows: Sequence[_Row], way: str, before: int = 0) -> di
         segments[place, : len(row)] = row.segments
     inputs: dict[str, Any] = {"input_ids": _tensor(model, tokens)}
     if (segments > 0).any():
-        inputs |= {"attention_mask": _mask(model, segments, before), "position_ids": _tensor(model, positions + before)}
+        inputs |= {"attention_mask": _mask(model, segments), "position_ids": _tensor(model, positions)}
     elif way in (SHARED, PADDED) and (segments < 0).any():
-        mask = np.pad((segments >= 0).astype(np.int64), ((0, 0), (before, 0)), constant_values=1)
-        inputs["attention_mask"] = _tensor(model, mask)
-    if "use_cache" in inspect.signature(model.forward).parameters:
-        inputs["use_cache"] = before > 0
-    return inputs
-
-
-def _read(model: Any, rows: Sequence[_Row], way: str, prefix: Prefix | None) -> torch.Tensor:
-    """Read rows in one pass; return the log-likelihoods of their wanted tokens."""
-    inputs = inputs_of(model, rows, way, 0 if prefix is None else len(prefix))
-    columns = np.unique(np.concatenate([row.columns for row in rows]))
-    if prefix is not None:
-        inputs["past_key_values"] = prefix.before(len(rows))
-    if "logits_to_keep" in inspect.signature(model.forward).parameters:
+        inputs["attention_mask"] = _tensor(model, (segments >= 0).astype(np.int64))
+    known, columns = inspect.signature(model.forward).parameters, np.arange(shape[1])
+    if "use_cache" in known:
+        inputs["use_cache"] = False
+    if "logits_to_keep" in known:
+        columns = np.unique(np.concatenate([row.columns for row in rows]))
         inputs["logits_to_keep"] = _tensor(model, columns)
     logits = logits_of(model, inputs)
-    kept = columns if logits.shape[1] == len(columns) < inputs["input_ids"].shape[1] else None
-    return log_of_wanted(logits, rows, kept).double()
-
-
-def log_of_wanted(logits: torch.Tensor, rows: Sequence[_Row], columns: NDArray[np.int64] | None = None) -> torch.Tensor:
-    """Return the log-likelihoods of the wanted tokens of rows, one row after another.
-
-    Args:
-        logits: (rows, T, V), or those of some columns alone.
-        rows: The rows.
-        columns: Which columns; None for all.
-    """
+    if logits.shape[1] == shape[1]:  # all were kept
+        columns = np.arange(shape[1])
     at_row = np.repeat(np.arange(len(rows)), [len(row.wanted) for row in rows])
-    at_column = np.concatenate([row.columns for row in rows])
-    if columns is not None:
-        at_column = np.searchsorted(columns, at_column)
+    at_column = np.searchsorted(columns, np.concatenate([row.columns for row in rows]))
     index = [sent(each, logits.device) for each in (at_row, at_column, np.concatenate([row.wanted for row in rows]))]
-    parts = []
+    found = []
     # In parts: the table of all logits is in memory already, a float copy of it need not be.
-    for row, column, wanted in zip(*(torch.split(each, _PART) for each in index), strict=True):
-        scores = logits[row, column]
+    for at, column, wanted in zip(*(torch.split(each, _PART) for each in index), strict=True):
+        scores = logits[at, column]
         scores = scores if scores.dtype == torch.float64 else scores.float()
-        parts.append(scores.gather(1, wanted[:, None])[:, 0] - scores.logsumexp(dim=1))
-    return torch.cat(parts)
+        found.append(scores.gather(1, wanted[:, None])[:, 0] - scores.logsumexp(dim=1))
+    return torch.cat(found).double()
 
 
-def _mask(model: Any, segments: NDArray[np.int64], before: int) -> torch.Tensor:
-    """Return the additive, four-dimensional attention mask that transformers takes as it is.
-
-    The `before` tokens of a prefix are seen by all others.
-    """
+def _mask(model: Any, segments: NDArray[np.int64]) -> torch.Tensor:
+    """Return the additive, four-dimensional attention mask that transformers takes as it is."""
     parts = _tensor(model, segments)
     size = parts.shape[1]
     causal = torch.ones(size, size, dtype=torch.bool, device=parts.device).tril()
     key, query = parts[:, None, :], parts[:, :, None]
     allowed = causal & (key >= 0) & ((key == 0) | (key == query))
     allowed |= torch.eye(size, dtype=torch.bool, device=parts.device)  # padding sees itself, so that no row is empty
-    allowed = torch.nn.functional.pad(allowed, (before, 0), value=True)
     mask = torch.zeros(allowed.shape, dtype=model.dtype, device=parts.device)
     return mask.masked_fill_(~allowed, torch.finfo(model.dtype).min)[:, None]
 
@@ -523,177 +433,36 @@ def _tensor(model: Any, array: NDArray[np.int64]) -> torch.Tensor:
     return sent(array, model.device)
 
 
-# --------------------------------------------------- The continuations of many requests: what begins alike is read once
-
-
-APART = "no common prefix"
-"""The way of a model that cannot go on from tokens that it has read, or not exactly."""
-
-FEWEST_ITEMS = 8
-"""Fewer items than this do not make up for the trial."""
-
-_FEWEST_TOKENS = 16
-# A prefix that is shorter than this share of what follows it saves little.
-_LEAST_SHARE = 0.25
-
-# So many tokens that a model has read before take about the memory of one that it reads.
-_HELD = 4
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """How some items are read.
-
-    Attributes:
-        rows: Positions of the items.
-        way: How they are batched.
-        prefix: What is read once before all of them; None for nothing.
-    """
-
-    rows: NDArray[np.int64]
-    way: Way
-    prefix: Prefix | None = None
-
-
-def _common(scorer: CausalLM, items: Sequence[Tokens]) -> Plan | None:
-    """Return the items that begin alike where reading that once pays and is exact; None where not.
-
-    Args:
-        scorer: The model.
-        items: Items as tokens.
-    """
-    widths = np.array([width(item, SHARED) for item in items])
-    readable = np.flatnonzero(widths <= scorer.max_length)
-    size, inside = longest_common([items[place].prompt for place in readable.tolist()])
-    members = readable[inside]
-    rest = widths[members].mean() - size if len(members) else 0.0
-    if len(members) < FEWEST_ITEMS or size < max(_FEWEST_TOKENS, _LEAST_SHARE * rest):
-        return None
-    way = _prefix_way(scorer, size, int(widths[members].max()))
-    if way.name == APART:
-        return None
-    return Plan(members, way, Prefix(scorer.model, items[members[0]].prompt[:size]))
-
-
-def longest_common(prompts: Sequence[list[int]]) -> tuple[int, NDArray[np.int64]]:
-    """Return how many tokens prompts have in common at their beginning, and which prompts.
-
-    Of all beginnings of the prompt in the middle of their order, it is the one that saves the most tokens where it is
-    read once. The last token of a prompt stays out of it, since what follows is read off it.
-
-    Example:
-        >>> size, members = longest_common([[7, 8, 9, 1], [5, 5], [7, 8, 9, 2], [7, 8, 9, 3], [7, 4]])
-        >>> size, members.tolist()
-        (3, [0, 2, 3])
-        >>> longest_common([[7]])[0]
-        0
-    """
-    if not prompts:
-        return 0, np.empty(0, dtype=np.int64)
-    middle = sorted(range(len(prompts)), key=lambda place: prompts[place])[len(prompts) // 2]
-    first = prompts[middle]
-
-    # The last token of a prompt stays out.
-    alike = (os.path.commonprefix([first[:-1], prompt[:-1]]) for prompt in prompts)  # noqa: RUF071 - of lists
-    sizes = np.array([*map(len, alike)])
-    steps = np.unique(sizes)
-    saved = [int(step) * (int((sizes >= step).sum()) - 1) for step in steps]
-    size = int(steps[int(np.argmax(saved))])
-    return size, np.flatnonzero(sizes >= size)
-
-
-def _prefix_way(scorer: CausalLM, size: int, longest: int) -> Way:
-    """Return how a model goes on from a prefix, from a trial; `APART` if it does not."""
-    model = scorer.model
-
-    def find(reach: int) -> Way:
-        draw, words = np.random.default_rng(0), ordinary_tokens(model, scorer.tokenizer)
-        begin = draw.choice(words, size).tolist()
-        room = max(1, min(reach, scorer.max_length) - size - 5)
-        shapes = [(1, (2, 1)), (room, (4, 2, 2))]
-        items = [
-            Tokens(
-                "trial", begin + draw.choice(words, n).tolist(), [draw.choice(words, k).tolist() for k in ks], [], False
-            )
-            for n, ks in shapes
-        ]
-        answers: list[Answers] = []
-
-        def alone() -> Answers:
-            answers.append(one_by_one(model, items))
-            return answers[0]
-
-        def after(way: str) -> Answers:
-            return token_likelihoods(model, [item.after(size) for item in items], way, Prefix(model, begin))()
-
-        ways = {way: functools.partial(after, way) for way in (SHARED, PADDED, EQUAL_LENGTHS)}
-        return fastest_way(model, scorer.name, alone, {**ways, APART: lambda: answers[0]}, longest=reach)
-
-    kind = f"what follows {reach_of(size)} tokens, up to {reach_of(longest)}"
-    return TRIALS.way(model, kind, longest, find, scorer.tokenizer)
-
-
-def plans_of(scorer: CausalLM, items: Sequence[Tokens], *, shared: bool, common: bool) -> list[Plan]:
-    """Plan how every item is read: the fastest way that is exact.
-
-    Args:
-        scorer: The model.
-        items: Items as tokens.
-        shared: Whether a prompt may be read once for all of its choices.
-        common: Whether what many prompts begin with may be read once; never without `shared`.
-    """
-    plans: list[Plan] = []
-    rest = np.arange(len(items))
-    shared = shared and SHARED in scorer.WAYS
-    if shared and common and (alike := _common(scorer, items)) is not None:
-        plans.append(alike)
-        rest = np.setdiff1d(rest, alike.rows)
-    ways = _ways(scorer, [items[int(row)] for row in rest], shared) if len(rest) else []
-    for name in dict.fromkeys(way.name for way in ways):
-        of_name = [way for way in ways if way.name == name]
-        plans.append(Plan(rest[[way.name == name for way in ways]], max(of_name, key=lambda way: way.longest)))
-    return plans
-
-
-def way_in_words(plans: Sequence[Plan]) -> str:
-    """Return how items are read in words."""
-    total = sum(len(plan.rows) for plan in plans)
-    parts = []
-    for plan in plans:
-        words = str(plan.way)
-        if plan.prefix is not None:
-            whose = "all items" if len(plan.rows) == total else f"{len(plan.rows)} of {total} items"
-            words += f" after the first {len(plan.prefix)} tokens, which {whose} share and are read once"
-        elif len(plans) > 1:
-            words += f" of up to {plan.way.longest} tokens"
-        parts.append(words)
-    return "; ".join(parts)
-
-
-def planned_likelihoods(
+def scored_continuations(
     scorer: CausalLM,
     items: Sequence[Tokens],
-    plans: Sequence[Plan],
     *,
     kind: str,
     max_tokens: int,
     **how: Unpack[HowToRun],
-) -> Columns:
-    """Return the log-likelihood of every choice of every item."""
-    plan_of = {int(row): plan for plan in plans for row in plan.rows}
-    batches = [
-        plan.rows[batch]
-        for plan in plans
-        for batch in _batches([items[int(row)] for row in plan.rows], plan, max_tokens)
-    ]
+) -> tuple[Columns, str]:
+    """Return the log-likelihood of every choice of every item, and in words how they were read: the fastest exact way.
+
+    A row of a prompt with all of its choices may be longer than what the model reads: then each choice has its own.
+    """
+    whole = np.array([width(item, SHARED) for item in items])
+    fits = (whole <= scorer.max_length) & (SHARED in scorer.WAYS)
+    ways: list[Way] = []
+    batches: list[NDArray[np.int64]] = []
+    way_of: dict[int, str] = {}
+    for rows, shared in ((np.flatnonzero(fits), True), (np.flatnonzero(~fits), False)):
+        if len(rows):
+            chosen = [items[row] for row in rows.tolist()]
+            longest = max(width(item, SHARED if shared else ONE_BY_ONE) for item in chosen)
+            ways.append(likelihood_way(scorer, longest=longest, shared_prefix=shared))
+            batches += [rows[batch] for batch in _batches(chosen, ways[-1].name, max_tokens)]
+            way_of |= dict.fromkeys(rows.tolist(), ways[-1].name)
 
     @torch.inference_mode()
     def score(batch: NDArray[np.int64]) -> Later:
-        plan = plan_of[int(batch[0])]
         chosen = [items[int(index)] for index in batch]
-        shortened = chosen if plan.prefix is None else [item.after(len(plan.prefix)) for item in chosen]
         named = fails_at(scorer.name, chosen[0].name)
-        read = named(named(scorer.score)(shortened, plan.way.name, plan.prefix))
+        read = named(named(scorer.score)(chosen, way_of[int(batch[0])]))
 
         def columns() -> dict[str, Column]:
             rows = read()
@@ -706,45 +475,23 @@ def planned_likelihoods(
 
         return columns
 
-    return run_model(scorer.model, score, batches, kind=kind, inputs=lambda: fingerprints_of(items), **how)
+    scored = run_model(scorer.model, score, batches, kind=kind, inputs=lambda: fingerprints_of(items), **how)
+    several = len(ways) > 1
+    return scored, "; ".join(f"{way} of up to {way.longest} tokens" if several else str(way) for way in ways)
 
 
-def _ways(scorer: CausalLM, items: Sequence[Tokens], shared_prefix: bool) -> list[Way]:
-    """Return the way of each item: the fastest that a trial at about its length finds exact."""
-    bound = scorer.max_length
-    widths = [width(item, SHARED if shared_prefix else ONE_BY_ONE) for item in items]
-    longest: dict[int, int] = {}
-    for size in sorted(size for size in widths if size <= bound):
-        longest[reach_of(size)] = size
-    found: dict[int, Way] = {}
-    for reach in sorted(longest, reverse=True):
-        found[reach] = likelihood_way(scorer, longest=longest[reach], shared_prefix=shared_prefix)
-        if found[reach].name == likelihood_way(scorer, longest=SHORTEST, shared_prefix=shared_prefix).name:
-            break  # what is exact for long sequences is exact for shorter ones
-    ways = []
-    for item, size in zip(items, widths, strict=True):
-        if size <= bound:
-            ways.append(found.get(reach_of(size)) or found[min(found)])
-        else:  # a row of prompt and all choices is longer than what the model reads
-            ways.append(likelihood_way(scorer, longest=width(item, ONE_BY_ONE), shared_prefix=False))
-    return ways
-
-
-def _batches(items: Sequence[Tokens], plan: Plan, max_tokens: int) -> list[NDArray[np.int64]]:
+def _batches(items: Sequence[Tokens], way: str, max_tokens: int) -> list[NDArray[np.int64]]:
     """Cut items into batches of prompts, and of choices together, of like length; the longest first."""
-    before = 0 if plan.prefix is None else len(plan.prefix)
-    prompts = np.array([len(item.prompt) for item in items]) - before
-    widths = np.array([width(item, plan.way.name) for item in items]) - before
-    rows = np.array([n_rows(item, plan.way.name) for item in items])
+    prompts = np.array([len(item.prompt) for item in items])
+    widths = np.array([width(item, way) for item in items])
+    rows = np.array([n_rows(item, way) for item in items])
     order = np.lexsort((-(widths - prompts), -(prompts // 8))).astype(np.int64)
     batches, start = [], 0
     while start < len(order):
         end = start + 1
         while end < len(order):
             batch = order[start : end + 1]
-            count, longest = rows[batch].sum(), widths[batch].max()
-            # What a model holds of a prefix takes less memory than reading it.
-            if max(count * longest, count * (before + longest) / _HELD) > max_tokens:
+            if rows[batch].sum() * widths[batch].max() > max_tokens:
                 break
             end += 1
         batches.append(order[start:end])

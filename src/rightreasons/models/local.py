@@ -25,7 +25,7 @@ from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import digest_of_arrays
 from rightreasons.core.validation import check_count
 from rightreasons.models.batching import length_batches
-from rightreasons.models.likelihoods import Tokens, planned_likelihoods, plans_of, tokenize_continuations, way_in_words
+from rightreasons.models.likelihoods import Tokens, scored_continuations, tokenize_continuations
 from rightreasons.models.protocol import BRIEF, LONG, Ability, Answers, Generation, Likelihoods, Message, Request
 from rightreasons.models.running import Column, fingerprint_model, fingerprint_texts, fingerprint_tokenizer, run_model
 from rightreasons.models.trial import (
@@ -59,31 +59,19 @@ class LocalEngine:
         thinking: "on" or "off" turns thinking on or off in a chat template that can; "auto" (default) and a number of
             tokens leave it to the template.
         max_tokens: Maximum tokens per padded batch of likelihoods; a single item may exceed it.
-        shared_prefix: Whether a prompt may be read once for all of its continuations, where the trial finds it exact.
-        common_prefix: Whether what many prompts begin with, such as instructions and few-shot examples, may be read
-            once; never without `shared_prefix`.
     """
 
-    def __init__(
-        self,
-        scorer: CausalLM,
-        thinking: str = "auto",
-        *,
-        max_tokens: int = 4096,
-        shared_prefix: bool = True,
-        common_prefix: bool = True,
-    ) -> None:
+    def __init__(self, scorer: CausalLM, thinking: str = "auto", *, max_tokens: int = 4096) -> None:
         self.scorer = scorer
         self._thinking = {"on": True, "off": False}.get(thinking)
         self._most = int(thinking) if thinking.isdecimal() else 0
         self.name = scorer.name
         self._max_tokens = check_count(max_tokens, "max_tokens")
-        self._may_share = {"shared": shared_prefix, "common": common_prefix}
 
     @property
     def abilities(self) -> frozenset[Ability]:
         """What its model can do, and words."""
-        return self.scorer.abilities | self.scorer.ASKED
+        return self.scorer.ASKED
 
     @property
     def model(self) -> Any:
@@ -303,31 +291,22 @@ class LocalEngine:
     def tokens(
         self, requests: Sequence[Request], *, max_length: int | None = None, failures: dict[int, str] | None = None
     ) -> list[list[Tokens]]:
-        """Return the tokens of requests; those of a chat have all of their special tokens.
+        """Return the tokens of requests, all of a chat, which has all of its special tokens, or none.
 
         Args:
             requests: The requests.
             max_length: Maximum tokens of each; None takes what the model reads.
             failures: Takes the reasons why requests cannot be asked, by their positions; None raises the first.
         """
-        items: list[list[Tokens]] = [[] for _ in requests]
-        for chat in (False, True):
-            places = [place for place, request in enumerate(requests) if isinstance(request.prompt, str) != chat]
-            reasons: dict[int, str] | None = None if failures is None else {}
-            tokenized = tokenize_continuations(
-                self.scorer,
-                [requests[place].name for place in places],
-                [self.render(requests[place].prompt) for place in places],
-                [requests[place].continuations for place in places],
-                max_length=max_length,
-                bare=chat,
-                failures=reasons,
-            )
-            if failures is not None:
-                failures |= {places[number]: reason for number, reason in (reasons or {}).items()}
-            for place, parts in zip(places, tokenized, strict=True):
-                items[place] = parts
-        return items
+        return tokenize_continuations(
+            self.scorer,
+            [request.name for request in requests],
+            [self.render(request.prompt) for request in requests],
+            [request.continuations for request in requests],
+            max_length=max_length,
+            bare=any(not isinstance(request.prompt, str) for request in requests),
+            failures=failures,
+        )
 
     def _scored(
         self, requests: Sequence[Request], items: Sequence[Sequence[Tokens]], reasons: Mapping[int, str], **options: Any
@@ -335,10 +314,7 @@ class LocalEngine:
         """Score tokenized requests; those without tokens fail for their reasons."""
         parts = list(itertools.chain.from_iterable(items))
         check_tokens(self.model, self.name, max(max(*part.prompt, *map(max, part.choices)) for part in parts))
-        plans = plans_of(self.scorer, parts, **self._may_share)
-        columns = planned_likelihoods(
-            self.scorer, parts, plans, max_tokens=self._max_tokens, fail_fast=False, **options
-        )
+        columns, way = scored_continuations(self.scorer, parts, max_tokens=self._max_tokens, fail_fast=False, **options)
         owners = np.repeat(np.arange(len(items)), [len(group) for group in items])
         failed = {**columns.whole(owners)[1], **reasons}
         counts = [len(request.continuations) for request in requests]
@@ -354,7 +330,7 @@ class LocalEngine:
             Ragged.of(lengths, counts),
             {requests[place].name: reason for place, reason in sorted(failed.items())},
             truncated=sum(any(part.truncated for part in group) for group in items),
-            way=way_in_words(plans),
+            way=way,
         )
 
 

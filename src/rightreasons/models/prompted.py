@@ -145,9 +145,8 @@ class Prompted:
 
     @property
     def abilities(self) -> frozenset[Ability]:
-        """What the engine can do; gradients only of likelihoods."""
-        able = self.engine.abilities
-        return able - {"gradients"} if self.rendering.scoring == "generated" else able
+        """What the engine can do."""
+        return self.engine.abilities
 
     @property
     def answers_once(self) -> bool:

@@ -68,15 +68,14 @@ def as_scorer(
     Args:
         model: A scorer, which is returned as it is; a folder, a hub id or the address of a server; a model of
             transformers, or a session of optimum (ONNX), with its `tokenizer`, also as a pair or in a `Trainer`;
-            a text-classification, zero-shot-classification or text-generation pipeline of transformers; a fitted
+            a text-classification or text-generation pipeline of transformers; a fitted
             estimator or pipeline of scikit-learn with `predict_proba`, which takes texts, or a frame with one column of
             them; or a function from N texts to (N, K) probabilities: rows, or a frame or dicts with the names of the
             classes. Of pairs of texts, it is given the second ones as `text_pairs`, if it has such a parameter. A
             language model is asked through a `Prompt`.
         tokenizer: The tokenizer of a loaded model; None for that of the folder, or the download, it was loaded from.
-        label_names: The names of the K classes in the order of the probabilities: a function needs them, and a
-            zero-shot pipeline, whose candidate labels they are; an estimator has its own in `classes_`, and with them a
-            language model is a scorer of classes, without them of choices.
+        label_names: The names of the K classes in the order of the probabilities: a function needs them; an estimator
+            has its own in `classes_`, and with them a language model is a scorer of classes, without them of choices.
         name: What reports call it; None takes what it is called.
         fingerprint: A name for what decides the answers, such as a version, under which they are kept for a later run.
             None digests an estimator; of a function, nothing is kept.
@@ -106,9 +105,7 @@ def as_scorer(
     if all(_has(model, member) for member in ("render", "likelihoods", "generate")):  # an engine
         return Prompted(Prompt(), model, label_names)
     if any(f"{kind.__module__}.{kind.__name__}".startswith("transformers.pipelines.") for kind in type(model).__mro__):
-        if model.task != "zero-shot-classification":
-            return _of_pipeline(model, label_names, name)
-        name, model = name or model.model.name_or_path, _zero_shot(model, label_names)
+        return _of_pipeline(model, label_names, name)
     if _is_module(model) or hasattr(getattr(model, "config", None), "id2label"):
         return _of_transformers(model, tokenizer, label_names, name)
     if _has(model, "label_names") and _has(model, "predict"):
@@ -129,7 +126,7 @@ def as_scorer(
     if callable(model):
         if label_names is None:
             raise OptionError(
-                "Expected `label_names`, the classes of a function or of a zero-shot pipeline, but got None.",
+                "Expected `label_names`, the classes of a function, but got None.",
                 option="label_names",
             )
         called = name or str(getattr(model, "__name__", type(model).__name__)).replace("<lambda>", "function")
@@ -385,16 +382,6 @@ def _by_name(answers: Any, label_names: Sequence[str]) -> Any:
     if isinstance(first, Sequence) and first and isinstance(first[0], Mapping):  # those of a pipeline
         return [ordered({each["label"]: each["score"] for each in row}) for row in answers]
     return [ordered(row) for row in answers] if isinstance(first, Mapping) else answers
-
-
-def _zero_shot(pipeline: Any, label_names: Sequence[str] | None) -> Callable[[list[str]], Any]:
-    """Return the function that asks a zero-shot pipeline for the shares of the candidate labels, which it sorts."""
-
-    def probabilities(texts: list[str]) -> Any:
-        rows = pipeline(texts, candidate_labels=label_names)
-        return [[row["scores"][row["labels"].index(label)] for label in label_names or ()] for row in rows]
-
-    return probabilities
 
 
 def _session(model: Any, tokenizer: Any) -> Callable[[list[str]], Any]:

@@ -218,7 +218,7 @@ def predict_answers(
         )
 
     window_names = tuple(f"{names[owner]} (window {window})" for window, owner in enumerate(windows.owner.tolist()))
-    items = Items(classifier, window_names, np.ones(len(windows), dtype=np.int64), windows.encoded)
+    items = Items(classifier, window_names, windows.encoded)
     windows = windows.padded(items.encoded.padding_side)
     columns = items.run(
         "spans",

@@ -261,7 +261,7 @@ def audit(
     )
     is_main = processes().is_main
     say = tell if tell is not None and is_main else lambda line: None
-    for line in (*_labels_told(context), *filter(None, [getattr(source, "padding_note", "")])):
+    for line in _labels_told(context):
         say(line)
     # First of all what every question needs, so that a bad suite or folder fails before any computation.
     why_not = {name: _why_not(section, context, chosen[name]) for name, section in sections.items()}

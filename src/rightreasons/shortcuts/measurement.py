@@ -7,6 +7,7 @@ import functools
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +33,9 @@ from rightreasons.shortcuts.measure_deciding import FamilyEffect, SwapMeasuremen
 from rightreasons.shortcuts.options import MAX_ITEMS, ShortcutsOptions
 from rightreasons.shortcuts.protocols import Protocol, protocol_of
 from rightreasons.shortcuts.reliance import NullModel
+
+if TYPE_CHECKING:
+    from rightreasons.models.classes import Classifier
 
 MIN_HALVED = 100
 """The labeled items that the audited split must have for half of them to stand for absent training texts."""
@@ -263,11 +267,12 @@ def _measured(
     protocol, split, limit = protocol_of(options.protocol), context.primary, options.items or MAX_ITEMS
     items = context.picked(split, min(limit, int(split.labeled.sum())))
     pairs = columns[1] if len(columns) > 1 else None
-    heads = training_heads(columns[0], labels, text_pairs=pairs, protocol=protocol, classifier=context.classifier)
+    classifier = cast("Classifier", context.scorer)
+    heads = training_heads(columns[0], labels, text_pairs=pairs, protocol=protocol, classifier=classifier)
     depends = split.fingerprint, str(len(items)), str(context.seed), json.dumps(protocol.to_dict(), sort_keys=True)
     with bars_about(split.name):
         measured = measure_shortcuts(
-            context.classifier,
+            classifier,
             items.texts,
             items.labels,
             heads,

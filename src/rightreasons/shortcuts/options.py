@@ -11,9 +11,8 @@ from rightreasons.core.options import QuestionOptions, option
 MAX_ITEMS = 300
 """Attributed items; the option `items` changes it."""
 
-GRADIENTS_PER_ATTRIBUTION, GRADIENTS_OF_PROMPTS = 11, 30
-"""Gradients of the adaptive rule per item, as measured of an encoder on sentences; and of a decoder that reads a
-prompt, whose passes are cheap beside them, as items share what precedes them."""
+GRADIENTS_PER_ATTRIBUTION = 11
+"""Gradients of the adaptive rule per item, as measured of an encoder on sentences."""
 
 SWAP_PASSES = 15.0
 """About how many passes the swaps take per item, of at most 400 items."""
@@ -65,5 +64,4 @@ class ShortcutsOptions(QuestionOptions):
         swaps = min(n_items, self.items or 400) * SWAP_PASSES
         if context.why_no_gradients():
             return swaps
-        each = 3 * (GRADIENTS_OF_PROMPTS if context.prompted else GRADIENTS_PER_ATTRIBUTION)
-        return min(n_items, self.items or MAX_ITEMS) * each + swaps
+        return min(n_items, self.items or MAX_ITEMS) * 3 * GRADIENTS_PER_ATTRIBUTION + swaps

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import inspect
 import os
-import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import transformers
-from tqdm.auto import tqdm  # type: ignore[import-untyped]
 from transformers.trainer_callback import CallbackHandler
 
 from rightreasons.calibration.measure import JudgedItems
-from rightreasons.core.errors import is_watched
 from rightreasons.core.options import check_options
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.store import Records, write_json
@@ -33,14 +30,6 @@ from rightreasons.models.loading import class_names
 from rightreasons.models.running import open_store, processes
 from rightreasons.shortcuts.measure import ShortcutRecord, WithheldError, measure_shortcuts
 from rightreasons.shortcuts.reliance import Heads
-
-
-def _rows_in(file: Path) -> list[Any]:
-    """Return the records in a file, as an earlier run wrote them."""
-    rows = read_json(file)
-    if not isinstance(rows, list) or not all(isinstance(row, dict) and "step" in row for row in rows):
-        raise ValueError(f"Expected the records of an earlier run in {file}, but it holds something else.")
-    return rows
 
 
 def prefixed(figures: Mapping[str, float], prefix: str) -> dict[str, float]:
@@ -100,49 +89,6 @@ def classifier_of(parts: Mapping[str, Any]) -> Classifier:
     return Classifier(model, tokenizer, class_names(model.config, name), name)
 
 
-class TrainingBar(transformers.TrainerCallback):  # type: ignore[misc]
-    """Shows the steps of a training as a bar on stderr, and the figures of each evaluation in a line above it.
-
-    Args:
-        description: What is shown before the bar.
-    """
-
-    def __init__(self, description: str = "fine-tuning") -> None:
-        self.description = description
-        self._bar: Any = None
-
-    def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Open the bar, at the step at which a run resumes."""
-        if state.is_world_process_zero:
-            self._bar = tqdm(
-                total=state.max_steps,
-                initial=state.global_step,
-                desc=self.description,
-                unit="step",
-                disable=not is_watched(),
-            )
-
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Advance the bar."""
-        if self._bar is not None:
-            self._bar.update(state.global_step - self._bar.n)
-
-    def on_evaluate(self, args: Any, state: Any, control: Any, metrics: dict[str, Any] | None = None, **_: Any) -> None:
-        """Write the figures of an evaluation."""
-        if self._bar is None:
-            return
-        figures = {key.removeprefix("eval_"): value for key, value in (metrics or {}).items()}
-        named = {"loss": "loss {:.3f}", "accuracy": "accuracy {:.1%}", "f1": "F1 {:.1%}", "ece": "ECE {:.1%}"}
-        parts = [form.format(figures[key]) for key, form in named.items() if figures.get(key) is not None]
-        tqdm.write(f"Epoch {state.epoch:g}, validation: {', '.join(parts)}", file=sys.stderr)
-
-    def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Close the bar."""
-        if self._bar is not None:
-            self._bar.close()
-            self._bar = None
-
-
 MEASURED_BY = ("text_pairs", "protocol", "average")
 """The options of `measure_shortcuts` that `ShortcutCallback` takes."""
 
@@ -159,8 +105,8 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
     Each evaluation has the figures `eval_shortcut_rate`, `eval_shortcut_excess` and `eval_shortcut_tradeoff`. They go
     where Trainer's own go: the log history and `trainer_state.json`, TensorBoard and whatever else `report_to` names,
     the returned metrics, `metric_for_best_model` and early stopping. Each of several evaluation sets has them under its
-    own prefix (`eval_NAME_`), always of the watched texts. A resumed run restores the records of its checkpoint; with
-    `out` it restores all of them, including that of an evaluation right after the checkpoint.
+    own prefix (`eval_NAME_`), always of the watched texts. A resumed run restores the records of its checkpoint, and
+    with `out` that of an evaluation right after it.
 
     Args:
         texts: N labeled texts to watch, such as the validation set.
@@ -203,7 +149,6 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
         self._heads, self._resampling, self._options = heads, resampling, options
         self._out = None if out is None else Path(out)
         self._measured: tuple[tuple[int, int], ShortcutRecord | None] | None = None
-        self._unreported: ShortcutRecord | None = None
         self.records: list[ShortcutRecord] = []
 
     def measure(self, parts: Mapping[str, Any], *, step: int, epoch: float) -> ShortcutRecord | None:
@@ -236,18 +181,12 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
         lead(self)
         rows = [entry[LOGGED] for entry in state.log_history if LOGGED in entry]
         if state.global_step and self._out is not None and self._out.is_file():
-            rows += _rows_in(self._out)
+            rows += read_json(self._out)  # that of an evaluation right after the checkpoint, too
         by_step = {row["step"]: ShortcutRecord.of(row) for row in rows if row["step"] <= state.global_step}
         self.records = [by_step[step] for step in sorted(by_step)]
-        self._measured = self._unreported = None
+        self._measured = None
         if state.global_step == 0:
-            self._unreported = self._current(state, parts)
-
-    def on_epoch_begin(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
-        """Log the model before fine-tuning, now that what reports has begun too."""
-        if self._unreported is not None:
-            report(prefixed(self.figures(self._unreported), "eval"), args, state, control)
-        self._unreported = None
+            self._current_figures(state, parts)
 
     def on_prediction_step(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
         """Come before the callbacks that report the evaluation that now runs."""
@@ -258,7 +197,6 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
         prefix = prefix_of(logs or {})
         if logs is None or prefix is None:
             return
-        self._unreported = None
         figures = prefixed(self._current_figures(state, parts), prefix)
         logs.update(figures)
         for entry in reversed(state.log_history):
@@ -266,18 +204,10 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
                 entry.update(figures)
                 break
 
-    def on_evaluate(
-        self, args: Any, state: Any, control: Any, metrics: dict[str, Any] | None = None, **parts: Any
-    ) -> None:
-        """Let the figures join the metrics of a Trainer that does not log its evaluations."""
-        figures = prefixed(self._current_figures(state, parts), prefix_of(metrics or {}) or "eval")
-        if metrics is not None:
-            metrics.update(figures)
-
     def on_train_end(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
         """Record the finished model, unless an evaluation has."""
-        if not self._is_recorded(state) and (figures := self._current_figures(state, parts)):
-            report(prefixed(figures, "eval"), args, state, control)
+        if not self._is_recorded(state):
+            self._current_figures(state, parts)
 
     def _is_recorded(self, state: Any) -> bool:
         return bool(self.records) and self.records[-1].step == state.global_step
@@ -310,8 +240,7 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
     epochs). The means over the examples so far are logged as `data_map_confidence`, `data_map_variability` and
     `data_map_correctness`, where Trainer's own figures go.
 
-    A resumed run continues the map: from `out`, or from this callback's own memory. The epoch at whose end the
-    checkpoint was saved is scored again if need be; if earlier ones are missing, one warning says how many.
+    A resumed run continues the map from `out`; without it the map begins anew.
 
     Args:
         texts: N training texts.
@@ -369,32 +298,19 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         return map_of(self._epochs)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
-        """Forget earlier runs; restore the finished epochs of a resumed one."""
-        workers = processes()
-        step, epoch = int(state.global_step), float(state.epoch or 0.0)
-        if self._out is not None:
-            self._records = open_store(self._out, map_run(self._ids, self._labels))
-        stored = read_epochs(self._records) if self._records else []
-        known = {each.step: each for each in [*stored, *self._epochs]}
-        # One that was cut short is no end of an epoch for a run that goes on from its step.
-        self._epochs = [known[end] for end in sorted(known) if end <= step and float(known[end].epoch).is_integer()]
-        workers.gather(None, "the watched figures")  # all processes have read
-        for each in stored if workers.is_main else ():
-            if self._records and not any(kept.step == each.step for kept in self._epochs):
-                (self._records.folder / each.file).unlink(missing_ok=True)
-        if not step:
+        """Forget earlier runs; restore the finished epochs of a resumed one from `out`."""
+        self._epochs = []
+        if self._out is None:
             return
-        if epoch.is_integer() and not self._ends_at(step):
-            self._score(step, epoch, parts)
-        n_missing = int(epoch) - len(self._epochs)
-        if n_missing > 0 and workers.is_main:
-            where = f"{self._out} does not hold them"
-            if self._out is None:
-                where = "only the run that stopped held them: give DataMapCallback `out`"
-            warnings.warn(
-                f"The data map lacks {n_missing} of the {int(epoch)} epochs before this run was resumed; {where}.",
-                stacklevel=2,
-            )
+        self._records = open_store(self._out, map_run(self._ids, self._labels))
+        stored = read_epochs(self._records)
+        processes().gather(None, "the watched figures")  # all processes have read
+        for each in stored:
+            # One that was cut short is no end of an epoch for a run that goes on from its step.
+            if each.step <= int(state.global_step) and float(each.epoch).is_integer():
+                self._epochs.append(each)
+            elif processes().is_main:
+                (self._records.folder / each.file).unlink(missing_ok=True)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
         """Score all training texts."""

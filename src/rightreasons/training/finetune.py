@@ -23,12 +23,10 @@ from rightreasons.core.arrays import Result
 from rightreasons.core.errors import OptionError, first_line, is_signaled, is_watched, stop_deferred
 from rightreasons.core.options import takes
 from rightreasons.core.store import (
-    MANIFEST,
     changed_files,
     check_folder,
     check_room,
     digest_of_files,
-    files_in,
     package_code,
     set_aside,
     working_alone,
@@ -164,12 +162,10 @@ class Objective:
 
     Attributes:
         trainer_class: A subclass of `Trainer`, for another objective (`compute_loss`) or another loop.
-        compute_loss_func: `Trainer`'s `compute_loss_func(outputs, labels, num_items_in_batch)`.
         extra_columns: Numeric columns of the tables that go into the batch; for multiple choice, one value per choice.
     """
 
     trainer_class: type[transformers.Trainer] = transformers.Trainer
-    compute_loss_func: Callable[..., torch.Tensor] | None = None
     extra_columns: Sequence[str] = ()
 
 
@@ -256,7 +252,6 @@ def fine_tune(
             **_settings(options, workers),
             "metrics": _name(metrics) if callable(metrics) else list(metrics),
             "trainer": objective.trainer_class.__qualname__,
-            "loss": None if objective.compute_loss_func is None else _name(objective.compute_loss_func),
             "callbacks": [type(callback).__qualname__ for callback in callbacks],
             "training arguments": {key: repr(value) for key, value in sorted((training_arguments or {}).items())},
             "record": dict(record or {}),
@@ -291,7 +286,6 @@ def fine_tune(
             eval_dataset=None if valid_set is None else valid_set.dataset,
             processing_class=tokenizer,
             compute_metrics=metrics if callable(metrics) else compute_metrics(*metrics),
-            compute_loss_func=objective.compute_loss_func,
             callbacks=list(callbacks),
         )
         trainer.remove_callback(transformers.PrinterCallback)  # of dictionaries, where there is no terminal
@@ -480,23 +474,15 @@ def _save(store: Store, model: Any, tokenizer: Any, result: FineTuned, workers: 
                 part.save_pretrained(store.folder)
         # The result comes last: it marks the run as finished.
         figures = {key: value for key, value in result.to_dict().items() if key != "folder"}
-        names = [name for name in files_in(store.folder) if name.partition("/")[0] not in (MANIFEST, CHECKPOINTS)]
-        files = digest_of_files(store.folder, names)
-        store.write_json(RESULT, {**figures, "files": files})
+        store.write_json(RESULT, figures)
         shutil.rmtree(store.folder / CHECKPOINTS, ignore_errors=True)
     workers.gather(None, "the end of the run")
 
 
 def _open(store: Store) -> FineTuned | None:
-    """Open a finished run; None where there is none, or a file of it is damaged, which is set aside."""
+    """Open a finished run; None where there is none."""
     figures = store.read_json(RESULT)
     if figures is None:
-        return None
-    for name in (damaged := changed_files(store.folder, figures.pop("files"))):
-        if (store.folder / name).exists():
-            set_aside(store.folder / name, "it is damaged")
-    if damaged:
-        set_aside(store.folder / RESULT, f"{damaged[0]} beside it is damaged or gone")
         return None
     shutil.rmtree(store.folder / CHECKPOINTS, ignore_errors=True)  # of a run that was killed when it had finished
     names = figures.pop("label_names")

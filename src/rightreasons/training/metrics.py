@@ -33,27 +33,10 @@ class ComputeMetrics:
         self._average = check_one_of(options.get("average", "macro"), AVERAGES, "average")
         of_ece = {name: value for name, value in options.items() if name in _ECE_OPTIONS}
         self._calibration = CalibrationErrorOptions.read(of_ece, "compute_metrics")
-        self._batches: list[tuple[NDArray[Any], NDArray[Any]]] = []
 
-    def __call__(self, prediction: Any, compute_result: bool | None = None) -> Figures:
-        """Compute the figures of an evaluation, or add one batch of it.
-
-        Args:
-            prediction: Trainer's `EvalPrediction`, or a pair of logits and labels.
-            compute_result: None: the prediction is the whole evaluation. Trainer's `batch_eval_metrics=True` calls it
-                with False for each batch, and with True for the last.
-
-        Returns:
-            One figure per name; {} before the last batch.
-        """
+    def __call__(self, prediction: Any) -> Figures:
+        """Compute one figure per name from Trainer's `EvalPrediction`, or a pair of logits and labels."""
         logits, labels = _rows(prediction)
-        if compute_result is not None:
-            self._batches.append((logits, labels))
-            if not compute_result:
-                return {}
-            logits = _stacked([batch for batch, _ in self._batches])
-            labels = np.concatenate([batch for _, batch in self._batches])
-            self.reset()
         rows = np.flatnonzero(labels != IGNORED)
         if not len(rows):
             raise ValueError("Expected at least one item with a label in the evaluation, but there is none.")
@@ -80,10 +63,6 @@ class ComputeMetrics:
             return {name: negative_log_likelihood(logits, top.labels, scores="logits").nll}
         return {name: STATISTICS[name](top)}
 
-    def reset(self) -> None:
-        """Forget the batches so far, after an interrupted evaluation with `batch_eval_metrics=True`."""
-        self._batches = []
-
     def __repr__(self) -> str:
         parts = [*map(repr, self.names), *(f"{key}={one_line(value)}" for key, value in sorted(self.options.items()))]
         return f"compute_metrics({', '.join(parts)})"
@@ -96,9 +75,6 @@ def compute_metrics(*names: str, **options: Any) -> ComputeMetrics:
     kernels as everywhere else in the library. It serves `AutoModelForSequenceClassification` and
     `AutoModelForMultipleChoice` alike; items with the label -100 are ignored. With several processes Trainer passes the
     gathered items to each, so every process has the figures of all items.
-
-    With `TrainingArguments(batch_eval_metrics=True)` it is called once per batch and keeps the logits of each, a row
-    per item, until the last: the figures are the same either way.
 
     | name | range | better | |
     |---|---|---|---|
@@ -164,10 +140,6 @@ _KNOWN: Mapping[str, tuple[str, ...]] = {
 def _rows(prediction: Any) -> tuple[Any, NDArray[Any]]:
     """Return the logits (N, K) and labels (N,), `IGNORED` where there is none."""
     logits, labels = (prediction.predictions, prediction.label_ids) if hasattr(prediction, "label_ids") else prediction
-    if isinstance(logits, list) and logits and isinstance(logits[0], (tuple, np.ndarray)):
-        # `eval_do_concat_batches=False` passes a list of batches.
-        logits = _stacked([_first(batch) for batch in logits])
-        labels = np.concatenate([np.asarray(batch) for batch in labels])
     if labels is None:
         raise TypeError("Expected labels in the evaluation, but got None.")
     logits, labels = to_numpy(_first(logits), "predictions"), to_numpy(labels, "label_ids")
@@ -183,11 +155,3 @@ def _rows(prediction: Any) -> tuple[Any, NDArray[Any]]:
 def _first(outputs: Any) -> Any:
     # A model that returns more (hidden states, attentions) returns a tuple that begins with the logits.
     return outputs[0] if isinstance(outputs, tuple) else outputs
-
-
-def _stacked(batches: Sequence[Any]) -> NDArray[np.float64]:
-    """Stack batches; missing choices get probability 0."""
-    width = max(batch.shape[1] for batch in batches)
-    return np.concatenate(
-        [np.pad(batch, ((0, 0), (0, width - batch.shape[1])), constant_values=-np.inf) for batch in batches]
-    ).astype(np.float64)

@@ -66,13 +66,7 @@ class TrainingDataOptions(ItemOptions):
 class SplitOptions(Options):
     """How items are split by what is solved without their premises; the options of `premise_oblivious_split`."""
 
-    task: str = option(
-        "multiple_choice",
-        "multiple_choice, or classification for pairs of texts (hypothesis only).",
-        choices=("multiple_choice", "classification"),
-    )
     n_runs: int = option(3, "Number of models to train, each with its own seed.", minimum=1)
-    n_folds: int = option(5, "Number of folds where there is no training split.", minimum=2)
     epochs: float = option(3.0, "Passes over the training set.")
     learning_rate: float = option(5e-5, "Peak learning rate.")
     batch_size: int = option(16, "Items per batch.", minimum=1)

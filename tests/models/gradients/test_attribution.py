@@ -6,7 +6,7 @@ import torch
 from captum.attr import IntegratedGradients, LayerIntegratedGradients
 
 from rightreasons.models.gradients.attribution import integrated_gradients
-from tiny_encoders import ARCHITECTURES, CHOICE_ARCHITECTURES, TEXTS, tiny_encoder
+from tiny_encoders import ARCHITECTURES, TEXTS, tiny_encoder
 
 TEXTS = list(TEXTS)
 CHOICES = [["the rain", "a very good film"], ["it was dull", "the man fell because of the sun"], ["fine", "not"]]
@@ -139,52 +139,6 @@ def test_bart_equal_to_captum_over_both_its_readers(encoders, label):
         expected = theirs[row].sum(-1).detach().numpy()[mask[row].bool().numpy()][1:-1]
         np.testing.assert_allclose(ours.scores[row], expected, rtol=1e-4, atol=1e-7)
     np.testing.assert_allclose(ours.gap, delta.numpy(), atol=1e-4)
-
-
-@pytest.mark.parametrize("architecture", CHOICE_ARCHITECTURES)
-def test_multiple_choice_equal_to_captum(encoders, architecture):
-    classifier = encoders(architecture, n_labels=None, double=True)
-    ours = integrated_gradients(
-        classifier,
-        PROMPTS,
-        choices=CHOICES,
-        method="riemann_right",
-        steps=10,
-        reduce="sum",
-        baseline="zeros",
-        progress=False,
-    )
-    assert ours.logits.shape == (3, 2)
-    model, tokenizer = classifier.model, classifier.tokenizer
-    prompts = [prompt for prompt in PROMPTS for _ in range(2)]
-    flat = tokenizer(prompts, [choice for row in CHOICES for choice in row], padding=True, return_tensors="pt")
-    inputs = {k: flat[k].view(3, 2, -1) for k in tokenizer.model_input_names}
-    ids, mask = inputs.pop("input_ids"), inputs.pop("attention_mask")
-    embeddings = model.get_input_embeddings()(ids).detach()
-    types = inputs.get("token_type_ids", torch.zeros_like(ids))
-
-    def forward(embedded, mask, types):
-        return model(inputs_embeds=embedded, attention_mask=mask, token_type_ids=types).logits.softmax(-1)
-
-    theirs, delta = IntegratedGradients(forward).attribute(
-        embeddings,
-        baselines=torch.where(mask.bool().unsqueeze(-1), 0.0, embeddings),
-        additional_forward_args=(mask, types),
-        target=torch.tensor(ours.explained),
-        n_steps=10,
-        method="riemann_right",
-        return_convergence_delta=True,
-    )
-    sums = theirs.sum(-1).detach().numpy()
-    special = np.isin(ids.numpy(), [tokenizer.cls_token_id, tokenizer.sep_token_id, tokenizer.pad_token_id])
-    for row in range(3):
-        np.testing.assert_allclose(ours.scores[row], sums[row][~special[row]], rtol=1e-4, atol=1e-7)
-        share = np.abs(sums[row][special[row]]).sum() / np.abs(sums[row]).sum()
-        assert ours.special_share[row] == pytest.approx(share, rel=1e-4)
-    np.testing.assert_allclose(ours.gap, delta.numpy(), atol=1e-4)
-    cuts = ours.scores.offsets
-    assert ours.choices[cuts[0] : cuts[1]].tolist() == sorted(ours.choices[cuts[0] : cuts[1]].tolist())
-    assert set(ours.parts.tolist()) == {0, 1}
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

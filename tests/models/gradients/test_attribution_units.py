@@ -216,20 +216,6 @@ def test_attributions_feed_the_shortcut_kernel(bert):
     assert shortcuts.cued.tolist() == ["the" in words(text) for text in TEXTS]
 
 
-def test_multiple_choice_with_different_numbers_of_choices():
-    chooser = tiny_encoder("bert", n_labels=None)
-    prompts = ["the glass broke", "what", "the rain"]
-    choices = [["the man fell", "fine"], ["a", "the film", "good story"], ["was wet", "was dry"]]
-    attributions = integrated_gradients(chooser, prompts, choices=choices, **QUICK)
-    assert attributions.logits.lengths.tolist() == [2, 3, 2]
-    assert attributions.label_names is None
-    for row in range(3):
-        alone = integrated_gradients(chooser, [prompts[row]], choices=[choices[row]], **QUICK)
-        assert alone.tokens[0] == attributions.tokens[row]
-        np.testing.assert_allclose(alone.scores[0], attributions.scores[row], rtol=1e-3, atol=1e-6)
-        assert alone.logits[0].argmax() == attributions.explained[row]
-
-
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
@@ -251,7 +237,6 @@ def test_multiple_choice_with_different_numbers_of_choices():
         ({"labels": [0, 1, 2, -1, 0, 0], "label": "gold"}, ValueError, "between 0 and 2, but item 3 is -1"),
         ({"ids": ["a"] * 6}, ValueError, "Expected each `ids` once, but 'a' comes again at item 1."),
         ({"max_length": 500}, ValueError, "Expected `max_length` to be at most 32, which bert takes, but got 500."),
-        ({"choices": [["a", "b"]] * 6}, ValueError, "Expected no `choices` for the classifier bert, but got some."),
         ({"texts": ["good", " "]}, ValueError, "item 1 is empty"),
         ({"texts": "good"}, TypeError, "Expected `texts` to be a sequence of texts"),
         ({"texts": []}, ValueError, "Expected at least one text"),
@@ -285,10 +270,8 @@ def test_models_that_cannot_be_asked(bert, roberta, monkeypatch):
     with pytest.raises(ValueError, match="Expected a model with a table of word embeddings, but RobertaFor"):
         integrated_gradients(roberta, ["good"], **QUICK)
     chooser = tiny_encoder("bert", n_labels=None)
-    with pytest.raises(ValueError, match="for the multiple-choice model bert, but got no `choices`"):
+    with pytest.raises(ValueError, match="The question about gradients needs gradients, which bert cannot give"):
         integrated_gradients(chooser, ["good"], **QUICK)
-    with pytest.raises(ValueError, match="Expected at least two choices in each item of `choices`, but item 0 has 1"):
-        integrated_gradients(chooser, ["good"], choices=[["a"]], **QUICK)
 
 
 def test_a_broken_model_names_the_item():

@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from rightreasons.core.arrays import Ragged
-from rightreasons.models.gradients.fisher import Solver, fisher_information
+from rightreasons.models.gradients.fisher import fisher_information, leading_eigenvalues
 from rightreasons.models.gradients.inputs import EmbeddingInput
 from rightreasons.models.loading import Classifier, load_classifier
-from tiny_encoders import ARCHITECTURES, CHOICE_ARCHITECTURES, TEXTS, refusing, tiny_encoder
+from tiny_encoders import ARCHITECTURES, TEXTS, refusing, tiny_encoder
 
 PROMPTS = ["the man fell because", "the glass broke"]
 ENDINGS = [["of the rain", "the floor was dry"], ["so it fell", "because of the man", "not good"]]
@@ -42,30 +41,17 @@ def sequence(classifier, text):
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_equals_algorithm_1_on_padded_batches(architecture, n_labels, double):
     classifier = tiny_encoder(architecture, n_labels=n_labels, double=double)
-    information = fisher_information(classifier, TEXTS, spectrum=True, eigenvector=True, batch_size=4, progress=False)
+    information = fisher_information(classifier, TEXTS, eigenvector=True, batch_size=4, progress=False)
     assert not information.failures
     for index, text in enumerate(TEXTS[:4]):
         values, vector, p = literal(classifier, sequence(classifier, text))
         assert information.eigenvalues[index] == pytest.approx(values[-1], rel=1e-4)
-        expected = values[::-1][: n_labels - 1]
-        assert information.spectrum[index] == pytest.approx(expected, rel=1e-3, abs=1e-4 * values[-1])
         norms = vector[0].norm(dim=-1).numpy()
         added = [part is None for part in classifier.tokenizer(text).sequence_ids(0)]
         plain = norms[[not flag for flag in added]]
         assert information.token_norms[index] == pytest.approx(plain, abs=2e-3)
         softmax = np.exp(information.logits[index] - information.logits[index].max())
         assert softmax / softmax.sum() == pytest.approx(p, abs=1e-5)
-
-
-@pytest.mark.parametrize("architecture", CHOICE_ARCHITECTURES)
-def test_multiple_choice_heads(architecture):
-    classifier = tiny_encoder(architecture, n_labels=None)
-    information = fisher_information(classifier, PROMPTS, choices=ENDINGS, progress=False)
-    assert isinstance(information.logits, Ragged)
-    for index, (prompt, row) in enumerate(zip(PROMPTS, ENDINGS, strict=True)):
-        pairs = classifier.tokenizer([prompt] * len(row), row, return_tensors="pt", padding=True)
-        values, _, _ = literal(classifier, {name: tensor[None] for name, tensor in pairs.items()})
-        assert information.eigenvalues[index] == pytest.approx(values[-1], rel=1e-4)
 
 
 @pytest.mark.parametrize("n_labels", [2, 5])
@@ -87,9 +73,9 @@ def test_power_iteration_goes_on_until_every_item_has_converged():
     weights = torch.tensor([[[3.0, 0.0, 0.0], [0.0] * 3], [[1.0, 0.0, -1.0], [0.55, -1.1, 0.55]]]).double()
     x = torch.zeros(2, 2, dtype=torch.float64, requires_grad=True)
     logits = torch.einsum("bi,bik->bk", x, weights) + torch.tensor([[0.0] * 3, [0.3, 0.1, 0.0]]).double()
-    found = Solver(power=True, tolerance=1e-8, max_iterations=5000)(logits, x)
+    found = leading_eigenvalues(logits, x, method="power", tolerance=1e-8, max_iterations=5000)
     assert (found.error <= 1e-8 * found.eigenvalues).all()
-    assert found.eigenvalues.tolist() == pytest.approx(Solver()(logits, x).eigenvalues.tolist(), rel=1e-8)
+    assert found.eigenvalues.tolist() == pytest.approx(leading_eigenvalues(logits, x).eigenvalues.tolist(), rel=1e-8)
 
 
 def test_very_many_classes_take_power_iteration():
@@ -98,23 +84,20 @@ def test_very_many_classes_take_power_iteration():
     for index in range(2):
         values, _, _ = literal(classifier, sequence(classifier, TEXTS[index]))
         assert abs(information.eigenvalues[index] - values[-1]) <= information.error[index] + 1e-3 * values[-1]
-    with pytest.raises(ValueError, match="method='gram' with spectrum=True"):
-        fisher_information(classifier, TEXTS[:2], spectrum=True)
 
 
 def test_worked_values():
     # One logit z = w.x against 0, w = (3, 4): p (1 - p) |w|^2. z = 0: 25 / 4. z = 2: p = .880797, so 25 * .104994.
     weights = torch.tensor([[0.0, 3.0], [0.0, 4.0]], dtype=torch.float64)
     x = torch.tensor([[0.0, 0.0], [0.24, 0.32], [-0.24, -0.32]], dtype=torch.float64, requires_grad=True)
-    assert Solver()(x @ weights, x).eigenvalues.tolist() == pytest.approx([6.25, 2.624840, 2.624840], abs=1e-6)
+    found = leading_eigenvalues(x @ weights, x).eigenvalues
+    assert found.tolist() == pytest.approx([6.25, 2.624840, 2.624840], abs=1e-6)
     # Three classes, W = [[1, 0], [0, 1], [-1, -1]], x = (.5, -.25).
     weights = torch.tensor([[1.0, 0.0, -1.0], [0.0, 1.0, -1.0]], dtype=torch.float64)
     x = torch.tensor([[0.5, -0.25]], dtype=torch.float64, requires_grad=True)
-    for solver in (Solver(spectrum=True, eigenvector=True), Solver(power=True, eigenvector=True, tolerance=1e-9)):
-        information = solver(x @ weights, x)
+    for how in ({"method": "gram"}, {"method": "power", "tolerance": 1e-9}):
+        information = leading_eigenvalues(x @ weights, x, eigenvector=True, **how)
         assert information.eigenvalues.item() == pytest.approx(0.846882, abs=1e-6)
-        if information.spectrum is not None:
-            assert information.spectrum[0].tolist() == pytest.approx([0.846882, 0.322402], abs=1e-6)
         # KL at 1e-3 along the eigenvector is 4.2359e-7, half lambda eps^2 is 4.2344e-7; which of the two signs the
         # eigenvector has decides the third-order term.
         step = 1e-3 * information.eigenvector
@@ -137,7 +120,7 @@ def test_measured_divergence_along_the_eigenvector():
             return classifier.model(**inputs).logits.log_softmax(-1)
 
     with feed.feed(x, inputs):
-        information = Solver(eigenvector=True)(classifier.model(**inputs).logits, x)
+        information = leading_eigenvalues(classifier.model(**inputs).logits, x, eigenvector=True)
     assert information.eigenvector.norm().item() == pytest.approx(1)
     before = log_p(x).detach()
     random = torch.randn(x.shape, dtype=x.dtype, generator=torch.Generator().manual_seed(0))
@@ -169,8 +152,8 @@ def test_bad_items_cost_no_other_its_result():
 def test_items_that_the_model_cannot_read(fail_fast, tmp_path):
     classifier = tiny_encoder("bert", n_labels=3)
     texts, ids = ["the film was good", "awful plot", "a dull plot", "awful"], ["w", "x", "y", "z"]
-    clean = fisher_information(classifier, texts, eigenvector=True, spectrum=True, progress=False)
-    how = {"ids": ids, "eigenvector": True, "spectrum": True, "fail_fast": fail_fast, "progress": False}
+    clean = fisher_information(classifier, texts, eigenvector=True, progress=False)
+    how = {"ids": ids, "eigenvector": True, "fail_fast": fail_fast, "progress": False}
     with refusing(classifier, "awful"):
         if fail_fast:
             with pytest.raises(ValueError, match="fails at item 'w', or one of its batch: out of range"):
@@ -182,7 +165,6 @@ def test_items_that_the_model_cannot_read(fail_fast, tmp_path):
     assert np.isnan(information.eigenvalues[[1, 3]]).all()
     for item in (0, 2):
         assert information.eigenvalues[item] == pytest.approx(clean.eigenvalues[item], rel=1e-5)
-        assert information.spectrum[item] == pytest.approx(clean.spectrum[item], rel=1e-4, abs=1e-9)
         assert information.token_norms[item] == pytest.approx(clean.token_norms[item], rel=1e-4)
         assert information.tokens[item] == clean.tokens[item]
     # The items that failed are stored, and not asked again.

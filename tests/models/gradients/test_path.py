@@ -83,15 +83,3 @@ def test_a_pass_ends_where_it_is_full():
     model.shapes.clear()
     gradients_at(alone, [1, 0])
     assert model.shapes == [(1, 10), (1, 9)]
-
-
-def test_choices_of_an_item_are_as_wide_as_its_longest():
-    model = Sums()
-    one, two = inputs_of([4, 60]), inputs_of([3, 5, 60])
-    inputs = {name: torch.stack((one[name], two[name][:2])) for name in one}  # the second item has choices of 3 and 5
-    path = Path(model, inputs, baseline=None, target="logit", max_tokens=2048)
-    total, _, _ = gradients_at(path, [1, 0, 1, 1])
-    assert model.shapes == [(1, 2, 60), (3, 2, 5)]
-    assert total.shape == (4, 2, 60, 2)
-    assert (total[0, 0, :3] != 0).all()
-    assert (total[0, :, 5:] == 0).all()

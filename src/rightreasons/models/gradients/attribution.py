@@ -20,9 +20,9 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.core.options import takes
 from rightreasons.core.store import digest_of_arrays
 from rightreasons.core.validation import check_count, check_one_of
-from rightreasons.models.batching import check_fast, sent, vocabulary_size
+from rightreasons.models.batching import sent, vocabulary_size
 from rightreasons.models.classes import Classifier, leave_out_empty
-from rightreasons.models.gradients.inputs import EmbeddingInput, PromptTokenizer, merge_pieces, with_gradients
+from rightreasons.models.gradients.inputs import EmbeddingInput, classifier_with_gradients, merge_pieces
 from rightreasons.models.gradients.options import FIRST_PLACES, MAX_TOKENS, AttributionOptions, Attributions
 from rightreasons.models.items import Items
 from rightreasons.models.protocol import Scorer
@@ -90,14 +90,6 @@ def quadrature(name: str, steps: int) -> tuple[Floats, Floats]:
     return (nodes + 1.0) / 2.0, weights / 2.0
 
 
-@dataclass(frozen=True, eq=False)
-class _Pass:
-    """Some of the points that are asked for, and the columns that hold their real tokens."""
-
-    rows: Ints
-    columns: slice
-
-
 class Path:
     """The paths of a batch of items, and the model whose gradients are taken along them.
 
@@ -105,16 +97,16 @@ class Path:
     share a forward and backward pass, if the items are of like length: a pass is no longer than its longest item.
 
     Args:
-        embedding_input: A frozen classifier or multiple-choice model, fed by embeddings.
-        inputs: `input_ids`, `attention_mask`, …: (b, L) for a classifier, (b, C, L) for a multiple-choice model.
+        embedding_input: A frozen classifier, fed by embeddings.
+        inputs: `input_ids`, `attention_mask`, …: (b, L).
         baseline: The embeddings at which the paths of the real tokens begin, in the shape of those of the items, or
             (d,), the same for all; None for zeros.
         target: "probability" or "logit".
         max_tokens: Maximum tokens per pass, padding included; a single item may exceed it.
 
     Attributes:
-        end: (b, …, L, d) the embeddings of the items.
-        difference: (b, …, L, d) the same minus their baselines, 0 at padding; in single precision at least.
+        end: (b, L, d) the embeddings of the items.
+        difference: (b, L, d) the same minus their baselines, 0 at padding; in single precision at least.
     """
 
     def __init__(
@@ -136,9 +128,7 @@ class Path:
         # The length of the shortest part of the path whose points differ by more than rounding.
         self.shortest = max(SHORTEST, torch.finfo(self.end.dtype).eps / 8)
         self._max_tokens = max_tokens
-        real = inputs["attention_mask"].bool().reshape(len(self.end), -1, self.end.shape[-2])
-        self._sequences = real.shape[1]
-        places = real.any(dim=1).cpu().numpy()
+        places = inputs["attention_mask"].bool().cpu().numpy()
         self._first = places.argmax(axis=1)
         self._stop = places.shape[1] - places[:, ::-1].argmax(axis=1)
 
@@ -154,9 +144,9 @@ class Path:
             places: (r,) where on their paths: 0 at the baseline, 1 at the input.
         """
         passes, parts = self._passes(items), []
-        for each in passes:
-            points = self._points(items[each.rows], places[each.rows], each.columns)
-            parts.append(self._forward(items[each.rows], points, each.columns).double().cpu().numpy())
+        for rows, columns in passes:
+            points = self._points(items[rows], places[rows], columns)
+            parts.append(self._forward(items[rows], points, columns).double().cpu().numpy())
         return _in_order(passes, parts)
 
     def gradients(
@@ -169,27 +159,25 @@ class Path:
             places: (r,) where on their paths.
             weights: (r,) the weight of each point.
             groups: (r,) into which sum each point goes: 0..g-1.
-            labels: (r,) the class (or choice) whose score is explained; None for the predicted one of each point.
+            labels: (r,) the class whose score is explained; None for the predicted one of each point.
 
         Returns:
-            (g, …, L, d) the sums, in single precision at least; (r,) the target at the points; and (r, K) the logits.
+            (g, L, d) the sums, in single precision at least; (r,) the target at the points; and (r, K) the logits.
         """
         exact = self._exact
         size = int(groups.max()) + 1 if len(groups) else 0
         total = torch.zeros((size, *self.end.shape[1:]), dtype=exact, device=self.end.device)
-        shape = (-1,) + (1,) * (self.end.dim() - 1)
         passes, values, logits = self._passes(items), np.empty(len(items)), []
-        for each in passes:
-            rows = each.rows
-            points = self._points(items[rows], places[rows], each.columns).requires_grad_()
+        for rows, columns in passes:
+            points = self._points(items[rows], places[rows], columns).requires_grad_()
             with torch.enable_grad():
-                answers = self._forward(items[rows], points, each.columns)
+                answers = self._forward(items[rows], points, columns)
                 logits.append(answers.detach().double().cpu().numpy())
                 explained = logits[-1].argmax(axis=1) if labels is None else labels[rows]
                 scores = self._target_of(answers, self._indices(explained))
                 (gradient,) = torch.autograd.grad(scores.sum(), points)
-            weight = torch.as_tensor(weights[rows], dtype=exact, device=total.device).view(shape)
-            total[..., each.columns, :].index_add_(0, self._indices(groups[rows]), gradient.to(exact) * weight)
+            weight = torch.as_tensor(weights[rows], dtype=exact, device=total.device).view(-1, 1, 1)
+            total[:, columns].index_add_(0, self._indices(groups[rows]), gradient.to(exact) * weight)
             values[rows] = scores.detach().double().cpu().numpy()
         return total, values, _in_order(passes, logits)
 
@@ -202,8 +190,8 @@ class Path:
         rows = exact if self._target == "logit" else exact.softmax(dim=-1)
         return rows.gather(1, labels.unsqueeze(1)).squeeze(1)
 
-    def _passes(self, items: Ints) -> list[_Pass]:
-        """Cut points into passes, those of the longest items first.
+    def _passes(self, items: Ints) -> list[tuple[Ints, slice]]:
+        """Cut points into passes, those of the longest items first: which points, and the columns of their tokens.
 
         A pass ends where it is full, and where its padding would cost the rest of it more than another pass does.
         """
@@ -212,13 +200,13 @@ class Path:
         passes, begin = [], 0
         while begin < len(order):
             longest = width[order[begin]]
-            room = max(1, self._max_tokens // (self._sequences * int(longest)))
+            room = max(1, self._max_tokens // int(longest))
             filled = order[begin : begin + room]
-            spared = (longest - width[filled]) * self._sequences * np.arange(len(filled), 0, -1)
+            spared = (longest - width[filled]) * np.arange(len(filled), 0, -1)
             worth = np.flatnonzero(spared > _WORTH_A_PASS)
             rows = filled[: worth[0]] if worth.size else filled
             chosen = items[rows]
-            passes.append(_Pass(rows, slice(int(self._first[chosen].min()), int(self._stop[chosen].max()))))
+            passes.append((rows, slice(int(self._first[chosen].min()), int(self._stop[chosen].max()))))
             begin += len(rows)
         return passes
 
@@ -227,23 +215,22 @@ class Path:
 
     def _points(self, items: Ints, places: Floats, columns: slice) -> Tensor:
         chosen = self._indices(items)
-        back = torch.as_tensor(places - 1.0, dtype=self._exact, device=self.end.device)
-        back = back.view((-1,) + (1,) * (self.end.dim() - 1))
-        end, difference = (each[..., columns, :][chosen] for each in (self.end, self.difference))
+        back = torch.as_tensor(places - 1.0, dtype=self._exact, device=self.end.device).view(-1, 1, 1)
+        end, difference = (each[:, columns][chosen] for each in (self.end, self.difference))
         points = torch.addcmul(end.to(self._exact), difference, back)
         return points.to(self.end.dtype)
 
     def _forward(self, items: Ints, points: Tensor, columns: slice) -> Tensor:
         chosen = self._indices(items)
-        inputs = {name: tensor[..., columns][chosen] for name, tensor in self._inputs.items()}
+        inputs = {name: tensor[:, columns][chosen] for name, tensor in self._inputs.items()}
         return self._embedding_input.logits(points, inputs)
 
 
-def _in_order(passes: list[_Pass], parts: list[Floats]) -> Floats:
+def _in_order(passes: list[tuple[Ints, slice]], parts: list[Floats]) -> Floats:
     """Return what some passes found for their rows, in the order in which these were asked for."""
     found = np.concatenate(parts)
     ordered = np.empty_like(found)
-    ordered[np.concatenate([each.rows for each in passes])] = found
+    ordered[np.concatenate([rows for rows, _ in passes])] = found
     return ordered
 
 
@@ -314,9 +301,7 @@ def zero_is_singular(classifier: Classifier, embedding_input: EmbeddingInput) ->
     1 / sqrt(eps) for each layer, and almost all of the change from zero to the text happens next to zero, where no
     quadrature finds it. A few fixed texts are asked, one at a time.
     """
-    count = len(_TEXTS)
-    choices = None if classifier.label_names is not None else [["it is so", "it is not"]] * count
-    items = Items.of(classifier, _TEXTS, choices=choices)
+    items = Items.of(classifier, _TEXTS)
 
     def compute(inputs: dict[str, Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
         path = Path(embedding_input, inputs, baseline=None, target="logit", max_tokens=1)
@@ -343,8 +328,8 @@ class Integral:
     """Path integrals of b items.
 
     Attributes:
-        gradients: (b, …, L, d) the gradients of the target, averaged over the path.
-        labels: (b,) the explained class or choice.
+        gradients: (b, L, d) the gradients of the target, averaged over the path.
+        labels: (b,) the explained class.
         logits: (b, K) the model's logits of the items.
         value: (b,) the target at the input.
         baseline_value: (b,) the target at the baseline.
@@ -484,7 +469,7 @@ def _adaptive(
     integral.index_add_(
         0,
         torch.from_numpy(nodes.item).to(gradients.device),
-        gradients * weight.view((-1,) + (1,) * (gradients.dim() - 1)),
+        gradients * weight.view(-1, 1, 1),
     )
     gap = _slopes(integral, path.difference) - (value - baseline_value)
     return Integral(integral, labels, logits, value, baseline_value, gap, taken)
@@ -529,7 +514,6 @@ def integrated_gradients(
     texts: Sequence[str],
     *,
     text_pairs: Sequence[str] | None = None,
-    choices: Sequence[Sequence[str]] | None = None,
     ids: Iterable[object] | None = None,
     labels: Sequence[int] | NDArray[Any] | None = None,
     options: AttributionOptions,
@@ -554,11 +538,9 @@ def integrated_gradients(
     meanwhile and afterwards as it was.
 
     Args:
-        classifier: From `load_classifier` or `load_multiple_choice`, or a `Prompted` scorer of classes by likelihood:
-            then the baseline keeps the template, and the words of the text alone are scored.
-        texts: N texts; for a multiple-choice model N prompts.
+        classifier: From `load_classifier`.
+        texts: N texts.
         text_pairs: N second texts for a task of pairs.
-        choices: N lists of at least two texts, for a multiple-choice model and only there.
         ids: N unique ids; by default "0", "1", …
         labels: (N,) gold labels, -1 where there is none (not with label="gold").
         options: An `AttributionOptions`, in place of the following keywords.
@@ -616,19 +598,17 @@ def integrated_gradients(
         (('a', 'good', 'film'),)
     """
     check_count(max_tokens, "max_tokens")
-    model = with_gradients(classifier)
+    model = classifier_with_gradients(classifier)
     failures: dict[str, str] = {}
-    if not fail_fast and text_pairs is None and choices is None:
+    if not fail_fast and text_pairs is None:
         texts, ids, labels, failures = leave_out_empty(texts, ids, labels)
-    check_fast(model.tokenizer)
-    items = Items.of(model, texts, text_pairs=text_pairs, choices=choices, ids=ids, max_length=max_length)
+    items = Items.of(model, texts, text_pairs=text_pairs, ids=ids, max_length=max_length)
     if labels is None and options.label == "gold":
         raise ValueError("Expected `labels` with label='gold', but got None.")
     gold = items.check_labels(labels, minimum=0 if options.label == "gold" else -1)
     explained = gold if options.label == "gold" else None
     embedding_input = EmbeddingInput(model.model, layer=options.layer)
     baseline = Baseline.of(model, embedding_input, options)
-    keep = options.keep_special or isinstance(model.tokenizer, PromptTokenizer)
     typed = options.token_type is not None and _has_types(model, options.token_type)
 
     def compute(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> dict[str, Column]:
@@ -642,7 +622,7 @@ def integrated_gradients(
         path = Path(
             embedding_input,
             inputs,
-            baseline=baseline.embeddings(embedding_input, inputs, special & keep),
+            baseline=baseline.embeddings(embedding_input, inputs, special & options.keep_special),
             target=options.target,
             # Where rows of one pass affect one another, each has a pass of its own.
             max_tokens=1 if items.way.name == ONE_BY_ONE else max_tokens,
@@ -666,8 +646,7 @@ def integrated_gradients(
         fail_fast=fail_fast,
     )
     failures |= {items.ids[item]: reason for item, reason in columns.failures.items()}
-    n_scores = items.counts if items.joint else np.full(len(items), len(model.label_names or ()))
-    whole = columns.filled({"scores": items.lengths, "logits": n_scores})
+    whole = columns.filled({"scores": items.encoded.lengths})
     attributions = _attributions(items, gold, whole, options, baseline.name)
     if columns.failures:
         attributions = attributions.take(columns.positions)
@@ -688,31 +667,28 @@ def _special(items: Items, inputs: dict[str, torch.Tensor], batch: NDArray[np.in
     """Return which places of a padded batch hold special tokens, in the shape of its ids."""
     mask = inputs["attention_mask"]
     encoded, special = items.encoded, torch.zeros_like(mask, dtype=torch.bool)
-    flags = [
-        items.places.special[encoded.offsets[items.offsets[item]] : encoded.offsets[items.offsets[item + 1]]]
-        for item in batch.tolist()
-    ]
+    flags = [items.places.special[encoded.offsets[item] : encoded.offsets[item + 1]] for item in batch.tolist()]
     special[mask.bool()] = torch.from_numpy(np.concatenate(flags)).to(mask.device)
     return special
 
 
 def _columns(path: Path, integral: Integral, mask: torch.Tensor, options: AttributionOptions) -> dict[str, Column]:
     finite = np.isfinite(integral.gap)
-    keep = torch.from_numpy(finite).to(integral.gradients.device).view((-1,) + (1,) * (integral.gradients.dim() - 1))
-    gradients = torch.where(keep, integral.gradients, 0.0)
+    keep = torch.from_numpy(finite).to(integral.gradients.device)
+    gradients = torch.where(keep[:, None, None], integral.gradients, 0.0)
     if options.reduce == "l2":
         scores = (path.difference * gradients).norm(dim=-1)
     else:
         scores = (path.difference * gradients).sum(dim=-1)
     scores = scores * mask
     if options.normalize:
-        norm = scores.flatten(1).norm(dim=1).clamp_min(torch.finfo(scores.dtype).tiny)
-        scores = scores / norm.view((-1,) + (1,) * (scores.dim() - 1))
-    real = mask.bool().flatten(1).cpu().numpy()
-    flat = scores.flatten(1).double().cpu().numpy()[real]
+        norm = scores.norm(dim=1, keepdim=True).clamp_min(torch.finfo(scores.dtype).tiny)
+        scores = scores / norm
+    real = mask.bool().cpu().numpy()
+    flat = scores.double().cpu().numpy()[real]
     return {
         "scores": Ragged.of(flat, real.sum(axis=1)),
-        "logits": Ragged.of_table(integral.logits),
+        "logits": integral.logits,
         "explained": integral.labels,
         "value": integral.value,
         "baseline_value": integral.baseline_value,
@@ -737,14 +713,14 @@ def _attributions(
         ids=items.ids,
         **vars(merge_pieces(items, scores.values, unit=options.unit, merge="absmax", special=options.rank_special)),
         explained=columns.array("explained"),
-        logits=columns.ragged("logits").table(),
+        logits=columns.array("logits"),
         labels=gold,
         value=columns.array("value"),
         baseline_value=columns.array("baseline_value"),
         gap=gap,
         special_share=np.divide(special, total, out=np.zeros(len(items)), where=total > 0),
         nodes=columns.array("nodes"),
-        truncated=items.truncated,
+        truncated=items.encoded.truncated,
         label_names=items.classifier.label_names,
         baseline=baseline,
         valid=valid,

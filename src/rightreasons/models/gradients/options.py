@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, take_rows
+from rightreasons.core.arrays import Ragged
 from rightreasons.core.choices import (
     BASELINES,
     EXPLAINED_LABELS,
@@ -108,8 +108,7 @@ class Attributions:
 
     The tokens of all items are in flat arrays, one item after another; those of item i are
     `scores.offsets[i]:scores.offsets[i + 1]`. Padding is left out, and so are special tokens, unless they are ranked
-    too (`rank_special`): then their `starts` and `ends` are 0. The tokens of a multiple-choice
-    item are those of its choices, one choice after another, each with the prompt before it.
+    too (`rank_special`): then their `starts` and `ends` are 0.
 
     Attributes:
         ids: N item ids.
@@ -117,10 +116,9 @@ class Attributions:
         scores: N rows of attributions, one per token.
         starts: (total,) first character of each token in its text.
         ends: (total,) one past its last character.
-        parts: (total,) 0 for a token of the text (or prompt), 1 for one of the second text (or choice).
-        choices: (total,) the choice in whose pair the token is; 0 for classifiers.
-        explained: (N,) the class, or choice, whose score is explained.
-        logits: (N, K) float64, or `Ragged` where the number of choices differs.
+        parts: (total,) 0 for a token of the text, 1 for one of the second text.
+        explained: (N,) the class whose score is explained.
+        logits: (N, K) float64.
         labels: (N,) gold labels, -1 where there is none; None when the data has no labels.
         value: (N,) the explained score of the input.
         baseline_value: (N,) the explained score of the baseline.
@@ -129,7 +127,7 @@ class Attributions:
         special_share: (N,) share of the absolute attribution that falls on special tokens, in [0, 1].
         nodes: (N,) number of gradients taken.
         truncated: (N,) whether a text of the item was cut.
-        label_names: K names of the classes; None for multiple choice.
+        label_names: K names of the classes.
         baseline: The baseline that was taken: "zeros", "mean", "pad" or "mask".
         valid: (N,) whether the gap is at most `max_gap` of the change of the score, `value - baseline_value`; all of
             them where `max_gap` is None. The numbers of the others should not be read.
@@ -143,9 +141,8 @@ class Attributions:
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
     parts: NDArray[np.int64]
-    choices: NDArray[np.int64]
     explained: NDArray[np.int64]
-    logits: NDArray[np.float64] | Ragged
+    logits: NDArray[np.float64]
     labels: NDArray[np.int64] | None
     value: NDArray[np.float64]
     baseline_value: NDArray[np.float64]
@@ -181,8 +178,8 @@ class Attributions:
             ids=tuple(self.ids[row] for row in rows.tolist()),
             tokens=tuple(self.tokens[row] for row in rows.tolist()),
             scores=self.scores.take(rows),
-            logits=take_rows(self.logits, rows),
+            logits=self.logits[rows],
             labels=None if self.labels is None else self.labels[rows],
-            **{name: getattr(self, name)[tokens] for name in ("starts", "ends", "parts", "choices")},
+            **{name: getattr(self, name)[tokens] for name in ("starts", "ends", "parts")},
             **{name: getattr(self, name)[rows] for name in by_item},
         )
