@@ -8,7 +8,7 @@ import json
 import pytest
 
 from command_line import run
-from rightreasons.report.comparison import TASKS, models_by_tasks, reports_of
+from rightreasons.report.tasks import TASKS, models_by_tasks, reports_of
 
 pytestmark = pytest.mark.usefixtures("unrendered")
 
@@ -49,8 +49,7 @@ def logs(tmp_path_factory):
 
 def test_a_folder_of_logs_is_one_table_of_models_and_tasks(logs, tmp_path):
     found = reports_of([logs], tmp_path, n_resamples=30)
-    assert [is_log for _, is_log in found] == [True] * 3
-    table = models_by_tasks([report for report, _ in found])
+    table = models_by_tasks(found)
     assert (table.models, table.tasks) == (["org/first", "org/second"], ["choices", "generated"])
     assert table.of("org/first", "generated") is None
     first, second, other = (
@@ -68,7 +67,7 @@ def test_a_folder_of_logs_is_one_table_of_models_and_tasks(logs, tmp_path):
         in TASKS.answer(dataclasses.replace(table, level=0.9999)).verdict.summary
     )
     # A second run of a model on a task, such as one with another prompt, has its own row.
-    again = models_by_tasks([found[0][0], found[0][0]])
+    again = models_by_tasks([found[0], found[0]])
     assert again.models == ["org/first", "org/first (2)"]
     assert again.cells[1].difference.value == 0.0
 
@@ -78,7 +77,7 @@ def test_answers_without_texts_stand_alone(tmp_path):
         rows = [f"q{n},0.9,{int(n < n_right)}" for n in range(40)]
         (tmp_path / f"{name}.csv").write_text("\n".join(["id,confidence,correct", *rows]), "utf-8")
     found = reports_of([tmp_path / "one.csv", tmp_path / "two.csv"], tmp_path / "out", n_resamples=30)
-    second = models_by_tasks([report for report, _ in found]).of("two", "one")
+    second = models_by_tasks(found).of("two", "one")
     # Ten items are right for the first alone, none for the second alone, as in the logs above.
     assert (second.difference.value, second.p_value) == (-10 / 40, pytest.approx(0.5**10))
 
@@ -90,7 +89,7 @@ def test_plain_rows_are_named_by_what_their_columns_say_of_every_row(tmp_path):
     found = reports_of([tmp_path / "one.csv", tmp_path / "two.csv"], tmp_path / "out", n_resamples=30)
     for name in ("one", "two"):
         (tmp_path / f"{name}.csv").unlink()  # a report knows them without its file
-    table = models_by_tasks([report for report, _ in found])
+    table = models_by_tasks(found)
     assert (table.models, table.tasks) == (["org/one", "org/two"], ["quiz"])
     assert table.of("org/two", "quiz").difference.value == -10 / 40
 

@@ -13,9 +13,8 @@ import pytest
 
 from killing import killed_at
 from rightreasons.core.errors import SetAsideWarning
-from rightreasons.core.store import leased, swapped_in
+from rightreasons.core.store import leased
 from rightreasons.models.running import Chunk, Store
-from rightreasons.report import comparison
 from rightreasons.report.comparison import compare
 from rightreasons.report.questions import load_sections
 from rightreasons.report.runner import audit
@@ -208,40 +207,6 @@ def test_a_report_that_is_replaced_is_the_old_or_the_new(tiny, other, rows, repo
     like = "old" if now["model"]["name"] == str(tiny) else "new"
     same = compare(tmp_path / "report", reports / like, n_resamples=20)
     assert all(figure.difference.value == 0 for split in same.splits for figure in split.figures)
-
-
-@pytest.mark.parametrize("moment", ["read_reports", "read_predictions"])
-def test_a_report_that_is_replaced_while_it_is_compared_is_the_new_one(reports, tmp_path, monkeypatch, moment):
-    """Replaced once its audit.json is read, or its predictions too."""
-    shutil.copytree(reports / "old", tmp_path / "report")
-    inner, versions = getattr(comparison, moment), ["new"]
-
-    def replaced(*args):
-        value = inner(*args)
-        if versions and read_audit(tmp_path / "report")["digest"] == read_audit(reports / "old")["digest"]:
-            with swapped_in(tmp_path / "report") as new:
-                shutil.copytree(reports / versions.pop(), new, ignore=shutil.ignore_patterns(".*"), dirs_exist_ok=True)
-        return value
-
-    monkeypatch.setattr(comparison, moment, replaced)
-    same = compare(tmp_path / "report", reports / "new", n_resamples=20)
-    assert not versions
-    assert all(figure.difference.value == 0 for split in same.splits for figure in split.figures)
-
-
-def test_a_report_that_is_replaced_again_and_again_is_told(reports, tmp_path, monkeypatch):
-    shutil.copytree(reports / "old", tmp_path / "report")
-    versions, inner = itertools.cycle(["new", "old"]), comparison.read_reports
-
-    def replaced(names):
-        value = inner(names)
-        with swapped_in(tmp_path / "report") as new:
-            shutil.copytree(reports / next(versions), new, ignore=shutil.ignore_patterns(".*"), dirs_exist_ok=True)
-        return value
-
-    monkeypatch.setattr(comparison, "read_reports", replaced)
-    with pytest.raises(ValueError, match="stay as it is while it is read, but an audit writes it again and again"):
-        compare(tmp_path / "report", reports / "new", n_resamples=20)
 
 
 def test_a_report_of_two_audits_is_not_compared(reports, tmp_path):

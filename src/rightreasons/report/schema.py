@@ -11,10 +11,10 @@ import functools
 import json
 import operator
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
@@ -34,12 +34,6 @@ AUDIT_FILE = "audit.json"
 
 LONGEST = 300
 """Characters of a value in an error about a field."""
-
-# How often a report is read that others replace meanwhile.
-_TRIES = 5
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 class Record(BaseModel):
@@ -283,7 +277,6 @@ def check_files(folder: Path, audit: Mapping[str, Any], names: Iterable[str]) ->
     digests = audit.get("files", {})
     changed = changed_files(folder, {name: digests[name] for name in names if name in digests})
     if changed:
-        check_still(folder, audit)
         raise ValueError(
             f"Expected the files of {folder} as its {AUDIT_FILE} names them, but {changed[0]} is another one, damaged "
             "or gone: repeat the audit, which goes on from what it kept."
@@ -304,35 +297,6 @@ def page_folder(out: str | os.PathLike[str], *ours: str) -> Path:
     if (folder / AUDIT_FILE).exists():
         raise ValueError(f"Expected a folder without an audit for this page, but {folder} holds {AUDIT_FILE}.")
     return folder
-
-
-class ReplacedError(ValueError):
-    """A report that another audit replaced while it was read."""
-
-
-def check_still(report: str | os.PathLike[str], audit: Mapping[str, Any]) -> None:
-    """Check that a report is the one that was read.
-
-    Raises:
-        ReplacedError: If another audit has replaced it.
-    """
-    if _parsed(report)[1].get("digest") != audit.get("digest"):
-        raise ReplacedError(
-            f"Expected {os.fspath(report)} to stay as it is while it is read, but an audit writes it again and again."
-        )
-
-
-def reads_again(read: Callable[P, T]) -> Callable[P, T]:
-    """Let a function that reads reports, and checks them with `check_still`, begin again where one was replaced."""
-
-    @functools.wraps(read)
-    def again(*args: P.args, **kwargs: P.kwargs) -> T:
-        for _ in range(_TRIES - 1):
-            with contextlib.suppress(ReplacedError):
-                return read(*args, **kwargs)
-        return read(*args, **kwargs)
-
-    return again
 
 
 def _refuse(constant: str) -> None:
