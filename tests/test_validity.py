@@ -17,7 +17,7 @@ import pytest
 import rightreasons.training
 from rightreasons.core import intervals
 from rightreasons.core.intervals import Estimate, Interval
-from rightreasons.report import comparison
+from rightreasons.report import comparison, tasks
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))

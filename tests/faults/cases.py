@@ -121,7 +121,7 @@ def cases(world: Path):
         "behavior": [("behavior", model, world / "suite.jsonl")],
         "compare": [("compare", world / "of-model", world / "of-other", "--n-resamples", 20)],
         "card": [("card", world / "of-model", "--to", "out")],
-        "gate": [("gate", world / "of-model", "--fail-if", "calibration.ece > 0.99", "--markdown", "out")],
+        "gate": [("gate", world / "of-model", "--fail-if", "calibration.ece > 0.99")],
         "cues": [("cues", choices, "--n-permutations", 20)],
         "data gaps": [("data", "gaps", choices, "--first", world / "first.csv", "--second", world / "second.csv",
                        "--n-permutations", 20)],

@@ -1,22 +1,18 @@
-"""The folder of a report: questions are added, other reports are set aside, and a kill leaves the old or the new."""
+"""The folder of a report: questions are added, other reports are replaced, and a kill leaves the old or the new."""
 
 import contextlib
 import itertools
 import re
 import shutil
-import warnings
 from pathlib import Path
 
 import datasets
 import numpy as np
 import pytest
 
-from killing import killed_at
-from rightreasons.core.errors import SetAsideWarning
 from rightreasons.core.store import leased
 from rightreasons.models.running import Chunk, Store
 from rightreasons.report.comparison import compare
-from rightreasons.report.questions import load_sections
 from rightreasons.report.runner import audit
 from rightreasons.report.schema import check_files, read_audit
 from tiny_models import save_tiny_classifier, tiny_texts
@@ -59,41 +55,14 @@ def test_a_result_is_read_in_a_notebook_and_asserted_in_a_test(tiny, rows, tmp_p
         result["calibration.acuracy"]
 
 
-def test_another_model_sets_the_report_aside(tiny, other, rows, tmp_path):
-    audit(tiny, rows, out=tmp_path, questions=["calibration"], n_resamples=20, progress=False)
-    earlier = (tmp_path / "audit.json").read_bytes()
-    with pytest.warns(SetAsideWarning, match="about another model, data or settings: it is set aside in"):
-        audit(other, rows, out=tmp_path, questions=["calibration"], n_resamples=20, progress=False)
-    assert read_audit(tmp_path)["model"]["name"] == str(other)
-    (aside,) = (tmp_path / ".set-aside").iterdir()
-    assert (aside / "audit.json").read_bytes() == earlier
-    assert read_audit(aside)["model"]["name"] == str(tiny)
-    check_files(aside, read_audit(aside), read_audit(aside)["files"])
-
-
-def test_a_kill_while_a_report_is_set_aside_loses_none_of_it(other, rows, reports, tmp_path, monkeypatch):
-    shutil.copytree(reports / "old", tmp_path / "report")
-    before = read_audit(tmp_path / "report")
-    with monkeypatch.context() as patch:
-        patch.setattr(shutil, "copy2", killed_at(shutil.copy2, 2))
-        with pytest.raises(KeyboardInterrupt):
-            asking(other, rows, tmp_path / "report", "calibration")
-    with pytest.warns(SetAsideWarning, match="is about another model, data or settings: it is set aside in"):
-        asking(other, rows, tmp_path / "report", "calibration")
-    (aside,) = (path for path in (tmp_path / "report" / ".set-aside").iterdir() if path.name[0] != ".")
-    assert read_audit(aside) == before
-    check_files(aside, before, before["files"])
-
-
-def test_every_damaged_report_is_kept(tiny, rows, reports, tmp_path):
-    shutil.copytree(reports / "old", tmp_path, dirs_exist_ok=True)
-    for damaged in (b"{", b"[]"):
-        (tmp_path / "audit.json").write_bytes(damaged)
-        with pytest.warns(SetAsideWarning, match=r"earlier report in .* is damaged: it is set aside"):
-            asking(tiny, rows, tmp_path, "calibration")
-    kept = {(aside / "audit.json").read_bytes() for aside in (tmp_path / ".set-aside").iterdir()}
-    assert kept == {b"{", b"[]"}
-    assert read_audit(tmp_path)["questions"][0]["status"] == "answered"
+def test_a_report_about_another_model_replaces_the_earlier_one(tiny, other, rows, tmp_path):
+    asking(tiny, rows, tmp_path, "difficulty")
+    asking(other, rows, tmp_path, "calibration")
+    now = read_audit(tmp_path)
+    assert now["model"]["name"] == str(other)
+    assert [question["question"] for question in now["questions"]] == ["calibration"]
+    assert not (tmp_path / "ranking.csv").exists()
+    check_files(tmp_path, now, now["files"])
 
 
 QUESTIONS = {"calibration": {"n_bins": 7}, "difficulty": {"items": 24}}
@@ -151,18 +120,11 @@ def test_splits_are_scored_where_a_question_reads_them(tiny, tmp_path):
     check_files(tmp_path, last, last["files"])
 
 
-def test_answers_of_other_code_are_given_anew(tiny, rows, tmp_path, monkeypatch):
+def test_answers_of_other_code_are_left_out(tiny, rows, tmp_path, monkeypatch):
     asking(tiny, rows, tmp_path, "difficulty")
-    before = read_audit(tmp_path)["questions"]
     monkeypatch.setattr("rightreasons.report.files.package_code", lambda: "another")
-    asked = []
-    section = type(load_sections(["difficulty"])[0])
-    run = section.run
-    monkeypatch.setattr(section, "run", lambda *arguments: asked.append(1) or run(*arguments))
-    with pytest.warns(SetAsideWarning, match=r"difficulty\.json is computed again, as it is of another run"):
-        asking(tiny, rows, tmp_path, "calibration")
-    assert asked == [1]
-    assert read_audit(tmp_path)["questions"][1:] == before
+    asking(tiny, rows, tmp_path, "calibration")
+    assert [question["question"] for question in read_audit(tmp_path)["questions"]] == ["calibration"]
 
 
 def test_work_of_another_question_is_kept(tiny, rows, tmp_path):
@@ -198,8 +160,7 @@ def test_a_report_that_is_replaced_is_the_old_or_the_new(tiny, other, rows, repo
 
         patch.setattr(Path, "replace", die)
         patch.setattr(shutil, "rmtree", lambda *_, **__: None)  # a kill tidies nothing up
-        with warnings.catch_warnings(), contextlib.suppress(KeyboardInterrupt):
-            warnings.simplefilter("ignore", SetAsideWarning)
+        with contextlib.suppress(KeyboardInterrupt):
             asking(other, rows, tmp_path / "report", "calibration")
     now = read_audit(tmp_path / "report")
     check_files(tmp_path / "report", now, now["files"])

@@ -59,7 +59,7 @@ def calibration_of(result):
 
 def test_the_report_is_whole(report):
     names = sorted(path.name for path in report.out.iterdir() if not path.name.startswith("."))
-    assert names == ["audit.json", "figures", "figures.csv", "index.html", "predictions"]
+    assert names == ["audit.json", "figures", "index.html", "predictions"]
     figures = {plot.key for plot in calibration_of(report).plots}
     assert {path.stem for path in (report.out / "figures").iterdir()} == figures
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in (report.out / "figures").iterdir())

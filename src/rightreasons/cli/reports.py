@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
@@ -103,27 +103,13 @@ def gate(
             show_default=False,
         ),
     ] = None,
-    undefined: Annotated[
-        str,
-        typer.Option(help="Outcome of a condition about a figure that the report does not have: fail or pass."),
-    ] = "fail",
-    github: Annotated[
-        bool | None,
-        typer.Option(
-            "--github/--no-github",
-            help="Whether failures are also annotations of a GitHub workflow; by default inside one.",
-            show_default=False,
-        ),
-    ] = None,
-    markdown: Annotated[Path | None, typer.Option(help="File for a comment on a pull request, in Markdown.")] = None,
     list_: Annotated[bool, typer.Option("--list", help="List the paths of all figures with their values.")] = False,
 ) -> None:
     """Check the figures of a report, and exit with 1 if a condition of --fail-if holds.
 
     A condition about a figure that the report does not have (its question does not apply, failed or was not asked, or
-    the figure is undefined) fails too, unless --undefined is pass.
+    the figure is undefined) fails too.
     """
-    from rightreasons.core.store import check_file, write_text
     from rightreasons.report.card import gate as checked
     from rightreasons.report.files import audit_figures
     from rightreasons.report.schema import read_audit
@@ -135,18 +121,10 @@ def gate(
         return
     if not fail_if:
         raise ValueError("Expected a condition, --fail-if 'calibration.ece > 0.05', or --list, but got neither.")
-    if markdown is not None:
-        check_file(markdown, "markdown")
-    rule: Literal["fail", "pass"] = undefined  # type: ignore[assignment]  # checked below
-    result = checked(report, fail_if, undefined=rule)
+    result = checked(report, fail_if)
     hand_over(result)
     for check in result.checks:
         typer.echo(check.line)
-    if os.environ.get("GITHUB_ACTIONS") == "true" if github is None else github:
-        for annotation in result.annotations:
-            typer.echo(annotation)
-    if markdown is not None:
-        write_text(markdown, result.markdown)
     if not result.passed:
         raise typer.Exit(1)
 

@@ -36,20 +36,6 @@ def text(value: str) -> str:
     return re.sub(r"([\\`*_\[\]|~#])", r"\\\1", line).replace("@", "&#64;")
 
 
-def code(value: str) -> str:
-    r"""Write a text as code, inside a table or not.
-
-    Example:
-        >>> print(code("a > 1"), code("tick`s|"))
-        `a > 1` ``tick`s\|``
-    """
-    line = " ".join(value.split()).replace("|", "\\|")
-    longest = max((len(ticks) for ticks in re.findall("`+", line)), default=0)
-    fence = "`" * (longest + 1)
-    pad = " " if line.startswith("`") or line.endswith("`") else ""
-    return f"{fence}{pad}{line}{pad}{fence}"
-
-
 def row(*cells: str) -> str:
     """Write a row of a table.
 
@@ -100,8 +86,7 @@ def write_card(report: str | os.PathLike[str], to: str | os.PathLike[str]) -> Pa
     data.eval_results = [*theirs, *eval_results(audit)] or None
     if data.eval_results:
         data.model_name = data.model_name or name
-    break_ = "\r\n" if "\r\n" in card.text else "\n"
-    card.text = _with_section(card.text.replace("\r\n", "\n"), card_section(audit)).replace("\n", break_)
+    card.text = _with_section(card.text, card_section(audit))
     return write_bytes(file, card.content.encode("utf-8"))
 
 
@@ -119,7 +104,7 @@ def card_section(audit: Mapping[str, Any]) -> str:
     data = short_name(audit["dataset"]["name"])
     about = (
         f"Audited with rightreasons {audit['rightreasons']} on {counted(primary['n_items'], 'item')} of the split "
-        f"{code(primary['name'])} of {code(data)} ({audit['created'][:10]}). In brackets: "
+        f"“{text(primary['name'])}” of {text(data)} ({audit['created'][:10]}). In brackets: "
         f"{100 * audit['settings']['confidence_level']:g}% intervals."
     )
     lines = [
@@ -193,11 +178,9 @@ def _open(file: Path, name: str) -> ModelCard:
 
     content = f"# {name}\n"
     if file.is_file():
-        with file.open(encoding="utf-8-sig", newline="") as stream:
-            content = stream.read()
+        content = file.read_text("utf-8")
     if REGEX_YAML_BLOCK.search(content) is None:
-        body = re.sub(r"\A\s*---\s*\n---[ \t\r]*\n", "", content)  # empty metadata
-        content = f"---\n{{}}\n---\n{body}"
+        content = f"---\n{{}}\n---\n{content}"
     try:
         card = ModelCard(content)
         models = (yaml.safe_load(content.split("---", 2)[1]) or {}).get("model-index") or []
@@ -357,14 +340,9 @@ OPERATORS = {
     "<": operator.lt,
     ">": operator.gt,
 }
-UNDEFINED = ("fail", "pass")
-"""What becomes of a condition about a figure that the report does not have."""
-
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
 _CONDITION = re.compile(rf"\s*([^\s<>=!]+)\s*(<=|>=|==|!=|<|>)\s*(?:({_NUMBER})\s*(%?)|([a-z]+))\s*")
 _MARKS = {"pass": "ok", "fail": "FAIL", "undefined": "UNDEFINED"}
-_MARKER = "<!-- rightreasons gate -->"
-"""The first line of the Markdown, by which a comment is found again."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -373,14 +351,12 @@ class GateCheck(Result):
 
     Attributes:
         condition: The condition as it was typed; where it holds, the check fails.
-        outcome: "pass", "fail", or "undefined" where the report has no such figure.
-        failed: Whether this fails the gate.
+        outcome: "pass", "fail", or "undefined" where the report has no such figure, which fails the gate too.
         told: The figure with its interval, or why there is none.
     """
 
     condition: str
     outcome: Literal["pass", "fail", "undefined"]
-    failed: bool
     told: str
 
     @property
@@ -397,59 +373,16 @@ class GateResult(Result):
         model: The audited model.
         dataset: The data.
         checks: The conditions in their order.
-        verdicts: (title of the question, tone, verdict) of every question that was answered, the worst first.
-        passed: Whether no check fails the gate.
+        passed: Whether every check passes.
     """
 
     model: str
     dataset: str
     checks: tuple[GateCheck, ...]
-    verdicts: tuple[tuple[str, str, str], ...]
     passed: bool
 
-    @property
-    def annotations(self) -> list[str]:
-        """The failed checks as workflow commands, which GitHub shows beside a run."""
-        title = "rightreasons gate"
-        return [
-            f"::error title={title}::{_escaped(f'{check.condition}: {check.told} ({self.model})')}"
-            for check in self.checks
-            if check.failed
-        ]
 
-    @property
-    def _in_words(self) -> str:
-        """How many checks fail, and how many could not be made."""
-        n_failed, n_checks = sum(check.failed for check in self.checks), counted(len(self.checks), "check")
-        n_open = sum(check.outcome == "undefined" and not check.failed for check in self.checks)
-        if not self.checks:
-            return "nothing checked"
-        if n_failed:
-            return f"{n_failed} of {n_checks} {'fails' if n_failed == 1 else 'fail'}"
-        return f"{n_open} of {n_checks} could not be made, none fails" if n_open else f"passed ({n_checks})"
-
-    @property
-    def markdown(self) -> str:
-        """The checks and the verdicts as a comment on a pull request."""
-        lines = [
-            _MARKER,
-            f"### rightreasons gate: {self._in_words}",
-            "",
-            f"{code(self.model)} on {code(self.dataset)}",
-            "",
-        ]
-        if self.checks:
-            lines += [row("", "Fails if", "Figure"), row("---", "---", "---")]
-            lines += [row(f"**{_MARKS[c.outcome]}**", code(c.condition), text(c.told)) for c in self.checks]
-            lines += [""]
-        lines += [row("Question", "Verdict"), row("---", "---")]
-        lines += [row(text(title), f"{text(label)} ({LIGHTS[tone].lower()})") for title, tone, label in self.verdicts]
-        return "\n".join(lines) + "\n"
-
-
-def gate(
-    report: str | os.PathLike[str], fail_if: Sequence[str], *, undefined: Literal["fail", "pass"] = "fail"
-) -> GateResult:
+def gate(report: str | os.PathLike[str], fail_if: Sequence[str]) -> GateResult:
     """Check the figures of a report against conditions that must not hold.
 
     A condition is a path, one of `< <= > >= == !=`, and a number, such as `shortcuts.deciding_share.low > 0.25` or
@@ -458,42 +391,37 @@ def gate(
 
     Args:
         report: The folder of a report, or its audit.json.
-        fail_if: The conditions.
-        undefined: What becomes of a condition about a figure that the report does not have, as its question does not
-            apply, failed or was not asked, or as the figure is undefined or has no interval: "fail", as what cannot be
-            checked is not passed, or "pass".
+        fail_if: The conditions. One about a figure that the report does not have, as its question does not apply,
+            failed or was not asked, or as the figure is undefined or has no interval, fails too.
 
     Returns:
-        The checks, the verdicts, and whether the gate is passed.
+        The checks, and whether the gate is passed.
 
     Raises:
         TypeError: If the conditions are no list of texts.
         ValueError: If a condition is no such expression, or its path is unknown; the nearest known ones are given.
         FileNotFoundError: If there is no report.
     """
-    check_one_of(undefined, UNDEFINED, "undefined")
     check_kind(fail_if, "fail_if", Iterable)
     if isinstance(fail_if, str) or not all(isinstance(each, str) for each in fail_if):
         raise OptionTypeError(f"Expected a list of conditions in `fail_if`, but got {fail_if!r}.", option="fail_if")
     audit = read_audit(report)
     figures = audit_figures(audit)
-    checks = tuple(_check(condition, audit, figures, undefined) for condition in fail_if)
-    verdicts = [(answer["title"], answer["result"]["verdict"]) for answer in answers_worst_first(audit)]
+    checks = tuple(_check(condition, audit, figures) for condition in fail_if)
     return GateResult(
         model=short_name(audit["model"]["name"]),
         dataset=short_name(audit["dataset"]["name"]),
         checks=checks,
-        verdicts=tuple((title, verdict["tone"], verdict["label"]) for title, verdict in verdicts),
-        passed=not any(check.failed for check in checks),
+        passed=all(check.outcome == "pass" for check in checks),
     )
 
 
 def check(audit: Mapping[str, Any], condition: str) -> GateCheck:
     """Check one condition of an audit: "fail" where it holds, as `gate` names what must not."""
-    return _check(condition, audit, audit_figures(audit), "fail")
+    return _check(condition, audit, audit_figures(audit))
 
 
-def _check(condition: str, audit: Mapping[str, Any], figures: Mapping[str, AuditFigure], undefined: str) -> GateCheck:
+def _check(condition: str, audit: Mapping[str, Any], figures: Mapping[str, AuditFigure]) -> GateCheck:
     match = _CONDITION.fullmatch(condition)
     if match is None:
         raise ValueError(
@@ -511,11 +439,11 @@ def _check(condition: str, audit: Mapping[str, Any], figures: Mapping[str, Audit
         raise ValueError(f"Expected a number at the end of {condition!r}, but got {match[5]!r}.")
     why = _why_unanswered(question, answer)
     if answer is None or answer["result"] is None:
-        return GateCheck(condition, "undefined", undefined == "fail", why)
+        return GateCheck(condition, "undefined", why)
     if key == "verdict":
         verdict = answer["result"]["verdict"]
         fails = bool(compare(verdict["tone"], match[5]))
-        return GateCheck(condition, "fail" if fails else "pass", fails, f"{verdict['label']} ({verdict['tone']})")
+        return GateCheck(condition, "fail" if fails else "pass", f"{verdict['label']} ({verdict['tone']})")
     figure, end = _figure(path, figures)
     bound = float(match[3]) / (100 if match[4] else 1)
     if figure.unit == "fraction" and end != "n" and abs(bound) > 1:
@@ -524,9 +452,9 @@ def _check(condition: str, audit: Mapping[str, Any], figures: Mapping[str, Audit
     if value is None:
         what = "is undefined for these items" if end == "value" else "has no interval"
         what = "has no number of items in the report" if end == "n" else what
-        return GateCheck(condition, "undefined", undefined == "fail", f"{figure.name} {what}.")
+        return GateCheck(condition, "undefined", f"{figure.name} {what}.")
     fails = bool(compare(value, bound))
-    return GateCheck(condition, "fail" if fails else "pass", fails, figure.in_words)
+    return GateCheck(condition, "fail" if fails else "pass", figure.in_words)
 
 
 def _why_unanswered(question: str, answer: Mapping[str, Any] | None) -> str:
@@ -550,8 +478,3 @@ def _figure(path: str, figures: Mapping[str, AuditFigure]) -> tuple[AuditFigure,
         raise ValueError(f"Expected {', '.join(ENDS[:-1])} or {ENDS[-1]} after {stem}, but got {one_line(end)}.")
     question = path.partition(".")[0]
     raise unknown_name("figure", path, (known for known in figures if known.startswith(f"{question}.")))
-
-
-def _escaped(message: str) -> str:
-    """Escape what ends the message of a workflow command."""
-    return message.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import html
-import io
 import math
 import os
 import shlex
@@ -53,15 +51,16 @@ from rightreasons.report.files import (
     OWN,
     WAYS,
     AuditFigure,
-    Report,
     answers_worst_first,
     audit_figures,
-    figures_table,
+    kept_answers,
     page_of,
     record_of,
+    subject_of,
+    write_report,
 )
 from rightreasons.report.plan import plan_of
-from rightreasons.report.questions import audit_words, load_sections, question_options
+from rightreasons.report.questions import audit_words, available_questions, load_sections, question_options
 from rightreasons.report.render import PAGE, Outcome
 from rightreasons.report.schema import check_audit
 
@@ -127,7 +126,16 @@ class AuditResult:
         """Return the figures as a table of pandas, a row per figure: its path, value, interval, split and items."""
         import pandas as pd
 
-        return pd.read_csv(io.StringIO(figures_table(self.audit)), index_col="figure")
+        rows = [
+            {
+                "figure": figure.path,
+                "name": figure.name,
+                **{end: getattr(figure.estimate, end) for end in ("value", "low", "high", "level")},
+                **{name: getattr(figure, name) for name in ("unit", "better", "split", "n")},
+            }
+            for figure in self.figures.values()
+        ]
+        return pd.DataFrame(rows).set_index("figure")
 
     def assert_that(self, condition: str) -> None:
         """Raise an AssertionError with the figure where a condition does not hold, for a test of a model.
@@ -174,7 +182,7 @@ def audit(
 
     The model reads each item once. What it said is kept in the folder of the report, so that further questions reuse it
     and an audit that was killed resumes. Questions that are asked later about the same model, items and settings are
-    added to the report; a report about others is set aside. All files of a report change together, or none does.
+    added to the report; a report about others is replaced. All files of a report change together, or none does.
 
     Args:
         model: A folder or a hub id of a sequence classifier, a multiple-choice model or a language model, or
@@ -280,14 +288,14 @@ def audit(
             say(line)
         return AuditResult(folder, {"plan": plan.costs}, (), written=False)
     everything = {**general.to_dict(), **stored.to_dict(), "prompt": prompt.to_dict(), "server": server.to_dict()}
-    report = Report.of(context, everything)
-    unscored, context = context, context.scored(section.reads for section in report.sections(list(sections)))
+    subject = subject_of(context, everything)
+    kept = {question: each for question, each in kept_answers(context, subject).items() if question not in sections}
+    unscored, context = context, context.scored(section.reads for section in load_sections([*sections, *kept]))
     doubt = _order_doubt(context)
     if doubt:
         mapping = f"{context.primary.label_mapping}. {doubt}"
         context = dataclasses.replace(context, primary=dataclasses.replace(context.primary, label_mapping=mapping))
         say(doubt)
-    report = dataclasses.replace(report, context=context)
     labeled, clusters = context.primary.labeled, context.primary.clusters
     n_units = [count_units(clusters_of(clusters, rows), int(rows.sum())) for rows in (labeled | True, labeled)]
     for line in (
@@ -304,26 +312,24 @@ def audit(
         ),
     ):
         say(line)
-    sections_asked = dict(sections)
-    for section, its in report.to_ask_again(list(sections)):
-        name = section.question
-        sections_asked[name], chosen[name], why_not[name] = section, its, _why_not(section, context, its)
-    outcomes, answers = _answered(unscored, context, sections_asked, chosen, why_not, raise_errors=raise_errors)
+    outcomes, answers = _answered(unscored, context, sections, chosen, why_not, raise_errors=raise_errors)
     _check_answered(outcomes)
     if answers is not None and (answers.n_unread or answers.worst or context.answers_once):
         say(answers.sentence)
     for reason, n_failed, first in failed_of(context):
         say(f"{counted(n_failed, 'request')} of the questions without an answer, such as {first}: {reason}")
-    with report.joined(outcomes, chosen) if is_main else contextlib.nullcontext((outcomes, chosen)) as joined:
-        every, options_of = joined
-        record = record_of(context, every, everything, options_of, report.subject, answers)
-        check_audit(record)
-        if is_main:
-            known = list(options_of) if questions or len(options_of) > len(chosen) else ()
-            again = reproduction(sources, how, known, options_of) if command is None else {}
-            page = page_of(context, record, every, audit_command(again) if command is None else command, answers)
-            record = report.write(record, every, page, again)
-    return AuditResult(folder, record, tuple(each for each in outcomes if each.question in sections), is_main)
+    place = {question: number for number, question in enumerate(available_questions())}
+    every = sorted([*outcomes, *(outcome for outcome, _ in kept.values())], key=lambda each: place[each.question])
+    known = {**chosen, **{question: its for question, (_, its) in kept.items()}}
+    options_of = {each.question: known[each.question] for each in every}
+    record = record_of(context, every, everything, options_of, subject, answers)
+    check_audit(record)
+    if is_main:
+        named = list(options_of) if questions or kept else ()
+        again = reproduction(sources, how, named, options_of) if command is None else {}
+        page = page_of(context, record, every, audit_command(again) if command is None else command, answers)
+        record = write_report(context, record, every, page, again)
+    return AuditResult(folder, record, tuple(outcomes), is_main)
 
 
 def _answered(
