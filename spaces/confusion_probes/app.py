@@ -16,7 +16,6 @@ from probe_view import (
     of_a_log,
     page,
     parse_scores,
-    probes,
     template,
     written,
 )
@@ -26,8 +25,7 @@ from rightreasons.report.render import WORKS
 from rightreasons.widget.pages import (
     MISTAKES,
     PRIVACY,
-    consumed,
-    endpoint,
+    Held,
     example_files,
     filter_field,
     launch,
@@ -110,7 +108,6 @@ def build() -> gr.Blocks:
                 log = upload_file(label="Log", file_types=[".jsonl", ".json", ".eval", ".gz"], elem_id="log")
                 measured = gr.HTML(elem_id="measured")
         page_links("probes", {name: WORKS[name] for name in ("Shen & Kejriwal 2022",)})
-        endpoint(probes)
 
         def take(title: str) -> list[Any]:
             row = items[title]
@@ -149,11 +146,11 @@ def build() -> gr.Blocks:
         def measure(path: str | None, name: str) -> Iterator[Any]:
             if path is None:
                 return
-            with consumed(path) as file:
-                try:
-                    yield (yield from waiting(work(of_a_log, str(file), name), 1))
-                except MISTAKES as error:
-                    yield problem(error)
+            held = Held(path)
+            try:
+                yield (yield from waiting(work(of_a_log, str(held.path), name), 1))
+            except MISTAKES as error:
+                yield problem(error)
 
         controls = [prompt, choices, right, k, seed, way, method, pasted, answered]
         outputs = [figures, shown, pasted, answered]

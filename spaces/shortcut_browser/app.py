@@ -14,11 +14,10 @@ from shortcut_view import (
     headline,
     null_models,
     sentences,
-    shortcuts,
 )
 
 from rightreasons.report.render import WORKS
-from rightreasons.widget.pages import endpoint, launch, page_links, public_page, typed_count
+from rightreasons.widget.pages import launch, page_links, public_page, typed_count
 
 STYLE = Path(__file__).with_name("style.css")
 
@@ -82,7 +81,6 @@ def build() -> gr.Blocks:
                 null = gr.HTML(start[2], elem_id="null")
                 found = gr.HTML(start[3], elem_id="cues")
         page_links("shortcuts", {name: WORKS[name] for name in ("Du et al. 2021",)})
-        endpoint(shortcuts)
 
         everything = [strength, split, top_n, head, shown, page]
         # In one line, so that what is asked for last is what stays. A new choice begins with page 1 at once, and is
