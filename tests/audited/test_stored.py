@@ -126,35 +126,6 @@ def test_every_format_and_every_kind_of_score_is_one(tmp_path, suffix):
     assert values(made)["ece"] == pytest.approx(calibration_error(TABLE, LABELS).ece, abs=1e-9)
 
 
-def test_a_temperature_is_fitted_on_another_file(tmp_path):
-    sharp = TABLE**3 / (TABLE**3).sum(axis=1, keepdims=True)
-    for name in ("run", "dev"):
-        np.savez(tmp_path / f"{name}.npz", probs=sharp, labels=LABELS)
-    first = str(tmp_path / "run.npz")
-    made = audit(
-        predictions=first,
-        fit_temperature_on=tmp_path / "dev.npz",
-        questions=["calibration"],
-        out=tmp_path / "r",
-        **FAST,
-    )
-    data = result_of(made).data
-    assert data["temperature"]["temperature"] > 1.5
-    after = data["figures_at_temperature"]["nll"]["estimate"]["value"]
-    assert after == pytest.approx(data["temperature"]["nll_after"])
-    assert after < values(made)["nll"]
-    assert [split["name"] for split in made.audit["dataset"]["splits"]] == ["data", "dev"]
-    np.savez(tmp_path / "two.npz", probs=sharp[:, :2] / sharp[:, :2].sum(axis=1, keepdims=True), labels=LABELS % 2)
-    write(tmp_path / "sure.jsonl", [{"confidence": 0.5, "correct": 1}, {"confidence": 0.7, "correct": 0}])
-    for files, sentence in (
-        ((first, first), "Expected another file than .*run.npz in `fit_temperature_on`"),
-        ((first, tmp_path / "two.npz"), r"the classes of .*run.npz \(.*3.*\) in .*two.npz, but got .*2"),
-        ((tmp_path / "sure.jsonl", first), "a temperature divides the scores of all classes"),
-    ):
-        with pytest.raises(ValueError, match=sentence):
-            audit(predictions=files[0], fit_temperature_on=files[1], out=tmp_path / "no", **FAST)
-
-
 def test_confidence_in_given_answers(tmp_path):
     confidence = np.round(RNG.random(N), 2)  # values on edges of bins too
     right = (RNG.random(N) < confidence).astype(int)

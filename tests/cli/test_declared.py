@@ -73,7 +73,7 @@ ITEMS = ("chooser", "items.jsonl", "--prompt-column", "stem", "--choices-column"
          "--words", "good,film"),
         ("difficulty", *TEXTS, "--items", "22", "--confidence-level", "0.8"),
         ("probes", *ITEMS, "--ks", "2,1", "--batch-size", "7"),
-        ("calibration", "scored.jsonl", *SCORED, "--fit-temperature-on", "again.jsonl", "--n-bins", "4"),
+        ("calibration", "scored.jsonl", *SCORED, "--n-bins", "4"),
         ("audit", "--predictions", "scored.jsonl", *SCORED, "--questions", "calibration"),
         ("calibration", "texts", *TEXTS[2:], "--predictions", "scored.jsonl", "--split", "test"),
         ("calibration", "sure.json", "--confidence-column", "sure", "--correct-column", "ok", "--n-resamples", "30"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -126,31 +125,16 @@ ONLY_SPLIT = "data"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class StoredTable:
-    """The scores of one file, by the ids of its items.
-
-    Attributes:
-        name: The file.
-        ids: The ids.
-        logits: As in `Scores`.
-        probabilities: As in `Scores`.
-    """
-
-    name: str
-    ids: Cells
-    logits: NDArray[np.float64] | Ragged
-    probabilities: NDArray[np.float64] | Ragged | None
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
 class StoredModel:
-    """Stored predictions of the items of one or two splits, in the place of the model that made them.
+    """Stored predictions of the items of a split, in the place of the model that made them.
 
     Attributes:
         name: The file of predictions.
         task: "classification", "multiple_choice", or "confidence" where there is only the confidence in given answers.
         label_names: K names of the classes; None unless the task is classification.
-        tables: The scores by split.
+        ids: The ids of the items.
+        logits: As in `Scores`.
+        probabilities: As in `Scores`.
         fingerprint: A digest of the files.
         used: In words, which columns were taken for what.
         answers: The scores of all requests of a log, for questions that change the items and ask again; None where the
@@ -165,7 +149,9 @@ class StoredModel:
     name: str
     task: Task
     label_names: tuple[str, ...] | None
-    tables: Mapping[str, StoredTable]
+    ids: Cells
+    logits: NDArray[np.float64] | Ragged
+    probabilities: NDArray[np.float64] | Ragged | None
     fingerprint: str
     used: str
     answers: StoredAnswers | None = None
@@ -177,16 +163,15 @@ class StoredModel:
 
     def scores(self, split: AuditSplit) -> Scores:
         """Return the stored scores of the items of a split, found by their ids."""
-        table = self.tables[split.name]
-        logits, probabilities = table.logits, table.probabilities
-        if split.ids != table.ids:
+        logits, probabilities = self.logits, self.probabilities
+        if split.ids != self.ids:
             import pyarrow.compute as pc
 
-            found = pc.index_in(split.ids.arrow, value_set=table.ids.arrow)
+            found = pc.index_in(split.ids.arrow, value_set=self.ids.arrow)
             if found.null_count:
                 missing = split.ids[pc.index(pc.is_null(found), True).as_py()]
                 raise ValueError(
-                    f"Expected a prediction for each item of {split.name} in {table.name}, but {found.null_count:,} of "
+                    f"Expected a prediction for each item of {split.name} in {self.name}, but {found.null_count:,} of "
                     f"{len(split):,} have none, such as the id {missing!r}."
                 )
             rows = np.asarray(found.to_numpy(), dtype=np.intp)
@@ -202,37 +187,20 @@ class StoredModel:
         )
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class StoredSource:
-    """What stored predictions are audited on.
-
-    Attributes:
-        model: The predictions.
-        data: The items of each split.
-        chosen: The split that is audited.
-        spare: The split that a temperature is fitted on; None without one.
-    """
-
-    model: StoredModel
-    data: Mapping[str, datasets.Dataset]
-    chosen: str
-    spare: str | None
-
-
 def open_stored(
     stored: StoredOptions, settings: AuditOptions, dataset: Any = None, where: str = "", loaded: Any = None
-) -> StoredSource:
-    """Open files of predictions, and the items that they are about.
+) -> tuple[StoredModel, str, datasets.Dataset]:
+    """Open a file of predictions, and the items that they are about; also returns the name of their split.
 
     Args:
-        stored: The files and their columns.
+        stored: The file and its columns.
         settings: The columns of texts, choices and labels, and the split of the data set.
         dataset: The data set that the items come from; None where the file itself has what is asked about them.
         where: What the data set is called, for errors.
         loaded: The predictions where they are no file: a table in memory, which `stored.predictions` is the name of.
 
     Raises:
-        FileNotFoundError: If a file is not there.
+        FileNotFoundError: If it is not there.
         ValueError: If a column is missing, or predictions and items do not go together.
     """
     from rightreasons.io.logs import logged
@@ -266,28 +234,28 @@ def open_stored(
         items = splits[name]
         ids = _matched_ids(read, items, path, where)
     names = None if task != "classification" else read.label_names or _numbered(read)
-    tables, data, digest = {name: _table(read, ids, path)}, {name: items}, _digest(table, everything)
-    spare = None
-    if stored.fit_temperature_on is not None:
-        spare = _spare_name(stored.fit_temperature_on, name)
-        other, rows = _fitting(stored, settings, read, task)
-        tables[spare] = _table(other, _ids(rows), stored.fit_temperature_on)
-        data[spare] = rows
-        digest += _digest(stored.fit_temperature_on, other)
-    match = f"; labels matched {read.label_match}" if read.label_match else ""
-    fingerprint = hashlib.blake2b(digest.encode(), digest_size=16).hexdigest()
-    used = read.used + match
+    logits, probabilities = _scores(read, path)
     rows = None
     if read.answers_once and answers is not None:
-        held = {name: read.columns[name] for name in ("id", "prompt", "choices", "label")}
+        held = {column: read.columns[column] for column in ("id", "prompt", "choices", "label")}
         rows = dataset_of(table_of(held, path), path)
-    met = read.match_in_words if dataset is None else ""
-    unscored = task == "confidence" and "choices" in read.columns
-    named = logged(path, everything.columns)
     model = StoredModel(
-        path, task, names, tables, fingerprint, used, answers, read.answers_once, rows, met, unscored, named
+        name=path,
+        task=task,
+        label_names=names,
+        ids=ids,
+        logits=logits,
+        probabilities=probabilities,
+        fingerprint=hashlib.blake2b(_digest(table, everything).encode(), digest_size=16).hexdigest(),
+        used=read.used + (f"; labels matched {read.label_match}" if read.label_match else ""),
+        answers=answers,
+        answers_once=read.answers_once,
+        items=rows,
+        label_match=read.match_in_words if dataset is None else "",
+        unscored=task == "confidence" and "choices" in read.columns,
+        logged=logged(path, everything.columns),
     )
-    return StoredSource(model, data, name, spare)
+    return model, name, items
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -457,39 +425,6 @@ def _single_spaced(text: str) -> str:
     return " ".join(text.split())
 
 
-def _fitting(
-    stored: StoredOptions, settings: AuditOptions, read: Predictions, task: Task
-) -> tuple[Predictions, datasets.Dataset]:
-    """Open the file that a temperature is fitted on."""
-    path = str(stored.fit_temperature_on)
-    if task == "confidence":
-        raise OptionError(
-            f"Expected class scores in {stored.predictions} for `fit_temperature_on`, but it has the confidence in "
-            "given answers: a temperature divides the scores of all classes.",
-            option="fit_temperature_on",
-        )
-    if os.path.exists(path) and os.path.samefile(path, str(stored.predictions)):
-        raise OptionError(
-            f"Expected another file than {path} in `fit_temperature_on`: it is the one that is audited.",
-            option="fit_temperature_on",
-        )
-    other = _read(path, stored, settings, with_labels=True)
-    shapes = [None if isinstance(side.predictions, list) else side.predictions.shape[1:] for side in (read, other)]
-    if shapes[0] != shapes[1] or read.label_names != other.label_names:
-        shown = [
-            listing(side.label_names) if side.label_names else "rows of different lengths" if shape is None else shape
-            for side, shape in zip((read, other), shapes, strict=True)
-        ]
-        raise ValueError(f"Expected the classes of {stored.predictions} ({shown[0]}) in {path}, but got {shown[1]}.")
-    _, items = _own_items(other, path, settings)
-    return other, items
-
-
-def _spare_name(path: str, taken: str) -> str:
-    name = Path(path).stem
-    return f"{name} (for the temperature)" if name == taken else name
-
-
 def _numbered(read: Predictions) -> tuple[str, ...]:
     table = read.predictions
     n_classes = table.shape[1] if isinstance(table, np.ndarray) and table.ndim == 2 else 2
@@ -497,18 +432,18 @@ def _numbered(read: Predictions) -> tuple[str, ...]:
 
 
 @naming("score_columns")
-def _table(read: Predictions, ids: Cells, path: str) -> StoredTable:
-    """Bring scores of any kind to logits, with the exact probabilities beside them."""
+def _scores(read: Predictions, path: str) -> tuple[NDArray[np.float64] | Ragged, NDArray[np.float64] | Ragged | None]:
+    """Bring scores of any kind to logits; also returns the exact probabilities, where they are given."""
     scores = read.scores or "probabilities"
     if read.kind == "confidence" and scores == "logits":
         raise ValueError(f"Expected probabilities or log_probabilities as the confidence in {path}, but got logits.")
     logits = check_logits(read.predictions, scores=scores)
     if scores == "logits":
-        return StoredTable(path, ids, logits, None)
+        return logits, None
     if isinstance(logits, Ragged):
-        return StoredTable(path, ids, logits, check_ragged(read.predictions, scores=scores))
+        return logits, check_ragged(read.predictions, scores=scores)
     table = check_scores(read.predictions, scores=scores)
-    return StoredTable(path, ids, logits, table[:, 1].copy() if read.kind == "confidence" else table)
+    return logits, table[:, 1].copy() if read.kind == "confidence" else table
 
 
 def _digest(table: Any, read: Predictions) -> str:

@@ -219,6 +219,3 @@ class StoredOptions(ScoreOptions):
         None,
         "File of predictions to audit instead of a model: csv, tsv, jsonl, json, npz, parquet, or a log of a harness.",
     )
-    fit_temperature_on: str | None = option(
-        None, "Another file of predictions, with the same columns, on which a temperature is fitted."
-    )

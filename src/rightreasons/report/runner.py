@@ -241,9 +241,9 @@ def audit(
         name = os.fspath(place) if isinstance(place, (str, os.PathLike)) else "the data"
     source: Scorer | StoredModel
     if stored.predictions is not None:
-        opened = open_stored(stored, general, dataset, name, predictions if in_memory else None)
-        source, names, spare = opened.model, [opened.chosen], opened.spare
-        data = with_train(opened.data, source.task, opening)
+        source, chosen_split, items = open_stored(stored, general, dataset, name, predictions if in_memory else None)
+        names, spare = [chosen_split], None
+        data = with_train({chosen_split: items}, source.task, opening)
     else:
         needs_labels = any(section.needs_labels for section in sections.values())
         data, source = open_asked(model, dataset, opening, prompt, server, require_labels=needs_labels)
