@@ -12,7 +12,7 @@ import json
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import vl_convert
@@ -131,18 +131,6 @@ class Drawing:
         return Plot(**{"key": self.key, "png": self.png, "svg": self.svg, **texts})
 
 
-class Ends(Protocol):
-    """An interval or an estimate."""
-
-    @property
-    def low(self) -> float | None:
-        """The lower end."""
-
-    @property
-    def high(self) -> float | None:
-        """The upper end."""
-
-
 def layer(mark: str | Mapping[str, Any], rows: Iterable[Mapping[str, Any]], **encoding: Any) -> dict[str, Any]:
     """Return a layer of marks: a mark per row, or a line through them.
 
@@ -198,7 +186,7 @@ def series_of(name: str, colors: Mapping[str, str], **legend: Any) -> dict[str, 
 
 
 def accuracy_layers(
-    bins: Sequence[Any], intervals: Sequence[Ends | None], colors: Mapping[str, str], ylabel: str
+    bins: Sequence[Any], intervals: Sequence[Any], colors: Mapping[str, str], ylabel: str
 ) -> list[dict[str, Any]]:
     """Return the layers of a reliability diagram: the diagonal, the bins, and the interval of each accuracy.
 
@@ -246,7 +234,7 @@ def reliability_diagram(
     key: str,
     bins: Sequence[Any],
     *,
-    intervals: Sequence[Ends | None],
+    intervals: Sequence[Any],
     bars: Sequence[tuple[float, float] | None],
     level: float = 0.95,
 ) -> Drawing:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import html
-import math
 import os
 import shlex
 import warnings
@@ -299,7 +298,7 @@ def audit(
     labeled, clusters = context.primary.labeled, context.primary.clusters
     n_units = [count_units(clusters_of(clusters, rows), int(rows.sum())) for rows in (labeled | True, labeled)]
     for line in (
-        *plan_lines(context, [sections[name] for name in sections if not why_not[name]], chosen),
+        *plan_lines(context, [sections[name] for name in sections if not why_not[name]]),
         *(
             f"{name}: {power.told(n_units[section.needs_labels])}."
             for name, section in sections.items()
@@ -417,60 +416,18 @@ def audit_command(made: Mapping[str, Any]) -> str:
     return shlex.join(["rightreasons", "audit", *audit_words(made)]) if made else ""
 
 
-FEW = 32
-"""Items of the audited split below which a classifier's time is not told, as all is done in no time."""
-
-
-def plan_lines(
-    context: AuditContext, sections: Sequence[Section], options: Mapping[str, QuestionOptions]
-) -> tuple[str, ...]:
-    """Say which questions are asked of how many items, and about how long that takes.
-
-    The time of a pass is that of the predictions; how many passes a question needs, it says itself. What an earlier run
-    of the same audit has stored is not taken off.
-
-    Args:
-        context: The audit, scored.
-        sections: The questions that apply.
-        options: Question -> its options.
-
-    Returns:
-        One sentence; none where predictions are stored, which takes no time.
-    """
+def plan_lines(context: AuditContext, sections: Sequence[Section]) -> tuple[str, ...]:
+    """Say in a sentence which questions are asked of how many items; none where predictions are stored."""
     if context.stored is not None or not sections:
         return ()
     names = ", ".join(section.question for section in sections)
+    others = "".join(f", and {split.name}" for split in context.comparisons)
     n_questions, n_items = counted(len(sections), "question"), counted(len(context.primary), "item")
-    line = f"{n_questions} ({names}) about {n_items} of {context.primary.name}"
-    others = [split.name for split in context.comparisons]
-    line += f", and {', '.join(others)}" if others else ""
-    if context.server is not None:
-        return (f"{line}: as long as the server takes.",)
-    few = len(context.primary) < FEW and context.prompted is None
-    passes = 0.0 if few else sum(options[section.question].passes(context) for section in sections)
-    if not passes or context.seconds is None:
-        return (f"{line}.",)
-    return (f"{line}: about {in_words(passes * context.seconds)}, less what an earlier run stored.",)
-
-
-def in_words(seconds: float) -> str:
-    """Write a time as roughly as it is known.
-
-    Example:
-        >>> [in_words(seconds) for seconds in (4, 31, 100, 610, 4000, 20000)]
-        ['10 s', '40 s', '2 min', '11 min', '1.5 hours', '6 hours']
-    """
-    if seconds < 60:
-        return f"{max(1, -(-int(seconds) // 10)) * 10} s"
-    minutes = -(-seconds // 60)
-    if minutes < 60:
-        return f"{minutes:.0f} min"
-    hours = minutes / 60
-    return f"{math.ceil(hours * 2) / 2:g} hours" if hours < 10 else f"{math.ceil(hours):.0f} hours"
+    return (f"{n_questions} ({names}) about {n_items} of {context.primary.name}{others}.",)
 
 
 def _labels_told(context: AuditContext) -> list[str]:
-    """Say which label is which class, how many items have no label, and that many repeat a text."""
+    """Say which label is which class, and how many items have no label."""
     lines = []
     if context.primary.class_of is not None:
         lines.append(f"Labels of {context.dataset_name} matched with the classes {context.primary.label_mapping}.")
@@ -479,13 +436,6 @@ def _labels_told(context: AuditContext) -> list[str]:
         if n_unlabeled:
             has = "has" if n_unlabeled == 1 else "have"
             lines.append(f"{n_unlabeled:,} of {counted(len(split), 'item')} of the split {split.name} {has} no label.")
-    texts = context.primary.column("text") if context.primary.clusters is None else None
-    texts = list(filter(str.strip, texts or ()))
-    if (n_texts := len(set(texts))) < 0.9 * len(texts) and context.primary.column("text_pair") is None:
-        remedy = "where these are copies, and no items of their own, `--groups-column text` counts each once"
-        lines.append(
-            f"{counted(len(texts), 'item')} of the split {context.primary.name} hold {n_texts:,} texts: {remedy}."
-        )
     return lines
 
 
