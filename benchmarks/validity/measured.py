@@ -314,7 +314,7 @@ HANDED_ON = {
     "measure_rescaled": ("measure_calibration",),
     "measure_votes": ("human_calibration", "measure_figures"),
     "compare": ("paired_test", "measure_figures", "paired_means", "bounded_mean", "holm"),
-    **dict.fromkeys(("models_by_tasks", "ModelsByTasks.of"), ("paired_means", "holm")),
+    **dict.fromkeys(("models_by_tasks", "ModelsByTasks.by_model"), ("rate",)),
     "estimate_of": ("share", "mean"),
     "beyond": ("share", "mean", "cluster_wilson"),
     "sections": ("compare",),

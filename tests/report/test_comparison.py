@@ -17,9 +17,7 @@ from rightreasons.audited.context import read_predictions
 from rightreasons.cli import main
 from rightreasons.core.intervals import paired_means
 from rightreasons.core.resampling import Resampling
-from rightreasons.page.parts import SectionResult, Verdict
 from rightreasons.report.comparison import compare
-from rightreasons.report.render import Outcome
 from rightreasons.report.runner import audit
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts
 
@@ -261,26 +259,6 @@ def test_a_mean_over_groups_is_compared_as_one_and_group_by_group(reports, tmp_p
     assert common.difference.low < 0 < common.difference.high  # an interval of 48 equal differences has a width
     assert (rare.group, rare.difference.value, rare.winner) == ("rare", -1.0, "first")
     assert rare.p_value == pytest.approx(1 / 2**12)
-
-
-def test_other_figures_stand_side_by_side(tmp_path, capsys):
-    folders = []
-    for name, share in (("one", 0.1), ("two", 0.2)):
-        figures = (small_audits.figure("deciding_share", share, share - 0.04, share + 0.05, better="lower"),)
-        result = SectionResult(Verdict("warn", "So", "So."), figures, ())
-        outcome = Outcome("shortcuts", "Q?", "answered", "", result)
-        folders.append(
-            with_items(
-                small_audits.small_audit(tmp_path / name, name=f"org/{name}", outcomes=(outcome,)),
-                tmp_path / f"{name}-items",
-                [1] * 12,
-            )
-        )
-    (beside,) = compare(*folders, n_resamples=20).beside
-    assert (beside.path, beside.first.value, beside.second.value) == ("shortcuts.deciding_share", 0.1, 0.2)
-    code, out, _ = run(capsys, "compare", *folders, "--n-resamples", 20)
-    assert code == 0
-    assert "10.0% [6.0, 15.0]" in out
 
 
 def test_the_stored_answers_of_two_models_are_compared_by_the_items_that_they_share(capsys, tmp_path):

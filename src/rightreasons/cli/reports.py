@@ -77,14 +77,15 @@ def compare(
     how: dict[str, Any] = {name: getattr(settings, name) for name in RESAMPLED}
     with tempfile.TemporaryDirectory() as folder:
         reports = reports_of(reports, Path(folder) if out is None else out.with_name(f"{out.name}-reports"), **how)
-        if len(reports) > 2 or len({read_audit(report)["dataset"]["name"] for report in reports}) > 1:
-            table = models_by_tasks(reports, settings.resampling)
-            if len(reports) > 2 or len(table.tasks) > 1 or not all(cell.scored for cell in table.cells):
-                hand_over(table)
-                show_section("Models by tasks", TASKS.answer(table, drawn=False))
-                if out is not None:
-                    typer.echo(f"\nPage: {write_tasks(out, table)}")
-                return
+        models = [read_audit(report)["model"] for report in reports]
+        tasks = {model["logged"][1] for model in models if model.get("logged")} - {""}
+        if len(reports) != 2 or len(tasks) > 1 or any(model["task"] == "confidence" for model in models):
+            table = models_by_tasks(reports)
+            hand_over(table)
+            show_section("Models by tasks", TASKS.answer(table, drawn=False))
+            if out is not None:
+                typer.echo(f"\nPage: {write_tasks(out, table)}")
+            return
         comparison = compare_reports(*reports, out=out, **how)
     hand_over(comparison)
     show_comparison(comparison)

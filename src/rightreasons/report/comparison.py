@@ -22,7 +22,7 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.page import parts as p
 from rightreasons.page.prose import short_name
 from rightreasons.page.question import Lead, Part, Question, Rule, Table
-from rightreasons.report.files import audit_figures, items_file, read_items, short_path
+from rightreasons.report.files import items_file, read_items
 from rightreasons.report.render import Outcome, Page, sentences, write_page
 from rightreasons.report.schema import AUDIT_FILE, check_files, page_folder, read_audit
 
@@ -133,27 +133,6 @@ class ComparedSplit(Result):
 
 
 @dataclasses.dataclass(frozen=True)
-class FigureBeside(Result):
-    """A figure of both reports that no test compares.
-
-    Attributes:
-        path: Its path, as of a gate.
-        question: The question that it answers.
-        name: Its name for readers.
-        unit: As of a headline.
-        first: The first model's.
-        second: The second model's.
-    """
-
-    path: str
-    question: str
-    name: str
-    unit: str
-    first: Estimate
-    second: Estimate
-
-
-@dataclasses.dataclass(frozen=True)
 class Comparison(Result):
     """What comparing two reports found.
 
@@ -163,7 +142,6 @@ class Comparison(Result):
         dataset: The data.
         splits: The splits that both reports hold.
         answers: The figures of the questions that both reports answer, item by item.
-        beside: The other figures that both reports have, which no test compares.
         n_resamples: The resamples of every bootstrap and permutation test.
         seed: Their seed.
         rightreasons: The version.
@@ -174,7 +152,6 @@ class Comparison(Result):
     dataset: str
     splits: tuple[ComparedSplit, ...]
     answers: tuple[ComparedFigure, ...]
-    beside: tuple[FigureBeside, ...]
     n_resamples: int
     seed: int
     rightreasons: str = rightreasons.__version__
@@ -229,12 +206,6 @@ def _tested(m: Comparison) -> Iterator[tuple[p.Cell, ...]]:
         )
 
 
-def _beside(m: Comparison) -> Iterator[tuple[p.Cell, ...]]:
-    """Yield a row per figure that no test compares."""
-    for each in m.beside:
-        yield each.name, each.question, p.Amount(each.first, each.unit), p.Amount(each.second, each.unit)
-
-
 class _OfSplit(NamedTuple):
     """What the section about a split shows."""
 
@@ -272,10 +243,7 @@ ANSWERS = Question(
     parts=(
         Part(
             "answers",
-            (
-                Table("answers", _tested, TESTS, when=lambda m: m.answers),
-                Table("beside", _beside, when=lambda m: m.beside),
-            ),
+            (Table("answers", _tested, TESTS, when=lambda m: m.answers),),
         ),
     ),
     leads=(Lead("right", contrast=lambda m: (m.accuracy.first, m.accuracy.second), when=lambda m: m.splits),),
@@ -363,7 +331,6 @@ def compare(
         short_name(audits[0]["dataset"]["name"]),
         tuple(splits),
         tuple(decided),
-        _others(audits, answers),
         how.resamples,
         how.seed,
     )
@@ -588,17 +555,6 @@ def _answer(
     ]
     about = {"question": question, "name": figure.name, "unit": figure.unit, "better": figure.better, "group": group}
     return ComparedFigure.of(figure.key, test, means, **about)
-
-
-def _others(audits: Sequence[dict[str, Any]], answers: Sequence[ComparedFigure]) -> tuple[FigureBeside, ...]:
-    """Return the figures of both reports that no test compares."""
-    first, second = (audit_figures(audit) for audit in audits)
-    compared = {short_path(f"{answer.question}.{answer.key}") for answer in answers}
-    return tuple(
-        FigureBeside(path, figure.question, figure.name, figure.unit, figure.estimate, second[path].estimate)
-        for path, figure in first.items()
-        if path in second and path not in compared and figure.question != "calibration"
-    )
 
 
 def _names(audits: Sequence[Mapping[str, Any]], folders: Sequence[Path]) -> tuple[str, str]:

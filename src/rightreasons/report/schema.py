@@ -14,16 +14,14 @@ import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from rightreasons.core.arrays import UNTOLD
 from rightreasons.core.errors import one_line
-from rightreasons.core.options import Options
 from rightreasons.core.store import changed_files, check_folder, digest_of_value, finish_swap
 from rightreasons.core.validation import check_kind
-from rightreasons.io.options import AuditOptions, StoredOptions
 from rightreasons.page import parts
 from rightreasons.report.answers import AnswerFigures, AnswerGroup
 from rightreasons.report.render import PAGE, Outcome
@@ -131,32 +129,6 @@ class Model(Record):
     server: dict[str, Any] | None
 
 
-def _of_options(options: type[Options]) -> dict[str, Any]:
-    """Return options as the fields of a record, each of which has to be there.
-
-    Except those that are off where they are left open: an audit of before there was such an option has none.
-    """
-    fields: dict[str, Any] = {}
-    for name, field in options.model_fields.items():
-        limits = cast("dict[str, Any]", field.json_schema_extra)
-        kind: Any = Literal[(*limits["choices"], None)] if "choices" in limits else field.annotation
-        default = field.default if field.default in (None, False) else ...
-        fields[name] = (kind, Field(default, ge=limits.get("minimum"), le=limits.get("maximum")))
-    return fields
-
-
-Settings = create_model(
-    "Settings",
-    __base__=Record,
-    **{**_of_options(AuditOptions), **_of_options(StoredOptions)},
-    prompt=(dict[str, Any], ...),
-    server=(dict[str, Any], ...),
-    questions=(list[str], ...),
-    options=(dict[str, dict[str, Any]], ...),
-)
-"""The settings of an audit, as its options declare them."""
-
-
 class Audit(Record):
     """What an audit found about one model on one dataset."""
 
@@ -165,7 +137,7 @@ class Audit(Record):
     created: str
     model: Model
     dataset: Dataset
-    settings: Settings  # type: ignore[valid-type]
+    settings: dict[str, Any]
     environment: dict[str, str]
     answers: record_of(AnswerFigures) | None = None  # type: ignore[valid-type]
     questions: list[record_of(Outcome)]  # type: ignore[valid-type]

@@ -10,28 +10,17 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from rightreasons.audited.context import read_predictions, safe_name
+from rightreasons.audited.context import safe_name
 from rightreasons.core.arrays import Result
 from rightreasons.core.errors import counted
-from rightreasons.core.intervals import Estimate, estimate_of, holm, paired_means, rate
-from rightreasons.core.resampling import Resampling
+from rightreasons.core.intervals import Estimate
 from rightreasons.io.reading import data_type
 from rightreasons.page import parts as p
 from rightreasons.page.prose import short_name
 from rightreasons.page.question import Part, Question, Rule, Table
-from rightreasons.report.comparison import (
-    COMPARISON_FILE,
-    MIN_ITEMS,
-    TESTS,
-    prediction_files,
-    report_folder,
-    shared_rows,
-)
+from rightreasons.report.comparison import COMPARISON_FILE, report_folder
 from rightreasons.report.render import PAGE, Outcome, Page, sentences, write_page
-from rightreasons.report.schema import AUDIT_FILE, check_files, page_folder, read_audit
+from rightreasons.report.schema import AUDIT_FILE, page_folder, read_audit
 
 _LOGS = (".eval", ".json", ".jsonl", ".parquet")
 _BESIDE = re.compile(r"results_.*\.json|.*\.header\.json|logs\.json|listing\.json")
@@ -49,11 +38,6 @@ class ModelOnTask(Result):
         n_items: Its answers.
         n_unread: How many of these cannot be read; they are wrong.
         accuracy: Share of right answers.
-        scored: Whether its answers have scores of classes or choices, so that `compare` compares more than how many are
-            right.
-        n_shared: Items, of the same id and text, that the first model of the task has too.
-        difference: Accuracy minus that of the first model of the task on these; None of the first, and of too few.
-        p_value: Of "no difference", corrected by Holm's method over the table.
     """
 
     model: str
@@ -62,23 +46,13 @@ class ModelOnTask(Result):
     n_items: int
     n_unread: int
     accuracy: Estimate
-    scored: bool = True
-    n_shared: int = 0
-    difference: Estimate | None = None
-    p_value: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
 class ModelsByTasks(Result):
-    """Models and tasks in one table.
-
-    Attributes:
-        cells: The pairs of a model and a task that there are, in the order of the reports.
-        level: Of the intervals.
-    """
+    """Models and tasks in one table: the pairs of both that there are, in the order of the reports."""
 
     cells: tuple[ModelOnTask, ...]
-    level: float
 
     @property
     def models(self) -> list[str]:
@@ -90,33 +64,18 @@ class ModelsByTasks(Result):
         """The tasks, in the order of the reports."""
         return list(dict.fromkeys(cell.task for cell in self.cells))
 
-    def of(self, model: str, task: str) -> ModelOnTask | None:
-        """Return a cell; None where there is none."""
-        return next((cell for cell in self.cells if (cell.model, cell.task) == (model, task)), None)
-
     def by_model(self) -> Iterator[tuple[p.Cell, ...]]:
         """Yield a row per model: its accuracy on each task."""
+        known = {(cell.model, cell.task): p.Amount(cell.accuracy, "fraction") for cell in self.cells}
         for model in self.models:
-            cells = (self.of(model, task) for task in self.tasks)
-            yield model, *(None if cell is None else p.Amount(cell.accuracy, "fraction") for cell in cells)
-
-    def beside(self) -> Iterator[tuple[p.Cell, ...]]:
-        """Yield a row per cell: how it differs from the first model of its task."""
-        for cell in self.cells:
-            difference = cell.difference and p.Amount(cell.difference, "fraction")
-            yield cell.task, cell.model, cell.n_items, cell.n_unread, cell.n_shared or None, difference, cell.p_value
+            yield model, *(known.get((model, task)) for task in self.tasks)
 
 
 TASKS = Question(
     name="tasks",
     prose=sentences("tasks"),
     verdict=(Rule("neutral", "told"),),
-    parts=(
-        Part(
-            "tasks",
-            (Table("tasks", lambda m: m.by_model(), "Wilson 1927"), Table("beside", lambda m: m.beside(), TESTS)),
-        ),
-    ),
+    parts=(Part("tasks", (Table("tasks", lambda m: m.by_model(), "Wilson 1927"),)),),
 )
 
 
@@ -135,43 +94,41 @@ def write_tasks(out: str | os.PathLike[str], table: ModelsByTasks) -> Path:
     return folder / PAGE
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class _Read:
-    cell: ModelOnTask
-    right: NDArray[np.bool_]
-    names: list[tuple[str, str]]
-    named: bool
+def models_by_tasks(reports: Sequence[str | os.PathLike[str]]) -> ModelsByTasks:
+    """Put how many answers are right into one table of models and tasks.
 
-
-def models_by_tasks(reports: Sequence[str | os.PathLike[str]], how: Resampling = Resampling()) -> ModelsByTasks:
-    """Put how many answers are right into one table of models and tasks, each model beside the first of its task.
-
-    Differences are over the items that both have with the same id and text (`paired_means`; items of one text are one
-    unit), and their p-values are corrected together (Holm 1979). Files that do not tell their task are of one if they
-    share items. A second report of one model and task, as of another prompt, has " (2)" behind the name of the model.
+    A second report of one model and task, as of another prompt, has " (2)" behind the name of the model.
 
     Args:
         reports: Folders of reports.
-        how: Level of the intervals; random signs and their seed.
+
+    Raises:
+        ValueError: If a report has no labeled item.
     """
-    known: list[_Read] = []
-    for report in reports:
-        this = _read(report_folder(report), how)
-        untold = (other for other in known if not (this.named and other.named))
-        alike = next((other for other in untold if len(shared_rows(this.names, other.names)[0]) >= MIN_ITEMS), None)
-        if alike is not None:
-            this = dataclasses.replace(this, cell=dataclasses.replace(this.cell, task=alike.cell.task))
-        names = {other.cell.model for other in known if other.cell.task == this.cell.task}
-        again = (f"{this.cell.model} ({number})" for number in itertools.count(2))
-        model = next(name for name in itertools.chain([this.cell.model], again) if name not in names)
-        known.append(dataclasses.replace(this, cell=dataclasses.replace(this.cell, model=model)))
-    firsts: dict[str, _Read] = {}
-    cells = [_beside(this, firsts.setdefault(this.cell.task, this), how) for this in known]
-    tested = [place for place, cell in enumerate(cells) if cell.p_value is not None]
-    p_values = np.array([cells[place].p_value for place in tested], dtype=np.float64)
-    for place, p_value in zip(tested, holm(p_values) if tested else (), strict=True):
-        cells[place] = dataclasses.replace(cells[place], p_value=float(p_value))
-    return ModelsByTasks(tuple(cells), how.level)
+    cells: list[ModelOnTask] = []
+    for report in map(report_folder, reports):
+        audit = read_audit(report)
+        answers = audit.get("answers")
+        if answers is None:
+            raise ValueError(f"Expected labeled items in {report}, but it has none.")
+        called, data = audit["model"]["name"], audit["dataset"]["name"]
+        model, task = audit["model"].get("logged") or ("", "")
+        alone = called == data and not task  # a file that does not tell whose answers it holds, and to what
+        task = task or (Path(data).stem if alone else short_name(data))
+        model = model or (Path(called).stem if alone else short_name(called))
+        taken = {cell.model for cell in cells if cell.task == task}
+        again = (f"{model} ({number})" for number in itertools.count(2))
+        cells.append(
+            ModelOnTask(
+                model=next(name for name in itertools.chain([model], again) if name not in taken),
+                task=task,
+                report=os.fspath(report),
+                n_items=answers["n_items"],
+                n_unread=sum(answers["lacks"].values()),
+                accuracy=Estimate(**answers["accuracy"]),
+            )
+        )
+    return ModelsByTasks(tuple(cells))
 
 
 def reports_of(paths: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str], **settings: Any) -> list[Path]:
@@ -207,50 +164,3 @@ def reports_of(paths: Sequence[str | os.PathLike[str]], out: str | os.PathLike[s
             path = folder
         reports.append(path)
     return reports
-
-
-# ------------------------------------------------------------------------------------------------------------- private
-
-
-def _read(folder: Path, how: Resampling) -> _Read:
-    audit = read_audit(folder)
-    primary, files = audit["dataset"]["primary"], prediction_files(audit)
-    if primary not in files:
-        raise ValueError(f"Expected the predictions of “{primary}” in {folder}, but it holds none.")
-    check_files(folder, audit, [files[primary]])
-    said = read_predictions(folder / files[primary])
-    known = np.asarray(said.labels) >= 0
-    sure = audit["model"]["task"] == "confidence"  # its labels say which answers are right
-    right = np.asarray(said.labels) == 1 if sure else np.array([np.argmax(row) for row in said.logits]) == said.labels
-    names = list(itertools.compress(said.named, known))
-    accuracy, answers = rate(right[known], how), audit.get("answers")
-    n_items = len(names)
-    if answers is not None:
-        accuracy, n_items = Estimate(**answers["accuracy"]), answers["n_items"]
-    if accuracy is None:
-        raise ValueError(f"Expected labeled items in {folder}, but it has none.")
-    called, data = audit["model"]["name"], audit["dataset"]["name"]
-    model, task = audit["model"].get("logged") or ("", "")
-    alone = called == data and not task  # a file that does not tell whose answers it holds, and to what
-    cell = ModelOnTask(
-        model=model or (Path(called).stem if alone else short_name(called)),
-        task=task or (Path(data).stem if alone else short_name(data)),
-        report=os.fspath(folder),
-        n_items=n_items,
-        n_unread=sum((answers or {}).get("lacks", {}).values()),
-        accuracy=accuracy,
-        scored=not sure,
-    )
-    return _Read(cell, right[known], names, bool(task))
-
-
-def _beside(other: _Read, first: _Read, how: Resampling) -> ModelOnTask:
-    mine, its = shared_rows(other.names, first.names)
-    if other is first or len(mine) < MIN_ITEMS:
-        return other.cell
-    # Answers without texts stand alone; the same text twice is one cluster.
-    texts = [other.names[row][1] or f"item {other.names[row][0]}" for row in mine]
-    clusters = None if len({*texts}) == len(texts) else texts
-    test = paired_means(other.right[mine], first.right[its], clusters=clusters, resampling=how)
-    difference = estimate_of(test.difference, test.interval)
-    return dataclasses.replace(other.cell, n_shared=len(mine), difference=difference, p_value=test.p_value)
