@@ -206,7 +206,6 @@ def growth(strength: float, top_n: int, percent: float) -> str:
         ],
         xlabel="how often the cue agrees with the label",
         ylabel="share",
-        here=strength,
     )
     model = _model_curves(strength)
     return (
@@ -234,7 +233,6 @@ def _deciding_curves(strength: float) -> str:
         lines,
         xlabel="how often the cue agrees with the label",
         ylabel="share",
-        here=strength,
     )
     return drawing.svg
 
@@ -250,7 +248,5 @@ def _model_curves(strength: float) -> str:
         lines.append(Curve(f"accuracy, {words}", [estimate_of(k / n, wilson(k, n)) for k, n in right]))
         errors = [calibration_error(s[split].positive, s[split].labels, resampling=Resampling()) for s in runs.values()]
         lines.append(Curve(f"ECE, {words}", [estimate_of(e.ece, e.interval) for e in errors], dashed=True))
-    drawing = curves(
-        "model", list(runs), lines, xlabel="how often the cue agrees with the label", ylabel="share", here=strength
-    )
+    drawing = curves("model", list(runs), lines, xlabel="how often the cue agrees with the label", ylabel="share")
     return drawing.svg

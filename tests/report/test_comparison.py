@@ -248,17 +248,14 @@ def test_other_questions_are_compared_item_by_item(reports, tmp_path, capsys):
     assert row.endswith(comparison.second)
 
 
-def test_a_mean_over_groups_is_compared_as_one_and_group_by_group(reports, tmp_path):
+def test_a_mean_over_groups_is_compared_as_one(reports, tmp_path):
     # 48 cases of one ability, which all pass, and 12 of another: 0 of 12 against 12 of 12.
     groups = ["common"] * 48 + ["rare"] * 12
     first = with_items(reports[0], tmp_path / "a", [1] * 48 + [0] * 12, groups=groups)
     second = with_items(reports[1], tmp_path / "b", [1] * 60, groups=groups)
-    whole, common, rare = compare(first, second, n_resamples=200).answers
+    (whole,) = compare(first, second, n_resamples=200).answers
     assert (whole.first.value, whole.second.value, whole.difference.value) == pytest.approx((0.5, 1.0, -0.5))
-    assert (common.group, common.difference.value, common.p_value, common.winner) == ("common", 0.0, 1.0, "")
-    assert common.difference.low < 0 < common.difference.high  # an interval of 48 equal differences has a width
-    assert (rare.group, rare.difference.value, rare.winner) == ("rare", -1.0, "first")
-    assert rare.p_value == pytest.approx(1 / 2**12)
+    assert whole.winner == "first"
 
 
 def test_the_stored_answers_of_two_models_are_compared_by_the_items_that_they_share(capsys, tmp_path):

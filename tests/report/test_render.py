@@ -183,15 +183,10 @@ def test_the_first_screen_has_the_worst_finding_first():
         "large": ["Read.", "x", "y"], "small": ["One.", "Two.", "Three."], "open": [], "fine": [],
     }  # fmt: skip
     assert first_screen(dataclasses.replace(page, outcomes=asked[-2:])) is None
-    # A command that asks a question of the page is its section; one that asks another stays.
-    asks = ("rightreasons audit m d --questions small", "audit(m, d, questions=['open'])", "x --questions absent")
-    links = [*asked[:3], outcome_of("large", "bad", finding(0.3, *(Action("Ask.", command) for command in asks)))]
-    actions = first_screen(dataclasses.replace(page, outcomes=links)).actions["large"]
-    assert [(action.link, action.command) for action in actions] == [("#small", ""), ("#open", ""), ("", asks[2])]
     text = text_of(render_page(page))
     for said in ("m is 0.3 wrong.", "One item, before and after", "1 question not asked here: absent",
                  "Is it absent? There is nothing.", "Failed: Is it broken? It broke.", "a marble hat",
-                 "Accuracy 80.0% [70.0, 90.0]", "Glossary and sources"):  # fmt: skip
+                 "Accuracy 80.0% [70.0, 90.0]", "Glossary"):  # fmt: skip
         assert said in text, said
     assert text.index("large verdict") < text.index("small verdict") < text.index("open verdict")
 

@@ -207,8 +207,9 @@ def behavior(
     from rightreasons.report.plan import plan_of_one
     from rightreasons.report.schema import page_folder
 
-    if len(models or ()) + (predictions is not None) != 1:
-        got = "more" if models else "only one argument"
+    names = models or []
+    if len(names) + (predictions is not None) != 1:
+        got = "more" if names else "only one argument"
         raise ValueError(f"Expected a model and a suite, or a suite and --predictions, but got {got}.")
     page_folder(out, RATES, "predictions")
     options, settings = declared["options"], declared["settings"]
@@ -218,7 +219,7 @@ def behavior(
         stored = read_suite_answers(predictions, opened, file_format=predictions_format, options=declared["stored"])
         tested = score_stored(predictions.stem, opened, stored, resampling=resampling)
     else:
-        (model,) = models or ()
+        model = names[0]
         scorer: Any
         if is_reading(opened):
             from rightreasons.models.loading import load_question_answering

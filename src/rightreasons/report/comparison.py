@@ -45,7 +45,6 @@ class ComparedFigure(Result):
         question: The question.
         key: The figure, as in the audit.
         name: Its name for readers.
-        group: The part of it that is compared, such as a functionality of a suite; "" for the whole.
         unit: As of a headline.
         better: "higher", "lower" or None.
         n_items: Items that both reports hold.
@@ -61,7 +60,6 @@ class ComparedFigure(Result):
     question: str
     key: str
     name: str
-    group: str
     unit: str
     better: str | None
     n_items: int
@@ -79,7 +77,7 @@ class ComparedFigure(Result):
         difference = estimate_of(test.difference, test.interval)
         first, second = figures
         tested = {"difference": difference, "p_value": test.p_value, "test": test.method, "n_items": test.n_items}
-        return cls(key=key, first=first, second=second, **{"group": "", **tested, **about})
+        return cls(key=key, first=first, second=second, **tested, **about)
 
 
 def winner_of(difference: Estimate, better: str | None, holm_p_value: float, level: float) -> Winner:
@@ -164,7 +162,7 @@ class Comparison(Result):
             for figure in split.figures
             if figure.better is not None and figure.winner == winner
         ]
-        names = [answer.group or _within(answer.name) for answer in self.answers if answer.winner == winner]
+        names = [_within(answer.name) for answer in self.answers if answer.winner == winner]
         return [*at, *names]
 
     def name_of(self, winner: Winner) -> str:
@@ -192,12 +190,11 @@ def _amounts(figure: ComparedFigure) -> list[p.Amount]:
 
 
 def _tested(m: Comparison) -> Iterator[tuple[p.Cell, ...]]:
-    """Yield a row per figure of a question, or group of it, that is compared."""
+    """Yield a row per figure of a question that is compared."""
     for each in m.answers:
-        name = f"Pass rate: {each.group}" if each.group else each.name
         yield (
             each.question,
-            name,
+            each.name,
             *_amounts(each),
             each.n_items,
             each.p_value,
@@ -523,38 +520,23 @@ def _compared_answers(
 def _compared(
     question: str, first: p.ItemFigure, second: p.ItemFigure, known: Collection[str] | None, how: Resampling
 ) -> Iterator[ComparedFigure]:
-    """Compare one figure, and each of its groups."""
+    """Compare one figure, where enough items are shared."""
     mine, its = shared_rows(first.ids, second.ids)
     if known is not None:
         mine, its = np.array((mine, its))[:, [first.ids[row] in known for row in mine]]
     if len(mine) < MIN_ITEMS:
         return
-    values = np.array(first.values)[mine], np.array(second.values)[its]
-    if not first.groups:
-        yield _answer(question, first, "", values, how)
-        return
-    groups = np.array(first.groups)[mine]
-    names, codes, counts = np.unique(groups, return_inverse=True, return_counts=True)
-    # So weighted, the mean over cases is the mean over groups of their means.
-    weights = (len(groups) / (len(names) * counts))[codes]
-    weighed = dataclasses.replace(first, low=0.0, high=first.high * float(weights.max()))
-    yield _answer(question, weighed, "", (values[0] * weights, values[1] * weights), how)
-    for name in dict.fromkeys(groups.tolist()):
-        part = groups == name
-        if part.sum() >= MIN_ITEMS:
-            yield _answer(question, first, name, (values[0][part], values[1][part]), how)
-
-
-def _answer(
-    question: str, figure: p.ItemFigure, group: str, values: tuple[Any, Any], how: Resampling
-) -> ComparedFigure:
-    bounds = {"low": figure.low, "high": figure.high}
-    test = paired_means(*values, **bounds, resampling=how)
-    means = [
-        estimate_of(float(each.mean()), bounded_mean(each, **bounds, confidence_level=how.level)) for each in values
-    ]
-    about = {"question": question, "name": figure.name, "unit": figure.unit, "better": figure.better, "group": group}
-    return ComparedFigure.of(figure.key, test, means, **about)
+    values, bounds = [np.array(first.values)[mine], np.array(second.values)[its]], (first.low, first.high)
+    if first.groups:
+        names, codes, counts = np.unique(np.array(first.groups)[mine], return_inverse=True, return_counts=True)
+        # So weighted, the mean over cases is the mean over groups of their means.
+        weights = (len(codes) / (len(names) * counts))[codes]
+        values, bounds = [each * weights for each in values], (0.0, first.high * float(weights.max()))
+    ends = {"low": bounds[0], "high": bounds[1]}
+    test = paired_means(*values, **ends, resampling=how)
+    means = [estimate_of(float(each.mean()), bounded_mean(each, **ends, confidence_level=how.level)) for each in values]
+    about = {"question": question, "name": first.name, "unit": first.unit, "better": first.better}
+    yield ComparedFigure.of(first.key, test, means, **about)
 
 
 def _names(audits: Sequence[Mapping[str, Any]], folders: Sequence[Path]) -> tuple[str, str]:

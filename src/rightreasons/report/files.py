@@ -315,14 +315,6 @@ def _files(folder: Path) -> list[str]:
     return [path.relative_to(folder).as_posix() for path in paths if path.is_file()]
 
 
-SPLITS = (
-    Column("name", "Split", "text"),
-    Column("role", "Part", "text"),
-    Column("n_items", "Items audited", "count"),
-    Column("n_available", "Items in the split", "count"),
-    Column("n_truncated", "Cut to the model's length", "count"),
-    Column("fingerprint", "Fingerprint", "text"),
-)
 LEFT_OUT = (Column("split", "Split", "text"), Column("id", "Item", "text"), Column("reason", "Reason", "text"))
 FAILED = (Column("reason", "Reason", "text"), Column("n", "Requests", "count"), Column("first", "Such as", "text"))
 
@@ -420,11 +412,9 @@ def page_of(
     """Render the page of an audit by its record; `command` makes it again, and `answers` are of `measure_answers`."""
     model = context.model_name
     shown = short_name((context.stored is not None and context.stored.logged[0]) or model)
-    splits = [{**split, "fingerprint": split["fingerprint"][:12]} for split in record["dataset"]["splits"]]
     left_out = [(split.name, name, reason) for split in context.all_splits for name, reason in split.left_out]
     tables = [] if answers is None else [answers.table()]
     for key, title, columns, rows in (
-        ("splits", "Splits", SPLITS, [tuple(each[column.key] for column in SPLITS) for each in splits]),
         ("left_out", "Items that the model could not score, which no figure counts", LEFT_OUT, left_out),
         ("failed", "Requests of the questions that have no answer", FAILED, failed_of(context)),
     ):

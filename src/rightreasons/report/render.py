@@ -228,19 +228,15 @@ def first_screen(page: Page) -> FirstScreen | None:
         rows = [(outcome, outcome.result) for outcome in page.outcomes if outcome.result is not None]
     if not rows:
         return None
-    questions = {outcome.question for outcome, _ in rows}
-    actions: dict[str, tuple[Action, ...]] = {}
-    for outcome, result in rows:
-        chosen = []
-        for action in finding_of(result).actions:
-            # Where nothing is wrong with a model there is nothing to mend, but to keep watch.
-            if page.subject and result.verdict.tone == "good" and not action.command.startswith("rightreasons gate "):
-                continue
-            asks = re.search(r"(?:--questions (\w+)|questions=\['(\w+)'\]\))$", action.command)
-            question = asks and (asks[1] or asks[2])
-            here = question in questions - {outcome.question}  # its section, in the place of the command that asks it
-            chosen.append(Action(action.text, link=f"#{question}") if here else action)
-        actions[outcome.question] = tuple(chosen)
+    # Where nothing is wrong with a model there is nothing to mend, but to keep watch.
+    actions = {
+        outcome.question: tuple(
+            action
+            for action in finding_of(result).actions
+            if not page.subject or result.verdict.tone != "good" or action.command.startswith("rightreasons gate ")
+        )
+        for outcome, result in rows
+    }
     finding = finding_of(rows[0][1])
     claim = f"{page.subject} {finding.claim}".rstrip(".") + "." if page.subject else page.heading
     return FirstScreen(claim, tuple(rows), None if finding.contrast else plot_of(rows[0][1]), actions)
@@ -334,12 +330,10 @@ def render_page(page: Page) -> str:
             known = changes.setdefault(" ".join(text.split()), {})
             if len(known) < MOST_CHANGES:
                 known.setdefault(change.text, change)
-    sources = str([outcome.to_dict() for outcome in page.outcomes])
     html: str = _template().render(
         **vars(page) | {"heading": first.claim if first else page.heading},
         first=first,
         terms=TERMS,
-        works=sorted({(name, address) for name, address in linked(sources) if address}),
         changes=changes,
         version=rightreasons.__version__,
     )
