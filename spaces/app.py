@@ -21,7 +21,7 @@ PAGES = {
     "behavior_report": "Behavior",
     "leaderboard": "Models compared",
 }
-"""The folder of each further page -> its title; its path and its endpoint for scripts are the title's first word."""
+"""The folder of each further page -> its title; its path is the title's first word."""
 
 
 def fill(folder: str) -> gr.Blocks:

@@ -1,13 +1,9 @@
-"""The page of a module's demo, used as a person would: a cell typed into, the button pressed."""
+"""The page of a module's demo, used as a person would: inputs typed, the button pressed."""
 
 import json
-import re
 from typing import Any
 
-from playwright.sync_api import Page, expect
-from playwright.sync_api import TimeoutError as NotThereError
-
-TRIES = 5
+from playwright.sync_api import Page
 
 
 def compute(page: Page) -> None:
@@ -28,22 +24,9 @@ def unfold(page: Page, which: str = "#options") -> None:
     page.locator(f"{which} button").first.click()
 
 
-def edit(page: Page, row: int, column: int, text: str) -> None:
-    """Type into a cell of the table of inputs.
-
-    The table draws its rows anew when it learns its size, and a double click on a row that goes away opens nothing. A
-    person clicks again; so does this, until the cell can be typed into.
-    """
-    cell = page.locator(f"#inputs [data-row='{row}'][data-col='{column}']").first
-    editor = cell.get_by_label("Edit cell")
-    for _ in range(TRIES):
-        cell.dblclick()
-        try:
-            editor.fill(text, timeout=4_000)
-            editor.press("Enter", timeout=4_000)
-        except NotThereError:
-            continue
-        break
-    expect(editor).to_have_count(0)
-    # By a pattern, which sees white space: a cell that was to become blank and kept its number is no match.
-    expect(cell.locator("[data-editable]")).to_have_text(re.compile(rf"^{re.escape(text)}$"))
+def edit(page: Page, name: str, item: int, value: Any) -> None:
+    """Write another value of one item, or a text where it stands, into the inputs."""
+    field = page.locator("#inputs textarea")
+    inputs = json.loads(field.input_value())
+    inputs[name][item] = value
+    field.fill(json.dumps(inputs))

@@ -17,8 +17,7 @@ import pytest
 import rightreasons.training
 from rightreasons.core import intervals
 from rightreasons.core.intervals import Estimate, Interval
-from rightreasons.report import comparison, paired
-from rightreasons.report import paired as histories
+from rightreasons.report import comparison, tasks
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT))
@@ -102,7 +101,7 @@ def named_functions(module):
 
 def above():
     """Return the functions above `analysis`, and those of its common tests, that give a p-value or an interval."""
-    modules = [intervals, comparison, histories, paired]
+    modules = [intervals, comparison, tasks]
     for package in (*KERNELS, rightreasons.training):
         found = pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
         modules += [

@@ -16,9 +16,8 @@ from rightreasons.calibration.measure import (
     measure_figures,
     paired_test,
 )
-from rightreasons.core.intervals import Estimate, share
+from rightreasons.core.intervals import Estimate
 from rightreasons.difficulty.measure import DifficultyMeasurement
-from rightreasons.report.paired import change_of
 
 N_ITEMS = 150
 
@@ -105,17 +104,6 @@ def sure(rng: np.random.Generator, seed: int) -> Outcome:
     items = JudgedItems.of(np.log(probabilities), np.where(right, 0, 1))
     found = measure_figures(items, tuple(_SURE), resampling=few(seed))
     return {key: ends(estimate, _SURE[key]) for key, estimate in found.items()}
-
-
-def changed(rng: np.random.Generator, seed: int) -> Outcome:
-    first, last = (share(int(rng.binomial(n, p)), n, few(seed)) for n, p in ((40, 0.7), (60, 0.85)))
-    return {"": ends(change_of(first, last), 0.15)}
-
-
-def changed_on_shared_items(rng: np.random.Generator, seed: int) -> Outcome:
-    hard = rng.random(80) < 0.1
-    wrong = [hard | (rng.random(80) < 1 - 0.8 / 0.9) for _ in range(2)]
-    return {"": ends(change_of(*(share(int((~each).sum()), 80, few(seed)) for each in wrong)), 0.0)}
 
 
 def by_class(rng: np.random.Generator, seed: int) -> Outcome:
@@ -246,13 +234,6 @@ SCENARIOS = (
         slow=True,
     ),
     Scenario("measure_classes", "the rarest of three classes, 150 items", by_class),
-    Scenario("change_of", "the shares of right answers of two reports, 70 % of 40 and 85 % of 60 other items", changed),
-    Scenario(
-        "change_of",
-        "the same items in both reports, 80 % right, half of the errors in common",
-        changed_on_shared_items,
-        conservative=True,
-    ),
     Scenario(
         "paired_test", "two models that are alike item by item, 120 items", compared, conservative=True, slow=True
     ),
@@ -298,10 +279,8 @@ HANDED_ON = {
     "Figure.defined": ("measure_figures",),
     "measure_calibration": ("measure_figures", "calibration_error", "consistency", "share"),
     "HumanCalibration.estimate": ("human_calibration",),
-    **dict.fromkeys(("history", "History.better_at"), ("change_of",)),
-    "compared_answers": ("paired_means", "bounded_mean"),
-    "compare": ("paired_test", "measure_figures", "paired_means", "holm"),
-    **dict.fromkeys(("models_by_tasks", "ModelsByTasks.of"), ("paired_means", "holm")),
+    "compare": ("paired_test", "measure_figures", "paired_means", "bounded_mean", "holm"),
+    **dict.fromkeys(("models_by_tasks", "ModelsByTasks.by_model"), ("rate",)),
     "estimate_of": ("share", "mean"),
     "beyond": ("share", "mean", "cluster_wilson"),
     "sections": ("compare",),

@@ -7,7 +7,6 @@ from typing import Any
 
 import gradio as gr
 from audit_view import (
-    COLUMNS,
     EXAMPLES,
     GIGABYTES,
     MOST_ITEMS,
@@ -18,7 +17,6 @@ from audit_view import (
     explored,
     frame,
     headline,
-    report,
     run,
 )
 
@@ -28,11 +26,8 @@ from rightreasons.report.render import WORKS
 from rightreasons.widget.pages import (
     MISTAKES,
     PRIVACY,
-    ColumnPicker,
     Held,
-    column_names,
     download_text,
-    endpoint,
     example_files,
     filter_field,
     launch,
@@ -65,8 +60,6 @@ PAPERS = (
     "Ribeiro et al. 2020",
 )  # fmt: skip
 
-PICKED = {"Text": False, "Prompt": False, "Choices, a column each or one with lists": True, "Labels": False}
-
 
 def build() -> gr.Blocks:
     start = example()
@@ -90,7 +83,6 @@ def build() -> gr.Blocks:
                             label="Items, instead of a data set", file_types=[*FILE_TYPES, ".gz"], elem_id="items"
                         )
                 gr.HTML(example_files([HERE / "bundled" / "predictions.csv"]))
-                picker = ColumnPicker(PICKED)
                 with gr.Accordion("Questions and size", open=False, elem_id="definition"):
                     questions = gr.CheckboxGroup(
                         list(QUESTIONS),
@@ -116,9 +108,8 @@ def build() -> gr.Blocks:
                                     elem_id="question")  # fmt: skip
                 section = gr.HTML(explored(start, next(iter(start.sections))), elem_id="section")
         page_links("audit", {name: WORKS[name] for name in PAPERS})
-        endpoint(report, files=["predictions", "data_file"], seconds=SECONDS, gigabytes=GIGABYTES)
 
-        whole = [message, done, held, shown, question, section, answers, items, *picker.outputs]
+        whole = [message, done, held, shown, question, section, answers, items]
         n = len(whole)
 
         def write(finished: Finished, state: Any) -> list[Any]:
@@ -132,25 +123,18 @@ def build() -> gr.Blocks:
                 explored(finished, first),
                 None,
                 None,
-                *picker.hidden(),
             ]
 
         def start_audit(
             model: str, dataset: str, answers: str | None, items: str | None, *settings: Any
         ) -> Iterator[Any]:
             files = {name: Held(path) for name, path in (("answers", answers), ("items", items)) if path is not None}
-            yield from ask(model, dataset, files, (), *settings)
-
-        def again(held: dict[str, Held] | None, model: str, dataset: str, *settings: Any) -> Iterator[Any]:
-            *settings, text, prompt, choices, label = settings
-            columns = (text, prompt, ",".join(choices or []), label)
-            yield from ask(model, dataset, held or {}, tuple(zip(COLUMNS, columns, strict=True)), *settings)
+            yield from ask(model, dataset, files, *settings)
 
         def ask(
             model: str,
             dataset: str,
             files: dict[str, Held],
-            columns: tuple[tuple[str, str], ...],
             questions: list[str],
             limit: int,
             split: str,
@@ -164,38 +148,30 @@ def build() -> gr.Blocks:
                 paths.get("items"),
                 paths.get("answers"),
                 split or "",
-                columns,
                 log_filter or "",
             )
             limits = {"seconds": SECONDS, "gigabytes": GIGABYTES}
             try:
-                yield [_progress("Starting …"), *[gr.skip()] * (n - 1)]
-                finished = yield from waiting(work(run, source, questions or [], limit, **limits), n, _progress)
+                yield [_progress("Asking …"), *[gr.skip()] * (n - 1)]
+                finished = yield from waiting(work(run, source, questions or [], limit, **limits), n)
                 yield write(finished, finished)
             except MISTAKES as error:
-                columns_found: list[str] = []
-                for path in paths.values():
-                    columns_found += yield from waiting(work(column_names, path), n)
-                message, picked = picker.offer(error, list(dict.fromkeys(columns_found)))
-                yield [message, None, files or None, "", gr.skip(), "", None, None, *picked]
+                yield [problem(error), None, files or None, "", gr.skip(), "", None, None]
 
         def stopped() -> list[Any]:
-            return [problem("Stopped."), None, None, "", gr.skip(), "", None, None, *picker.hidden()]
+            return [problem("Stopped."), None, None, "", gr.skip(), "", None, None]
 
         sizes = [questions, limit, split, log_filter]
         quiet: dict[str, Any] = {"show_progress": "hidden"}
-        running = [
-            go.click(start_audit, [model, dataset, answers, items, *sizes], whole, **quiet),
-            picker.button.click(again, [held, model, dataset, *sizes, *picker.lists], whole, **quiet),
-        ]
-        stop.click(stopped, None, whole, cancels=running, **quiet)
+        running = go.click(start_audit, [model, dataset, answers, items, *sizes], whole, **quiet)
+        stop.click(stopped, None, whole, cancels=[running], **quiet)
         for name, button in examples.items():
 
             def back(name: str = name) -> list[Any]:
                 done = example(name)
                 return write(done, done)
 
-            button.click(back, None, whole, cancels=running, **quiet)
+            button.click(back, None, whole, cancels=[running], **quiet)
         question.input(lambda done, question: explored(done or start, question), [done, question], section, **quiet)
         download_text(save, lambda done: (done or start).archive, [done], "report.zip", "application/zip")
     return demo

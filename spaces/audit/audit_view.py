@@ -28,7 +28,6 @@ EXAMPLES = {"A planted word": "example.json.gz", "A hint in silence": "reasons.j
 
 MOST_ITEMS = 500
 SECONDS, GIGABYTES = 900.0, 12.0
-COLUMNS = ("text_column", "prompt_column", "choices_column", "label_column")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +40,6 @@ class Source:
         data_file: A file of items instead of `dataset`; None without one.
         predictions: A file of stored predictions instead of a model; None without one.
         split: The split; "" for the first that is for tests.
-        columns: Option -> column, of `COLUMNS`; those whose names say what they are may be left out.
         log_filter: The filter or scorer of a log; "" where it has one.
     """
 
@@ -50,7 +48,6 @@ class Source:
     data_file: str | None = None
     predictions: str | None = None
     split: str = ""
-    columns: tuple[tuple[str, str], ...] = ()
     log_filter: str = ""
 
 
@@ -78,7 +75,7 @@ def run(source: Source, questions: Sequence[str], limit: int) -> Finished:
     limit = check_count(limit, "limit", minimum=1, maximum=MOST_ITEMS)
     for question in questions:
         check_one_of(question, tuple(QUESTIONS), "questions")
-    settings: dict[str, Any] = {name: value for name, value in source.columns if value}
+    settings: dict[str, Any] = {}
     if source.split.strip():
         settings["split"] = typed_text(source.split, "Split").strip()
     if source.log_filter.strip():
@@ -136,36 +133,6 @@ def write_example(done: Finished, name: str) -> None:
     """Keep a finished audit."""
     BUNDLED.mkdir(exist_ok=True)
     (BUNDLED / EXAMPLES[name]).write_bytes(gzip.compress(json.dumps(dataclasses.asdict(done)).encode(), mtime=0))
-
-
-def report(
-    model: str = "",
-    dataset: str = "",
-    predictions: str | None = None,
-    data_file: str | None = None,
-    questions: list[str] | None = None,
-    split: str = "",
-    limit: int = 100,
-    log_filter: str = "",
-) -> dict[str, Any]:
-    """Audit a model on a data set, or stored predictions.
-
-    Args:
-        model: The id of a model on the hub; "" with `predictions`.
-        dataset: The name of a known data set, or the id of one on the hub; "" with a file or without items.
-        predictions: A file of stored predictions, or a log of lm-eval or inspect_ai.
-        data_file: A file of items.
-        questions: Names of questions; None for all that apply.
-        split: The split; "" for the first that is for tests.
-        limit: Items, at most 500.
-        log_filter: The filter or scorer of a log that has several.
-
-    Returns:
-        What audit.json holds.
-    """
-    texts = typed_text(model, "model"), typed_text(dataset, "dataset")
-    source = Source(*texts, data_file, predictions, split, log_filter=log_filter)
-    return run(source, questions or [], limit).record
 
 
 # ------------------------------------------------------------------------------------------------------------ the page

@@ -1,6 +1,6 @@
 """Behavior report: what does a model pass of a behavioral suite, and where does it fail?"""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,6 @@ from behavior_report import (
     bundled_report,
     examples_text,
     open_report,
-    pass_rates,
 )
 from behavior_view import SHOWN, Page, cases, mark, write_page
 
@@ -22,14 +21,13 @@ from rightreasons.io.reading import FILE_TYPES
 from rightreasons.report.render import WORKS
 from rightreasons.widget.pages import (
     PRIVACY,
-    ColumnPicker,
     Held,
     download_text,
-    endpoint,
     example_files,
     launch,
     opening,
     page_links,
+    problem,
     public_page,
     upload_file,
     waiting,
@@ -83,7 +81,6 @@ def build() -> gr.Blocks:
                     file_count="multiple",
                     elem_id="prediction-files",
                 )
-            picker = ColumnPicker({"Answers": False, "Or probabilities, a column per class or one with lists": True})
             gr.Markdown(FORMAT)
             with gr.Row():
                 examples = gr.Button("Examples in order (.csv)", size="sm", elem_id="examples")
@@ -113,10 +110,9 @@ def build() -> gr.Blocks:
                     groups = gr.HTML(start.groups, elem_id="groups")
         names = ("Ribeiro et al. 2020", "Luz de Araujo & Roth 2023")
         page_links("behavior", {name: WORKS[name] for name in names})
-        endpoint(pass_rates, files=["predictions", "suite"])
 
         chosen = [model, functionality]
-        whole = [report, held, figures, heat_map, rates, groups, *chosen, outline, page, listed, *picker.outputs]
+        whole = [report, held, figures, heat_map, rates, groups, *chosen, outline, page, listed]
         n = len(whole)
 
         def own(report: Any) -> Report | None:
@@ -134,17 +130,9 @@ def build() -> gr.Blocks:
 
         def open_answers(paths: list[str] | None, shown: str, report: Any) -> Iterator[Any]:
             if paths:
-                yield from read([Held(path) for path in paths], None, shown, report)
-
-        def open_picked(
-            held: list[Held] | None, answer: str | None, scores: list[str], shown: str, report: Any
-        ) -> Iterator[Any]:
-            if held:
-                yield from read(held, {"answer": answer or None, "scores": scores or []}, shown, report)
-
-        def read(held: list[Held], picked: dict[str, Any] | None, shown: str, report: Any) -> Iterator[Any]:
-            steps = work(add_models, own(report), [str(each.path) for each in held], picked)
-            yield from opening(steps, partial(write, shown), partial(mistaken, report, held), n, held[0].path)
+                held = [Held(path) for path in paths]
+                steps = work(add_models, own(report), paths)
+                yield from opening(steps, partial(write, shown), partial(mistaken, report, held), n)
 
         def open_bundled(shown: str) -> Iterator[Any]:
             yield (yield from write(shown, bundled.suite.name))
@@ -164,13 +152,11 @@ def build() -> gr.Blocks:
                 mark(page.place, page.number) if report.models else "",
                 1,
                 page.cases,
-                *picker.hidden(),
             ]
 
-        def mistaken(report: Any, held: Any, error: Exception, columns: Sequence[str]) -> list[Any]:
+        def mistaken(report: Any, held: Any, error: Exception) -> list[Any]:
             none = gr.update(choices=[], value=None)
-            message, picked = picker.offer(error, columns)
-            return [report, held, message, "", "", "", none, none, "", 1, "", *picked]
+            return [report, held, problem(error), "", "", "", none, none, "", 1, ""]
 
         def click(report: Any, shown: str, event: gr.EventData) -> list[Any]:
             place, number = _cell(event)
@@ -197,7 +183,6 @@ def build() -> gr.Blocks:
         long = {**settings, "show_progress": "minimal", "concurrency_id": "open"}
         suite_file.upload(open_suite, [suite_file, shown], whole, **long)
         answer_files.upload(open_answers, [answer_files, shown, report], whole, **long)
-        picker.button.click(open_picked, [held, *picker.lists, shown, report], whole, **long)
         for event in (back.click, suite_file.clear, answer_files.clear):
             event(open_bundled, shown, whole, **long)
         download_text(

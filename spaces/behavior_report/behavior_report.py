@@ -3,15 +3,12 @@
 import dataclasses
 import functools
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rightreasons.behavior.measure import SuiteAnswers, read_suite_answers, score_stored
 from rightreasons.core.store import csv_text
 from rightreasons.datasets.suites.suite import Suite
-from rightreasons.io.columns import read_columns
-from rightreasons.io.options import ScoreOptions
 from rightreasons.widget.pages import by_name, check_upload
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"
@@ -62,14 +59,12 @@ def open_report(path: str) -> Report:
     return Report(open_suite(check_upload(path)), (), ())
 
 
-def add_models(report: Report | None, paths: Sequence[str], picked: Mapping[str, Any] | None = None) -> Report:
+def add_models(report: Report | None, paths: Sequence[str]) -> Report:
     """Score uploaded predictions on the suite of a report, beside the models that it has.
 
     Args:
         report: The report; None for the bundled suite without its models.
         paths: A file of predictions for each model.
-        picked: "answer", the column of the answers, or "scores", those of the probabilities; None where the names of
-            the columns say it.
     """
     suite = bundled_report().suite if report is None else report.suite
     models = {} if report is None else {model.name: model for model in report.models}
@@ -80,12 +75,7 @@ def add_models(report: Report | None, paths: Sequence[str], picked: Mapping[str,
         if name in models:
             name = f"{name} ({len(models) + 1})"
         try:
-            source = (
-                check_upload(path)
-                if picked is None
-                else _picked(read_columns(check_upload(path), ScoreOptions())[0], **picked)
-            )
-            models[name] = score_stored(name, suite, read_suite_answers(source, suite))
+            models[name] = score_stored(name, suite, read_suite_answers(check_upload(path), suite))
         except (TypeError, ValueError) as error:
             # With several files, the message must name the file.
             where = "" if path.name in str(error) or len(paths) == 1 else f"{path.name}: "
@@ -106,32 +96,4 @@ def examples_text(suite: Suite) -> str:
     return csv_text([suite.text_columns, *suite.texts()])
 
 
-def pass_rates(predictions: str, suite: str | None = None) -> dict[str, Any]:
-    """Score a file of predictions on a behavioral suite.
-
-    Args:
-        predictions: The file: a row per example in the order of the suite, or a log of lm-eval or inspect_ai.
-        suite: The file of the suite; None for the bundled one.
-
-    Returns:
-        What `rightreasons.load("behavioral_pass_rate")` computes.
-    """
-    report = add_models(None if suite is None else open_report(suite), [predictions])
-    return report.models[0].result.to_dict()
-
-
 # ------------------------------------------------------------------------------------------------------------- private
-
-
-def _picked(columns: Mapping[str, Any], answer: str | None = None, scores: Sequence[str] = ()) -> dict[str, Any]:
-    """Return the columns that a visitor has chosen under names that are known."""
-    odd = next((name for name in (answer, *scores) if name is not None and name not in columns), None)
-    if odd is not None:
-        raise ValueError(f"Expected a column of the file, but got {odd!r}.")
-    if answer is not None:
-        return {"prediction": columns[answer]}
-    if not scores:
-        raise ValueError("Expected the column of the answers, or those of the probabilities, but none is chosen.")
-    if len(scores) == 1:
-        return {"probabilities": columns[scores[0]]}
-    return {f"p_{name}": columns[name] for name in scores}

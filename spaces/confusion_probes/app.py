@@ -15,7 +15,6 @@ from probe_view import (
     model_path,
     page,
     parse_scores,
-    probes,
     template,
     written,
 )
@@ -25,7 +24,6 @@ from rightreasons.report.render import WORKS
 from rightreasons.widget.pages import (
     MISTAKES,
     PRIVACY,
-    endpoint,
     example_files,
     launch,
     page_links,
@@ -93,7 +91,6 @@ def build() -> gr.Blocks:
                 show = gr.Button("Apply the probes", variant="primary", elem_id="apply")
                 gr.HTML(example_files([ITEMS], "The items"))
         page_links("probes", {name: WORKS[name] for name in ("Shen & Kejriwal 2022",)})
-        endpoint(probes)
 
         def take(title: str) -> list[Any]:
             row = items[title]

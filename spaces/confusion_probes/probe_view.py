@@ -14,10 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.core.arrays import kind_of
-from rightreasons.core.choices import SCORING_METHODS
 from rightreasons.core.errors import counted
-from rightreasons.core.validation import check_one_of, softmax
+from rightreasons.core.validation import softmax
 from rightreasons.datasets.perturbing.probes import ORIGINAL, Perturber, Pool
 from rightreasons.models.scorers import demo_language_model
 from rightreasons.probes.bias import prior_bias
@@ -165,60 +163,6 @@ def by_model(item: Row, k: int, seed: int, path: str, method: str) -> tuple[str,
     """Apply the probes to an item and let a model score its forms; returns the page."""
     found = forms(item, k, seed)
     return page(found, *ask(found, path, method))
-
-
-def probes(
-    prompt: str,
-    choices: list[str],
-    right: int,
-    k: int = 3,
-    seed: int = 0,
-    scores: dict[str, list[float]] | None = None,
-    method: str = "letters",
-) -> dict[str, Any]:
-    """Apply the four confusion probes to one multiple-choice item.
-
-    Args:
-        prompt: The question.
-        choices: Its choices.
-        right: The number of the right one, from 1.
-        k: Choices to add, from 1 to 12.
-        seed: Decides what is borrowed.
-        scores: Form -> a score for each of its choices; None to let the Space's model score them. The forms are those
-            of an answer without scores.
-        method: How a causal language model scores.
-
-    Returns:
-        "forms", and, where there are scores, "confidences" of each form, "prior_bias" of those without an answer, and
-        "paralysis".
-    """
-    if not isinstance(choices, list):
-        raise TypeError(f"Expected `choices` to be a list of texts, but got {kind_of(choices)}.")
-    item = written(prompt, "\n".join(typed_text(choice, "choices") for choice in choices), right)
-    found = forms(item, typed_count(k, "k", minimum=1, maximum=12), typed_count(seed, "seed"))
-    check_one_of(method, tuple(SCORING_METHODS), "method")
-    made: dict[str, Any] = {
-        name: {key: row[key] for key in ("prompt", "choices", "label")} for name, row in found.rows.items()
-    }
-    path = model_path()
-    if scores is None and path is None:
-        return {"forms": made}
-    if scores is None:
-        scores, _ = ask(found, str(path), method)
-    elif not isinstance(scores, dict):
-        raise TypeError(f"Expected `scores` to be an object of lists, but got {kind_of(scores)}.")
-    else:
-        lines = [
-            f"{name}: {', '.join(map(str, row)) if isinstance(row, list) else row}" for name, row in scores.items()
-        ]
-        scores = parse_scores("\n".join(lines), found)
-    confidences, drop, biases = _measured(found, scores)
-    return {
-        "forms": made,
-        "confidences": {name: row.tolist() for name, row in confidences.items()},
-        "prior_bias": {name: bias.prior_bias for name, bias in biases.items()},
-        "paralysis": drop.to_dict(),
-    }
 
 
 def first_page() -> tuple[dict[str, Any], tuple[str, str]]:

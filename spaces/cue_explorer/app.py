@@ -1,7 +1,7 @@
 """Cue explorer: does a multiple-choice set give its answers away?"""
 
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,11 +13,9 @@ from cue_view import (
     SETS,
     Page,
     bundled,
-    cues,
     items_with,
     open_file,
     parse_items,
-    picked_columns,
     write_page,
 )
 
@@ -26,9 +24,7 @@ from rightreasons.report.render import WORKS
 from rightreasons.widget.pages import (
     MISTAKES,
     PRIVACY,
-    ColumnPicker,
     Held,
-    endpoint,
     example_files,
     launch,
     opening,
@@ -65,11 +61,6 @@ She opened the window.,cause,The room was hot.,She heard a song.,0
 
 SOURCE = "Written for this page, with the word “was” put into the right choice more often than into the wrong one."
 START = (["unigram"], 5)
-PICKED = {
-    "Prompt, one column or more": True,
-    "Choices, one column each, or one with lists": True,
-    "Right choice": False,
-}
 
 
 def build() -> gr.Blocks:
@@ -98,7 +89,6 @@ def build() -> gr.Blocks:
                     with gr.Tab("Upload"):
                         kinds = [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".gz"]
                         upload = upload_file(label="Items", file_types=kinds, elem_id="upload")
-                        picker = ColumnPicker(PICKED)
                         gr.Markdown(FORMAT)
                     with gr.Tab("Paste"):
                         pasted = gr.Textbox(PASTED, label="Items", lines=7, max_lines=14, elem_id="pasted")
@@ -109,41 +99,27 @@ def build() -> gr.Blocks:
                     minimum = gr.Slider(1, 50, value=START[1], step=1, label="Minimum applicability", elem_id="minimum")
         names = ("Kavumba et al. 2019", "Niven & Kao 2019")
         page_links("cues", {name: WORKS[name] for name in names})
-        endpoint(cues, files=["items"])
 
         page = [found, headline, drawing, listed, cue, pointed, balance]
-        whole = [items, held, source, *page, *picker.outputs]
+        whole = [items, held, source, *page]
         n = len(whole)
 
         def write(about: str, settings: tuple[Any, ...], opened: Any) -> Iterator[Any]:
             items = bundled(opened) if isinstance(opened, str) else opened
             shown = yield from written(items, settings, n)
-            return [opened, None, _about(about, items), *shown, *picker.hidden()]
+            return [opened, None, _about(about, items), *shown]
 
-        def mistaken(held: Held | None, error: Exception, columns: Sequence[str]) -> list[Any]:
-            message, picked = picker.offer(error, columns)
-            return [None, held, message, *_empty(), *picked]
+        def mistaken(held: Held | None, error: Exception) -> list[Any]:
+            return [None, held, problem(error), *_empty()]
 
         def open_bundled(name: str, *settings: Any) -> Iterator[Any]:
             yield (yield from write(SOURCE, settings, name))
 
         def open_upload(path: str | None, *settings: Any) -> Iterator[Any]:
             if path is not None:
-                yield from read(Held(path), {}, settings)
-
-        def open_picked(
-            held: Held | None, prompts: list[str], choices: list[str], label: str | None, *settings: Any
-        ) -> Iterator[Any]:
-            if held is not None:
-                columns = picked_columns(
-                    ",".join(prompts or ()) or None, ",".join(choices or ()) or None, label or None
-                )
-                yield from read(held, columns, settings)
-
-        def read(held: Held, columns: dict[str, Any], settings: tuple[Any, ...]) -> Iterator[Any]:
-            shown = partial(write, held.path.name, settings)
-            steps = work(open_file, str(held.path), **columns)
-            yield from opening(steps, shown, partial(mistaken, held), n, held.path)
+                held = Held(path)
+                shown = partial(write, held.path.name, settings)
+                yield from opening(work(open_file, path), shown, partial(mistaken, held), n)
 
         def open_pasted(text: str, *settings: Any) -> Iterator[Any]:
             shown = partial(write, "Pasted items.", settings)
@@ -163,7 +139,6 @@ def build() -> gr.Blocks:
         choice.input(open_bundled, [choice, *settings], whole, **long)
         upload.upload(open_upload, [upload, *settings], whole, **{**long, "show_progress": "minimal"})
         upload.clear(open_bundled, [choice, *settings], whole, **long)
-        picker.button.click(open_picked, [held, *picker.lists, *settings], whole, **long)
         show.click(open_pasted, [pasted, *settings], whole, **long)
         for event in (features.input, minimum.change):
             event(redraw, [items, *settings], page, **quiet)

@@ -12,8 +12,6 @@ from typing import Any
 import numpy as np
 
 from rightreasons.core.errors import counted
-from rightreasons.core.options import listed, one_or_more
-from rightreasons.core.validation import check_count
 from rightreasons.cues.classifier import CueClassifier, cue_transfer
 from rightreasons.cues.measure import GROUPS, ChoiceItems, CueFigures, measure_cues
 from rightreasons.cues.options import CuesOptions
@@ -94,9 +92,9 @@ class Analysis:
         return self.figures.classifier
 
 
-def open_file(path: str, **columns: Any) -> Items:
-    """Read an uploaded set; the columns as in `open_multiple_choice`."""
-    return read_items(check_upload(path), **columns)
+def open_file(path: str) -> Items:
+    """Read an uploaded set."""
+    return read_items(check_upload(path))
 
 
 @functools.cache
@@ -150,51 +148,6 @@ def analyze(items: Items, features: Sequence[str], min_applicability: int) -> An
     )
     prompts = items.prompts if "overlap" in families else None
     return Analysis(items, families, figures, extract_cues(items.choices, prompts=prompts, features=families))
-
-
-def cues(
-    items: str,
-    features: list[str] | None = None,
-    min_applicability: int = 5,
-    prompt_column: str | None = None,
-    choices_column: str | None = None,
-    label_column: str | None = None,
-) -> dict[str, Any]:
-    """Find which superficial cues a multiple-choice set has, and how accurate a classifier is that sees only them.
-
-    Args:
-        items: The file: csv, tsv, jsonl, json or parquet, an item per row.
-        features: Families of cues; None for single words.
-        min_applicability: Items that a cue must be applicable to.
-        prompt_column: Comma-separated columns of the prompts; None where their names say it.
-        choices_column: The column that lists the choices, or one for each, comma-separated; None likewise.
-        label_column: The column of the right choice; None likewise.
-
-    Returns:
-        "verdict", the sentence of the page, "classifier" and "cues".
-    """
-    check_count(min_applicability, "min_applicability", minimum=1)
-    columns = {"prompt_column": prompt_column, "choices_column": choices_column, "label_column": label_column}
-    found = analyze(
-        open_file(items, **picked_columns(**columns)), ["unigram"] if features is None else features, min_applicability
-    )
-    return {
-        "verdict": _verdict(found)[0],
-        "n_items": len(found.items),
-        "classifier": found.classifier.to_dict(),
-        "cues": [cue.to_dict() for cue in found.cues.cues],
-    }
-
-
-def picked_columns(
-    prompt_column: str | None, choices_column: str | None, label_column: str | None
-) -> dict[str, str | list[str] | None]:
-    """Return named columns as `open_multiple_choice` takes them."""
-    return {
-        "prompt_column": listed(prompt_column),
-        "choices_column": one_or_more(choices_column),
-        "label_column": label_column,
-    }
 
 
 # ------------------------------------------------------------------------------------------------------------ the page

@@ -9,7 +9,6 @@ from typing import Any
 import gradio as gr
 from difficulty_view import (
     Ranked,
-    difficulty,
     edited_page,
     first_page,
     rank_named,
@@ -22,7 +21,6 @@ from rightreasons.report.render import WORKS
 from rightreasons.widget.pages import (
     MISTAKES,
     PRIVACY,
-    endpoint,
     launch,
     page_links,
     problem,
@@ -68,7 +66,6 @@ def build() -> gr.Blocks:
                 tried = gr.Button("Try replacements of single words", elem_id="try")
                 replacements = gr.HTML(elem_id="replacements")
         page_links("difficulty", {name: WORKS[name] for name in ("Datta et al. 2020",)})
-        endpoint(difficulty)
 
         shown = [ranked, head, ranking, chosen, edited, result, replacements]
         for event in (go.click, model.submit):

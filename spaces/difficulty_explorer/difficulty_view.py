@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from difficulty_model import open_model, own_model
 
-from rightreasons.core.arrays import kind_of
 from rightreasons.core.errors import counted
 from rightreasons.difficulty.measure import measure_difficulty
 from rightreasons.difficulty.substitutions import SubstitutionOptions, replacement_sources, substitution_tests
 from rightreasons.models.loading import Classifier
-from rightreasons.widget.pages import table, tiles, typed_text, verdict
+from rightreasons.widget.pages import table, tiles, verdict
 
 MOST_TEXTS = 200
 LONGEST = 256
@@ -85,25 +84,6 @@ def first_page() -> tuple[tuple[str, ...], list[Ranked]]:
 def rank_named(model: str, texts: Sequence[str]) -> list[Ranked]:
     """Rank texts by a model of the hub, or by the Space's own."""
     return rank(open_model(model), texts)
-
-
-def difficulty(texts: list[str], model: str = "") -> list[dict[str, Any]]:
-    """Rank texts by the largest eigenvalue of the Fisher information of a classifier's prediction.
-
-    Args:
-        texts: From 1 to 200 texts.
-        model: The id of a text classifier on the hub; "" for the Space's own.
-
-    Returns:
-        The texts, the most difficult first: "text", "eigenvalue", "label", "confidence", and "why" where the
-        eigenvalue is null.
-    """
-    if not isinstance(texts, list):
-        raise TypeError(f"Expected `texts` to be a list of texts, but got {kind_of(texts)}.")
-    ranked = rank_named(model, [typed_text(text, "texts") for text in texts])
-    return [
-        {key: getattr(item, key) for key in ("text", "eigenvalue", "label", "confidence", "why")} for item in ranked
-    ]
 
 
 def shade(text: str, spans: Sequence[tuple[int, int]], norms: Any) -> str:

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from leaderboard_view import AUDITS, SORTS, add_audits, bundled, ranking, table_of
+from leaderboard_view import AUDITS, SORTS, add_audits, bundled, table_of
 
 from rightreasons.widget.pages import (
     MISTAKES,
     PRIVACY,
     Held,
-    endpoint,
     example_files,
     launch,
     page_links,
@@ -50,7 +49,6 @@ def build() -> gr.Blocks:
                 back = gr.Button("Back to the examples", size="sm", elem_id="back")
         gr.HTML(example_files(sorted(AUDITS.glob("*.json"))))
         page_links("audit", {})
-        endpoint(ranking)
 
         def add(paths: list[str] | None, before: list[Any] | None, sort: str) -> Iterator[Any]:
             held = [Held(path) for path in paths or ()]

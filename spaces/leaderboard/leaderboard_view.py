@@ -10,7 +10,6 @@ from typing import Any
 
 from audit_rows import LeaderboardCell, LeaderboardRow, find_audits, leaderboard
 
-from rightreasons.core.arrays import kind_of
 from rightreasons.core.errors import counted
 from rightreasons.page.prose import written
 from rightreasons.report.questions import QUESTIONS
@@ -39,29 +38,6 @@ def _read(path: str) -> dict[str, Any]:
     file = check_upload(path)
     with by_name(file):
         return read_audit(file)
-
-
-def ranking(audits: list[dict[str, Any]] | None = None, by: str | None = None) -> list[dict[str, Any]]:
-    """Bring audits into an order, by one question, or by how much they asked and how few problems they have.
-
-    Args:
-        audits: What audit.json holds, for each; None for those of this Space.
-        by: A question; None for those that asked most, and then have the fewest problems.
-
-    Returns:
-        A row for each audit: "model", "dataset", "n_items" and "cells", with verdict and figure of each question.
-    """
-    if audits is not None and not isinstance(audits, list):
-        raise TypeError(f"Expected `audits` to be a list of audits, but got {kind_of(audits)}.")
-    if audits is not None and len(audits) > MAX_AUDITS:
-        raise ValueError(f"Expected at most {MAX_AUDITS} audits, but got {len(audits)}.")
-    rows = [row.to_dict() for row in leaderboard(list(bundled()) if audits is None else audits, by=by)]
-    for row in rows:
-        for cell in row["cells"]:
-            if cell["figure"] is not None:
-                # What has a "path", gradio_client takes for a file.
-                cell["figure"]["figure"] = cell["figure"].pop("path")
-    return rows
 
 
 def table_of(audits: Sequence[dict[str, Any]], sort: str) -> str:

@@ -1,6 +1,6 @@
 """Reliability explorer: does a model's confidence match its accuracy, and by which definition?"""
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator
 from functools import partial
 from typing import Any
 
@@ -9,7 +9,6 @@ from reliability_view import (
     KINDS,
     RUNS,
     Settings,
-    analyze,
     bundled,
     bundled_run,
     class_names,
@@ -27,9 +26,7 @@ from rightreasons.report.render import WORKS
 from rightreasons.widget.pages import (
     MISTAKES,
     PRIVACY,
-    ColumnPicker,
     Held,
-    endpoint,
     example_files,
     filter_field,
     launch,
@@ -61,7 +58,6 @@ Files: {", ".join(FILE_TYPES)}.
 """
 
 PASTED = "p_negative,p_positive,label\n0.95,0.05,negative\n0.08,0.92,positive\n0.35,0.65,negative\n0.20,0.80,positive\n"
-LABELS, SCORES = "Labels", "Scores, one column per class, or one with lists"
 
 
 def build() -> gr.Blocks:
@@ -85,7 +81,6 @@ def build() -> gr.Blocks:
                         upload = upload_file(
                             label="Predictions", file_types=[*FILE_TYPES, ".gz"], elem_id="upload", file_count="single"
                         )
-                        picker = ColumnPicker({LABELS: False, SCORES: True})
                         log_filter = filter_field()
                         gr.Markdown(FORMAT)
                     with gr.Tab("Paste"):
@@ -116,11 +111,10 @@ def build() -> gr.Blocks:
                     fitted = gr.HTML(elem_id="fitted")
         names = ("Naeini et al. 2015", "Guo et al. 2017", "Vaicenavicius et al. 2019")
         page_links("calibration", {name: WORKS[name] for name in names})
-        endpoint(analyze, files=["predictions"])
 
         controls = [n_bins, strategy, kind, norm, scores, debias, temperature, shown_class]
         page = [figures, diagram, bins]
-        whole = [run, source, held, kind, scores, shown_class, temperature, fitted, *page, *picker.outputs]
+        whole = [run, source, held, kind, scores, shown_class, temperature, fitted, *page]
         n = len(whole)
 
         def show_run(about: str, values: tuple[Any, ...], opened_run: Any) -> Generator[Any, None, list[Any]]:
@@ -137,31 +131,26 @@ def build() -> gr.Blocks:
                 1,
                 "",
                 *_shown(shown),
-                *picker.hidden(),
             ]
 
-        def mistaken(held: Held | None, error: Exception, columns: Sequence[str]) -> list[Any]:
-            message, picked = picker.offer(error, columns)
-            return [None, message, held, *[gr.skip()] * 3, 1, "", "", "", "", *picked]
+        def mistaken(held: Held | None, error: Exception) -> list[Any]:
+            return [None, problem(error), held, *[gr.skip()] * 3, 1, "", "", "", ""]
 
         def open_bundled(title: str, *values: Any) -> Iterator[Any]:
             yield (yield from show_run(bundled()[title]["about"], values, title))
 
         def open_upload(path: str | None, name: str, *values: Any) -> Iterator[Any]:
             if path is not None:
-                yield from read(Held(path), {"log_filter": name}, values)
+                yield from read(Held(path), name, values)
 
-        def open_picked(
-            held: Held | None, labels: str | None, scores: list[str], name: str, *values: Any
-        ) -> Iterator[Any]:
+        def open_filter(held: Held | None, name: str, *values: Any) -> Iterator[Any]:
             if held is not None:
-                picked = {"label_column": labels or None, "score_columns": ",".join(scores or ()) or None}
-                yield from read(held, {**picked, "log_filter": name}, values)
+                yield from read(held, name, values)
 
-        def read(held: Held, picked: dict[str, Any], values: tuple[Any, ...]) -> Iterator[Any]:
-            steps = work(open_file, str(held.path), **picked)
+        def read(held: Held, name: str, values: tuple[Any, ...]) -> Iterator[Any]:
+            steps = work(open_file, str(held.path), name)
             shown = partial(show_run, held.path.name, values)
-            yield from opening(steps, shown, partial(mistaken, held), n, held.path)
+            yield from opening(steps, shown, partial(mistaken, held), n)
 
         def open_pasted(text: str, *values: Any) -> Iterator[Any]:
             shown = partial(show_run, "Pasted predictions", values)
@@ -173,8 +162,7 @@ def build() -> gr.Blocks:
         choice.input(open_bundled, [choice, *controls], whole, **long)
         upload.upload(open_upload, [upload, log_filter, *controls], whole, **{**long, "show_progress": "minimal"})
         upload.clear(open_bundled, [choice, *controls], whole, **long)
-        for event in (picker.button.click, log_filter.submit):
-            event(open_picked, [held, *picker.lists, log_filter, *controls], whole, **long)
+        log_filter.submit(open_filter, [held, log_filter, *controls], whole, **long)
         show.click(open_pasted, [pasted, *controls], whole, **long)
         kind.change(lambda kind: gr.update(visible=kind == "classwise"), kind, shown_class, show_progress="hidden")
         moves = [control.input for control in (strategy, kind, norm, scores, debias, shown_class)]

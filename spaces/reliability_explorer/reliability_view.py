@@ -19,7 +19,7 @@ from rightreasons.calibration.smooth import ConsistencyResult, consistency
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Interval, wilson
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.validation import MAX_PAGE_BINS, check_count, check_scores, is_ragged
+from rightreasons.core.validation import check_scores, is_ragged
 from rightreasons.io.predictions import Predictions, parse_predictions, read_predictions
 from rightreasons.page.plots import reliability_diagram
 from rightreasons.page.prose import p_value, percent
@@ -92,58 +92,14 @@ def bundled_run(title: str) -> Predictions:
     return read_predictions(RUNS / bundled()[title]["file"])
 
 
-def open_file(
-    path: str, label_column: str | None = None, score_columns: str | None = None, log_filter: str | None = None
-) -> Predictions:
+def open_file(path: str, log_filter: str | None = None) -> Predictions:
     """Read an uploaded table, or a log of a harness."""
-    columns = {"label_column": label_column, "score_columns": score_columns}
-    return read_predictions(
-        check_upload(path), **columns, log_filter=typed_text(log_filter or "", FILTER).strip() or None
-    )
+    return read_predictions(check_upload(path), log_filter=typed_text(log_filter or "", FILTER).strip() or None)
 
 
 def open_text(text: str) -> Predictions:
     """Read a pasted table."""
     return parse_predictions(typed_text(text, "Predictions"))
-
-
-def analyze(
-    predictions: str,
-    kind: str = "top_label",
-    n_bins: int = 15,
-    strategy: str = "uniform",
-    norm: str = "l1",
-    scores: str | None = None,
-    debias: bool = False,
-    temperature: float = 1.0,
-    label_column: str | None = None,
-    score_columns: str | None = None,
-    log_filter: str | None = None,
-) -> dict[str, Any]:
-    """Compute the calibration error of a file of predictions.
-
-    Args:
-        predictions: The file: csv, tsv, jsonl, json, npz or parquet, or a log of lm-eval or inspect_ai.
-        kind: "top_label", "positive" or "classwise"; "confidence" for the confidence in given answers.
-        n_bins: Bins of confidence.
-        strategy: "uniform" or "quantile".
-        norm: "l1", "l2" or "max".
-        scores: "probabilities", "logits" or "log_probabilities"; None for what the names of the columns say.
-        debias: Whether to take the noise of the accuracies out.
-        temperature: Logits are divided by it.
-        label_column: The column of the labels; None where its name says it.
-        score_columns: Comma-separated columns of the scores; None where their names say it.
-        log_filter: The filter or scorer of a log that has several.
-
-    Returns:
-        What `CalibrationResult.to_dict` gives, and "verdict", the sentence of the page.
-    """
-    check_count(n_bins, "n_bins", minimum=1, maximum=MAX_PAGE_BINS)
-    run = open_file(predictions, label_column, score_columns, log_filter)
-    kind = "confidence" if run.kind == "confidence" else kind
-    settings = Settings(n_bins, strategy, kind, norm, scores or run.scores or "probabilities", debias, temperature)
-    result, shown, _, _ = _computed(run, settings)
-    return {**result.to_dict(), "verdict": _verdict(result, _null(shown), settings)[0]}
 
 
 def opened(run: Predictions, settings: Settings, about: str) -> tuple[Settings, str, View]:

@@ -13,11 +13,10 @@ from shortcut_view import (
     headline,
     null_models,
     sentences,
-    shortcuts,
 )
 
 from rightreasons.report.render import WORKS
-from rightreasons.widget.pages import endpoint, launch, page_links, public_page, typed_count
+from rightreasons.widget.pages import launch, page_links, public_page, typed_count
 
 STYLE = Path(__file__).with_name("style.css")
 
@@ -80,7 +79,6 @@ def build() -> gr.Blocks:
                 found_figures = gr.HTML(start[1], elem_id="figures")
                 null = gr.HTML(start[2], elem_id="null")
         page_links("shortcuts", {name: WORKS[name] for name in ("Du et al. 2021",)})
-        endpoint(shortcuts)
 
         everything = [strength, split, top_n, head, shown, page]
         # In one line, so that what is asked for last is what stays. A new choice begins with page 1 at once, and is

@@ -3,15 +3,13 @@
 import dataclasses
 import functools
 import html
-from typing import Any
 
 import numpy as np
-from shortcut_runs import HEAD, STRENGTHS, TOP_N, Run, cue_labels, heads, read_runs
+from shortcut_runs import STRENGTHS, Run, cue_labels, heads, read_runs
 
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.core.intervals import MARGINS, Estimate, decide, estimate_of, wilson
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.validation import check_count, check_number, check_one_of
 from rightreasons.datasets.planted import LABELS
 from rightreasons.page.plots import Curve, curves
 from rightreasons.page.prose import percent
@@ -92,30 +90,6 @@ def headline(strength: float) -> str:
         f'<p class="rr-small">The same {found.n_items} texts are predicted with the cue as in training and with that '
         "of the other label in its place; nothing else is changed. The sliders do not change this.</p>"
     )
-
-
-def shortcuts(strength: float = 1.0, split: str = "test", top_n: int = TOP_N, head: float = HEAD) -> dict[str, Any]:
-    """Say how many predictions of a bundled run the planted cue decides, and what the detector finds in it.
-
-    Args:
-        strength: How often the planted cue agrees with the label in training: one of `STRENGTHS`.
-        split: "test", "test_absent" or "test_flipped".
-        top_n: Top words of a prediction.
-        head: Share of the label's words that may be shortcuts, in percent.
-
-    Returns:
-        "decided", what `DecidingShare.to_dict` gives, and "detector".
-    """
-    if strength not in STRENGTHS:
-        raise ValueError(f"Expected `strength` to be one of {', '.join(map(str, STRENGTHS))}, but got {strength!r}.")
-    check_one_of(split, tuple(SPLITS.values()), "split")
-    check_count(top_n, "top_n", minimum=1, maximum=8)
-    check_number(head, "head", minimum=0.5, maximum=20)
-    found = detect(float(strength), split, top_n, float(head))
-    return {
-        "decided": decided(float(strength)).to_dict(),
-        "detector": {"reliance": found.summary.to_dict()},
-    }
 
 
 def figures(strength: float, split: str, top_n: int, percent: float) -> str:
@@ -207,7 +181,6 @@ def growth(strength: float, top_n: int, percent: float) -> str:
         ],
         xlabel="how often the cue agrees with the label",
         ylabel="share",
-        here=strength,
     )
     model = _model_curves(strength)
     return (
@@ -234,7 +207,6 @@ def _deciding_curves(strength: float) -> str:
         lines,
         xlabel="how often the cue agrees with the label",
         ylabel="share",
-        here=strength,
     )
     return drawing.svg
 
@@ -250,7 +222,5 @@ def _model_curves(strength: float) -> str:
         lines.append(Curve(f"accuracy, {words}", [estimate_of(k / n, wilson(k, n)) for k, n in right]))
         errors = [calibration_error(s[split].positive, s[split].labels, resampling=Resampling()) for s in runs.values()]
         lines.append(Curve(f"ECE, {words}", [estimate_of(e.ece, e.interval) for e in errors], dashed=True))
-    drawing = curves(
-        "model", list(runs), lines, xlabel="how often the cue agrees with the label", ylabel="share", here=strength
-    )
+    drawing = curves("model", list(runs), lines, xlabel="how often the cue agrees with the label", ylabel="share")
     return drawing.svg

@@ -333,14 +333,11 @@ def test_a_log_of_generated_answers_has_its_contrast_sets_and_says_why_not_the_r
     assert {(one.label, one.prediction, one.confidence) for one in broken.examples} == {("yes", "no", None)}
 
 
-def test_copies_of_a_text_are_told_and_count_once_where_groups_say_so(tmp_path):
+def test_copies_of_a_text_count_once_where_groups_say_so(tmp_path):
     rows = [{"text": f"a text {row % 30}", "confidence": 0.8, "correct": int(row % 30 < 24)} for row in range(300)]
     how = {"predictions": rows, "questions": ["calibration"], "n_resamples": 30, "progress": False}
-    told, grouped = [], []
-    rightreasons.audit(out=tmp_path / "report", tell=told.append, **how)
-    assert any("300 items of the split data hold 30 texts" in line for line in told)
+    grouped = []
     rightreasons.audit(out=tmp_path / "grouped", tell=grouped.append, groups_column="text", **how)
-    assert not any("texts: where these are copies" in line for line in grouped)
     assert any(line.startswith("calibration: 30 items tell") for line in grouped)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 
 import datasets
@@ -191,38 +190,12 @@ def test_a_wrong_suite_is_told_before_anything_is_computed(world, tmp_path):
         audit(folder / "model", data, out=tmp_path, options={"behavior": {"suit": "x"}}, progress=False)
 
 
-def test_a_page_of_several_models(world, tmp_path):
-    folder, _ = world
-    suite = behavior_suite()
-    tested = [
-        measure_behavior(load_classifier(model), suite, resampling=FEW, progress=False)
-        for model in (folder / "model", save_tiny_classifier(tmp_path / "model", seed=3))
-    ]
-    page = write_behavior_report(tested, tmp_path / "out").read_text("utf-8")
-    # Both folders are called "model": the folders that they are in tell them apart.
-    for number, parent in enumerate((folder, tmp_path), start=1):
-        assert f'<section class="of" id="model_{number}" aria-label="{parent.name}/model">' in page
-    told = json.loads((tmp_path / "out" / "pass_rates.json").read_text())
-    assert [each["behavioral_pass_rate"] for each in told["models"]] == [
-        each.result.behavioral_pass_rate for each in tested
-    ]
-    assert len(told["models"][0]["passed"]) == suite.n_cases
-    assert sorted(file.name for file in (tmp_path / "out" / "figures").iterdir()) == [
-        "behavior_1_heat_map.png",
-        "behavior_2_heat_map.png",
-        "behavior_models.png",
-    ]
-    assert "Which passes what?" in page
-
-
 def test_a_page_does_not_replace_an_audit(world, tmp_path):
     folder, _ = world
     tested = measure_behavior(load_classifier(folder / "model"), behavior_suite(), resampling=FEW, progress=False)
     (tmp_path / "audit.json").write_text("{}")
     with pytest.raises(ValueError, match=r"holds audit\.json"):
-        write_behavior_report([tested], tmp_path)
-    with pytest.raises(ValueError, match="at least one tested model"):
-        write_behavior_report([], tmp_path / "out")
+        write_behavior_report(tested, tmp_path)
 
 
 def test_a_reader_is_shown_with_its_answers_and_no_confidence(tmp_path):
@@ -243,6 +216,6 @@ def test_a_reader_is_shown_with_its_answers_and_no_confidence(tmp_path):
     assert (example.label, example.prediction, example.confidence) == ("Bo", "Ann <i>", None)
     assert rename.note == "Every changed text must get the original's answer."
     assert rename.examples[0].note == "Original: “Who sat? | Ann sat.”, answered Ann. “Ann” is “Eve” here."
-    page = write_behavior_report([tested], tmp_path).read_text("utf-8")
+    page = write_behavior_report(tested, tmp_path).read_text("utf-8")
     assert "Ann &lt;i&gt;" in page
-    assert "<dt>confidence</dt>" not in page.partition('id="term-')[0]  # before the glossary
+    assert "<dt>confidence</dt>" not in page.partition('id="glossary"')[0]

@@ -47,21 +47,15 @@ def test_stored_predictions_are_scored_without_a_model(world, tmp_path, capsys):
     assert "each of the 84 examples of the suite 'tiny', in its order, but got 83" in said.err
 
 
-def test_several_models_stand_on_one_page(world, tmp_path, capsys):
+def test_labels_alone_have_no_directional_tests(world, tmp_path, capsys):
     (tmp_path / "labels.jsonl").write_text('{"prediction": 1}\n' * behavior_suite().n_examples)
-    words = (world / "model", world / "suite.jsonl", "--predictions", tmp_path / "labels.jsonl", "--examples", "0")
+    words = (world / "suite.jsonl", "--predictions", tmp_path / "labels.jsonl", "--examples", "0")
     said = run(capsys, "behavior", *words, "--out", tmp_path / "out")
     # Labels have no confidence, which directional tests ask for.
     assert said.code == 2
     assert "Expected class probabilities" in said.err
-    rows = ["p_0,p_1", *["0.9,0.1"] * behavior_suite().n_examples]
-    (tmp_path / "surely.csv").write_text("\n".join(rows))
-    said = run(capsys, "behavior", *words[:3], tmp_path / "surely.csv", "--out", tmp_path / "out", "--examples", "0")
-    assert said.code == 0, said.err
-    told = json.loads((tmp_path / "out" / "pass_rates.json").read_text())
-    assert said.out.split("\n\n")[0].splitlines()[1] == "Which passes what?"
-    assert [each["model"] for each in told["models"]] == ["surely", str(world / "model")]
-    assert "Which passes what?" in (tmp_path / "out" / "index.html").read_text("utf-8")
+    said = run(capsys, "behavior", world / "model", *words, "--out", tmp_path / "out")
+    assert (said.code, "a suite and --predictions, but got more" in said.err) == (2, True)
 
 
 def test_answers_in_words_and_columns_by_name(tmp_path, capsys):

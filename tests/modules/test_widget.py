@@ -9,7 +9,7 @@ import pytest
 
 import rightreasons
 from rightreasons.evaluate_module import argument_help, module_path
-from rightreasons.widget.demos import parse_options, parse_rows, read_card
+from rightreasons.widget.demos import parse_inputs, parse_options, read_card
 from rightreasons.widget.pages import figure, problem, public_page, table
 
 
@@ -18,29 +18,27 @@ def ece():
     return rightreasons.load("ece")
 
 
-def test_cells_are_json_and_blank_rows_are_left_out(ece):
-    rows = [["[0.9, 0.1]", "0"], ["", None], ["[0.2, 0.8]", 1]]
-    assert parse_rows(ece, rows) == {"predictions": [[0.9, 0.1], [0.2, 0.8]], "references": [0, 1]}
+def test_inputs_are_json(ece):
+    inputs = {"predictions": [[0.9, 0.1], [0.2, 0.8]], "references": [0, 1]}
+    assert parse_inputs(ece, json.dumps(inputs)) == inputs
 
 
 @pytest.mark.parametrize(
-    ("rows", "sentence"),
+    ("text", "sentence"),
     [
-        ([["[0.9, 0.1]", ""]], "Expected a value in each item of `references`, but item 0 is empty."),
-        (
-            [["0.9 0.1", "0"]],
-            r"Expected a number, or a list such as \[0.9, 0.1\], in `predictions`, but item 0 has '0.9 0",
-        ),
-        (
-            [["[0.9, 0.1]", "0", "extra"]],
-            "Expected the columns predictions, references in the table, but it has 3 columns.",
-        ),
-        ([["[NaN, 0.1]", "0"]], "in `predictions`, but item 0 has"),
+        ('{"predictions": [[0.9, 0.1]', "Expected inputs as JSON"),
+        ('{"predictions": [[NaN, 0.1]]}', "Expected inputs as JSON"),
+        ("[" * 90_000, "Expected inputs as JSON"),
+        ("[0]", "Expected `Inputs` to be a mapping, but got"),
+        ('{"predictions": 0.9}', "Expected `predictions` to be a list, but got"),
+        ('{"prediction": [0]}', "but got 'prediction'. Did you mean 'predictions'"),
+        (json.dumps({"references": [0] * 10_001}), "Expected at most 10,000 items on a page, but got 10,001"),
+        (None, "Expected `Inputs` to be a text, but got None"),
     ],
 )
-def test_bad_cells(ece, rows, sentence):
-    with pytest.raises(ValueError, match=sentence):
-        parse_rows(ece, rows)
+def test_bad_inputs(ece, text, sentence):
+    with pytest.raises((TypeError, ValueError), match=sentence):
+        parse_inputs(ece, text)
 
 
 def test_every_option_of_every_module_is_explained():
@@ -120,13 +118,9 @@ def test_options_from_a_page_have_limits(ece, text, sentence):
         parse_options(ece, text, known)
 
 
-def test_limits_of_draws_and_rows(ece):
+def test_limits_of_draws(ece):
     options = {"n_resamples": 10_000, "seed": 2**40}
     assert parse_options(ece, json.dumps(options), dict.fromkeys(options)) == options
-    with pytest.raises(ValueError, match="Expected at most 10,000 items on a page, but got 10,001"):
-        parse_rows(ece, [["[0.9, 0.1]", "0"]] * 10_001)
-    with pytest.raises(ValueError, match="in `predictions`, but item 0 has"):
-        parse_rows(ece, [["[" * 90_000, "0"]])
 
 
 def test_a_page_deletes_uploads_and_limits_its_queue():

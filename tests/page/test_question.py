@@ -48,7 +48,7 @@ def test_a_seventh_question_is_a_folder_and_a_line(tiny, tmp_path):
     assert figures["toy.long_rate"].estimate.value == pytest.approx(2 / 3)
     assert (figures["toy.long_rate"].n, figures["toy.short_rate"].n) == (30, 7)
     assert made.audit["questions"][0]["result"]["data"] == {"n_long": 20, "said": "30 texts"}
-    assert [one.failed for one in gate(tmp_path / "report", CONDITIONS).checks] == [True, False]
+    assert [one.outcome for one in gate(tmp_path / "report", CONDITIONS).checks] == ["fail", "pass"]
     page = made.page.read_text("utf-8")
     for words in (
         "Are the texts long?",

@@ -31,7 +31,7 @@ from rightreasons.page.parts import (
     Table,
     Verdict,
 )
-from rightreasons.report.render import WORKS, Outcome, Page, first_screen, items_of, render_page, scale_of
+from rightreasons.report.render import WORKS, Outcome, Page, bar_of, first_screen, items_of, render_page
 from rightreasons.report.runner import audit
 from tiny_models import save_tiny_classifier
 
@@ -145,7 +145,7 @@ def test_every_kind_of_part_is_shown():
         "0.500 [0.400, 0.600]",
         "&lt; 0.001",
         "A note. Value : A value.",
-        "Source: Counted. CSV",
+        "Source: Counted.",
         "There is no suite.",
         "rightreasons audit a b",
     ):
@@ -183,15 +183,10 @@ def test_the_first_screen_has_the_worst_finding_first():
         "large": ["Read.", "x", "y"], "small": ["One.", "Two.", "Three."], "open": [], "fine": [],
     }  # fmt: skip
     assert first_screen(dataclasses.replace(page, outcomes=asked[-2:])) is None
-    # A command that asks a question of the page is its section; one that asks another stays.
-    asks = ("rightreasons audit m d --questions small", "audit(m, d, questions=['open'])", "x --questions absent")
-    links = [*asked[:3], outcome_of("large", "bad", finding(0.3, *(Action("Ask.", command) for command in asks)))]
-    actions = first_screen(dataclasses.replace(page, outcomes=links)).actions["large"]
-    assert [(action.link, action.command) for action in actions] == [("#small", ""), ("#open", ""), ("", asks[2])]
     text = text_of(render_page(page))
     for said in ("m is 0.3 wrong.", "One item, before and after", "1 question not asked here: absent",
                  "Is it absent? There is nothing.", "Failed: Is it broken? It broke.", "a marble hat",
-                 "Accuracy 80.0% [70.0, 90.0]", "Glossary and sources"):  # fmt: skip
+                 "Accuracy 80.0% [70.0, 90.0]", "Glossary"):  # fmt: skip
         assert said in text, said
     assert text.index("large verdict") < text.index("small verdict") < text.index("open verdict")
 
@@ -202,6 +197,7 @@ def test_the_first_screen_has_the_worst_finding_first():
         (headline(0.25, 0.2, 0.5), {"low": 20.0, "width": 30.0, "dot": 24.5}),
         (headline(1.0, 1.0, 1.0), {"low": 100.0, "width": 0.5, "dot": 99.0}),
         (headline(0.01, -0.1, 0.1), {"low": 0.0, "width": 10.0, "dot": 0.5}),
+        (headline(0.0, 0.0, 0.1), {"low": 0.0, "width": 10.0, "dot": 0.0}),
         (headline(-0.2, -0.3, 0.1), None),
         (headline(0.25, None, None, no_interval="none"), {"low": 25.0, "width": 0.5, "dot": 24.5}),
         (headline(None, None, None, no_interval="undefined"), None),
@@ -209,8 +205,7 @@ def test_the_first_screen_has_the_worst_finding_first():
     ],
 )
 def test_rows_share_one_scale(figure, bar):
-    placed = scale_of(figure, shared=True)
-    assert (placed and {name: placed[name] for name in ("low", "width", "dot")}) == bar
+    assert bar_of(figure) == bar
 
 
 @pytest.mark.parametrize(
@@ -242,20 +237,13 @@ def test_right_items_have_places_among_those_of_the_page(monkeypatch, n_wrong, n
     assert doubtful == [n_wrong - 1][: 0 < n_wrong <= shown[0]]  # the last of the wrong ones
 
 
-def test_sources_terms_and_tables_are_links():
+def test_sources_are_links():
     table = Table(
         "t", "A table", (Column("a", "Name", "text"), Column("b", "Value", "share")),
         (("x, y", Estimate(0.5, 0.4, 0.6)), ("z", None)), source="Guo et al. 2017, section 4",
     )  # fmt: skip
     html = page_of(Part(title="P", text="Its calibration error is small.", tables=(table,)), subject="m")
     assert '<a href="https://arxiv.org/abs/1706.04599">Guo et al. 2017</a>, section 4' in html
-    assert re.search(
-        r'<a class="term" href="#term-calibration-error" title="Mean distance[^"]*">calibration error</a>', html
-    )
-    (content,) = re.findall(r'download="t.csv" href="data:text/csv;base64,([^"]+)"', html)
-    assert base64.b64decode(content).decode() == 'a,b,b_low,b_high\n"x, y",0.5,0.4,0.6\nz,,,\n'
-    terms = re.findall(r'href="#(term-[a-z-]+)"', html)
-    assert set(terms) <= set(re.findall(r'id="(term-[a-z-]+)"', html))
 
 
 def test_links_lead_to_parts_of_the_page():
@@ -308,18 +296,6 @@ def test_a_drawing_is_the_same_each_time():
     one, two = (plots.dot_rows("c", rows=rows, series=["one"], xlabel="x") for _ in range(2))
     assert one.svg == two.svg
     assert one.png == two.png
-
-
-def test_scales_hold_figure_and_interval():
-    assert scale_of(headline(0.03, 0.01, 0.04, better="lower")) == {
-        "low": 20.0, "width": 60.0, "dot": 59.5, "from": "0%", "to": "5%",
-    }  # fmt: skip
-    assert scale_of(headline(0.03, 0.01, 0.04, better="higher"))["to"] == "100%"
-    signed = scale_of(headline(0.0, -0.02, 0.02))
-    assert (signed["from"], signed["to"], signed["low"], signed["width"]) == ("−5%", "5%", 30.0, 40.0)
-    assert scale_of(headline(1.5, 1.2, 1.8, unit="nats")) is None
-    assert scale_of(headline(None, None, None, no_interval="undefined")) is None
-    assert scale_of(headline(0.0, 0.0, 0.1), shared=True)["dot"] == 0.0
 
 
 # --------------------------------------------------------------------------------------------------------- in a browser

@@ -1,6 +1,5 @@
-"""The folder of a report: questions are added, other reports are set aside, and a kill leaves the old or the new."""
+"""The folder of a report: questions are added, other reports are replaced, and a kill leaves the old or the new."""
 
-import itertools
 import re
 import shutil
 
@@ -8,13 +7,8 @@ import datasets
 import numpy as np
 import pytest
 
-from killing import killed_at
-from rightreasons.core.errors import SetAsideWarning
-from rightreasons.core.store import swapped_in
 from rightreasons.models.running import Chunk, Store
-from rightreasons.report import comparison
 from rightreasons.report.comparison import compare
-from rightreasons.report.questions import load_sections
 from rightreasons.report.runner import audit
 from rightreasons.report.schema import check_files, read_audit
 from tiny_models import save_tiny_classifier, tiny_texts
@@ -57,41 +51,14 @@ def test_a_result_is_read_in_a_notebook_and_asserted_in_a_test(tiny, rows, tmp_p
         result["calibration.acuracy"]
 
 
-def test_another_model_sets_the_report_aside(tiny, other, rows, tmp_path):
-    audit(tiny, rows, out=tmp_path, questions=["calibration"], n_resamples=20, progress=False)
-    earlier = (tmp_path / "audit.json").read_bytes()
-    with pytest.warns(SetAsideWarning, match="about another model, data or settings: it is set aside in"):
-        audit(other, rows, out=tmp_path, questions=["calibration"], n_resamples=20, progress=False)
-    assert read_audit(tmp_path)["model"]["name"] == str(other)
-    (aside,) = (tmp_path / ".set-aside").iterdir()
-    assert (aside / "audit.json").read_bytes() == earlier
-    assert read_audit(aside)["model"]["name"] == str(tiny)
-    check_files(aside, read_audit(aside), read_audit(aside)["files"])
-
-
-def test_a_kill_while_a_report_is_set_aside_loses_none_of_it(other, rows, reports, tmp_path, monkeypatch):
-    shutil.copytree(reports / "old", tmp_path / "report")
-    before = read_audit(tmp_path / "report")
-    with monkeypatch.context() as patch:
-        patch.setattr(shutil, "copy2", killed_at(shutil.copy2, 2))
-        with pytest.raises(KeyboardInterrupt):
-            asking(other, rows, tmp_path / "report", "calibration")
-    with pytest.warns(SetAsideWarning, match="is about another model, data or settings: it is set aside in"):
-        asking(other, rows, tmp_path / "report", "calibration")
-    (aside,) = (path for path in (tmp_path / "report" / ".set-aside").iterdir() if path.name[0] != ".")
-    assert read_audit(aside) == before
-    check_files(aside, before, before["files"])
-
-
-def test_every_damaged_report_is_kept(tiny, rows, reports, tmp_path):
-    shutil.copytree(reports / "old", tmp_path, dirs_exist_ok=True)
-    for damaged in (b"{", b"[]"):
-        (tmp_path / "audit.json").write_bytes(damaged)
-        with pytest.warns(SetAsideWarning, match=r"earlier report in .* is damaged: it is set aside"):
-            asking(tiny, rows, tmp_path, "calibration")
-    kept = {(aside / "audit.json").read_bytes() for aside in (tmp_path / ".set-aside").iterdir()}
-    assert kept == {b"{", b"[]"}
-    assert read_audit(tmp_path)["questions"][0]["status"] == "answered"
+def test_a_report_about_another_model_replaces_the_earlier_one(tiny, other, rows, tmp_path):
+    asking(tiny, rows, tmp_path, "difficulty")
+    asking(other, rows, tmp_path, "calibration")
+    now = read_audit(tmp_path)
+    assert now["model"]["name"] == str(other)
+    assert [question["question"] for question in now["questions"]] == ["calibration"]
+    assert not (tmp_path / "ranking.csv").exists()
+    check_files(tmp_path, now, now["files"])
 
 
 QUESTIONS = {"calibration": {"n_bins": 7}, "difficulty": {"items": 24}}
@@ -149,18 +116,11 @@ def test_splits_are_scored_where_a_question_reads_them(tiny, tmp_path):
     check_files(tmp_path, last, last["files"])
 
 
-def test_answers_of_other_code_are_given_anew(tiny, rows, tmp_path, monkeypatch):
+def test_answers_of_other_code_are_left_out(tiny, rows, tmp_path, monkeypatch):
     asking(tiny, rows, tmp_path, "difficulty")
-    before = read_audit(tmp_path)["questions"]
     monkeypatch.setattr("rightreasons.report.files.package_code", lambda: "another")
-    asked = []
-    section = type(load_sections(["difficulty"])[0])
-    run = section.run
-    monkeypatch.setattr(section, "run", lambda *arguments: asked.append(1) or run(*arguments))
-    with pytest.warns(SetAsideWarning, match=r"difficulty\.json is computed again, as it is of another run"):
-        asking(tiny, rows, tmp_path, "calibration")
-    assert asked == [1]
-    assert read_audit(tmp_path)["questions"][1:] == before
+    asking(tiny, rows, tmp_path, "calibration")
+    assert [question["question"] for question in read_audit(tmp_path)["questions"]] == ["calibration"]
 
 
 def test_work_of_another_question_is_kept(tiny, rows, tmp_path):
@@ -178,40 +138,6 @@ def reports(tiny, other, rows, tmp_path_factory):
     for model, name in ((tiny, "old"), (other, "new")):
         asking(model, rows, folder / name, "calibration")
     return folder
-
-
-@pytest.mark.parametrize("moment", ["read_reports", "read_predictions"])
-def test_a_report_that_is_replaced_while_it_is_compared_is_the_new_one(reports, tmp_path, monkeypatch, moment):
-    """Replaced once its audit.json is read, or its predictions too."""
-    shutil.copytree(reports / "old", tmp_path / "report")
-    inner, versions = getattr(comparison, moment), ["new"]
-
-    def replaced(*args):
-        value = inner(*args)
-        if versions and read_audit(tmp_path / "report")["digest"] == read_audit(reports / "old")["digest"]:
-            with swapped_in(tmp_path / "report") as new:
-                shutil.copytree(reports / versions.pop(), new, ignore=shutil.ignore_patterns(".*"), dirs_exist_ok=True)
-        return value
-
-    monkeypatch.setattr(comparison, moment, replaced)
-    same = compare(tmp_path / "report", reports / "new", n_resamples=20)
-    assert not versions
-    assert all(figure.difference.value == 0 for split in same.splits for figure in split.figures)
-
-
-def test_a_report_that_is_replaced_again_and_again_is_told(reports, tmp_path, monkeypatch):
-    shutil.copytree(reports / "old", tmp_path / "report")
-    versions, inner = itertools.cycle(["new", "old"]), comparison.read_reports
-
-    def replaced(names):
-        value = inner(names)
-        with swapped_in(tmp_path / "report") as new:
-            shutil.copytree(reports / next(versions), new, ignore=shutil.ignore_patterns(".*"), dirs_exist_ok=True)
-        return value
-
-    monkeypatch.setattr(comparison, "read_reports", replaced)
-    with pytest.raises(ValueError, match="stay as it is while it is read, but an audit writes it again and again"):
-        compare(tmp_path / "report", reports / "new", n_resamples=20)
 
 
 def test_a_report_of_two_audits_is_not_compared(reports, tmp_path):

@@ -47,6 +47,5 @@ def test_the_app_has_a_page_for_each_folder(build):
     demo = build("spaces")
     assert isinstance(demo, gradio.Blocks)
     assert {handler.trigger_mode for handler in demo.fns.values()} <= {"always_last", "multiple"}
-    served = {handler.page: handler.api_name for handler in demo.fns.values() if handler.api_visibility == "public"}
-    assert served == {page: page or "analyze" for page, *_ in [("",), *demo.pages[1:]]}
-    assert len(served) == len([path for path in SPACE.glob("*/") if path.joinpath("app.py").is_file()])
+    assert {handler.api_visibility for handler in demo.fns.values()} == {"private"}
+    assert len(demo.pages) == len([path for path in SPACE.glob("*/") if path.joinpath("app.py").is_file()])

@@ -14,9 +14,9 @@ def test_easy_hard_gap(visit):
     # 11 of 12 answers are right on Easy, 8 of 12 on Hard.
     expect(page.locator("#headline .rr-tiles")).to_contain_text("0.2500")
     expect(page.locator("#headline")).to_contain_text("95% interval")
-    edit(page, 0, 2, "maybe")
+    edit(page, "easy", 0, "maybe")
     compute(page)
-    expect(page.get_by_role("alert")).to_contain_text("in `easy`, but item 0 has 'maybe'")
+    expect(page.get_by_role("alert")).to_contain_text("`easy`")
 
 
 def test_cue_statistics(visit):

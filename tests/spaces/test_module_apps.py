@@ -17,8 +17,8 @@ def test_the_example_of_every_module_computes(build, name):
     # What the button calls with what stands on the page, which is also what the page opens with.
     demo = build(f"{Path(module_path(name)).parent.name}/{name}")
     (compute,) = [block for block in demo.fns.values() if block.fn and block.fn.__name__ == "compute"]
-    rows, options = (control.value for control in compute.inputs)
-    headline, result = compute.fn(rows["data"], options)
+    inputs, options = (control.value for control in compute.inputs)
+    headline, result = compute.fn(inputs, options)
     assert 'role="alert"' not in headline
     assert headline.count("<svg") == 1
     assert result
@@ -44,10 +44,10 @@ def test_example_computes_and_the_card_is_there(visit):
     expect(page.locator("#result")).to_contain_text('"overconfidence"')
 
 
-def test_edited_cells_and_options_change_the_result(visit):
+def test_edited_inputs_and_options_change_the_result(visit):
     page = visit("metrics/ece")
     unfold(page)
-    edit(page, 1, 1, "0")
+    edit(page, "references", 1, 0)
     choose(page, n_bins=1)
     compute(page)
     # One bin: accuracy 5/6, mean confidence 4.53/6, so the gap is 0.47/6 = 0.0783.
@@ -61,15 +61,14 @@ def test_mistakes_are_answered_in_place(visit):
     page = visit("metrics/ece")
     unfold(page)
     alert = page.get_by_role("alert")
-    edit(page, 0, 0, "[0.5, 0.33]")
+    whole = page.locator("#inputs textarea").input_value()
+    edit(page, "predictions", 0, [0.5, 0.33])
     compute(page)
     expect(alert).to_have_text("Expected each row of `predictions` to sum to 1, but row 0 sums to 0.83.")
-    edit(page, 0, 0, "half")
+    page.locator("#inputs textarea").fill("half")
     compute(page)
-    expect(alert).to_contain_text(
-        "Expected a number, or a list such as [0.9, 0.1], in `predictions`, but item 0 has 'half'"
-    )
-    edit(page, 0, 0, "[0.95, 0.05]")
+    expect(alert).to_contain_text("Expected inputs as JSON")
+    page.locator("#inputs textarea").fill(whole)
     choose(page, n_bins=2.5)
     compute(page)
     expect(alert).to_have_text("Expected `n_bins` to be a whole number, but got 2.5 (float).")

@@ -204,24 +204,6 @@ def test_a_bad_file_gets_its_sentence_and_a_good_one_mends_it(visit, tmp_path):
     expect(page.locator("#diagram svg")).to_be_visible()
 
 
-def test_columns_whose_names_say_nothing_are_picked(visit, tmp_path):
-    page = open_page(visit)
-    path = tmp_path / "odd.csv"
-    path.write_text("no,yes,truth\n0.1,0.9,1\n0.2,0.8,1\n0.7,0.3,0\n")
-    upload_in_tab(page, path)
-    expect(page.get_by_role("alert")).to_contain_text("its columns are: no, yes, truth")
-    page.locator("#picker-0 input").click()
-    page.locator("#picker-0").get_by_role("option", name="truth").click()
-    page.locator("#picker-1 input").click()
-    for column in ("no", "yes"):
-        page.locator("#picker-1").get_by_role("option", name=column, exact=True).click()
-    page.keyboard.press("Escape")
-    page.locator("#picker-read").click()
-    # Confidences 0.9, 0.8 and 0.7, all right, in bins of their own: (0.1 + 0.2 + 0.3)/3.
-    expect(page.locator("#figures dd").first).to_have_text("0.2000")
-    expect(page.locator("#picker")).to_be_hidden()
-
-
 def test_a_kind_that_does_not_fit_is_told_and_left_again(visit, tmp_path, three_classes):
     page = open_page(visit)
     upload_in_tab(page, write_csv(tmp_path / "mine.csv", *three_classes))

@@ -36,8 +36,9 @@ def test_two_predictions_do_not_show_calibration(view, tmp_path, rows, sentence)
     # Nine of ten are right at a confidence of 90 %.
     lines = ["0.1,0.9,1" if row % 10 else "0.1,0.9,0" for row in range(1, rows + 1)]
     file.write_text("\n".join(["p_0,p_1,label", *lines]), "utf-8")
-    said = view("reliability_explorer", "reliability_view").analyze(str(file))["verdict"]
-    assert said.startswith("Nothing here shows miscalibration")
+    explorer = view("reliability_explorer", "reliability_view")
+    said = explorer.view(explorer.open_file(str(file)), explorer.Settings()).figures
+    assert "Nothing here shows miscalibration" in said
     assert sentence in said
     assert ("not ruled out" in said) == (rows == 2)
 
@@ -46,8 +47,8 @@ def test_six_items_do_not_show_that_the_choices_are_clean(view, tmp_path):
     file = tmp_path / "items.csv"
     rows = [f"Why?,one {'ab'[n % 3 == 0]},two {'ab'[n % 2]},{n % 2}" for n in range(6)]
     file.write_text("\n".join(["prompt,choice1,choice2,label", *rows]), "utf-8")
-    named = {"prompt_column": "prompt", "choices_column": "choice1,choice2", "label_column": "label"}
-    said = view("cue_explorer", "cue_view").cues(str(file), **named)["verdict"]
+    cue_view = view("cue_explorer", "cue_view")
+    said = cue_view.figures(cue_view.analyze(cue_view.open_file(str(file)), ["unigram"], 5))
     assert "Too few items to tell" in said
     assert "6 items do not rule out an effect of 10 points" in said
 
@@ -66,11 +67,9 @@ def test_nothing_is_green_where_the_cues_are_right_on_none_of_four_items(view):
 
 
 def test_the_leaderboard_has_an_answer_to_each_question(view):
+    leaderboard = view("leaderboard", "leaderboard_view")
     answered = {
-        cell["question"]
-        for row in view("leaderboard", "leaderboard_view").ranking()
-        for cell in row["cells"]
-        if cell["tone"]
+        cell.question for row in leaderboard.leaderboard(list(leaderboard.bundled())) for cell in row.cells if cell.tone
     }
     assert answered == set(QUESTIONS) - {"reasons"}  # asked by name alone, as it has its price
 

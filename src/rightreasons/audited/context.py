@@ -10,7 +10,6 @@ import difflib
 import functools
 import hashlib
 import os
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -462,7 +461,6 @@ class AuditContext:
         command: The command that audits the same model and data in the same way, without questions; "" where one of
             them is an object.
         answers: What the model says of each split that is scored, or why it cannot be; {} before `scored`.
-        seconds: How long the model took for an item, where it read some; None where all was stored.
         beside: What a further model becomes before it is asked: a plan counts what it would be sent.
         drawn: Whether the pictures of the answers are drawn, which nobody sees where only a verdict is wanted.
     """
@@ -477,7 +475,6 @@ class AuditContext:
     progress: bool = True
     command: str = ""
     answers: Mapping[str, Scores | ValueError] = dataclasses.field(default_factory=dict)
-    seconds: float | None = None
     beside: Callable[[Engine], Engine] = lambda engine: engine
     drawn: bool = True
     _shared: dict[Any, Any] = dataclasses.field(default_factory=dict)
@@ -494,10 +491,8 @@ class AuditContext:
         """
         answers: dict[str, Scores | ValueError] = {}
         kept = {split.name: split for split in self.splits}
-        n_read, seconds = 0, 0.0
         wanted = [each for each in reads if each != "none"]
         for split in dict.fromkeys(split for each in wanted for split in (self.primary, *self.read(each))):
-            began, is_new = time.perf_counter(), not self._predictions(split).exists()
             try:
                 scores = self._predict(split) if known is None else known[split.name]
                 reason = next(iter(scores.failures.values()), "")
@@ -513,8 +508,6 @@ class AuditContext:
                     raise
                 answers[split.name] = error
                 continue
-            if is_new:
-                n_read, seconds = n_read + len(split), seconds + time.perf_counter() - began
             answers[split.name] = scores
             kept[split.name] = split.without(scores.failures)
         return dataclasses.replace(
@@ -522,7 +515,6 @@ class AuditContext:
             primary=kept[self.primary.name],
             comparisons=tuple(kept[split.name] for split in self.comparisons),
             answers=answers,
-            seconds=seconds / n_read if n_read else None,
         )
 
     def scores(self, split: AuditSplit | str | None = None) -> Scores:

@@ -35,23 +35,6 @@ ONLY_SPLIT = "data"
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class StoredTable:
-    """The scores of one file, by the ids of its items.
-
-    Attributes:
-        name: The file.
-        ids: The ids.
-        logits: As in `Scores`.
-        probabilities: As in `Scores`.
-    """
-
-    name: str
-    ids: Cells
-    logits: NDArray[np.float64] | Ragged
-    probabilities: NDArray[np.float64] | Ragged | None
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
 class StoredModel:
     """Stored predictions of the items of a split, in the place of the model that made them.
 
@@ -59,7 +42,9 @@ class StoredModel:
         name: The file of predictions.
         task: "classification", "multiple_choice", or "confidence" where there is only the confidence in given answers.
         label_names: K names of the classes; None unless the task is classification.
-        table: The scores.
+        ids: The ids of the items.
+        logits: As in `Scores`.
+        probabilities: As in `Scores`.
         fingerprint: A digest of the files.
         used: In words, which columns were taken for what.
         answers_once: Whether there is one answer per item and no confidence, as in a log of generated answers.
@@ -71,7 +56,9 @@ class StoredModel:
     name: str
     task: Task
     label_names: tuple[str, ...] | None
-    table: StoredTable
+    ids: Cells
+    logits: NDArray[np.float64] | Ragged
+    probabilities: NDArray[np.float64] | Ragged | None
     fingerprint: str
     used: str
     answers_once: bool = False
@@ -81,16 +68,15 @@ class StoredModel:
 
     def scores(self, split: AuditSplit) -> Scores:
         """Return the stored scores of the items of a split, found by their ids."""
-        table = self.table
-        logits, probabilities = table.logits, table.probabilities
-        if split.ids != table.ids:
+        logits, probabilities = self.logits, self.probabilities
+        if split.ids != self.ids:
             import pyarrow.compute as pc
 
-            found = pc.index_in(split.ids.arrow, value_set=table.ids.arrow)
+            found = pc.index_in(split.ids.arrow, value_set=self.ids.arrow)
             if found.null_count:
                 missing = split.ids[pc.index(pc.is_null(found), True).as_py()]
                 raise ValueError(
-                    f"Expected a prediction for each item of {split.name} in {table.name}, but {found.null_count:,} of "
+                    f"Expected a prediction for each item of {split.name} in {self.name}, but {found.null_count:,} of "
                     f"{len(split):,} have none, such as the id {missing!r}."
                 )
             rows = np.asarray(found.to_numpy(), dtype=np.intp)
@@ -108,7 +94,7 @@ class StoredModel:
 
 def open_stored(
     stored: StoredOptions, settings: AuditOptions, dataset: Any = None, where: str = "", loaded: Any = None
-) -> tuple[StoredModel, dict[str, datasets.Dataset], str]:
+) -> tuple[StoredModel, str, datasets.Dataset]:
     """Open a file of predictions, and the items that they are about.
 
     Args:
@@ -119,7 +105,7 @@ def open_stored(
         loaded: The predictions where they are no file: a table in memory, which `stored.predictions` is the name of.
 
     Returns:
-        The predictions, the items of their split, and its name.
+        The predictions, the name of their split, and its items.
 
     Raises:
         FileNotFoundError: If the file is not there.
@@ -154,16 +140,22 @@ def open_stored(
         items = splits[name]
         ids = _matched_ids(read, items, path, where)
     names = None if task != "classification" else read.label_names or _numbered(read)
-    match = f"; labels matched {read.label_match}" if read.label_match else ""
-    fingerprint = hashlib.blake2b(_digest(table, read).encode(), digest_size=16).hexdigest()
-    met = read.match_in_words if dataset is None else ""
-    unscored = task == "confidence" and "choices" in read.columns
-    named = logged(path, read.columns)
-    held = _table(read, ids, path)
+    logits, probabilities = _scores(read, path)
     model = StoredModel(
-        path, task, names, held, fingerprint, read.used + match, read.answers_once, met, unscored, named
+        name=path,
+        task=task,
+        label_names=names,
+        ids=ids,
+        logits=logits,
+        probabilities=probabilities,
+        fingerprint=hashlib.blake2b(_digest(table, read).encode(), digest_size=16).hexdigest(),
+        used=read.used + (f"; labels matched {read.label_match}" if read.label_match else ""),
+        answers_once=read.answers_once,
+        label_match=read.match_in_words if dataset is None else "",
+        unscored=task == "confidence" and "choices" in read.columns,
+        logged=logged(path, read.columns),
     )
-    return model, {name: items}, name
+    return model, name, items
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -307,18 +299,18 @@ def _numbered(read: Predictions) -> tuple[str, ...]:
 
 
 @naming("score_columns")
-def _table(read: Predictions, ids: Cells, path: str) -> StoredTable:
-    """Bring scores of any kind to logits, with the exact probabilities beside them."""
+def _scores(read: Predictions, path: str) -> tuple[NDArray[np.float64] | Ragged, NDArray[np.float64] | Ragged | None]:
+    """Bring scores of any kind to logits; also returns the exact probabilities, where they are given."""
     scores = read.scores or "probabilities"
     if read.kind == "confidence" and scores == "logits":
         raise ValueError(f"Expected probabilities or log_probabilities as the confidence in {path}, but got logits.")
     logits = check_logits(read.predictions, scores=scores)
     if scores == "logits":
-        return StoredTable(path, ids, logits, None)
+        return logits, None
     if isinstance(logits, Ragged):
-        return StoredTable(path, ids, logits, check_ragged(read.predictions, scores=scores))
+        return logits, check_ragged(read.predictions, scores=scores)
     table = check_scores(read.predictions, scores=scores)
-    return StoredTable(path, ids, logits, table[:, 1].copy() if read.kind == "confidence" else table)
+    return logits, table[:, 1].copy() if read.kind == "confidence" else table
 
 
 def _digest(table: Any, read: Predictions) -> str:

@@ -168,17 +168,17 @@ def behavior(
     *,
     models: Annotated[
         list[str] | None,
-        typer.Argument(help="Folder or hub id of a model; repeatable.", metavar="MODEL", show_default=False),
+        typer.Argument(help="Folder or hub id of a model.", metavar="MODEL", show_default=False),
     ] = None,
     suite: SuiteName,
     predictions: Annotated[
-        list[Path] | None,
-        typer.Option(help="Table of predictions in the suite's order, instead of a model; repeatable."),
+        Path | None,
+        typer.Option(help="Table of predictions in the suite's order, instead of a model."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("behavior"),
     **declared: Any,
 ) -> None:
-    """Test models on a behavioral suite: which share of the cases passes, by functionality."""
+    """Test a model on a behavioral suite: which share of the cases passes, by functionality."""
     from rightreasons.audited.context import is_asked, prompted_model
     from rightreasons.behavior.measure import (
         is_reading,
@@ -188,26 +188,28 @@ def behavior(
         read_suite_answers,
         score_stored,
     )
+    from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
     from rightreasons.core.validation import read_json
     from rightreasons.datasets.suites.suite import open_suite
     from rightreasons.models.prompted import prompted_of
     from rightreasons.models.running import default_batch_size
-    from rightreasons.report.behavior_page import RATES, named, sections, write_behavior_report
-    from rightreasons.report.plan import Plan, plan_of_one
+    from rightreasons.report.behavior_page import RATES, write_behavior_report
+    from rightreasons.report.plan import plan_of_one
     from rightreasons.report.schema import page_folder
 
-    if not models and not predictions:
-        raise ValueError("Expected a model and a suite, or a suite and --predictions, but got only one argument.")
+    names = models or []
+    if len(names) + (predictions is not None) != 1:
+        got = "more" if names else "only one argument"
+        raise ValueError(f"Expected a model and a suite, or a suite and --predictions, but got {got}.")
     page_folder(out, RATES, "predictions")
     options, settings = declared["options"], declared["settings"]
     opened = open_suite(suite, data_dir=settings.data_dir, seed=settings.seed, **options.opening())
     resampling = settings.resampling
-    tested, plans = [], []
-    for file in predictions or ():
-        stored = read_suite_answers(file, opened, options=declared["stored"])
-        tested.append(score_stored(file.stem, opened, stored, resampling=resampling))
-    for number, model in enumerate(models or (), start=1):
-        answers = out / "predictions" / (str(number) if len(models or ()) > 1 else "")
+    if predictions is not None:
+        stored = read_suite_answers(predictions, opened, options=declared["stored"])
+        tested = score_stored(predictions.stem, opened, stored, resampling=resampling)
+    else:
+        model = names[0]
         scorer: Any
         if is_reading(opened):
             from rightreasons.models.loading import load_question_answering
@@ -222,23 +224,20 @@ def behavior(
             scorer = load_classifier(model)
         if settings.plan:
             few = functools.partial(measure_behavior, suite=opened, resampling=resampling.at_most(2), progress=False)
-            plans.append(plan_of_one(model, prompted_of(scorer), few))
-            continue
-        how: dict[str, Any] = {
-            "batch_size": settings.batch_size or default_batch_size(scorer),
-            "resampling": resampling,
-            "out": answers,
-        }
-        tested.append((measure_reading if is_reading(opened) else measure_behavior)(scorer, opened, **how))
-    if settings.plan:
-        lines = [line for plan in plans for line in plan.lines]
-        show_plan(Plan(lines, {name: cost for plan in plans for name, cost in plan.costs.items()}))
-        return
+            show_plan(plan_of_one(model, prompted_of(scorer), few))
+            return
+        tested = (measure_reading if is_reading(opened) else measure_behavior)(
+            scorer,
+            opened,
+            batch_size=settings.batch_size or default_batch_size(scorer),
+            resampling=resampling,
+            out=out / "predictions",
+        )
     typed = shlex.join(["rightreasons", *sys.argv[1:]]) if sys.argv[1:2] == ["behavior"] else ""  # else from Python
     page = write_behavior_report(tested, out, resampling=resampling, examples=options.examples, command=typed)
     hand_over(functools.partial(read_json, page.parent / RATES))
-    for _, title, answer in sections(named(tested), resampling, drawn=False):
-        show_section(title, answer)
+    measured = BehaviorMeasurement(tested, resampling, 0)
+    show_section(BEHAVIOR.title, BEHAVIOR.answer(measured, resampling.level, drawn=False))
     typer.echo(f"\nPass rates: {page.parent / RATES}")
     typer.echo(f"Report: {page}")
 

@@ -63,35 +63,29 @@ def compare(
     *,
     settings: AuditOptions,
 ) -> None:
-    """Compare two audited models over all questions, or follow the figures over the reports of checkpoints.
+    """Compare two audited models over all questions, or put how often several are right into one table.
 
     Of two reports, the figures of all questions are compared item by item, by paired tests that are corrected for their
-    number. Figures that are no means over items are put side by side, with an interval of the change. Of more than two
-    reports, the first and the last are compared so, and all figures are followed from the first to the last.
-
-    Logs of harnesses, and folders of them, are audited first, for their accuracy and calibration. Reports of several
-    tasks, or of more than two logs, make one table of models and tasks.
+    number; figures that are no means over items are put side by side. More reports, or reports of several tasks, make
+    one table of models and tasks. Logs of harnesses, and folders of them, are audited first, for their accuracy and
+    calibration.
     """
-    from rightreasons.report.comparison import TASKS, models_by_tasks, reports_of, write_tasks
     from rightreasons.report.comparison import compare as compare_reports
     from rightreasons.report.schema import read_audit
+    from rightreasons.report.tasks import TASKS, models_by_tasks, reports_of, write_tasks
 
     how: dict[str, Any] = {name: getattr(settings, name) for name in RESAMPLED}
     with tempfile.TemporaryDirectory() as folder:
-        found = reports_of(reports, Path(folder) if out is None else out.with_name(f"{out.name}-reports"), **how)
-        reports = [report for report, _ in found]
-        has_logs = any(is_log for _, is_log in found)
-        if has_logs or len({read_audit(report)["dataset"]["name"] for report in reports}) > 1:
-            table = models_by_tasks(reports, settings.resampling)
-            alone = len(table.tasks) > 1 or not all(cell.scored for cell in table.cells)
-            alone = alone or (has_logs and len(reports) != 2)
-            if has_logs or alone:
-                hand_over(table)
-                show_section("Models by tasks", TASKS.answer(table, drawn=False))
-            if alone:
-                if out is not None:
-                    typer.echo(f"\nPage: {write_tasks(out, table)}")
-                return
+        reports = reports_of(reports, Path(folder) if out is None else out.with_name(f"{out.name}-reports"), **how)
+        models = [read_audit(report)["model"] for report in reports]
+        tasks = {model["logged"][1] for model in models if model.get("logged")} - {""}
+        if len(reports) != 2 or len(tasks) > 1 or any(model["task"] == "confidence" for model in models):
+            table = models_by_tasks(reports)
+            hand_over(table)
+            show_section("Models by tasks", TASKS.answer(table, drawn=False))
+            if out is not None:
+                typer.echo(f"\nPage: {write_tasks(out, table)}")
+            return
         comparison = compare_reports(*reports, out=out, **how)
     hand_over(comparison)
     show_comparison(comparison)

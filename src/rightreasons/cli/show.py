@@ -20,8 +20,8 @@ from rightreasons.core.errors import counted
 if TYPE_CHECKING:
     from rightreasons.behavior.learning.collect import CollectedScores
     from rightreasons.page.parts import SectionResult, Table, Verdict
+    from rightreasons.report.comparison import Comparison
     from rightreasons.report.labels import LabelAudits
-    from rightreasons.report.paired import Comparison
     from rightreasons.report.plan import Plan
     from rightreasons.report.runner import AuditResult
 
@@ -131,8 +131,6 @@ def show_comparison(comparison: Comparison) -> None:
     """Print what the page of a comparison says in words and tables."""
     from rightreasons.report.comparison import sections
 
-    if comparison.not_paired:
-        say(f"Not compared item by item. {comparison.not_paired}")
     for _, title, section, m in sections(comparison):
         show_section(title, section.answer(m, drawn=False))
 

@@ -12,7 +12,7 @@ import json
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import vl_convert
@@ -131,18 +131,6 @@ class Drawing:
         return Plot(**{"key": self.key, "png": self.png, "svg": self.svg, **texts})
 
 
-class Ends(Protocol):
-    """An interval or an estimate."""
-
-    @property
-    def low(self) -> float | None:
-        """The lower end."""
-
-    @property
-    def high(self) -> float | None:
-        """The upper end."""
-
-
 def layer(mark: str | Mapping[str, Any], rows: Iterable[Mapping[str, Any]], **encoding: Any) -> dict[str, Any]:
     """Return a layer of marks: a mark per row, or a line through them.
 
@@ -198,7 +186,7 @@ def series_of(name: str, colors: Mapping[str, str], **legend: Any) -> dict[str, 
 
 
 def accuracy_layers(
-    bins: Sequence[Any], intervals: Sequence[Ends | None], colors: Mapping[str, str], ylabel: str
+    bins: Sequence[Any], intervals: Sequence[Any], colors: Mapping[str, str], ylabel: str
 ) -> list[dict[str, Any]]:
     """Return the layers of a reliability diagram: the diagonal, the bins, and the interval of each accuracy.
 
@@ -246,7 +234,7 @@ def reliability_diagram(
     key: str,
     bins: Sequence[Any],
     *,
-    intervals: Sequence[Ends | None],
+    intervals: Sequence[Any],
     bars: Sequence[tuple[float, float] | None],
     level: float = 0.95,
 ) -> Drawing:
@@ -316,19 +304,14 @@ def dot_rows(
     line: float | None = None,
 ) -> Drawing:
     """Draw a row per name with a point and interval per series, to compare splits or models; `line` is dashed."""
-    size = 44 if len(rows) <= MOST_TICKS else 28
+    size = 44 if len(rows) < 10 else 28
     names = json.dumps([wrapped(label) for label, _ in rows])
     places = {"domain": [*range(len(rows))], "paddingInner": 0.1, "paddingOuter": 0.1}
     look = {"labelExpr": f"{names}[datum.value]", "grid": False, "ticks": False, "domain": False, "title": None}
     y = {"field": "row", "type": "ordinal", "scale": places, "axis": look}
-    known = [[each.value for each in estimates if each.value is not None] for _, estimates in rows]
-    spans = [{"row": n, "low": min(each), "high": max(each)} for n, each in enumerate(known) if len(each) > 1]
     lowest = min((each.low or 0.0 for _, estimates in rows for each in estimates), default=0.0)
     x = axis("low", xlabel, percent=True, domain=(min(0.0, lowest), 1))  # a share beyond a control may be below 0
-    wide = {"type": "rule", "strokeWidth": 6, "color": PALETTE["band"], "opacity": 0.6}
-    layers = [layer(wide, spans, x=x, x2={"field": "high"}, y=y)]
-    if line is not None:
-        layers.append(layer({"type": "rule", "strokeDash": DASHES}, [{"x": line}], x="x"))
+    layers = [] if line is None else [layer({"type": "rule", "strokeDash": DASHES}, [{"x": line}], x="x")]
     points = [
         {
             "row": n,
@@ -402,13 +385,6 @@ def wrapped(name: str, width: int = 26) -> list[str]:
     return textwrap.wrap(name, width, max_lines=2, placeholder="…") or [name]
 
 
-MOST_TICKS = 9
-"""Up to this number, each value of the quantity has a tick."""
-
-MOST_MARKED = 30
-"""Up to this number, each has a mark."""
-
-
 @dataclasses.dataclass(frozen=True)
 class Curve:
     """One line, with its intervals where it has some.
@@ -431,7 +407,6 @@ def curves(
     *,
     xlabel: str,
     ylabel: str,
-    here: float | None = None,
     zero: bool = False,
 ) -> Drawing:
     """Draw lines of shares over a growing quantity: the strength of a planted cue, the steps of training.
@@ -442,20 +417,15 @@ def curves(
         lines: The lines, with values in [0, 1]; differences where there is a `zero`.
         xlabel: What the quantity is.
         ylabel: What the values are.
-        here: A value of the quantity to mark; default None.
         zero: Whether to draw a line at 0, and the axis as long as the values need.
 
     Returns:
         The drawing.
     """
     colors = {line.name: SERIES[n % len(SERIES)] for n, line in enumerate(lines)}
-    ticks: dict[str, Any] = {"values": list(x), "format": ".3~g"} if len(x) <= MOST_TICKS else {}
-    across = axis("x", xlabel, scale={"zero": False, "nice": False}, **ticks)
+    across = axis("x", xlabel, scale={"zero": False, "nice": False}, format=".3~g")
     up = axis("y", ylabel, domain=None if zero else (0, 1))
     layers = []
-    if here is not None:
-        look = {"type": "rule", "strokeWidth": 9, "color": PALETTE["band"], "opacity": 0.6}
-        layers.append(layer(look, [{"x": here}], x=across))
     for n, line in enumerate(lines):
         known = [each or Estimate(None) for each in line.estimates]
         rows = [
@@ -475,7 +445,7 @@ def curves(
         )
         shape = MARKERS[n % len(MARKERS)]
         look = {"type": "line", "strokeWidth": 2, "invalid": "break-paths-filter-domains"}
-        look |= {"point": {"shape": shape, "size": 35}} if len(x) <= MOST_MARKED else {}
+        look |= {"point": {"shape": shape, "size": 35}}
         look |= {"strokeDash": DASHES} if line.dashed else {}
         layers.append(layer(look, rows, x=across, y=up, color=color))
     if zero:

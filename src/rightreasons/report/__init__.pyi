@@ -4,7 +4,6 @@ from .card import write_card as write_card
 from .comparison import compare as compare
 from .files import audit_figures as audit_figures
 from .labels import audit_labels as audit_labels
-from .paired import history as history
 from .runner import audit as audit
 from .schema import audit_schema as audit_schema
 from .schema import read_audit as read_audit
@@ -16,7 +15,6 @@ __all__ = [
     "audit_schema",
     "compare",
     "gate",
-    "history",
     "read_audit",
     "write_behavior_report",
     "write_card",

@@ -36,20 +36,6 @@ def text(value: str) -> str:
     return re.sub(r"([\\`*_\[\]|~#])", r"\\\1", line).replace("@", "&#64;")
 
 
-def code(value: str) -> str:
-    r"""Write a text as code, inside a table or not.
-
-    Example:
-        >>> print(code("a > 1"), code("tick`s|"))
-        `a > 1` ``tick`s\|``
-    """
-    line = " ".join(value.split()).replace("|", "\\|")
-    longest = max((len(ticks) for ticks in re.findall("`+", line)), default=0)
-    fence = "`" * (longest + 1)
-    pad = " " if line.startswith("`") or line.endswith("`") else ""
-    return f"{fence}{pad}{line}{pad}{fence}"
-
-
 def row(*cells: str) -> str:
     """Write a row of a table.
 
@@ -100,8 +86,7 @@ def write_card(report: str | os.PathLike[str], to: str | os.PathLike[str]) -> Pa
     data.eval_results = [*theirs, *eval_results(audit)] or None
     if data.eval_results:
         data.model_name = data.model_name or name
-    break_ = "\r\n" if "\r\n" in card.text else "\n"
-    card.text = _with_section(card.text.replace("\r\n", "\n"), card_section(audit)).replace("\n", break_)
+    card.text = _with_section(card.text, card_section(audit))
     return write_bytes(file, card.content.encode("utf-8"))
 
 
@@ -119,7 +104,7 @@ def card_section(audit: Mapping[str, Any]) -> str:
     data = short_name(audit["dataset"]["name"])
     about = (
         f"Audited with rightreasons {audit['rightreasons']} on {counted(primary['n_items'], 'item')} of the split "
-        f"{code(primary['name'])} of {code(data)} ({audit['created'][:10]}). In brackets: "
+        f"“{text(primary['name'])}” of {text(data)} ({audit['created'][:10]}). In brackets: "
         f"{100 * audit['settings']['confidence_level']:g}% intervals."
     )
     lines = [
@@ -193,11 +178,9 @@ def _open(file: Path, name: str) -> ModelCard:
 
     content = f"# {name}\n"
     if file.is_file():
-        with file.open(encoding="utf-8-sig", newline="") as stream:
-            content = stream.read()
+        content = file.read_text("utf-8")
     if REGEX_YAML_BLOCK.search(content) is None:
-        body = re.sub(r"\A\s*---\s*\n---[ \t\r]*\n", "", content)  # empty metadata
-        content = f"---\n{{}}\n---\n{body}"
+        content = f"---\n{{}}\n---\n{content}"
     try:
         card = ModelCard(content)
         models = (yaml.safe_load(content.split("---", 2)[1]) or {}).get("model-index") or []
@@ -368,7 +351,7 @@ class GateCheck(Result):
 
     Attributes:
         condition: The condition as it was typed; where it holds, the check fails.
-        outcome: "pass", "fail", or "undefined" where the report has no such figure.
+        outcome: "pass", "fail", or "undefined" where the report has no such figure, which fails the gate too.
         told: The figure with its interval, or why there is none.
     """
 
@@ -393,7 +376,7 @@ class GateResult(Result):
 
     Attributes:
         checks: The conditions in their order.
-        passed: Whether no check fails the gate.
+        passed: Whether every check passes.
     """
 
     checks: tuple[GateCheck, ...]
@@ -410,7 +393,7 @@ def gate(report: str | os.PathLike[str], fail_if: Sequence[str]) -> GateResult:
     Args:
         report: The folder of a report, or its audit.json.
         fail_if: The conditions. One about a figure that the report does not have, as its question does not apply,
-            failed or was not asked, or as the figure is undefined or has no interval, fails.
+            failed or was not asked, or as the figure is undefined or has no interval, fails too.
 
     Returns:
         The checks, and whether the gate is passed.
@@ -426,7 +409,7 @@ def gate(report: str | os.PathLike[str], fail_if: Sequence[str]) -> GateResult:
     audit = read_audit(report)
     figures = audit_figures(audit)
     checks = tuple(_check(condition, audit, figures) for condition in fail_if)
-    return GateResult(checks, not any(check.failed for check in checks))
+    return GateResult(checks, all(check.outcome == "pass" for check in checks))
 
 
 def check(audit: Mapping[str, Any], condition: str) -> GateCheck:

@@ -6,27 +6,24 @@ Also what its audit.json records, and the facts on its page.
 from __future__ import annotations
 
 import contextlib
-import csv
 import dataclasses
 import datetime
 import json
 import platform
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 import rightreasons
 from rightreasons.audited.context import AuditContext, AuditSplit, predictions_file, save_predictions
 from rightreasons.core.arrays import Result, plain
-from rightreasons.core.errors import counted, tell
+from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate
 from rightreasons.core.options import Options, QuestionOptions
 from rightreasons.core.store import (
-    SET_ASIDE,
     WORK,
     csv_text,
     digest_of_files,
@@ -35,18 +32,17 @@ from rightreasons.core.store import (
     json_lines,
     json_text,
     package_code,
-    read_record,
     swapped_in,
     write_bytes,
-    write_record,
+    write_json,
     write_text,
 )
-from rightreasons.page.parts import Column, ItemFigure, Section, Table
+from rightreasons.page.parts import Column, ItemFigure, Table
 from rightreasons.page.prose import badness, short_name, written
 from rightreasons.report.answers import AnswerFigures, failed_of
-from rightreasons.report.questions import available_questions, load_sections, question_options
+from rightreasons.report.questions import available_questions, question_options
 from rightreasons.report.render import PAGE, Asked, Outcome, Page, items_of, render_page, sentences
-from rightreasons.report.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit, read_audit, signed
+from rightreasons.report.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit, signed
 
 COLUMNS = ("figure", "id", "group", "value")
 
@@ -85,35 +81,22 @@ def read_items(report: Path, question: str, result: Mapping[str, Any]) -> dict[s
     Returns:
         Key -> figure; {} where the report has none.
     """
-    about = {each["key"]: each for each in result.get("by_item", ())}
+    import pandas as pd
+
     file = report / items_file(question)
-    if not about or not file.is_file():
+    if not result.get("by_item") or not file.is_file():
         return {}
-    rows: dict[str, list[dict[str, str]]] = {key: [] for key in about}
-    with file.open(encoding="utf-8", newline="") as stream:
-        for row in csv.DictReader(stream):
-            rows[row["figure"]].append(row)
-    return {
-        key: ItemFigure.of(
-            key,
-            each["name"],
-            each["better"],
-            [row["id"] for row in rows[key]],
-            [float(row["value"]) for row in rows[key]],
-            low=each["low"],
-            high=each["high"],
-            unit=each["unit"],
-            groups=tuple(row["group"] for row in rows[key]) if any(row["group"] for row in rows[key]) else (),
+    rows = pd.read_csv(file, dtype={"id": str, "group": str}, keep_default_na=False, float_precision="round_trip")
+    found = {}
+    for each in result["by_item"]:
+        its = rows[rows["figure"] == each["key"]]
+        about = {name: each[name] for name in ("low", "high", "unit")}
+        groups = tuple(its["group"]) if any(its["group"]) else ()
+        found[each["key"]] = ItemFigure.of(
+            each["key"], each["name"], each["better"], its["id"], its["value"], groups=groups, **about
         )
-        for key, each in about.items()
-    }
+    return found
 
-
-# -------------------- The answers of an audit on disk, so that a report keeps them when other questions are asked later
-
-
-FOLDER = "answers"
-"""The folder, in that of work, of the answers."""
 
 _ANSWER = TypeAdapter(Outcome)
 
@@ -180,23 +163,6 @@ def audit_figures(audit: Mapping[str, Any]) -> dict[str, AuditFigure]:
     return figures
 
 
-def figures_table(audit: Mapping[str, Any]) -> str:
-    """Write the figures of an audit as a table for a spreadsheet: a row per figure, with the path that `gate` takes.
-
-    Args:
-        audit: What `read_audit` returns.
-
-    Returns:
-        Comma-separated values, the first row with the names of the columns.
-    """
-    rows: list[tuple[Any, ...]] = [("figure", "name", "value", "low", "high", "level", "unit", "better", "split", "n")]
-    for figure in audit_figures(audit).values():
-        it = figure.estimate
-        cells = (figure.path, figure.name, it.value, it.low, it.high, it.level)
-        rows.append((*cells, figure.unit, figure.better, figure.split, figure.n))
-    return csv_text(rows)
-
-
 def answers_worst_first(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the questions of an audit that were answered, in the order of the report, `first_screen.worst_first`."""
     answers = [answer for answer in audit.get("questions", ()) if answer["result"] is not None]
@@ -252,12 +218,10 @@ def _figure(
 REPLIES_FILE = "predictions/replies.jsonl"
 """What a prompted model wrote to each request: text, thinking, refusal, finish and usage."""
 
-FIGURES_FILE = "figures.csv"
-
 AGAIN_FILE = "audit.yaml"
 """What makes the report again: `rightreasons audit audit.yaml`."""
 
-OWN = (AUDIT_FILE, PAGE, FIGURES_FILE, AGAIN_FILE, "figures", "predictions", "items", "ranking.csv")
+OWN = (AUDIT_FILE, PAGE, AGAIN_FILE, "figures", "predictions", "items", "ranking.csv")
 """What an audit writes into the folder of a report."""
 
 WAYS = "ways.json"
@@ -267,170 +231,90 @@ WAYS = "ways.json"
 _BESIDE = ("batch_size", "fail_fast")
 
 
-@dataclasses.dataclass(frozen=True)
-class Report:
-    """The report that an audit writes, and the one that is there already.
+def subject_of(context: AuditContext, settings: Mapping[str, Any]) -> str:
+    """Return a digest of what a report is about: model, items and the options of the audit as a whole, no questions."""
+    return digest_of_value([context.digest, {name: value for name, value in settings.items() if name not in _BESIDE}])
 
-    Attributes:
-        context: What is audited.
-        subject: A digest of what the report is about: model, items and settings, but not questions. Questions about the
-            same subject are joined in one report.
+
+def kept_answers(context: AuditContext, subject: str) -> dict[str, tuple[Outcome, QuestionOptions]]:
+    """Return the answers that earlier audits of the same subject left in the folder, with their options, by question.
+
+    Those of other code, or that cannot be read, are none.
     """
+    kept: dict[str, tuple[Outcome, QuestionOptions]] = {}
+    for question in available_questions():
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            stored = json.loads(_kept_in(context, question).read_text("utf-8"))
+            if stored["of"] == [subject, package_code()]:
+                outcome = _ANSWER.validate_json(json.dumps(stored["outcome"]))
+                kept[question] = outcome, question_options([question], {question: stored["options"]})[question]
+    return kept
 
-    context: AuditContext
-    subject: str
 
-    @classmethod
-    def of(cls, context: AuditContext, settings: Mapping[str, Any]) -> Report:
-        """Return the report of an audit with the options of the audit as a whole."""
-        about = {name: value for name, value in settings.items() if name not in _BESIDE}
-        return cls(context, digest_of_value([context.digest, about]))
+def write_report(
+    context: AuditContext,
+    record: dict[str, Any],
+    outcomes: Sequence[Outcome],
+    page: str,
+    again: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Write the files of a report in place of those that the folder holds, all or none, and keep its answers.
 
-    def sections(self, questions: Sequence[str]) -> list[Section]:
-        """Return the sections of the questions that are asked and of those that the report has."""
-        return load_sections([*questions, *self._earlier(questions)])
+    Args:
+        context: What is audited, scored.
+        record: What audit.json holds.
+        outcomes: The questions with their answers.
+        page: The page.
+        again: What makes the report again, for audit.yaml; {} where a file cannot say it.
 
-    def to_ask_again(self, questions: Sequence[str]) -> list[tuple[Section, QuestionOptions]]:
-        """Return the questions of the earlier report whose answers are gone or of other code, with their options."""
-        kept = {outcome.question for outcome, _ in self._kept(questions)}
-        return [
-            (section, options)
-            for question, options in self._earlier(questions).items()
-            if question not in kept
-            for section in load_sections([question])
-        ]
-
-    @contextlib.contextmanager
-    def joined(
-        self, outcomes: Sequence[Outcome], options: Mapping[str, Options]
-    ) -> Iterator[tuple[list[Outcome], dict[str, Options]]]:
-        """Join the answers with those that the report has, while no other command writes it.
-
-        Args:
-            outcomes: The questions with their answers.
-            options: Question -> its options.
-
-        Yields:
-            All outcomes in the order of the page, and question -> its options.
-        """
-        self.context.out.mkdir(parents=True, exist_ok=True)
-        (self.context.out / WORK).mkdir(exist_ok=True)
+    Returns:
+        The record with the digests of the files beside it.
+    """
+    context.out.mkdir(parents=True, exist_ok=True)
+    with swapped_in(context.out, lambda: _files(context.out)) as new:
+        for split in context.splits:
+            if context.has_scores(split):
+                save_predictions(new / predictions_file(split.name), split, context.scores(split))
+        replies = {} if context.prompted is None else context.prompted.replies
+        if replies:
+            rows = (
+                {"id": name, "replies": [reply.to_dict() for reply in of_item]} for name, of_item in replies.items()
+            )
+            write_text(new / REPLIES_FILE, json_lines(rows))
         for outcome in outcomes:
-            if outcome.status == "answered":
-                value = _ANSWER.dump_python(outcome, mode="json", fallback=plain, warnings=False)
-                inputs = self._inputs(outcome.question, options[outcome.question])
-                write_record(self._kept_in(outcome.question), value, inputs)
-        kept = self._kept(list(options))
-        place = {question: number for number, question in enumerate(available_questions())}
-        whole = sorted([*outcomes, *(each for each, _ in kept)], key=lambda each: place[each.question])
-        its = {**options, **{each.question: options for each, options in kept}}
-        yield whole, {each.question: its[each.question] for each in whole}
-
-    def write(
-        self, record: dict[str, Any], outcomes: Sequence[Outcome], page: str, again: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        """Write the files of the report, all or none; a report about another subject is set aside.
-
-        Args:
-            record: What audit.json holds.
-            outcomes: The questions with their answers.
-            page: The page.
-            again: What makes the report again, for audit.yaml; {} where a file cannot say it.
-
-        Returns:
-            The record with the digests of the files beside it.
-        """
-        earlier = self._read()
-        with swapped_in(self.context.out, self._files) as new:
-            for split in self.context.splits:
-                if self.context.has_scores(split):
-                    save_predictions(new / predictions_file(split.name), split, self.context.scores(split))
-            replies = {} if self.context.prompted is None else self.context.prompted.replies
-            if replies:
-                rows = (
-                    {"id": name, "replies": [reply.to_dict() for reply in of_item]} for name, of_item in replies.items()
-                )
-                write_text(new / REPLIES_FILE, json_lines(rows))
-            for outcome in outcomes:
-                for plot in outcome.result.plots if outcome.result else ():
-                    write_bytes(new / "figures" / f"{plot.key}.png", plot.png)
-                for name, text in outcome.result.files.items() if outcome.result else ():
-                    write_text(new / name, text)
-                if outcome.result and outcome.result.by_item:
-                    write_text(new / items_file(outcome.question), items_table(outcome.result.by_item))
-            write_text(new / PAGE, page)
-            if again:
-                write_text(new / AGAIN_FILE, yaml.safe_dump(dict(again), sort_keys=False, allow_unicode=True))
-            write_text(new / FIGURES_FILE, figures_table(record))
-            record = signed({**record, "files": digest_of_files(new)})
-            write_text(new / AUDIT_FILE, json_text(record))
-            if earlier is None or earlier.get("subject") != self.subject:
-                self._set_aside(earlier)
-        return record
-
-    def _inputs(self, question: str, options: Options) -> str:
-        (section,) = load_sections([question])
-        left_out = [[split.name, list(split.left_out)] for split in self.context.read(section.reads)]
-        return digest_of_value([self.subject, left_out, question, options.to_dict(), package_code()])
-
-    def _read(self) -> dict[str, Any] | None:
-        """Read the audit.json that is there; None where there is none that can be read."""
-        with contextlib.suppress(OSError, ValueError):
-            return read_audit(self.context.out)
-        return None
-
-    def _earlier(self, questions: Sequence[str]) -> dict[str, QuestionOptions]:
-        """Return the options of the questions of the report that is there, if it is about the same subject."""
-        audit = self._read()
-        if audit is None or audit.get("subject") != self.subject:
-            return {}
-        others = {name: its for name, its in audit["settings"]["options"].items() if name not in questions}
-        with contextlib.suppress(TypeError, ValueError):
-            return question_options(others, others)
-        return {}  # of a version with other options
-
-    def _kept(self, questions: Sequence[str]) -> list[tuple[Outcome, Options]]:
-        """Return the outcomes of other questions that the report has, where they still hold."""
-        kept: list[tuple[Outcome, Options]] = []
-        for question, options in self._earlier(questions).items():
-            stored = read_record(self._kept_in(question), self._inputs(question, options))
-            with contextlib.suppress(ValidationError):  # of another version of these parts
-                kept += [] if stored is None else [(_ANSWER.validate_json(json.dumps(stored)), options)]
-        return kept
-
-    def _kept_in(self, question: str) -> Path:
-        return self.context.out / WORK / FOLDER / f"{question}.json"
-
-    def _files(self) -> list[str]:
-        """Name the files of the report that is there."""
-        paths = [path for name in OWN for path in (self.context.out / name, *(self.context.out / name).glob("**/*"))]
-        return [path.relative_to(self.context.out).as_posix() for path in paths if path.is_file()]
-
-    def _set_aside(self, earlier: Mapping[str, Any] | None) -> None:
-        """Keep the files of another report; they also stay in their places until the new ones are there."""
-        files = self._files()
-        content = earlier if earlier is not None else digest_of_files(self.context.out, files)
-        place = self.context.out / SET_ASIDE / digest_of_value(content)[:16]
-        if not files or place.exists():
-            return
-        half = place.with_name(f".{place.name}.part")
-        shutil.rmtree(half, ignore_errors=True)
-        for name in files:
-            (half / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(self.context.out / name, half / name)
-        half.rename(place)
-        why = "is damaged" if earlier is None else "is about another model, data or settings"
-        tell(f"The earlier report in {self.context.out} {why}: it is set aside in {place}.")
+            result = outcome.result
+            if result is None:
+                continue
+            for plot in result.plots:
+                write_bytes(new / "figures" / f"{plot.key}.png", plot.png)
+            for name, text in result.files.items():
+                write_text(new / name, text)
+            if result.by_item:
+                write_text(new / items_file(outcome.question), items_table(result.by_item))
+        write_text(new / PAGE, page)
+        if again:
+            write_text(new / AGAIN_FILE, yaml.safe_dump(dict(again), sort_keys=False, allow_unicode=True))
+        record = signed({**record, "files": digest_of_files(new)})
+        write_text(new / AUDIT_FILE, json_text(record))
+    for outcome in outcomes:
+        if outcome.status == "answered":
+            value = _ANSWER.dump_python(outcome, mode="json", fallback=plain, warnings=False)
+            options = record["settings"]["options"][outcome.question]
+            stored = {"of": [record["subject"], package_code()], "options": options, "outcome": value}
+            write_json(_kept_in(context, outcome.question), stored)
+    return record
 
 
-SPLITS = (
-    Column("name", "Split", "text"),
-    Column("role", "Part", "text"),
-    Column("n_items", "Items audited", "count"),
-    Column("n_available", "Items in the split", "count"),
-    Column("n_truncated", "Cut to the model's length", "count"),
-    Column("fingerprint", "Fingerprint", "text"),
-)
+def _kept_in(context: AuditContext, question: str) -> Path:
+    return context.out / WORK / "answers" / f"{question}.json"
+
+
+def _files(folder: Path) -> list[str]:
+    """Name the files of the report that a folder holds."""
+    paths = [path for name in OWN for path in (folder / name, *(folder / name).glob("**/*"))]
+    return [path.relative_to(folder).as_posix() for path in paths if path.is_file()]
+
+
 LEFT_OUT = (Column("split", "Split", "text"), Column("id", "Item", "text"), Column("reason", "Reason", "text"))
 FAILED = (Column("reason", "Reason", "text"), Column("n", "Requests", "count"), Column("first", "Such as", "text"))
 
@@ -528,11 +412,9 @@ def page_of(
     """Render the page of an audit by its record; `command` makes it again, and `answers` are of `measure_answers`."""
     model = context.model_name
     shown = short_name((context.stored is not None and context.stored.logged[0]) or model)
-    splits = [{**split, "fingerprint": split["fingerprint"][:12]} for split in record["dataset"]["splits"]]
     left_out = [(split.name, name, reason) for split in context.splits for name, reason in split.left_out]
     tables = [] if answers is None else [answers.table()]
     for key, title, columns, rows in (
-        ("splits", "Splits", SPLITS, [tuple(each[column.key] for column in SPLITS) for each in splits]),
         ("left_out", "Items that the model could not score, which no figure counts", LEFT_OUT, left_out),
         ("failed", "Requests of the questions that have no answer", FAILED, failed_of(context)),
     ):

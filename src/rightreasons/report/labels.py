@@ -14,7 +14,7 @@ from rightreasons.core.arrays import plain
 from rightreasons.core.errors import OptionError, counted, in_one_sentence, unknown_name
 from rightreasons.core.intervals import Estimate
 from rightreasons.core.options import as_listed, listed
-from rightreasons.core.store import check_folder, csv_text, write_text
+from rightreasons.core.store import check_folder
 from rightreasons.io.columns import (
     LABEL_COLUMNS,
     each_label,
@@ -38,13 +38,13 @@ from rightreasons.report.runner import AuditResult, audit, part_of, told_apart
 ALL = "all"
 """The target that is every label."""
 
-LABELS_FILE, TABLE_FILE = "labels.json", "labels.csv"
+LABELS_FILE = "labels.json"
 
 MEANT = ("fraction", "nats", "ratio")
 """Units of figures that have a mean over labels."""
 
 MOST_FIGURES = 3
-"""Figures of one question that the page and the console show; the table has all of them."""
+"""Figures of one question that the page and the console show; labels.json has all of them."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class LabelAudits:
     """The audits of several labels, and the means of their figures.
 
     Attributes:
-        out: The folder, with a page, labels.csv, labels.json and the report of each label in a folder of its own.
+        out: The folder, with a page, labels.json and the report of each label in a folder of its own.
         figures: Label -> path -> figure.
         verdicts: Label -> question -> the label of its verdict.
         failed: Label -> why there is no audit of it.
@@ -116,7 +116,7 @@ def audit_labels(
         dataset: As in `audit`. Its labels are a column of 0 and 1 for each label, or one column (`label_column`) of
             names or numbers: lists, texts such as "4,27", objects, or lists of 0 and 1.
         target: Comma-separated labels; "all" for all of them.
-        out: The folder: a page, a table, and a report for each label.
+        out: The folder: a page, labels.json, and a report for each label.
         tell: As in `audit`.
         **settings: As in `audit`.
 
@@ -138,7 +138,7 @@ def audit_labels(
     for name in names:
         if name not in questions:
             raise unknown_name("label", name, [*questions, ALL])
-    folder = check_folder(out, own=(LABELS_FILE, TABLE_FILE, PAGE, *map(safe_name, questions)))
+    folder = check_folder(out, own=(LABELS_FILE, PAGE, *map(safe_name, questions)))
     written: dict[str, AuditResult] = {}
     failed: dict[str, str] = {}
     for number, name in enumerate(names, start=1):
@@ -261,17 +261,6 @@ def _write(found: LabelAudits, name: str, dataset: Any) -> None:
         ],
         outcomes=[Outcome("labels", "Each label by itself", "answered", "", LABELS.answer(found))],
         made=[(label, f"report {safe_name(label)}") for label in found.figures],
-        files=[(f"{safe_name(label)}/{PAGE}", label) for label in found.figures] + [(TABLE_FILE, TABLE_FILE)],
+        files=[(f"{safe_name(label)}/{PAGE}", label) for label in found.figures],
     )
-    names = {figure.path: figure.name for by_path in found.figures.values() for figure in by_path.values()}
-    rows: list[tuple[str, str, Estimate, int | None]] = [
-        ("(mean over labels)", path, each, None) for path, each in found.macro.items()
-    ]
-    rows += [
-        (label, each.path, each.estimate, each.n)
-        for label, by_path in found.figures.items()
-        for each in by_path.values()
-    ]
-    lines = [(label, path, names[path], each.value, each.low, each.high, n) for label, path, each, n in rows]
     write_page(found.out, page, {LABELS_FILE: found.to_dict()})
-    write_text(found.out / TABLE_FILE, csv_text([("label", "figure", "name", "value", "low", "high", "n"), *lines]))

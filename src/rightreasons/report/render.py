@@ -26,7 +26,7 @@ import rightreasons
 from rightreasons.core.arrays import Cells, Result, sortable
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate
-from rightreasons.core.store import csv_text, swapped_in, write_bytes, write_json, write_text
+from rightreasons.core.store import swapped_in, write_bytes, write_json, write_text
 from rightreasons.page.parts import (
     Action,
     Amount,
@@ -85,30 +85,6 @@ def linked(source: str) -> Iterator[tuple[str, str]]:
 
 TERMS: Mapping[str, str] = _read("terms.json")
 """Term -> what it means, in one or two sentences."""
-
-_TERM = re.compile(rf"\b({'|'.join(sorted(map(re.escape, TERMS), key=len, reverse=True))})(?=s?\b)", re.IGNORECASE)
-_BY_NAME = {term.lower(): term for term in TERMS}
-
-
-def find_term(text: str) -> tuple[int, int, str] | None:
-    """Return where the first term of a text stands, and which it is; None where there is none.
-
-    Example:
-        >>> find_term("The control words change it")
-        (4, 16, 'control word')
-    """
-    match = _TERM.search(text)
-    return None if match is None else (match.start(), match.end(), _BY_NAME[match[1].lower()])
-
-
-def anchor(term: str) -> str:
-    """Return the id of a term on the page.
-
-    Example:
-        >>> anchor("control word")
-        'term-control-word'
-    """
-    return f"term-{re.sub('[^a-z]+', '-', term.lower())}"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -252,19 +228,15 @@ def first_screen(page: Page) -> FirstScreen | None:
         rows = [(outcome, outcome.result) for outcome in page.outcomes if outcome.result is not None]
     if not rows:
         return None
-    questions = {outcome.question for outcome, _ in rows}
-    actions: dict[str, tuple[Action, ...]] = {}
-    for outcome, result in rows:
-        chosen = []
-        for action in finding_of(result).actions:
-            # Where nothing is wrong with a model there is nothing to mend, but to keep watch.
-            if page.subject and result.verdict.tone == "good" and not action.command.startswith("rightreasons gate "):
-                continue
-            asks = re.search(r"(?:--questions (\w+)|questions=\['(\w+)'\]\))$", action.command)
-            question = asks and (asks[1] or asks[2])
-            here = question in questions - {outcome.question}  # its section, in the place of the command that asks it
-            chosen.append(Action(action.text, link=f"#{question}") if here else action)
-        actions[outcome.question] = tuple(chosen)
+    # Where nothing is wrong with a model there is nothing to mend, but to keep watch.
+    actions = {
+        outcome.question: tuple(
+            action
+            for action in finding_of(result).actions
+            if not page.subject or result.verdict.tone != "good" or action.command.startswith("rightreasons gate ")
+        )
+        for outcome, result in rows
+    }
     finding = finding_of(rows[0][1])
     claim = f"{page.subject} {finding.claim}".rstrip(".") + "." if page.subject else page.heading
     return FirstScreen(claim, tuple(rows), None if finding.contrast else plot_of(rows[0][1]), actions)
@@ -288,21 +260,14 @@ def figure_of(result: SectionResult) -> Headline | None:
 LONGEST_TEXT = 700
 """Characters of an example that the page shows; audit.json holds all."""
 
-# Characters that HTML does not allow, a NUL among them, as the pictures that Unicode has of them.
-_CONTROLS = {
-    **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\f\r"},
-    **dict.fromkeys(range(0x7F, 0xA0), 0xFFFD),
-    **{plane + low: 0xFFFD for plane in range(0, 0x110000, 0x10000) for low in (0xFFFE, 0xFFFF)},
-    **dict.fromkeys(range(0xFDD0, 0xFDF0), 0xFFFD),
-}
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ufdd0-\ufdef\ufffe\uffff]")
+"""Characters that HTML does not allow."""
 
 MOST_CHANGES = 12
 """Changes of an item that the page offers."""
 
 N_EXAMPLES = 3
 """Examples of a section that are not folded."""
-
-_SCALES = (0.05, 0.1, 0.25, 0.5, 1.0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -365,16 +330,14 @@ def render_page(page: Page) -> str:
             known = changes.setdefault(" ".join(text.split()), {})
             if len(known) < MOST_CHANGES:
                 known.setdefault(change.text, change)
-    sources = str([outcome.to_dict() for outcome in page.outcomes])
     html: str = _template().render(
         **vars(page) | {"heading": first.claim if first else page.heading},
         first=first,
         terms=TERMS,
-        works=sorted({(name, address) for name, address in linked(sources) if address}),
         changes=changes,
         version=rightreasons.__version__,
     )
-    return html.translate(_CONTROLS)
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", html)
 
 
 def write_page(out: Path, page: Page, results: Mapping[str, object]) -> None:
@@ -388,32 +351,19 @@ def write_page(out: Path, page: Page, results: Mapping[str, object]) -> None:
         write_text(new / PAGE, html)
 
 
-def scale_of(headline: Headline, *, shared: bool = False) -> dict[str, Any] | None:
-    """Place a figure and its interval on a scale from 0 to a round number; None where that makes no sense.
-
-    Args:
-        headline: The figure.
-        shared: Whether the scale is from 0 to 100 %, which figures of several questions share; an interval that is
-            missing or reaches below 0 is then no matter.
-    """
+def bar_of(headline: Headline) -> dict[str, float] | None:
+    """Place a share and its interval on the scale from 0 to 100 % of the first screen; None where it is no share."""
     estimate, value = headline.estimate, headline.estimate.value
-    if headline.unit != "fraction" or value is None or not (shared or estimate.has_interval):
+    if headline.unit != "fraction" or value is None:
         return None
     low, high = (value if end is None else end for end in (estimate.low, estimate.high))
-    start, bound = 0.0, next((scale for scale in _SCALES if scale >= max(abs(low), abs(high), abs(value))), None)
-    if shared or (headline.better == "higher" and bound is not None and min(low, value) >= 0):
-        bound = 1.0  # shares such as accuracy are read against 1; errors against the next round number
-    if bound is None or (shared and (value < 0 or low < -1 or max(high, value) > 1)):
+    if value < 0 or low < -1 or max(high, value) > 1:
         return None
-    if min(low, value) < 0 and not shared:
-        start = -bound
-    low, high, dot = (100 * (max(x, start) - start) / (bound - start) for x in (low, high, value))
+    low = max(low, 0.0)
     return {
-        "low": round(low, 2),
-        "width": round(max(high - low, 0.5), 2),
-        "dot": round(min(max(dot - 0.5, 0.0), 99.0), 2),
-        "from": f"{100 * start:g}%".replace("-", "\N{MINUS SIGN}"),
-        "to": f"{100 * bound:g}%",
+        "low": round(100 * low, 2),
+        "width": round(max(100 * (high - low), 0.5), 2),
+        "dot": round(min(max(100 * value - 0.5, 0.0), 99.0), 2),
     }
 
 
@@ -434,21 +384,17 @@ def _template() -> Any:
         whole=lambda value: f"{int(value):,}",
         counted=counted,
         level=level_percent,
-        scale=scale_of,
         base64=lambda content: base64.b64encode(content).decode(),
         drawing=Markup,
-        csv=_csv,
         sourced=lambda source: Markup("").join(
             link.format(url, name) if url else escape(name) for name, url in linked(source)
         ),
-        termed=_termed,
-        anchor=anchor,
         place=lambda name: "item-" + "_".join(name.split()),
         repr=repr,
         lead_plot=plot_of,
         finding=finding_of,
         figure=figure_of,
-        bar=functools.partial(scale_of, shared=True),
+        bar=bar_of,
         lead_examples=_lead_examples,
         written=lambda headline: written(headline.estimate, headline.unit),
         paragraphs=lambda text: [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()],
@@ -471,31 +417,6 @@ def _lead_examples(result: SectionResult) -> ExampleList | None:
     lists = (each for part in result.parts for each in part.examples if not each.folded and each.examples)
     first = next(lists, None)
     return None if first is None else dataclasses.replace(first, examples=first.examples[:N_EXAMPLES])
-
-
-def _termed(text: str) -> Any:
-    """Return a text with its first term linked to the glossary."""
-    found = find_term(text)
-    if found is None:
-        return escape(text)
-    start, end, term = found
-    link = Markup('<a class="term" href="#{}" title="{}">{}</a>')
-    return escape(text[:start]) + link.format(anchor(term), TERMS[term], text[start:end]) + text[end:]
-
-
-def _csv(table: Table) -> str:
-    """Return a table as comma-separated values, base64-encoded, with the ends of intervals in columns of their own."""
-    rows = table.to_dict()["rows"]
-    keys = [column.key for column in table.columns]
-    ends = {key for key in keys if any(isinstance(row[key], dict) for row in rows)}
-    names = [name for key in keys for name in ([key, f"{key}_low", f"{key}_high"] if key in ends else [key])]
-    lines: list[list[Any]] = [names]
-    for row in rows:
-        lines.append([])
-        for key, value in row.items():
-            its = value if isinstance(value, dict) else {"value": value}
-            lines[-1] += [its.get(end) for end in (("value", "low", "high") if key in ends else ("value",))]
-    return base64.b64encode(csv_text(lines).encode()).decode()
 
 
 def _cut(text: str, longest: int = LONGEST_TEXT) -> str:

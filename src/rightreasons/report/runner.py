@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import html
-import io
-import math
 import os
 import shlex
 import warnings
@@ -52,15 +49,16 @@ from rightreasons.report.files import (
     OWN,
     WAYS,
     AuditFigure,
-    Report,
     answers_worst_first,
     audit_figures,
-    figures_table,
+    kept_answers,
     page_of,
     record_of,
+    subject_of,
+    write_report,
 )
 from rightreasons.report.plan import plan_of
-from rightreasons.report.questions import audit_words, load_sections, question_options
+from rightreasons.report.questions import audit_words, available_questions, load_sections, question_options
 from rightreasons.report.render import PAGE, Outcome
 from rightreasons.report.schema import check_audit
 
@@ -126,7 +124,16 @@ class AuditResult:
         """Return the figures as a table of pandas, a row per figure: its path, value, interval, split and items."""
         import pandas as pd
 
-        return pd.read_csv(io.StringIO(figures_table(self.audit)), index_col="figure")
+        rows = [
+            {
+                "figure": figure.path,
+                "name": figure.name,
+                **{end: getattr(figure.estimate, end) for end in ("value", "low", "high", "level")},
+                **{name: getattr(figure, name) for name in ("unit", "better", "split", "n")},
+            }
+            for figure in self.figures.values()
+        ]
+        return pd.DataFrame(rows).set_index("figure")
 
     def assert_that(self, condition: str) -> None:
         """Raise an AssertionError with the figure where a condition does not hold, for a test of a model.
@@ -173,7 +180,7 @@ def audit(
 
     The model reads each item once. What it said is kept in the folder of the report, so that further questions reuse it
     and an audit that was killed resumes. Questions that are asked later about the same model, items and settings are
-    added to the report; a report about others is set aside. All files of a report change together, or none does.
+    added to the report; a report about others is replaced. All files of a report change together, or none does.
 
     Args:
         model: A folder or a hub id of a sequence classifier, a multiple-choice model or a language model, or
@@ -232,9 +239,9 @@ def audit(
         name = os.fspath(place) if isinstance(place, (str, os.PathLike)) else "the data"
     source: Scorer | StoredModel
     if stored.predictions is not None:
-        source, opened, audited_split = open_stored(stored, general, dataset, name, predictions if in_memory else None)
-        names = [audited_split]
-        data = with_train(opened, source.task, opening)
+        source, chosen_split, items = open_stored(stored, general, dataset, name, predictions if in_memory else None)
+        names = [chosen_split]
+        data = with_train({chosen_split: items}, source.task, opening)
     else:
         needs_labels = any(section.needs_labels for section in sections.values())
         data, source = open_asked(model, dataset, opening, prompt, server, require_labels=needs_labels)
@@ -277,18 +284,18 @@ def audit(
             say(line)
         return AuditResult(folder, {"plan": plan.costs}, (), written=False)
     everything = {**general.to_dict(), **stored.to_dict(), "prompt": prompt.to_dict(), "server": server.to_dict()}
-    report = Report.of(context, everything)
-    unscored, context = context, context.scored(section.reads for section in report.sections(list(sections)))
+    subject = subject_of(context, everything)
+    kept = {question: each for question, each in kept_answers(context, subject).items() if question not in sections}
+    unscored, context = context, context.scored(section.reads for section in load_sections([*sections, *kept]))
     doubt = _order_doubt(context)
     if doubt:
         mapping = f"{context.primary.label_mapping}. {doubt}"
         context = dataclasses.replace(context, primary=dataclasses.replace(context.primary, label_mapping=mapping))
         say(doubt)
-    report = dataclasses.replace(report, context=context)
     labeled, clusters = context.primary.labeled, context.primary.clusters
     n_units = [count_units(clusters_of(clusters, rows), int(rows.sum())) for rows in (labeled | True, labeled)]
     for line in (
-        *plan_lines(context, [sections[name] for name in sections if not why_not[name]], chosen),
+        *plan_lines(context, [sections[name] for name in sections if not why_not[name]]),
         *(
             f"{name}: {power.told(n_units[section.needs_labels])}."
             for name, section in sections.items()
@@ -301,26 +308,24 @@ def audit(
         ),
     ):
         say(line)
-    sections_asked = dict(sections)
-    for section, its in report.to_ask_again(list(sections)):
-        name = section.question
-        sections_asked[name], chosen[name], why_not[name] = section, its, _why_not(section, context, its)
-    outcomes, answers = _answered(unscored, context, sections_asked, chosen, why_not, raise_errors=raise_errors)
+    outcomes, answers = _answered(unscored, context, sections, chosen, why_not, raise_errors=raise_errors)
     _check_answered(outcomes)
     if answers is not None and (answers.n_unread or answers.worst or context.answers_once):
         say(answers.sentence)
     for reason, n_failed, first in failed_of(context):
         say(f"{counted(n_failed, 'request')} of the questions without an answer, such as {first}: {reason}")
-    with report.joined(outcomes, chosen) if is_main else contextlib.nullcontext((outcomes, chosen)) as joined:
-        every, options_of = joined
-        record = record_of(context, every, everything, options_of, report.subject, answers)
-        check_audit(record)
-        if is_main:
-            known = list(options_of) if questions or len(options_of) > len(chosen) else ()
-            again = reproduction(sources, how, known, options_of) if command is None else {}
-            page = page_of(context, record, every, audit_command(again) if command is None else command, answers)
-            record = report.write(record, every, page, again)
-    return AuditResult(folder, record, tuple(each for each in outcomes if each.question in sections), is_main)
+    place = {question: number for number, question in enumerate(available_questions())}
+    every = sorted([*outcomes, *(outcome for outcome, _ in kept.values())], key=lambda each: place[each.question])
+    known = {**chosen, **{question: its for question, (_, its) in kept.items()}}
+    options_of = {each.question: known[each.question] for each in every}
+    record = record_of(context, every, everything, options_of, subject, answers)
+    check_audit(record)
+    if is_main:
+        named = list(options_of) if questions or kept else ()
+        again = reproduction(sources, how, named, options_of) if command is None else {}
+        page = page_of(context, record, every, audit_command(again) if command is None else command, answers)
+        record = write_report(context, record, every, page, again)
+    return AuditResult(folder, record, tuple(outcomes), is_main)
 
 
 def _answered(
@@ -408,60 +413,18 @@ def audit_command(made: Mapping[str, Any]) -> str:
     return shlex.join(["rightreasons", "audit", *audit_words(made)]) if made else ""
 
 
-FEW = 32
-"""Items of the audited split below which a classifier's time is not told, as all is done in no time."""
-
-
-def plan_lines(
-    context: AuditContext, sections: Sequence[Section], options: Mapping[str, QuestionOptions]
-) -> tuple[str, ...]:
-    """Say which questions are asked of how many items, and about how long that takes.
-
-    The time of a pass is that of the predictions; how many passes a question needs, it says itself. What an earlier run
-    of the same audit has stored is not taken off.
-
-    Args:
-        context: The audit, scored.
-        sections: The questions that apply.
-        options: Question -> its options.
-
-    Returns:
-        One sentence; none where predictions are stored, which takes no time.
-    """
+def plan_lines(context: AuditContext, sections: Sequence[Section]) -> tuple[str, ...]:
+    """Say in a sentence which questions are asked of how many items; none where predictions are stored."""
     if context.stored is not None or not sections:
         return ()
     names = ", ".join(section.question for section in sections)
+    others = "".join(f", and {split.name}" for split in context.comparisons)
     n_questions, n_items = counted(len(sections), "question"), counted(len(context.primary), "item")
-    line = f"{n_questions} ({names}) about {n_items} of {context.primary.name}"
-    others = [split.name for split in context.comparisons]
-    line += f", and {', '.join(others)}" if others else ""
-    if context.server is not None:
-        return (f"{line}: as long as the server takes.",)
-    few = len(context.primary) < FEW and context.prompted is None
-    passes = 0.0 if few else sum(options[section.question].passes(context) for section in sections)
-    if not passes or context.seconds is None:
-        return (f"{line}.",)
-    return (f"{line}: about {in_words(passes * context.seconds)}, less what an earlier run stored.",)
-
-
-def in_words(seconds: float) -> str:
-    """Write a time as roughly as it is known.
-
-    Example:
-        >>> [in_words(seconds) for seconds in (4, 31, 100, 610, 4000, 20000)]
-        ['10 s', '40 s', '2 min', '11 min', '1.5 hours', '6 hours']
-    """
-    if seconds < 60:
-        return f"{max(1, -(-int(seconds) // 10)) * 10} s"
-    minutes = -(-seconds // 60)
-    if minutes < 60:
-        return f"{minutes:.0f} min"
-    hours = minutes / 60
-    return f"{math.ceil(hours * 2) / 2:g} hours" if hours < 10 else f"{math.ceil(hours):.0f} hours"
+    return (f"{n_questions} ({names}) about {n_items} of {context.primary.name}{others}.",)
 
 
 def _labels_told(context: AuditContext) -> list[str]:
-    """Say which label is which class, how many items have no label, and that many repeat a text."""
+    """Say which label is which class, and how many items have no label."""
     lines = []
     if context.primary.class_of is not None:
         lines.append(f"Labels of {context.dataset_name} matched with the classes {context.primary.label_mapping}.")
@@ -470,13 +433,6 @@ def _labels_told(context: AuditContext) -> list[str]:
         if n_unlabeled:
             has = "has" if n_unlabeled == 1 else "have"
             lines.append(f"{n_unlabeled:,} of {counted(len(split), 'item')} of the split {split.name} {has} no label.")
-    texts = context.primary.column("text") if context.primary.clusters is None else None
-    texts = list(filter(str.strip, texts or ()))
-    if (n_texts := len(set(texts))) < 0.9 * len(texts) and context.primary.column("text_pair") is None:
-        remedy = "where these are copies, and no items of their own, `--groups-column text` counts each once"
-        lines.append(
-            f"{counted(len(texts), 'item')} of the split {context.primary.name} hold {n_texts:,} texts: {remedy}."
-        )
     return lines
 
 

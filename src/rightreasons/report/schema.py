@@ -5,25 +5,22 @@ docs/audit_schema.md explains every field. The version is `SCHEMA_VERSION`: a ne
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 import json
 import operator
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Any, Literal, ParamSpec, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from rightreasons.core.arrays import UNTOLD
 from rightreasons.core.errors import one_line
-from rightreasons.core.options import Options
 from rightreasons.core.store import changed_files, check_folder, digest_of_value
 from rightreasons.core.validation import check_kind
-from rightreasons.io.options import AuditOptions, StoredOptions
 from rightreasons.page import parts
 from rightreasons.report.answers import AnswerFigures, AnswerGroup
 from rightreasons.report.render import PAGE, Outcome
@@ -34,12 +31,6 @@ AUDIT_FILE = "audit.json"
 
 LONGEST = 300
 """Characters of a value in an error about a field."""
-
-# How often a report is read that others replace meanwhile.
-_TRIES = 5
-
-P = ParamSpec("P")
-T = TypeVar("T")
 
 
 class Record(BaseModel):
@@ -137,32 +128,6 @@ class Model(Record):
     server: dict[str, Any] | None
 
 
-def _of_options(options: type[Options]) -> dict[str, Any]:
-    """Return options as the fields of a record, each of which has to be there.
-
-    Except those that are off where they are left open: an audit of before there was such an option has none.
-    """
-    fields: dict[str, Any] = {}
-    for name, field in options.model_fields.items():
-        limits = cast("dict[str, Any]", field.json_schema_extra)
-        kind: Any = Literal[(*limits["choices"], None)] if "choices" in limits else field.annotation
-        default = field.default if field.default in (None, False) else ...
-        fields[name] = (kind, Field(default, ge=limits.get("minimum"), le=limits.get("maximum")))
-    return fields
-
-
-Settings = create_model(
-    "Settings",
-    __base__=Record,
-    **{**_of_options(AuditOptions), **_of_options(StoredOptions)},
-    prompt=(dict[str, Any], ...),
-    server=(dict[str, Any], ...),
-    questions=(list[str], ...),
-    options=(dict[str, dict[str, Any]], ...),
-)
-"""The settings of an audit, as its options declare them."""
-
-
 class Audit(Record):
     """What an audit found about one model on one dataset."""
 
@@ -171,7 +136,7 @@ class Audit(Record):
     created: str
     model: Model
     dataset: Dataset
-    settings: Settings  # type: ignore[valid-type]
+    settings: dict[str, Any]
     environment: dict[str, str]
     answers: record_of(AnswerFigures) | None = None  # type: ignore[valid-type]
     questions: list[record_of(Outcome)]  # type: ignore[valid-type]
@@ -281,7 +246,6 @@ def check_files(folder: Path, audit: Mapping[str, Any], names: Iterable[str]) ->
     digests = audit.get("files", {})
     changed = changed_files(folder, {name: digests[name] for name in names if name in digests})
     if changed:
-        check_still(folder, audit)
         raise ValueError(
             f"Expected the files of {folder} as its {AUDIT_FILE} names them, but {changed[0]} is another one, damaged "
             "or gone: repeat the audit, which goes on from what it kept."
@@ -302,35 +266,6 @@ def page_folder(out: str | os.PathLike[str], *ours: str) -> Path:
     if (folder / AUDIT_FILE).exists():
         raise ValueError(f"Expected a folder without an audit for this page, but {folder} holds {AUDIT_FILE}.")
     return folder
-
-
-class ReplacedError(ValueError):
-    """A report that another audit replaced while it was read."""
-
-
-def check_still(report: str | os.PathLike[str], audit: Mapping[str, Any]) -> None:
-    """Check that a report is the one that was read.
-
-    Raises:
-        ReplacedError: If another audit has replaced it.
-    """
-    if _parsed(report)[1].get("digest") != audit.get("digest"):
-        raise ReplacedError(
-            f"Expected {os.fspath(report)} to stay as it is while it is read, but an audit writes it again and again."
-        )
-
-
-def reads_again(read: Callable[P, T]) -> Callable[P, T]:
-    """Let a function that reads reports, and checks them with `check_still`, begin again where one was replaced."""
-
-    @functools.wraps(read)
-    def again(*args: P.args, **kwargs: P.kwargs) -> T:
-        for _ in range(_TRIES - 1):
-            with contextlib.suppress(ReplacedError):
-                return read(*args, **kwargs)
-        return read(*args, **kwargs)
-
-    return again
 
 
 def _refuse(constant: str) -> None:

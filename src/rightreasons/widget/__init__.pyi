@@ -1,17 +1,14 @@
 from .demos import module_demo as module_demo
 from .demos import module_page as module_page
-from .demos import parse_rows as parse_rows
+from .demos import parse_inputs as parse_inputs
 from .demos import read_card as read_card
 from .pages import FILTER as FILTER
 from .pages import MISTAKES as MISTAKES
 from .pages import PRIVACY as PRIVACY
-from .pages import ColumnPicker as ColumnPicker
 from .pages import Held as Held
 from .pages import between as between
 from .pages import by_name as by_name
-from .pages import consumed as consumed
 from .pages import download_text as download_text
-from .pages import endpoint as endpoint
 from .pages import example_files as example_files
 from .pages import figure as figure
 from .pages import filter_field as filter_field
@@ -35,14 +32,11 @@ __all__ = [
     "FILTER",
     "MISTAKES",
     "PRIVACY",
-    "ColumnPicker",
     "Held",
     "between",
     "by_name",
-    "consumed",
     "download_text",
     "end_workers",
-    "endpoint",
     "example_files",
     "figure",
     "filter_field",
@@ -50,7 +44,7 @@ __all__ = [
     "module_demo",
     "module_page",
     "page_links",
-    "parse_rows",
+    "parse_inputs",
     "problem",
     "public_page",
     "read_card",

@@ -12,7 +12,7 @@ import html
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,12 +34,6 @@ from rightreasons.widget.pages import (
     typed_text,
     verdict,
 )
-
-MIN_CELL = 12
-"""Width in characters of the narrowest column of the inputs; the widest has three times as many."""
-
-PHONE = 4 * MIN_CELL
-"""Width in characters of what a phone shows of a table that wraps."""
 
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 
@@ -81,11 +75,11 @@ def module_demo(
     draw: Callable[[Mapping[str, Any]], str],
     options: Mapping[str, Any] | None = None,
 ) -> Any:
-    """Build the demo of an evaluate module: a table of inputs, its options, the result, its card.
+    """Build the demo of an evaluate module: its inputs and options as JSON, the result, its card.
 
-    The page opens with the result of the example. The columns are the module's features, and the options are those of
-    the module (the keyword-only parameters of `_compute`), as JSON. For a wrong input the page shows the error's
-    sentence in place of the result.
+    The page opens with the result of the example. The inputs are the module's features, a list for each, and the
+    options are those of the module (the keyword-only parameters of `_compute`). For a wrong input the page shows the
+    error's sentence in place of the result.
 
     Args:
         module: A loaded module of this package.
@@ -103,8 +97,7 @@ def module_demo(
     import gradio as gr
 
     check_options(options or {}, module.option_names(), module.name)
-    columns = list(_features(module))
-    check_options(example, columns, f"the inputs of {module.name}")
+    check_options(example, list(_features(module)), f"the inputs of {module.name}")
     parameters = inspect.signature(module._compute).parameters
     initial = {name: parameters[name].default for name in module.option_names()}
     initial = {**initial, **module.options, **(options or {})}
@@ -113,20 +106,20 @@ def module_demo(
     defaults = {name: value for name, value in initial.items() if name not in fixed}
     front, card = read_card(readme)
     title = front.get("title", module.name)
-    cells = _cells(module, example)
+    inputs = _written(example)
     shown = json.dumps(defaults, indent=1, ensure_ascii=False)
 
-    def answer(rows: list[list[Any]], chosen: str) -> tuple[str, Any]:
-        results = module.compute(**parse_rows(module, rows), **parse_options(module, chosen, defaults), **fixed)
+    def answer(given: str, chosen: str) -> tuple[str, Any]:
+        results = module.compute(**parse_inputs(module, given), **parse_options(module, chosen, defaults), **fixed)
         return _headline(module.name, results, draw), results
 
-    def compute(rows: list[list[Any]], chosen: str) -> tuple[str, Any]:
+    def compute(given: str, chosen: str) -> tuple[str, Any]:
         try:
-            return answer(rows, chosen)
+            return answer(given, chosen)
         except MISTAKES as error:
             return problem(error), None
 
-    start = answer(cells, shown)
+    start = answer(inputs, shown)
     with public_page(title) as demo:
         gr.Markdown(f"# {front.get('emoji', '')} {title}\n\n{front.get('description', '')}")
         with gr.Row():
@@ -135,16 +128,11 @@ def module_demo(
                 with gr.Accordion("All figures, as JSON", open=False, elem_id="all"):
                     result = gr.JSON(start[1], show_label=False, elem_id="result", max_height=560)
             with gr.Column(scale=5, min_width=320):
-                table_of_inputs = gr.Dataframe(
-                    value=cells,
-                    column_widths=_column_widths(columns, cells),
-                    headers=columns,
-                    datatype="str",
-                    type="array",
-                    interactive=True,
-                    wrap=True,
-                    max_height=420,
-                    label="Inputs, one item per row (counted from 0): edit a cell, right-click to add a row",
+                given = gr.Textbox(
+                    inputs,
+                    label="Inputs, as JSON: a list for each, with an entry per item (counted from 0)",
+                    lines=inputs.count("\n") + 1,
+                    max_lines=24,
                     elem_id="inputs",
                 )
                 button = gr.Button("Compute", variant="primary", elem_id="compute")
@@ -160,7 +148,7 @@ def module_demo(
         # One call at a time: a module holds the state of the call that it answers.
         button.click(
             compute,
-            [table_of_inputs, chosen],
+            [given, chosen],
             [headline, result],
             concurrency_id=module.name,
             scroll_to_output=True,
@@ -194,40 +182,28 @@ def parse_options(module: Any, text: object, known: Mapping[str, Any]) -> dict[s
     return dict(options)
 
 
-def parse_rows(module: Any, rows: Iterable[Sequence[Any]]) -> dict[str, list[Any] | None]:
-    """Read the cells of an editable table as the inputs of a module.
-
-    A text column is taken literally; in every other column a cell holds a JSON value. Empty rows and empty optional
-    columns are left out.
+def parse_inputs(module: Any, text: object) -> dict[str, list[Any]]:
+    """Read the inputs of a module as a visitor wrote them, within the limits of a page.
 
     Args:
         module: A loaded module.
-        rows: The rows of the table, cells in the order of the module's features.
+        text: A JSON object: a list for each input.
 
     Returns:
-        The list of each input by its name; None for an empty optional one.
+        The list of each input by its name.
 
     Raises:
-        ValueError: If a cell is empty or not JSON; the message names the item and the column. If there are more rows,
-            or longer cells, than a public page takes.
+        TypeError: If it is no text, or no object of lists.
+        ValueError: If it is no JSON, an input is unknown, or there are more items than a public page takes.
     """
-    features = _features(module)
-    filled = [row for row in rows if any(cell is not None and str(cell).strip() for cell in row)]
-    if len(filled) > MAX_PAGE_ROWS:
-        raise ValueError(f"Expected at most {MAX_PAGE_ROWS:,} items on a page, but got {len(filled):,}.")
-    misfit = next((row for row in filled if len(row) != len(features)), None)
-    if misfit is not None:
-        raise ValueError(f"Expected the columns {', '.join(features)} in the table, but it has {len(misfit)} columns.")
-    inputs: dict[str, list[Any] | None] = {}
-    for column, (name, feature) in enumerate(features.items()):
-        cells = ["" if row[column] is None else typed_text(str(row[column]), name).strip() for row in filled]
-        if name in module.OPTIONAL_INPUTS and not any(cells):
-            inputs[name] = None
-        elif _is_text(feature):
-            inputs[name] = cells
-        else:
-            inputs[name] = [_json_cell(cell, name, item) for item, cell in enumerate(cells)]
-    return inputs
+    inputs = _json_value(typed_text(text, "Inputs"), 'inputs as JSON, such as {"references": [0, 1]}')
+    check_kind(inputs, "Inputs", dict[str, Any])
+    check_options(inputs, list(_features(module)), f"the inputs of {module.name}")
+    for name, values in inputs.items():
+        check_kind(values, name, list)
+        if len(values) > MAX_PAGE_ROWS:
+            raise ValueError(f"Expected at most {MAX_PAGE_ROWS:,} items on a page, but got {len(values):,}.")
+    return dict(inputs)
 
 
 def read_card(readme: Path) -> tuple[dict[str, str], str]:
@@ -246,34 +222,13 @@ def _features(module: Any) -> Mapping[str, Any]:
     return features
 
 
-def _is_text(feature: Any) -> bool:
-    return getattr(feature, "dtype", None) == "string"
-
-
-def _cells(module: Any, example: Mapping[str, Sequence[Any]]) -> list[list[str]]:
-    features = _features(module)
-    n_items = max(len(column) for column in example.values())
-    columns = [
-        [value if _is_text(feature) else json.dumps(value, ensure_ascii=False) for value in example.get(name, ())]
-        for name, feature in features.items()
-    ]
-    return [[column[item] if item < len(column) else "" for column in columns] for item in range(n_items)]
-
-
-def _column_widths(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Divide the width by what the columns hold; where they hold much, the table scrolls within itself.
-
-    Example:
-        >>> _column_widths(["text", "label"], [["A long sentence here.", "1"]])
-        ['64%', '36%']
-    """
-    needs = [
-        max(MIN_CELL, len(name) + 2, min(max(len(row[number]) for row in rows), 3 * MIN_CELL))
-        for number, name in enumerate(columns)
-    ]
-    if sum(needs) > PHONE:
-        return [f"{9 * need}px" for need in needs]
-    return [f"{100 * need / sum(needs):.0f}%" for need in needs]
+def _written(example: Mapping[str, Sequence[Any]]) -> str:
+    """Write inputs as JSON, an item per line."""
+    lists = []
+    for name, values in example.items():
+        items = ",\n".join(f"  {json.dumps(value, ensure_ascii=False)}" for value in values)
+        lists.append(f' "{name}": [\n{items}\n ]')
+    return "{\n" + ",\n".join(lists) + "\n}"
 
 
 def _is_json(value: Any) -> bool:
@@ -282,12 +237,6 @@ def _is_json(value: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return True
-
-
-def _json_cell(cell: str, name: str, item: int) -> Any:
-    if not cell:
-        raise ValueError(f"Expected a value in each item of `{name}`, but item {item} is empty.")
-    return _json_value(cell, f"a number, or a list such as [0.9, 0.1], in `{name}`, but item {item} has {cell[:40]!r}")
 
 
 def _json_value(text: str, expected: str) -> Any:

@@ -1,4 +1,4 @@
-"""What all our pages share: limits for strangers, uploads that are deleted, an endpoint for scripts, and links."""
+"""What all our pages share: limits for strangers, uploads that are deleted, and links."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import contextlib
 import ctypes
 import functools
 import html
-import inspect
 import json
 import math
 import re
@@ -15,7 +14,7 @@ import weakref
 import zipfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -34,13 +33,9 @@ from rightreasons.core.validation import (
     MAX_UPLOAD_ROWS,
     check_at_most,
     check_count,
-    check_kind,
 )
-from rightreasons.io.columns import read_columns
-from rightreasons.io.options import ScoreOptions
 from rightreasons.io.reading import data_type, parquet_values, read_parquet, unpacked
 from rightreasons.page.prose import NONE
-from rightreasons.widget.working import Step, work
 
 MAX_TABLE_ROWS = 200
 """Maximum number of rows that `table` writes; below them it says how many more there are."""
@@ -168,11 +163,6 @@ MAX_HUB_ID = 96
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*(/[A-Za-z0-9][\w.-]*)?")
 
-_WHICH = "Which columns are what?"
-
-_OPTION = re.compile(r"[;:] name (it|them)(?: in their order)? with [`\w].*$", re.DOTALL)
-"""How readers end a sentence about columns, for those who call them by code or on the command line."""
-
 WAITING = 32
 """Visitors who may wait for one handler; further ones are turned away with a sentence."""
 
@@ -184,7 +174,7 @@ SESSIONS = 100
 def public_page(title: str, style: Path | None = None) -> Iterator[Any]:
     """Build a `gradio.Blocks` for a public page.
 
-    Its handlers are for the page alone, but for what `endpoint` serves; one that is called again while it works is
+    Its handlers are for the page alone; one that is called again while it works is
     called once more afterwards, with what has changed. An upload that no handler has read is deleted after ten minutes;
     what a session holds is dropped when its visitor leaves. Within the route of another page, it is a page of that app.
 
@@ -213,8 +203,7 @@ def public_page(title: str, style: Path | None = None) -> Iterator[Any]:
         demo.unload(forget)
         yield demo
     for handler in demo.fns.values():
-        if getattr(handler.fn, "is_endpoint", False) is False:
-            handler.api_visibility = "private"
+        handler.api_visibility = "private"
         if handler.trigger_mode == "once":  # whoever presses again meanwhile has changed something
             handler.trigger_mode = "always_last"
     # One at a time for each handler: a module and a model hold the state of the call that they answer.
@@ -233,7 +222,7 @@ def launch(demo: Any) -> None:
 
 
 def typed_text(value: object, name: str) -> str:
-    """Check a text that a visitor typed, or a script sent.
+    """Check a text that a visitor typed.
 
     Example:
         >>> typed_text(None, "Question")
@@ -251,7 +240,7 @@ def typed_text(value: object, name: str) -> str:
 
 
 def typed_count(value: object, name: str, *, minimum: int = 0, maximum: int = 2**31 - 1) -> int:
-    """Check a whole number that a visitor typed, or a script sent; JSON may write it as 3.0.
+    """Check a whole number that a visitor typed; JSON may write it as 3.0.
 
     Example:
         >>> typed_count(3.0, "Seed")
@@ -292,15 +281,12 @@ def typed_hub_id(value: object, name: str) -> str:
 # ------------------------------------------------------------------------------------------------ work that takes long
 
 
-def waiting(
-    steps: Generator[Step, None, Any], n_outputs: int, shown: Callable[[str], Any] | None = None
-) -> Generator[Any, None, Any]:
+def waiting(steps: Generator[None, None, Any], n_outputs: int) -> Generator[Any, None, Any]:
     """Wait for work inside a handler, whose outputs stay as they are meanwhile.
 
     Args:
         steps: What `work` returns.
-        n_outputs: The number of outputs of the handler, which stay as they are; 0 for an endpoint.
-        shown: What to write into the first of them for a line of progress; None to leave it, too.
+        n_outputs: The number of outputs of the handler.
 
     Yields:
         What the handler yields.
@@ -312,34 +298,29 @@ def waiting(
 
     while True:
         try:
-            step = next(steps)
+            next(steps)
         except StopIteration as end:
             return end.value
-        values = [gr.skip() for _ in range(n_outputs)]
-        if shown is not None and step is not None:
-            values[0] = shown(step)
         try:
-            yield values if n_outputs > 1 else values[0] if values else None
+            yield [gr.skip()] * n_outputs if n_outputs > 1 else gr.skip()
         except GeneratorExit:  # the visitor has left
             steps.close()
             raise
 
 
 def opening(
-    steps: Generator[Step, None, Any],
+    steps: Generator[None, None, Any],
     write: Callable[[Any], Generator[Any, None, list[Any]]],
-    mistaken: Callable[[Exception, Sequence[str]], list[Any]],
+    mistaken: Callable[[Exception], list[Any]],
     n_outputs: int,
-    path: Path | None = None,
 ) -> Generator[Any, None, None]:
     """Open what a visitor brings, inside a handler whose outputs stay as they are meanwhile.
 
     Args:
         steps: What `work` returns, which opens it.
         write: Called with what is opened; as a generator it returns the outputs.
-        mistaken: Called with what is wrong, and the columns of the file; returns the outputs.
+        mistaken: Called with what is wrong; returns the outputs.
         n_outputs: The number of outputs of the handler.
-        path: The file whose columns a visitor may name; None for what has none.
 
     Yields:
         What the handler yields.
@@ -347,44 +328,7 @@ def opening(
     try:
         yield (yield from write((yield from waiting(steps, n_outputs))))
     except MISTAKES as error:
-        columns = [] if path is None else (yield from waiting(work(column_names, str(path)), n_outputs))
-        yield mistaken(error, columns)
-
-
-def endpoint(function: Callable[..., Any], *, files: Sequence[str] = (), **limits: float) -> None:
-    """Serve a function to scripts as `/analyze`, or by the path of the page among others; call it inside a page.
-
-    Args:
-        function: A function of a module that can be imported, with annotations and a docstring, whose result is JSON.
-        files: Those of its parameters that are paths of files; a script sends `gradio_client.handle_file(path)`.
-        **limits: Limits of `work`.
-    """
-    import gradio as gr
-    from gradio.context import Context
-
-    signature, hints = inspect.signature(function), get_type_hints(function)
-
-    @functools.wraps(function)
-    def call(*arguments: Any, **keywords: Any) -> Generator[Any, None, None]:
-        call = signature.bind(*arguments, **keywords)
-        with contextlib.ExitStack() as stack:
-            try:
-                for name in files:
-                    sent = call.arguments.get(name)
-                    if sent is not None or signature.parameters[name].default is inspect.Parameter.empty:
-                        call.arguments[name] = stack.enter_context(consumed(sent_path(sent, name)))
-                for name, value in call.arguments.items():
-                    if name not in files:
-                        check_kind(value, name, hints.get(name, Any))
-                steps = work(function, *call.args, **limits, **call.kwargs)
-                yield (yield from waiting(steps, 0))
-            except MISTAKES as error:
-                raise gr.Error(str(error), print_exception=False) from None
-
-    call.is_endpoint = True  # type: ignore[attr-defined]
-    summary = inspect.getdoc(function) or ""
-    name = getattr(Context.root_block, "current_page", "") or "analyze"
-    gr.api(call, api_name=name, api_description=summary.split("\n\n")[0])
+        yield mistaken(error)
 
 
 # --------------------------------------------------------------------------------------------------- files of visitors
@@ -406,15 +350,6 @@ class Held:
 
 
 @contextlib.contextmanager
-def consumed(path: str | Path) -> Iterator[Path]:
-    """Delete an uploaded file after it is read."""
-    try:
-        yield Path(path)
-    finally:
-        _delete(Path(path))
-
-
-@contextlib.contextmanager
 def by_name(*paths: str | Path) -> Iterator[None]:
     """Let an error call uploaded files by their names, as a visitor knows them, in place of their paths on the server.
 
@@ -432,24 +367,6 @@ def by_name(*paths: str | Path) -> Iterator[None]:
         for path in paths:
             sentence = sentence.replace(str(path), Path(path).name)
         raise ValueError(sentence) from error
-
-
-def sent_path(value: object, name: str) -> Path:
-    """Return the path of a file that a script has uploaded.
-
-    Raises:
-        TypeError: If it is no file as `gradio_client.handle_file` sends it.
-        ValueError: If it was not uploaded.
-    """
-    from gradio.utils import get_upload_folder
-
-    path = value.get("path") if isinstance(value, Mapping) else None
-    if not isinstance(path, str):
-        raise TypeError(f"Expected `{name}` to be a file, sent with handle_file(path), but got {kind_of(value)}.")
-    folder, file = Path(get_upload_folder()).resolve(), Path(path).resolve()
-    if not file.is_relative_to(folder) or not file.is_file():
-        raise ValueError(f"Expected `{name}` to be an uploaded file, sent with handle_file(path), but it is not there.")
-    return file
 
 
 def upload_file(**settings: Any) -> Any:
@@ -510,51 +427,6 @@ def filter_field() -> Any:
     import gradio as gr
 
     return gr.Textbox(label=FILTER, placeholder="where it has several", elem_id="filter")
-
-
-class ColumnPicker:
-    """Lists in which a visitor says what the columns of a file mean, shown where their names do not say it.
-
-    Args:
-        fields: The name of each list -> whether it takes several columns.
-
-    Attributes:
-        lists: The lists.
-        button: The button that reads the file again.
-        outputs: All that `offer` and `hidden` write.
-    """
-
-    def __init__(self, fields: Mapping[str, bool]) -> None:
-        import gradio as gr
-
-        with gr.Group(visible=False, elem_id="picker") as group:
-            gr.Markdown(f"**{_WHICH}** Choose, and the file is read again.")
-            self.lists = [
-                gr.Dropdown([], label=label, multiselect=several, elem_id=f"picker-{number}")
-                for number, (label, several) in enumerate(fields.items())
-            ]
-            self.button = gr.Button("Read with these columns", size="sm", elem_id="picker-read")
-        self.several = tuple(fields.values())
-        self.outputs = [group, *self.lists]
-
-    def offer(self, error: Exception, columns: Sequence[str]) -> tuple[str, list[Any]]:
-        """Return an error of a reader, as a page tells it, and the updates that show the lists with a file's columns.
-
-        What the error says of options, the lists are for; without columns, they stay hidden.
-        """
-        import gradio as gr
-
-        if not columns:
-            return problem(error), self.hidden()
-        lists = [gr.update(choices=list(columns), value=[] if several else None) for several in self.several]
-        sentence = problem(_OPTION.sub(rf"; choose \1 under “{_WHICH}”.", str(error)))
-        return sentence, [gr.update(visible=True), *lists]
-
-    def hidden(self) -> list[Any]:
-        """Return the updates that hide the lists."""
-        import gradio as gr
-
-        return [gr.update(visible=False), *(gr.skip() for _ in self.lists)]
 
 
 # ------------------------------------------------------------------------------------------------------------- links
@@ -628,14 +500,6 @@ def check_upload(path: str | Path) -> Path:
         else:
             _check_text(file, path.name, separated=kind in (".csv", ".tsv"))
     return path
-
-
-def column_names(path: str | Path) -> list[str]:
-    """List the columns of an uploaded table, for a visitor to say what they are; none where it cannot be read."""
-    try:
-        return list(read_columns(check_upload(path), ScoreOptions())[0])
-    except (TypeError, ValueError):
-        return []
 
 
 # ------------------------------------------------------------------------------------------------------------- private

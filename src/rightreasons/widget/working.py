@@ -14,14 +14,12 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import io
 import math
 import os
 import queue
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import traceback
 from collections.abc import Callable, Generator
@@ -40,11 +38,6 @@ GIGABYTES = 6.0
 BEAT = 0.5
 """Seconds between two signs of life of work that goes on."""
 
-_WORKERS = int(os.environ.get("RIGHTREASONS_WORKERS", "2"))
-
-Step = str | None
-"""What work says of itself while it goes on: its last line, or None for nothing new."""
-
 
 def work(
     function: Callable[..., Any],
@@ -52,7 +45,7 @@ def work(
     seconds: float = SECONDS,
     gigabytes: float = GIGABYTES,
     **keywords: Any,
-) -> Generator[Step, None, Any]:
+) -> Generator[None, None, Any]:
     """Call a function in a worker; the generator yields while it goes on and returns what the function returns.
 
     Closing the generator ends the worker.
@@ -65,8 +58,7 @@ def work(
         **keywords: Its further arguments.
 
     Yields:
-        The last line that the function has written to standard error, such as a progress bar, or None; every half
-        second at least.
+        None, every half second at least.
 
     Returns:
         The result.
@@ -79,32 +71,34 @@ def work(
     """
     worker = None
     while worker is None:
-        worker = _POOL.take(BEAT)
+        with contextlib.suppress(queue.Empty):
+            worker = _FREE.get(timeout=BEAT)
         if worker is None:
             yield None
-    whole = False
+    is_done = False
     try:
-        worker.send(function, arguments, keywords, gigabytes)
+        call = (list(sys.path), function.__module__, function.__qualname__, arguments, keywords, gigabytes)
+        connection = worker.send(call)
         end = time.monotonic() + seconds
-        while True:
-            kind, value = worker.receive(min(BEAT, max(end - time.monotonic(), 0)), gigabytes)
-            if kind == "step":
-                yield value
-            elif kind == "done":
-                whole = True
-                return value
-            elif kind == "error":
-                whole = True
-                try:
-                    raise value
-                finally:
-                    del value  # whose traceback would keep the uploads of its frames
+        while not connection.poll(min(BEAT, max(end - time.monotonic(), 0))):
             if time.monotonic() >= end:
                 raise ValueError(f"Expected work of at most {seconds:g} seconds, but it takes longer: send less.")
+            yield None
+        try:
+            has_failed, value = connection.recv()
+        except (EOFError, OSError):
+            raise _too_much(gigabytes) from None
+        is_done = True
+        if not has_failed:
+            return value
+        try:
+            raise value
+        finally:
+            del value  # whose traceback would keep the uploads of its frames
     finally:
-        if not whole:
+        if not is_done:
             worker.end()
-        _POOL.give(worker)
+        _FREE.put(worker)
 
 
 def result_of(steps: Generator[Any, None, Any]) -> Any:
@@ -126,7 +120,13 @@ def result_of(steps: Generator[Any, None, Any]) -> Any:
 
 def end_workers() -> None:
     """End all idle workers; the next work starts new ones."""
-    _POOL.end()
+    idle = []
+    with contextlib.suppress(queue.Empty):
+        while True:
+            idle.append(_FREE.get_nowait())
+    for worker in idle:
+        worker.end()
+        _FREE.put(worker)
 
 
 # ----------------------------------------------------------------------------------------------------- in the page
@@ -139,80 +139,34 @@ class _Worker:
         self.process: subprocess.Popen[bytes] | None = None
         self.connection: Connection | None = None
 
-    def send(self, function: Callable[..., Any], arguments: Any, keywords: Any, gigabytes: float) -> None:
-        call = (list(sys.path), function.__module__, function.__qualname__, arguments, keywords, gigabytes)
+    def send(self, call: Any) -> Connection:
         if self.connection is not None:
             with contextlib.suppress(OSError):  # it has ended while it was idle
                 self.connection.send(call)
-                return
+                return self.connection
             self.end()
-        self._start().send(call)
-
-    def receive(self, seconds: float, gigabytes: float) -> tuple[str, Any]:
-        connection = self.connection
-        if connection is None or not connection.poll(seconds):
-            return "step", None
-        try:
-            kind, value = connection.recv()
-        except (EOFError, OSError):
-            self.end()
-            return "error", _too_much(gigabytes)
-        return kind, value
+        self.connection, theirs = Pipe()
+        with theirs:
+            # It writes where the page does.
+            paths = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TMPDIR": tempfile.gettempdir()}
+            command = [sys.executable, "-m", __name__, str(theirs.fileno())]
+            self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env={**os.environ, **paths})
+        self.connection.send(call)
+        return self.connection
 
     def end(self) -> None:
         if self.process is not None and self.connection is not None:
             self.connection.close()
             self.process.kill()
             self.process.wait()
-            if self.process.stdin is not None:
-                self.process.stdin.close()
         self.process = self.connection = None
 
-    def _start(self) -> Connection:
-        ours, theirs = Pipe()
-        with theirs:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", __name__, str(theirs.fileno())],
-                stdin=subprocess.PIPE,
-                pass_fds=[theirs.fileno()],
-                # It writes where the page does.
-                env={
-                    **os.environ,
-                    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-                    "TMPDIR": tempfile.gettempdir(),
-                },
-            )
-        self.connection = ours
-        return ours
 
+_FREE: queue.LifoQueue[_Worker] = queue.LifoQueue()
+"""The workers that are free, the one that was used last in front."""
 
-class _Pool:
-    """The workers of this process; those that are free wait in a queue, the one that was used last in front."""
-
-    def __init__(self, size: int) -> None:
-        self.free: queue.LifoQueue[_Worker] = queue.LifoQueue()
-        for _ in range(size):
-            self.free.put(_Worker())
-
-    def take(self, seconds: float) -> _Worker | None:
-        try:
-            return self.free.get(timeout=seconds)
-        except queue.Empty:
-            return None
-
-    def give(self, worker: _Worker) -> None:
-        self.free.put(worker)
-
-    def end(self) -> None:
-        idle = []
-        while (worker := self.take(0.001)) is not None:
-            worker.end()
-            idle.append(worker)
-        for worker in idle:
-            self.give(worker)
-
-
-_POOL = _Pool(_WORKERS)
+for _ in range(int(os.environ.get("RIGHTREASONS_WORKERS", "2"))):
+    _FREE.put(_Worker())
 
 
 def _too_much(gigabytes: float) -> ValueError:
@@ -222,43 +176,22 @@ def _too_much(gigabytes: float) -> ValueError:
 # ---------------------------------------------------------------------------------------------------- in the worker
 
 
-class _Told(io.TextIOBase):
-    """Standard error, whose last line goes to the page, twice a second at most."""
-
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
-        self.next = 0.0
-
-    def write(self, text: str) -> int:
-        lines = [line.strip() for line in text.replace("\r", "\n").split("\n")]
-        last = next((line for line in reversed(lines) if line), None)
-        if last is not None and time.monotonic() >= self.next:
-            self.next = time.monotonic() + BEAT
-            self.connection.send(("step", last[:300]))
-        return len(text)
-
-
 def _serve(connection: Connection) -> None:
-    errors = sys.stderr
     while True:
         try:
-            path, module, name, arguments, keywords, gigabytes = connection.recv()
-        except EOFError:
+            sys.path[:], module, name, arguments, keywords, gigabytes = connection.recv()
+        except (EOFError, OSError):  # the page has ended
             return
-        sys.path[:] = path
-        sys.stderr = _Told(connection)
         try:
             _limit(gigabytes)
             function: Any = importlib.import_module(module)
             for part in name.split("."):
                 function = getattr(function, part)
-            answer = ("done", function(*arguments, **keywords))
+            answer = (False, function(*arguments, **keywords))
         except MemoryError:
-            answer = ("error", _too_much(gigabytes))
+            answer = (True, _too_much(gigabytes))
         except Exception as error:  # any error is passed on: the page knows which of them a visitor reads
-            answer = ("error", _readable(error, gigabytes))
-        finally:
-            sys.stderr = errors
+            answer = (True, _readable(error, gigabytes))
         connection.send(answer)
 
 
@@ -282,12 +215,5 @@ def _limit(gigabytes: float) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (soft if hard < 0 else min(soft, hard), hard))
 
 
-def _end_with_parent() -> None:
-    sys.stdin.buffer.read()
-    os._exit(1)
-
-
 if __name__ == "__main__":
-    threading.Thread(target=_end_with_parent, daemon=True).start()
     _serve(Connection(int(sys.argv[1])))
-    os._exit(0)  # the thread still reads
