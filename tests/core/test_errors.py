@@ -20,7 +20,6 @@ WITHOUT_MODELS = {
         "cues",
         "doctor",
         "gate",
-        "judges",
         "data build",
         "data export",
         "data list",

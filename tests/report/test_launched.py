@@ -85,7 +85,6 @@ COMMANDS = {
     "behavior": ("behavior {classifier} {suite}", "pass_rates.json"),
     "ways": ("ways {causal} {choices} --limit 8", "ways.json"),
     "reasons": ("reasons {causal} {choices} --limit 8 --n-resamples 50", "audit.json"),
-    "judges": ("judges {pairs} --ask {causal}", "report"),
 }
 
 

@@ -62,27 +62,22 @@ def test_a_plan_counts_what_a_run_sends(items, tmp_path, capsys, lacks):
             ("texts.jsonl", "--measures", "left_out_words", "--n-resamples", "20"),
             30 + 30 + 1,
         ),  # each, without its second word, and without its first one, "good" of them all
-        ("judges", ("pairs.jsonl", "--n-resamples", "20"), 2 * 12),  # in both orders
     ],
 )
 def test_every_command_that_asks_a_server_has_a_plan_of_what_it_sends(
     items, tmp_path, capsys, monkeypatch, command, words, expected
 ):
     texts = [{"id": str(n), "text": f"film{n} good", "label": ("negative", "positive")[n % 2]} for n in range(30)]
-    pairs = [
-        {"item": str(n), "prompt": f"Which, {n}?", "first_text": f"one {n}", "second_text": "two"} for n in range(12)
-    ]
-    for name, rows in (("texts.jsonl", texts), ("pairs.jsonl", pairs)):
-        (tmp_path / name).write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (tmp_path / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in texts), encoding="utf-8")
     behavior_suite().write(tmp_path / "suite.jsonl")
     monkeypatch.chdir(tmp_path)
     with serving() as fake:
         fake.lacks, fake.longest = {"echo", "logprobs", "text"}, 1
         fake.change = lambda body, reply: reply["choices"][0]["message"].update(content=answer(body))
-        typed = [command, fake.url, *words] if command != "judges" else [command, *words, "--ask", fake.url]
+        typed = [command, fake.url, *words]
 
         def answer(body):
-            return "ANSWER: positive" if command in ("behavior", "difficulty") else "ANSWER: A"
+            return "ANSWER: positive"
 
         def sent():
             return sum(body["path"] != "/v1/models" for body in fake.bodies)

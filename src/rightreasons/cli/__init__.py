@@ -63,7 +63,6 @@ ABOUT = {name: about for names in COMMANDS.values() for name, about in names.ite
 SHARED = {name for name, about in ABOUT.items() if about["module"] == "ask"} | {
     "data split",
     "fine-tune",
-    "judges",
 }
 """Commands whose items are shared by the processes of a launch; the others are run by the first process alone."""
 

@@ -185,14 +185,6 @@ Open = Annotated[bool, typer.Option("--open", help="Open the report in a browser
 FiguresFile = Annotated[Path | None, typer.Option(help="File for all figures, as JSON.", callback=writable)]
 
 
-def answers_beside(out: Path | None) -> tuple[Path | None, Path | None]:
-    """Return folders beside the file of a command's figures: for a table of answers, and for work under way."""
-    from rightreasons.core.store import WORK
-
-    name = "" if out is None else f"{out.stem}-answers"
-    return (None, None) if out is None else (out.with_name(name), out.parent / WORK / name)
-
-
 def refuse(given: Mapping[str, Any], where: str) -> None:
     """Raise an OptionError about the first option that is given where nothing reads it; None is not given."""
     for name, value in given.items():

@@ -1,10 +1,7 @@
-"""The commands that measure confidences, judges and cues, and print the figures."""
+"""The commands that measure confidences and cues, and print the figures."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Mapping
-from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,24 +12,18 @@ from rightreasons.cli import command_line
 from rightreasons.cli.declared import (
     Dataset,
     FiguresFile,
-    answers_beside,
     declared_command,
-    refuse,
 )
-from rightreasons.cli.show import say, show_plan, show_section, show_table, write_figures
+from rightreasons.cli.show import say, show_section, show_table, write_figures
 from rightreasons.core.errors import counted
 from rightreasons.cues.options import CuesOptions
 from rightreasons.io.options import RESAMPLED, AuditOptions, SourceOptions
-from rightreasons.models.servers.options import ServerOptions
-from rightreasons.models.wording import Prompt
-from rightreasons.probes.options import JudgmentOptions
 
 if TYPE_CHECKING:
     from rightreasons.cues.measure import CueFigures
-    from rightreasons.probes.judges import Judgments
 
 
-COMMANDS = {name: command_line() for name in ("confidence", "judges", "cues")}
+COMMANDS = {name: command_line() for name in ("confidence", "cues")}
 
 
 @declared_command(
@@ -67,96 +58,6 @@ def confidence(
     answer = SOURCES.answer(measured, settings.confidence_level, drawn=False)
     show_section(f"{', '.join(files)} ({table.used})", answer)
     write_figures(out, measured)
-
-
-@declared_command(
-    COMMANDS["judges"],
-    "judges",
-    {
-        "options": JudgmentOptions,
-        "settings": (AuditOptions, ("limit", "plan", *RESAMPLED)),
-        "prompt": Prompt,
-        "server": ServerOptions,
-    },
-)
-def judges(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            help="Judgments: item, judge, candidate shown first and second, verdict; swapped orders as further rows. "
-            "With --ask, pairs: prompt and two answers, perhaps item, authors and a reference.",
-            metavar="FILE",
-            show_default=False,
-        ),
-    ],
-    ask: Annotated[
-        str | None,
-        typer.Option(
-            help="Causal language model (folder, hub id, GGUF file or URL of a server) that judges each pair in both "
-            "orders."
-        ),
-    ] = None,
-    judge_name: Annotated[
-        str | None, typer.Option(help="With --ask, its name among the authors; by default the model's.")
-    ] = None,
-    out: FiguresFile = None,
-    **declared: Any,
-) -> None:
-    """Measure what judges of pairs prefer beside quality: position, length, their own answers.
-
-    With --ask and --out, what the model answers is kept beside the figures, and the same command goes on from there.
-    """
-    from rightreasons.probes.judges import measure_judges, read_judgments
-    from rightreasons.probes.question import JUDGES
-
-    settings, prompt = declared["settings"], declared["prompt"]
-    if ask is None:
-        alone = {"judge_name": judge_name, "limit": settings.limit, "plan": settings.plan or None}
-        refuse({**alone, **prompt.changed(), **declared["server"].changed()}, "without --ask")
-        judgments = read_judgments(file, options=declared["options"])
-    else:
-        judged = _judged(file, ask, declared, judge_name, *answers_beside(out))
-        if judged is None:
-            return
-        judgments = judged
-    measured = measure_judges(judgments, resampling=settings.resampling)
-    show_section(str(file), JUDGES.answer(measured, settings.confidence_level, drawn=False))
-    write_figures(out, measured)
-
-
-def _judged(
-    file: Path, model: str, declared: Mapping[str, Any], name: str | None, out: Path | None, work: Path | None
-) -> Judgments | None:
-    """Have a model judge the pairs of a file in both orders; its judgments are written into the folder `out`.
-
-    What it answers is kept in `work`, to go on from. None of a plan.
-    """
-    from rightreasons.audited.context import prompted_model
-    from rightreasons.core.store import json_lines, write_text
-    from rightreasons.core.validation import check_count
-    from rightreasons.io.tables import chosen_rows
-    from rightreasons.probes.judges import judge_pairs, read_judgments, read_pairs
-    from rightreasons.report.plan import plan_of_one
-
-    prompt, (limit, seed) = declared["prompt"], (declared["settings"].limit, declared["settings"].seed)
-    # A judge sees both answers at once, as it does where they have letters.
-    lettered = prompt if "style" in prompt.changed() else prompt.replaced(style="letters")
-    judge = prompted_model(model, lettered, declared["server"], None, seed=seed)
-    pairs = read_pairs(file, options=declared["options"])
-    n_pairs = len(pairs["item"])
-    if limit is not None and check_count(limit, "limit") < n_pairs:
-        # The pairs of an item stay together.
-        chosen = chosen_rows([str(row) for row in range(n_pairs)], limit, seed=seed, groups=pairs["item"])
-        pairs = {column: [values[row] for row in chosen] for column, values in pairs.items()}
-    ask = functools.partial(judge_pairs, rows=pairs, judge=name)
-    if declared["settings"].plan:
-        show_plan(plan_of_one("judges", judge, functools.partial(ask, progress=False)))
-        return None
-    columns = ask(judge, out=work)
-    if out is not None:
-        judged = (dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True))
-        typer.echo(f"Judgments: {write_text(out / 'judgments.jsonl', json_lines(judged))}")
-    return read_judgments(columns)
 
 
 @declared_command(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rightreasons.core.choices import ORDERS
-from rightreasons.core.options import Options, QuestionOptions, option
+from rightreasons.core.options import QuestionOptions, option
 
 
 class ProbesOptions(QuestionOptions):
@@ -28,21 +28,3 @@ class ProbesOptions(QuestionOptions):
     def passes(self, context: Any) -> float:
         """Return about how many passes of one item the question needs of an audit."""
         return float(len(context.primary) * (3 + len(self.ks) + 3 * self.distractors))
-
-
-class JudgmentOptions(Options):
-    """The columns of a table of judgments, or of pairs to judge; None where their names say it."""
-
-    item_column: str | None = option(None, "Column that names the item; by default each row is one.")
-    judge_column: str | None = option(None, "Column that names the judge.")
-    first_column: str | None = option(None, "Column of the author of the candidate that was shown first.")
-    second_column: str | None = option(None, "Column of the author of the candidate that was shown second.")
-    verdict_column: str | None = option(None, "Column of the verdict: first, second or tie.")
-    first_text_column: str | None = option(None, "Column of the text that was shown first, for its length.")
-    second_text_column: str | None = option(None, "Column of the text that was shown second, for its length.")
-    first_length_column: str | None = option(None, "Column of the length of the text that was shown first.")
-    second_length_column: str | None = option(None, "Column of the length of the text that was shown second.")
-    prompt_column: str | None = option(None, "Column of what both candidates answer, where a model is asked to judge.")
-    reference_column: str | None = option(
-        None, "Column of the verdict of a reference, such as people; by default the other judges are it."
-    )
