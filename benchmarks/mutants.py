@@ -77,7 +77,7 @@ MIRRORS = {
         "difficulty/test_substitutions.py",
     ),
     "models/loading.py": ("models/test_model_loading.py",),
-    "models/occlusion.py": ("difficulty/test_word_shifts.py",),
+    "models/occlusion.py": ("models/test_occlusion.py",),
     "models/protocol.py": ("models/test_local.py", "models/test_prompted.py"),
     "page/parts.py": ("report/test_render.py",),
     "page/plots.py": ("report/test_render.py",),

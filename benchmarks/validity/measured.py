@@ -170,16 +170,6 @@ def difficulty(rng: np.random.Generator, seed: int) -> Outcome:
     return {"": ends(measured.median(few(seed)), 1.0)}
 
 
-def correlated(rng: np.random.Generator, seed: int) -> Outcome:
-    fisher = SimpleNamespace(
-        eigenvalues=rng.lognormal(size=80), logits=rng.normal(size=(80, 3)), gradient_norms=rng.random(80), tokens=None,
-        token_norms=None, lengths=rng.integers(3, 9, size=80),
-    )  # fmt: skip
-    measured = DifficultyMeasurement.of(fisher, rng.integers(3, size=80))  # type: ignore[arg-type]
-    correlation = next(iter(measured.correlations(few(seed).at_most(100)).values()))
-    return {"rho": ends(correlation.rho, 0.0), "test.p_value": correlation.test.p_value}
-
-
 def grouped(rng: np.random.Generator, seed: int) -> Outcome:
     fisher = SimpleNamespace(eigenvalues=rng.lognormal(size=200), logits=rng.normal(size=(200, 3)))
     measured = DifficultyMeasurement.of(fisher, rng.integers(3, size=200))  # type: ignore[arg-type]
@@ -293,9 +283,8 @@ SCENARIOS = (
         other_temperatures(0.5, 1 / 0.5465, 0.0, tested=True),
         conservative=True,
     ),
-    Scenario("RankedItems.median", "80 skewed eigenvalues", difficulty),
-    Scenario("RankedItems.correlations", "80 eigenvalues unrelated to confidence", correlated, slow=True),
-    Scenario("RankedItems.accuracies", "200 items, right by luck", grouped),
+    Scenario("DifficultyMeasurement.median", "80 skewed eigenvalues", difficulty),
+    Scenario("DifficultyMeasurement.accuracies", "200 items, right by luck", grouped),
     Scenario("collect_scores", "a score over three seeds", seeds(3)),
     Scenario("collect_scores", "a score over five seeds", seeds(5)),
 )
@@ -319,7 +308,6 @@ HANDED_ON = {
     "training_heads": ("lmi",),
     "CueFigures.telling": ("cue_statistics",),
     "measure_cues": ("cue_statistics", "cue_classifier", "easy_hard_gap", "share"),
-    "WordShifts.flipped": ("share",),
     "measure_contrast_sets": ("contrast_consistency", "share"),
     "ProbeTables.reading": ("measure_reading",),
     "ProbeScores.paralysis": ("choice_paralysis",),

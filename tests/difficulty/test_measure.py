@@ -51,8 +51,6 @@ def test_failed_items_are_left_out(measured):
     assert measured.labels.tolist() == [0, 2, -1, 2]
     assert measured.predicted.tolist() == [0, 2, 1, 1]  # the first of equal ones
     np.testing.assert_allclose(measured.confidence, [0.5, 0.8, 0.5, 0.4])
-    np.testing.assert_allclose(measured.margin, [0.2, 0.7, 0.25, 0.0], atol=1e-12)
-    np.testing.assert_allclose(measured.entropy[2], 0.5 * np.log(2) + 0.5 * np.log(4))
     assert measured.correct.tolist() == [True, True, False, False]
 
 
@@ -73,13 +71,6 @@ def test_median_and_share_of_the_hardest(measured):
     assert measured.share_of_hardest_tenth() == pytest.approx(3 / 8)  # at least one item
 
 
-def test_correlations_are_of_the_items_that_both_know(measured):
-    correlations = measured.correlations(RESAMPLING)
-    assert "words" not in correlations
-    assert correlations["gradient_norm"].rho.value == pytest.approx(1)
-    assert correlations["wrong"].test.n_items == 3  # one item has no label
-
-
 def test_groups_need_twenty_labels():
     n = 27
     values = np.arange(n, dtype=np.float64)
@@ -98,7 +89,6 @@ def test_choices_of_different_numbers():
     logits = Ragged(np.concatenate(rows), np.array([0, 2, 5, 7]))
     measured = DifficultyMeasurement.of(fisher_of([1.0, 2.0, 3.0], logits))
     assert measured.predicted.tolist() == [0, 2, 1]
-    np.testing.assert_allclose(measured.margin, [0.4, 0.4, 0.2])
     assert measured.labels.tolist() == [-1, -1, -1]
     assert measured.groups is None
 

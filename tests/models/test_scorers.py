@@ -66,7 +66,7 @@ def data():
 def test_what_is_no_model_of_transformers_is_audited_whole(model, data, tmp_path, unrendered):
     result = rightreasons.audit(model, data, out=tmp_path / "report", n_resamples=20, progress=False, raise_errors=True)
     answered = {outcome.question for outcome in result.outcomes if outcome.status == "answered"}
-    assert answered == {"calibration", "shortcuts", "difficulty"}
+    assert answered == {"calibration", "shortcuts"}
     said = as_scorer(model).predict(data["test"]["text"], ids=range(30))
     right = float(np.mean(said.predicted == np.array(data["test"]["label"])))
     accuracy = result["calibration"].result.data["figures"]["accuracy"]["estimate"]["value"]

@@ -45,8 +45,6 @@ def context(**others):
         ),  # a gradient costs three passes; 15 per item for the swaps
         ("shortcuts", {"steps": 10, "items": 20}, (20 + 20) * 10 * 3 + 20 * 15),
         ("difficulty", {"items": 500}, 500 * (1 + 2 * 3) + 1800),  # a pass, and two more for each of three classes
-        ("difficulty", {"measures": ("contrast",)}, 0),
-        ("difficulty", {"items": 50, "measures": ("left_out_words",)}, 50 * 2),  # texts of one word
         ("shortcuts", {"importance": "occlusion"}, (100 + 50) * 2 + 400 * 15),
         ("probes", {"ks": (1, 2)}, 1000 * (5 + 3)),
         ("probes", {"ks": (1, 2), "distractors": False}, 1000 * 5),

@@ -57,11 +57,6 @@ def test_a_plan_counts_what_a_run_sends(items, tmp_path, capsys, lacks):
     ("command", "words", "expected"),
     [
         ("behavior", ("suite.jsonl",), 84),  # the examples of the suite
-        (
-            "difficulty",
-            ("texts.jsonl", "--measures", "left_out_words", "--n-resamples", "20"),
-            30 + 30 + 1,
-        ),  # each, without its second word, and without its first one, "good" of them all
     ],
 )
 def test_every_command_that_asks_a_server_has_a_plan_of_what_it_sends(

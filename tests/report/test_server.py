@@ -85,27 +85,17 @@ def files(tmp_path):
     return tmp_path
 
 
-def test_shortcuts_and_difficulty_without_gradients(files, capsys):
+def test_shortcuts_without_gradients(files, capsys):
     with serving() as fake:
         fake.lacks = {"echo"}
-        flags = ["--questions", "shortcuts,difficulty", "--n-resamples", "30", "--out", files / "report"]
-        plain = run(capsys, "audit", fake.url, files / "texts", "--plan", "--questions", "difficulty")
-        assert "A server is not asked once per word of each item unasked" in plain.err + plain.out
-        assert "--difficulty-measures left_out_words" in plain.err + plain.out
-        done = run(capsys, "audit", fake.url, files / "texts", "--difficulty-measures", "left_out_words", *flags)
+        flags = ["--questions", "shortcuts", "--n-resamples", "30", "--out", files / "report"]
+        done = run(capsys, "audit", fake.url, files / "texts", *flags)
         assert done.code == 0, done.err
     record = json.loads((files / "report" / "audit.json").read_text("utf-8"))
-    data = {each["question"]: each["result"]["data"] for each in record["questions"] if each.get("result")}
-    shortcuts, difficulty = data["shortcuts"], data["difficulty"]
+    shortcuts = record["questions"][0]["result"]["data"]
     assert shortcuts["protocol"]["importance"] == "occlusion"
     assert shortcuts["splits"]["test"]["n_items"] == 22
     assert shortcuts["attribution"].startswith("Occlusion: the probability of the predicted label, minus the same")
-    # Seven words of each text, and the text itself.
-    assert difficulty["left_out_words"]["n_asked"] == 22 * 8
-    shifts = [row["shift"] for row in difficulty["ranking"]]
-    assert shifts == sorted(shifts, reverse=True)
-    page = (files / "report" / "index.html").read_text("utf-8")
-    assert "What one left-out word changes" in page
 
 
 def test_probes_of_generated_answers(files, capsys):

@@ -1,10 +1,10 @@
-"""Which examples a model is fragile on: Fisher eigenvalues, what they go with, and which single words flip them."""
+"""Which examples a model is fragile on: Fisher eigenvalues, and which single words flip the predictions."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,18 +14,9 @@ from scipy import stats
 from rightreasons.core import intervals
 from rightreasons.core.arrays import Ragged, falling, plain
 from rightreasons.core.errors import needs
-from rightreasons.core.intervals import Estimate, estimate_of, share, wilson
+from rightreasons.core.intervals import Estimate, estimate_of, wilson
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.validation import softmax
-from rightreasons.difficulty.ranking import (
-    AccuracyByDifficulty,
-    RankCorrelation,
-    accuracy_by_difficulty,
-    entropy,
-    margin,
-    rank_correlation,
-    spearman,
-)
+from rightreasons.difficulty.ranking import AccuracyByDifficulty, accuracy_by_difficulty
 from rightreasons.difficulty.substitutions import (
     Attempt,
     SubstitutionOptions,
@@ -34,7 +25,6 @@ from rightreasons.difficulty.substitutions import (
     substitution_tests,
 )
 from rightreasons.models.classes import Classifier
-from rightreasons.models.occlusion import Occlusion
 from rightreasons.models.protocol import Scorer
 
 if TYPE_CHECKING:
@@ -47,9 +37,6 @@ N_GROUPS = 10
 
 GROUP_SIZE = 10
 
-CORRELATION_RESAMPLES = 300
-"""Maximum resamples of a rank correlation, which is computed anew on each."""
-
 KINDS = ("synonym", "name", "neighbor", "antonym")
 """Replacements, the mildest first: a synonym that flips a prediction says more than an antonym."""
 
@@ -58,75 +45,52 @@ REVERSED = ("antonym",)
 """Replacements that reverse the meaning of a word: a prediction that stays may miss it."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Correlation:
-    """The rank correlation of the eigenvalue with another measure of the same items.
-
-    Attributes:
-        test: Spearman's correlation and its p-value.
-        rho: The correlation with its bootstrap interval; None where one side is constant, or there are fewer than three
-            items.
-    """
-
-    test: RankCorrelation
-    rho: Estimate | None
-
-    @classmethod
-    def of(cls, first: Floats, second: Floats, resampling: Resampling) -> Correlation:
-        """Correlate two measures of the same items."""
-        test = rank_correlation(first, second)
-        if test.rho is None:
-            return cls(test, None)
-        return cls(test, estimate_of(test.rho, intervals.bootstrap(spearman, first, second, resampling=resampling)))
-
-
 @dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class RankedItems:
-    """The n items whose difficulty is known, out of N, with what the model says of them.
+class DifficultyMeasurement:
+    """The n items whose eigenvalue is known, out of N, with what the model says of them.
 
     Attributes:
-        rows: (n,) rows of the items whose difficulty is known; what follows is about these.
-        values: (n,) their difficulties, at least 0; larger is more fragile.
+        fisher: The Fisher information of all N items.
+        rows: (n,) rows of the items whose eigenvalue is known; what follows is about these.
+        values: (n,) their largest eigenvalues, at least 0; larger is more fragile.
         predicted: (n,) predicted classes, or choices.
         confidence: (n,) their probabilities.
-        margin: (n,) gap between the two largest probabilities.
-        entropy: (n,) entropy of the probabilities, in nats.
         labels: (n,) gold labels, -1 for none.
     """
 
+    fisher: FisherInformation
     rows: NDArray[np.int64]
     values: Floats
     predicted: NDArray[np.int64]
     confidence: Floats
-    margin: Floats
-    entropy: Floats
     labels: NDArray[np.int64]
 
     def __len__(self) -> int:
         return len(self.rows)
 
-    @staticmethod
-    def answers(logits: Floats | Ragged, rows: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        """Return predictions, confidence, margin and entropy of some rows of scores, as fields."""
-        lengths = logits.lengths[rows] if isinstance(logits, Ragged) else np.zeros(len(rows), dtype=np.int64)
-        predicted = np.zeros(len(rows), dtype=np.int64)
-        confidence, gaps, entropies = np.zeros((3, len(rows)))
-        for length in np.unique(lengths):
-            same = np.flatnonzero(lengths == length)
-            probabilities = softmax(np.array([logits[int(row)] for row in rows[same]]))
-            predicted[same], confidence[same] = probabilities.argmax(axis=1), probabilities.max(axis=1)
-            gaps[same], entropies[same] = margin(probabilities), entropy(probabilities)
-        return {"predicted": predicted, "confidence": confidence, "margin": gaps, "entropy": entropies}
+    @classmethod
+    def of(cls, fisher: FisherInformation, labels: NDArray[np.int64] | None = None) -> DifficultyMeasurement:
+        """Join Fisher information with the probabilities that it was computed from.
+
+        Args:
+            fisher: The Fisher information of N items.
+            labels: (N,) gold labels, -1 for none; None where there are none at all.
+        """
+        rows, logits = np.flatnonzero(np.isfinite(fisher.eigenvalues)), fisher.logits
+        known = logits.take(rows) if isinstance(logits, Ragged) else Ragged.of_table(logits[rows])
+        return cls(
+            fisher=fisher,
+            rows=rows,
+            values=fisher.eigenvalues[rows],
+            labels=np.full(len(rows), -1) if labels is None else labels[rows],
+            predicted=known.argmax(),
+            confidence=known.softmax().reduce(np.maximum),
+        )
 
     @property
     def ids(self) -> list[str]:
         """The ids of the n items."""
-        raise NotImplementedError
-
-    @property
-    def others(self) -> Mapping[str, Floats]:
-        """Further measures of the items, (n,) each, to correlate the difficulty with."""
-        return {}
+        return [self.fisher.ids[row] for row in self.rows]
 
     @property
     def labeled(self) -> NDArray[np.bool_]:
@@ -144,17 +108,11 @@ class RankedItems:
         return [int(place) for place in falling(self.values, self.ids)]
 
     def words(self, place: int, count: int = 3) -> list[str]:
-        """Return the words of an item that its difficulty rests on; [] where they are not known."""
-        raise NotImplementedError
-
-    def row(self, place: int, label_name: Callable[[int], str]) -> dict[str, Any]:
-        """Return what a table of items has of one, in any ranking."""
-        return {
-            "prediction": label_name(int(self.predicted[place])),
-            "confidence": float(min(self.confidence[place], 1.0)),
-            "label": label_name(int(self.labels[place])),
-            "words": self.words(place),
-        }
+        """Return the words of an item that the eigenvector moves most; [] where it was not computed."""
+        tokens, norms, row = self.fisher.tokens, self.fisher.token_norms, int(self.rows[place])
+        if tokens is None or norms is None:
+            return []
+        return [tokens[row][word] for word in np.argsort(-norms[row], kind="stable")[:count]]
 
     def median(self, resampling: Resampling) -> Estimate:
         """Return the median difficulty with its bootstrap interval."""
@@ -182,73 +140,6 @@ class RankedItems:
             estimate_of(accuracy, wilson(round(accuracy * count), count, confidence_level=resampling.level))
             for accuracy, count in shares
         ]
-
-    def correlations(self, resampling: Resampling) -> dict[str, Correlation]:
-        """Return the rank correlations of the difficulty with other measures of the same items.
-
-        Args:
-            resampling: Level, resamples (at most 300 are taken) and seed of the intervals.
-
-        Returns:
-            Name of the measure -> its correlation: "confidence", "small_margin" (minus the margin), "entropy",
-            "gradient_norm" of eigenvalues, "words" where the words are known, and "wrong" (1 for a wrong prediction)
-            among items with a label.
-        """
-        fewer = resampling.at_most(CORRELATION_RESAMPLES)
-        others = {"confidence": self.confidence, "small_margin": -self.margin, "entropy": self.entropy, **self.others}
-        found = {name: Correlation.of(self.values, values, fewer) for name, values in others.items()}
-        if (known := self.labeled).any():
-            wrong = (~self.correct[known]).astype(np.float64)
-            found["wrong"] = Correlation.of(self.values[known], wrong, fewer)
-        return found
-
-
-@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class DifficultyMeasurement(RankedItems):
-    """The n items whose eigenvalue is known, out of N: their `values` are largest eigenvalues.
-
-    Attributes:
-        fisher: The Fisher information of all N items.
-    """
-
-    fisher: FisherInformation
-
-    @classmethod
-    def of(cls, fisher: FisherInformation, labels: NDArray[np.int64] | None = None) -> DifficultyMeasurement:
-        """Join Fisher information with the probabilities that it was computed from.
-
-        Args:
-            fisher: The Fisher information of N items.
-            labels: (N,) gold labels, -1 for none; None where there are none at all.
-        """
-        rows = np.flatnonzero(np.isfinite(fisher.eigenvalues))
-        return cls(
-            fisher=fisher,
-            rows=rows,
-            values=fisher.eigenvalues[rows],
-            labels=np.full(len(rows), -1) if labels is None else labels[rows],
-            **cls.answers(fisher.logits, rows),
-        )
-
-    @property
-    def ids(self) -> list[str]:
-        """The ids of the n items."""
-        return [self.fisher.ids[row] for row in self.rows]
-
-    @property
-    def others(self) -> Mapping[str, Floats]:
-        """The gradient norm, and the number of words where the eigenvector was computed."""
-        others = {"gradient_norm": self.fisher.gradient_norms[self.rows]}
-        if self.fisher.tokens is not None:
-            others["words"] = np.array([len(self.fisher.tokens[row]) for row in self.rows], dtype=np.float64)
-        return others
-
-    def words(self, place: int, count: int = 3) -> list[str]:
-        """Return the words of an item that the eigenvector moves most; [] where it was not computed."""
-        tokens, norms, row = self.fisher.tokens, self.fisher.token_norms, int(self.rows[place])
-        if tokens is None or norms is None:
-            return []
-        return [tokens[row][word] for word in np.argsort(-norms[row], kind="stable")[:count]]
 
     def to_dict(self, *, tokens: bool = False, spectrum: bool = False) -> dict[str, Any]:
         """Return everything as plain values: columns of N, None where an item could not be computed.
@@ -321,89 +212,6 @@ def measure_difficulty(
     from rightreasons.models.gradients.fisher import fisher_information
 
     return DifficultyMeasurement.of(fisher_information(classifier, texts, **options), labels)
-
-
-@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class WordShifts(RankedItems):
-    r"""The n items with words and answers, out of N: their `values` are their largest shifts, in [0, 1].
-
-    \[ D(x) = \max_j TV(x, j), \quad TV(x, j) = \frac12 \sum_k |p_k(x) - p_k(x_{-j})| \]
-
-    for the probabilities p of the labels, or choices, of the text x, and of the text without its word j: the most
-    probability that one left-out word moves to other labels. It is no Fisher information: it is about whole words, not
-    about small steps, and a word may be left out for a good reason to decide otherwise ("not"). Of generated answers,
-    whose distribution is one answer, it is 1 where a word exists without which the answer is another, else 0.
-
-    Attributes:
-        occlusion: What was asked about all N items.
-        mean: (n,) the mean of TV over the words of each item.
-        flips: (n,) how many words of each item change its prediction when one is left out.
-        n_words: (n,) how many of its words have an answer without them.
-    """
-
-    occlusion: Occlusion
-    mean: NDArray[np.float64]
-    flips: NDArray[np.int64]
-    n_words: NDArray[np.int64]
-
-    @property
-    def ids(self) -> list[str]:
-        """The ids of the n items."""
-        return [self.occlusion.ids[row] for row in self.rows]
-
-    @property
-    def others(self) -> Mapping[str, NDArray[np.float64]]:
-        """The number of words, and the mean shift."""
-        return {"words": self.n_words.astype(np.float64), "mean_shift": self.mean}
-
-    def shifts(self, place: int) -> NDArray[np.float64]:
-        """Return TV of each word of an item; NaN where there is no answer without it."""
-        return self.occlusion.shifts[int(self.rows[place])]
-
-    def words(self, place: int, count: int = 3) -> list[str]:
-        """Return the words of an item that move most."""
-        shifts, tokens = np.nan_to_num(self.shifts(place), nan=-1.0), self.occlusion.tokens[int(self.rows[place])]
-        return [tokens[word] for word in np.argsort(-shifts, kind="stable")[:count]]
-
-    def flipped(self, resampling: Resampling) -> Estimate:
-        """Return the share of items whose prediction changes without one word or other, with its Wilson interval."""
-        return share(int((self.flips > 0).sum()), len(self), resampling) or Estimate(None)
-
-
-def measure_word_shifts(occlusion: Occlusion) -> WordShifts:
-    """Rank items by the most that one left-out word moves their answer.
-
-    Args:
-        occlusion: From `occlude`.
-
-    Returns:
-        A `WordShifts`: of the items with an answer, and an answer without at least one of their words.
-
-    Raises:
-        ValueError: If there is no such item.
-
-    References:
-        Li, Monroe and Jurafsky (2016), Understanding Neural Networks through Representation Erasure, for leaving words
-        out; the total variation and its maximum are this package's.
-    """
-    known = [~np.isnan(row) for row in occlusion.shifts]
-    rows = np.array([row for row, words in enumerate(known) if words.any()], dtype=np.int64)
-    if not len(rows):
-        raise ValueError(f"Expected items with words and answers, but none of {len(occlusion)} is one.")
-    before = np.repeat(occlusion.predicted, np.diff(occlusion.offsets))
-    changed = (occlusion.predicted_without >= 0) & (occlusion.predicted_without != before)
-    shifts = [occlusion.shifts[row] for row in rows.tolist()]
-    spans = [slice(*occlusion.offsets[row : row + 2]) for row in rows.tolist()]
-    return WordShifts(
-        occlusion=occlusion,
-        rows=rows,
-        values=np.array([np.nanmax(row) for row in shifts]),
-        mean=np.array([np.nanmean(row) for row in shifts]),
-        flips=np.array([changed[span].sum() for span in spans], dtype=np.int64),
-        n_words=np.array([known[row].sum() for row in rows.tolist()], dtype=np.int64),
-        labels=np.full(len(rows), -1) if occlusion.labels is None else occlusion.labels[rows],
-        **RankedItems.answers(occlusion.logits, rows),
-    )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

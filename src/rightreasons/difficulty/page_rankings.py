@@ -1,11 +1,11 @@
-"""The parts of the report that rank items: by the largest Fisher eigenvalue, and by what one left-out word moves."""
+"""The part of the report that ranks items by the largest Fisher eigenvalue."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,26 +16,23 @@ from rightreasons.audited.context import AuditContext, AuditSplit, example_of, s
 from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate, share
+from rightreasons.core.store import csv_text
 from rightreasons.difficulty.measure import (
     KEPT,
     REVERSED,
-    Correlation,
     DifficultyMeasurement,
     ExtremeFlips,
-    RankedItems,
-    WordShifts,
     measure_difficulty,
     measure_flips,
-    measure_word_shifts,
 )
-from rightreasons.difficulty.options import LEFT_OUT_ITEMS, RANKED_ITEMS, DifficultyOptions
+from rightreasons.difficulty.options import DifficultyOptions
 from rightreasons.difficulty.substitutions import Attempt, SubstitutionOptions
 from rightreasons.io.tables import chosen_rows
 from rightreasons.models.running import TOKENS_PER_ITEM, bars_about
-from rightreasons.page.parts import Cell, Change, Example, Mark
+from rightreasons.page.parts import Change, Example, Mark
 from rightreasons.page.plots import MARKERS, PANEL, Curve, Drawing, axis, curves, layer, series_of
 from rightreasons.page.prose import Prose, decimal, percent
-from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
+from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule
 
 Floats = NDArray[np.float64]
 
@@ -105,39 +102,25 @@ ENDS = {"hardest": -1, "easiest": 0}
 """Name of each end of a ranking -> the place of its group."""
 
 DATTA = "Datta et al. 2020, arXiv:2010.07212"
-ERASURE = "Erasure: Li, Monroe & Jurafsky 2016; its largest shift: this package"
-SHIFT = (
-    "Largest change of the probabilities of the labels (total variation, 0 to 1) when one word is left out of the text."
-)
-
-CORRELATES = {
-    "small_margin": ("Small margin", "Minus the gap of the two largest probabilities."),
-    "entropy": ("Entropy", "Of the probabilities, in nats."),
-    "gradient_norm": ("Gradient norm", "Of log p of the predicted class."),
-    "words": ("Words", "Of the text."),
-    "mean_shift": ("Mean shift", "Over the words of the text, in place of the largest."),
-    "wrong": ("Being wrong", "1 for a wrong answer, 0 for a right one."),
-}
-"""Name and definition of what a ranking is correlated with, in the order of the tables."""
-
-
 REPLACED = {"meaning kept": KEPT, "meaning reversed": REVERSED, "nearest embeddings": ("neighbor",)}
 """What a replacement does to the meaning, as far as its source tells -> its kinds; neighbors may do anything."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class RankedAnswers:
-    """The ranked items of the primary split.
+class EigenvalueAnswers:
+    """The items of the primary split, ranked by their eigenvalue.
 
     Attributes:
         context: The audit.
         split: The items that were asked about.
-        measured: The ranking.
+        measured: The eigenvalues.
+        flips: What single replaced words do; None for tasks where words are not replaced.
     """
 
     context: AuditContext
     split: AuditSplit
-    measured: RankedItems
+    measured: DifficultyMeasurement
+    flips: ExtremeFlips | None = None
 
     @property
     def n_items(self) -> int:
@@ -149,23 +132,9 @@ class RankedAnswers:
         """The accuracy of the groups, the easiest first; [] where labels are too few."""
         return self.measured.accuracies(self.context.resampling)
 
-    @functools.cached_property
-    def correlations(self) -> dict[str, Correlation]:
-        """What the ranking correlates with."""
-        return self.measured.correlations(self.context.resampling)
-
-    @property
-    def correct(self) -> NDArray[np.bool_] | None:
-        """Which predictions are right; None where some items have no label."""
-        return self.measured.correct if self.measured.labeled.all() else None
-
-    def marks(self, place: int) -> tuple[Mark, ...]:
-        """Mark the words of an item that its difficulty rests on."""
-        raise NotImplementedError
-
-    def note(self, place: int) -> str:
-        """Say in a sentence how difficult an item is."""
-        raise NotImplementedError
+    def n_in_group(self, place: int) -> int:
+        """Return the size of a group."""
+        return self.measured.groups.counts[place] if self.measured.groups else 0
 
     def examples(self, end: str) -> Iterator[Example]:
         """Show the hardest items, or the easiest."""
@@ -173,66 +142,6 @@ class RankedAnswers:
             row, predicted = int(self.measured.rows[place]), int(self.measured.predicted[place])
             confidence, marks = float(self.measured.confidence[place]), self.marks(place)
             yield example_of(self.context, self.split, row, predicted, confidence, marks, self.note(place))
-
-    def n_in_group(self, place: int) -> int:
-        """Return the size of a group."""
-        return self.measured.groups.counts[place] if self.measured.groups else 0
-
-    def ranking(self, more: Callable[[int], Mapping[str, Any]]) -> list[dict[str, Any]]:
-        """Return the items, the most difficult first, with what `more` has of the place of each."""
-        return [
-            {
-                "id": self.split.ids[int(self.measured.rows[place])],
-                **more(place),
-                **self.measured.row(place, self.context.label_name),
-            }
-            for place in self.measured.order
-        ]
-
-
-ENOUGH = Need("items", lambda context, options: len(context.primary) >= MIN_ITEMS)
-
-ACCURACIES = tuple(
-    Figure(
-        f"{end}_accuracy",
-        lambda m, place=place: m.accuracies[place] if m.accuracies else None,  # type: ignore[misc]
-        "Counted",
-        better="higher",
-        n=lambda m, place=place: m.n_in_group(place),  # type: ignore[misc]
-    )
-    for end, place in ENDS.items()
-)
-
-
-def draw_accuracy(key: str, m: RankedAnswers, of: str) -> Drawing:
-    """Draw the accuracy of groups of equal size, by the figure that rises from group to group."""
-    accuracy = Curve("accuracy", m.accuracies)
-    xlabel = f"group of rising {of} ({counted(m.n_in_group(0), 'item')} each)"
-    return curves(key, range(1, len(m.accuracies) + 1), [accuracy], xlabel=xlabel, ylabel="accuracy")
-
-
-def correlation_rows(m: RankedAnswers) -> Iterator[tuple[Cell, ...]]:
-    """Return the rows of the table of rank correlations."""
-    for key, (name, definition) in CORRELATES.items():
-        if key in m.correlations and (key != "wrong" or m.measured.groups):
-            found = m.correlations[key]
-            yield name, found.rho, found.test.p_value, definition
-
-
-# ---------------------------------------------------------------------------------------------- the largest eigenvalue
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class EigenvalueAnswers(RankedAnswers):
-    """The items ranked by their eigenvalue.
-
-    Attributes:
-        measured: The eigenvalues.
-        flips: What single replaced words do; None for tasks where words are not replaced.
-    """
-
-    measured: DifficultyMeasurement
-    flips: ExtremeFlips | None = None
 
     def flipped(self, end: str, *, keeps: bool = True) -> tuple[int, int]:
         """Count the items at an end that a word of like (or reverse) meaning flips, and those where one was tried."""
@@ -291,9 +200,23 @@ class EigenvalueAnswers(RankedAnswers):
         return tuple(marks)
 
 
+def draw_accuracy(key: str, m: EigenvalueAnswers) -> Drawing:
+    """Draw the accuracy of groups of equal size, by rising eigenvalue."""
+    accuracy = Curve("accuracy", m.accuracies)
+    xlabel = f"group of rising eigenvalue ({counted(m.n_in_group(0), 'item')} each)"
+    return curves(key, range(1, len(m.accuracies) + 1), [accuracy], xlabel=xlabel, ylabel="accuracy")
+
+
+def draw_items(key: str, m: EigenvalueAnswers) -> Drawing:
+    """Draw each item; right and wrong ones apart where all have a label."""
+    measured = m.measured
+    correct = measured.correct if measured.labeled.all() else None
+    return difficulty_scatter(key, difficulty=measured.values, confidence=measured.confidence, correct=correct)
+
+
 def measure_eigenvalues(context: AuditContext, options: DifficultyOptions) -> EigenvalueAnswers:
     """Rank the items of the primary split, and replace words of the first and the last."""
-    split, limit = context.primary, options.items or RANKED_ITEMS
+    split, limit = context.primary, options.items
     if limit < len(split):
         split = split.take(np.sort(np.array(chosen_rows(split.ids, limit, seed=context.seed))))
     method = str(getattr(context.classifier, "method", ""))
@@ -327,16 +250,29 @@ def eigenvalue_data(m: EigenvalueAnswers) -> dict[str, Any]:
     """Return what audit.json has beside the figures."""
     measured, fisher = m.measured, m.measured.fisher
     return {
-        "ranking": m.ranking(
-            lambda place: {
+        "ranking": [
+            {
+                "id": measured.ids[place],
                 "eigenvalue": float(measured.values[place]),
                 "scale_free": float(fisher.scale_free[measured.rows[place]]),
+                "prediction": m.context.label_name(int(measured.predicted[place])),
+                "confidence": float(min(measured.confidence[place], 1.0)),
+                "label": m.context.label_name(int(measured.labels[place])),
+                "words": measured.words(place),
             }
-        ),
+            for place in measured.order
+        ],
         "failures": [{"id": name, "reason": reason} for name, reason in fisher.failures],
         "accuracy_by_difficulty": measured.groups and measured.groups.to_dict(),
         "substitutions": m.flips and m.flips.tests.to_dict(),
     }
+
+
+def ranking_file(m: EigenvalueAnswers) -> Mapping[str, str]:
+    """Return the ranking for a spreadsheet."""
+    rows = eigenvalue_data(m)["ranking"]
+    lines = ({**row, "words": " ".join(row["words"])}.values() for row in rows)
+    return {"ranking.csv": csv_text([rows[0], *lines])}
 
 
 EIGENVALUE_FIGURES = (
@@ -356,12 +292,21 @@ EIGENVALUE = Question(
     prose=Prose(Path(__file__).with_name("eigenvalue.md.j2"), MIN_ITEMS=MIN_ITEMS, TOP_K=TOP_K, REPLACED=REPLACED),
     needs=(
         Need("model", lambda context, options: context.stored is None),
-        ENOUGH,
+        Need("items", lambda context, options: len(context.primary) >= MIN_ITEMS),
         Need("gradients", lambda context, options: not context.why_no_gradients()),
     ),
     measure=measure_eigenvalues,
     figures=(
-        *ACCURACIES,
+        *(
+            Figure(
+                f"{end}_accuracy",
+                lambda m, place=place: m.accuracies[place] if m.accuracies else None,  # type: ignore[misc]
+                "Counted",
+                better="higher",
+                n=lambda m, place=place: m.n_in_group(place),  # type: ignore[misc]
+            )
+            for end, place in ENDS.items()
+        ),
         *(
             Figure(
                 f"{end}_{key}",
@@ -380,29 +325,10 @@ EIGENVALUE = Question(
     parts=(
         Part(
             "spread",
-            (
-                Plot(
-                    "difficulty_confidence",
-                    lambda key, m: difficulty_scatter(
-                        key, difficulty=m.measured.values, confidence=m.measured.confidence, correct=m.correct
-                    ),
-                    DATTA,
-                ),
-            ),
+            (Plot("difficulty_confidence", draw_items, DATTA),),
             figures=EIGENVALUE_FIGURES,
         ),
-        Part(
-            "agreement",
-            (
-                Plot(
-                    "difficulty_accuracy",
-                    lambda key, m: draw_accuracy(key, m, "eigenvalue"),
-                    DATTA,
-                    when=lambda m: m.accuracies,
-                ),
-                Table("difficulty_correlations", correlation_rows, "Spearman 1904"),
-            ),
-        ),
+        Part("agreement", (Plot("difficulty_accuracy", draw_accuracy, DATTA),), when=lambda m: m.accuracies),
         Part(
             "ends",
             (
@@ -432,105 +358,6 @@ EIGENVALUE = Question(
         Lead("ranked", size=lambda m: None),
     ),
     data=eigenvalue_data,
+    files=ranking_file,
     changes=lambda m: m.changes(),
-)
-
-
-# ----------------------------------------------------------------------------------------------------- left-out words
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class LeftOutAnswers(RankedAnswers):
-    """The items ranked by what one left-out word moves.
-
-    Attributes:
-        measured: The shifts.
-    """
-
-    measured: WordShifts
-
-    def marks(self, place: int) -> tuple[Mark, ...]:
-        """Mark the words of the text by their shifts."""
-        occlusion, row = self.measured.occlusion, int(self.measured.rows[place])
-        words = slice(*occlusion.offsets[row : row + 2])
-        columns = (occlusion.starts[words], occlusion.ends[words], occlusion.parts[words], self.measured.shifts(place))
-        return tuple(
-            Mark(start, end, "weight", shift, f"without it, {percent(shift)} of the probability moves")
-            for start, end, part, shift in zip(*(column.tolist() for column in columns), strict=True)
-            if part == 0 and not np.isnan(shift)
-        )
-
-    def note(self, place: int) -> str:
-        """Say what the word that moves most does."""
-        occlusion, row, shifts = self.measured.occlusion, int(self.measured.rows[place]), self.measured.shifts(place)
-        largest = int(np.nanargmax(shifts))
-        word = occlusion.offsets[row] + largest
-        text = self.split.texts[row] if occlusion.parts[word] == 0 else (self.split.text_pairs or [""])[row]
-        left_out, after = text[occlusion.starts[word] : occlusion.ends[word]], int(occlusion.predicted_without[word])
-        note = f"Without “{left_out}”, {percent(float(shifts[largest]))} of the probability moves"
-        is_flip = after != self.measured.predicted[place]
-        return f"{note}, and the answer is {self.context.label_name(after)}." if is_flip else f"{note}."
-
-
-def measure_left_out(context: AuditContext, options: DifficultyOptions) -> LeftOutAnswers:
-    """Leave words of the items of the primary split out, and rank the items."""
-    items, occlusion = context.occluded(context.primary, options.items or LEFT_OUT_ITEMS)
-    return LeftOutAnswers(context, items, measure_word_shifts(occlusion))
-
-
-def left_out_data(m: LeftOutAnswers) -> dict[str, Any]:
-    """Return what audit.json has beside the figures."""
-    measured, occlusion = m.measured, m.measured.occlusion
-    ranking = m.ranking(
-        lambda place: {
-            "shift": float(measured.values[place]),
-            "mean_shift": float(measured.mean[place]),
-            "words_that_flip": int(measured.flips[place]),
-        }
-    )
-    n_asked, n_unanswered = len(occlusion.starts) + len(occlusion), occlusion.n_unanswered
-    return {
-        "left_out_words": {"definition": SHIFT, "n_asked": n_asked, "n_unanswered": n_unanswered, "ranking": ranking}
-    }
-
-
-LEFT_OUT_FIGURES = ("flipped_by_one_word", "median_shift", "hardest_accuracy", "easiest_accuracy")
-
-LEFT_OUT = Question(
-    name="left_out_words",
-    order=2,
-    title="Which answers does one word carry?",
-    prose=Prose(Path(__file__).with_name("left_out_words.md.j2"), MIN_ITEMS=MIN_ITEMS, DEFINITION=SHIFT),
-    needs=(
-        Need("model", lambda context, options: context.stored is None),
-        Need("wish", lambda context, options: context.server is None or "left_out_words" in options.measures),
-        ENOUGH,
-    ),
-    measure=measure_left_out,
-    figures=(
-        Figure("flipped_by_one_word", lambda m: m.measured.flipped(m.context.resampling), ERASURE),
-        Figure("median_shift", lambda m: m.measured.median(m.context.resampling), ERASURE),
-        *ACCURACIES,
-    ),
-    headlines=LEFT_OUT_FIGURES,
-    verdict=(Rule("neutral", "ranked"),),
-    parts=(
-        Part(
-            "shifts",
-            (
-                Plot(
-                    "left_out_accuracy",
-                    lambda key, m: draw_accuracy(key, m, "shift"),
-                    "Counted",
-                    when=lambda m: m.accuracies,
-                ),
-                Table("left_out_correlations", correlation_rows, "Spearman 1904"),
-                Examples("left_out_most", lambda m: m.examples("hardest")),
-                Examples("left_out_least", lambda m: m.examples("easiest")),
-            ),
-            figures=LEFT_OUT_FIGURES,
-        ),
-    ),
-    leads=(Lead("flipped", figure="flipped_by_one_word", size=lambda m: None),),
-    data=left_out_data,
 )

@@ -1,8 +1,7 @@
 """Which examples is it fragile on?
 
-The answer joins those of up to three measures, each a question of its own: the eigenvalue, which needs gradients;
-left-out words, which any model can be asked; and contrast sets, which need data that has them. Rankings are neutral:
-they show where to look. Contrast sets alone have a verdict.
+The answer joins those of two questions: the eigenvalue, which needs gradients, and contrast sets, which need data that
+has them. The ranking is neutral: it shows where to look. Contrast sets alone have a verdict.
 """
 
 from __future__ import annotations
@@ -14,10 +13,9 @@ import numpy as np
 
 from rightreasons.audited.context import AuditContext, AuditSplit, changes, example_of
 from rightreasons.core.intervals import Estimate
-from rightreasons.core.store import csv_text
 from rightreasons.difficulty.contrast import ContrastItems, ContrastMeasurement, measure_contrast_sets
-from rightreasons.difficulty.options import MEASURES, DifficultyOptions
-from rightreasons.difficulty.page_rankings import EIGENVALUE, LEFT_OUT
+from rightreasons.difficulty.options import DifficultyOptions
+from rightreasons.difficulty.page_rankings import EIGENVALUE
 from rightreasons.page import parts as p
 from rightreasons.page.parts import Cell, Example, ItemFigure
 from rightreasons.page.plots import Drawing, dot_rows
@@ -177,11 +175,8 @@ CONTRAST = Question(
 )
 
 
-RANKING = "ranking.csv"
-"""The file of a report with the items, the hardest first."""
-
-OF_MEASURES = dict(zip(MEASURES, (EIGENVALUE, LEFT_OUT, CONTRAST), strict=True))
-"""Measure -> its question."""
+ASPECTS = (EIGENVALUE, CONTRAST)
+"""The questions whose answers are joined."""
 
 
 class Difficulty:
@@ -195,63 +190,37 @@ class Difficulty:
     reads: p.Reads = "audited"
 
     def why_not(self, context: AuditContext, options: DifficultyOptions) -> str:
-        """Ask for contrast sets, or for some items and a model that can be asked or whose embeddings can be moved."""
-        if applying_measures(context, options):
-            return ""
-        usual = ("left_out_words",) if context.server else MEASURES  # a server gives no gradients
-        first = next(name for name in MEASURES if name in (options.measures or usual))
-        return OF_MEASURES[first].why_not(context, options)
+        """Ask for contrast sets, or for some items and a model whose embeddings can be moved."""
+        reasons = [each.why_not(context, options) for each in ASPECTS]
+        return reasons[0] if all(reasons) else ""
 
     def run(self, context: AuditContext, options: DifficultyOptions) -> p.SectionResult:
         """Answer the question."""
-        answers = [OF_MEASURES[name].run(context, options) for name in applying_measures(context, options)]
+        answers = [each.run(context, options) for each in ASPECTS if not each.why_not(context, options)]
         if not answers:  # items without an answer were left out since it was asked whether the question applies
             raise ValueError(self.why_not(context, options))
-        return with_ranking(joined(answers))
+        return joined(answers)
 
 
 DIFFICULTY = Difficulty()
 
 
-def applying_measures(context: AuditContext, options: DifficultyOptions) -> list[str]:
-    """Return the measures that are asked for and apply; unasked, words are left out only where gradients are not."""
-    names = [name for name in MEASURES if name in (options.measures or MEASURES)]
-    applying = [name for name in names if not OF_MEASURES[name].why_not(context, options)]
-    if not options.measures and "eigenvalue" in applying:
-        return [name for name in applying if name != "left_out_words"]
-    return applying
-
-
-def with_ranking(answer: p.SectionResult) -> p.SectionResult:
-    """Add the ranking of the question, that of its first measure with one, and its file for a spreadsheet."""
-    rows = answer.data.get("ranking") or answer.data.get("left_out_words", {}).get("ranking")
-    if not rows:
-        return answer
-    lines = ({**row, "words": " ".join(row["words"])}.values() for row in rows)
-    files = {RANKING: csv_text([rows[0], *lines])}
-    return dataclasses.replace(answer, data={**answer.data, "ranking": rows}, files=files)
-
-
 def joined(answers: Sequence[p.SectionResult]) -> p.SectionResult:
-    """Join what the measures say; a verdict that is not neutral leads, and figures of each other join the first's."""
+    """Join what the two questions say; a verdict that is not neutral leads, and figures of each join."""
     if len(answers) == 1:
         return answers[0]
     ordered = sorted(answers, key=lambda answer: answer.verdict.tone == "neutral")
-    further = [main_figures(answer)[: 2 if len(answers) == 2 else 1] for answer in answers[1:]]
+    ranking, sets = answers
     return p.SectionResult(
         verdict=dataclasses.replace(
             ordered[0].verdict, summary=" ".join(answer.verdict.summary for answer in ordered if answer.verdict.summary)
         ),
-        headlines=sum(further, answers[0].headlines[:2])[:4],
-        parts=sum((answer.parts for answer in answers), ()),
-        limits=tuple(dict.fromkeys(limit for answer in answers for limit in answer.limits)),
-        data={key: value for answer in answers for key, value in answer.data.items()},
+        headlines=(*ranking.headlines[:2], *sets.headlines[2:0:-1]),  # the consistency, and the accuracy of revisions
+        parts=ranking.parts + sets.parts,
+        limits=tuple(dict.fromkeys(ranking.limits + sets.limits)),
+        data={**ranking.data, **sets.data},
         finding=ordered[0].finding,
-        by_item=sum((answer.by_item for answer in answers), ()),
-        changes=sum((answer.changes for answer in answers), ()),
+        by_item=ranking.by_item + sets.by_item,
+        changes=ranking.changes + sets.changes,
+        files={**ranking.files, **sets.files},
     )
-
-
-def main_figures(answer: p.SectionResult) -> tuple[p.Headline, ...]:
-    """Return the figures of a further measure; of contrast sets the consistency and the accuracy of revisions."""
-    return answer.headlines[2:0:-1] if "contrast_sets" in answer.data else answer.headlines

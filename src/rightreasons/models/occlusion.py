@@ -78,11 +78,6 @@ class Occlusion:
         """(N,) predicted classes, or choices; -1 where there is no answer."""
         return _predicted(self.logits)
 
-    @functools.cached_property
-    def predicted_without(self) -> NDArray[np.int64]:
-        """(total,) what is predicted without each word; -1 where there is no answer."""
-        return _predicted(self.without)
-
     def importances(self, explained: NDArray[np.int64], *, target: str = "probability") -> Ragged:
         """Return how much the score of a label falls without each word.
 
@@ -98,13 +93,6 @@ class Occlusion:
             whole, without = whole.softmax(), without.softmax()
         labels = np.maximum(explained, 0)
         return Ragged(whole.at(labels)[self._rows] - without.at(labels[self._rows]), self.offsets)
-
-    @functools.cached_property
-    def shifts(self) -> Ragged:
-        r"""N rows, one number per word: the total variation \(\frac12 \sum_k |p_k(x) - p_k(x_{-j})|\), in [0, 1]."""
-        without = self.without.softmax()
-        moved = Ragged(np.abs(self.logits.softmax().take(self._rows).values - without.values), without.offsets)
-        return Ragged(0.5 * moved.reduce(np.add) if len(moved) else np.empty(0), self.offsets)
 
     @property
     def _rows(self) -> NDArray[np.int64]:

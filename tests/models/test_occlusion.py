@@ -6,7 +6,6 @@ import pytest
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
-from rightreasons.difficulty.measure import measure_word_shifts
 from rightreasons.models.occlusion import occlude
 from rightreasons.shortcuts.measure import measure_shortcuts, occlusion_attributions
 from rightreasons.shortcuts.mutual_information import lmi
@@ -89,25 +88,8 @@ def test_the_importance_of_a_word_is_what_the_score_loses_without_it():
 def test_the_second_text_of_a_pair_and_every_occurrence():
     found = occlude(Weighing(), ["good good"], text_pairs=["bad"], ids=["a"])
     assert (found.tokens, found.parts.tolist()) == ((("good", "good", "bad"),), [0, 0, 1])
-    # 2 + 2 - 3 = 1 is class 1; without one "good" -1, without "bad" 4.
-    assert found.predicted_without.tolist() == [0, 0, 1]
+    # 2 + 2 - 3 = 1 is class 1.
     assert occlusion_attributions(found, target="logit").scores[0] == pytest.approx([2, 2, -3])
-
-
-def test_shifts_are_total_variation_over_all_classes():
-    found = occlude(Weighing(None), ["bad good x", "so"], choices=[["u", "v", "w"], ["u", "v"]], labels=[2, 0])
-    # Choice k of the first item scores -k; without "bad" 2k, without "good" -3k.
-    shares = [np.exp(np.arange(3) * slope) / np.exp(np.arange(3) * slope).sum() for slope in (-1, 2, -3)]
-    expected = [np.abs(shares[0] - other).sum() / 2 for other in shares[1:]]
-    assert found.shifts[0] == pytest.approx([*expected, 0])
-    measured = measure_word_shifts(found)
-    assert measured.values == pytest.approx([max(expected), 0])
-    assert measured.mean == pytest.approx([sum(expected) / 3, 0])
-    assert (measured.flips.tolist(), measured.n_words.tolist()) == ([1, 0], [3, 1])
-    assert (measured.predicted.tolist(), measured.correct.tolist()) == ([0, 0], [False, True])
-    assert measured.words(0, 2) == ["bad", "good"]
-    assert measured.flipped(Resampling()).value == 0.5
-    assert {"words", "mean_shift", "confidence", "wrong"} <= set(measured.correlations(Resampling(resamples=10)))
 
 
 def test_what_has_no_answer_is_left_out():
@@ -123,10 +105,6 @@ def test_what_has_no_answer_is_left_out():
     assert found.n_unanswered == 1  # "good" of the first item
     attributed = occlusion_attributions(found)
     assert attributed.valid.tolist() == [False, True, False, False]
-    measured = measure_word_shifts(found)
-    assert (measured.rows.tolist(), measured.n_words.tolist()) == ([0, 1], [1, 3])
-    with pytest.raises(ValueError, match="Expected items with words and answers, but none of 1 is one"):
-        measure_word_shifts(occlude(Deaf(), ["mute"]))
 
 
 def test_shortcuts_without_gradients():
