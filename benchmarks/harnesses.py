@@ -69,14 +69,14 @@ TRIPS = (
         BARE | {"limit": 40},
     ),
     Trip(
-        "lm-eval", "PIQA, 12 items by letters: probes, distractors, both orders", "piqa",
-        ("--style", "letters", "--parts", "distractors,orders", "--limit", "12"), "probes",
+        "lm-eval", "PIQA, 12 items by letters: probes, both orders", "piqa",
+        ("--style", "letters", "--parts", "probes,orders", "--limit", "12"), "probes",
         BARE | {"style": "letters", "limit": 12},
     ),
     Trip(
         "inspect", "PIQA, 12 items by letters in a chat: probes, both orders", "piqa",
         ("--parts", "probes,orders", "--limit", "12"), "probes",
-        CHAT | {"limit": 12, "options": {"probes": {"distractors": False}}},
+        CHAT | {"limit": 12},
     ),
 )  # fmt: skip
 

@@ -73,7 +73,7 @@ def returned(function):
 
 QUESTIONS = ("calibration", "shortcuts", "cues", "probes", "difficulty", "behavior")
 KERNELS = [importlib.import_module(f"rightreasons.{question}") for question in QUESTIONS]
-MEASURES = re.compile(r"\.(measure(_\w+)?|elicit|contrast|substitutions|distractors|picks|learning\..*)$")
+MEASURES = re.compile(r"\.(measure(_\w+)?|elicit|contrast|substitutions|picks|learning\..*)$")
 """Files that join kernels with a model or data."""
 
 

@@ -312,7 +312,6 @@ HANDED_ON = {
     "ProbeTables.reading": ("measure_reading",),
     "ProbeScores.paralysis": ("choice_paralysis",),
     "measure_probes": ("prior_bias", "measure_reading", "choice_paralysis", "choices_only", "wilson"),
-    "measure_distractors": ("mcnemar", "none_of_the_above", "share"),
     "measure_picks": ("poisson_binomial_p_value", "mcnemar", "share"),
     "measure_option_order": ("wilson", "position_bias", "pride_prior_intervals", "bounded_mean"),
     "Figure.defined": ("measure_figures",),

@@ -24,7 +24,6 @@ from rightreasons.cues.statistics import cue_statistics
 from rightreasons.difficulty.contrast import contrast_consistency, flip_rates
 from rightreasons.difficulty.ranking import accuracy_by_difficulty, distribution_overlap, paired_difficulty
 from rightreasons.probes.bias import measure_reading, prior_bias
-from rightreasons.probes.measure import none_of_the_above
 from rightreasons.probes.option_order import choices_only, position_bias, pride_prior_intervals
 from rightreasons.probes.paralysis import choice_paralysis
 from rightreasons.shortcuts.mutual_information import lmi
@@ -349,23 +348,6 @@ def without_prompts(rng: np.random.Generator, seed: int) -> Outcome:
     return {"p_value": choices_only(rng.integers(2, size=150), rng.integers(2, size=150)).p_value}
 
 
-def none_is_right(rng: np.random.Generator, seed: int) -> Outcome:
-    """Scores of single choices, of which one call differs from another by noise; no choice stands out."""
-    level = rng.normal(size=(150, 4))
-    added, replaced = (level + rng.normal(0, 0.5, level.shape) for _ in range(2))
-    right = rng.integers(3, size=150)
-    without = np.array([np.delete(row, place) for row, place in zip(replaced, right, strict=True)])
-    result = none_of_the_above(added, without, right)
-    return {
-        "p_value": result.p_value,
-        "false_alarms": ends(result.false_alarms, 1 / 4),
-        "hits": ends(result.hits, 1 / 3),
-    }
-
-
-# ---------------------------------------------------------------------------------------------------------- difficulty
-
-
 def harder(rng: np.random.Generator, seed: int) -> Outcome:
     original = rng.gamma(2, size=50)
     result = paired_difficulty(original, original + rng.normal(0, 0.5, 50), resampling=few(seed))
@@ -575,7 +557,6 @@ SCENARIOS = (
         )
     ),
     Scenario("choice_paralysis", "noise before and after, 60 items", added_choices),
-    Scenario("none_of_the_above", "scores of single choices, 150 items", none_is_right, conservative=True),
     Scenario("choices_only", "picks and positions at random, 150 items", without_prompts, conservative=True),
     *(
         Scenario("position_bias", f"{n} items, recalls of {', '.join(map(str, rates))} by position", recalls(n, rates))

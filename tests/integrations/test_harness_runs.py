@@ -114,7 +114,7 @@ BARE = {"chat": "off", "scoring": "sum"}
 
 
 def test_probes_and_orders_by_lm_eval(given, lm_eval, capsys, tmp_path, monkeypatch):
-    words = ("--parts", "items,distractors,orders", "--style", "letters", "--limit", "10")
+    words = ("--parts", "items,probes,orders", "--style", "letters", "--limit", "10")
     log = lm_eval(export(capsys, tmp_path, given.items, *words), tmp_path)
     direct = audited(tmp_path, "probes", given.model, given.items, style="letters", limit=10, **BARE)
     again = audited(tmp_path, "probes", predictions=log)
@@ -144,9 +144,8 @@ def test_easy_and_hard_items_by_lm_eval(given, lm_eval, capsys, tmp_path):
 
 def test_contrast_sets_by_lm_eval(given, lm_eval, capsys, tmp_path):
     log = lm_eval(export(capsys, tmp_path, given.texts), tmp_path)
-    options = {"options": {"difficulty": {"measures": ("contrast",)}}}
-    direct = audited(tmp_path, "difficulty", given.model, given.texts, **BARE, **options)
-    again = audited(tmp_path, "difficulty", predictions=log, **options)
+    direct = audited(tmp_path, "difficulty", given.model, given.texts, **BARE)
+    again = audited(tmp_path, "difficulty", predictions=log)
     assert differences(direct["contrast_sets"], again["contrast_sets"]) == []
 
 
@@ -161,7 +160,7 @@ def test_a_suite_by_lm_eval(given, lm_eval, capsys, tmp_path):
 
 def test_probes_and_orders_by_inspect(given, inspect, capsys, tmp_path):
     limit = ("--limit", "10")
-    declared = export(capsys, tmp_path, given.items, "--parts", "items,distractors,orders", "--to", "inspect", *limit)
+    declared = export(capsys, tmp_path, given.items, "--parts", "items,probes,orders", "--to", "inspect", *limit)
     # A random model's letters are not among its likeliest 20 tokens, and its first token is what counts.
     every = len(tiny_causal_tokenizer())
     log = inspect(declared, tmp_path, logprobs=True, top_logprobs=every, max_tokens=1)

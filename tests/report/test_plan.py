@@ -46,8 +46,7 @@ def context(**others):
         ("shortcuts", {"steps": 10, "items": 20}, (20 + 20) * 10 * 3 + 20 * 15),
         ("difficulty", {"items": 500}, 500 * (1 + 2 * 3) + 1800),  # a pass, and two more for each of three classes
         ("shortcuts", {"importance": "occlusion"}, (100 + 50) * 2 + 400 * 15),
-        ("probes", {"ks": (1, 2)}, 1000 * (5 + 3)),
-        ("probes", {"ks": (1, 2), "distractors": False}, 1000 * 5),
+        ("probes", {"ks": (1, 2)}, 1000 * 5),
     ],
 )
 def test_passes_are_counted(question, options, passes):

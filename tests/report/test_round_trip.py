@@ -15,7 +15,6 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.models.prompts import Rendering
 from rightreasons.models.wording import Prompt
 from rightreasons.probes.measure import (
-    measure_distractors,
     measure_option_order,
     measure_probes,
     orders_in_words,
@@ -112,13 +111,12 @@ def test_probes_of_single_choices(capsys, tmp_path):
     [(3, "cyclic", "all 3 cyclic orders"), (3, "auto", "all 6 orders"), (4, "random", "4 random orders")],
 )
 def test_letters_and_orders(capsys, tmp_path, n_choices, orders, words):
-    asked = ("--style", "letters", "--parts", "distractors,orders", "--orders", orders)
+    asked = ("--style", "letters", "--parts", "probes,orders", "--orders", orders)
     export(capsys, tmp_path, *asked, n_choices=n_choices)
     data = answered(tmp_path, harness(tmp_path / "task"), task="multiple_choice")
     own = items(n_choices)
-    scores = probe_tables(own, near=4, none=True).scored_by(direct_letters)
+    scores = probe_tables(own).scored_by(direct_letters)
     assert data["figures"] == json.loads(json.dumps(measure_probes(scores).to_dict()))
-    assert data["distractors"] == json.loads(json.dumps(measure_distractors(scores, 4).to_dict()))
     figures = measure_option_order(own, direct_letters, orders=orders)
     assert orders_in_words(figures.orders, figures.n_orders) == words
     wanted = json.loads(json.dumps(figures.to_dict()))

@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from rightreasons.audited.context import AuditSplit
     from rightreasons.io.predictions import Predictions
 
-ITEMS, PROBES, DISTRACTORS, ORDERS = PARTS = ("items", "probes", "distractors", "orders")
-"""What can be asked about items: themselves, their changed versions, these beside near choices and "None of the above",
-and orders of their choices."""
+ITEMS, PROBES, ORDERS = PARTS = ("items", "probes", "orders")
+"""What can be asked about items: themselves, their changed versions, and orders of their choices."""
 
 
 FIRST_ORDER = "order 0"

@@ -363,8 +363,8 @@ class ExportOptions(Options):
     )
     parts: tuple[str, ...] | None = option(
         None,
-        "Of multiple choice, comma-separated: items, probes (their changed versions), distractors (probes, near "
-        "choices and “None of the above”), orders (of the choices); by default items and probes.",
+        "Of multiple choice, comma-separated: items, probes (their changed versions), orders (of the choices); by "
+        "default items and probes.",
     )
     orders: str | None = option(
         None,

@@ -2,7 +2,6 @@ from .bias import measure_reading as measure_reading
 from .bias import prior_bias as prior_bias
 from .measure import measure_option_order as measure_option_order
 from .measure import measure_probes as measure_probes
-from .measure import none_of_the_above as none_of_the_above
 from .measure import probe_tables as probe_tables
 from .option_order import contextual_calibration as contextual_calibration
 from .option_order import position_bias as position_bias
@@ -14,7 +13,6 @@ __all__ = [
     "measure_option_order",
     "measure_probes",
     "measure_reading",
-    "none_of_the_above",
     "position_bias",
     "prior_bias",
     "probe_tables",

@@ -1,4 +1,4 @@
-"""What the question about the probes measures: the changed items, near choices, orders, and the chat template."""
+"""What the question about the probes measures: the changed items and the orders of the choices."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ from rightreasons.core.intervals import (
     rate,
 )
 from rightreasons.core.resampling import Resampling
-from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
+from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.page.prose import not_scored_told
 from rightreasons.probes.bias import PseudoCorrect, Reading
 from rightreasons.probes.measure import (
     WITHOUT_QUESTION,
-    DistractorFigures,
     OrderFigures,
     PickFigures,
     ProbeFigures,
@@ -36,11 +35,9 @@ from rightreasons.probes.measure import (
     added_choices,
     ask_for_orders,
     ask_for_picks,
-    measure_distractors,
     measure_option_order,
     measure_picks,
     measure_probes,
-    near_choices_name,
     orders_in_words,
     probe_tables,
     stored_orders,
@@ -55,8 +52,6 @@ NAMES = {
     "no_question": "No question",
     "wrong_question": "Wrong question",
     "no_right_answer": "No right answer",
-    "none_added": f"“{NONE_OF_THE_ABOVE}” added",
-    "none_right": f"“{NONE_OF_THE_ABOVE}” is right",
 }
 """The tables of the probes, for readers."""
 
@@ -116,7 +111,6 @@ class ProbesMeasurement:
         decided: What they say, by `decisions`.
         scored: Prior bias and choice paralysis; None where answers are generated.
         picks: What is picked where answers are generated; None where choices are scored.
-        distractors: Near choices and “None of the above”; None where they were not asked.
         orders: The effect of the order of scored choices; None for a scorer that sees one choice at a time.
         joint: Whether choices are scored together.
         left_out: Numbers of added choices for which the data has too few.
@@ -128,7 +122,6 @@ class ProbesMeasurement:
     decided: Mapping[str, Decision]
     scored: ProbeFigures | None = None
     picks: PickFigures | None = None
-    distractors: DistractorFigures | None = None
     orders: OrderFigures | None = None
     joint: bool = False
     left_out: tuple[int, ...] = ()
@@ -155,13 +148,6 @@ class ProbesMeasurement:
         """Probe -> how often the old answer is picked, where there is one."""
         biases = {} if self.scored is None else self.scored.prior_bias
         return {name: bias.pseudo_correct for name, bias in biases.items() if bias.pseudo_correct is not None}
-
-    @property
-    def none_of_the_above(self) -> tuple[Estimate, Estimate] | None:
-        """How often it is picked where it is wrong, and where it is right."""
-        if self.distractors is None or (none := self.distractors.none) is None:
-            return None
-        return none.false_alarms, none.hits
 
     @property
     def spread(self) -> Estimate | None:
@@ -283,17 +269,13 @@ def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
     prompted = context.prompted is not None and context.prompted.rendering.scoring == "generated"
     is_generated = prompted or (context.stored is not None and context.stored.items is not None)
     choices, ids = items["choices"][:], items["id"][:]
-    ks, n_near, none = added_choices(choices, options.ks)
-    near: int | None = n_near
-    if not options.distractors or (stored is not None and f"{ids[0]}/{near_choices_name(n_near)}" not in stored):
-        near, none = None, False
-    groups = context.primary.groups_column
-    tables = probe_tables(items, ks=ks, near=near, none=none, groups_column=groups, seed=context.seed)
+    ks, groups = added_choices(choices, options.ks), context.primary.groups_column
+    tables = probe_tables(items, ks=ks, groups_column=groups, seed=context.seed)
     which: str | None = options.orders
     if stored is not None:
         which = stored_orders(stored, ids[0], len(choices[0]), options.orders)
     resampling: dict[str, Any] = {"resampling": context.resampling}
-    added = f"{ks} {near} {none}"
+    added = str(ks)
     if is_generated:
         score = _scorer(context) if stored is None else lambda *_: stored.picks
         picked = ask_for_picks(tables, score("probes", added))
@@ -316,7 +298,6 @@ def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
         picked,
         decisions(scores, picked, steady=kept, joint=joint, **resampling),
         scored=measure_probes(scores, **resampling),
-        distractors=None if near is None else measure_distractors(scores, near, **resampling),
         orders=orders,
         joint=joint,
         left_out=tuple(k for k in dict.fromkeys(options.ks) if k not in ks),

@@ -21,10 +21,7 @@ class ProbesOptions(QuestionOptions):
         "Orders of the choices: cyclic, random, all, or auto: all of up to three choices, else cyclic.",
         choices=ORDERS,
     )
-    distractors: bool = option(
-        True, "Whether near choices and “None of the above” are added too, to compare with random choices."
-    )
 
     def passes(self, context: Any) -> float:
         """Return about how many passes of one item the question needs of an audit."""
-        return float(len(context.primary) * (3 + len(self.ks) + 3 * self.distractors))
+        return float(len(context.primary) * (3 + len(self.ks)))

@@ -10,7 +10,7 @@ import numpy as np
 from rightreasons.audited.context import AuditContext
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import MARGINS, Estimate, Power, estimate_of
-from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
+from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.page.parts import Cell, Column, Example, ItemFigure
 from rightreasons.page.parts import Table as ItemTable
 from rightreasons.page.plots import DASHES, PALETTE, Curve, Drawing, axis, curves, dot_rows, layer, series_of
@@ -65,7 +65,6 @@ LONGEST_CHOICE, LONGEST_PROMPT = 160, 240
 
 SHEN, ZHENG = "Shen & Kejriwal 2022", "Zheng et al. 2024"
 BALEPUR = "Balepur et al. 2024; comparison of this package"
-ELHADY = "Elhady et al. 2025; comparison of this package"
 
 WITHOUT = {"no_question": "without the question", "wrong_question": "with the question of another item"}
 DONE = {
@@ -73,11 +72,7 @@ DONE = {
     "wrong_question": "the prompt is replaced by that of another item",
     "no_right_answer": "the right choice is replaced by one of another item",
 }
-ASKED = {
-    **dict.fromkeys(WITHOUT, "the old answer"),
-    **dict.fromkeys(("none_added", "none_right"), "none of the above"),
-    "no_right_answer": "",
-}
+ASKED = {**dict.fromkeys(WITHOUT, "the old answer"), "no_right_answer": ""}
 """What is looked for among the picks under a probe; under all others the right choice."""
 
 KEPT = {"no_question": "kept_without_question", "wrong_question": "kept_with_another_question"}
@@ -92,9 +87,7 @@ DROPS = {
 def probe_name(probe: str) -> str:
     """Return what is done under a probe, for readers."""
     kind, _, count = probe.rpartition("_")
-    if kind in ("extra_choices", "near_choices"):
-        return f"{counted(int(count), 'random choice' if kind == 'extra_choices' else 'near choice')} added"
-    return NAMES[probe]
+    return f"{counted(int(count), 'choice')} added" if kind == "extra_choices" else NAMES[probe]
 
 
 def choices_and_texts(context: AuditContext) -> tuple[Any, Any]:
@@ -152,17 +145,6 @@ def paralysis_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
         drops = (drop.estimate, drop.t_p_value, effect.null_drop, effect.mechanical_drop)
         accuracies = (effect.accuracy, effect.perturbed_accuracy, effect.restricted_accuracy)
         yield k, *drops, restricted.estimate, restricted.t_p_value, *accuracies
-
-
-def distractor_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Return how often each kind of added choice is picked."""
-    for kind in ("random", "near"):
-        effect = getattr(m.distractors, kind)
-        yield f"{m.distractors.k} {kind}", effect.picked, effect.accuracy
-    if m.none_of_the_above is not None:
-        alarms, hits = m.none_of_the_above
-        yield f"“{NONE_OF_THE_ABOVE}”, which is wrong", alarms, None
-        yield f"“{NONE_OF_THE_ABOVE}”, which is right", hits, hits
 
 
 def position_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
@@ -251,7 +233,6 @@ def data(m: ProbesMeasurement) -> dict[str, Any]:
         del orders["steady"]
     return {
         "figures": m.scored.to_dict(),
-        "distractors": m.distractors and m.distractors.to_dict(),
         "orders": orders,
         **shared,
         "not_scored": [{"id": name, "reason": reason} for name, reason in m.tables.left_out],
@@ -295,7 +276,6 @@ PROBES = Question(
         DONE=DONE,
         NAMES=NAMES,
         WITHOUT_ANSWER=WITHOUT_ANSWER,
-        NONE=NONE_OF_THE_ABOVE,
         probe_name=probe_name,
     ),
     needs=(
@@ -382,7 +362,6 @@ PROBES = Question(
             figures=("choice_paralysis", "restricted_drop"),
             when=is_scored,
         ),
-        Part("distractors", (Table("distractors", distractor_rows, ELHADY),), when=lambda m: m.distractors),
         Part(
             "order",
             (
@@ -393,7 +372,7 @@ PROBES = Question(
             figures=("order_consistency",),
             when=is_scored,
         ),
-        Part("picks", (Table("picks", pick_rows, f"{SHEN}; {ELHADY}"),), when=lambda m: m.picks),
+        Part("picks", (Table("picks", pick_rows, SHEN),), when=lambda m: m.picks),
         Part("examples", (Tables("examples", item_tables),), when=is_scored),
     ),
     leads=(

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jinja2 import StrictUndefined, Template
 
-from rightreasons.audited.stored import DISTRACTORS, ITEMS, PARTS, PROBES, _plain
+from rightreasons.audited.stored import ITEMS, PARTS, PROBES, _plain
 from rightreasons.core.choices import HARNESSES
 from rightreasons.core.store import check_folder, json_lines, write_text
 from rightreasons.core.validation import check_kind, check_one_of
@@ -199,14 +199,12 @@ def choice_requests(
             part = ITEMS if name in known else name.rpartition("/")[2]
             requests.setdefault(name, ChoiceRequest(name, part, prompt, tuple(row), label))
 
-    possible, near, none = added_choices(choices, ks)
-    kinds: dict[str, dict[str, Any]] = {PROBES: {}, DISTRACTORS: {"near": near, "none": none}}
     for part in dict.fromkeys(parts):
         check_one_of(part, PARTS, "parts")
         if part == ITEMS:
             ask(prompts, choices, ids, labels)
-        elif part in kinds:
-            tables = probe_tables(items, ks=possible, seed=seed, **kinds[part])
+        elif part == PROBES:
+            tables = probe_tables(items, ks=added_choices(choices, ks), seed=seed)
             ask(*tables.requests(), [label for name in tables.tables for label in tables.column(name, "label")])
         else:
             turned = ChoiceOrders.of(ids, choices, orders, seed=seed)
