@@ -95,8 +95,6 @@ def test_a_bound_of_requests_stops_a_run_and_a_larger_one_goes_on(items, tmp_pat
         how = (
             "--questions",
             "probes",
-            "--probes-orders",
-            "cyclic",
             "--out",
             tmp_path / "report",
             "--n-resamples",

@@ -23,7 +23,7 @@ from rightreasons.cli.declared import (
     refuse,
 )
 from rightreasons.cli.show import print_rows
-from rightreasons.core.choices import HARNESSES, ORDERS, TASKS
+from rightreasons.core.choices import HARNESSES, TASKS
 from rightreasons.core.engines import EngineOptions
 from rightreasons.core.errors import OptionError, counted
 from rightreasons.core.options import Options, option
@@ -366,12 +366,6 @@ class ExportOptions(Options):
         "Of multiple choice, comma-separated: items, probes (their changed versions), orders (of the choices); by "
         "default items and probes.",
     )
-    orders: str | None = option(
-        None,
-        "Which orders, where parts has orders: cyclic, random, all, or auto (the default): all of up to three choices, "
-        "else cyclic.",
-        choices=ORDERS,
-    )
     reasons: bool = option(False, "Write the arms of the question about reasons: plain, neutral, and hints.")
     hints: tuple[str, ...] = option(
         ("colleague", "metadata"), "Comma-separated kinds of hints of --reasons.", choices=HINTS
@@ -402,7 +396,7 @@ def export(
     """Write items, or a suite, as a task of another harness, whose log comes back into the same measures."""
     from rightreasons.report.requests import request_rows, write_task
 
-    of_items = {name: getattr(options, name) for name in ("parts", "orders", "subsets", "split")}
+    of_items = {name: getattr(options, name) for name in ("parts", "subsets", "split")}
     of_items["limit"] = settings.limit
     of_other = of_items if options.task == "suite" else {"max_cases": options.max_cases}
     refuse(of_other, f"with the task {options.task or 'of items'}")
@@ -581,7 +575,7 @@ def exported_items(dataset: str, settings: AuditOptions, wording: Wording, optio
         options: What is asked.
     """
     from rightreasons.audited.context import examples_of, limited, task_of_data
-    from rightreasons.audited.stored import ITEMS, ORDERS, PROBES
+    from rightreasons.audited.stored import ITEMS, PROBES
     from rightreasons.io.tables import choose_split
     from rightreasons.report.requests import choice_requests, kept_fields, text_requests
 
@@ -596,7 +590,7 @@ def exported_items(dataset: str, settings: AuditOptions, wording: Wording, optio
         items = items.add_column("easy", [bool(easy[row]) for row in rows])
     names = None
     if task == "classification":
-        refuse({"parts": options.parts, "orders": options.orders}, "with texts that have classes")
+        refuse({"parts": options.parts}, "with texts that have classes")
         if "label" not in items.column_names:
             raise OptionError(
                 f"Expected labels in {dataset}, whose names a language model chooses from, but it has none.",
@@ -608,12 +602,7 @@ def exported_items(dataset: str, settings: AuditOptions, wording: Wording, optio
         requests = text_requests(items)
     else:
         parts = (ITEMS, PROBES) if options.parts is None else options.parts
-        if options.orders is not None and ORDERS not in parts:
-            raise OptionError(
-                f"Expected `parts` with orders where `orders` is given, but got {','.join(parts)!r}.",
-                option=("parts", "orders"),
-            )
-        requests = choice_requests(items, parts=parts, orders=options.orders or "auto", seed=settings.seed)
+        requests = choice_requests(items, parts=parts, seed=settings.seed)
     return Exported(
         requests=requests,
         label_names=names,

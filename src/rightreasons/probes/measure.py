@@ -11,15 +11,13 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged, Result, falling, take_rows
-from rightreasons.core.choices import ORDERS
-from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import (
     Estimate,
     Interval,
@@ -32,13 +30,12 @@ from rightreasons.core.intervals import (
     rate,
     rate_interval,
 )
-from rightreasons.core.resampling import Resampling, item_rng
+from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import (
     as_ragged,
     check_count,
     check_labels,
-    check_one_of,
     check_ragged,
     check_same_length,
 )
@@ -366,8 +363,8 @@ def measure_probes(scores: ProbeScores, *, resampling: Resampling = Resampling()
 CONTENT_FREE = ("N/A", "[MASK]", "")
 """The inputs without content of Zhao et al. (2021)."""
 
-FEW, MOST = 3, 5
-"""Of so many choices, all orders are asked unless the option says otherwise, and at most."""
+FEW = 3
+"""Of so many choices at most all orders are asked, which are six; of more, the cyclic ones."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -375,76 +372,54 @@ class ChoiceOrders:
     """Orders of the choices of some items; the first is the original one.
 
     Attributes:
-        kind: "cyclic", "random" or "all".
-        places: (R, N, n) the choice at each position, of each item under each order.
+        places: (R, n) the choice at each position, under each order.
     """
 
-    kind: str
     places: NDArray[np.int64]
 
     @classmethod
-    def of(
-        cls, ids: Sequence[str], choices: Sequence[Sequence[str]], orders: str = "auto", *, seed: int = 0
-    ) -> ChoiceOrders:
+    def of(cls, choices: Sequence[Sequence[str]]) -> ChoiceOrders:
         """Choose the orders of items with one number of choices.
 
-        Args:
-            ids: The items.
-            choices: The choices of each.
-            orders: One of `ORDERS`, see `measure_option_order`.
-            seed: With the id of an item, decides its random orders.
-
         Raises:
-            ValueError: If the number of choices differs between items, or all orders of more than five are asked for.
+            ValueError: If the number of choices differs between items, or there are fewer than two.
 
         Example:
-            >>> ChoiceOrders.of(["a", "b"], ["xyz", "uvw"], "cyclic").places[:, 0].tolist()
-            [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
+            >>> ChoiceOrders.of(["wxyz", "stuv"]).places.tolist()
+            [[0, 1, 2, 3], [1, 2, 3, 0], [2, 3, 0, 1], [3, 0, 1, 2]]
         """
-        check_one_of(orders, ORDERS, "orders")
         sizes = sorted({len(row) for row in choices})
-        if len(sizes) > 1 or len(ids) < 2:
+        if len(sizes) > 1 or len(choices) < 2:
             raise ValueError(
                 "Expected at least two items with one number of choices to turn, but got "
-                f"{len(ids)} with {', '.join(map(str, sizes))}."
+                f"{len(choices)} with {', '.join(map(str, sizes))}."
             )
-        (n,) = sizes
-        circle = np.arange(n)
-        cyclic = (circle[:, None] + circle) % n
-        if orders == "random" and n > FEW:  # of fewer, every circle has the cyclic orders
-            circles = np.array([item_rng(seed, f"{name}/orders").permutation(n) for name in ids])
-            turned = (circles.argsort(axis=1) + circle[:, None, None]) % n
-            return cls("random", np.take_along_axis(np.broadcast_to(circles, turned.shape), turned, axis=2))
-        if orders == "all" or (orders == "auto" and n <= FEW):
-            if n > MOST:
-                raise OptionError(
-                    f"Expected at most {MOST} choices with orders='all', but got {n}, of which there are "
-                    f"{math.factorial(n):,} orders: 'cyclic' asks {n}.",
-                    option="orders",
-                )
-            first = [tuple(order) for order in cyclic.tolist()]
-            rest = [order for order in itertools.permutations(range(n)) if order not in first]
-            cyclic = np.array([*first, *rest])
-        kind = "all" if len(cyclic) == math.factorial(n) else "cyclic"
-        return cls(kind, np.broadcast_to(cyclic[:, None], (len(cyclic), len(ids), n)))
+        circle = np.arange(sizes[0])
+        cyclic = (circle[:, None] + circle) % len(circle)
+        if len(circle) > FEW:
+            return cls(cyclic)
+        first = [tuple(order) for order in cyclic.tolist()]
+        rest = [order for order in itertools.permutations(circle.tolist()) if order not in first]
+        return cls(np.array([*first, *rest]))
+
+    @property
+    def kind(self) -> str:
+        """Which they are: "cyclic" or "all"."""
+        return "all" if self.places.shape[1] <= FEW else "cyclic"
 
     def names(self, ids: Sequence[str]) -> list[str]:
         """Return the ids of the items under each order, one order after another."""
-        return [_name(item, r, self.kind) for r in range(len(self.places)) for item in ids]
+        return [f"{item}/order {number}" for number in range(len(self.places)) for item in ids]
 
     def turned(self, rows: Sequence[Sequence[str]]) -> list[list[str]]:
         """Return the choices under each order, one order after another."""
-        return [
-            [row[place] for place in order]
-            for orders in self.places.tolist()
-            for row, order in zip(rows, orders, strict=True)
-        ]
+        return [[row[place] for place in order] for order in self.places.tolist() for row in rows]
 
     def requests(
         self, prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]
     ) -> tuple[list[str], list[list[str]], list[str]]:
         """Return the prompts, choices and ids to ask: each order of the items, and last the inputs without content."""
-        n_orders, n = self.places.shape[0], self.places.shape[2]
+        n_orders, n = self.places.shape
         return (
             [*list(prompts) * n_orders, *CONTENT_FREE],
             [*self.turned(choices), *([["N/A"] * n] * len(CONTENT_FREE))],
@@ -457,7 +432,7 @@ class ChoiceOrders:
         Args:
             positions: (R, N) a position under each order, of each item.
         """
-        choices: NDArray[np.int64] = np.take_along_axis(self.places, positions[..., None], axis=2)[..., 0]
+        choices: NDArray[np.int64] = np.take_along_axis(self.places, positions, axis=1)
         return choices
 
 
@@ -470,27 +445,7 @@ def orders_in_words(kind: str, n_orders: int) -> str:
     """
     if n_orders == 2:
         return "both orders"
-    return {"all": f"all {n_orders} orders", "cyclic": f"all {n_orders} cyclic orders"}.get(
-        kind, f"{n_orders} random orders"
-    )
-
-
-def stored_orders(stored: Container[str], item: str, n: int, orders: str = "auto") -> str | None:
-    """Return which orders of the choices a store of answers has; None for none.
-
-    Args:
-        stored: The ids of the answers.
-        item: The id of an item.
-        n: How many choices it has.
-        orders: Which are wanted; "auto" (default) for those that are there.
-    """
-    kinds = (("random", 1), ("all", n), ("cyclic", 1))
-    known = next((kind for kind, r in kinds if _name(item, r, kind) in stored), None)
-    return known if known is None or orders == "auto" else orders
-
-
-def _name(item: str, r: int, kind: str) -> str:
-    return f"{item}/{'random ' if kind == 'random' and r else ''}order {r}"
+    return f"all {n_orders} {'cyclic ' if kind == 'cyclic' else ''}orders"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -523,7 +478,7 @@ class OrderFigures(Result):
     Attributes:
         n_items: Number of items.
         n_choices: Number of choices of each.
-        orders: "cyclic", "random" or "all".
+        orders: "cyclic" or "all".
         n_orders: Number of orders: n! where they are all, else as many as choices.
         consistency: Share of items whose picked content is the same under every order.
         consistency_interval: Its interval (Wilson).
@@ -558,36 +513,28 @@ def measure_option_order(
     items: Mapping[str, Sequence[Any]],
     score: Score,
     *,
-    orders: str = "auto",
     clusters: Any = None,
-    seed: int = 0,
     resampling: Resampling = Resampling(),
 ) -> OrderFigures:
     """Score several orders of the choices, and take the preference for positions out.
 
     PriDe's prior is estimated on the first quarter of the items, and tested on the others.
 
-    In the cyclic order r, position j holds choice (j + r) mod n. Random orders are cyclic too, but in a circle that is
-    drawn for each item, so that the neighbors of a choice differ between items; circles of up to three choices have
-    the cyclic orders. All n! orders change all neighbors. Of each kind, every choice is equally often at every
-    position, and the first order is the original one.
+    Of up to three choices all orders are asked, of more the cyclic ones: in order r, position j holds choice (j + r) mod
+    n. So every choice is equally often at every position, and the first order is the original one.
 
     Args:
         items: Columns `id`, `prompt`, `choices` and `label` of N items with n choices each: a data set, or lists.
         score: (prompts, choices, ids) -> logits, of a scorer that sees the choices together; one that sees one choice
             at a time gives the same scores in every order.
-        orders: "cyclic", "random", "all", or "auto" (default): all of up to three choices, which are six, else the
-            cyclic ones.
         clusters: (N,) names of what belongs together; None (default) where each item is on its own.
-        seed: Decides random orders; default 0.
         resampling: Its level is that of the intervals.
 
     Returns:
         An `OrderFigures`.
 
     Raises:
-        ValueError: If there are fewer than two items, the number of choices differs between items, or all orders of
-            more than five choices are asked for.
+        ValueError: If there are fewer than two items, or the number of choices differs between items.
 
     References:
         Zheng et al. (2024), "Large Language Models Are Not Robust Multiple Choice Selectors", ICLR; Zhao et al. (2021),
@@ -595,8 +542,8 @@ def measure_option_order(
     """
     ids, prompts, choices, labels = (items[name][:] for name in ("id", "prompt", "choices", "label"))
     check_same_length(prompts=prompts, choices=choices, labels=labels, ids=ids)
-    turned = ChoiceOrders.of(ids, choices, orders, seed=seed)
-    n_orders, size, n = turned.places.shape
+    turned, size = ChoiceOrders.of(choices), len(ids)
+    n_orders, n = turned.places.shape
     n_estimation = min(math.ceil(size / 4), size - 1)
     logits = score(*turned.requests(prompts, choices, ids))
     table = check_ragged(logits, scores="logits", name="scores").values.reshape(-1, n)
@@ -688,7 +635,7 @@ class PickFigures(Result):
     Attributes:
         n_items: Number of items.
         probes: Name of the table of `probe_tables` -> what is picked.
-        orders: Which orders of the choices were asked: "cyclic", "random" or "all"; "" for none.
+        orders: Which orders of the choices were asked: "cyclic" or "all"; "" for none.
         n_orders: How many.
         consistency: Share of the items with an answer under every order whose picked choice is always the same.
         n_ordered: The number of these items.
@@ -742,20 +689,18 @@ def ask_for_picks(tables: ProbeTables, ask: Ask) -> dict[str, NDArray[np.int64]]
     return dict(zip(tables.tables, picked, strict=True))
 
 
-def ask_for_orders(tables: ProbeTables, ask: Ask, orders: str = "auto", *, seed: int = 0) -> OrderPicks | None:
+def ask_for_orders(tables: ProbeTables, ask: Ask) -> OrderPicks | None:
     """Ask about several orders of the choices; None where the number of choices differs between items.
 
     Args:
         tables: From `probe_tables`.
         ask: As in `ask_for_picks`.
-        orders: Which, see `measure_option_order`.
-        seed: Decides random ones.
     """
     prompts, choices, ids = (tables.column(ORIGINAL, name) for name in ("prompt", "choices", "id"))
     n = len(choices[0])
     if any(len(row) != n for row in choices):
         return None
-    turned = ChoiceOrders.of(ids, choices, orders, seed=seed)
+    turned = ChoiceOrders.of(choices)
     names = turned.names(ids)
     picked = ask(prompts * len(turned.places), turned.turned(choices), names).answers(names).reshape(-1, len(ids))
     return OrderPicks(turned, np.where(picked < 0, -1, turned.original(picked)).T)

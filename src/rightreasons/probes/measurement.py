@@ -40,7 +40,6 @@ from rightreasons.probes.measure import (
     measure_probes,
     orders_in_words,
     probe_tables,
-    stored_orders,
 )
 from rightreasons.probes.options import ProbesOptions
 from rightreasons.probes.paralysis import ChoiceParalysis, Drop
@@ -271,25 +270,23 @@ def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
     choices, ids = items["choices"][:], items["id"][:]
     ks, groups = added_choices(choices, options.ks), context.primary.groups_column
     tables = probe_tables(items, ks=ks, groups_column=groups, seed=context.seed)
-    which: str | None = options.orders
-    if stored is not None:
-        which = stored_orders(stored, ids[0], len(choices[0]), options.orders)
+    turns = stored is None or f"{ids[0]}/order 1" in stored
     resampling: dict[str, Any] = {"resampling": context.resampling}
     added = str(ks)
     if is_generated:
         score = _scorer(context) if stored is None else lambda *_: stored.picks
         picked = ask_for_picks(tables, score("probes", added))
-        of_orders = which and ask_for_orders(tables, score("orders", added), which, seed=context.seed)
-        picks = measure_picks(tables, picked, orders=of_orders or None, **resampling)
+        of_orders = ask_for_orders(tables, score("orders", added)) if turns else None
+        picks = measure_picks(tables, picked, orders=of_orders, **resampling)
         steady = (of_orders.steady, clusters_of(tables.units, of_orders.known)) if of_orders else None
         decided = decisions(tables, picked, steady=steady, **resampling)
         return ProbesMeasurement(context, tables, picked, decided, picks=picks)
     score, joint = (_scorer(context), context.scorer.joint) if stored is None else (lambda *_: stored, stored.joint)
     scores = tables.scored_by(score("probes", added))
     orders = None
-    if joint and which is not None and scores.uniform is not None:
-        how = {"orders": which, "clusters": scores.units, "seed": context.seed, **resampling}
-        orders = measure_option_order(scores.tables[ORIGINAL], _complete(score("orders", which)), **how)
+    if joint and turns and scores.uniform is not None:
+        how = {"clusters": scores.units, **resampling}
+        orders = measure_option_order(scores.tables[ORIGINAL], _complete(score("orders")), **how)
     picked = {name: rows.argmax() for name, rows in scores.logits.items()}
     kept = None if orders is None else (np.array(orders.steady), scores.units)
     return ProbesMeasurement(

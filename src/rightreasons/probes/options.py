@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightreasons.core.choices import ORDERS
 from rightreasons.core.options import QuestionOptions, option
 
 
@@ -15,11 +14,6 @@ class ProbesOptions(QuestionOptions):
         (1, 2, 4, 8),
         "How many wrong choices of other items are added to each; comma-separated, each number in turn.",
         minimum=1,
-    )
-    orders: str = option(
-        "auto",
-        "Orders of the choices: cyclic, random, all, or auto: all of up to three choices, else cyclic.",
-        choices=ORDERS,
     )
 
     def passes(self, context: Any) -> float:

@@ -115,7 +115,7 @@ def question_options(questions: Iterable[str], given: Mapping[str, Any] | None) 
         Traceback (most recent call last):
         ...
         ValueError: Expected an option of the question 'probes', but got 'k'. Did you mean 'ks'? Known: \
-ks, orders.
+ks.
     """
     names, settings = list(questions), dict(given or {})
     for question in settings:

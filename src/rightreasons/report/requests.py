@@ -160,7 +160,6 @@ def choice_requests(
     *,
     parts: Sequence[str] = (ITEMS, PROBES),
     ks: Sequence[int] = KS,
-    orders: str = "auto",
     seed: int = 0,
 ) -> list[ChoiceRequest]:
     """Write down what the questions about some items would ask a scorer of choices.
@@ -169,8 +168,7 @@ def choice_requests(
         items: Multiple-choice items {id, prompt, choices, label}.
         parts: Some of `PARTS`; default items and probes. What two of them ask is written once.
         ks: Numbers of choices that the fourth probe adds; those for which there are too few are left out.
-        orders: Which orders of the choices, see `measure_option_order`.
-        seed: Decides what the probes borrow, and random orders.
+        seed: Decides what the probes borrow.
 
     Returns:
         The requests, with distinct ids: those of the items, and of these followed by what is done to them.
@@ -207,9 +205,9 @@ def choice_requests(
             tables = probe_tables(items, ks=added_choices(choices, ks), seed=seed)
             ask(*tables.requests(), [label for name in tables.tables for label in tables.column(name, "label")])
         else:
-            turned = ChoiceOrders.of(ids, choices, orders, seed=seed)
+            turned = ChoiceOrders.of(choices)
             gold = np.asarray(labels)
-            places = np.where(gold < 0, -1, (turned.places == gold[:, None]).argmax(axis=2)).ravel().tolist()
+            places = np.where(gold < 0, -1, turned.places.argsort(axis=1)[:, gold]).ravel().tolist()
             texts = turned.requests(prompts, choices, ids)
             ask(*texts, places + [-1] * (len(texts[0]) - len(places)))
     return list(requests.values())
