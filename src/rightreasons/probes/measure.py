@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, Result, falling, take_rows
+from rightreasons.core.arrays import Ragged, Result, take_rows
 from rightreasons.core.intervals import (
     Estimate,
     Interval,
@@ -214,12 +214,6 @@ class ProbeScores(ProbeTables):
         how: dict[str, Any] = {"clusters": self.units, "resampling": resampling}
         rows, labels = (self.confidences[ORIGINAL], self.confidences[extra]), (self.labels(), self.labels(extra))
         return choice_paralysis(*rows, *labels, self.column(extra, "original_positions"), **how)
-
-    def telling_items(self, n_items: int) -> list[int]:
-        """Return the items with the strongest preference without a question, and last the one with the weakest."""
-        bare = self.confidences["no_question"]
-        order = falling(self.top("no_question") * bare.lengths, self.column(ORIGINAL, "id"))
-        return [*order[: n_items - 1].tolist(), int(order[-1])]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -520,8 +514,8 @@ def measure_option_order(
 
     PriDe's prior is estimated on the first quarter of the items, and tested on the others.
 
-    Of up to three choices all orders are asked, of more the cyclic ones: in order r, position j holds choice (j + r) mod
-    n. So every choice is equally often at every position, and the first order is the original one.
+    Of up to three choices all orders are asked, of more the cyclic ones: in order r, position j holds choice (j + r)
+    mod n. So every choice is equally often at every position, and the first order is the original one.
 
     Args:
         items: Columns `id`, `prompt`, `choices` and `label` of N items with n choices each: a data set, or lists.

@@ -11,11 +11,10 @@ from rightreasons.audited.context import AuditContext
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import MARGINS, Estimate, Power, estimate_of
 from rightreasons.datasets.perturbing.probes import ORIGINAL
-from rightreasons.page.parts import Cell, Column, Example, ItemFigure
-from rightreasons.page.parts import Table as ItemTable
+from rightreasons.page.parts import Cell, Example, ItemFigure
 from rightreasons.page.plots import DASHES, PALETTE, Curve, Drawing, axis, curves, dot_rows, layer, series_of
 from rightreasons.page.prose import prose
-from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table, Tables
+from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
 from rightreasons.probes.bias import PriorBias
 from rightreasons.probes.measure import WITHOUT_ANSWER, ProbeScores, extra_choices_name, spare_choices
 from rightreasons.probes.measurement import NAMES, ProbesMeasurement, measure
@@ -61,7 +60,7 @@ MIN_ITEMS = 10
 
 N_EXAMPLES = 3
 
-LONGEST_CHOICE, LONGEST_PROMPT = 160, 240
+LONGEST_CHOICE = 160
 
 SHEN, ZHENG = "Shen & Kejriwal 2022", "Zheng et al. 2024"
 BALEPUR = "Balepur et al. 2024; comparison of this package"
@@ -176,48 +175,9 @@ def pick_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
         yield probe_name(name), picked.n_items, picked.n_unanswered, what, picked.rate, picked.reference, picked.p_value
 
 
-def shortened(text: str, longest: int = LONGEST_CHOICE) -> str:
+def shortened(text: str) -> str:
     """Cut a long text."""
-    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
-
-
-def item_tables(m: Any) -> Iterator[ItemTable]:
-    """Show the items with the strongest preference without a question, and the one with the weakest."""
-    scores: ProbeScores = m.tables
-    k = min(scores.ks)
-    extra = extra_choices_name(k)
-    probes = (ORIGINAL, *WITHOUT_ANSWER)
-    columns = (
-        Column("choice", "Choice", "text"),
-        *(Column(name, NAMES[name], "share") for name in probes),
-        Column("extra_choices", f"{k} added", "share"),
-    )
-    for item in scores.telling_items(N_EXAMPLES):
-        original, added = scores.tables[ORIGINAL][item], scores.tables[extra][item]
-        confidence = {name: scores.confidences[name][item] for name in (*probes, extra)}
-        label, places = int(original["label"]), added["original_positions"]
-        rows: list[tuple[Cell, ...]] = []
-        for place, choice in enumerate(original["choices"]):
-            row: list[Any] = [float(confidence[name][place]) for name in probes]
-            if place == label:  # this choice is not there under the last probe
-                row[-1] = None
-            mark = "✓ " if place == label else ""
-            rows.append((f"{mark}{shortened(choice)}", *row, float(confidence[extra][places[place]])))
-        replacement = scores.tables["no_right_answer"][item]["choices"][label]
-        instead = float(confidence["no_right_answer"][label])
-        rows.append((f"in its place: {shortened(replacement)}", None, None, None, instead, None))
-        for place, choice in enumerate(added["choices"]):
-            if place not in places:
-                rows.append((f"added: {shortened(choice)}", *[None] * 4, float(confidence[extra][place])))
-        wrong = shortened(scores.tables["wrong_question"][item]["prompt"], LONGEST_PROMPT)
-        yield ItemTable(
-            key=f"example_{item}",
-            title=shortened(original["prompt"], LONGEST_PROMPT),
-            columns=columns,
-            rows=tuple(rows),
-            note=f"Item {original['id']}; ✓ is the right choice. The wrong question: {wrong}",
-            source=SHEN,
-        )
+    return text if len(text) <= LONGEST_CHOICE else f"{text[: LONGEST_CHOICE - 1].rstrip()}…"
 
 
 def data(m: ProbesMeasurement) -> dict[str, Any]:
@@ -373,7 +333,6 @@ PROBES = Question(
             when=is_scored,
         ),
         Part("picks", (Table("picks", pick_rows, SHEN),), when=lambda m: m.picks),
-        Part("examples", (Tables("examples", item_tables),), when=is_scored),
     ),
     leads=(
         Lead(
