@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from benchmarks.validity.general import ends, few
 from benchmarks.validity.scenario import Outcome, Scenario
-from scipy import stats
 
 from rightreasons.behavior.expectations import answer_scores
 from rightreasons.behavior.generalization import compare_generalization, compare_mean_generalization
@@ -22,7 +19,7 @@ from rightreasons.cues.easy_hard import compare_gaps, easy_hard_gap
 from rightreasons.cues.ratings import fleiss_kappa, human_performance
 from rightreasons.cues.statistics import cue_statistics
 from rightreasons.difficulty.contrast import contrast_consistency, flip_rates
-from rightreasons.difficulty.ranking import accuracy_by_difficulty, distribution_overlap, paired_difficulty
+from rightreasons.difficulty.ranking import accuracy_by_difficulty, paired_difficulty
 from rightreasons.probes.bias import measure_reading, prior_bias
 from rightreasons.probes.option_order import choices_only, position_bias, pride_prior_intervals
 from rightreasons.probes.paralysis import choice_paralysis
@@ -354,29 +351,6 @@ def harder(rng: np.random.Generator, seed: int) -> Outcome:
     return {"p_value": result.p_value, "interval": ends(result.interval, 0.0)}
 
 
-def overlaps(n_items: int, shift: float, stretched: Callable[[np.ndarray], np.ndarray] = np.asarray):
-    """Two Gaussians, or both stretched alike, which does not change how much they overlap."""
-    truth = 2 * float(stats.norm.cdf(-shift / 2))
-
-    def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        samples = stretched(rng.normal(size=n_items)), stretched(rng.normal(shift, 1, n_items))
-        return {"interval": ends(distribution_overlap(*samples, resampling=few(seed).at_most(150)).interval, truth)}
-
-    return draw
-
-
-def two_peaks(rng: np.random.Generator, seed: int) -> Outcome:
-    """Two peaks far apart, of which the other sample has one: half of it is shared."""
-    first, second = rng.normal(3, 0.5, size=(2, 100))
-    both = np.where(rng.random(100) < 0.5, first, first - 6)
-    return {"interval": ends(distribution_overlap(both, second, resampling=few(seed).at_most(150)).interval, 0.5)}
-
-
-def three_values(rng: np.random.Generator, seed: int) -> Outcome:
-    first, second = (rng.choice(3, size=60, p=shares).astype(float) for shares in ((0.5, 0.3, 0.2), (0.2, 0.3, 0.5)))
-    return {"interval": ends(distribution_overlap(first, second, resampling=few(seed).at_most(150)).interval, 0.7)}
-
-
 def flips(rng: np.random.Generator, seed: int) -> Outcome:
     rates = rng.beta(1, 3, size=50)
     items = np.repeat(np.arange(50), rng.integers(1, 8, size=50))
@@ -573,23 +547,6 @@ SCENARIOS = (
         for n in (5, 40)
     ),
     Scenario("paired_difficulty", "50 pairs that differ by noise", harder),
-    *(
-        Scenario(
-            "distribution_overlap",
-            f"two Gaussians {shift:g} deviations apart, {n} values each",
-            overlaps(n, shift),
-            slow=True,
-        )
-        for n, shift in ((20, 1.0), (100, 0.0), (100, 0.5), (100, 1.0), (100, 3.0))
-    ),
-    Scenario(
-        "distribution_overlap",
-        "two lognormals 0.5 deviations apart, 100 values each",
-        overlaps(100, 0.5, np.exp),
-        slow=True,
-    ),
-    Scenario("distribution_overlap", "two peaks, one of them shared, 100 values each", two_peaks, slow=True),
-    Scenario("distribution_overlap", "three values, 60 of each sample", three_values, slow=True),
     Scenario("flip_rates", "50 items of one to seven attempts, unrelated to difficulty", flips),
     Scenario("contrast_consistency", "60 sets of two to four items", contrasts),
     Scenario("accuracy_by_difficulty", "difficulty unrelated to being right, 90 items", groups_of_difficulty),

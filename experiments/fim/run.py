@@ -111,8 +111,7 @@ def main() -> None:
     overlaps = {}
     for name in MODELS:
         overlaps[name] = {
-            called: distribution_overlap(pair["original"], pair["perturbed"], resampling=Resampling())
-            for called, pair in pairs[name].items()
+            called: distribution_overlap(pair["original"], pair["perturbed"]) for called, pair in pairs[name].items()
         }
         draw(name, pairs[name], overlaps[name], HERE)
         draw_flips(name, results[name], HERE)

@@ -109,7 +109,7 @@ KERNELS = {
         accuracy_by_difficulty(i.values, i.labels, i.runs[:, 0], n_groups=7),
         paired_difficulty(i.values, i.others, resampling=FEW),
         rank_correlation(i.values, i.others),
-        distribution_overlap(i.values, i.others, resampling=FEW),
+        distribution_overlap(i.values, i.others),
     ],
     "flips": flips,
     "Easy and Hard": lambda i: easy_hard_gap(i.runs, i.labels, i.flags, clusters=i.clusters, resampling=FEW),

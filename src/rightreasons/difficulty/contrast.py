@@ -305,9 +305,6 @@ USUAL = (("pair_id", "role"), ("pair_id", "is_original"), ("source_id", "mirrore
 ORIGINAL = "original"
 """What a column of texts says of an original."""
 
-OUTCOMES = ("all right", "only the original right", "only the revisions right", "neither right")
-"""How a set can come out, where its revisions are right if all of them are."""
-
 FLAGS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
 
 
@@ -405,23 +402,6 @@ class ContrastItems:
         return cls(rows, groups[rows], original[rows], n_sets - int(np.count_nonzero(whole)))
 
 
-@dataclasses.dataclass(frozen=True)
-class ContrastOutcome(Result):
-    """The contrast sets on which a model does alike.
-
-    Attributes:
-        name: One of `OUTCOMES`.
-        n_sets: Number of sets.
-        share: Their share of all sets, with its Wilson interval.
-        n_same_answer: Sets of these in which the model gives one answer to every item.
-    """
-
-    name: str
-    n_sets: int
-    share: Estimate
-    n_same_answer: int
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class ContrastMeasurement:
     """How a model does on contrast sets.
@@ -430,30 +410,19 @@ class ContrastMeasurement:
         items: The sets.
         result: What the kernel says of them.
         figures: The figures with their intervals, by key in the order of the report.
-        outcomes: The four ways in which a set can come out; every set is in one of them.
+        counts: Number of items or sets that each figure is a share of.
         broken: Rows of the table, (original, revision), where the original is predicted right and the revision is not.
     """
 
     items: ContrastItems
     result: ContrastConsistency
     figures: Mapping[str, Estimate]
-    outcomes: tuple[ContrastOutcome, ...]
+    counts: Mapping[str, int]
     broken: tuple[tuple[int, int], ...]
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Number of items or sets that each figure is a share of."""
-        counts = dict.fromkeys(self.figures, self.result.n_sets)
-        n_right = sum(outcome.n_sets for outcome in self.outcomes[:2])
-        return {**counts, "contrast_accuracy": self.result.n_contrasts, "contrast_followed": n_right}
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the rows as plain values."""
-        return {
-            **self.result.to_dict(),
-            "n_left_out": self.items.n_left_out,
-            "outcomes": [outcome.to_dict() for outcome in self.outcomes],
-        }
+        return {**self.result.to_dict(), "n_left_out": self.items.n_left_out}
 
 
 def measure_contrast_sets(
@@ -468,7 +437,7 @@ def measure_contrast_sets(
         resampling: Level of the intervals, which are closed forms with sets as units.
 
     Returns:
-        The figures of `contrast_consistency` with their intervals, and how the sets come out.
+        The figures of `contrast_consistency` with their intervals.
 
     References:
         Gardner et al. (2020), "Evaluating Models' Local Decision Boundaries via Contrast Sets".
@@ -480,8 +449,6 @@ def measure_contrast_sets(
         >>> measured = measure_contrast_sets(pairs, np.array([0, 1, 1, 1]), np.array([0, 1, 1, 0]))
         >>> {key: estimate.value for key, estimate in measured.figures.items()}
         {'original_accuracy': 1.0, 'contrast_accuracy': 0.5, 'contrast_consistency': 0.5, 'contrast_followed': 0.5}
-        >>> [(outcome.name, outcome.n_sets, outcome.n_same_answer) for outcome in measured.outcomes[:2]]
-        [('all right', 1, 0), ('only the original right', 1, 1)]
         >>> measured.broken
         ((2, 3),)
     """
@@ -491,14 +458,11 @@ def measure_contrast_sets(
     right = answers == truth
     of_set = np.flatnonzero(original)[np.argsort(codes[original])]  # the original of each set
     first = right[of_set]
-    others = np.bincount(codes, weights=~right & ~original) == 0
-    same = np.bincount(codes, weights=answers != answers[of_set][codes]) == 0
-    masks = (first & others, first & ~others, ~first & others, ~first & ~others)
-    outcomes = [
-        ContrastOutcome(name, int(mask.sum()), _share(mask.sum(), len(first), resampling), int((mask & same).sum()))
-        for name, mask in zip(OUTCOMES, masks, strict=True)
-    ]
+    n_followed = int((first & (np.bincount(codes, weights=~right) == 0)).sum())
     wrong = np.flatnonzero(~right & ~original & first[codes])
+    counts = dict.fromkeys(("original_accuracy", "contrast_accuracy", "contrast_consistency"), result.n_sets)
+    counts |= {"contrast_accuracy": result.n_contrasts, "contrast_followed": int(first.sum())}
+    followed = share(n_followed, counts["contrast_followed"], resampling)
     return ContrastMeasurement(
         items=items,
         result=result,
@@ -506,15 +470,11 @@ def measure_contrast_sets(
             "original_accuracy": estimate_of(result.original_accuracy, result.original_interval),
             "contrast_accuracy": estimate_of(result.contrast_accuracy, result.contrast_interval),
             "contrast_consistency": estimate_of(result.contrast_consistency, result.interval),
-            "contrast_followed": _share(outcomes[0].n_sets, first.sum(), resampling),
+            "contrast_followed": followed or Estimate(None),
         },
-        outcomes=tuple(outcomes),
+        counts=counts,
         broken=tuple((int(items.rows[of_set[codes[place]]]), int(items.rows[place])) for place in wrong.tolist()),
     )
-
-
-def _share(hits: int, n_items: int, resampling: Resampling) -> Estimate:
-    return share(int(hits), int(n_items), resampling) or Estimate(None)
 
 
 def _flags(values: list[Any], column: str, named: bool) -> NDArray[np.bool_] | None:
