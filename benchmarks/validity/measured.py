@@ -307,7 +307,7 @@ HANDED_ON = {
     "measure_confidence": ("compare_confidence", "measure_figures", "share"),
     "training_heads": ("lmi",),
     "CueFigures.telling": ("cue_statistics",),
-    "measure_cues": ("cue_statistics", "cue_classifier", "easy_hard_gap", "share"),
+    "measure_cues": ("cue_statistics", "easy_hard_gap", "share"),
     "measure_contrast_sets": ("contrast_consistency", "share"),
     "ProbeTables.reading": ("measure_reading",),
     "ProbeScores.paralysis": ("choice_paralysis",),

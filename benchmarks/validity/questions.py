@@ -14,7 +14,6 @@ from rightreasons.calibration.human import human_calibration
 from rightreasons.calibration.smooth import consistency
 from rightreasons.core.scores import macro_f1_of
 from rightreasons.core.suites import SuiteTable
-from rightreasons.cues.classifier import cue_classifier
 from rightreasons.cues.easy_hard import compare_gaps, easy_hard_gap
 from rightreasons.cues.ratings import fleiss_kappa, human_performance
 from rightreasons.cues.statistics import cue_statistics
@@ -200,15 +199,6 @@ def cue_table(rng: np.random.Generator, seed: int) -> Outcome:
     result = cue_statistics(data, rng.integers(2, size=60))
     row = next(cue for cue in result.cues if cue.cue == "not")
     return {"cues.p_value": row.p_value}
-
-
-def cue_votes(rng: np.random.Generator, seed: int) -> Outcome:
-    words = [f"w{n}" for n in range(12)]
-    data = [[" ".join(rng.choice(words, size=4)) for _ in range(2)] for _ in range(40)]
-    result = cue_classifier(
-        data, rng.integers(2, size=40), features=("unigram",), n_folds=4, n_permutations=39, seed=seed
-    )
-    return {"p_value": result.p_value}
 
 
 def easy_and_hard(rng: np.random.Generator, seed: int) -> Outcome:
@@ -491,7 +481,6 @@ SCENARIOS = (
     Scenario(
         "cue_statistics", "a word in one of two choices, labels at random, 60 items", cue_table, conservative=True
     ),
-    Scenario("cue_classifier", "words and labels at random, 40 items", cue_votes, conservative=True),
     Scenario("easy_hard_gap", "three runs, no gap, 40 Easy and 80 Hard items", easy_and_hard, conservative=True),
     Scenario(
         "compare_gaps", "three runs each, seeds alike, 150 items", training_sets(150, (3, 3), 0.0), conservative=True

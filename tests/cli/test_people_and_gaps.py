@@ -120,7 +120,7 @@ class TestGaps:
         _, said, _ = run(capsys, "data", "ratings", "write", both, "--out", folder / "sheets")
         assert f"{both}, test: 5 items" in said
         # Cues are what a model could learn, so they are sought in what it learns from.
-        _, said, _ = run(capsys, "cues", both, "--n-folds", 2, "--n-permutations", 2, "--features", "length")
+        _, said, _ = run(capsys, "cues", both, "--n-folds", 2, "--features", "length")
         assert f"{both}, train: 4 items" in said
 
     def test_subsets_of_split(self, copa, runs, capsys):

@@ -73,7 +73,6 @@ def cues(
     dataset: Dataset,
     split: Annotated[str | None, typer.Option(help="The split; by default train or the first with labels.")] = None,
     top: Annotated[int, typer.Option(help="Number of cues to print.", min=0)] = 20,
-    n_permutations: Annotated[int, typer.Option(help="Permutations of the cue-only classifier's p-value.")] = 200,
     out: FiguresFile = None,
     **declared: Any,
 ) -> None:
@@ -84,7 +83,7 @@ def cues(
     source, options, settings = declared["source"], declared["options"], declared["settings"]
     data, taken = open_items(dataset, source, split, train_first=True, limit=settings.limit, seed=settings.seed)
     items = ChoiceItems.of(data, options.groups_column)
-    figures = measure_cues(items, options=options, resampling=settings.resampling, n_permutations=n_permutations)
+    figures = measure_cues(items, options=options, resampling=settings.resampling)
     typer.secho(
         f"{dataset}{f' ({source.config})' if source.config else ''}, {taken}: {counted(len(items), 'item')}", bold=True
     )
@@ -109,14 +108,10 @@ def _show_cues(figures: CueFigures, top: int) -> None:
 def _show_classifier(figures: CueFigures, column: str | None) -> None:
     """Print how far a classifier of cues alone gets, as the page does, and how that was tested."""
     from rightreasons.cues.question import CUES
-    from rightreasons.page.prose import p_equals
 
     tested = figures.classifier
     if tested is None:
         return
     grouped = f", groups of {column!r} kept together" if column else ""
-    p_value = "" if tested.p_value is None else f", p {p_equals(tested.p_value)}"
-    luck = tested.p_value is not None and tested.p_value >= figures.alpha and figures.conclusion == "gives answers away"
-    more = f", which {tested.n_permutations} permutations cannot tell from luck" if luck else ""
     say(CUES.prose.of(m=SimpleNamespace(cues=figures))("part.alone"))
-    say(f"{tested.n_folds} folds{grouped}{p_value}{more}.")
+    say(f"{tested.n_folds} folds{grouped}.")

@@ -162,25 +162,16 @@ class CueFigures(Result):
         """What cues alone say of the data.
 
         Returns:
-            "gives answers away" where `accuracy` is surely more than 10 points above chance and the permutation test,
-            if there is one, agrees. "misleads" where it surely lies below: a cross-validated classifier is misled where
-            items that share their choices but not their answer, such as an item and its twin, are in different folds,
-            and the data says nothing of cues until they are grouped. "no sign" where it is surely within 10 points of
-            chance; else "cannot tell".
+            "gives answers away" where `accuracy` is surely more than 10 points above chance. "misleads" where it surely
+            lies below: a cross-validated classifier is misled where items that share their choices but not their
+            answer, such as an item and its twin, are in different folds, and the data says nothing of cues until they
+            are grouped. "no sign" where it is surely within 10 points of chance; else "cannot tell".
         """
         if self.is_below:
             return "misleads"
-        if self.alone.level == "large" and not self._is_by_chance:
+        if self.alone.level == "large":
             return "gives answers away"
         return "no sign" if self.alone.level == "small" else "cannot tell"
-
-    @property
-    def _is_by_chance(self) -> bool:
-        """Whether the permutation test, if it has permutations enough, does not tell the classifier from chance."""
-        if self.classifier is None or self.classifier.p_value is None:
-            return False
-        smallest = 2 / (1 + self.classifier.n_permutations)
-        return smallest < 1 - self.statistics.confidence_level <= self.classifier.p_value
 
     @property
     def n_needed(self) -> int | None:
@@ -209,7 +200,6 @@ def measure_cues(
     logits: NDArray[np.float64] | Ragged | Sequence[NDArray[np.float64]] | None = None,
     options: CuesOptions | None = None,
     resampling: Resampling = Resampling(),
-    n_permutations: int = 200,
 ) -> CueFigures:
     """Count the cues of multiple-choice data, and see how far they alone lead.
 
@@ -220,7 +210,6 @@ def measure_cues(
         logits: Scores of a model for the choices of the items; (n, K) or ragged.
         options: Families of cues and number of folds; with fewer groups than the default number, one per group.
         resampling: Level, resamples and seed of intervals and tests.
-        n_permutations: Permutations for the p-value of the cross-validated classifier; default 200, 0 for none.
 
     Returns:
         A `CueFigures`.
@@ -261,7 +250,6 @@ def measure_cues(
             prompts=items.prompts,
             groups=groups,
             n_folds=options.n_folds if "n_folds" in options.changed() else min(options.n_folds, len(set(groups))),
-            n_permutations=n_permutations,
             confidence_level=level,
             seed=resampling.seed,
             **features,
