@@ -1,7 +1,5 @@
 """Cue statistics: closed forms, merging, the published tables, and the classifier that sees cues alone."""
 
-from unittest.mock import patch
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,7 +9,6 @@ from scipy import stats
 from rightreasons.core.choices import FEATURES
 from rightreasons.core.intervals import holm
 from rightreasons.core.tokens import words as split_words
-from rightreasons.cues import statistics as extraction
 from rightreasons.cues.classifier import cue_classifier, cue_transfer
 from rightreasons.cues.statistics import (
     LEAST_OVERLAP,
@@ -166,10 +163,9 @@ odd_texts = st.lists(
     prompt=odd_texts,
     features=st.sets(st.sampled_from(FEATURES), min_size=1),
 )
-def test_reading_in_batches_is_the_definition(data, prompt, features):
-    with patch.object(extraction, "BATCH", 2):
-        prompts = [prompt] * len(data)
-        table = extract_cues(data, prompts=prompts, features=sorted(features))
+def test_reading_is_the_definition(data, prompt, features):
+    prompts = [prompt] * len(data)
+    table = extract_cues(data, prompts=prompts, features=sorted(features))
     columns = zip(table.item.tolist(), table.choice.tolist(), [table.names[k] for k in table.cue], strict=True)
     assert set(columns) == literal_cues(data, prompts, features)
     assert list(table.names) == sorted({table.names[k] for k in table.cue})
