@@ -9,29 +9,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, Result, kind_of, to_numpy
+from rightreasons.core.arrays import Result, kind_of, to_numpy
 from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import Estimate, Interval, cluster_wilson, estimate_of, share, wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import (
-    SCORE_KINDS,
     check_count,
     check_flags,
     check_labels,
-    check_logits,
-    check_one_of,
     check_same_length,
     check_texts,
     check_vector,
-    is_ragged,
 )
 from rightreasons.difficulty.ranking import RankCorrelation, rank_correlation, tied_groups
 
 if TYPE_CHECKING:
     import datasets
-
-PREDICTION_KINDS = ("labels", *SCORE_KINDS)
-"""What `predictions` may be; see `contrast_consistency`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +62,6 @@ def contrast_consistency(
     groups: Any,
     is_original: Any = None,
     *,
-    scores: str = "labels",
     confidence_level: float = 0.95,
 ) -> ContrastConsistency:
     r"""Measure whether a model is right throughout contrast sets, and on their originals and perturbed items.
@@ -87,12 +79,10 @@ def contrast_consistency(
     0.97 at 0.95, from independent items to a correlation of 0.8 within sets.
 
     Args:
-        predictions: (N,) predicted classes; or, as `scores` says, class scores: (N, K), (N,) P(class 1) of a binary
-            task, or N rows of different lengths. Of equal scores the first counts.
+        predictions: (N,) predicted classes.
         references: (N,) labels.
         groups: (N,) names of the contrast sets, texts or whole numbers; the items of a set need not be neighbors.
         is_original: (N,) True for the one original of each set. By default it is the first item of each set.
-        scores: What the predictions are: "labels" (default), "probabilities", "logits" or "log_probabilities".
         confidence_level: Level of the intervals; default 0.95.
 
     Returns:
@@ -116,8 +106,9 @@ def contrast_consistency(
         >>> result.sets, result.consistent
         (['a', 'b'], [True, False])
     """
-    right = _right(predictions, references, scores)
-    names = set_names(groups)
+    predicted, labels = check_labels(predictions, name="predictions"), check_labels(references)
+    check_same_length(predictions=predicted, references=labels)
+    right, names = np.asarray(predicted == labels), set_names(groups)
     check_same_length(predictions=right, groups=names)
     codes: dict[str, int] = {}
     rows = np.array([codes.setdefault(name, len(codes)) for name in names], dtype=np.int64)
@@ -164,26 +155,6 @@ def set_names(groups: Any) -> list[str]:
     if names and all(isinstance(name, (int, np.integer)) and not isinstance(name, bool) for name in names):
         return [str(name) for name in names]
     return check_texts(names, "groups")
-
-
-def _right(predictions: Any, references: Any, scores: str) -> NDArray[np.bool_]:
-    check_one_of(scores, PREDICTION_KINDS, "scores")
-    labels = check_labels(references)
-    if scores == "labels":
-        rows = is_ragged(predictions) and not isinstance(predictions[0], str)
-        if rows or to_numpy(predictions, "predictions").ndim == 2:
-            raise OptionError(
-                "Expected predicted classes of shape (N,) in `predictions`, but got rows; for class scores say "
-                "which, such as scores='probabilities'.",
-                option="scores",
-            )
-        predicted = check_labels(predictions, name="predictions")
-        check_same_length(predictions=predicted, references=labels)
-        return np.asarray(predicted == labels)
-    logits = check_logits(predictions, scores=scores)
-    ragged = logits if isinstance(logits, Ragged) else Ragged.of_table(logits)
-    check_same_length(predictions=ragged, references=labels)
-    return np.asarray(ragged.argmax() == check_labels(labels, ragged.lengths))
 
 
 def _originals(is_original: Any, rows: NDArray[np.int64], sets: list[str]) -> NDArray[np.bool_]:
