@@ -23,7 +23,7 @@ from rightreasons.core.intervals import (
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.page.prose import not_scored_told
-from rightreasons.probes.bias import PseudoCorrect, Reading
+from rightreasons.probes.bias import Reading
 from rightreasons.probes.measure import (
     WITHOUT_QUESTION,
     OrderFigures,
@@ -143,12 +143,6 @@ class ProbesMeasurement:
         return self.scored.paralysis[self.k]
 
     @property
-    def pseudo_correct(self) -> dict[str, PseudoCorrect]:
-        """Probe -> how often the old answer is picked, where there is one."""
-        biases = {} if self.scored is None else self.scored.prior_bias
-        return {name: bias.pseudo_correct for name, bias in biases.items() if bias.pseudo_correct is not None}
-
-    @property
     def spread(self) -> Estimate | None:
         """How far recall spreads over the position of the right choice."""
         bias = None if self.scored is None else self.scored.position_bias
@@ -242,15 +236,10 @@ class ProbesMeasurement:
         return max(known) if known and len(known) == len(needed) else None
 
     @property
-    def unanswered(self) -> dict[str, float]:
-        """Probe -> the share of the items without an answer, where answers are generated."""
-        probes = {} if self.picks is None else self.picks.probes
-        return {name: each.n_unanswered / self.n_items for name, each in probes.items() if each.n_unanswered}
-
-    @property
     def mean_unanswered(self) -> float:
-        """The mean of these shares over all probes."""
-        return 0.0 if self.picks is None else sum(self.unanswered.values()) / len(self.picks.probes)
+        """The mean share of the items without an answer, over all probes."""
+        probes = () if self.picks is None else self.picks.probes.values()
+        return float(np.mean([each.n_unanswered / self.n_items for each in probes] or [0.0]))
 
     @property
     def not_scored(self) -> str:

@@ -146,13 +146,6 @@ def paralysis_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
         yield k, *drops, restricted.estimate, restricted.t_p_value, *accuracies
 
 
-def position_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Return the recall of each position."""
-    bias = m.scored.position_bias
-    for place, row in enumerate(zip(bias.counts, bias.picked, bias.recalls, strict=True), start=1):
-        yield place, *row
-
-
 def draw_prior(key: str, m: Any) -> Drawing:
     """Draw how far each position is preferred."""
     rows = [(f"position {place}", [each]) for place, each in enumerate(m.prior, start=1)]
@@ -326,7 +319,6 @@ PROBES = Question(
             "order",
             (
                 Plot("position_prior", draw_prior, ZHENG, when=lambda m: m.orders),
-                Table("positions", position_rows, f"{ZHENG}, RStd", when=lambda m: m.spread),
                 Table("corrections", correction_rows, f"{ZHENG}; Zhao et al. 2021", when=lambda m: m.orders),
             ),
             figures=("order_consistency",),

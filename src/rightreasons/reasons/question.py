@@ -20,9 +20,8 @@ from rightreasons.models.prompts import items_of
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
 from rightreasons.page.parts import Cell, Example, ItemFigure, Mark
-from rightreasons.page.plots import Drawing, dot_rows
 from rightreasons.page.prose import prose, written
-from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
+from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Question, Rule, Table
 from rightreasons.reasons.arms import CUTS, HINT, PLAIN, Arm, Arms, Trace
 from rightreasons.reasons.hints import KINDS, LEVELS
 from rightreasons.reasons.measure import (
@@ -156,12 +155,6 @@ def act_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
         ("the second less the first", m.transplant.bypass),
     ):
         yield name, effect.estimate, effect.p_value
-
-
-def draw_sways(key: str, m: ReasonsMeasurement) -> Drawing:
-    """Draw what each hint moves, and how much of it in silence."""
-    rows = [(each.said, [each.sway.sway.estimate, each.sway.silent.estimate]) for each in m.hints.values()]
-    return dot_rows(key, rows=rows, series=("moved", "in silence, at least"), xlabel="share of the answers")
 
 
 def examples(m: ReasonsMeasurement) -> tuple[Example, ...]:
@@ -328,7 +321,6 @@ REASONS = Question(
         Part(
             "sway",
             (
-                Plot("sways", draw_sways, TURPIN, when=lambda m: not m.why_unseen),
                 Table("sway", sway_rows, f"{TURPIN}; {BOUNDS}"),
                 Table("by_label", label_rows, TURPIN, when=lambda m: any(label_rows(m))),
             ),
