@@ -63,7 +63,7 @@ def test_people():
         (lambda: fleiss_kappa([[2, 0], [1, 2]]), ValueError, "item 0 has 2 and item 1 has 3"),
         (lambda: fleiss_kappa([[1, 0], [1, 0]]), ValueError, "at least 2"),
         (lambda: fleiss_kappa([[2, 0]]), ValueError, "at least 2 items"),
-        (lambda: fleiss_kappa([[2, 0], [2]]), ValueError, "at least 2 categories"),
+        (lambda: fleiss_kappa([[2, 0], [2]]), ValueError, "at least 2, but rows have 1, 2"),
         (lambda: fleiss_kappa([[3, -1], [2, 0]]), ValueError, "counts"),
         (lambda: fleiss_kappa([[1.5, 0.5], [2, 0]]), ValueError, "whole numbers in `counts`"),
         (lambda: human_performance([[0], [1]], [0, 1]), ValueError, "at least 2, but rows have 1"),

@@ -130,7 +130,6 @@ class CueFigures(Result):
         n_groups: Number of groups of items; without groups, that of the items.
         alone: Whether cues alone gain or lose much against guessing, at the level of the verdict.
         is_below: Whether they surely do worse than guessing, at that level.
-        n_twins: Number of items that offer the same choices as another item of another group, in whatever order.
         model: How a model does on them; None without its scores.
     """
 
@@ -144,7 +143,6 @@ class CueFigures(Result):
     n_groups: int
     alone: Decision
     is_below: bool
-    n_twins: int
     model: ModelOnCues | None
 
     @property
@@ -283,7 +281,6 @@ def measure_cues(
         n_groups=len(set(groups)),
         alone=decide(beyond(sure, chance), MARGINS["accuracy"], len(items), len(set(groups))),
         is_below=sure.high is not None and sure.high < chance and len(set(groups)) >= MIN_ITEMS,
-        n_twins=_n_twins(items.choices, groups),
         model=None if logits is None else _measure_model(items, easy, logits, (resampling, wide), chance),
     )
 
@@ -291,15 +288,6 @@ def measure_cues(
 def _accuracy(credit: NDArray[np.float64], group: NDArray[np.int64], resampling: Resampling) -> Estimate:
     interval = cluster_wilson(np.bincount(group, credit), np.bincount(group), confidence_level=resampling.level)
     return estimate_of(float(credit.mean()), interval)
-
-
-def _n_twins(choices: Sequence[Sequence[str]], groups: Sequence[Hashable]) -> int:
-    """Count the items whose choices are also those of an item in another group."""
-    groups_of: dict[frozenset[str], set[Hashable]] = {}
-    keys = [frozenset(choice.strip().casefold() for choice in offered) for offered in choices]
-    for key, group in zip(keys, groups, strict=True):
-        groups_of.setdefault(key, set()).add(group)
-    return sum(len(groups_of[key]) > 1 for key in keys)
 
 
 def _measure_model(
