@@ -129,12 +129,10 @@ def test_orders_of_a_scorer_that_leans_on_a_position():
     assert found.uncorrected.accuracy == pytest.approx(0.5)
     assert found.uncorrected.rstd == pytest.approx(0.5)
     assert found.prior[0] > 0.9
-    assert found.content_free[0] == pytest.approx(np.exp(4) / (np.exp(4) + 2))
-    for corrected in (found.pride, found.calibrated):
-        assert corrected.accuracy == 1.0
-        assert corrected.rstd == 0.0 == corrected.rstd_interval.low < corrected.rstd_interval.high
-        assert corrected.gain == pytest.approx(0.5)
-        assert 0 < corrected.gain_interval.low < 0.5 < corrected.gain_interval.high
+    assert found.pride.accuracy == 1.0
+    assert found.pride.rstd == 0.0 == found.pride.rstd_interval.low < found.pride.rstd_interval.high
+    assert found.pride.gain == pytest.approx(0.5)
+    assert 0 < found.pride.gain_interval.low < 0.5 < found.pride.gain_interval.high
     assert found.uncorrected.gain_interval is None
     assert found.prior_intervals[0].low < found.prior[0] < found.prior_intervals[0].high
     sound = measure_option_order(data, right)

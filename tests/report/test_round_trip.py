@@ -145,8 +145,8 @@ def test_a_log_with_other_texts_or_half_its_requests(capsys, tmp_path):
 
 def test_requests_are_written_once_with_their_right_choice():
     requests = {one.id: one for one in choice_requests(items(), parts=["items", "probes", "orders"], ks=[1])}
-    # The item, three probes, one added choice, five further orders; and three inputs without content.
-    assert len(requests) == 12 * (1 + 3 + 1 + 5) + 3
+    # The item, three probes, one added choice, five further orders.
+    assert len(requests) == 12 * (1 + 3 + 1 + 5)
     assert requests["dog-1"].asked == "items"
     for name, label in (("dog-1", 1), ("dog-1/no_question", -1), ("dog-1/order 1", 0), ("dog-1/order 2", 2)):
         assert requests[name].label == label

@@ -62,15 +62,11 @@ class HumanPerformance(Result):
     Attributes:
         accuracy: Share of right answers over raters and items, in [0, 1].
         interval: Interval of it over items.
-        majority_accuracy: Share of the items that most raters get right; a tie counts by its share.
-        by_rater: Accuracy of each rater.
         kappa: `FleissKappa` of the answers.
     """
 
     accuracy: float
     interval: Interval
-    majority_accuracy: float
-    by_rater: tuple[float, ...]
     kappa: FleissKappa
 
 
@@ -146,8 +142,8 @@ def human_performance(
 
     Example:
         >>> result = human_performance([[0, 0, 0], [1, 1, 0], [1, 1, 1]], [0, 1, 1])
-        >>> round(result.accuracy, 3), result.majority_accuracy, round(result.kappa.fleiss_kappa, 3)
-        (0.889, 1.0, 0.55)
+        >>> round(result.accuracy, 3), round(result.kappa.fleiss_kappa, 3)
+        (0.889, 0.55)
     """
     right = validation.check_labels(references)
     table = _table(ratings, "ratings", "a row per item with the same number of raters").T
@@ -158,12 +154,9 @@ def human_performance(
         raise ValueError(f"Expected choices below `n_choices` = {size}, but got {largest - 1}.")
     votes = np.stack([(table == choice).sum(axis=0) for choice in range(size)], axis=1)
     correct = table == right
-    most = votes == votes.max(axis=1, keepdims=True)
     return HumanPerformance(
         accuracy=float(correct.mean()),
         interval=bounded_mean(correct.mean(axis=0), low=0.0, high=1.0, confidence_level=confidence_level),
-        majority_accuracy=float((most[np.arange(len(right)), right] / most.sum(axis=1)).mean()),
-        by_rater=tuple(correct.mean(axis=1).tolist()),
         kappa=fleiss_kappa(votes, confidence_level=confidence_level),
     )
 

@@ -45,7 +45,6 @@ from rightreasons.probes.option_order import (
     ChoicesOnly,
     PositionBias,
     choices_only,
-    contextual_calibration,
     position_bias,
     pride_debias,
     pride_prior,
@@ -354,9 +353,6 @@ def measure_probes(scores: ProbeScores, *, resampling: Resampling = Resampling()
 # ----- What a scorer that sees all choices together does under the orders of them: the cyclic ones, random ones, or all
 
 
-CONTENT_FREE = ("N/A", "[MASK]", "")
-"""The inputs without content of Zhao et al. (2021)."""
-
 FEW = 3
 """Of so many choices at most all orders are asked, which are six; of more, the cyclic ones."""
 
@@ -412,13 +408,8 @@ class ChoiceOrders:
     def requests(
         self, prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]
     ) -> tuple[list[str], list[list[str]], list[str]]:
-        """Return the prompts, choices and ids to ask: each order of the items, and last the inputs without content."""
-        n_orders, n = self.places.shape
-        return (
-            [*list(prompts) * n_orders, *CONTENT_FREE],
-            [*self.turned(choices), *([["N/A"] * n] * len(CONTENT_FREE))],
-            [*self.names(ids), *(f"content-free {index}" for index in range(len(CONTENT_FREE)))],
-        )
+        """Return the prompts, choices and ids to ask: each order of the items."""
+        return list(prompts) * len(self.places), self.turned(choices), self.names(ids)
 
     def original(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return which choices are at some positions.
@@ -478,12 +469,9 @@ class OrderFigures(Result):
         consistency_interval: Its interval (Wilson).
         prior: The scorer's prior over positions (PriDe), from the estimation items.
         prior_intervals: The interval of each position's share over these items.
-        content_free: Its mean confidence in each position for inputs without content, which are three fixed ones: it
-            has no interval.
-        n_estimation: Number of items on which the prior was estimated; the corrections are tested on the others.
+        n_estimation: Number of items on which the prior was estimated; it is tested on the others.
         uncorrected: The held-out items without correction.
         pride: The same with the prior divided out.
-        calibrated: The same by contextual calibration.
         steady: Which items keep their picked content under every order.
     """
 
@@ -495,11 +483,9 @@ class OrderFigures(Result):
     consistency_interval: Interval
     prior: list[float]
     prior_intervals: list[Interval]
-    content_free: list[float]
     n_estimation: int
     uncorrected: OrderAccuracy
     pride: OrderAccuracy
-    calibrated: OrderAccuracy
     steady: tuple[bool, ...]
 
 
@@ -531,8 +517,7 @@ def measure_option_order(
         ValueError: If there are fewer than two items, or the number of choices differs between items.
 
     References:
-        Zheng et al. (2024), "Large Language Models Are Not Robust Multiple Choice Selectors", ICLR; Zhao et al. (2021),
-        "Calibrate Before Use", ICML.
+        Zheng et al. (2024), "Large Language Models Are Not Robust Multiple Choice Selectors", ICLR.
     """
     ids, prompts, choices, labels = (items[name][:] for name in ("id", "prompt", "choices", "label"))
     check_same_length(prompts=prompts, choices=choices, labels=labels, ids=ids)
@@ -541,8 +526,8 @@ def measure_option_order(
     n_estimation = min(math.ceil(size / 4), size - 1)
     logits = score(*turned.requests(prompts, choices, ids))
     table = check_ragged(logits, scores="logits", name="scores").values.reshape(-1, n)
-    observed = table[: n_orders * size].reshape(n_orders, size, n).transpose(1, 0, 2)  # item, order, position
-    content_free, estimation = table[n_orders * size :], observed[:n_estimation]
+    observed = table.reshape(n_orders, size, n).transpose(1, 0, 2)  # item, order, position
+    estimation = observed[:n_estimation]
     prior, level, units = pride_prior(estimation), resampling.level, cluster_codes(clusters, size)
     held_units = clusters_of(units, np.arange(n_estimation, size))
     held_out, gold = observed[n_estimation:, 0], check_labels(labels, n)[n_estimation:]
@@ -578,11 +563,9 @@ def measure_option_order(
         prior_intervals=pride_prior_intervals(
             estimation, clusters=clusters_of(units, np.arange(n_estimation)), confidence_level=level
         ),
-        content_free=content_free.mean(axis=0).tolist(),
         n_estimation=n_estimation,
         uncorrected=tested(held_out, corrected=False),
         pride=tested(pride_debias(held_out, prior)),
-        calibrated=tested(contextual_calibration(held_out, content_free)),
         steady=tuple(steady.tolist()),
     )
 
@@ -696,7 +679,7 @@ def ask_for_orders(tables: ProbeTables, ask: Ask) -> OrderPicks | None:
         return None
     turned = ChoiceOrders.of(choices)
     names = turned.names(ids)
-    picked = ask(prompts * len(turned.places), turned.turned(choices), names).answers(names).reshape(-1, len(ids))
+    picked = ask(*turned.requests(prompts, choices, ids)).answers(names).reshape(-1, len(ids))
     return OrderPicks(turned, np.where(picked < 0, -1, turned.original(picked)).T)
 
 

@@ -154,9 +154,7 @@ def draw_prior(key: str, m: Any) -> Drawing:
 
 def correction_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
     """Return the accuracy with and without the preference for positions."""
-    corrections = {"none": "uncorrected", "PriDe": "pride", "contextual calibration": "calibrated"}
-    for name, field in corrections.items():
-        effect = getattr(m.orders, field)
+    for name, effect in (("none", m.orders.uncorrected), ("PriDe", m.orders.pride)):
         gain = None if effect.gain_interval is None else estimate_of(effect.gain, effect.gain_interval)
         yield name, estimate_of(effect.accuracy, effect.interval), gain, estimate_of(effect.rstd, effect.rstd_interval)
 
@@ -319,7 +317,7 @@ PROBES = Question(
             "order",
             (
                 Plot("position_prior", draw_prior, ZHENG, when=lambda m: m.orders),
-                Table("corrections", correction_rows, f"{ZHENG}; Zhao et al. 2021", when=lambda m: m.orders),
+                Table("corrections", correction_rows, ZHENG, when=lambda m: m.orders),
             ),
             figures=("order_consistency",),
             when=is_scored,

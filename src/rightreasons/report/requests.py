@@ -208,8 +208,7 @@ def choice_requests(
             turned = ChoiceOrders.of(choices)
             gold = np.asarray(labels)
             places = np.where(gold < 0, -1, turned.places.argsort(axis=1)[:, gold]).ravel().tolist()
-            texts = turned.requests(prompts, choices, ids)
-            ask(*texts, places + [-1] * (len(texts[0]) - len(places)))
+            ask(*turned.requests(prompts, choices, ids), places)
     return list(requests.values())
 
 
