@@ -62,7 +62,7 @@ MODULES = {
     "lmi of tokens": ({"data": TOKENS, "labels": ANSWERS}, {"tokenizer": "none"}),
     "cue_statistics": (
         {"data": TOKENS, "labels": ANSWERS, "prompts": TEXTS, "groups": ["x", "y", "z"]},
-        {"classifier": True, "n_folds": 2, "n_permutations": 5},
+        {"classifier": True, "n_folds": 2},
     ),
     "shortcut_reliance": (
         {

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from benchmarks.validity.general import ends, few
 from benchmarks.validity.scenario import Outcome, Scenario
-from scipy import stats
 
 from rightreasons.behavior.expectations import answer_scores
 from rightreasons.behavior.generalization import compare_generalization
@@ -17,14 +14,12 @@ from rightreasons.calibration.human import human_calibration
 from rightreasons.calibration.smooth import consistency
 from rightreasons.core.scores import macro_f1_of
 from rightreasons.core.suites import SuiteTable
-from rightreasons.cues.classifier import cue_classifier
 from rightreasons.cues.easy_hard import compare_gaps, easy_hard_gap
 from rightreasons.cues.ratings import fleiss_kappa, human_performance
 from rightreasons.cues.statistics import cue_statistics
 from rightreasons.difficulty.contrast import contrast_consistency, flip_rates
-from rightreasons.difficulty.ranking import accuracy_by_difficulty, distribution_overlap, paired_difficulty
+from rightreasons.difficulty.ranking import accuracy_by_difficulty, paired_difficulty
 from rightreasons.probes.bias import measure_reading, prior_bias
-from rightreasons.probes.measure import none_of_the_above
 from rightreasons.probes.option_order import choices_only, position_bias, pride_prior_intervals
 from rightreasons.probes.paralysis import choice_paralysis
 from rightreasons.shortcuts.mutual_information import lmi
@@ -191,15 +186,6 @@ def cue_table(rng: np.random.Generator, seed: int) -> Outcome:
     return {"cues.p_value": row.p_value}
 
 
-def cue_votes(rng: np.random.Generator, seed: int) -> Outcome:
-    words = [f"w{n}" for n in range(12)]
-    data = [[" ".join(rng.choice(words, size=4)) for _ in range(2)] for _ in range(40)]
-    result = cue_classifier(
-        data, rng.integers(2, size=40), features=("unigram",), n_folds=4, n_permutations=39, seed=seed
-    )
-    return {"p_value": result.p_value}
-
-
 def easy_and_hard(rng: np.random.Generator, seed: int) -> Outcome:
     easy = np.arange(120) < 40
     runs = (rng.random((120, 1)) < 0.7) ^ (rng.random((120, 3)) < 0.1)
@@ -334,50 +320,10 @@ def without_prompts(rng: np.random.Generator, seed: int) -> Outcome:
     return {"p_value": choices_only(rng.integers(2, size=150), rng.integers(2, size=150)).p_value}
 
 
-def none_is_right(rng: np.random.Generator, seed: int) -> Outcome:
-    """Scores of single choices, of which one call differs from another by noise; no choice stands out."""
-    level = rng.normal(size=(150, 4))
-    added, replaced = (level + rng.normal(0, 0.5, level.shape) for _ in range(2))
-    right = rng.integers(3, size=150)
-    without = np.array([np.delete(row, place) for row, place in zip(replaced, right, strict=True)])
-    result = none_of_the_above(added, without, right)
-    return {
-        "p_value": result.p_value,
-        "false_alarms": ends(result.false_alarms, 1 / 4),
-        "hits": ends(result.hits, 1 / 3),
-    }
-
-
-# ---------------------------------------------------------------------------------------------------------- difficulty
-
-
 def harder(rng: np.random.Generator, seed: int) -> Outcome:
     original = rng.gamma(2, size=50)
     result = paired_difficulty(original, original + rng.normal(0, 0.5, 50), resampling=few(seed))
     return {"p_value": result.p_value, "interval": ends(result.interval, 0.0)}
-
-
-def overlaps(n_items: int, shift: float, stretched: Callable[[np.ndarray], np.ndarray] = np.asarray):
-    """Two Gaussians, or both stretched alike, which does not change how much they overlap."""
-    truth = 2 * float(stats.norm.cdf(-shift / 2))
-
-    def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        samples = stretched(rng.normal(size=n_items)), stretched(rng.normal(shift, 1, n_items))
-        return {"interval": ends(distribution_overlap(*samples, resampling=few(seed).at_most(150)).interval, truth)}
-
-    return draw
-
-
-def two_peaks(rng: np.random.Generator, seed: int) -> Outcome:
-    """Two peaks far apart, of which the other sample has one: half of it is shared."""
-    first, second = rng.normal(3, 0.5, size=(2, 100))
-    both = np.where(rng.random(100) < 0.5, first, first - 6)
-    return {"interval": ends(distribution_overlap(both, second, resampling=few(seed).at_most(150)).interval, 0.5)}
-
-
-def three_values(rng: np.random.Generator, seed: int) -> Outcome:
-    first, second = (rng.choice(3, size=60, p=shares).astype(float) for shares in ((0.5, 0.3, 0.2), (0.2, 0.3, 0.5)))
-    return {"interval": ends(distribution_overlap(first, second, resampling=few(seed).at_most(150)).interval, 0.7)}
 
 
 def flips(rng: np.random.Generator, seed: int) -> Outcome:
@@ -511,7 +457,6 @@ SCENARIOS = (
     Scenario(
         "cue_statistics", "a word in one of two choices, labels at random, 60 items", cue_table, conservative=True
     ),
-    Scenario("cue_classifier", "words and labels at random, 40 items", cue_votes, conservative=True),
     Scenario("easy_hard_gap", "three runs, no gap, 40 Easy and 80 Hard items", easy_and_hard, conservative=True),
     Scenario(
         "compare_gaps", "three runs each, seeds alike, 150 items", training_sets(150, (3, 3), 0.0), conservative=True
@@ -551,7 +496,6 @@ SCENARIOS = (
         )
     ),
     Scenario("choice_paralysis", "noise before and after, 60 items", added_choices),
-    Scenario("none_of_the_above", "scores of single choices, 150 items", none_is_right, conservative=True),
     Scenario("choices_only", "picks and positions at random, 150 items", without_prompts, conservative=True),
     *(
         Scenario("position_bias", f"{n} items, recalls of {', '.join(map(str, rates))} by position", recalls(n, rates))
@@ -568,23 +512,6 @@ SCENARIOS = (
         for n in (5, 40)
     ),
     Scenario("paired_difficulty", "50 pairs that differ by noise", harder),
-    *(
-        Scenario(
-            "distribution_overlap",
-            f"two Gaussians {shift:g} deviations apart, {n} values each",
-            overlaps(n, shift),
-            slow=True,
-        )
-        for n, shift in ((20, 1.0), (100, 0.0), (100, 0.5), (100, 1.0), (100, 3.0))
-    ),
-    Scenario(
-        "distribution_overlap",
-        "two lognormals 0.5 deviations apart, 100 values each",
-        overlaps(100, 0.5, np.exp),
-        slow=True,
-    ),
-    Scenario("distribution_overlap", "two peaks, one of them shared, 100 values each", two_peaks, slow=True),
-    Scenario("distribution_overlap", "three values, 60 of each sample", three_values, slow=True),
     Scenario("flip_rates", "50 items of one to seven attempts, unrelated to difficulty", flips),
     Scenario("contrast_consistency", "60 sets of two to four items", contrasts),
     Scenario("accuracy_by_difficulty", "difficulty unrelated to being right, 90 items", groups_of_difficulty),
@@ -598,7 +525,5 @@ SCENARIOS = (
 EXEMPT = {
     ("prior_bias", "t_p_value"): _DEGENERATE,
     ("prior_bias", "wilcoxon_p_value"): _DEGENERATE,
-    ("judge_bias", "consistency.p_value"): "It is not tested.",
-    ("judge_bias", "own.p_value"): "It is not tested: its own answer may be better.",
 }
 """Figures that are not simulated, and why."""

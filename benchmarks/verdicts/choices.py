@@ -161,7 +161,7 @@ def context(scorer: RuleScorer, data: datasets.Dataset, seed: int, train: datase
 def ask_probes(n_items: int, seed: int, *, rule: Rule, joint: bool, cued: float) -> Tone:
     """Return the tone of the probes' verdict."""
     audited = context(RuleScorer(rule, joint=joint), items(n_items, seed, cued=cued), seed)
-    return probes.PROBES.rule(probes.measure(audited, ProbesOptions(ks=(4,), distractors=False))).tone
+    return probes.PROBES.rule(probes.measure(audited, ProbesOptions(ks=(4,)))).tone
 
 
 def ask_cues(n_items: int, seed: int, *, rule: Rule, cued: float) -> Tone:

@@ -38,8 +38,6 @@ ORDERS = (
     "RStd",
     "with PriDe",
     "RStd",
-    "calibrated",
-    "RStd",
 )
 Cells = Mapping[tuple[str, str], dict[str, Any]]
 
@@ -118,7 +116,7 @@ def _tables(cells: Cells, ways: Sequence[Any], sets: Sequence[str]) -> str:
         "## Order of the choices (letters)",
         "",
         f"| {' | '.join(ORDERS)} |",
-        "|" + "---|" * 9,
+        "|" + "---|" * 7,
     ]
     for way in ways:
         for name in sets:
@@ -148,11 +146,7 @@ def _tables(cells: Cells, ways: Sequence[Any], sets: Sequence[str]) -> str:
                 o = cell["orders"]
                 prior = ", ".join(f"{p:.2f}" for p in o["prior"])
                 row = [f"{o['consistency']:.3f}", prior]
-                row += [
-                    f"{o[how][key]:.3f}"
-                    for how in ("uncorrected", "pride", "calibrated")
-                    for key in ("accuracy", "rstd")
-                ]
+                row += [f"{o[how][key]:.3f}" for how in ("uncorrected", "pride") for key in ("accuracy", "rstd")]
                 order.append(f"| {name} | " + " | ".join(row) + " |")
     pictures = [
         "![Prior bias](figures/prior_bias.png)",

@@ -111,8 +111,7 @@ def main() -> None:
     overlaps = {}
     for name in MODELS:
         overlaps[name] = {
-            called: distribution_overlap(pair["original"], pair["perturbed"], resampling=Resampling())
-            for called, pair in pairs[name].items()
+            called: distribution_overlap(pair["original"], pair["perturbed"]) for called, pair in pairs[name].items()
         }
         draw(name, pairs[name], overlaps[name], HERE)
         draw_flips(name, results[name], HERE)
@@ -317,7 +316,7 @@ def substitute(
     joint = substitution_tests(classifier, texts, {"antonym": lookups["antonym"]}, several, **known)
     rates = {"all": rate(single.attempts, values), "joint antonyms": rate(joint.attempts, values)}
     for kind in ("synonym", "antonym", "neighbor", "name"):
-        attempts = single.of_kind(kind)
+        attempts = tuple(attempt for attempt in single.attempts if attempt.kind == kind)
         if attempts:
             rates[kind] = rate(attempts, values)
     order = np.argsort(-values)
@@ -341,7 +340,7 @@ def group_of(items: list[int], single: SubstitutionTests, joint: SubstitutionTes
     """Count what flips a group of items."""
     chosen = set(items)
     attempts = [attempt for attempt in single.attempts if attempt.item in chosen]
-    four = [attempt for attempt in joint.attempts if attempt.item in chosen and attempt.n_changes == 4]
+    four = [attempt for attempt in joint.attempts if attempt.item in chosen and len(attempt.changes) == 4]
     needed = [joint.needed[item] for item in items if joint.needed[item] is not None]
     return {
         "n_items": len(items),
@@ -363,7 +362,7 @@ def examples(tests: SubstitutionTests, items: list[int], texts: list[str], value
         attempts = [attempt for attempt in tests.attempts if attempt.item == item]
         if not attempts:
             continue
-        best = max(attempts, key=lambda a: (a.flipped, -a.n_changes, a.confidence_before - a.confidence_after))
+        best = max(attempts, key=lambda a: (a.flipped, -len(a.changes), a.confidence_before - a.confidence_after))
         text = texts[item]
         changes = []
         for change in best.changes:

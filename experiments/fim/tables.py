@@ -104,19 +104,18 @@ def tell(
         "",
     ]
     lines += [
-        "The overlap of samples is lower than that of the distributions, which the interval takes into account.",
+        "The overlap of samples is lower than that of the distributions.",
         "",
     ]
     lines += [
-        "| model | sets | histogram | kernel density | 95 % interval | paper |",
-        "|---|---|---|---|---|---|",
+        "| model | sets | histogram | kernel density | paper |",
+        "|---|---|---|---|---|",
     ]
     for name, title in MODELS.items():
         for called, overlap in overlaps[name].items():
             paper_says = PAPER_OVERLAP.get(called)
             remark = f"{paper_says:.1%} (against IMDb, measure not said)" if paper_says and name == "cnn" else ""
-            ends = f"[{overlap.interval.low:.1%}, {overlap.interval.high:.1%}]"
-            lines.append(f"| {title} | {called} | {overlap.histogram:.1%} | {overlap.kde:.1%} | {ends} | {remark} |")
+            lines.append(f"| {title} | {called} | {overlap.histogram:.1%} | {overlap.kde:.1%} | {remark} |")
     lines += ["", *(f"![overlap](overlap_{name}.png)\n" for name in MODELS), "## What the eigenvalue goes with", ""]
     lines += [
         "Spearman's correlations on the counterfactual test split, originals and revisions.",

@@ -27,8 +27,7 @@ Returns:
     dict with `cues` first: a list, in descending order of applicability, of {cue, applicability, productivity,
     coverage, n_correct, chance, p_value, p_holm, low, high}. Then `n_items`, `n_cues`, `n_significant` (cues with a
     corrected p-value below 1 - confidence_level), `min_applicability`, `confidence_level`, and `cue_classifier`
-    {accuracy, low, high, chance, p_value, n_items, n_groups, n_folds, n_permutations, confidence_level}, or
-    None.
+    {accuracy, low, high, chance, n_items, n_groups, n_folds, confidence_level}, or None.
 
 Raises:
     TypeError: For the wrong kind of input. ValueError: For a wrong value. The message is one sentence: what was

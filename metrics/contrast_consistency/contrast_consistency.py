@@ -15,7 +15,7 @@ perturbed items. In [0, 1]; higher is better.
 _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
-    predictions: (N,) predicted classes; or, as `scores` says, (N, K) class scores or (N,) P(class 1).
+    predictions: (N,) predicted classes.
     references: (N,) labels.
     groups: (N,) names of the contrast sets, texts or whole numbers.
     is_original: (N,) True for the one original of each set; optional, by default the first item of each set.
@@ -32,9 +32,6 @@ Examples:
     >>> results = metric.compute(predictions=[0, 1, 1, 0, 1], **columns)
     >>> results["contrast_consistency"], results["original_accuracy"], round(results["contrast_accuracy"], 4)
     (0.5, 1.0, 0.6667)
-    >>> results = metric.compute(predictions=[0.1, 0.8, 0.9, 0.3, 0.6], scores="probabilities", **columns)
-    >>> results["consistent"]
-    [True, False]
 """,
     contrast_consistency,
     named_classes,
@@ -66,10 +63,7 @@ class ContrastConsistency(KernelModule, evaluate.Metric):
             description=_DESCRIPTION,
             citation=_CITATION,
             inputs_description=_KWARGS_DESCRIPTION,
-            features=[
-                datasets.Features({"predictions": datasets.List(datasets.Value("float64")), **shared}),
-                datasets.Features({"predictions": datasets.Value("float64"), **shared}),
-            ],
+            features=datasets.Features({"predictions": datasets.Value("float64"), **shared}),
             reference_urls=["https://aclanthology.org/2020.findings-emnlp.117"],
         )
 

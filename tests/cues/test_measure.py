@@ -1,7 +1,5 @@
 """Cues in one place: which items cues alone get right, and how a model does on them and on the others."""
 
-import dataclasses
-
 import datasets
 import numpy as np
 import pytest
@@ -94,7 +92,7 @@ def test_without_training_items_groups_stay_in_one_fold():
     rows = items_of(*([0, 1] * 12), good=[0, 1] * 12)
     items = ChoiceItems.of(table(rows, source_id=[f"g{i // 6}" for i in range(24)]))
     # Four groups: the ten folds of the default become four, folds that are asked for stay.
-    figures = measure_cues(items, options=OPTIONS, resampling=FEW, n_permutations=19)
+    figures = measure_cues(items, options=OPTIONS, resampling=FEW)
     assert (figures.classifier.n_groups, figures.classifier.n_folds) == (4, 4)
     assert figures.n_train is None
     # Four groups, although all of them right, are too few.
@@ -144,16 +142,6 @@ def test_what_cues_alone_say_of_the_data(right, n_items, conclusion):
     if (right, n_items) == (52, 100):
         assert figures.alone.n_needed == pytest.approx(100 * (0.096 / 0.08) ** 2, rel=0.05)
         assert f"about {figures.n_needed} items would tell" in figures.too_few
-
-
-@pytest.mark.parametrize(("n_items", "conclusion"), [(20, "gives answers away"), (12, "cannot tell")])
-def test_the_permutation_test_has_a_say(n_items, conclusion):
-    items = ChoiceItems(["why"] * n_items, [["true", "false"]] * n_items, np.zeros(n_items, dtype=np.int64))
-    figures = measure_cues(items, options=OPTIONS, resampling=FEW, n_permutations=49)
-    assert figures.classifier.p_value < 0.05
-    assert figures.conclusion == conclusion
-    doubted = dataclasses.replace(figures, classifier=dataclasses.replace(figures.classifier, p_value=0.2))
-    assert doubted.conclusion == "cannot tell"
 
 
 def test_groups_are_the_units_of_all_tests():

@@ -110,21 +110,6 @@ def test_the_order_of_items_changes_no_figure(order):
     assert dict(zip(result.sets, result.consistent, strict=True)) == {"x": True, "y": False, "z": False}
 
 
-def test_scores_and_their_ties():
-    labels, groups = [0, 1, 1, 0, 2], list("aabbb")
-    # The second row ties between the classes 0 and 1: the first counts, and it is wrong.
-    table = [[0.6, 0.3, 0.1], [0.4, 0.4, 0.2], [0.1, 0.8, 0.1], [0.5, 0.2, 0.3], [0.3, 0.3, 0.4]]
-    result = contrast_consistency(table, labels, groups, scores="probabilities")
-    assert result.consistent == [False, True]
-    assert contrast_consistency(np.log(table), labels, groups, scores="logits") == result
-    assert contrast_consistency(np.log(table), labels, groups, scores="log_probabilities") == result
-    ragged = [[0.6, 0.4], [0.4, 0.4, 0.2], [0.2, 0.8], [1.0, 0.0], [0.3, 0.3, 0.4]]
-    assert contrast_consistency(ragged, labels, groups, scores="probabilities") == result
-    # P(class 1): a half is a tie, which goes to class 0.
-    positive = contrast_consistency([0.5, 0.9, 0.6, 0.5], [0, 1, 1, 1], list("aabb"), scores="probabilities")
-    assert positive.consistent == [True, False]
-
-
 def test_two_models_by_the_consistency_of_their_sets():
     labels, groups = [0] * 12, np.repeat(range(6), 2)
     good = contrast_consistency(labels, labels, groups)
@@ -182,15 +167,8 @@ def test_independent_items_in_a_correlated_sample_would_not_cover():
         ({"references": [0, 1, -1, 0]}, ValueError, "label in `references` to be at least 0, but item 2 is -1"),
         ({"predictions": [0.5, 1, 1, 0]}, ValueError, "whole numbers in `predictions`"),
         ({"predictions": ["no", "yes", "yes", "no"]}, TypeError, "whole numbers in `predictions`, but item 0 .*'no'"),
-        ({"predictions": [[0.5, 0.5]] * 4}, ValueError, "predicted classes of shape .* scores='probabilities'"),
-        ({"predictions": [[1, 0], [1], [1], [0]]}, ValueError, "predicted classes of shape"),
-        (
-            {"predictions": [[0.5, 0.5]] * 4, "references": [0, 1, 2, 0], "scores": "probabilities"},
-            ValueError,
-            "label in `references` to be between 0 and 1, but item 2 is 2",
-        ),
-        ({"predictions": [[0.5, 0.5]] * 3, "scores": "logits"}, ValueError, "of one length, but got 3 and 4"),
-        ({"scores": "probability"}, ValueError, "`scores`"),
+        ({"predictions": [[0.5, 0.5]] * 4}, ValueError, "`predictions` of shape"),
+        ({"predictions": [[1, 0], [1], [1], [0]]}, ValueError, "rows of one length in `predictions`"),
         ({"groups": "aabb"}, TypeError, "`groups` to be a sequence of names"),
         ({"groups": {"a", "b"}}, TypeError, "`groups` to be a sequence of names"),
         ({"groups": [1, "1", 2, 2]}, TypeError, "item of `groups` to be a text, but item 0"),

@@ -60,11 +60,10 @@ def test_ties_are_in_the_order_of_their_ids_and_share_a_rank(measured):
     assert plain["std"] == pytest.approx(np.sqrt((1 + 2.25 + 1 + 0.25) / 4))
 
 
-def test_median_and_share_of_the_hardest(measured):
+def test_median(measured):
     median = measured.median(RESAMPLING)
     assert median.value == 2.25
     assert median.low <= 2.25 <= median.high
-    assert measured.share_of_hardest_tenth() == pytest.approx(3 / 8)  # at least one item
 
 
 def test_groups_need_twenty_labels():

@@ -62,12 +62,12 @@ def test_several_at_once(model):
     antonyms = {"antonym": LOOKUPS["antonym"]}
     text = "good and fine in a film"
     found = replaced(model, [text], antonyms, mode="joint", top_k=3)
-    assert [attempt.n_changes for attempt in found.attempts] == [1, 2]
+    assert [len(attempt.changes) for attempt in found.attempts] == [1, 2]
     assert found.attempts[-1].text == "bad and poor in a film"
     assert found.attempts[-1].flipped
     assert found.needed[0] in (1, 2)
     capped = replaced(model, [text], antonyms, mode="joint", top_k=3, max_changes=1)
-    assert [attempt.n_changes for attempt in capped.attempts] == [1]
+    assert [len(attempt.changes) for attempt in capped.attempts] == [1]
 
 
 def test_words_are_those_beyond_mean_and_deviation(model):
@@ -130,7 +130,7 @@ class TestSources:
         assert not sources.has_wordnet
         assert "WordNet" not in sources.described
         found = replaced(model, ["a good film", "a poor film"], sources.lookups, top_k=1, n_candidates=3)
-        attempts = found.of_kind("neighbor")
+        attempts = [attempt for attempt in found.attempts if attempt.kind == "neighbor"]
         words = class_words(self.TEXTS, [1, 1, 0, 0])
         assert {attempt.before for attempt in attempts} == {0, 1}
         for attempt in attempts:

@@ -76,8 +76,6 @@ def make_world(folder: Path, names: Collection[str]):
         for arm in ("plain", "neutral", "hint")
     ]
     (folder / "arms.jsonl").write_text("\n".join(map(json.dumps, arms)))
-    verdicts = [f"{n},j,{'ab'[n % 3 == 0]},{'ba'[n % 3 == 0]},{n % 2 + 1}" for n in range(40)]
-    (folder / "judgments.csv").write_text("\n".join(["item,judge,first,second,verdict", *verdicts]))
     (folder / "scores.csv").write_text("\n".join(["prob_0,prob_1,label", *scores]))
     for name in ("model", "other") if {"compare", "card", "gate"} & {*names} else ():
         _run("audit", folder / name, folder / "rows.csv", "--questions", "calibration", "--out", folder / f"of-{name}")
@@ -126,12 +124,11 @@ def cases(world: Path):
         "compare": [("compare", world / "of-model", world / "of-other", "--n-resamples", 20)],
         "card": [("card", world / "of-model", "--to", "out")],
         "gate": [("gate", world / "of-model", "--fail-if", "calibration.ece > 0.99")],
-        "cues": [("cues", choices, "--n-permutations", 20)],
+        "cues": [("cues", choices)],
         "data gaps": [("data", "gaps", choices, "--first", world / "first.csv", "--second", world / "second.csv",
                        "--n-permutations", 20)],
         "data ratings write": [("data", "ratings", "write", choices, "--raters", 2)],
         "data ratings read": [("data", "ratings", "read", choices, *sheets)],
-        "judges": [("judges", world / "judgments.csv", "--n-resamples", 20, "--out", "out.json")],
         "confidence": [("confidence", world / "answers.csv", "--n-resamples", 20, "--out", "out.json")],
         "recalibrate": [("recalibrate", world / "scores.csv", world / "scores.csv", "--out", "out.csv")],
         "data split": [("data", "split", world / "parted", "--model", world / "encoder", "--n-runs", 1,

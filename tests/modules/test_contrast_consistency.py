@@ -14,16 +14,14 @@ COLUMNS = {
     "groups": ["a", "a", "b", "b", "b", "c", "c"],
     "is_original": [False, True, True, False, False, True, False],
 }
-SCORES = [[0.8, 0.1, 0.1], [0.4, 0.4, 0.2], [0, 1, 0], [0.5, 0.5, 0], [0.1, 0.9, 0], [0.1, 0.2, 0.7], [0.2, 0.3, 0.5]]
 
 
 @pytest.mark.parametrize("without", [(), ("is_original",)])
 @pytest.mark.parametrize(
     ("changes", "options"),
-    [({}, {"confidence_level": 0.9}), ({"groups": [1, 1, 7, 7, 7, 3, 3]}, {}), ({"predictions": SCORES}, None)],
+    [({}, {"confidence_level": 0.9}), ({"groups": [1, 1, 7, 7, 7, 3, 3]}, {})],
 )
 def test_every_way_in(changes, options, without):
-    options = {"scores": "probabilities"} if options is None else options
     columns = {name: column for name, column in {**COLUMNS, **changes}.items() if name not in without}
     expected = contrast_consistency(**columns, **options).to_dict()
     metric = rightreasons.load("contrast_consistency", **options)
@@ -43,7 +41,6 @@ def test_every_way_in(changes, options, without):
         ({"is_original": ["yes"] * 7}, TypeError, "True or False"),
         ({"groups": None}, ValueError, "`groups` in contrast_consistency"),
         ({"groups": list("aabbbcd")}, ValueError, "set 'c' has one item"),
-        ({"predictions": SCORES}, ValueError, "scores='probabilities'"),
     ],
 )
 def test_bad_input_at_once_and_added(changes, error, message):

@@ -129,12 +129,10 @@ def test_orders_of_a_scorer_that_leans_on_a_position():
     assert found.uncorrected.accuracy == pytest.approx(0.5)
     assert found.uncorrected.rstd == pytest.approx(0.5)
     assert found.prior[0] > 0.9
-    assert found.content_free[0] == pytest.approx(np.exp(4) / (np.exp(4) + 2))
-    for corrected in (found.pride, found.calibrated):
-        assert corrected.accuracy == 1.0
-        assert corrected.rstd == 0.0 == corrected.rstd_interval.low < corrected.rstd_interval.high
-        assert corrected.gain == pytest.approx(0.5)
-        assert 0 < corrected.gain_interval.low < 0.5 < corrected.gain_interval.high
+    assert found.pride.accuracy == 1.0
+    assert found.pride.rstd == 0.0 == found.pride.rstd_interval.low < found.pride.rstd_interval.high
+    assert found.pride.gain == pytest.approx(0.5)
+    assert 0 < found.pride.gain_interval.low < 0.5 < found.pride.gain_interval.high
     assert found.uncorrected.gain_interval is None
     assert found.prior_intervals[0].low < found.prior[0] < found.prior_intervals[0].high
     sound = measure_option_order(data, right)
@@ -153,14 +151,9 @@ def test_spare_choices_are_counted_without_case():
     assert spare_choices([["Yes", "no "], ["yes", "maybe", "never"]]) == 1
 
 
-def test_items_are_chosen_by_their_preference_without_a_question():
+def test_confidences_of_items_with_choices_of_different_numbers():
     scores = probe_tables(items(6, sizes=(2, 4)), ks=(1,)).scored_by(by_pair)
     assert scores.uniform is None
-    bare = scores.confidences["no_question"]
-    # A top confidence of 0.6 among two choices is weaker than one of 0.5 among four: 1.2 and 2.0 times an even share.
-    strength = [float(row.max()) * len(row) for row in bare]
-    order = sorted(range(6), key=lambda item: -strength[item])
-    assert scores.telling_items(3) == [*order[:2], order[-1]]
     rows = zip(scores.confidences[ORIGINAL], scores.labels(), strict=True)
     assert scores.right().tolist() == [float(row[label]) for row, label in rows]
 

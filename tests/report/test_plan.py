@@ -44,8 +44,7 @@ def context(**others):
         ),  # a gradient costs three passes; 15 per item for the swaps
         ("shortcuts", {"items": 20}, 20 * 11 * 3 + 20 * 15),
         ("difficulty", {"items": 500}, 500 * (1 + 2 * 3) + 1800),  # a pass, and two more for each of three classes
-        ("probes", {"ks": (1, 2)}, 1000 * (5 + 3)),
-        ("probes", {"ks": (1, 2), "distractors": False}, 1000 * 5),
+        ("probes", {"ks": (1, 2)}, 1000 * 5),
     ],
 )
 def test_passes_are_counted(question, options, passes):

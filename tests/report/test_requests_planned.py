@@ -72,7 +72,7 @@ def test_every_command_that_asks_a_server_has_a_plan_of_what_it_sends(
         typed = [command, fake.url, *words]
 
         def answer(body):
-            return "ANSWER: positive" if command in ("behavior", "difficulty") else "ANSWER: A"
+            return "ANSWER: positive"
 
         def sent():
             return sum(body["path"] != "/v1/models" for body in fake.bodies)
@@ -95,8 +95,6 @@ def test_a_bound_of_requests_stops_a_run_and_a_larger_one_goes_on(items, tmp_pat
         how = (
             "--questions",
             "probes",
-            "--probes-orders",
-            "cyclic",
             "--out",
             tmp_path / "report",
             "--n-resamples",
@@ -136,7 +134,7 @@ def test_requests_of_a_question_that_fail_are_named(items, tmp_path, capsys):
 
         def refuses(number, body):
             asked = str(body.get("messages", body.get("prompt")))
-            bad = "none of the above" in asked.lower()
+            bad = "surely" in asked and "D. " in asked
             return (400, {}, json.dumps({"error": {"message": "content policy violation"}})) if bad else None
 
         fake.faults = refuses
@@ -144,18 +142,18 @@ def test_requests_of_a_question_that_fail_are_named(items, tmp_path, capsys):
         done = run(capsys, "audit", fake.url, items, *how)
         assert done.code == 0, done.err
     line = next(line for line in done.err.splitlines() if "of the questions without an answer" in line)
-    assert re.match("24 requests of the questions without an answer, such as i\\d+/none_", line)
+    assert re.match("12 requests of the questions without an answer, such as i\\d+/extra_choices_1", line)
     assert line.endswith("the server refuses the request (400: content policy violation)")
     page = (tmp_path / "report" / "index.html").read_text("utf-8")
     assert "Requests of the questions that have no answer" in page
     (failed,) = json.loads((tmp_path / "report" / "audit.json").read_text("utf-8"))["model"]["prompt"]["failed"]
     assert failed["reason"] == "the server refuses the request (400: content policy violation)"
-    assert (failed["n"], failed["first"].partition("/")[2]) == (24, line.partition("/")[2].partition(":")[0])
+    assert (failed["n"], failed["first"].partition("/")[2]) == (12, line.partition("/")[2].partition(":")[0])
     written = (tmp_path / "report" / "predictions" / "replies.jsonl").read_text("utf-8").splitlines()
     kept = {row["id"]: row["replies"] for row in map(json.loads, written)}
     assert kept["i0"][0]["text"] == " A"
     assert kept["i0"][0]["finish"] == "stop"
-    assert kept["i0/none_added"] == []
+    assert kept["i0/extra_choices_1"] == []
 
 
 def test_an_unread_answer_is_kept_whole_and_read_again_without_asking(items, tmp_path, capsys):

@@ -115,7 +115,7 @@ def test_probes_of_generated_answers(files, capsys):
         assert done.code == 0, done.err
     record = json.loads((files / "report" / "audit.json").read_text("utf-8"))
     picks = next(each["result"]["data"]["picks"] for each in record["questions"] if each["question"] == "probes")
-    assert set(picks["probes"]) >= {"original", "no_question", "extra_choices_1", "near_choices_1", "none_right"}
+    assert set(picks["probes"]) >= {"original", "no_question", "extra_choices_1"}
     for each in picks["probes"].values():
         assert 0 <= each["n_items"] + each["n_unanswered"] <= 24
     page = (files / "report" / "index.html").read_text("utf-8")

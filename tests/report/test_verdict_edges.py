@@ -194,8 +194,8 @@ class TestContrastSets:
 
 
 def test_names_of_probes():
-    names = [probe_name(name) for name in ("extra_choices_1", "near_choices_4", "none_added")]
-    assert names == ["1 random choice added", "4 near choices added", "“None of the above” added"]
+    names = [probe_name(name) for name in ("extra_choices_1", "extra_choices_4", "no_question")]
+    assert names == ["1 choice added", "4 choices added", "No question"]
 
 
 def test_zero_has_no_sign():

@@ -208,8 +208,6 @@ def test_an_accuracy_that_depends_on_the_way_has_its_spread_and_its_parts(split)
     assert found.spread.p_value == 1 / 201
     # The worst way of one half is one in capitals; in which order, half of its mistakes may be in the other half.
     assert 0.3 <= found.spread.held_out.value <= 0.5
-    assert found.levels["separators"]["capitals"] == 0.5
-    assert found.levels["separators"]["lines"] == 1.0
     # The likeliest answer has -1 and any other -3: of the pairs of a style and the given order, those of a way in
     # capitals and another differ by 2, on the items of which the first option is false.
     given = [one.way for one in found.ways if one.way.order == "given"]

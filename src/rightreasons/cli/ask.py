@@ -25,8 +25,6 @@ from rightreasons.cli.declared import (
     declared_command,
 )
 from rightreasons.cli.show import (
-    print_rows,
-    show_answer,
     show_audit,
     show_labels,
     show_plan,
@@ -324,12 +322,10 @@ def reasons(
         return
     from rightreasons.io.reading import as_table, only_part
     from rightreasons.reasons.measure import measure_reasons, read_traces
-    from rightreasons.reasons.question import REASONS, sway_lines
+    from rightreasons.reasons.question import REASONS
 
     rows = only_part(as_table(model), model)
     m = measure_reasons(read_traces(rows, model), resampling=settings.resampling)
-    answer = REASONS.answer(m, settings.confidence_level)
+    answer = REASONS.answer(m, settings.confidence_level, drawn=False)
     hand_over(answer)
-    show_answer(REASONS.title, answer.verdict)
-    typer.echo("")
-    print_rows(sway_lines(m))
+    show_section(REASONS.title, answer)

@@ -222,8 +222,7 @@ def _show_performance(name: str, n_items: int, figures: HumanPerformance) -> Non
     )
     typer.echo(
         f"{name} ({n_items:,}): accuracy {figures.accuracy:.3f} [{figures.interval.low:.3f}, "
-        f"{figures.interval.high:.3f}], of the majority {figures.majority_accuracy:.3f}; {agreement}; raters: "
-        f"{', '.join(f'{rate:.3f}' for rate in figures.by_rater)}"
+        f"{figures.interval.high:.3f}]; {agreement}"
     )
 
 

@@ -1,4 +1,4 @@
-"""The commands that measure confidences, judges and cues, and print the figures."""
+"""The commands that measure confidences and cues, and print the figures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     pass
 
 
-COMMANDS = {name: command_line() for name in ("confidence", "judges", "cues")}
+COMMANDS = {name: command_line() for name in ("confidence", "cues")}
 
 
 @declared_command(
@@ -105,7 +105,6 @@ def cues(
     dataset: Dataset,
     split: Annotated[str | None, typer.Option(help="The split; by default train or the first with labels.")] = None,
     top: Annotated[int, typer.Option(help="Number of cues to print.", min=0)] = 20,
-    n_permutations: Annotated[int, typer.Option(help="Permutations of the cue-only classifier's p-value.")] = 200,
     out: FiguresFile = None,
     **declared: Any,
 ) -> None:
@@ -118,7 +117,7 @@ def cues(
     source, options, settings = declared["source"], declared["options"], declared["settings"]
     data, taken = open_items(dataset, source, split, train_first=True, limit=settings.limit, seed=settings.seed)
     items = ChoiceItems.of(data, options.groups_column)
-    figures = measure_cues(items, options=options, resampling=settings.resampling, n_permutations=n_permutations)
+    figures = measure_cues(items, options=options, resampling=settings.resampling)
     typer.secho(
         f"{dataset}{f' ({source.config})' if source.config else ''}, {taken}: {counted(len(items), 'item')}", bold=True
     )

@@ -20,8 +20,6 @@ TARGETS = ("probability", "logit")
 """Scores that attributions explain; see `integrated_gradients`, also for the next ones."""
 
 
-ORDERS = ("auto", "cyclic", "random", "all")
-"""Which orders of the choices are asked; see `measure_option_order`."""
 
 
 BASELINES = ("auto", "zeros", "mean", "pad", "mask")

@@ -130,7 +130,6 @@ class CueFigures(Result):
         n_groups: Number of groups of items; without groups, that of the items.
         alone: Whether cues alone gain or lose much against guessing, at the level of the verdict.
         is_below: Whether they surely do worse than guessing, at that level.
-        n_twins: Number of items that offer the same choices as another item of another group, in whatever order.
         model: How a model does on them; None without its scores.
     """
 
@@ -144,7 +143,6 @@ class CueFigures(Result):
     n_groups: int
     alone: Decision
     is_below: bool
-    n_twins: int
     model: ModelOnCues | None
 
     @property
@@ -162,25 +160,16 @@ class CueFigures(Result):
         """What cues alone say of the data.
 
         Returns:
-            "gives answers away" where `accuracy` is surely more than 10 points above chance and the permutation test,
-            if there is one, agrees. "misleads" where it surely lies below: a cross-validated classifier is misled where
-            items that share their choices but not their answer, such as an item and its twin, are in different folds,
-            and the data says nothing of cues until they are grouped. "no sign" where it is surely within 10 points of
-            chance; else "cannot tell".
+            "gives answers away" where `accuracy` is surely more than 10 points above chance. "misleads" where it surely
+            lies below: a cross-validated classifier is misled where items that share their choices but not their
+            answer, such as an item and its twin, are in different folds, and the data says nothing of cues until they
+            are grouped. "no sign" where it is surely within 10 points of chance; else "cannot tell".
         """
         if self.is_below:
             return "misleads"
-        if self.alone.level == "large" and not self._is_by_chance:
+        if self.alone.level == "large":
             return "gives answers away"
         return "no sign" if self.alone.level == "small" else "cannot tell"
-
-    @property
-    def _is_by_chance(self) -> bool:
-        """Whether the permutation test, if it has permutations enough, does not tell the classifier from chance."""
-        if self.classifier is None or self.classifier.p_value is None:
-            return False
-        smallest = 2 / (1 + self.classifier.n_permutations)
-        return smallest < 1 - self.statistics.confidence_level <= self.classifier.p_value
 
     @property
     def n_needed(self) -> int | None:
@@ -209,7 +198,6 @@ def measure_cues(
     logits: NDArray[np.float64] | Ragged | Sequence[NDArray[np.float64]] | None = None,
     options: CuesOptions | None = None,
     resampling: Resampling = Resampling(),
-    n_permutations: int = 200,
 ) -> CueFigures:
     """Count the cues of multiple-choice data, and see how far they alone lead.
 
@@ -220,7 +208,6 @@ def measure_cues(
         logits: Scores of a model for the choices of the items; (n, K) or ragged.
         options: Families of cues and number of folds; with fewer groups than the default number, one per group.
         resampling: Level, resamples and seed of intervals and tests.
-        n_permutations: Permutations for the p-value of the cross-validated classifier; default 200, 0 for none.
 
     Returns:
         A `CueFigures`.
@@ -261,7 +248,6 @@ def measure_cues(
             prompts=items.prompts,
             groups=groups,
             n_folds=options.n_folds if "n_folds" in options.changed() else min(options.n_folds, len(set(groups))),
-            n_permutations=n_permutations,
             confidence_level=level,
             seed=resampling.seed,
             **features,
@@ -295,7 +281,6 @@ def measure_cues(
         n_groups=len(set(groups)),
         alone=decide(beyond(sure, chance), MARGINS["accuracy"], len(items), len(set(groups))),
         is_below=sure.high is not None and sure.high < chance and len(set(groups)) >= MIN_ITEMS,
-        n_twins=_n_twins(items.choices, groups),
         model=None if logits is None else _measure_model(items, easy, logits, (resampling, wide), chance),
     )
 
@@ -303,15 +288,6 @@ def measure_cues(
 def _accuracy(credit: NDArray[np.float64], group: NDArray[np.int64], resampling: Resampling) -> Estimate:
     interval = cluster_wilson(np.bincount(group, credit), np.bincount(group), confidence_level=resampling.level)
     return estimate_of(float(credit.mean()), interval)
-
-
-def _n_twins(choices: Sequence[Sequence[str]], groups: Sequence[Hashable]) -> int:
-    """Count the items whose choices are also those of an item in another group."""
-    groups_of: dict[frozenset[str], set[Hashable]] = {}
-    keys = [frozenset(choice.strip().casefold() for choice in offered) for offered in choices]
-    for key, group in zip(keys, groups, strict=True):
-        groups_of.setdefault(key, set()).add(group)
-    return sum(len(groups_of[key]) > 1 for key in keys)
 
 
 def _measure_model(

@@ -74,7 +74,6 @@ def measure(context: AuditContext, options: CuesOptions) -> CuesMeasurement:
         logits=[logits[int(row)] for row in items.rows],
         options=options,
         resampling=context.resampling,
-        n_permutations=0,
     )
     if cues.model is None:
         raise ValueError("Expected the model's scores for the items, but there are none.")

@@ -62,15 +62,11 @@ class HumanPerformance(Result):
     Attributes:
         accuracy: Share of right answers over raters and items, in [0, 1].
         interval: Interval of it over items.
-        majority_accuracy: Share of the items that most raters get right; a tie counts by its share.
-        by_rater: Accuracy of each rater.
         kappa: `FleissKappa` of the answers.
     """
 
     accuracy: float
     interval: Interval
-    majority_accuracy: float
-    by_rater: tuple[float, ...]
     kappa: FleissKappa
 
 
@@ -146,31 +142,21 @@ def human_performance(
 
     Example:
         >>> result = human_performance([[0, 0, 0], [1, 1, 0], [1, 1, 1]], [0, 1, 1])
-        >>> round(result.accuracy, 3), result.majority_accuracy, round(result.kappa.fleiss_kappa, 3)
-        (0.889, 1.0, 0.55)
+        >>> round(result.accuracy, 3), round(result.kappa.fleiss_kappa, 3)
+        (0.889, 0.55)
     """
     right = validation.check_labels(references)
-    rows = ingest(ratings, "ratings")
-    widths = {len(row) if isinstance(row, (list, np.ndarray)) else 0 for row in rows}
-    if len(widths) != 1 or min(widths) < 2:
-        raise ValueError(
-            "Expected `ratings` to have a row per item with the same number of raters, at least 2, but rows have "
-            f"{', '.join(map(str, sorted(widths))) or 'none'}."
-        )
-    table = np.stack([validation.check_labels([row[r] for row in rows], name="ratings") for r in range(widths.pop())])
-    validation.check_same_length(ratings=rows, references=right)
+    table = _table(ratings, "ratings", "a row per item with the same number of raters").T
+    validation.check_same_length(ratings=table.T, references=right)
     largest = int(max(table.max(), right.max())) + 1
     size = max(largest, 2) if n_choices is None else validation.check_count(n_choices, "n_choices", minimum=2)
     if largest > size:
         raise ValueError(f"Expected choices below `n_choices` = {size}, but got {largest - 1}.")
     votes = np.stack([(table == choice).sum(axis=0) for choice in range(size)], axis=1)
     correct = table == right
-    most = votes == votes.max(axis=1, keepdims=True)
     return HumanPerformance(
         accuracy=float(correct.mean()),
         interval=bounded_mean(correct.mean(axis=0), low=0.0, high=1.0, confidence_level=confidence_level),
-        majority_accuracy=float((most[np.arange(len(right)), right] / most.sum(axis=1)).mean()),
-        by_rater=tuple(correct.mean(axis=1).tolist()),
         kappa=fleiss_kappa(votes, confidence_level=confidence_level),
     )
 
@@ -323,12 +309,22 @@ def _answers(file: Path, sizes: dict[str, int]) -> dict[str, int]:
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _counts(counts: Any) -> NDArray[np.int64]:
-    rows = ingest(counts, "counts")
+def _table(values: Any, name: str, expected: str) -> NDArray[np.int64]:
+    """Check rows of one number of whole numbers, at least 2."""
+    rows = ingest(values, name)
     widths = {len(row) if isinstance(row, (list, np.ndarray)) else 0 for row in rows}
-    if len(rows) < 2 or len(widths) != 1 or min(widths) < 2:
-        raise ValueError("Expected `counts` to have at least 2 items with a number for each of at least 2 categories.")
-    table = np.stack([validation.check_labels(row, name="counts") for row in rows])
+    if len(widths) != 1 or min(widths) < 2:
+        raise ValueError(
+            f"Expected `{name}` to have {expected}, at least 2, but rows have "
+            f"{', '.join(map(str, sorted(widths))) or 'none'}."
+        )
+    return np.stack([validation.check_labels(row, name=name) for row in rows])
+
+
+def _counts(counts: Any) -> NDArray[np.int64]:
+    table = _table(counts, "counts", "a row per item with a number for each category")
+    if len(table) < 2:
+        raise ValueError("Expected at least 2 items in `counts`, but got 1.")
     sums = table.sum(axis=1)
     for item, total in enumerate(sums):
         if total != sums[0] or total < 2:

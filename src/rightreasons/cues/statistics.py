@@ -32,9 +32,6 @@ LONGEST, SHORTEST = "<longest>", "<shortest>"
 MOST_OVERLAP, LEAST_OVERLAP = "<most overlap>", "<least overlap>"
 NEGATION = "<negation>"
 
-BATCH = 10_000
-"""Items that are read at once, so that what is sorted stays in the processor's cache."""
-
 _NEGATION = re.compile(
     r"\b(?:no|not|never|none|nobody|nothing|nowhere|neither|nor|without|cannot|\w+n['’]t)\b", re.IGNORECASE
 )
@@ -75,13 +72,9 @@ def extract_cues(
     if prompts is not None:
         validation.check_same_length(data=items, prompts=read)
     n_choices = np.fromiter(map(len, items), dtype=np.int64, count=len(items))
-    vocabulary, parts = defaultdict[str, int](), []
+    vocabulary = defaultdict[str, int]()
     vocabulary.default_factory = vocabulary.__len__
-    for start in range(0, len(items), BATCH):
-        batch = slice(start, start + BATCH)
-        parts.append(_pointings(items[batch], n_choices[batch], read[batch], families, vocabulary))
-        parts[-1][0] += start
-    item, choice, cue = np.concatenate(parts, axis=1)
+    item, choice, cue = _pointings(items, n_choices, read, families, vocabulary)
     names = list(vocabulary)
     in_order = sorted(np.flatnonzero(np.bincount(cue)).tolist(), key=names.__getitem__)
     rank = np.zeros(len(names), dtype=np.int64)
@@ -123,7 +116,7 @@ def _pointings(
     families: tuple[str, ...],
     vocabulary: Vocabulary,
 ) -> NDArray[np.int64]:
-    """Return (3, E): the item, the choice and the cue of each entry of a batch."""
+    """Return (3, E): the item, the choice and the cue of each entry."""
     starts = np.cumsum(n_choices) - n_choices
     item_of = np.repeat(np.arange(len(items)), n_choices)
     texts = list(chain.from_iterable(items))
@@ -166,13 +159,6 @@ def _pointings(
     return entries
 
 
-def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the distinct keys in order, faster than `np.unique`, which hashes them first."""
-    keys = np.sort(keys)
-    distinct: NDArray[np.int64] = keys[np.concatenate((keys[:1] == keys[:1], keys[1:] != keys[:-1]))]
-    return distinct
-
-
 def _ngrams(
     tokens: NDArray[np.int64], owner: NDArray[np.int64], size: int, vocabulary: Vocabulary
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -195,7 +181,7 @@ def _overlaps(
     prompt_tokens, prompt_owner = _read(vocabulary, prompts)
     size = len(vocabulary)
     is_word = np.array([name[:1].isalnum() for name in list(vocabulary)], dtype=np.bool_)[tokens]
-    choice, word = np.divmod(_distinct(owner[is_word] * size + tokens[is_word]), max(size, 1))
+    choice, word = np.divmod(np.unique(owner[is_word] * size + tokens[is_word]), max(size, 1))
     shared = np.isin(item_of[choice] * size + word, prompt_owner * size + prompt_tokens)
     count = np.bincount(choice, minlength=len(item_of))
     return np.bincount(choice, weights=shared, minlength=len(item_of)) / np.maximum(count, 1)

@@ -9,29 +9,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, Result, kind_of, to_numpy
+from rightreasons.core.arrays import Result, kind_of, to_numpy
 from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import Estimate, Interval, cluster_wilson, estimate_of, share, wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import (
-    SCORE_KINDS,
     check_count,
     check_flags,
     check_labels,
-    check_logits,
-    check_one_of,
     check_same_length,
     check_texts,
     check_vector,
-    is_ragged,
 )
 from rightreasons.difficulty.ranking import RankCorrelation, rank_correlation, tied_groups
 
 if TYPE_CHECKING:
     import datasets
-
-PREDICTION_KINDS = ("labels", *SCORE_KINDS)
-"""What `predictions` may be; see `contrast_consistency`."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +62,6 @@ def contrast_consistency(
     groups: Any,
     is_original: Any = None,
     *,
-    scores: str = "labels",
     confidence_level: float = 0.95,
 ) -> ContrastConsistency:
     r"""Measure whether a model is right throughout contrast sets, and on their originals and perturbed items.
@@ -87,12 +79,10 @@ def contrast_consistency(
     0.97 at 0.95, from independent items to a correlation of 0.8 within sets.
 
     Args:
-        predictions: (N,) predicted classes; or, as `scores` says, class scores: (N, K), (N,) P(class 1) of a binary
-            task, or N rows of different lengths. Of equal scores the first counts.
+        predictions: (N,) predicted classes.
         references: (N,) labels.
         groups: (N,) names of the contrast sets, texts or whole numbers; the items of a set need not be neighbors.
         is_original: (N,) True for the one original of each set. By default it is the first item of each set.
-        scores: What the predictions are: "labels" (default), "probabilities", "logits" or "log_probabilities".
         confidence_level: Level of the intervals; default 0.95.
 
     Returns:
@@ -116,8 +106,9 @@ def contrast_consistency(
         >>> result.sets, result.consistent
         (['a', 'b'], [True, False])
     """
-    right = _right(predictions, references, scores)
-    names = set_names(groups)
+    predicted, labels = check_labels(predictions, name="predictions"), check_labels(references)
+    check_same_length(predictions=predicted, references=labels)
+    right, names = np.asarray(predicted == labels), set_names(groups)
     check_same_length(predictions=right, groups=names)
     codes: dict[str, int] = {}
     rows = np.array([codes.setdefault(name, len(codes)) for name in names], dtype=np.int64)
@@ -164,26 +155,6 @@ def set_names(groups: Any) -> list[str]:
     if names and all(isinstance(name, (int, np.integer)) and not isinstance(name, bool) for name in names):
         return [str(name) for name in names]
     return check_texts(names, "groups")
-
-
-def _right(predictions: Any, references: Any, scores: str) -> NDArray[np.bool_]:
-    check_one_of(scores, PREDICTION_KINDS, "scores")
-    labels = check_labels(references)
-    if scores == "labels":
-        rows = is_ragged(predictions) and not isinstance(predictions[0], str)
-        if rows or to_numpy(predictions, "predictions").ndim == 2:
-            raise OptionError(
-                "Expected predicted classes of shape (N,) in `predictions`, but got rows; for class scores say "
-                "which, such as scores='probabilities'.",
-                option="scores",
-            )
-        predicted = check_labels(predictions, name="predictions")
-        check_same_length(predictions=predicted, references=labels)
-        return np.asarray(predicted == labels)
-    logits = check_logits(predictions, scores=scores)
-    ragged = logits if isinstance(logits, Ragged) else Ragged.of_table(logits)
-    check_same_length(predictions=ragged, references=labels)
-    return np.asarray(ragged.argmax() == check_labels(labels, ragged.lengths))
 
 
 def _originals(is_original: Any, rows: NDArray[np.int64], sets: list[str]) -> NDArray[np.bool_]:
@@ -305,9 +276,6 @@ USUAL = (("pair_id", "role"), ("pair_id", "is_original"), ("source_id", "mirrore
 ORIGINAL = "original"
 """What a column of texts says of an original."""
 
-OUTCOMES = ("all right", "only the original right", "only the revisions right", "neither right")
-"""How a set can come out, where its revisions are right if all of them are."""
-
 FLAGS = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
 
 
@@ -405,23 +373,6 @@ class ContrastItems:
         return cls(rows, groups[rows], original[rows], n_sets - int(np.count_nonzero(whole)))
 
 
-@dataclasses.dataclass(frozen=True)
-class ContrastOutcome(Result):
-    """The contrast sets on which a model does alike.
-
-    Attributes:
-        name: One of `OUTCOMES`.
-        n_sets: Number of sets.
-        share: Their share of all sets, with its Wilson interval.
-        n_same_answer: Sets of these in which the model gives one answer to every item.
-    """
-
-    name: str
-    n_sets: int
-    share: Estimate
-    n_same_answer: int
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class ContrastMeasurement:
     """How a model does on contrast sets.
@@ -430,30 +381,19 @@ class ContrastMeasurement:
         items: The sets.
         result: What the kernel says of them.
         figures: The figures with their intervals, by key in the order of the report.
-        outcomes: The four ways in which a set can come out; every set is in one of them.
+        counts: Number of items or sets that each figure is a share of.
         broken: Rows of the table, (original, revision), where the original is predicted right and the revision is not.
     """
 
     items: ContrastItems
     result: ContrastConsistency
     figures: Mapping[str, Estimate]
-    outcomes: tuple[ContrastOutcome, ...]
+    counts: Mapping[str, int]
     broken: tuple[tuple[int, int], ...]
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """Number of items or sets that each figure is a share of."""
-        counts = dict.fromkeys(self.figures, self.result.n_sets)
-        n_right = sum(outcome.n_sets for outcome in self.outcomes[:2])
-        return {**counts, "contrast_accuracy": self.result.n_contrasts, "contrast_followed": n_right}
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything but the rows as plain values."""
-        return {
-            **self.result.to_dict(),
-            "n_left_out": self.items.n_left_out,
-            "outcomes": [outcome.to_dict() for outcome in self.outcomes],
-        }
+        return {**self.result.to_dict(), "n_left_out": self.items.n_left_out}
 
 
 def measure_contrast_sets(
@@ -468,7 +408,7 @@ def measure_contrast_sets(
         resampling: Level of the intervals, which are closed forms with sets as units.
 
     Returns:
-        The figures of `contrast_consistency` with their intervals, and how the sets come out.
+        The figures of `contrast_consistency` with their intervals.
 
     References:
         Gardner et al. (2020), "Evaluating Models' Local Decision Boundaries via Contrast Sets".
@@ -480,8 +420,6 @@ def measure_contrast_sets(
         >>> measured = measure_contrast_sets(pairs, np.array([0, 1, 1, 1]), np.array([0, 1, 1, 0]))
         >>> {key: estimate.value for key, estimate in measured.figures.items()}
         {'original_accuracy': 1.0, 'contrast_accuracy': 0.5, 'contrast_consistency': 0.5, 'contrast_followed': 0.5}
-        >>> [(outcome.name, outcome.n_sets, outcome.n_same_answer) for outcome in measured.outcomes[:2]]
-        [('all right', 1, 0), ('only the original right', 1, 1)]
         >>> measured.broken
         ((2, 3),)
     """
@@ -491,14 +429,11 @@ def measure_contrast_sets(
     right = answers == truth
     of_set = np.flatnonzero(original)[np.argsort(codes[original])]  # the original of each set
     first = right[of_set]
-    others = np.bincount(codes, weights=~right & ~original) == 0
-    same = np.bincount(codes, weights=answers != answers[of_set][codes]) == 0
-    masks = (first & others, first & ~others, ~first & others, ~first & ~others)
-    outcomes = [
-        ContrastOutcome(name, int(mask.sum()), _share(mask.sum(), len(first), resampling), int((mask & same).sum()))
-        for name, mask in zip(OUTCOMES, masks, strict=True)
-    ]
+    n_followed = int((first & (np.bincount(codes, weights=~right) == 0)).sum())
     wrong = np.flatnonzero(~right & ~original & first[codes])
+    counts = dict.fromkeys(("original_accuracy", "contrast_accuracy", "contrast_consistency"), result.n_sets)
+    counts |= {"contrast_accuracy": result.n_contrasts, "contrast_followed": int(first.sum())}
+    followed = share(n_followed, counts["contrast_followed"], resampling)
     return ContrastMeasurement(
         items=items,
         result=result,
@@ -506,15 +441,11 @@ def measure_contrast_sets(
             "original_accuracy": estimate_of(result.original_accuracy, result.original_interval),
             "contrast_accuracy": estimate_of(result.contrast_accuracy, result.contrast_interval),
             "contrast_consistency": estimate_of(result.contrast_consistency, result.interval),
-            "contrast_followed": _share(outcomes[0].n_sets, first.sum(), resampling),
+            "contrast_followed": followed or Estimate(None),
         },
-        outcomes=tuple(outcomes),
+        counts=counts,
         broken=tuple((int(items.rows[of_set[codes[place]]]), int(items.rows[place])) for place in wrong.tolist()),
     )
-
-
-def _share(hits: int, n_items: int, resampling: Resampling) -> Estimate:
-    return share(int(hits), int(n_items), resampling) or Estimate(None)
 
 
 def _flags(values: list[Any], column: str, named: bool) -> NDArray[np.bool_] | None:

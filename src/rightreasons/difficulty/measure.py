@@ -119,11 +119,6 @@ class DifficultyMeasurement:
         interval = intervals.bootstrap(np.median, self.values, resampling=resampling)
         return estimate_of(float(np.median(self.values)), interval)
 
-    def share_of_hardest_tenth(self) -> float:
-        """Return the share of the sum of all difficulties that the most difficult tenth of the items holds."""
-        hardest = np.sort(self.values)[-max(1, len(self) // 10) :]
-        return float(hardest.sum() / max(float(self.values.sum()), 1e-300))
-
     @functools.cached_property
     def groups(self) -> AccuracyByDifficulty | None:
         """The accuracy of groups of rising difficulty; None where labels are too few for two groups."""

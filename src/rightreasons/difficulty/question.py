@@ -101,12 +101,6 @@ def split_rows(m: ContrastAnswers) -> Iterator[tuple[Cell, ...]]:
         yield name, measured.result.n_sets, measured.result.n_contrasts, *measured.figures.values()
 
 
-def outcome_rows(m: ContrastAnswers) -> Iterator[tuple[Cell, ...]]:
-    """Return how the sets come out."""
-    for outcome in m.primary.outcomes:
-        yield outcome.name.capitalize(), outcome.n_sets, outcome.share, outcome.n_same_answer
-
-
 def broken_sets(m: ContrastAnswers) -> Iterator[Example]:
     """Show the surest wrong revisions of originals that are right."""
     context, split, scores = m.context, m.context.primary, m.context.scores()
@@ -164,7 +158,6 @@ CONTRAST = Question(
             (
                 Plot("contrast_sets", draw_sets, f"{GARDNER}; intervals: Wilson 1927, Korn & Graubard 1998"),
                 Table("contrast_sets", split_rows, GARDNER),
-                Table("contrast_outcomes", outcome_rows, "Counted"),
                 Examples("broken_sets", broken_sets),
             ),
             figures=tuple(NAMES),

@@ -129,11 +129,6 @@ class Attempt(Result):
     confidence_before: float
     confidence_after: float
 
-    @property
-    def n_changes(self) -> int:
-        """How many words were replaced."""
-        return len(self.changes)
-
 
 @dataclasses.dataclass(frozen=True)
 class SubstitutionTests(Result):
@@ -158,10 +153,6 @@ class SubstitutionTests(Result):
     n_unknown: int
     definition: str
     n_failed: int = 0
-
-    def of_kind(self, kind: str) -> tuple[Attempt, ...]:
-        """Return the attempts with one kind of substitution."""
-        return tuple(attempt for attempt in self.attempts if attempt.kind == kind)
 
 
 def substitution_tests(

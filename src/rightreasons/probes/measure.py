@@ -17,9 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, Result, falling, take_rows
-from rightreasons.core.choices import ORDERS
-from rightreasons.core.errors import OptionError
+from rightreasons.core.arrays import Ragged, Result, take_rows
 from rightreasons.core.intervals import (
     Estimate,
     Interval,
@@ -32,23 +30,21 @@ from rightreasons.core.intervals import (
     rate,
     rate_interval,
 )
-from rightreasons.core.resampling import Resampling, item_rng
+from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import (
     as_ragged,
     check_count,
     check_labels,
-    check_one_of,
     check_ragged,
     check_same_length,
 )
-from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
+from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.probes.bias import PriorBias, Reading, measure_reading, prior_bias
 from rightreasons.probes.option_order import (
     ChoicesOnly,
     PositionBias,
     choices_only,
-    contextual_calibration,
     position_bias,
     pride_debias,
     pride_prior,
@@ -67,9 +63,6 @@ WITHOUT_ANSWER = ("no_question", "wrong_question", "no_right_answer")
 
 WITHOUT_QUESTION = ("no_question", "wrong_question")
 """Those of them that keep the choice that was right."""
-
-NONE = ("none_added", "none_right")
-"""The tables with "None of the above", beside the right choice and in its place."""
 
 GROUPS = ("pair_id", "source_id")
 """The columns of what belongs together where none is named."""
@@ -221,12 +214,6 @@ class ProbeScores(ProbeTables):
         rows, labels = (self.confidences[ORIGINAL], self.confidences[extra]), (self.labels(), self.labels(extra))
         return choice_paralysis(*rows, *labels, self.column(extra, "original_positions"), **how)
 
-    def telling_items(self, n_items: int) -> list[int]:
-        """Return the items with the strongest preference without a question, and last the one with the weakest."""
-        bare = self.confidences["no_question"]
-        order = falling(self.top("no_question") * bare.lengths, self.column(ORIGINAL, "id"))
-        return [*order[: n_items - 1].tolist(), int(order[-1])]
-
 
 @dataclasses.dataclass(frozen=True)
 class ProbeFigures(Result):
@@ -268,16 +255,6 @@ def extra_choices_name(k: int) -> str:
     return f"extra_choices_{k}"
 
 
-def near_choices_name(k: int) -> str:
-    """Name the table with the k choices that are most like the right one.
-
-    Example:
-        >>> near_choices_name(4)
-        'near_choices_4'
-    """
-    return f"near_choices_{k}"
-
-
 def spare_choices(choices: Sequence[Sequence[str]]) -> int:
     """Count the different choices that every item could at least borrow from the others.
 
@@ -293,8 +270,6 @@ def probe_tables(
     items: datasets.Dataset,
     *,
     ks: Sequence[int] = KS,
-    near: int | None = None,
-    none: bool = False,
     pool: Pool | datasets.Dataset | None = None,
     groups_column: str | None = None,
     seed: int = 0,
@@ -305,10 +280,6 @@ def probe_tables(
         items: Multiple-choice items {id, prompt, choices, label}. Those without a label or with two equal choices are
             left out and counted.
         ks: Numbers of added choices, one table each; default 1, 2, 4, 8.
-        near: A number of choices most like the right one, to add in the place of random ones: a table "near_choices_2"
-            for 2; None (default) for no such table.
-        none: Whether "None of the above" is added, and put in the place of the right choice: tables "none_added" and
-            "none_right". Default: False.
         pool: The source of borrowed texts; None for the items themselves.
         groups_column: The column of what belongs together, such as an item and its mirror: the units of all tests and
             intervals. None (default) for `pair_id` or `source_id` where there is one.
@@ -322,7 +293,7 @@ def probe_tables(
     """
     from rightreasons.datasets.perturbing.probes import Pool, perturb
 
-    for k in (*ks, *([] if near is None else [near])):
+    for k in ks:
         check_count(k, "ks")
     labeled = items.select([row for row, label in enumerate(items["label"][:]) if label >= 0])
     if len(labeled) == 0:
@@ -332,10 +303,6 @@ def probe_tables(
     options: dict[str, Any] = {"pool": pool, "seed": seed, "duplicates": "drop"}
     tables = {name: perturb(labeled, name, **options) for name in WITHOUT_ANSWER}
     tables |= {extra_choices_name(k): perturb(labeled, "extra_choices", k=k, **options) for k in ks}
-    if near is not None:
-        tables[near_choices_name(near)] = perturb(labeled, "near_choices", k=near, **options)
-    if none:
-        tables |= {name: perturb(labeled, name, **options) for name in NONE}
     sources = set(tables["no_question"]["source_id"][:])
     original = labeled.select([row for row, item in enumerate(labeled["id"][:]) if item in sources])
     if len(original) == 0:
@@ -386,11 +353,8 @@ def measure_probes(scores: ProbeScores, *, resampling: Resampling = Resampling()
 # ----- What a scorer that sees all choices together does under the orders of them: the cyclic ones, random ones, or all
 
 
-CONTENT_FREE = ("N/A", "[MASK]", "")
-"""The inputs without content of Zhao et al. (2021)."""
-
-FEW, MOST = 3, 5
-"""Of so many choices, all orders are asked unless the option says otherwise, and at most."""
+FEW = 3
+"""Of so many choices at most all orders are asked, which are six; of more, the cyclic ones."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -398,81 +362,54 @@ class ChoiceOrders:
     """Orders of the choices of some items; the first is the original one.
 
     Attributes:
-        kind: "cyclic", "random" or "all".
-        places: (R, N, n) the choice at each position, of each item under each order.
+        places: (R, n) the choice at each position, under each order.
     """
 
-    kind: str
     places: NDArray[np.int64]
 
     @classmethod
-    def of(
-        cls, ids: Sequence[str], choices: Sequence[Sequence[str]], orders: str = "auto", *, seed: int = 0
-    ) -> ChoiceOrders:
+    def of(cls, choices: Sequence[Sequence[str]]) -> ChoiceOrders:
         """Choose the orders of items with one number of choices.
 
-        Args:
-            ids: The items.
-            choices: The choices of each.
-            orders: One of `ORDERS`, see `measure_option_order`.
-            seed: With the id of an item, decides its random orders.
-
         Raises:
-            ValueError: If the number of choices differs between items, or all orders of more than five are asked for.
+            ValueError: If the number of choices differs between items, or there are fewer than two.
 
         Example:
-            >>> ChoiceOrders.of(["a", "b"], ["xyz", "uvw"], "cyclic").places[:, 0].tolist()
-            [[0, 1, 2], [1, 2, 0], [2, 0, 1]]
+            >>> ChoiceOrders.of(["wxyz", "stuv"]).places.tolist()
+            [[0, 1, 2, 3], [1, 2, 3, 0], [2, 3, 0, 1], [3, 0, 1, 2]]
         """
-        check_one_of(orders, ORDERS, "orders")
         sizes = sorted({len(row) for row in choices})
-        if len(sizes) > 1 or len(ids) < 2:
+        if len(sizes) > 1 or len(choices) < 2:
             raise ValueError(
                 "Expected at least two items with one number of choices to turn, but got "
-                f"{len(ids)} with {', '.join(map(str, sizes))}."
+                f"{len(choices)} with {', '.join(map(str, sizes))}."
             )
-        (n,) = sizes
-        circle = np.arange(n)
-        cyclic = (circle[:, None] + circle) % n
-        if orders == "random" and n > FEW:  # of fewer, every circle has the cyclic orders
-            circles = np.array([item_rng(seed, f"{name}/orders").permutation(n) for name in ids])
-            turned = (circles.argsort(axis=1) + circle[:, None, None]) % n
-            return cls("random", np.take_along_axis(np.broadcast_to(circles, turned.shape), turned, axis=2))
-        if orders == "all" or (orders == "auto" and n <= FEW):
-            if n > MOST:
-                raise OptionError(
-                    f"Expected at most {MOST} choices with orders='all', but got {n}, of which there are "
-                    f"{math.factorial(n):,} orders: 'cyclic' asks {n}.",
-                    option="orders",
-                )
-            first = [tuple(order) for order in cyclic.tolist()]
-            rest = [order for order in itertools.permutations(range(n)) if order not in first]
-            cyclic = np.array([*first, *rest])
-        kind = "all" if len(cyclic) == math.factorial(n) else "cyclic"
-        return cls(kind, np.broadcast_to(cyclic[:, None], (len(cyclic), len(ids), n)))
+        circle = np.arange(sizes[0])
+        cyclic = (circle[:, None] + circle) % len(circle)
+        if len(circle) > FEW:
+            return cls(cyclic)
+        first = [tuple(order) for order in cyclic.tolist()]
+        rest = [order for order in itertools.permutations(circle.tolist()) if order not in first]
+        return cls(np.array([*first, *rest]))
+
+    @property
+    def kind(self) -> str:
+        """Which they are: "cyclic" or "all"."""
+        return "all" if self.places.shape[1] <= FEW else "cyclic"
 
     def names(self, ids: Sequence[str]) -> list[str]:
         """Return the ids of the items under each order, one order after another."""
-        return [_name(item, r, self.kind) for r in range(len(self.places)) for item in ids]
+        return [f"{item}/order {number}" for number in range(len(self.places)) for item in ids]
 
     def turned(self, rows: Sequence[Sequence[str]]) -> list[list[str]]:
         """Return the choices under each order, one order after another."""
-        return [
-            [row[place] for place in order]
-            for orders in self.places.tolist()
-            for row, order in zip(rows, orders, strict=True)
-        ]
+        return [[row[place] for place in order] for order in self.places.tolist() for row in rows]
 
     def requests(
         self, prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]
     ) -> tuple[list[str], list[list[str]], list[str]]:
-        """Return the prompts, choices and ids to ask: each order of the items, and last the inputs without content."""
-        n_orders, n = self.places.shape[0], self.places.shape[2]
-        return (
-            [*list(prompts) * n_orders, *CONTENT_FREE],
-            [*self.turned(choices), *([["N/A"] * n] * len(CONTENT_FREE))],
-            [*self.names(ids), *(f"content-free {index}" for index in range(len(CONTENT_FREE)))],
-        )
+        """Return the prompts, choices and ids to ask: each order of the items."""
+        return list(prompts) * len(self.places), self.turned(choices), self.names(ids)
 
     def original(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return which choices are at some positions.
@@ -480,7 +417,7 @@ class ChoiceOrders:
         Args:
             positions: (R, N) a position under each order, of each item.
         """
-        choices: NDArray[np.int64] = np.take_along_axis(self.places, positions[..., None], axis=2)[..., 0]
+        choices: NDArray[np.int64] = np.take_along_axis(self.places, positions, axis=1)
         return choices
 
 
@@ -493,13 +430,7 @@ def orders_in_words(kind: str, n_orders: int) -> str:
     """
     if n_orders == 2:
         return "both orders"
-    return {"all": f"all {n_orders} orders", "cyclic": f"all {n_orders} cyclic orders"}.get(
-        kind, f"{n_orders} random orders"
-    )
-
-
-def _name(item: str, r: int, kind: str) -> str:
-    return f"{item}/{'random ' if kind == 'random' and r else ''}order {r}"
+    return f"all {n_orders} {'cyclic ' if kind == 'cyclic' else ''}orders"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -532,18 +463,15 @@ class OrderFigures(Result):
     Attributes:
         n_items: Number of items.
         n_choices: Number of choices of each.
-        orders: "cyclic", "random" or "all".
+        orders: "cyclic" or "all".
         n_orders: Number of orders: n! where they are all, else as many as choices.
         consistency: Share of items whose picked content is the same under every order.
         consistency_interval: Its interval (Wilson).
         prior: The scorer's prior over positions (PriDe), from the estimation items.
         prior_intervals: The interval of each position's share over these items.
-        content_free: Its mean confidence in each position for inputs without content, which are three fixed ones: it
-            has no interval.
-        n_estimation: Number of items on which the prior was estimated; the corrections are tested on the others.
+        n_estimation: Number of items on which the prior was estimated; it is tested on the others.
         uncorrected: The held-out items without correction.
         pride: The same with the prior divided out.
-        calibrated: The same by contextual calibration.
         steady: Which items keep their picked content under every order.
     """
 
@@ -555,11 +483,9 @@ class OrderFigures(Result):
     consistency_interval: Interval
     prior: list[float]
     prior_intervals: list[Interval]
-    content_free: list[float]
     n_estimation: int
     uncorrected: OrderAccuracy
     pride: OrderAccuracy
-    calibrated: OrderAccuracy
     steady: tuple[bool, ...]
 
 
@@ -567,50 +493,41 @@ def measure_option_order(
     items: Mapping[str, Sequence[Any]],
     score: Score,
     *,
-    orders: str = "auto",
     clusters: Any = None,
-    seed: int = 0,
     resampling: Resampling = Resampling(),
 ) -> OrderFigures:
     """Score several orders of the choices, and take the preference for positions out.
 
     PriDe's prior is estimated on the first quarter of the items, and tested on the others.
 
-    In the cyclic order r, position j holds choice (j + r) mod n. Random orders are cyclic too, but in a circle that is
-    drawn for each item, so that the neighbors of a choice differ between items; circles of up to three choices have
-    the cyclic orders. All n! orders change all neighbors. Of each kind, every choice is equally often at every
-    position, and the first order is the original one.
+    Of up to three choices all orders are asked, of more the cyclic ones: in order r, position j holds choice (j + r)
+    mod n. So every choice is equally often at every position, and the first order is the original one.
 
     Args:
         items: Columns `id`, `prompt`, `choices` and `label` of N items with n choices each: a data set, or lists.
         score: (prompts, choices, ids) -> logits, of a scorer that sees the choices together; one that sees one choice
             at a time gives the same scores in every order.
-        orders: "cyclic", "random", "all", or "auto" (default): all of up to three choices, which are six, else the
-            cyclic ones.
         clusters: (N,) names of what belongs together; None (default) where each item is on its own.
-        seed: Decides random orders; default 0.
         resampling: Its level is that of the intervals.
 
     Returns:
         An `OrderFigures`.
 
     Raises:
-        ValueError: If there are fewer than two items, the number of choices differs between items, or all orders of
-            more than five choices are asked for.
+        ValueError: If there are fewer than two items, or the number of choices differs between items.
 
     References:
-        Zheng et al. (2024), "Large Language Models Are Not Robust Multiple Choice Selectors", ICLR; Zhao et al. (2021),
-        "Calibrate Before Use", ICML.
+        Zheng et al. (2024), "Large Language Models Are Not Robust Multiple Choice Selectors", ICLR.
     """
     ids, prompts, choices, labels = (items[name][:] for name in ("id", "prompt", "choices", "label"))
     check_same_length(prompts=prompts, choices=choices, labels=labels, ids=ids)
-    turned = ChoiceOrders.of(ids, choices, orders, seed=seed)
-    n_orders, size, n = turned.places.shape
+    turned, size = ChoiceOrders.of(choices), len(ids)
+    n_orders, n = turned.places.shape
     n_estimation = min(math.ceil(size / 4), size - 1)
     logits = score(*turned.requests(prompts, choices, ids))
     table = check_ragged(logits, scores="logits", name="scores").values.reshape(-1, n)
-    observed = table[: n_orders * size].reshape(n_orders, size, n).transpose(1, 0, 2)  # item, order, position
-    content_free, estimation = table[n_orders * size :], observed[:n_estimation]
+    observed = table.reshape(n_orders, size, n).transpose(1, 0, 2)  # item, order, position
+    estimation = observed[:n_estimation]
     prior, level, units = pride_prior(estimation), resampling.level, cluster_codes(clusters, size)
     held_units = clusters_of(units, np.arange(n_estimation, size))
     held_out, gold = observed[n_estimation:, 0], check_labels(labels, n)[n_estimation:]
@@ -646,194 +563,17 @@ def measure_option_order(
         prior_intervals=pride_prior_intervals(
             estimation, clusters=clusters_of(units, np.arange(n_estimation)), confidence_level=level
         ),
-        content_free=content_free.mean(axis=0).tolist(),
         n_estimation=n_estimation,
         uncorrected=tested(held_out, corrected=False),
         pride=tested(pride_debias(held_out, prior)),
-        calibrated=tested(contextual_calibration(held_out, content_free)),
         steady=tuple(steady.tolist()),
     )
 
 
-# ---- What added choices do beyond being more: random ones, ones like the right choice, and "None of the above"
-
-
-NEAR = 4
-"""Maximum number of near choices; as many random ones are there to compare them with."""
-
-
-def added_choices(rows: Sequence[Sequence[str]], ks: Sequence[int]) -> tuple[tuple[int, ...], int, bool]:
-    """Return the numbers of choices that can be added, how many near ones, and whether "None of the above" can be.
-
-    Args:
-        rows: The choices of the items.
-        ks: The wanted numbers.
-    """
+def added_choices(rows: Sequence[Sequence[str]], ks: Sequence[int]) -> tuple[int, ...]:
+    """Return which of the wanted numbers of choices can be added to items with some choices; 1 for none of them."""
     spare = spare_choices(rows)
-    possible = tuple(k for k in dict.fromkeys(ks) if k <= spare) or (1,)
-    plain = {choice.strip().rstrip(".").casefold() for row in rows for choice in row}
-    near = max((k for k in possible if k <= NEAR), default=min(possible))
-    return possible, near, NONE_OF_THE_ABOVE.casefold() not in plain
-
-
-@dataclasses.dataclass(frozen=True)
-class NoneOfTheAbove(Result):
-    """How often "none of the above" is picked, of N items.
-
-    Attributes:
-        n_items: N.
-        false_alarms: Share of items where it is picked although the right choice is there.
-        hits: Share where it is picked when the right choice is taken out, so that it is right.
-        expected: The hits that follow from the scores with the right choice, by striking that one out.
-        gain: hits - expected, in [-1, 1]: what the model does beyond that when the right choice is gone.
-        p_value: Paired test of no gain.
-    """
-
-    n_items: int
-    false_alarms: Estimate
-    hits: Estimate
-    expected: float
-    gain: float
-    p_value: float
-
-
-def none_of_the_above(
-    added: Any,
-    replaced: Any,
-    references: Any,
-    *,
-    scores: str = "logits",
-    clusters: Any = None,
-    resampling: Resampling = Resampling(),
-) -> NoneOfTheAbove:
-    """Compare how often "none of the above" is picked where it is wrong with how often where it is right.
-
-    Whoever takes the right choice out leaves fewer to compete with, so that "none of the above" is picked more often by
-    arithmetic alone. The expected hits are those of the same scores with the right choice struck out: a scorer that
-    looks at one choice at a time has exactly these, and no gain.
-
-    Args:
-        added: N rows of scores of an item's choices and, last, "none of the above".
-        replaced: N rows of scores of the same choices without the right one and, last, "none of the above".
-        references: (N,) positions of the right choices in `added`.
-        scores: "logits" (default), "probabilities" or "log_probabilities".
-        clusters: (N,) names of the items that belong together; None (default) where each item is on its own.
-        resampling: Level of the intervals.
-
-    Returns:
-        A `NoneOfTheAbove`.
-
-    Raises:
-        ValueError: If the rows do not have one choice less without the right one, or a label is "none of the above".
-
-    References:
-        Elhady, Agirre and Artetxe (2025), WiCkeD: A Simple Method to Make Multiple Choice Benchmarks More Challenging;
-        the comparison with struck-out scores is this package's.
-
-    Example:
-        The second item's right choice leads "none of the above", which leads the rest.
-
-        >>> result = none_of_the_above([[2, 0, 3], [4, 1, 2]], [[0, 3], [1, 2]], [0, 0])
-        >>> result.false_alarms.value, result.hits.value, result.expected
-        (0.5, 1.0, 1.0)
-    """
-    first = check_ragged(added, scores=scores, name="added")
-    second = check_ragged(replaced, scores=scores, name="replaced")
-    check_same_length(added=first, replaced=second, references=references)
-    labels = check_labels(references, first.lengths - 1, name="references")
-    if (first.lengths != second.lengths + 1).any():
-        item = int(np.flatnonzero(first.lengths != second.lengths + 1)[0])
-        raise ValueError(
-            f"Expected one choice less without the right one, but item {item} has {first.lengths[item]} scores with it "
-            f"and {second.lengths[item]} without."
-        )
-    alarms, hits = (rows.argmax() == rows.lengths - 1 for rows in (first, second))
-    struck = [int(np.delete(row, label).argmax()) == len(row) - 2 for row, label in zip(first, labels, strict=True)]
-    expected, units = np.array(struck), cluster_codes(clusters, len(labels))
-    return NoneOfTheAbove(
-        n_items=len(labels),
-        false_alarms=rate(alarms, resampling, units) or Estimate(None),
-        hits=rate(hits, resampling, units) or Estimate(None),
-        expected=float(expected.mean()),
-        gain=float(hits.mean() - expected.mean()),
-        p_value=paired_means(hits, expected, clusters=units, resampling=resampling).p_value,
-    )
-
-
-@dataclasses.dataclass(frozen=True)
-class Distractor(Result):
-    """Some choices added to each item.
-
-    Attributes:
-        accuracy: Share of items whose right choice is picked among all.
-        picked: Share of items of which an added choice is picked.
-    """
-
-    accuracy: Estimate
-    picked: Estimate
-
-
-@dataclasses.dataclass(frozen=True)
-class DistractorFigures(Result):
-    """What kinds of added choices do; see `measure_distractors`.
-
-    Attributes:
-        n_items: Number of items.
-        k: How many choices are added.
-        random: Random choices of other items.
-        near: The choices of other items that are most like the right one.
-        difference: Share of items of which a near choice is picked, minus that of a random one, in [-1, 1].
-        p_value: Paired test of no difference.
-        none: "None of the above", beside the right choice and in its place; None where it was not asked.
-    """
-
-    n_items: int
-    k: int
-    random: Distractor
-    near: Distractor
-    difference: float
-    p_value: float
-    none: NoneOfTheAbove | None
-
-
-def measure_distractors(scores: ProbeScores, k: int, *, resampling: Resampling = Resampling()) -> DistractorFigures:
-    """Compare near choices with as many random ones, and "None of the above" wrong with the same right.
-
-    The near choices are those of other items that share most with the right one: the cosine of their words, weighted by
-    the logarithm of how rare they are. Whoever knows the answer is misled by neither; whoever goes by words is misled
-    by near ones. A near choice may be right too.
-
-    Args:
-        scores: Scores of `probe_tables(…, near=k, none=True)`, with k among its `ks` too.
-        k: How many choices were added.
-        resampling: Level of the intervals.
-
-    Returns:
-        A `DistractorFigures`.
-
-    Raises:
-        ValueError: If the items were not scored with so many choices of both kinds.
-
-    References:
-        Elhady, Agirre and Artetxe (2025), WiCkeD: A Simple Method to Make Multiple Choice Benchmarks More Challenging.
-    """
-    kinds: dict[str, Distractor] = {}
-    strayed: dict[str, NDArray[np.bool_]] = {}
-    for kind, name in (("random", extra_choices_name(k)), ("near", near_choices_name(k))):
-        if name not in scores.logits:
-            raise ValueError(f"Expected scores of the items under {name}, but got {', '.join(scores.logits)}.")
-        picked = scores.logits[name].argmax()
-        kept = scores.column(name, "original_positions")
-        strayed[kind] = np.array([pick not in row for pick, row in zip(picked.tolist(), kept, strict=True)])
-        shares = (rate(hits, resampling, scores.units) for hits in (picked == scores.labels(name), strayed[kind]))
-        kinds[kind] = Distractor(*(each or Estimate(None) for each in shares))
-    test = paired_means(strayed["near"], strayed["random"], clusters=scores.units, resampling=resampling)
-    none = None
-    if all(name in scores.logits for name in NONE):
-        added, replaced = (scores.logits[name] for name in NONE)
-        how: dict[str, Any] = {"clusters": scores.units, "resampling": resampling}
-        none = none_of_the_above(added, replaced, scores.labels(NONE[0]), **how)
-    return DistractorFigures(len(scores), k, **kinds, difference=test.difference, p_value=test.p_value, none=none)
+    return tuple(k for k in dict.fromkeys(ks) if k <= spare) or (1,)
 
 
 # ------------------------------------------ The probes as picks without confidences, of generated answers
@@ -851,10 +591,9 @@ class Picked(Result):
         n_items: Items with an answer, under the probe and as they are.
         n_unanswered: Items without an answer under the probe.
         rate: Share of the items on which what the probe asks about is picked: the right choice; without the question
-            the one that was right; and "none of the above" under "none_added" and "none_right". None where nothing can
-            be picked rightly.
-        reference: What to compare it with: 1 / n without the question; the accuracy on the same items as they are; the
-            share of "none of the above" beside the right choice. None where there is nothing.
+            the one that was right. None where nothing can be picked rightly.
+        reference: What to compare it with: 1 / n without the question; the accuracy on the same items as they are. None
+            where there is nothing.
         p_value: Test of no difference from the reference: exact, of the binomial kind without the question, else
             McNemar's; of clusters `chances_p_value`, or sign flips; None likewise.
     """
@@ -873,7 +612,7 @@ class PickFigures(Result):
     Attributes:
         n_items: Number of items.
         probes: Name of the table of `probe_tables` -> what is picked.
-        orders: Which orders of the choices were asked: "cyclic", "random" or "all"; "" for none.
+        orders: Which orders of the choices were asked: "cyclic" or "all"; "" for none.
         n_orders: How many.
         consistency: Share of the items with an answer under every order whose picked choice is always the same.
         n_ordered: The number of these items.
@@ -927,22 +666,20 @@ def ask_for_picks(tables: ProbeTables, ask: Ask) -> dict[str, NDArray[np.int64]]
     return dict(zip(tables.tables, picked, strict=True))
 
 
-def ask_for_orders(tables: ProbeTables, ask: Ask, orders: str = "auto", *, seed: int = 0) -> OrderPicks | None:
+def ask_for_orders(tables: ProbeTables, ask: Ask) -> OrderPicks | None:
     """Ask about several orders of the choices; None where the number of choices differs between items.
 
     Args:
         tables: From `probe_tables`.
         ask: As in `ask_for_picks`.
-        orders: Which, see `measure_option_order`.
-        seed: Decides random ones.
     """
     prompts, choices, ids = (tables.column(ORIGINAL, name) for name in ("prompt", "choices", "id"))
     n = len(choices[0])
     if any(len(row) != n for row in choices):
         return None
-    turned = ChoiceOrders.of(ids, choices, orders, seed=seed)
+    turned = ChoiceOrders.of(choices)
     names = turned.names(ids)
-    picked = ask(prompts * len(turned.places), turned.turned(choices), names).answers(names).reshape(-1, len(ids))
+    picked = ask(*turned.requests(prompts, choices, ids)).answers(names).reshape(-1, len(ids))
     return OrderPicks(turned, np.where(picked < 0, -1, turned.original(picked)).T)
 
 
@@ -970,17 +707,13 @@ def measure_picks(
     References:
         Shen and Kejriwal (2022), section 3, for the probes; Zheng et al. (2024) for the orders.
     """
-    before, last = picked[ORIGINAL], tables.sizes()
+    before = picked[ORIGINAL]
     right = before == tables.labels()
     figures = {}
     for name in tables.tables:
         wanted, both, base = tables.labels(name), picked[name] >= 0, None
         if name in WITHOUT_QUESTION:
             wanted = tables.labels(name, "pseudo_label")
-        elif name == NONE[0]:
-            wanted = last
-        elif name == NONE[1]:
-            both, base = both & (picked[NONE[0]] >= 0), picked[NONE[0]] == last
         elif name != ORIGINAL:
             both, base = both & (before >= 0), right
         n_unanswered = int((picked[name] < 0).sum())

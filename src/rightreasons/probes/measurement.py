@@ -1,4 +1,4 @@
-"""What the question about the probes measures: the changed items, near choices, orders, and the chat template."""
+"""What the question about the probes measures: the changed items and the orders of the choices."""
 
 from __future__ import annotations
 
@@ -21,12 +21,11 @@ from rightreasons.core.intervals import (
     rate,
 )
 from rightreasons.core.resampling import Resampling
-from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
+from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.page.prose import not_scored_told
-from rightreasons.probes.bias import PseudoCorrect, Reading
+from rightreasons.probes.bias import Reading
 from rightreasons.probes.measure import (
     WITHOUT_QUESTION,
-    DistractorFigures,
     OrderFigures,
     PickFigures,
     ProbeFigures,
@@ -36,7 +35,6 @@ from rightreasons.probes.measure import (
     added_choices,
     ask_for_orders,
     ask_for_picks,
-    measure_distractors,
     measure_option_order,
     measure_picks,
     measure_probes,
@@ -53,8 +51,6 @@ NAMES = {
     "no_question": "No question",
     "wrong_question": "Wrong question",
     "no_right_answer": "No right answer",
-    "none_added": f"“{NONE_OF_THE_ABOVE}” added",
-    "none_right": f"“{NONE_OF_THE_ABOVE}” is right",
 }
 """The tables of the probes, for readers."""
 
@@ -114,7 +110,6 @@ class ProbesMeasurement:
         decided: What they say, by `decisions`.
         scored: Prior bias and choice paralysis; None where answers are generated.
         picks: What is picked where answers are generated; None where choices are scored.
-        distractors: Near choices and “None of the above”; None where they were not asked.
         orders: The effect of the order of scored choices; None for a scorer that sees one choice at a time.
         joint: Whether choices are scored together.
         left_out: Numbers of added choices for which the data has too few.
@@ -126,7 +121,6 @@ class ProbesMeasurement:
     decided: Mapping[str, Decision]
     scored: ProbeFigures | None = None
     picks: PickFigures | None = None
-    distractors: DistractorFigures | None = None
     orders: OrderFigures | None = None
     joint: bool = False
     left_out: tuple[int, ...] = ()
@@ -147,19 +141,6 @@ class ProbesMeasurement:
         if self.scored is None:
             raise ValueError("Expected the scores of choices, but there are none.")
         return self.scored.paralysis[self.k]
-
-    @property
-    def pseudo_correct(self) -> dict[str, PseudoCorrect]:
-        """Probe -> how often the old answer is picked, where there is one."""
-        biases = {} if self.scored is None else self.scored.prior_bias
-        return {name: bias.pseudo_correct for name, bias in biases.items() if bias.pseudo_correct is not None}
-
-    @property
-    def none_of_the_above(self) -> tuple[Estimate, Estimate] | None:
-        """How often it is picked where it is wrong, and where it is right."""
-        if self.distractors is None or (none := self.distractors.none) is None:
-            return None
-        return none.false_alarms, none.hits
 
     @property
     def spread(self) -> Estimate | None:
@@ -255,15 +236,10 @@ class ProbesMeasurement:
         return max(known) if known and len(known) == len(needed) else None
 
     @property
-    def unanswered(self) -> dict[str, float]:
-        """Probe -> the share of the items without an answer, where answers are generated."""
-        probes = {} if self.picks is None else self.picks.probes
-        return {name: each.n_unanswered / self.n_items for name, each in probes.items() if each.n_unanswered}
-
-    @property
     def mean_unanswered(self) -> float:
-        """The mean of these shares over all probes."""
-        return 0.0 if self.picks is None else sum(self.unanswered.values()) / len(self.picks.probes)
+        """The mean share of the items without an answer, over all probes."""
+        probes = () if self.picks is None else self.picks.probes.values()
+        return float(np.mean([each.n_unanswered / self.n_items for each in probes] or [0.0]))
 
     @property
     def not_scored(self) -> str:
@@ -276,17 +252,13 @@ def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
     """Put the probes to the model."""
     items, score = context.primary.data, _scorer(context)
     is_generated = context.prompted is not None and context.prompted.rendering.scoring == "generated"
-    ks, n_near, none = added_choices(items["choices"][:], options.ks)
-    near: int | None = n_near
-    if not options.distractors:
-        near, none = None, False
-    groups = context.primary.groups_column
-    tables = probe_tables(items, ks=ks, near=near, none=none, groups_column=groups, seed=context.seed)
+    ks, groups = added_choices(items["choices"][:], options.ks), context.primary.groups_column
+    tables = probe_tables(items, ks=ks, groups_column=groups, seed=context.seed)
     resampling: dict[str, Any] = {"resampling": context.resampling}
-    added = f"{ks} {near} {none}"
+    added = str(ks)
     if is_generated:
         picked = ask_for_picks(tables, score("probes", added))
-        of_orders = ask_for_orders(tables, score("orders", added), options.orders, seed=context.seed)
+        of_orders = ask_for_orders(tables, score("orders", added))
         picks = measure_picks(tables, picked, orders=of_orders, **resampling)
         steady = (of_orders.steady, clusters_of(tables.units, of_orders.known)) if of_orders else None
         decided = decisions(tables, picked, steady=steady, **resampling)
@@ -295,8 +267,8 @@ def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
     scores = tables.scored_by(score("probes", added))
     orders = None
     if joint and scores.uniform is not None:
-        how = {"orders": options.orders, "clusters": scores.units, "seed": context.seed, **resampling}
-        orders = measure_option_order(scores.tables[ORIGINAL], _complete(score("orders", options.orders)), **how)
+        how = {"clusters": scores.units, **resampling}
+        orders = measure_option_order(scores.tables[ORIGINAL], _complete(score("orders")), **how)
     picked = {name: rows.argmax() for name, rows in scores.logits.items()}
     kept = None if orders is None else (np.array(orders.steady), scores.units)
     return ProbesMeasurement(
@@ -305,7 +277,6 @@ def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
         picked,
         decisions(scores, picked, steady=kept, joint=joint, **resampling),
         scored=measure_probes(scores, **resampling),
-        distractors=None if near is None else measure_distractors(scores, near, **resampling),
         orders=orders,
         joint=joint,
         left_out=tuple(k for k in dict.fromkeys(options.ks) if k not in ks),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightreasons.core.choices import ORDERS
-from rightreasons.core.options import Options, QuestionOptions, option
+from rightreasons.core.options import QuestionOptions, option
 
 
 class ProbesOptions(QuestionOptions):
@@ -16,18 +15,10 @@ class ProbesOptions(QuestionOptions):
         "How many wrong choices of other items are added to each; comma-separated, each number in turn.",
         minimum=1,
     )
-    orders: str = option(
-        "auto",
-        "Orders of the choices: cyclic, random, all, or auto: all of up to three choices, else cyclic.",
-        choices=ORDERS,
-    )
-    distractors: bool = option(
-        True, "Whether near choices and “None of the above” are added too, to compare with random choices."
-    )
 
     def passes(self, context: Any) -> float:
         """Return about how many passes of one item the question needs of an audit."""
-        return float(len(context.primary) * (3 + len(self.ks) + 3 * self.distractors))
+        return float(len(context.primary) * (3 + len(self.ks)))
 
 
 class JudgmentOptions(Options):

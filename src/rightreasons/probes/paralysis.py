@@ -194,29 +194,16 @@ def _own_choices(
     else:
         rows = as_ragged(positions, "original_positions")
         check_same_length(predictions=before, original_positions=rows)
-        if (rows.lengths != before.lengths).any():
-            item = int(np.flatnonzero(rows.lengths != before.lengths)[0])
-            raise ValueError(
-                f"Expected row {item} of `original_positions` to have {before.lengths[item]} entries, one per own "
-                f"choice, but it has {rows.lengths[item]}."
-            )
+        for row, places in enumerate(rows):
+            held, n = places.tolist(), int(after.lengths[row])
+            fits = len(held) == before.lengths[row] == len({*held} & {*range(n)})
+            if not fits or held[labels[row]] != moved[row]:
+                raise ValueError(
+                    "Expected `original_positions` to say where each own choice is in the perturbed row, each once and "
+                    f"the right one as `perturbed_references` has it, but row {row} holds "
+                    f"{', '.join(f'{place:g}' for place in held)} of {n} choices."
+                )
         inside = rows.values.astype(np.int64)
-        limit = np.repeat(after.lengths, before.lengths)
-        bad = np.repeat(np.arange(len(before)), before.lengths)[
-            (inside != rows.values) | (inside < 0) | (inside >= limit)
-        ]
-        if not bad.size:
-            twice = np.flatnonzero(np.bincount(inside + np.repeat(after.starts, before.lengths)) > 1)
-            bad = np.array(
-                [*map(after.row_of, twice.tolist()), *np.flatnonzero(inside[before.starts + labels] != moved)]
-            )
-        if bad.size:
-            row = int(bad[0])
-            raise ValueError(
-                "Expected `original_positions` to say where each own choice is in the perturbed row, each once and the "
-                f"right one as `perturbed_references` has it, but row {row} holds "
-                f"{', '.join(f'{place:g}' for place in rows[row])} of {after.lengths[row]} choices."
-            )
     return np.asarray(inside + np.repeat(after.starts, before.lengths), dtype=np.int64)
 
 

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import MARGINS, Estimate, Power, estimate_of
-from rightreasons.datasets.perturbing.probes import NONE_OF_THE_ABOVE, ORIGINAL
-from rightreasons.page.parts import Cell, Column, Example, ItemFigure
-from rightreasons.page.parts import Table as ItemTable
+from rightreasons.datasets.perturbing.probes import ORIGINAL
+from rightreasons.page.parts import Cell, Example, ItemFigure
 from rightreasons.page.plots import DASHES, PALETTE, Curve, Drawing, axis, curves, dot_rows, layer, series_of
 from rightreasons.page.prose import prose
-from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table, Tables
+from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
 from rightreasons.probes.bias import PriorBias
 from rightreasons.probes.measure import WITHOUT_ANSWER, ProbeScores, extra_choices_name, spare_choices
 from rightreasons.probes.measurement import NAMES, ProbesMeasurement, measure
@@ -61,11 +59,10 @@ MIN_ITEMS = 10
 
 N_EXAMPLES = 3
 
-LONGEST_CHOICE, LONGEST_PROMPT = 160, 240
+LONGEST_CHOICE = 160
 
 SHEN, ZHENG = "Shen & Kejriwal 2022", "Zheng et al. 2024"
 BALEPUR = "Balepur et al. 2024; comparison of this package"
-ELHADY = "Elhady et al. 2025; comparison of this package"
 
 WITHOUT = {"no_question": "without the question", "wrong_question": "with the question of another item"}
 DONE = {
@@ -73,11 +70,7 @@ DONE = {
     "wrong_question": "the prompt is replaced by that of another item",
     "no_right_answer": "the right choice is replaced by one of another item",
 }
-ASKED = {
-    **dict.fromkeys(WITHOUT, "the old answer"),
-    **dict.fromkeys(("none_added", "none_right"), "none of the above"),
-    "no_right_answer": "",
-}
+ASKED = {**dict.fromkeys(WITHOUT, "the old answer"), "no_right_answer": ""}
 """What is looked for among the picks under a probe; under all others the right choice."""
 
 KEPT = {"no_question": "kept_without_question", "wrong_question": "kept_with_another_question"}
@@ -92,9 +85,7 @@ DROPS = {
 def probe_name(probe: str) -> str:
     """Return what is done under a probe, for readers."""
     kind, _, count = probe.rpartition("_")
-    if kind in ("extra_choices", "near_choices"):
-        return f"{counted(int(count), 'random choice' if kind == 'extra_choices' else 'near choice')} added"
-    return NAMES[probe]
+    return f"{counted(int(count), 'choice')} added" if kind == "extra_choices" else NAMES[probe]
 
 
 def reading_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
@@ -147,24 +138,6 @@ def paralysis_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
         yield k, *drops, restricted.estimate, restricted.t_p_value, *accuracies
 
 
-def distractor_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Return how often each kind of added choice is picked."""
-    for kind in ("random", "near"):
-        effect = getattr(m.distractors, kind)
-        yield f"{m.distractors.k} {kind}", effect.picked, effect.accuracy
-    if m.none_of_the_above is not None:
-        alarms, hits = m.none_of_the_above
-        yield f"“{NONE_OF_THE_ABOVE}”, which is wrong", alarms, None
-        yield f"“{NONE_OF_THE_ABOVE}”, which is right", hits, hits
-
-
-def position_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Return the recall of each position."""
-    bias = m.scored.position_bias
-    for place, row in enumerate(zip(bias.counts, bias.picked, bias.recalls, strict=True), start=1):
-        yield place, *row
-
-
 def draw_prior(key: str, m: Any) -> Drawing:
     """Draw how far each position is preferred."""
     rows = [(f"position {place}", [each]) for place, each in enumerate(m.prior, start=1)]
@@ -173,9 +146,7 @@ def draw_prior(key: str, m: Any) -> Drawing:
 
 def correction_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
     """Return the accuracy with and without the preference for positions."""
-    corrections = {"none": "uncorrected", "PriDe": "pride", "contextual calibration": "calibrated"}
-    for name, field in corrections.items():
-        effect = getattr(m.orders, field)
+    for name, effect in (("none", m.orders.uncorrected), ("PriDe", m.orders.pride)):
         gain = None if effect.gain_interval is None else estimate_of(effect.gain, effect.gain_interval)
         yield name, estimate_of(effect.accuracy, effect.interval), gain, estimate_of(effect.rstd, effect.rstd_interval)
 
@@ -187,48 +158,9 @@ def pick_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
         yield probe_name(name), picked.n_items, picked.n_unanswered, what, picked.rate, picked.reference, picked.p_value
 
 
-def shortened(text: str, longest: int = LONGEST_CHOICE) -> str:
+def shortened(text: str) -> str:
     """Cut a long text."""
-    return text if len(text) <= longest else f"{text[: longest - 1].rstrip()}…"
-
-
-def item_tables(m: Any) -> Iterator[ItemTable]:
-    """Show the items with the strongest preference without a question, and the one with the weakest."""
-    scores: ProbeScores = m.tables
-    k = min(scores.ks)
-    extra = extra_choices_name(k)
-    probes = (ORIGINAL, *WITHOUT_ANSWER)
-    columns = (
-        Column("choice", "Choice", "text"),
-        *(Column(name, NAMES[name], "share") for name in probes),
-        Column("extra_choices", f"{k} added", "share"),
-    )
-    for item in scores.telling_items(N_EXAMPLES):
-        original, added = scores.tables[ORIGINAL][item], scores.tables[extra][item]
-        confidence = {name: scores.confidences[name][item] for name in (*probes, extra)}
-        label, places = int(original["label"]), added["original_positions"]
-        rows: list[tuple[Cell, ...]] = []
-        for place, choice in enumerate(original["choices"]):
-            row: list[Any] = [float(confidence[name][place]) for name in probes]
-            if place == label:  # this choice is not there under the last probe
-                row[-1] = None
-            mark = "✓ " if place == label else ""
-            rows.append((f"{mark}{shortened(choice)}", *row, float(confidence[extra][places[place]])))
-        replacement = scores.tables["no_right_answer"][item]["choices"][label]
-        instead = float(confidence["no_right_answer"][label])
-        rows.append((f"in its place: {shortened(replacement)}", None, None, None, instead, None))
-        for place, choice in enumerate(added["choices"]):
-            if place not in places:
-                rows.append((f"added: {shortened(choice)}", *[None] * 4, float(confidence[extra][place])))
-        wrong = shortened(scores.tables["wrong_question"][item]["prompt"], LONGEST_PROMPT)
-        yield ItemTable(
-            key=f"example_{item}",
-            title=shortened(original["prompt"], LONGEST_PROMPT),
-            columns=columns,
-            rows=tuple(rows),
-            note=f"Item {original['id']}; ✓ is the right choice. The wrong question: {wrong}",
-            source=SHEN,
-        )
+    return text if len(text) <= LONGEST_CHOICE else f"{text[: LONGEST_CHOICE - 1].rstrip()}…"
 
 
 def data(m: ProbesMeasurement) -> dict[str, Any]:
@@ -244,7 +176,6 @@ def data(m: ProbesMeasurement) -> dict[str, Any]:
         del orders["steady"]
     return {
         "figures": m.scored.to_dict(),
-        "distractors": m.distractors and m.distractors.to_dict(),
         "orders": orders,
         **shared,
         "not_scored": [{"id": name, "reason": reason} for name, reason in m.tables.left_out],
@@ -288,7 +219,6 @@ PROBES = Question(
         DONE=DONE,
         NAMES=NAMES,
         WITHOUT_ANSWER=WITHOUT_ANSWER,
-        NONE=NONE_OF_THE_ABOVE,
         probe_name=probe_name,
     ),
     needs=(
@@ -375,19 +305,16 @@ PROBES = Question(
             figures=("choice_paralysis", "restricted_drop"),
             when=is_scored,
         ),
-        Part("distractors", (Table("distractors", distractor_rows, ELHADY),), when=lambda m: m.distractors),
         Part(
             "order",
             (
                 Plot("position_prior", draw_prior, ZHENG, when=lambda m: m.orders),
-                Table("positions", position_rows, f"{ZHENG}, RStd", when=lambda m: m.spread),
-                Table("corrections", correction_rows, f"{ZHENG}; Zhao et al. 2021", when=lambda m: m.orders),
+                Table("corrections", correction_rows, ZHENG, when=lambda m: m.orders),
             ),
             figures=("order_consistency",),
             when=is_scored,
         ),
-        Part("picks", (Table("picks", pick_rows, f"{SHEN}; {ELHADY}"),), when=lambda m: m.picks),
-        Part("examples", (Tables("examples", item_tables),), when=is_scored),
+        Part("picks", (Table("picks", pick_rows, SHEN),), when=lambda m: m.picks),
     ),
     leads=(
         Lead(
@@ -420,32 +347,3 @@ PROBES = Question(
     data=data,
     by_item=by_item,
 )
-
-
-PREFERENCES = {
-    "consistency": "Same winner in both orders",
-    "position": "First place over second",
-    "length": "Longer over shorter",
-    "length_beyond": "Longer, beyond the reference",
-    "own": "Its own over the other",
-    "own_beyond": "Its own, beyond the reference",
-}
-"""What a judge may prefer, of a `JudgeBias` -> its name."""
-
-
-def preference_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Return what each judge prefers, as far as the data tell it."""
-    for name, bias in m.judges.items():
-        for key, words in PREFERENCES.items():
-            if (found := getattr(bias, key)) is not None:
-                value = estimate_of(found.value, found.interval)
-                yield name, words, value, found.p_value, found.n_pairs, found.n_items
-
-
-JUDGES = Question(
-    name="judges",
-    prose=prose(str(Path(__file__).with_name("preferences.py")), PREFERENCES=PREFERENCES),
-    verdict=(Rule("neutral", "told"),),
-    parts=(Part("judges", (Table("judges", preference_rows),)),),
-)
-"""What `rightreasons judges` prints of judges of pairs."""

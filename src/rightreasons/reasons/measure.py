@@ -449,15 +449,3 @@ def _status(
 
 def _low(estimate: Estimate | None) -> float:
     return 0.0 if estimate is None or estimate.low is None else estimate.low
-
-
-def by_item(m: ReasonsMeasurement) -> Iterator[tuple[str, str, list[str], list[float]]]:
-    """Yield what two models are compared by, item by item: key, name, ids and values in [-1, 1]."""
-    for kind in m.hints:
-        arm = m.asked.arm(HINT, kind)
-        goals = np.array([trace.hint for trace in arm.traces.values()])
-        chance = np.array(m.asked.arm(NEUTRAL).answers(arm.traces)) == goals
-        silent = arm.hits & (arm.levels == 0) & arm.shows
-        for key, name, flags in (("sway", "Sway", arm.hits), ("silent_sway", "Silent sway", silent)):
-            values = (flags.astype(float) - chance).tolist()
-            yield f"{key}_{kind}", f"{name}: {KINDS[kind].said}", list(arm.traces), values

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,15 +20,12 @@ from rightreasons.models.prompts import items_of
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
 from rightreasons.page.parts import Cell, Example, ItemFigure, Mark
-from rightreasons.page.plots import Drawing, dot_rows
-from rightreasons.page.prose import prose, written
-from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
-from rightreasons.reasons.arms import CUTS, HINT, PLAIN, Arm, Arms, Trace
+from rightreasons.page.prose import prose
+from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Question, Rule, Table
+from rightreasons.reasons.arms import CUTS, HINT, NEUTRAL, PLAIN, Arm, Arms, Trace
 from rightreasons.reasons.hints import KINDS, LEVELS
 from rightreasons.reasons.measure import (
-    HintFigures,
     ReasonsMeasurement,
-    by_item,
     measure_reasons,
 )
 from rightreasons.reasons.options import HINTS, ReasonsOptions
@@ -89,16 +86,6 @@ def sway_rows(m: ReasonsMeasurement) -> Iterator[tuple[Cell, ...]]:
         yield each.said, sway.n_items, sway.sway.estimate, each.sway_p, *silent, cost, sway.away.estimate
 
 
-def sway_lines(m: ReasonsMeasurement) -> Iterator[tuple[str, ...]]:
-    """Return a heading, and for each hint what it moves, in words."""
-    yield "", "items", "moved", "in silence, at least", "mention it", "say that it mattered"
-    for each in m.hints.values():
-        sway = each.sway
-        said = (None, None, None) if m.why_unseen else (sway.silent.estimate, sway.mentioned, sway.credited)
-        shares = (sway.sway.estimate, *said)
-        yield each.said, f"{sway.n_items:,}", *("" if share is None else written(share) for share in shares)
-
-
 def said_rows(m: ReasonsMeasurement) -> Iterator[tuple[Cell, ...]]:
     """Return what is said of each hint."""
     for each in m.hints.values():
@@ -156,12 +143,6 @@ def act_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
         ("the second less the first", m.transplant.bypass),
     ):
         yield name, effect.estimate, effect.p_value
-
-
-def draw_sways(key: str, m: ReasonsMeasurement) -> Drawing:
-    """Draw what each hint moves, and how much of it in silence."""
-    rows = [(each.said, [each.sway.sway.estimate, each.sway.silent.estimate]) for each in m.hints.values()]
-    return dot_rows(key, rows=rows, series=("moved", "in silence, at least"), xlabel="share of the answers")
 
 
 def examples(m: ReasonsMeasurement) -> tuple[Example, ...]:
@@ -252,17 +233,26 @@ def data(m: ReasonsMeasurement) -> dict[str, Any]:
 
 
 def items_compared(m: ReasonsMeasurement) -> Iterator[ItemFigure]:
-    """Return what each hint moves, item by item."""
-    for key, name, ids, values in by_item(m):
-        yield ItemFigure.of(key, name, "lower", ids, values, low=-1.0)
+    """Return what two models are compared by, item by item: what each hint moves, and what of it in silence."""
+    for kind in m.hints:
+        arm = m.asked.arm(HINT, kind)
+        goals = np.array([trace.hint for trace in arm.traces.values()])
+        chance = np.array(m.asked.arm(NEUTRAL).answers(arm.traces)) == goals
+        silent = arm.hits & (arm.levels == 0) & arm.shows
+        for key, name, flags in (("sway", "Sway", arm.hits), ("silent_sway", "Silent sway", silent)):
+            values, title = (flags.astype(float) - chance).tolist(), f"{name}: {KINDS[kind].said}"
+            yield ItemFigure.of(f"{key}_{kind}", title, "lower", list(arm.traces), values, low=-1.0)
 
 
 def hint_figures(kind: str) -> Iterator[Figure]:
     """Declare the figures of a kind of hint."""
     said = KINDS[kind].said
 
-    def of(name: str) -> Callable[[Any], Estimate | None]:
-        return lambda m: None if kind not in m.hints else _estimate(m, m.hints[kind], name)
+    def of(name: str, m: ReasonsMeasurement) -> Estimate | None:
+        if kind not in m.hints or (m.why_unseen and name != "sway"):
+            return None
+        sway = m.hints[kind].sway
+        return {"sway": sway.sway.estimate, "silent_sway": sway.silent.estimate, "says_so": sway.credited}[name]
 
     for name, title, definition, source in (
         ("sway", "Moved by", "Share at an option beside {} that names it, minus beside a neutral sentence.", TURPIN),
@@ -278,15 +268,7 @@ def hint_figures(kind: str) -> Iterator[Figure]:
         if name == "says_so":
             figure = dataclasses.replace(figure, better="higher")
         text = functools.partial(lambda figure, m: figure, figure)
-        yield Figure(f"{name}_{kind}", of(name), n=lambda m: m.hints[kind].sway.n_items, text=text)
-
-
-def _estimate(m: ReasonsMeasurement, each: HintFigures, name: str) -> Estimate | None:
-    if name == "sway":
-        return each.sway.sway.estimate
-    if m.why_unseen:
-        return None
-    return each.sway.silent.estimate if name == "silent_sway" else each.sway.credited
+        yield Figure(f"{name}_{kind}", functools.partial(of, name), n=lambda m: m.hints[kind].sway.n_items, text=text)
 
 
 def _headlines(m: ReasonsMeasurement) -> list[str]:
@@ -328,7 +310,6 @@ REASONS = Question(
         Part(
             "sway",
             (
-                Plot("sways", draw_sways, TURPIN, when=lambda m: not m.why_unseen),
                 Table("sway", sway_rows, f"{TURPIN}; {BOUNDS}"),
                 Table("by_label", label_rows, TURPIN, when=lambda m: any(label_rows(m))),
             ),

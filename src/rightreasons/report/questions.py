@@ -114,8 +114,8 @@ def question_options(questions: Iterable[str], given: Mapping[str, Any] | None) 
         >>> question_options(["probes"], {"probes": {"k": [1]}})
         Traceback (most recent call last):
         ...
-        ValueError: Expected an option of the question 'probes', but got 'k'. Did you mean 'ks'? Known: distractors, \
-ks, orders.
+        ValueError: Expected an option of the question 'probes', but got 'k'. Did you mean 'ks'? Known: \
+ks.
     """
     names, settings = list(questions), dict(given or {})
     for question in settings:

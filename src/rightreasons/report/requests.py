@@ -86,7 +86,7 @@ def choice_requests(items: datasets.Dataset, *, seed: int = 0) -> list[ChoiceReq
     """
     columns = zip(*(items[name][:] for name in ("id", "prompt", "choices", "label")), strict=True)
     requests = [ChoiceRequest(name, ITEMS, prompt, tuple(row), label) for name, prompt, row, label in columns]
-    tables = probe_tables(items, ks=added_choices(items["choices"][:], KS)[0], seed=seed)
+    tables = probe_tables(items, ks=added_choices(items["choices"][:], KS), seed=seed)
     labels = [label for name in tables.tables for label in tables.column(name, "label")]
     for prompt, row, name, label in zip(*tables.requests(), labels, strict=True):
         probe = name.rpartition("/")[2]

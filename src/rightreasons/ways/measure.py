@@ -98,7 +98,6 @@ class WaysFigures(Result):
     Attributes:
         n_items: Labeled items.
         ways: What came of each way, the model's own first.
-        levels: Part of a way -> its value -> mean accuracy of the ways that have it.
         spread: How far they lie apart.
         posix: POSIX, in nats per token, at least 0; None where there is none.
         no_posix: Why there is none.
@@ -112,7 +111,6 @@ class WaysFigures(Result):
 
     n_items: int
     ways: tuple[AskedWay, ...]
-    levels: Mapping[str, Mapping[str, float]]
     spread: FormatSpread
     posix: Estimate | None
     no_posix: str
@@ -264,18 +262,11 @@ def measure_ways(
     }
     posix, no_posix = asking.posix(ways, how)
     flips, no_flips, n_unread = asking.flips(scorers[0], picks[0], how) if options.doubt else ((), "it is left out", 0)
-    levels = {
-        field.name: _levels([str(getattr(way, field.name)) for way in ways], right) for field in dataclasses.fields(Way)
-    }
     spread = format_spread(right, clusters=split.clusters, how=how)
-    return WaysFigures(len(split), by_way, levels, spread, posix, no_posix, flips, no_flips, n_unread, same, reasons)
+    return WaysFigures(len(split), by_way, spread, posix, no_posix, flips, no_flips, n_unread, same, reasons)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
-
-
-def _levels(values: Sequence[str], right: NDArray[np.bool_]) -> dict[str, float]:
-    return {value: float(right[[each == value for each in values]].mean()) for value in dict.fromkeys(values)}
 
 
 class _Asking:
@@ -365,18 +356,7 @@ WAYS_ASKED = Question(
     parts=(
         Part(
             "ways",
-            (
-                Table("ways", lambda m: ((row.way.name, row.accuracy, row.n_unread) for row in m.ways)),
-                Table(
-                    "levels",
-                    lambda m: (
-                        (part, value, share)
-                        for part, levels in m.levels.items()
-                        if len(levels) > 1
-                        for value, share in levels.items()
-                    ),
-                ),
-            ),
+            (Table("ways", lambda m: ((row.way.name, row.accuracy, row.n_unread) for row in m.ways)),),
         ),
         Part("verdicts"),
         Part("doubt"),

@@ -210,4 +210,4 @@ def test_what_an_item_lacks_is_told(change, message):
     text, number = datasets.Value("string"), datasets.Value("int64")
     features = datasets.Features({"id": text, "prompt": text, "choices": datasets.List(text), "label": number})
     with pytest.raises(ValueError, match=re.escape(message)):
-        perturb(datasets.Dataset.from_list([row], features=features), "none_added")
+        perturb(datasets.Dataset.from_list([row], features=features), "extra_choices", k=1)

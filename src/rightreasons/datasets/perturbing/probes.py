@@ -7,26 +7,14 @@
 | no_right_answer | replaces the right choice with a choice of another item | none |
 | extra_choices | adds choices of other items | the same one, at a random position |
 
-Three distractors go beyond the paper, and are compared with these random ones:
-
-| distractor | change | right choice afterwards |
-|---|---|---|
-| near_choices | adds the choices of other items that are most like the right one | the same one, at a random position |
-| none_added | adds "None of the above" | the same one |
-| none_right | takes the right choice out and adds "None of the above" | the added one |
-
 Every draw depends on (seed, item id) and on the pool to borrow from, in the order of its ids. So another order, a
 subset (with the whole set as its pool), or another number of workers gives the same perturbed item.
 """
 
 from __future__ import annotations
 
-import bisect
-import functools
 import hashlib
 import itertools
-import math
-import re
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -41,11 +29,6 @@ ORIGINAL = "original"
 
 PROBES = ("no_question", "wrong_question", "no_right_answer", "extra_choices")
 """The names of the probes: the first three as in the data of Shen and Kejriwal, the fourth our own."""
-
-DISTRACTORS = ("near_choices", "none_added", "none_right")
-"""The names of the distractors: near choices in the place of random ones, and "None of the above" wrong and right."""
-
-NONE_OF_THE_ABOVE = "None of the above"
 
 AUTO = "auto"
 """`duplicates`: leave out the items with equal choices that the probe cannot use."""
@@ -68,11 +51,6 @@ is gone or still right. `prompt_source` and `choice_sources` are the ids of the 
 come from (the prompt's is empty where there is none). `original_positions` has the new position of each of the item's
 own choices, -1 for one that was replaced.
 """
-
-ALONE = ("no_question", "none_added", "none_right")
-"""What needs no other items."""
-
-WORD = re.compile(r"\w+")
 
 _TRIES = 64  # random draws before the pool is searched in order
 
@@ -103,38 +81,6 @@ class Pool:
         self._ids, self._prompts = table.column("id").chunk(0), table.column("prompt").chunk(0)
         choices = table.column("choices").chunk(0)
         self._choices, self._starts = choices.flatten(), choices.offsets.to_pylist()
-
-    @functools.cached_property
-    def words(self) -> tuple[list[dict[str, float]], dict[str, list[int]]]:
-        """The words of every choice with weights of norm 1, and the choices of every word.
-
-        The weight of a word is the logarithm of the number of choices over that of the choices that have it.
-        """
-        bags = [frozenset(WORD.findall(text.casefold())) for text in self._choices.to_pylist()]
-        places: dict[str, list[int]] = {}
-        for place, bag in enumerate(bags):
-            for word in sorted(bag):
-                places.setdefault(word, []).append(place)
-        weights = []
-        for bag in bags:
-            weight_of = {word: math.log(len(bags) / len(places[word])) for word in sorted(bag)}
-            norm = math.sqrt(sum(weight**2 for weight in weight_of.values()))
-            weights.append({word: weight / norm for word, weight in weight_of.items()} if norm else {})
-        return weights, places
-
-    def nearest(self, text: str) -> Iterator[tuple[int, str]]:
-        """Yield items with one of their choices: those that share weighted words with a text, the most alike first."""
-        weights, places = self.words
-        likeness: dict[int, float] = {}
-        for word in sorted(set(WORD.findall(text.casefold()))):
-            for place in places.get(word, ()):
-                # The weight of the word in the text is proportional to that in the pool; its norm orders nothing.
-                rarity = math.log(len(weights) / len(places[word]))
-                likeness[place] = likeness.get(place, 0.0) + rarity * weights[place].get(word, 0.0)
-        for place, alike in sorted(likeness.items(), key=lambda pair: (-pair[1], pair[0])):
-            if alike <= 0:
-                return
-            yield bisect.bisect_right(self._starts, place) - 1, str(self._choices[place].as_py())
 
     def __len__(self) -> int:
         return len(self._ids)
@@ -170,9 +116,8 @@ def perturb(
 
     Args:
         dataset: Items with the columns id, prompt, choices and label (0-based).
-        probe: One of `PROBES` or `DISTRACTORS`.
-        k: For extra_choices and near_choices, how many choices to add, or "double" (default) for as many as the item
-            has.
+        probe: One of `PROBES`.
+        k: For extra_choices, how many choices to add, or "double" (default) for as many as the item has.
         pool: The items to borrow from; None (default) for the dataset itself. Where `dataset` is part of a set, pass
             the whole set: each item is then perturbed as in it.
         seed: Seed of the draws; default 0.
@@ -200,8 +145,8 @@ def perturb(
         >>> perturbed[0]["prompt"], perturbed[0]["label"], perturbed[0]["pseudo_label"]
         ('', -1, 0)
     """
-    check_one_of(probe, (*PROBES, *DISTRACTORS), "probe")
-    if pool is None and probe not in ALONE:
+    check_one_of(probe, PROBES, "probe")
+    if pool is None and probe != "no_question":
         pool = dataset
     perturber = Perturber(
         probe,
@@ -227,7 +172,7 @@ class Perturber:
     def __init__(
         self, probe: str, *, k: int | str = DOUBLE, pool: Pool | None, seed: int = 0, duplicates: str = AUTO
     ) -> None:
-        self.probe = check_one_of(probe, (*PROBES, *DISTRACTORS), "probe")
+        self.probe = check_one_of(probe, PROBES, "probe")
         self.k = k if k == DOUBLE else check_count(k, "k")
         self.pool = pool
         self.seed = check_seed(seed)
@@ -284,10 +229,9 @@ class Perturber:
         positions = [-1 if place == label else place for place in range(len(choices))]
         return self._row(item_id, prompt, choices, choice_sources=sources, original_positions=positions)
 
-    def _extra_choices(self, item_id: str, prompt: str, choices: list[str], label: int, near: bool = False) -> Row:
+    def _extra_choices(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
         k = len(choices) if self.k == DOUBLE else int(self.k)
-        extra = self._borrow(item_id, choices, k, near=choices[label] if near else None)
-        # Random and near ones leave the right choice in one place.
+        extra = self._borrow(item_id, choices, k)
         place = _Draws(self.seed, "extra_choices", item_id, "place").next() % (len(choices) + k)
         # The wrong choices first, in their order, then the borrowed ones; the right one goes to its new position.
         texts = [(text, item_id) for index, text in enumerate(choices) if index != label] + extra
@@ -299,26 +243,6 @@ class Perturber:
         return self._row(
             item_id, prompt, texts_alone, label=place, choice_sources=sources, original_positions=positions
         )
-
-    def _near_choices(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
-        return self._extra_choices(item_id, prompt, choices, label, near=True)
-
-    def _none_added(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
-        texts, sources = self._with_none(item_id, choices)
-        positions = list(range(len(choices)))
-        return self._row(item_id, prompt, texts, label=label, choice_sources=sources, original_positions=positions)
-
-    def _none_right(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
-        texts, sources = self._with_none(item_id, choices[:label] + choices[label + 1 :])
-        positions = [-1 if place == label else place - (place > label) for place in range(len(choices))]
-        return self._row(
-            item_id, prompt, texts, label=len(texts) - 1, choice_sources=sources, original_positions=positions
-        )
-
-    def _with_none(self, item_id: str, choices: list[str]) -> tuple[list[str], list[str]]:
-        if any(_key(choice).rstrip(".") == _key(NONE_OF_THE_ABOVE) for choice in choices):
-            raise ValueError(f"Expected choices without {NONE_OF_THE_ABOVE!r} in item {item_id!r}, but it has it.")
-        return [*choices, NONE_OF_THE_ABOVE], [*[item_id] * len(choices), ""]
 
     # --------------------------------------------------------------------------------------------------------- private
 
@@ -353,20 +277,14 @@ class Perturber:
         for step in range(1, size + 1):
             yield (last + step) % size, draws.next()
 
-    def _borrow(
-        self, item_id: str, choices: Sequence[str], k: int, *, near: str | None = None
-    ) -> list[tuple[str, str]]:
-        """Draw k choices of other items, each different from the item's own choices and from one another.
-
-        With `near` they are those most like a text, and random ones only where too few share a word with it.
-        """
+    def _borrow(self, item_id: str, choices: Sequence[str], k: int) -> list[tuple[str, str]]:
+        """Draw k choices of other items, each different from the item's own choices and from one another."""
         pool = self._pool()
         taken = {_key(choice) for choice in choices}
         borrowed: list[tuple[str, str]] = []
         drawn = ((item, pool.choice(item, draw)) for item, draw in self._candidates(item_id))
         every = ((item, text) for item in range(len(pool)) for text in pool.choices(item))  # where the pool is small
-        alike = () if near is None else pool.nearest(near)
-        for item, text in itertools.chain(alike, drawn, every):
+        for item, text in itertools.chain(drawn, every):
             if _key(text) not in taken and pool.id(item) != item_id:
                 taken.add(_key(text))
                 borrowed.append((text, pool.id(item)))
