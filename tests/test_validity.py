@@ -72,7 +72,7 @@ def returned(function):
 
 QUESTIONS = ("calibration", "shortcuts", "cues", "probes", "difficulty", "behavior")
 KERNELS = [importlib.import_module(f"rightreasons.{question}") for question in QUESTIONS]
-MEASURES = re.compile(r"\.(measure(_\w+)?|elicit|contrast|substitutions|picks|learning\..*)$")
+MEASURES = re.compile(r"\.(measure(_\w+)?|elicit|contrast|substitutions|judges|picks|learning\..*)$")
 """Files that join kernels with a model or data."""
 
 
@@ -81,7 +81,7 @@ PUBLIC = {
     for package in KERNELS
     for name in package.__all__
     if inspect.isfunction(function := getattr(package, name))
-    if not MEASURES.search(function.__module__)
+    if function.__module__.endswith(".judges") or not MEASURES.search(function.__module__)
     for figure in returned(function)
 }
 

@@ -7,6 +7,7 @@ from benchmarks.validity.scenario import Outcome, Scenario
 
 from rightreasons.calibration.compare import compare_confidence
 from rightreasons.core.resampling import Resampling
+from rightreasons.probes.judges import judge_bias
 
 Floats = np.ndarray
 
@@ -68,6 +69,42 @@ def three_values(over: float, under: float):
     return draw
 
 
+def judgments(n_items: int, ties: float):
+    """A judge of one to three pairs per item, without any preference but for quality, as the reference is."""
+
+    def draw(rng: np.random.Generator, seed: int) -> Outcome:
+        items = np.repeat(np.arange(n_items), rng.integers(1, 4, n_items))
+        # The chance that the first of a pair wins; pairs of one item are alike.
+        quality = sigmoid(rng.normal(0, 1, n_items)[items] + rng.normal(0, 1, len(items)))
+        first, second, reference = (
+            np.where(rng.random(len(items)) < ties, 0.5, rng.random(len(items)) < quality) for _ in range(3)
+        )
+        # Which of the two is longer, or the judge's own, is a coin of the item.
+        longer, by_judge = (rng.integers(0, 2, n_items)[items] for _ in range(2))
+        found = judge_bias(
+            first,
+            second,
+            longer=longer,
+            own=by_judge,
+            reference=reference,
+            items=items,
+            resampling=Resampling(resamples=199, seed=seed),
+        )
+        outcome: dict[str, float | tuple[float, float, float] | None] = {}
+        for name, truth in (("position", 0), ("length", 0), ("length_beyond", 0), ("own", 0), ("own_beyond", 0)):
+            figure = getattr(found, name)
+            outcome[f"{name}.p_value"] = figure.p_value
+            outcome[f"{name}.interval"] = (figure.interval.low, figure.interval.high, truth)
+        if found.consistency is not None and ties == 0:
+            interval = found.consistency.interval
+            outcome["consistency.interval"] = (interval.low, interval.high, _CONSISTENT)
+        return outcome
+
+    return draw
+
+
+_DRAWS = sigmoid(np.random.default_rng(2).normal(0, np.sqrt(2), 1_000_000))
+_CONSISTENT = float(np.mean(_DRAWS**2 + (1 - _DRAWS) ** 2))
 _ENDS = (0.3, 0.6)
 _DRAWN = 0.9 * np.random.default_rng(1).beta(2, 1.5, 100_000)
 _MEANS = np.array([_DRAWN[np.digitize(_DRAWN, _ENDS) == k].mean() for k in range(3)])
@@ -86,4 +123,6 @@ SCENARIOS = (
         "compare_confidence", "many values and three, both calibrated, 150 items", three_values(0, 0), conservative=True
     ),
     Scenario("compare_confidence", "many values and three, 0.1 and 0.05 too sure, 150 items", three_values(0.1, 0.05)),
+    Scenario("judge_bias", "60 items of one to three pairs, no preference", judgments(60, 0.0), conservative=True),
+    Scenario("judge_bias", "25 items of one to three pairs, a third of ties", judgments(25, 1 / 3), conservative=True),
 )

@@ -264,6 +264,7 @@ HANDED_ON = {
     "ShortcutMeasurement.bin_accuracies": ("share",),
     "ShortcutMeasurement.types": ("share",),
     "measure_shortcuts": ("shortcut_reliance", "shortcut_tradeoff", "calibration_error"),
+    "measure_judges": ("judge_bias",),
     "measure_confidence": ("compare_confidence", "measure_figures", "share"),
     "training_heads": ("lmi",),
     "CueFigures.telling": ("cue_statistics",),

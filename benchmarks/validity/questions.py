@@ -525,5 +525,7 @@ SCENARIOS = (
 EXEMPT = {
     ("prior_bias", "t_p_value"): _DEGENERATE,
     ("prior_bias", "wilcoxon_p_value"): _DEGENERATE,
+    ("judge_bias", "consistency.p_value"): "It is not tested.",
+    ("judge_bias", "own.p_value"): "It is not tested: its own answer may be better.",
 }
 """Figures that are not simulated, and why."""

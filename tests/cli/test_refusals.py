@@ -77,6 +77,7 @@ COMMANDS = {
     "data split": "data split {}",
     "difficulty": "difficulty classifier {}",
     "fine-tune": "fine-tune classifier {}",
+    "judges": "judges {}",
     "probes": "probes chooser {}",
     "reasons": "reasons classifier {}",
     "recalibrate": "recalibrate {0} {0}",

@@ -27,6 +27,7 @@ from rightreasons.difficulty.ranking import (
     rank_correlation,
 )
 from rightreasons.probes.bias import prior_bias
+from rightreasons.probes.judges import judge_bias
 from rightreasons.probes.option_order import choices_only, position_bias, pride_prior_intervals
 from rightreasons.probes.paralysis import choice_paralysis
 from rightreasons.reasons.sway import early_answers
@@ -129,6 +130,7 @@ KERNELS = {
         pride_prior_intervals(i.p),
         choices_only(i.labels, i.runs[:, 0], clusters=i.clusters),
     ],
+    "judges": lambda i: judge_bias(i.runs[:, 0] / 2, i.runs[:, 1] / 2, items=i.clusters, resampling=FEW),
     "early answers": lambda i: early_answers([*(i.runs > 0)], resampling=FEW),
 }
 

@@ -76,6 +76,8 @@ def make_world(folder: Path, names: Collection[str]):
         for arm in ("plain", "neutral", "hint")
     ]
     (folder / "arms.jsonl").write_text("\n".join(map(json.dumps, arms)))
+    verdicts = [f"{n},j,{'ab'[n % 3 == 0]},{'ba'[n % 3 == 0]},{n % 2 + 1}" for n in range(40)]
+    (folder / "judgments.csv").write_text("\n".join(["item,judge,first,second,verdict", *verdicts]))
     (folder / "scores.csv").write_text("\n".join(["prob_0,prob_1,label", *scores]))
     for name in ("model", "other") if {"compare", "card", "gate"} & {*names} else ():
         _run("audit", folder / name, folder / "rows.csv", "--questions", "calibration", "--out", folder / f"of-{name}")
@@ -129,6 +131,7 @@ def cases(world: Path):
                        "--n-permutations", 20)],
         "data ratings write": [("data", "ratings", "write", choices, "--raters", 2)],
         "data ratings read": [("data", "ratings", "read", choices, *sheets)],
+        "judges": [("judges", world / "judgments.csv", "--n-resamples", 20, "--out", "out.json")],
         "confidence": [("confidence", world / "answers.csv", "--n-resamples", 20, "--out", "out.json")],
         "recalibrate": [("recalibrate", world / "scores.csv", world / "scores.csv", "--out", "out.csv")],
         "data split": [("data", "split", world / "parted", "--model", world / "encoder", "--n-runs", 1,

@@ -12,6 +12,7 @@ import pytest
 from rightreasons.calibration import calibration_error
 from rightreasons.calibration.confidence_tables import read_confidence
 from rightreasons.io.predictions import find_predictions, parse_predictions, read_answers, read_predictions, read_runs
+from rightreasons.probes.judges import read_judgments
 
 SCORES = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
 LABELS = [0, 1, 1]
@@ -571,6 +572,25 @@ def test_a_run_without_a_choice_is_refused(tmp_path, rows, message):
     file.write_text(rows)
     with pytest.raises(ValueError, match=re.escape(message)):
         read_runs([file], ["a", "b"])
+
+
+class TestLengthsOfCandidates:
+    ROW = {"item": [1, 2], "model_a": ["x", "x"], "model_b": ["y", "y"], "winner": ["a", "b"]}
+
+    def longer(self, **columns):
+        return read_judgments({**self.ROW, **columns}).judges[0].longer
+
+    def test_what_is_not_known_is_nobody_s(self):
+        # 9 > 4 characters; nothing is as long as nothing else.
+        np.testing.assert_array_equal(self.longer(first_length=["9", ""], second_length=["4", "4"]), [1.0, np.nan])
+        np.testing.assert_array_equal(self.longer(first_length=[9, np.nan], second_length=[9, 4]), [0.5, np.nan])
+        np.testing.assert_array_equal(self.longer(first_text=["abc", None], second_text=["abcd", "a"]), [0.0, np.nan])
+
+    def test_another_length_is_refused(self):
+        with pytest.raises(
+            ValueError, match="Expected a length, a whole number .*, for the second candidate, but row 1 of the"
+        ):
+            self.longer(first_length=[1, 2], second_length=["4", "long"])
 
 
 def test_a_binary_run_chooses_by_the_probability_of_class_1(tmp_path):

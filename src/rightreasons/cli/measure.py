@@ -1,4 +1,4 @@
-"""The commands that measure confidences and cues, and print the figures."""
+"""The commands that measure confidences, judges and cues, and print the figures."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     pass
 
 
-COMMANDS = {name: command_line() for name in ("confidence", "cues")}
+COMMANDS = {name: command_line() for name in ("confidence", "judges", "cues")}
 
 
 @declared_command(

@@ -20,8 +20,6 @@ TARGETS = ("probability", "logit")
 """Scores that attributions explain; see `integrated_gradients`, also for the next ones."""
 
 
-
-
 BASELINES = ("auto", "zeros", "mean", "pad", "mask")
 
 

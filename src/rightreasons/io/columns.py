@@ -51,7 +51,7 @@ from rightreasons.io.reading import (
 )
 
 USUAL_COLUMNS: Mapping[str, Any] = json.loads(Path(__file__).with_name("usual_columns.json").read_text("utf-8"))
-"""Usual names of columns in lower case, the likeliest first: of items, of predictions, of confidences."""
+"""Usual names of columns in lower case, the likeliest first: of items, of predictions, of judgments."""
 
 TEXT_COLUMNS = USUAL_COLUMNS["items"]["text"]
 PAIR_COLUMNS = USUAL_COLUMNS["items"]["pairs"]

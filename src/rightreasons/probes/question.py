@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -347,3 +348,32 @@ PROBES = Question(
     data=data,
     by_item=by_item,
 )
+
+
+PREFERENCES = {
+    "consistency": "Same winner in both orders",
+    "position": "First place over second",
+    "length": "Longer over shorter",
+    "length_beyond": "Longer, beyond the reference",
+    "own": "Its own over the other",
+    "own_beyond": "Its own, beyond the reference",
+}
+"""What a judge may prefer, of a `JudgeBias` -> its name."""
+
+
+def preference_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
+    """Return what each judge prefers, as far as the data tell it."""
+    for name, bias in m.judges.items():
+        for key, words in PREFERENCES.items():
+            if (found := getattr(bias, key)) is not None:
+                value = estimate_of(found.value, found.interval)
+                yield name, words, value, found.p_value, found.n_pairs, found.n_items
+
+
+JUDGES = Question(
+    name="judges",
+    prose=prose(str(Path(__file__).with_name("preferences.py")), PREFERENCES=PREFERENCES),
+    verdict=(Rule("neutral", "told"),),
+    parts=(Part("judges", (Table("judges", preference_rows),)),),
+)
+"""What `rightreasons judges` prints of judges of pairs."""

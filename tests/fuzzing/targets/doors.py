@@ -44,6 +44,7 @@ def doors():
     readers = (
         rightreasons.behavior.read_suite_answers,
         rightreasons.calibration.read_confidence,
+        rightreasons.probes.read_judgments,
     )
     return public | {reader.__name__: reader for reader in readers}
 
