@@ -112,7 +112,7 @@ def cues(
     from rightreasons.cli.data import open_items
     from rightreasons.cues.measure import ChoiceItems, measure_cues
     from rightreasons.cues.question import CUE_TABLE, CUES
-    from rightreasons.page.prose import level_percent, p_equals
+    from rightreasons.page.prose import level_percent
 
     source, options, settings = declared["source"], declared["options"], declared["settings"]
     data, taken = open_items(dataset, source, split, train_first=True, limit=settings.limit, seed=settings.seed)
@@ -126,6 +126,6 @@ def cues(
     n_cues = counted(figures.statistics.n_cues, "cue")
     typer.echo(f"\n{len(figures.significant):,} of {n_cues} differ from chance after Holm's correction.")
     say(CUES.prose.of(m=m)("part.alone"))
-    if figures.classifier is not None and figures.classifier.p_value is not None:
-        say(f"{figures.classifier.n_folds} folds, p {p_equals(figures.classifier.p_value)}.")
+    if figures.classifier is not None:
+        say(f"{figures.classifier.n_folds} folds.")
     write_figures(out, {"cue_statistics": figures.statistics, "cue_classifier": figures.classifier})

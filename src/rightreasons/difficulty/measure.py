@@ -16,6 +16,7 @@ from rightreasons.core.arrays import Ragged, falling, plain
 from rightreasons.core.errors import needs
 from rightreasons.core.intervals import Estimate, estimate_of, wilson
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.validation import softmax
 from rightreasons.difficulty.ranking import AccuracyByDifficulty, accuracy_by_difficulty
 from rightreasons.difficulty.substitutions import (
     Attempt,
@@ -76,15 +77,15 @@ class DifficultyMeasurement:
             fisher: The Fisher information of N items.
             labels: (N,) gold labels, -1 for none; None where there are none at all.
         """
-        rows, logits = np.flatnonzero(np.isfinite(fisher.eigenvalues)), fisher.logits
-        known = logits.take(rows) if isinstance(logits, Ragged) else Ragged.of_table(logits[rows])
+        rows = np.flatnonzero(np.isfinite(fisher.eigenvalues))
+        known = softmax(fisher.logits[rows])
         return cls(
             fisher=fisher,
             rows=rows,
             values=fisher.eigenvalues[rows],
             labels=np.full(len(rows), -1) if labels is None else labels[rows],
-            predicted=known.argmax(),
-            confidence=known.softmax().reduce(np.maximum),
+            predicted=known.argmax(axis=1),
+            confidence=known.max(axis=1),
         )
 
     @property

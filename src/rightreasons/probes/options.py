@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightreasons.core.options import QuestionOptions, option
+from rightreasons.core.options import Options, QuestionOptions, option
 
 
 class ProbesOptions(QuestionOptions):
