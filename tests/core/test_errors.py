@@ -53,7 +53,7 @@ def test_every_command_that_needs_a_model_names_the_extra(told):
 
 def test_every_public_name_is_there_or_names_the_extra(told):
     absent = {name: said for name, said in told["names"].items() if said}
-    assert {"models.load_classifier", "training.DataMapCallback", "integrated_gradients", "compare"} <= set(absent)
+    assert {"models.load_classifier", "training.DataMapCallback", "integrated_gradients"} <= set(absent)
     assert "calibration.calibration_error" in told["names"]
     assert not [name for name in absent if name.startswith(("datasets.", "io.", "cues."))]
     for name, said in absent.items():

@@ -79,15 +79,6 @@ def test_groups_need_twenty_labels():
     assert [estimate.value for estimate in many.accuracies(RESAMPLING)] == [pytest.approx(10 / 14), 0.0]
 
 
-def test_choices_of_different_numbers():
-    rows = [np.log([0.7, 0.3]), np.log([0.2, 0.2, 0.6]), np.log([0.4, 0.6])]
-    logits = Ragged(np.concatenate(rows), np.array([0, 2, 5, 7]))
-    measured = DifficultyMeasurement.of(fisher_of([1.0, 2.0, 3.0], logits))
-    assert measured.predicted.tolist() == [0, 2, 1]
-    assert measured.labels.tolist() == [-1, -1, -1]
-    assert measured.groups is None
-
-
 def test_flips_are_two_figures():
     def attempt(item, kind, flipped):
         return Attempt(item, str(item), kind, (), "", flipped, 0, int(flipped), 0.9, 0.4)

@@ -107,9 +107,9 @@ def test_a_loaded_model_is_asked_as_its_folder_is(files, tmp_path):
 def test_choices_by_letters(files, tmp_path):
     result = audit(
         files / "model", files / "items.jsonl", out=tmp_path, style="letters", n_resamples=30, progress=False,
-        questions=["calibration", "probes", "difficulty"], raise_errors=True,
+        questions=["calibration", "probes"], raise_errors=True,
     )  # fmt: skip
-    assert [outcome.status for outcome in result.outcomes] == ["answered"] * 3
+    assert [outcome.status for outcome in result.outcomes] == ["answered"] * 2
     assert result["probes"].result.data["orders"]["n_choices"] == 2
     assert "\nA. it was wet\nB. sun\nAnswer:" in result.audit["model"]["prompt"]["example"]
 

@@ -77,7 +77,7 @@ class ComparedFigure(Result):
         difference = estimate_of(test.difference, test.interval)
         first, second = figures
         tested: dict[str, Any] = {"p_value": test.p_value, "test": test.method, "n_items": test.n_items}
-        return cls(key=key, first=first, second=second, difference=difference, **tested, **about)
+        return cls(key=key, first=first, second=second, difference=difference, **tested | about)
 
 
 def winner_of(difference: Estimate, better: str | None, holm_p_value: float, level: float) -> Winner:
