@@ -6,7 +6,6 @@ import numpy as np
 from benchmarks.validity.general import ends, few
 from benchmarks.validity.scenario import Outcome, Scenario
 
-from rightreasons.behavior.expectations import answer_scores
 from rightreasons.behavior.generalization import compare_generalization
 from rightreasons.behavior.rates import pass_rates
 from rightreasons.calibration.errors import calibration_error
@@ -46,15 +45,6 @@ def calibrated(rng: np.random.Generator, seed: int) -> Outcome:
     rows = np.column_stack((1 - p, p))
     result = calibration_error(rows, (rng.random(150) < p).astype(int), n_bins=10)
     return {"p_value": consistency(result, resampling=few(seed)).p_value}
-
-
-def answers(rng: np.random.Generator, seed: int) -> Outcome:
-    right = rng.random(60) < 0.8
-    result = answer_scores(["one" if hit else "two" for hit in right], [["one"]] * 60, resampling=few(seed))
-    return {
-        "exact_match_interval": ends(result.exact_match_interval, 0.8),
-        "f1_interval": ends(result.f1_interval, 0.8),
-    }
 
 
 def people(rng: np.random.Generator, seed: int) -> Outcome:
@@ -434,7 +424,6 @@ SCENARIOS = (
         for over, n in ((0.0, 200), (0.05, 200), (0.1, 1000))
     ),
     Scenario("consistency", "a calibrated model, 150 items", calibrated, conservative=True),
-    Scenario("answer_scores", "right on 0.8 of 60 questions", answers),
     Scenario("human_calibration", "150 items of three classes, 20 votes each", people),
     Scenario("lmi", "a word in three of ten of 120 texts, once to five times, labels at random", tokens),
     Scenario("shortcut_reliance", "80 texts of unequal length, attributions at random", blind, conservative=True),

@@ -69,9 +69,6 @@ def test_the_best_reference_counts():
     assert found.f1_scores == pytest.approx([1.0, 2 / 3, 0.0])
     assert found.exact_match == pytest.approx(2 / 3)
     assert found.f1 == pytest.approx(5 / 9)
-    assert found.exact_match_interval.low < 2 / 3 < found.exact_match_interval.high
-    assert found.f1_interval.low <= 5 / 9 <= found.f1_interval.high
-    assert found.to_dict()["n_items"] == 3
 
 
 def test_bad_input_is_told():

@@ -33,7 +33,7 @@ def test_a_grid_is_kept_with_the_plan(world, tmp_path, capsys):
     folder = tmp_path / "plan"
     words = ("--model", world / "model", "--suite", world / "suite.jsonl", "--data", world / "data")
     words += ("--test-split", "test", "--configurations", "IID->T", "--methods", "lp", "--partitions", "seen")
-    words += ("--grid", "head_learning_rate=1e-3,0.1 epochs=1,2", "--iid-epochs", "1")
+    words += ("--grid", '{"head_learning_rate": [1e-3, 0.1], "epochs": [1, 2]}', "--iid-epochs", "1")
     said = run(capsys, "learn", "plan", folder, *words)
     assert said.code == 0, said.err
     assert "1 run, each the best of 4 settings" in said.out
@@ -44,7 +44,7 @@ def test_a_grid_is_kept_with_the_plan(world, tmp_path, capsys):
     (result,) = (json.loads(file.read_text())["value"] for file in (folder / "results").glob("*.json"))
     chosen = {name: result["options"][name] for name in ("head_learning_rate", "epochs")}
     assert chosen in planned["settings"]["grid"]
-    said = run(capsys, "learn", "plan", tmp_path / "other", *words[:-4], "--grid", "epoch=1")
+    said = run(capsys, "learn", "plan", tmp_path / "other", *words[:-4], "--grid", '{"epoch": [1]}')
     assert said.code == 2
     assert "Did you mean 'epochs'" in said.err
 
@@ -89,7 +89,7 @@ def test_labels_of_data_and_model_go_by_the_names_of_the_suite(world, tmp_path, 
         (("--epochs", "0"), "--epochs to be above 0"),
         (("--iid-epochs", "nan"), "--epochs to be a finite number, but got nan (in `iid_options`)"),
         (("--activation", "relu"), "'softmax' or 'sigmoid'"),
-        (("--grid", "precision=foo"), "--precision to be one of 'float32' or 'bfloat16'"),
+        (("--grid", '{"precision": ["foo"]}'), "--precision to be one of 'float32' or 'bfloat16'"),
         (("--seeds", "1,²"), "--seeds to be comma-separated whole numbers"),
         (("--seeds", "4294967296"), "`seed` to be at most 4294967295"),
     ],

@@ -33,15 +33,6 @@ def test_another_copy_is_refused_with_what_was_expected_and_found_or_admitted(tm
         declared().verify(tmp_path / "b.txt")
 
 
-def test_a_source_is_declared_from_a_file(tmp_path):
-    (tmp_path / "a.txt").write_bytes(CONTENT)
-    source = Source.of(tmp_path / "a.txt", "https://example.org/data/")
-    assert source == Source("a.txt", "https://example.org/data/a.txt", len(CONTENT), declared().sha256)
-    assert source.verify(tmp_path / "a.txt") == source.sha256
-    with pytest.raises(FileNotFoundError, match=r"Expected a file at .*b\.txt"):
-        Source.of(tmp_path / "b.txt", "")
-
-
 def zipped(path, entries):
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in entries:

@@ -22,8 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Result
-from rightreasons.core.intervals import Interval, bootstrap_mean, wilson
-from rightreasons.core.resampling import Resampling
 from rightreasons.core.suites import TOLERANCE, check_expectation, expectation_parameters, skips_first
 from rightreasons.core.validation import check_number, check_one_of, check_same_length, check_texts, check_vector
 
@@ -82,28 +80,17 @@ class AnswerScores(Result):
     Attributes:
         exact_match: Share of answers that are one of the references, in [0, 1].
         f1: Mean token F1 with the nearest reference, in [0, 1].
-        n_items: How many questions.
-        exact_match_interval: Wilson interval of `exact_match`.
-        f1_interval: Interval of `f1` (`bootstrap_mean` in [0, 1]).
         exact: One entry per question: whether the answer matches.
         f1_scores: One F1 per question.
     """
 
     exact_match: float
     f1: float
-    n_items: int
-    exact_match_interval: Interval
-    f1_interval: Interval
     exact: list[bool]
     f1_scores: list[float]
 
 
-def answer_scores(
-    predictions: Sequence[str],
-    references: Sequence[Sequence[str]],
-    *,
-    resampling: Resampling = Resampling(),
-) -> AnswerScores:
+def answer_scores(predictions: Sequence[str], references: Sequence[Sequence[str]]) -> AnswerScores:
     """Score text answers against the answers that people gave.
 
     Every prediction is compared with each of its references after `normalize_answer`, and the best comparison counts.
@@ -114,7 +101,6 @@ def answer_scores(
     Args:
         predictions: N answers; an empty answer is allowed.
         references: N lists of at least one right answer.
-        resampling: Level of the intervals, and how that of F1 is resampled.
 
     Returns:
         An `AnswerScores`. Higher is better. SQuAD's own script gives the same figures times 100.
@@ -141,15 +127,7 @@ def answer_scores(
         right = [normalize_answer(answer) for answer in answers]
         exact.append(normalized in right)
         f1.append(max(_f1(normalized.split(), answer.split()) for answer in right))
-    return AnswerScores(
-        exact_match=float(np.mean(exact)),
-        f1=float(np.mean(f1)),
-        n_items=len(texts),
-        exact_match_interval=wilson(sum(exact), len(exact), confidence_level=resampling.level),
-        f1_interval=bootstrap_mean(f1, bounds=(0.0, 1.0), resampling=resampling),
-        exact=exact,
-        f1_scores=f1,
-    )
+    return AnswerScores(float(np.mean(exact)), float(np.mean(f1)), exact, f1)
 
 
 def _f1(prediction: list[str], reference: list[str]) -> float:

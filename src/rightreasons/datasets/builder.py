@@ -6,7 +6,7 @@ its class is, in `catalog.py`.
     "toy": {
       "folder": "toy",                                  its folder in the data directory; "a/b" works too
       "description": …, "citation": …, "license": …, "homepage": …, "labels": ["bad", "good"],
-      "sources": […],                                   `Source.of(FILE, URL)` has the entries of each
+      "sources": […],                                   path, url, size and sha256 of each
       "forms": [{"train": ["train.tsv"]}],              split -> the sources that hold it; any one of the forms suffices
       "hub": {"repo_id": …, "revision": …, "files": {"default": {"train": ["train.parquet"]}}}           optional
     }
@@ -208,18 +208,6 @@ class Source:
     def __post_init__(self) -> None:
         if self.url.endswith("/"):
             object.__setattr__(self, "url", f"{self.url}{self.path}")
-
-    @classmethod
-    def of(cls, file: str | os.PathLike[str], url: str) -> Source:
-        """Declare a file by its own name, size and checksum.
-
-        Raises:
-            FileNotFoundError: If there is no such file.
-        """
-        path = Path(file)
-        if not path.is_file():
-            raise FileNotFoundError(f"Expected a file at {path}, but there is none.")
-        return cls(path.name, url, path.stat().st_size, sha256_of(path))
 
     def verify(self, file: str | os.PathLike[str], *, other_versions: bool = False) -> str:
         """Check a copy of this file and return its sha256.
@@ -572,8 +560,8 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         looks = bool(sources) and revision is None
         found = self._found(Path(named), forms) if looks and named is not None else {}
         if not found and looks and data_dir is not None:
-            raise self._missing(sources[0], named)
-        if found:
+            raise self._missing(sources[0], data_dir)
+        if found and named is not None:
             # The first form that is whole, else the first that is begun.
             form = next(form for how in (all, any) for form in forms if how(file.path in found for file in form))
             lacking = next((source for source in form if source.path not in found), None)
@@ -616,10 +604,10 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 return found
         return {}
 
-    def _missing(self, source: Source, where: str | os.PathLike[str] | None) -> FileNotFoundError:
-        looked = f"{DATA_DIR_VARIABLE} is not set" if where is None else f"{os.fspath(where)} does not hold it"
+    def _missing(self, source: Source, where: str | os.PathLike[str]) -> FileNotFoundError:
         return OptionFileError(
-            f"Expected the file {source.path!r} of {self.NAME!r}, but {looked}: {self._two_ways(source)}.",
+            f"Expected the file {source.path!r} of {self.NAME!r}, but {os.fspath(where)} does not hold it: "
+            f"{self._two_ways(source)}.",
             option="data_dir",
         )
 

@@ -27,16 +27,12 @@ from rightreasons.behavior.learning.options import ACTIVATIONS
 from rightreasons.behavior.measure import is_reading, reading_texts
 from rightreasons.behavior.rates import BehavioralPassRate, asks_for_neutral, pass_rates
 from rightreasons.core.label_names import MatchTerms, listing, match_labels
-from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_labels, softmax
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.models.batching import Encoded, encode, ensure_padding, padding_values
 from rightreasons.models.classes import Classifier, predict
 from rightreasons.models.loading import agree_on_padding, load_classifier, load_question_answering
 from rightreasons.models.spans import encode_windows, predict_answers
-
-NO_RESAMPLING = Resampling(resamples=1)
-"""For figures whose intervals are not kept."""
 
 Texts: TypeAlias = "tuple[Sequence[str], Sequence[str] | None]"
 """N texts, and N second texts or None."""
@@ -208,7 +204,7 @@ class Spans:
 
     def iid_scores(self, answers: Answers, labels: Sequence[Any]) -> tuple[dict[str, float], Sequence[bool]]:
         """Compute exact match, as `iid_accuracy`, and token F1."""
-        scores = answer_scores(answers.outputs.tolist(), [row["text"] for row in labels], resampling=NO_RESAMPLING)
+        scores = answer_scores(answers.outputs.tolist(), [row["text"] for row in labels])
         return {"iid_accuracy": scores.exact_match, "iid_f1": scores.f1}, scores.exact
 
 

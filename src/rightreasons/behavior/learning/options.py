@@ -6,8 +6,6 @@ import dataclasses
 import itertools
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, option
 
@@ -98,49 +96,33 @@ class PlanOptions(LearningOptions):
     seeds: tuple[int, ...] = option((42,), "Comma-separated seeds.", minimum=0)
     iid_epochs: float = option(3.0, "Passes over the independent data.")
     iid_batch_size: int = option(16, "Texts per batch of independent data.")
-    grid: str = option("", 'Settings to choose from on the validation part: "learning_rate=2e-5,5e-5 epochs=1,2".')
+    grid: str = option(
+        "",
+        'Settings to choose from by the validation part, JSON: {"learning_rate": [2e-5, 5e-5], "epochs": [1, 2]}.',
+    )
     max_length: int | None = option(None, "Maximum tokens per text; 128, or 384 for reading.")
 
 
 def parse_grid(text: str) -> list[dict[str, Any]]:
-    """Read a grid of training options, every combination of the values of each: "learning_rate=2e-5,5e-5 epochs=1,2".
+    """Read a grid of training options: every combination of the values of each.
 
     Args:
-        text: Space-separated options of `train_on_behavior`, each with its comma-separated values.
+        text: JSON of options of `train_on_behavior`, each with a list of its values.
 
     Returns:
         Every combination, the last option changing fastest; [] for an empty text.
 
     Raises:
-        ValueError: If an option is unknown, is repeated, or has a value out of its range.
+        ValueError: If it is no such text, or an option is unknown or has a value out of its range.
 
     Example:
-        >>> parse_grid("learning_rate=2e-5,5e-5 epochs=1,2")[1]
+        >>> parse_grid('{"learning_rate": [2e-5, 5e-5], "epochs": [1, 2]}')[1]
         {'learning_rate': 2e-05, 'epochs': 2.0}
     """
-    from rightreasons.core.options import check_options
+    from rightreasons.core.validation import parse_json
 
-    columns: dict[str, list[Any]] = {}
-    for word in text.split():
-        name, equals, values = word.partition("=")
-        if not equals or not name:
-            raise ValueError(f"Expected option=value,value in the grid, but got {word!r}.")
-        check_options({name: values}, LearningOptions.names(), "the grid")
-        if name in columns:
-            raise ValueError(f"Expected each option of the grid once, but got {name!r} again.")
-        columns[name] = [_value(name, value) for value in values.split(",")]
-        if len(set(columns[name])) < len(columns[name]):
-            raise ValueError(f"Expected different values of {name!r} in the grid, but got {values}.")
-    rows = itertools.product(*columns.values()) if columns else ()
-    return [dict(zip(columns, row, strict=True)) for row in rows]
-
-
-def _value(name: str, text: str) -> Any:
-    """Read a value as the type of the option's default, and check it as the option does."""
-    kind = type(getattr(LearningOptions(), name))
-    try:
-        value = TypeAdapter(kind).validate_python(text)
-    except ValidationError:
-        wanted = "whole numbers" if kind is int else "numbers"
-        raise ValueError(f"Expected {wanted} for {name} in the grid, but got {text!r}.") from None
-    return getattr(LearningOptions(**{name: value}), name)
+    columns = parse_json(text, "the grid") if text else {}
+    if not isinstance(columns, dict) or not all(isinstance(values, list) and values for values in columns.values()):
+        raise ValueError(f'Expected a grid such as {{"epochs": [1, 2]}}, but got {text}.')
+    rows = [dict(zip(columns, row, strict=True)) for row in itertools.product(*columns.values())] if columns else []
+    return [{name: getattr(LearningOptions.read(row, "the grid"), name) for name in row} for row in rows]
