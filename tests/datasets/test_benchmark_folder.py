@@ -90,10 +90,8 @@ def test_items_with_a_right_choice_are_declared(items, tmp_path, capsys):
     said, declared = exported(capsys, tmp_path / "verbs", items)
     rows = check(declared, tmp_path / "verbs")
     assert [row["id"] for row in rows["items"]] == ["q0", "q1", "q2", "q3"]
-    # The probes without a right choice are left out.
-    assert list(rows) == ["items", *(f"extra_choices_{k}" for k in (1, 2, 4, 8))]
-    assert [len(row["choices"]) for row in rows["extra_choices_4"]] == [6, 7, 6, 7]
-    assert "Left out: 13 requests that no choice is right for." in said  # 3 · 4, and the one without a label
+    assert list(rows) == ["items"]
+    assert "Left out: 1 item that no choice is right for." in said
     assert f"hf upload my-name/verbs {tmp_path / 'verbs'} --repo-type dataset" in said
 
 
@@ -149,7 +147,7 @@ def test_inspect_asks_the_folder_as_it_asks_the_hub(items, tmp_path, capsys, mon
     exported(capsys, tmp_path / "me" / "verbs", items)
     monkeypatch.chdir(tmp_path)  # where the repository me/verbs is a folder
     monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda repo_id, filename, **_: f"{repo_id}/{filename}")
-    task, *_ = task_create_from_hf("hf/me/verbs")
+    (task,) = task_create_from_hf("hf/me/verbs")
     assert [sample.target for sample in task.dataset] == ["A", "B", "A", "B"]
     answer = ModelOutput.from_content("mockllm/model", "ANSWER: B")
     answer.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)  # not counted by a tokenizer

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from rightreasons.core.arrays import Ragged
 from rightreasons.core.resampling import Resampling
 from rightreasons.difficulty.measure import (
     KEPT,

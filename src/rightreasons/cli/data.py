@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import rightreasons
 from rightreasons.cli import command_line, hand_over
 from rightreasons.cli.declared import (
     Dataset,
@@ -295,6 +296,12 @@ COMMANDS = {"data": DATA, "suite": command_line()}
 BENCHMARK = "benchmark"
 """A data set with the `eval.yaml` of the Hub's benchmarks, in the place of a harness's own task."""
 
+KEPT = ("pair_id", "source_id", "role", "is_original", "mirrored", "easy", "group")
+"""Columns that go out with items: which belong together, and which are Easy."""
+
+ROWS = "items.jsonl"
+"""The file of the requests of a task, one JSON object per line."""
+
 WHICH = "Which label fits this text?"
 """What is asked of a text whose classes are its choices."""
 
@@ -361,7 +368,7 @@ def export(
 
 
 def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
-    """Write the items of a split, of those that are made from it, and their probes, as a data set with `eval.yaml`.
+    """Write the items of a split, and of those that are made from it, as a data set with `eval.yaml`.
 
     Args:
         dataset: What the user named.
@@ -372,7 +379,6 @@ def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
     from rightreasons.datasets.builder import available_datasets, builder_class
     from rightreasons.datasets.publishing import write_benchmark
     from rightreasons.io.tables import choose_split
-    from rightreasons.report.requests import ITEMS, choice_requests, kept_fields, text_requests
 
     kind, splits = task_of_data(dataset, settings, require_labels=True)
     first = choose_split(splits, settings.split, where=dataset)
@@ -381,23 +387,23 @@ def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
     unanswered = 0
     for split in (first, *made):
         items = limited(splits[split], settings, dataset)
-        fields = kept_fields(items)
-        of_texts = kind == "classification"
-        for request in text_requests(items) if of_texts else choice_requests(items, seed=settings.seed):
-            if request.label < 0:
+        for item in items:
+            if item["label"] < 0:
                 unanswered += 1
                 continue
-            probe = "" if request.asked == ITEMS and split != first else request.asked
-            task = "_".join(filter(None, (split if split != first else "", re.sub(r"\W+", "_", probe))))
-            parts = [request.prompt, request.text_pair, WHICH if of_texts else None]
-            row = {"id": request.id, "prompt": "\n\n".join(filter(None, parts)), "choices": list(request.choices)}
-            tasks.setdefault(task, []).append({**row, "label": request.label, **fields.get(request.id, {})})
+            row = {name: item[name] for name in ("id", "label", *KEPT) if name in item}
+            if kind == "classification":
+                parts = (item["text"], item.get("text_pair"), WHICH)
+                row |= {"prompt": "\n\n".join(filter(None, parts)), "choices": items.features["label"].names}
+            else:
+                row |= {"prompt": item["prompt"], "choices": item["choices"]}
+            tasks.setdefault("items" if split == first else re.sub(r"\W+", "_", split), []).append(row)
     builder = builder_class(dataset) if dataset in available_datasets() else None
     folder = write_benchmark(tasks, out, name=Path(dataset).stem, builder=builder)
     for task, rows in tasks.items():
         typer.echo(f"{task}: {counted(len(rows), 'item')}")
     if unanswered:
-        typer.echo(f"Left out: {counted(unanswered, 'request')} that no choice is right for.")
+        typer.echo(f"Left out: {counted(unanswered, 'item')} that no choice is right for.")
     typer.echo(f"Benchmark: {folder}")
     typer.echo(f"To push it: hf upload {shlex.join([f'my-name/{folder.name}', str(folder)])} --repo-type dataset")
     typer.echo(f"Then it is asked by: inspect eval hf/{shlex.quote(f'my-name/{folder.name}')} --model MODEL")
@@ -408,7 +414,6 @@ def export_reasons(dataset: str, settings: AuditOptions, wording: Wording, optio
     from rightreasons.audited.context import asked_items
     from rightreasons.models.wording import Prompt
     from rightreasons.reasons.arms import Worded
-    from rightreasons.report.requests import write_task
 
     prompt = Prompt(**{name: getattr(wording, name) for name in wording.names()})
     items, names = asked_items(dataset, settings, wording.label_words)
@@ -419,6 +424,38 @@ def export_reasons(dataset: str, settings: AuditOptions, wording: Wording, optio
     declared = write_task(out, f"{Path(dataset).stem} reasons", rows, to=options.to)
     typer.echo(f"Task: {declared} ({counted(len(rows), 'request')} about {counted(len(items), 'item')})")
     typer.echo("Its first lines say how it is asked, and how its log is read.")
+
+
+def write_task(out: Path, name: str, rows: Sequence[Mapping[str, Any]], *, to: str) -> Path:
+    """Write requests as a folder that a harness runs.
+
+    Args:
+        out: The folder; files of an earlier task in it are replaced.
+        name: What the task is called: "rightreasons_" and this, in letters, digits and underscores.
+        rows: Requests of the question about reasons: with `text` for lm-evaluation-harness and `turns` for inspect_ai.
+            Further fields come back in the log.
+        to: "lm-eval" or "inspect".
+
+    Returns:
+        The file that declares the task.
+
+    Raises:
+        ValueError: If the folder holds something else.
+    """
+    from jinja2 import StrictUndefined, Template
+
+    from rightreasons.core.store import check_folder, json_lines, write_text
+
+    task = f"rightreasons_{re.sub(r'[^0-9A-Za-z]+', '_', name).strip('_').lower() or 'items'}"
+    declaration = f"{task}.yaml" if to == "lm-eval" else f"{task}.py"
+    folder = check_folder(out, own=(ROWS, f"{task}.yaml", f"{task}.py", "logs"))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_text(folder / ROWS, json_lines(rows))
+    file = "task_lm_eval.yaml.j2" if to == "lm-eval" else "task_inspect.py.j2"
+    template = Path(rightreasons.__file__).parent / "report" / "templates" / file
+    values = {"task": task, "rows": ROWS, "folder": folder.name}
+    text = Template(template.read_text("utf-8"), keep_trailing_newline=True, undefined=StrictUndefined).render(values)
+    return write_text(folder / declaration, text)
 
 
 @COMMANDS["suite"].callback()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import re
 import tempfile
@@ -135,7 +134,7 @@ _SKIPPED = ("dev", "peers", "parity")
 
 
 def checks() -> Iterator[tuple[str, bool, str]]:
-    """Look at Python, the extras, a GPU, WordNet, the folder of data and the hub: name, whether fine, and how it is."""
+    """Look at Python, the extras, a GPU, WordNet and the hub: name, whether fine, and how it is."""
     from huggingface_hub import constants
 
     from rightreasons.datasets.perturbing.edits import find_wordnet
@@ -162,15 +161,8 @@ def checks() -> Iterator[tuple[str, bool, str]]:
         yield "WordNet", True, "found"
     except (ImportError, ValueError) as error:
         yield "WordNet", False, f"{in_one_sentence(error)} Without it, no synonyms replace words."
-    folder = os.environ.get("RIGHTREASONS_DATA_DIR")
-    there = not folder or os.path.isdir(folder)
-    named = f"RIGHTREASONS_DATA_DIR is {folder}{'' if there else ', which is no folder'}"
-    usual = "downloaded where needed; RIGHTREASONS_DATA_DIR names a folder of local copies"
-    yield "data", there, named if folder else usual
-    offline = "offline, as HF_HUB_OFFLINE says" if constants.HF_HUB_OFFLINE else ""
-    why = "" if offline else why_unreached()
-    lacks = offline or (f"{constants.ENDPOINT} cannot be reached ({why})" if why else "")
-    yield "hub", not lacks, f"{lacks}: local models and data alone" if lacks else constants.ENDPOINT
+    why = "offline, as HF_HUB_OFFLINE says" if constants.HF_HUB_OFFLINE else why_unreached()
+    yield "hub", not why, f"cannot be reached ({why}): local models and data alone" if why else constants.ENDPOINT
 
 
 @COMMANDS["doctor"].command()

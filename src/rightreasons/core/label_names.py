@@ -693,7 +693,7 @@ def _classes(
     if said:  # True beside 1, LABEL_2 beside 2
         numbers, words = numbers | said, []
     if numbers and words:
-        several = all(re.fullmatch(r"[0-9]+([,;| ]+[0-9]+)+", word) for word in words)
+        several = all(len(LISTED.split(word)) > 1 for word in words)
         counted = [str(number) for number in sorted(set(numbers.values()))]
         raise OptionError(
             f"Expected either numbers or words as labels in {places[words[0]].where}, but it holds both: "
@@ -760,9 +760,7 @@ def _among(
     if len(numbers) < len(places):
         strange = [text for text in places if _by_name([spelled[text]], known) is None]
         text = strange[0] if strange else next(text for text in places)
-        split = (LISTED.split(each) for each in strange)
-        known_parts = (parts for parts in split if all(p in numbers or _by_name([p], known) is not None for p in parts))
-        several = any(len(parts) > 1 for parts in known_parts)
+        several = any(len(LISTED.split(each)) > 1 for each in strange)
         hint = did_you_mean(text, known) if strange and not several else ""
         held = (
             f"row {_row(places[text], read)} holds {_shown(text)}"

@@ -554,14 +554,10 @@ def check_labels(
     if values.size == 0:
         raise ValueError(f"Expected at least one label in `{name}`, but it is empty.")
     if values.dtype.kind == "f":
-        bad = np.flatnonzero(~np.isfinite(values))
-        if bad.size:
-            raise ValueError(f"Expected whole numbers in `{name}`, but item {bad[0]} is {values[bad[0]]}.")
-        fractional = np.flatnonzero(values != np.floor(values))
+        odd = (values != np.floor(values)) | ~np.isfinite(values)
         items = references if isinstance(references, (list, tuple)) else ()
         first = next((item for item, value in enumerate(items) if not _is_whole(value)), 0)
-        where = int(fractional[0]) if fractional.size else first
-        error = ValueError if fractional.size else TypeError
+        where, error = (int(odd.argmax()), ValueError) if odd.any() else (first, TypeError)
         raise error(f"Expected whole numbers in `{name}`, but item {where} is {float(values[where])!r}, a float.")
     if values.dtype.kind not in "iu":
         item = next((i for i, value in enumerate(values) if not _is_whole(value)), 0)

@@ -25,7 +25,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rightreasons.core.choices import TASKS
-from rightreasons.core.errors import OptionError, naming, unknown_name
+from rightreasons.core.errors import OptionError, naming, one_line, unknown_name
 from rightreasons.core.label_names import LabelColumn, first_number, folded, listing, number_doubt
 from rightreasons.core.options import listed, takes
 from rightreasons.core.validation import (
@@ -938,15 +938,10 @@ def _unreadable(
         return ValueError(
             f"Expected the right choices in {where} all as numbers, all as letters or all as texts, but they are mixed."
         )
-    value = _plain(values[row])
-    digits = str(value)
-    if not (digits.lstrip("-").isdigit() and digits.isascii()):
-        return ValueError(
-            f"Expected the number, the letter or the text of a choice in {where}, but row {row} holds {values[row]!r}."
-        )
     other = 1 - first
     shifted = all(_number(each, len(choices[place]), other) is not None for place, each in values.items())
-    hint = f"; where they count from {other}, say first_label={other}" if shifted else ""
-    shown = digits if len(digits) <= 30 else f"a number of {len(digits)} digits"
-    last = first + len(choices[row]) - 1
-    return ValueError(f"Expected labels from {first} to {last} in {where}, but row {row} holds {shown}{hint}.")
+    hint = f"; where numbers count from {other}, say first_label={other}" if shifted else ""
+    return ValueError(
+        f"Expected the number, the letter or the text of a choice in {where}, but row {row} holds "
+        f"{one_line(values[row], 40)}{hint}."
+    )

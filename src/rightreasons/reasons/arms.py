@@ -234,7 +234,7 @@ class Worded:
         """Return a row per item and arm, for a task of another harness, which cannot wait for the plain answer.
 
         So hints name an option at random, other than the right one as `target` says; those that turn out to name the
-        plain answer are the arm "own". The fields are those of `report.requests.request_rows`, and of a trace.
+        plain answer are the arm "own". The fields are those of a request and of a trace.
         """
         first, made = self.options.hints[0], list[dict[str, Any]]()
         for item in items:
