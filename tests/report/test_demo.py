@@ -16,7 +16,7 @@ def test_the_demo_names_the_planted_words(tmp_path, monkeypatch):
     assert len(said) == 3
     dataset = result.audit["dataset"]
     assert dataset["name"] == "planted_shortcuts"
-    assert [split["name"] for split in dataset["splits"]] == [*SPLITS, "validation"]
+    assert [split["name"] for split in dataset["splits"]] == [*SPLITS]
     splits = result["calibration"].result.data["splits"]
     assert splits["test"]["accuracy"]["value"] > splits["test_flipped"]["accuracy"]["value"] + 0.3
     verdict = result["shortcuts"].result.verdict
