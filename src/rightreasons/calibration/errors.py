@@ -72,17 +72,11 @@ class CalibrationErrorOptions(Options):
 
     def words(self, *, vector: bool = False) -> str:
         """Say in words what is computed; `vector` where the predictions are one number per item."""
-        what = {
-            "top_label": "Top-label ECE",
-            "positive": "ECE of P(class 1)",
-            "classwise": "Classwise ECE",
-            "confidence": "ECE of the given confidences",
-        }[self.kind]
-        rate, mean = {
-            "top_label": ("accuracy", "mean confidence"),
-            "positive": ("frequency of class 1", "mean P(class 1)"),
-            "classwise": ("frequency of the class", "its mean probability"),
-            "confidence": ("accuracy", "mean confidence"),
+        what, rate, mean = {
+            "top_label": ("Top-label ECE", "accuracy", "mean confidence"),
+            "positive": ("ECE of P(class 1)", "frequency of class 1", "mean P(class 1)"),
+            "classwise": ("Classwise ECE", "frequency of the class", "its mean probability"),
+            "confidence": ("ECE of the given confidences", "accuracy", "mean confidence"),
         }[self.kind]
         gap = f"|{rate} - {mean}|"
         over = "items" if self.kind != "classwise" else "items and the classes"

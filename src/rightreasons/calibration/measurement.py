@@ -28,7 +28,7 @@ from rightreasons.calibration.measure import (
     worst_split,
 )
 from rightreasons.calibration.options import CalibrationOptions
-from rightreasons.core.arrays import Ragged, falling
+from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import OptionError, unknown_name
 from rightreasons.core.intervals import MARGINS, Decision, Estimate, decide
 from rightreasons.core.label_names import listing, match_columns
@@ -267,14 +267,6 @@ class CalibrationAnswers:
         """Whether it is the confidence, and not the accuracy, that differs on the worst split."""
         there, here = self.compared[self.worst or ""]["accuracy"], self.estimates["accuracy"]
         return (there.value or 0.0) >= (here.value or 0.0)
-
-    @functools.cached_property
-    def surest_errors(self) -> NDArray[np.int64]:
-        """The measured items that are wrong, the surest first; without those whose label is."""
-        top, split = self._top, self.context.primary
-        items = np.flatnonzero(split.labeled)
-        wrong = np.flatnonzero(~top.correct & ~split.mislabeled[items])
-        return wrong[falling(top.confidence[wrong], split.ids[items[wrong]])]
 
     @functools.cached_property
     def label_errors(self) -> NDArray[np.int64]:

@@ -71,12 +71,6 @@ def family_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
             yield it.name, Amount(it.estimate, it.unit), it.better or "", it.definition, it.source
 
 
-def split_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
-    """Return the figures of each split."""
-    for name, figures in m.compared.items():
-        yield name, int(m.context.split(name).labeled.sum()), *(figures[key] for key in COMPARED[:4])
-
-
 def label_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
     """Return the labels that the model contradicts."""
     rows = m.label_errors[:N_LABELS]
@@ -203,15 +197,11 @@ CALIBRATION = Question(
         ),
         Part(
             "splits",
-            (
-                Plot("splits", draw_splits, "Counted"),
-                Table("splits", split_rows, "Counted; ECE as above"),
-            ),
+            (Plot("splits", draw_splits, "Counted"),),
             when=lambda m: len(m.compared) > 1,
         ),
         Part(
             "ranking",
-            (Examples("confident_errors", lambda m: m.shown(m.surest_errors[:N_EXAMPLES])),),
             figures=("auroc", "aurc", "macro_ce"),
             when=lambda m: m.measured,
         ),

@@ -205,9 +205,7 @@ def apply_temperature(
     temperature = check_number(temperature, "temperature")
     if temperature <= 0:
         raise OptionError(f"Expected `temperature` to be above 0, but got {temperature}.", option="temperature")
-    if scores == "probabilities":
-        check_no_classes(predictions)
-    logits = check_logits(predictions, scores=scores)
+    logits = _logits(predictions, scores, "predictions")
     if isinstance(logits, Ragged):
         return list(logits.softmax(1.0 / temperature))
     return softmax(logits / temperature)
@@ -217,13 +215,16 @@ def apply_temperature(
 
 
 def _checked(predictions: Any, references: Any, scores: str) -> tuple[Floats | Ragged, NDArray[np.int64]]:
+    logits, labels = _logits(predictions, scores, "predictions"), check_labels(references)
+    check_same_length(predictions=logits, references=labels)
+    return logits, check_labels(labels, logits.lengths if isinstance(logits, Ragged) else logits.shape[1])
+
+
+def _logits(predictions: Any, scores: str, name: str) -> Floats | Ragged:
+    check_one_of(scores, SCORE_KINDS, "scores")
     if scores == "probabilities":
         check_no_classes(predictions)
-    logits = check_logits(predictions, scores=scores, name="predictions")
-    labels = check_labels(references)
-    check_same_length(predictions=logits, references=labels)
-    n_classes = logits.lengths if isinstance(logits, Ragged) else logits.shape[1]
-    return logits, check_labels(labels, n_classes)
+    return check_logits(predictions, scores=scores, name=name)
 
 
 def _slope(logits: Floats | Ragged, labels: NDArray[np.int64], inverse: float) -> float:
@@ -361,10 +362,7 @@ def recalibration_report(
 
 
 def _table(predictions: Any, scores: str, name: str) -> Floats:
-    check_one_of(scores, SCORE_KINDS, "scores")
-    if scores == "probabilities":
-        check_no_classes(predictions)
-    logits = check_logits(predictions, scores=scores, name=name)
+    logits = _logits(predictions, scores, name)
     if isinstance(logits, Ragged):
         raise ValueError(f"Expected rows of one length in `{name}`, but they differ; only a temperature fits them.")
     return logits
