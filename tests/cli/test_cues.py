@@ -1,4 +1,4 @@
-"""`rightreasons cues` and `rightreasons data split`, as a user types them."""
+"""`rightreasons data split`, as a user types it."""
 
 import json
 
@@ -26,73 +26,6 @@ def items(tmp_path):
     file = tmp_path / "items.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     return file
-
-
-class TestCues:
-    def test_a_data_set_that_gives_its_answers_away(self, items, tmp_path, capsys):
-        code, said, _ = run(capsys, "cues", items, "--out", tmp_path / "figures.json")
-        assert code == 0
-        assert "40 items" in said
-        assert "right on 100.0% [83.9, 100.0]" in said  # Wilson's low end for 20 of 20 pairs: 20 / (20 + 1.96^2)
-        assert "groups of 'source_id' kept together" in said
-        said = " ".join(said.split())
-        assert "50.0%: the data gives answers away." in said
-        figures = json.loads((tmp_path / "figures.json").read_text("utf-8"))
-        was = next(row for row in figures["cue_statistics"]["cues"] if row["cue"] == "was")
-        assert (was["applicability"], was["productivity"]) == (40, 1.0)
-        assert len(figures["cue_classifier"]["credits"]) == 40
-
-    def test_pairs_that_are_torn_apart(self, tmp_path, capsys):
-        # Each pair offers the same two words of its own, and either is right once: nothing but the pairs is to be had.
-        rows = [
-            {"prompt": "p", "choices": [f"red{n // 2}", f"blue{n // 2}"], "label": n % 2, "pair": n // 2}
-            for n in range(60)
-        ]
-        file = tmp_path / "pairs.jsonl"
-        file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
-        code, said, _ = run(capsys, "cues", file)
-        assert code == 0
-        said = " ".join(said.split())
-        assert "the classifier is misled, as it is where items that belong together are in different folds" in said
-        assert "in different folds: --groups-column says which do. 10 folds." in said
-        _, said, _ = run(capsys, "cues", file, "--groups-column", "pair")
-        said = " ".join(said.split())
-        assert "right on 50.0% [37." in said
-        assert "no sign that the data gives answers away, but 60 items do not rule out an effect of 10 points" in said
-
-    def test_options(self, items, capsys):
-        code, said, _ = run(capsys, "cues", items, "--features", "length", "--top", 1)
-        assert code == 0
-        assert "<longest>" in said
-        assert "<shortest>" not in said
-
-    @pytest.mark.parametrize(
-        ("words", "message"),
-        [
-            (("--features", "words"), "--features to be one of"),
-            (("--groups-column", "pair"), "Expected a column 'pair'"),
-            (("--split", "test"), "but got 'test'"),
-            (("--choices-column", "options"), "'options'"),
-            (("--n-folds", "100"), "at most the number of groups, 20"),
-        ],
-    )
-    def test_mistakes_are_one_sentence(self, items, words, message, capsys):
-        code, _, error = run(capsys, "cues", items, *words)
-        assert code == 2
-        assert message in error
-        assert "Traceback" not in error
-
-    @pytest.mark.real_data
-    def test_balanced_copa(self, real_data, capsys):
-        words = ("--data-dir", real_data, "--features", "unigram")
-        code, said, _ = run(capsys, "cues", "balanced_copa", "--config", "original", *words)
-        assert code == 0
-        row = next(line.split() for line in said.splitlines() if line.startswith("  the "))
-        assert row[:3] == ["the", "85", "38.8%"]
-        again = run(capsys, "cues", "balanced_copa", "--config", "balanced", *words)
-        assert again.code == 0
-        assert "right on 50.0% [46.9, 53.1]" in again.out
-        assert "50.0%: no sign that the data gives answers away." in " ".join(again.out.split())
 
 
 class TestSplit:

@@ -158,5 +158,5 @@ def test_what_each_question_costs(capsys, tmp_path, monkeypatch):
         in run(capsys, "look", "a.csv").out
     )
     (tmp_path / "b.jsonl").write_text('{"question": "Why?", "choices": ["a", "b"], "answer": 1}\n' * 3)
-    # A prediction of each, three probes, four numbers of added choices and three kinds of near ones.
-    assert "cues (without a model), probes (33 passes)" in run(capsys, "look", "b.jsonl", "--out", "b.yaml").out
+    # A prediction of each, three probes and four numbers of added choices.
+    assert "cues (3 passes), probes (24 passes)" in run(capsys, "look", "b.jsonl", "--out", "b.yaml").out

@@ -69,7 +69,6 @@ COMMANDS = {
     "behavior": "behavior suite.jsonl --predictions {}",
     "calibration": "calibration {}",
     "confidence": "confidence {}",
-    "cues": "cues {}",
     "data export": "data export {}",
     "data gaps": "data gaps {} --first answers.csv --second answers.csv",
     "data plant": "data plant {}",

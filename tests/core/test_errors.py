@@ -17,7 +17,6 @@ WITHOUT_MODELS = {
     *(
         "card",
         "confidence",
-        "cues",
         "doctor",
         "gate",
         "data build",

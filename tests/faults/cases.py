@@ -120,7 +120,6 @@ def cases(world: Path):
         "compare": [("compare", world / "of-model", world / "of-other", "--n-resamples", 20)],
         "card": [("card", world / "of-model", "--to", "out")],
         "gate": [("gate", world / "of-model", "--fail-if", "calibration.ece > 0.99", "--markdown", "out")],
-        "cues": [("cues", choices)],
         "data gaps": [("data", "gaps", choices, "--first", world / "first.csv", "--second", world / "second.csv",
                        "--n-permutations", 20)],
         "data ratings write": [("data", "ratings", "write", choices, "--raters", 2)],

@@ -1,29 +1,18 @@
-"""The commands that measure confidences and cues, and print the figures."""
+"""The command that measures confidences, and prints the figures."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from rightreasons.calibration.options import CalibrationOptions, ConfidenceOptions
 from rightreasons.cli import command_line
-from rightreasons.cli.declared import (
-    Dataset,
-    FiguresFile,
-    declared_command,
-)
-from rightreasons.cli.show import say, show_section, show_table, write_figures
-from rightreasons.core.errors import counted
-from rightreasons.cues.options import CuesOptions
-from rightreasons.io.options import RESAMPLED, AuditOptions, SourceOptions
+from rightreasons.cli.declared import FiguresFile, declared_command
+from rightreasons.cli.show import show_section, write_figures
+from rightreasons.io.options import RESAMPLED, AuditOptions
 
-if TYPE_CHECKING:
-    from rightreasons.cues.measure import CueFigures
-
-
-COMMANDS = {name: command_line() for name in ("confidence", "cues")}
+COMMANDS = {"confidence": command_line()}
 
 
 @declared_command(
@@ -58,60 +47,3 @@ def confidence(
     answer = SOURCES.answer(measured, settings.confidence_level, drawn=False)
     show_section(f"{', '.join(files)} ({table.used})", answer)
     write_figures(out, measured)
-
-
-@declared_command(
-    COMMANDS["cues"],
-    "cues",
-    {
-        "source": SourceOptions,
-        "options": CuesOptions,
-        "settings": (AuditOptions, ("limit", "confidence_level", "seed")),
-    },
-)
-def cues(
-    dataset: Dataset,
-    split: Annotated[str | None, typer.Option(help="The split; by default train or the first with labels.")] = None,
-    top: Annotated[int, typer.Option(help="Number of cues to print.", min=0)] = 20,
-    out: FiguresFile = None,
-    **declared: Any,
-) -> None:
-    """Count superficial cues in the choices, and see how far a classifier gets by them alone."""
-    from rightreasons.cli.data import open_items
-    from rightreasons.cues.measure import GROUPS, ChoiceItems, measure_cues
-
-    source, options, settings = declared["source"], declared["options"], declared["settings"]
-    data, taken = open_items(dataset, source, split, train_first=True, limit=settings.limit, seed=settings.seed)
-    items = ChoiceItems.of(data, options.groups_column)
-    figures = measure_cues(items, options=options, resampling=settings.resampling)
-    typer.secho(
-        f"{dataset}{f' ({source.config})' if source.config else ''}, {taken}: {counted(len(items), 'item')}", bold=True
-    )
-    _show_cues(figures, top)
-    column = options.groups_column or GROUPS
-    _show_classifier(figures, None if items.groups is None else column)
-    write_figures(out, {"cue_statistics": figures.statistics, "cue_classifier": figures.classifier})
-
-
-def _show_cues(figures: CueFigures, top: int) -> None:
-    """Print the first cues as the page of an audit has them, and how many tell."""
-    from rightreasons.cues.question import CUE_TABLE, CUES
-    from rightreasons.page.prose import level_percent
-
-    m, level = SimpleNamespace(cues=figures, shown=top), level_percent(figures.statistics.confidence_level)
-    show_table(CUE_TABLE.shown(m, CUES.prose.of(m=m, level=level)))
-    n_telling, n_cues = len(figures.significant), counted(figures.statistics.n_cues, "cue")
-    differ = "differs" if n_telling == 1 else "differ"
-    typer.echo(f"\n{n_telling:,} of {n_cues} {differ} from chance after Holm's correction.")
-
-
-def _show_classifier(figures: CueFigures, column: str | None) -> None:
-    """Print how far a classifier of cues alone gets, as the page does, and how that was tested."""
-    from rightreasons.cues.question import CUES
-
-    tested = figures.classifier
-    if tested is None:
-        return
-    grouped = f", groups of {column!r} kept together" if column else ""
-    say(CUES.prose.of(m=SimpleNamespace(cues=figures))("part.alone"))
-    say(f"{tested.n_folds} folds{grouped}.")
