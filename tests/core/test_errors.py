@@ -16,18 +16,15 @@ SENTENCE = re.compile(
 WITHOUT_MODELS = {
     *(
         "card",
-        "confidence",
         "doctor",
         "gate",
         "data build",
         "data export",
         "data list",
         "data plant",
-        "data source",
-        "gaps",
-        "modules",
+        "data gaps",
     ),
-    *("ratings read", "ratings write", "recalibrate", "suite convert", "suite show", "suite write"),
+    *("data ratings read", "data ratings write", "recalibrate", "suite convert", "suite show", "suite write"),
 }
 
 
