@@ -1,4 +1,4 @@
-"""`rightreasons cues` and `rightreasons data split`, as a user types them."""
+"""`rightreasons data split`, as a user types it."""
 
 import json
 

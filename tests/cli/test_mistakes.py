@@ -37,7 +37,6 @@ GOOD = {
 """What each argument and required option is given where it is not the mistake."""
 
 ITEMS = {
-    ("cues",),
     ("probes",),
     ("data", "export"),
     ("data", "ratings", "read"),

@@ -16,8 +16,6 @@ SENTENCE = re.compile(
 WITHOUT_MODELS = {
     *(
         "card",
-        "confidence",
-        "cues",
         "doctor",
         "gate",
         "judges",
