@@ -227,7 +227,7 @@ def test_names_and_commands_are_found_in_a_document():
     text = (
         "See `rightreasons.evaluate_module.load`; `rightreasons data list`.\n\n"
         "```python\nfrom rightreasons.evaluate_module import load, no_such as other\n```\n\n"
-        "    rightreasons look DATASET --no-such-option 3  # a comment\n"
+        "    rightreasons cues DATASET --no-such-option 3  # a comment\n"
     )
     assert list(dotted_names(text)) == [
         "rightreasons.evaluate_module.load",
@@ -236,7 +236,7 @@ def test_names_and_commands_are_found_in_a_document():
         "rightreasons.evaluate_module.no_such",
     ]
     assert [command_of(words)[1] for words in command_lines(text)] == [
-        "rightreasons look has no option --no-such-option",
+        "rightreasons cues has no option --no-such-option",
         "",
     ]
     with pytest.raises(AttributeError):

@@ -268,6 +268,7 @@ def test_data(capsys):
             ("audit", "{tiny}", "{reviews}", "--text-column", "text", "--label-column", "verdict"),
             "Expected the column 'text' that --text-column names in",
         ),
+        (("cues", "{reviews}"), "name them with --prompt-column and --choices-column."),
         (("audit", "{tiny}", "{reviews}"), "Expected a column with the labels in"),
         (("audit", "{tiny}", "{reviews}", "--questions", "calibratio"), "Did you mean 'calibration'?"),
         (

@@ -1,4 +1,4 @@
-"""`rightreasons data split`, as a user types it."""
+"""`rightreasons cues` and `rightreasons data split`, as a user types them."""
 
 import json
 

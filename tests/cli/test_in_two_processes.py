@@ -25,6 +25,7 @@ for words in json.loads(sys.argv[2]):
 """
 
 ALONE = """
+cues choices.jsonl --out cues.json
 look choices.jsonl
 data ratings write choices.jsonl
 data gaps choices.jsonl --first a.csv,b.csv --second c.csv,d.csv --n-permutations 50 --out gaps.json

@@ -37,6 +37,7 @@ GOOD = {
 """What each argument and required option is given where it is not the mistake."""
 
 ITEMS = {
+    ("cues",),
     ("probes",),
     ("data", "export"),
     ("data", "ratings", "read"),

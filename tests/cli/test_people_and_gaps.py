@@ -118,6 +118,9 @@ class TestGaps:
         assert f"{both}, train: 2 Easy and 2 Hard items" in said
         _, said, _ = run(capsys, "data", "ratings", "write", both, "--out", folder / "sheets")
         assert f"{both}, test: 5 items" in said
+        # Cues are what a model could learn, so they are sought in what it learns from.
+        _, said, _ = run(capsys, "cues", both, "--n-folds", 2, "--features", "length")
+        assert f"{both}, train: 4 items" in said
 
     def test_subsets_of_split(self, copa, runs, capsys):
         folder, _, _, easy = runs
@@ -211,6 +214,7 @@ class TestRecalibrate:
         ("data", "gaps", "items", "--first", "a", "--second", "b"),
         ("data", "ratings", "write", "items"),
         ("data", "ratings", "read", "items", "a", "b"),
+        ("cues", "items"),
         ("data", "export", "items"),
         ("data", "split", "items"),
     ],

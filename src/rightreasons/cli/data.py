@@ -39,13 +39,16 @@ DATA, RATINGS = command_line(), command_line()
 DATA.add_typer(RATINGS, name="ratings")
 
 
-def open_items(dataset: str, source: SourceOptions, split: str | None, **options: Any) -> tuple[datasets.Dataset, str]:
+def open_items(
+    dataset: str, source: SourceOptions, split: str | None, *, train_first: bool = False, **options: Any
+) -> tuple[datasets.Dataset, str]:
     """Open a multiple-choice data set and take the labeled items of one split.
 
     Args:
         dataset: What the user named.
         source: Where it is, and what its columns mean.
         split: A split; None for the first of test, validation and dev with labels, or else any.
+        train_first: Whether train comes before these.
         **options: Further options of `open_multiple_choice`.
 
     Returns:
@@ -54,7 +57,8 @@ def open_items(dataset: str, source: SourceOptions, split: str | None, **options
     from rightreasons.io.tables import TEST_SPLITS, choose_split, labeled_items, open_splits
 
     splits = open_splits(dataset, **source.source("multiple_choice"), **options)
-    name = choose_split(splits, split, where=dataset, preferred=TEST_SPLITS, others=True)
+    preferred = ("train", *TEST_SPLITS) if train_first else TEST_SPLITS
+    name = choose_split(splits, split, where=dataset, preferred=preferred, others=True)
     items = labeled_items(splits[name])
     if len(items) == 0:
         raise OptionError(

@@ -26,7 +26,7 @@ COMMANDS = {"look": command_line()}
 ANSWERS = {
     "predictions": {"calibration": "with these scores alone"},
     "classification": {"calibration": "", "shortcuts": "", "difficulty": ""},
-    "multiple_choice": {"calibration": "", "cues": "", "probes": ""},
+    "multiple_choice": {"calibration": "", "cues": "without a model", "probes": ""},
     "question_answering": {},
 }
 """Kind of table -> the questions that it can answer, with what they need beside a model."""

@@ -36,6 +36,7 @@ class CuesMeasurement:
     items: ChoiceItems
     cues: CueFigures
     model: ModelOnCues
+    shown: int = SHOWN
 
     @property
     def n_items(self) -> int:
@@ -82,7 +83,7 @@ def measure(context: AuditContext, options: CuesOptions) -> CuesMeasurement:
 def cue_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
     """Return the rows of the table of cues."""
     level = m.cues.statistics.confidence_level
-    for cue in m.cues.telling(SHOWN):
+    for cue in m.cues.telling(m.shown):
         productivity = Estimate(cue.productivity, cue.low, cue.high, level, "Clopper-Pearson")
         yield cue.cue, cue.applicability, productivity, cue.coverage, cue.p_value, cue.p_holm
 
@@ -98,7 +99,7 @@ def cue_productivity(key: str, cues: Sequence[Any], chance: float, alpha: float 
 
 def draw_cues(key: str, m: CuesMeasurement) -> Drawing:
     """Draw the first cues of the table."""
-    return cue_productivity(key, m.cues.telling(SHOWN // 2), m.cues.chance, m.cues.alpha)
+    return cue_productivity(key, m.cues.telling(m.shown // 2), m.cues.chance, m.cues.alpha)
 
 
 def accuracy_on(m: CuesMeasurement, key: str) -> Estimate:
@@ -133,11 +134,13 @@ def by_item(m: CuesMeasurement) -> Iterator[ItemFigure]:
             yield ItemFigure.of(key, name, "higher", ids, right[chosen])
 
 
+CUE_TABLE = Table("cues", cue_rows, NIVEN)
+
 CUES = Question(
     name="cues",
     order=3,
     title="Do the answer options give the answer away?",
-    prose=prose(__file__, MIN_ITEMS=MIN_ITEMS, SHOWN=SHOWN),
+    prose=prose(__file__, MIN_ITEMS=MIN_ITEMS),
     needs=(
         Need("scored", lambda context, options: not context.unscored),
         Need("choices", lambda context, options: context.primary.choices is not None),
@@ -170,7 +173,7 @@ CUES = Question(
         Rule("good", "no_sign"),
     ),
     parts=(
-        Part("cues", (Plot("cue_productivity", draw_cues, NIVEN), Table("cues", cue_rows, NIVEN))),
+        Part("cues", (Plot("cue_productivity", draw_cues, NIVEN), CUE_TABLE)),
         Part("alone", figures=("cue_only_accuracy",)),
         Part(
             "gap",
