@@ -210,10 +210,9 @@ def test_labels_that_list_others_are_several():
     assert open_dataset({**table, "label": ["Paris, France", "Lyon, France"] * 2})["label"][:] == [1, 0] * 2
 
 
-def test_a_row_without_a_group_is_in_none_and_ids_once_were_whole_numbers(tmp_path):
+def test_ids_once_were_whole_numbers(tmp_path):
     table = pd.DataFrame({"item": [1.0, 2.0, 3.0], "confidence": [0.5, 0.6, 0.7], "correct": [1, 0, 1]})
-    read = read_confidence(table.assign(group=["a", np.nan, "b"]))
-    assert (read.items, read.groups) == (("1", "2", "3"), ("a", "", "b"))
+    assert read_confidence(table).items == ("1", "2", "3")
     table.to_csv(tmp_path / "floats.csv", index=False)
     table.astype({"item": int}).to_csv(tmp_path / "ints.csv", index=False)
     assert len(read_confidence([tmp_path / "floats.csv", tmp_path / "ints.csv"])) == 3

@@ -171,7 +171,7 @@ def test_the_verdicts_of_an_audit_are_those_of_each_way(split, ability, tmp_path
 
     def judge(scorer, scores):
         settings = AuditOptions(n_resamples=100)
-        context = AuditContext(scorer, "here", split, (), None, None, tmp_path, settings, progress=False)
+        context = AuditContext(scorer, "here", split, (), None, tmp_path, settings, progress=False)
         return verdicts(context, scores, ["calibration", "cues"])
 
     found = measure_ways(asked, split, options=WaysOptions(n_ways=7, doubt=False), how=HOW, progress=False, judge=judge)
@@ -188,7 +188,7 @@ def test_a_way_in_which_nothing_can_be_read_has_no_verdict(split, tmp_path):
             return Answers([[Reply("?" if "QUESTION" in r.prompt[0]["content"] else "ANSWER: A")] for r in requests])
 
     def judge(scorer, scores):
-        context = AuditContext(scorer, "here", split, (), None, None, tmp_path, AuditOptions(n_resamples=100))
+        context = AuditContext(scorer, "here", split, (), None, tmp_path, AuditOptions(n_resamples=100))
         return verdicts(context, scores, ["cues"])
 
     asked = Prompted(Prompt(style="letters"), Mute({"text"}))
