@@ -266,7 +266,8 @@ class KernelModule:
         if not named and not words:
             return
         first = next(iter(named.items()), ("", ()))
-        whose, classes = self._class_names(group, options, self._batches) or first
+        before = next((each.classes[group] for each in self._batches if group in each.classes), ())
+        whose, classes = self._class_names(options, first[1]) or (("the batches before", before) if before else first)
         if not classes:
             others = "`label_names`, or " if "label_names" in self.option_names() else ""
             raise TypeError(
@@ -296,19 +297,16 @@ class KernelModule:
                 )
             plain[name] = ids
 
-    def _class_names(
-        self, group: tuple[str, ...], options: Mapping[str, Any], batches: Sequence[Batch]
-    ) -> tuple[str, tuple[str, ...]] | None:
-        """Return whose names of classes count, and these names; None for those of the inputs."""
-        if options.get("label_names") is not None:
-            return "`label_names`", check_label_names(options["label_names"])
-        known = next((batch.classes[group] for batch in batches if group in batch.classes), None)
-        return None if known is None else ("the batches before", known)
+    def _class_names(self, options: Mapping[str, Any], columns: tuple[str, ...]) -> tuple[str, tuple[str, ...]] | None:
+        """Return whose names of classes count, and these names; None for those of the inputs, which are `columns`."""
+        names = options.get("label_names") if self.CLASSES else None
+        return None if names is None else ("`label_names`", check_label_names(names))
 
     def _joined(self, batches: Sequence[Batch], options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the columns of all batches."""
         for group in self.CLASSES:
-            whose, classes = self._class_names(group, options, batches) or ("", ())
+            known = next((batch.classes[group] for batch in batches if group in batch.classes), ())
+            whose, classes = self._class_names(options, known) or ("the batches before", known)
             if other := next(
                 (known for batch in batches if (known := batch.classes.get(group, classes)) != classes), ()
             ):
