@@ -152,7 +152,7 @@ def test_what_a_model_is_decides_inside_models_alone():
     scorers = {
         node.name for node in classes if {"predict", "likelihoods"} & {getattr(part, "name", "") for part in node.body}
     }
-    assert {"Classifier", "CausalLM", "Prompted", "FunctionScorer", "LocalEngine", "Scorer"} <= scorers
+    assert {"Classifier", "Prompted", "FunctionScorer", "LocalEngine", "Scorer"} <= scorers
     asked = set()
     for path in sorted((SOURCE / "rightreasons").rglob("*.py")):
         for node in ast.walk(parsed(path)) if models not in path.parents else ():

@@ -268,8 +268,8 @@ def choose(
     # An item may offer one text twice; a head needs two choices.
     texts = [words if len(words) > 1 else words * 2 for words in texts]
     first = {group: item for item, (group, _) in reversed([*enumerate(places)])}
-    asked = [first[group] for group in range(len(texts))]
-    scores = scorer.choose([items.prompts[row] for row in asked], texts, ids=[items.ids[row] for row in asked], **how)
+    rows = [first[group] for group in range(len(texts))]
+    scores = scorer.choose([items.prompts[row] for row in rows], texts, ids=[items.ids[row] for row in rows], **how)
     flat = scores.logits.values if isinstance(scores.logits, Ragged) else scores.logits.ravel()
     starts = np.cumsum([0, *map(len, texts)])
     place = np.array([starts[group] + word for group, words in places for word in words], dtype=np.int64)
