@@ -64,7 +64,7 @@ def bare_loop(model, prompts: list[list[int]]) -> None:
 
 def measure(model, texts: list[str], shots: int, repeats: int) -> None:
     spare = Examples.of([f"spare {n}" for n in range(8)], [0, 1] * 4, text=sentences(8, 1))
-    scorer = Prompted(Prompt(system=SYSTEM, shots=shots, draw="run"), LocalEngine(model), LABELS, examples=spare)
+    scorer = Prompted(Prompt(system=SYSTEM, shots=shots), LocalEngine(model), LABELS, examples=spare)
     items = [Item(str(place), {"text": text, "text_pair": None}) for place, text in enumerate(texts)]
     requests = [scorer.rendering.request(item, scorer.shots(item)) for item in items]
     tokens = [parts[0].prompt for parts in scorer.engine.tokens(requests)]

@@ -157,7 +157,6 @@ class KernelModule:
         if options.get("num_process", 1) != 1:
             raise ValueError(f"Expected `num_process` to be 1, but got {options['num_process']!r}.")
         self._batches: list[Batch] = []
-        self._refused = False
         super().__init__(*args, **options)
         _let_combine_omit_inputs()
 
@@ -173,8 +172,7 @@ class KernelModule:
     def compute(self, **kwargs: Any) -> dict[str, Any]:
         """Compute the measure from the items added before and from these inputs.
 
-        The items are forgotten afterwards. If a compute without inputs is refused, it can be tried again with other
-        options; the next batch begins anew. A refused compute with inputs leaves the module as it was.
+        The items are forgotten afterwards, also where a figure is refused.
         """
         inputs, options = self._split(kwargs)
         check_options(options, self.option_names(), f"{self.name}.compute")
@@ -185,13 +183,8 @@ class KernelModule:
             expected = " and ".join(f"`{name}`" for name in required) or " or ".join(f"`{name}`" for name in inputs)
             raise ValueError(f"Expected {expected}, at compute or added before, but {self.name} has nothing.")
         batches = self._batches_with(self._batch(inputs, options)) if has_inputs else self._batches
-        try:
-            result = dict(self._compute(**self._joined(batches, options), **options))
-        except Exception:
-            self._refused = self._refused or not has_inputs
-            raise
-        self._batches, self._refused = [], False
-        return result
+        self._batches = []
+        return dict(self._compute(**self._joined(batches, options), **options))
 
     def add_batch(self, **kwargs: Any) -> None:
         """Add a batch of inputs; a batch that is refused changes nothing."""
@@ -199,11 +192,11 @@ class KernelModule:
         check_options(others, inputs, f"{self.name}.add_batch")
         batch = self._batch(inputs, self.options)
         batches = self._batches_with(batch)
-        self._batches, self._refused = [*batches[:-1], batch.copy()], False
+        self._batches = [*batches[:-1], batch.copy()]
 
     def _batches_with(self, batch: Batch) -> list[Batch]:
         """Return the batches and another one, after a check that it has the inputs of those before in the same form."""
-        batches = [] if self._refused else self._batches
+        batches = self._batches
         for name, before in batches[0].columns.items() if batches else ():
             expected, got = (
                 "nothing" if column is None else form_name(form_of(column)) for column in (before, batch.columns[name])
@@ -273,7 +266,8 @@ class KernelModule:
         if not named and not words:
             return
         first = next(iter(named.items()), ("", ()))
-        whose, classes = self._class_names(group, options, () if self._refused else self._batches) or first
+        before = next((each.classes[group] for each in self._batches if group in each.classes), ())
+        whose, classes = self._class_names(options, first[1]) or (("the batches before", before) if before else first)
         if not classes:
             others = "`label_names`, or " if "label_names" in self.option_names() else ""
             raise TypeError(
@@ -303,19 +297,16 @@ class KernelModule:
                 )
             plain[name] = ids
 
-    def _class_names(
-        self, group: tuple[str, ...], options: Mapping[str, Any], batches: Sequence[Batch]
-    ) -> tuple[str, tuple[str, ...]] | None:
-        """Return whose names of classes count, and these names; None for those of the inputs."""
-        if options.get("label_names") is not None:
-            return "`label_names`", check_label_names(options["label_names"])
-        known = next((batch.classes[group] for batch in batches if group in batch.classes), None)
-        return None if known is None else ("the batches before", known)
+    def _class_names(self, options: Mapping[str, Any], columns: tuple[str, ...]) -> tuple[str, tuple[str, ...]] | None:
+        """Return whose names of classes count, and these names; None for those of the inputs, which are `columns`."""
+        names = options.get("label_names") if self.CLASSES else None
+        return None if names is None else ("`label_names`", check_label_names(names))
 
     def _joined(self, batches: Sequence[Batch], options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the columns of all batches."""
         for group in self.CLASSES:
-            whose, classes = self._class_names(group, options, batches) or ("", ())
+            known = next((batch.classes[group] for batch in batches if group in batch.classes), ())
+            whose, classes = self._class_names(options, known) or ("the batches before", known)
             if other := next(
                 (known for batch in batches if (known := batch.classes.get(group, classes)) != classes), ()
             ):

@@ -112,24 +112,6 @@ def test_without_labels(planted, planted_model, tmp_path):
     assert found.data["accuracy_by_difficulty"] is None
 
 
-def test_multiple_choice(tmp_path):
-    model = save_tiny_multiple_choice(tmp_path / "model")
-    rows = [
-        {
-            "id": f"i{i}",
-            "prompt": "the rain fell",
-            "choices": ["the glass broke", ("sun", "dry floor")[i % 2]],
-            "label": 0,
-        }
-        for i in range(24)
-    ]
-    file = tmp_path / "items.jsonl"
-    file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
-    found = audit(model, str(file), out=tmp_path / "report", **OPTIONS).outcomes[0].result
-    assert len(found.data["ranking"]) == 24
-    assert found.data["substitutions"] is None
-
-
 def test_too_few_items(tmp_path):
     model = save_tiny_classifier(tmp_path / "model")
     file = tmp_path / "items.csv"

@@ -124,7 +124,5 @@ def test_examples_never_hold_the_item_nor_its_origin():
         assert "4" not in {item.id for item in examples.draw(Item("4/negated", {"text": "x"}), 7, seed=seed)}
     with pytest.raises(ValueError, match="Expected 8 few-shot examples .* has 7 labeled items beside '4/negated'"):
         examples.draw(Item("4/negated", {"text": "x"}), 8, seed=0)
-    shared = [examples.draw(Item(name, {"text": name}), 2, seed=3, shared=True) for name in ("a", "b")]
-    assert shared[0] == shared[1]
     own = {tuple(i.id for i in examples.draw(Item(name, {"text": name}), 2, seed=3)) for name in "abcdefgh"}
     assert len(own) > 1

@@ -13,44 +13,23 @@ ROWS = [[0.75, 0.25], [0.5, 0.5], [0.125, 0.875]]
 ANSWERS = [0, 1, 1]
 
 
-def test_a_refused_compute_can_be_tried_again_with_other_options():
-    ece = rightreasons.load("ece")
-    whole = ece.compute(predictions=ROWS, references=ANSWERS, n_bins=4)
-    ece.add_batch(predictions=ROWS[:2], references=ANSWERS[:2])
-    ece.add(prediction=ROWS[2], reference=ANSWERS[2])
-    for _ in range(2):
-        with pytest.raises(ValueError, match="`n_bins` to be at least 1"):
-            ece.compute(n_bins=0)
-    assert len(ece) == 3
-    assert ece.compute(n_bins=4) == whole
-    assert len(ece) == 0
-
-
 def test_after_a_refused_compute_the_next_batch_begins_anew():
     ece = rightreasons.load("ece")
     ece.add_batch(predictions=ROWS, references=[0, 1, 7])
     with pytest.raises(ValueError, match="between 0 and 1, but item 2 is 7"):
         ece.compute()
-    # |0.75 - 1|, the one item
-    assert ece.compute(predictions=ROWS[:1], references=[0])["ece"] == 0.25
     with pytest.raises(ValueError, match="has nothing"):
         ece.compute()
-    ece.add_batch(predictions=ROWS, references=[0, 1, 7])
-    with pytest.raises(ValueError, match="item 2 is 7"):
-        ece.compute()
     ece.add(prediction=ROWS[0], reference=0)
+    # |0.75 - 1|, the one item
     assert ece.compute()["ece"] == 0.25
 
 
-def test_a_refused_compute_with_inputs_changes_nothing():
+def test_inputs_that_are_refused_change_nothing():
     ece = rightreasons.load("ece")
     whole = ece.compute(predictions=ROWS, references=ANSWERS)
     ece.add_batch(predictions=ROWS[:2], references=ANSWERS[:2])
-    for references, message in (
-        ([7], "item 2 is 7"),
-        ([0.5], "item 0 is 0.5"),
-        ([0, 1], "one length, but got 1 and 2"),
-    ):
+    for references, message in (([0.5], "item 0 is 0.5"), ([0, 1], "one length, but got 1 and 2")):
         with pytest.raises(ValueError, match=message):
             ece.compute(predictions=ROWS[2:], references=references)
     with pytest.raises(ValueError, match="an option of ece.compute, but got 'n_bin'"):

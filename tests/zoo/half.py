@@ -19,7 +19,7 @@ from rightreasons.models.loading import load_classifier
 from tiny_causal import chosen
 from zoo import literal
 from zoo.building import build, reads_types, save
-from zoo.holding import STEPS, reader_logits
+from zoo.holding import STEPS
 from zoo.words import CHOICES, PROMPTS, TEXTS, tokenizer
 
 TIMES = 2.0
@@ -72,7 +72,7 @@ def _classes(folder: Path) -> list[Rounding]:
     told: dict[str, dict[str, Rows]] = {name: {} for name in ("ours", *models)}
     for name, model in models.items():
         reader = literal.Reader(model)
-        told[name]["predict"] = [reader_logits(reader, [part]) for part in parts]
+        told[name]["predict"] = [literal.logits(reader.model, part) for part in parts]
         told[name]["attributions"] = [
             literal.attributions(reader, [part], label, STEPS) for part, label in zip(parts, labels, strict=True)
         ]

@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 
 ITEMS = "items.json"
 
-# Maximum choices after one prompt in one sequence; attention costs their square.
-_MOST = 16
-
 
 class OfTransformers:
     """What scorers with a model of transformers and its tokenizer have in common."""
@@ -267,10 +264,16 @@ def choose(
     if not distinct or not fail_fast:
         return scorer.choose(prompts, choices, ids=ids, labels=labels, fail_fast=fail_fast, **how)
     items = ChoiceItems.of(prompts, choices, ids=ids, labels=labels, allow_empty=True)
-    groups = _Groups(items)
-    scores = scorer.choose(groups.prompts, groups.choices, ids=groups.names, **how)
+    texts, places = distinct_texts(items.prompts, items.choices)
+    # An item may offer one text twice; a head needs two choices.
+    texts = [words if len(words) > 1 else words * 2 for words in texts]
+    first = {group: item for item, (group, _) in reversed([*enumerate(places)])}
+    rows = [first[group] for group in range(len(texts))]
+    scores = scorer.choose([items.prompts[row] for row in rows], texts, ids=[items.ids[row] for row in rows], **how)
     flat = scores.logits.values if isinstance(scores.logits, Ragged) else scores.logits.ravel()
-    logits = Ragged.of(flat[groups.place], items.counts).table()
+    starts = np.cumsum([0, *map(len, texts)])
+    place = np.array([starts[group] + word for group, words in places for word in words], dtype=np.int64)
+    logits = Ragged.of(flat[place], items.counts).table()
     return Scores(items.ids, logits, items.labels, None, scores.truncated, way=scores.way)
 
 
@@ -323,33 +326,6 @@ def leave_out_empty(
     failures = {name: NO_WORDS for name, text in zip(names, texts, strict=True) if not text.strip()}
     kept = None if labels is None else [labels[row] for row in rows]
     return [texts[row] for row in rows], [names[row] for row in rows], kept, failures
-
-
-class _Groups:
-    """The distinct (prompt, choice) pairs of some items, laid out as items of one prompt and two to `_MOST` choices.
-
-    Attributes:
-        prompts: The prompt of each group; a prompt with many choices has several groups.
-        choices: Their choices.
-        names: Their names: the first item that has the prompt, and the number of the group.
-        place: (P,) the position in the groups of the score of every pair of every item.
-    """
-
-    def __init__(self, items: ChoiceItems) -> None:
-        texts, places = distinct_texts(items.prompts, items.choices)
-        # An item may offer one text twice; the scorers need two choices.
-        texts = [words if len(words) > 1 else words * 2 for words in texts]
-        starts = np.cumsum([0, *map(len, texts)])
-        self.place = np.array([starts[group] + place for group, words in places for place in words], dtype=np.int64)
-        self.prompts: list[str] = []
-        self.choices: list[list[str]] = []
-        self.names: list[str] = []
-        first = {group: item for item, (group, _) in reversed([*enumerate(places)])}
-        for group, words in enumerate(texts):
-            for part, rows in enumerate(np.array_split(np.arange(len(words)), -(-len(words) // _MOST))):
-                self.prompts.append(items.prompts[first[group]])
-                self.choices.append([words[row] for row in rows])
-                self.names.append(f"{items.ids[first[group]]}#{part}")
 
 
 def _score(

@@ -45,9 +45,8 @@ if TYPE_CHECKING:
 
 SHARED = "shared prefix"
 PADDED = "right padding"
-UNMASKED = "right padding without a mask"
 
-WAYS = (SHARED, PADDED, UNMASKED, EQUAL_LENGTHS, ONE_BY_ONE)
+WAYS = (SHARED, PADDED, EQUAL_LENGTHS, ONE_BY_ONE)
 """The ways of batching, the fastest first."""
 
 _PART = 512
@@ -259,7 +258,7 @@ def token_likelihoods(model: Any, items: Sequence[Tokens], way: str) -> Callable
     owners = np.concatenate([row.owners for group in groups for row in group])
     order = np.argsort(owners, kind="stable")
     ends = np.cumsum(np.bincount(owners))[:-1]
-    scored = torch.cat([_read(model, group, way) for group in groups])
+    scored = torch.cat([_read(model, group) for group in groups])
     return later(lambda values: np.split(values[order], ends), scored)
 
 
@@ -371,7 +370,7 @@ def _rows(item: Tokens, first: int, *, shared: bool) -> Iterator[_Row]:
         )
 
 
-def _read(model: Any, rows: Sequence[_Row], way: str) -> torch.Tensor:
+def _read(model: Any, rows: Sequence[_Row]) -> torch.Tensor:
     """Read rows in one pass, padded on the right; return the log-likelihoods of their wanted tokens."""
     shape = (len(rows), max(map(len, rows)))
     tokens, positions = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
@@ -382,7 +381,7 @@ def _read(model: Any, rows: Sequence[_Row], way: str) -> torch.Tensor:
     inputs: dict[str, Any] = {"input_ids": _tensor(model, tokens)}
     if (segments > 0).any():
         inputs |= {"attention_mask": _mask(model, segments), "position_ids": _tensor(model, positions)}
-    elif way in (SHARED, PADDED) and (segments < 0).any():
+    elif (segments < 0).any():
         inputs["attention_mask"] = _tensor(model, (segments >= 0).astype(np.int64))
     known, columns = inspect.signature(model.forward).parameters, np.arange(shape[1])
     if "use_cache" in known:

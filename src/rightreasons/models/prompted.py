@@ -190,10 +190,7 @@ class Prompted:
         example = self._example or rendering.request(self._placeholder())
         return {
             **{name: getattr(rendering, name) for name in ("template", "chat", "style", "scoring", "answer_prefix")},
-            **{
-                name: getattr(self.prompt, name)
-                for name in ("system", "shots", "draw", "pattern", "samples", "thinking")
-            },
+            **{name: getattr(self.prompt, name) for name in ("system", "shots", "pattern", "samples", "thinking")},
             "label_words": list(rendering.label_words),
             "form": rendering.form if rendering.scoring == "generated" else "",
             "example": self.engine.render(example.prompt),

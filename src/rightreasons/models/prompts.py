@@ -185,20 +185,18 @@ class Examples:
         check_same_length(ids=ids, labels=labels, **fields)
         return cls(items_of(ids, labels, **fields))
 
-    def draw(self, item: Item, count: int, *, seed: int, shared: bool = False) -> list[Item]:
+    def draw(self, item: Item, count: int, *, seed: int) -> list[Item]:
         """Draw examples for an item: never the item itself, nor one of its id or its words.
 
         Args:
             item: The item.
             count: How many.
             seed: Decides which, with the id of the item; a changed version of an item has the examples of the item.
-            shared: Whether all items have the same examples, but for themselves: then the seed decides alone.
 
         Raises:
             ValueError: If there are not so many.
         """
-        key = "few-shot examples" if shared else _VERSION.sub("", item.id)
-        order = item_rng(seed, key).permutation(len(self.items))
+        order = item_rng(seed, _VERSION.sub("", item.id)).permutation(len(self.items))
         others = (self.items[index] for index in order if not _is_origin(self.items[index], item))
         drawn = list(itertools.islice(others, count))
         if len(drawn) < count:
@@ -223,7 +221,7 @@ def shots_of(prompt: Wording, examples: Examples | None, item: Item, *, seed: in
     """Return the few-shot examples of an item, as many as a prompt asks for."""
     if not prompt.shots or examples is None:
         return []
-    return examples.draw(item, prompt.shots, seed=seed, shared=prompt.draw == "run")
+    return examples.draw(item, prompt.shots, seed=seed)
 
 
 def _is_origin(example: Item, item: Item) -> bool:

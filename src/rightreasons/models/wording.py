@@ -27,10 +27,6 @@ FORMS = ("auto", "constrained", "line", "free")
 """How a generated answer gets its form: the server holds it, a line is asked for, or the rules find it."""
 
 
-DRAWS = ("item", "run")
-"""What few-shot examples are drawn for: each item, or all items of a run."""
-
-
 TEMPLATE_FILES = (".jinja", ".jinja2", ".j2")
 """Ends of the names of files that hold a template."""
 
@@ -58,7 +54,6 @@ class Wording(Options):
     )
     system: str | None = option(None, "System prompt: instructions before everything else.")
     shots: int = option(0, "Number of few-shot examples from the training split.", minimum=0)
-    draw: str = option("item", "Whether few-shot examples are drawn for each item or once for the run.", choices=DRAWS)
     style: str = option(
         "auto", "What an answer is: words (its own), letters or numbers (of its line); auto is words.", choices=STYLES
     )
