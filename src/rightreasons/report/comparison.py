@@ -76,8 +76,13 @@ class ComparedFigure(Result):
         """Join a test with the figures of both models."""
         difference = estimate_of(test.difference, test.interval)
         first, second = figures
-        tested = {"difference": difference, "p_value": test.p_value, "test": test.method, "n_items": test.n_items}
-        return cls(key=key, first=first, second=second, **tested, **about)
+        tested: dict[str, Any] = {
+            "difference": difference,
+            "p_value": test.p_value,
+            "test": test.method,
+            "n_items": test.n_items,
+        }
+        return cls(key=key, first=first, second=second, **tested | about)
 
 
 def winner_of(difference: Estimate, better: str | None, holm_p_value: float, level: float) -> Winner:
@@ -208,10 +213,6 @@ class _OfSplit(NamedTuple):
 
     comparison: Comparison
     split: ComparedSplit
-
-    @property
-    def n_items(self) -> int:
-        return self.split.n_items
 
     @property
     def accuracy(self) -> ComparedFigure:

@@ -233,7 +233,9 @@ _BESIDE = ("batch_size", "fail_fast")
 
 def subject_of(context: AuditContext, settings: Mapping[str, Any]) -> str:
     """Return a digest of what a report is about: model, items and the options of the audit as a whole, no questions."""
-    return digest_of_value([context.digest, {name: value for name, value in settings.items() if name not in _BESIDE}])
+    items = [[split.name, split.role, split.fingerprint] for split in context.all_splits]
+    about = {name: value for name, value in settings.items() if name not in _BESIDE}
+    return digest_of_value([digest_of_value([context.model_fingerprint, context.dataset_name, items]), about])
 
 
 def kept_answers(context: AuditContext, subject: str) -> dict[str, tuple[Outcome, QuestionOptions]]:
@@ -349,6 +351,11 @@ def record_of(
     prompted = context.prompted
     if prompted is not None and prompted.rendering.scoring == "generated":
         way = way.partition("; ")[0]
+    split, names = context.primary, context.label_names
+    classes = {}
+    if split.class_of is not None and names is not None:
+        pairs = zip(split.data_label_names, split.class_of.tolist(), strict=False)
+        classes = {label: names[number] for label, number in pairs if number >= 0}
     failed = [{column.key: cell for column, cell in zip(FAILED, row, strict=True)} for row in failed_of(context)]
     versions = {package: version for package in _PACKAGES if (version := installed_version(package)) is not None}
     return {
@@ -372,7 +379,7 @@ def record_of(
             "name": context.dataset_name,
             "label_names": list(context.primary.data_label_names),
             "label_mapping": context.primary.label_mapping,
-            "label_classes": context.primary.label_classes(context.label_names),
+            "label_classes": classes,
             "primary": context.primary.name,
             "splits": [_split_record(context, split) for split in context.all_splits],
         },

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import abc
 import contextlib
-import ctypes
 import functools
 import html
 import json
@@ -197,7 +196,6 @@ def public_page(title: str, style: Path | None = None) -> Iterator[Any]:
 
         def forget(request: Any) -> None:
             demo.state_holder.session_data.pop(request.session_hash, None)
-            _give_back()
 
         forget.__annotations__["request"] = gr.Request  # by which gradio knows what to pass
         demo.unload(forget)
@@ -208,12 +206,6 @@ def public_page(title: str, style: Path | None = None) -> Iterator[Any]:
             handler.trigger_mode = "always_last"
     # One at a time for each handler: a module and a model hold the state of the call that they answer.
     demo.queue(max_size=WAITING, default_concurrency_limit=1)
-
-
-def _give_back() -> None:
-    """Return memory that is free to the system; the C library of Linux keeps what large uploads took."""
-    with contextlib.suppress(OSError, AttributeError, TypeError):  # another system
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def launch(demo: Any) -> None:
