@@ -428,18 +428,18 @@ def page_of(
         if rows:
             tables.append(Table(key, title, columns, tuple(rows)))
     say = WORDS.of(context=context, record=record, outcomes=outcomes, command=command, answers=answers)
-    asked = None
+    prompt = None
     if context.prompted is not None and record["model"]["prompt"] is not None:
         # No section says how many generated answers are right, as they have no confidence.
         right = answers.sentence if answers is not None and context.answers_once else ""
-        asked = Asked(context.prompted.describe(), right, context.server)
+        prompt = Asked(context.prompted.describe(), right, context.server)
     return render_page(
         Page(
             title=f"Audit of {shown} on {context.dataset_name}",
             heading=f"Is {shown} right for the right reasons?",
             facts=say.pairs("facts"),
             outcomes=outcomes,
-            asked=asked,
+            asked=prompt,
             made=say.pairs("made"),
             made_tables=tables,
             command=command,
