@@ -83,7 +83,6 @@ MIRRORS = {
     "reasons/": ("reasons/test_measure.py", "reasons/test_sway.py", "reasons/test_hints.py"),
     "report/behavior_page.py": ("behavior/test_question.py", "report/test_render.py"),
     "report/files.py": ("report/test_files.py", "report/test_reports.py", "report/test_runner.py"),
-    "report/paired.py": ("report/test_comparison.py",),
     "widget/": ("modules/test_widget.py", "spaces/test_contract.py"),
 }
 """The tests, below tests/, of a module whose rules are held elsewhere; a folder of modules ends in a slash. Others have

@@ -9,7 +9,7 @@ import pytest
 
 import rightreasons
 from rightreasons.evaluate_module import argument_help, module_path
-from rightreasons.widget.demos import parse_inputs, parse_options, read_card
+from rightreasons.widget.demos import module_page, parse_inputs, parse_options, read_card
 from rightreasons.widget.pages import figure, problem, public_page, table
 
 
@@ -82,11 +82,9 @@ def test_every_module_folder_is_a_space_under_the_name_app(tmp_path, name):
     assert any(getattr(block, "value", None) == "Compute" for block in demo.blocks.values())
 
 
-def test_a_wrong_example_or_option_is_told(ece):
+def test_a_wrong_example_or_option_is_told():
     pytest.importorskip("gradio")
-    from rightreasons.widget.demos import module_demo
-
-    readme = Path(module_path("ece")) / "README.md"
+    app = Path(module_path("ece")) / "app.py"
     for wrong, sentence in (
         ({"example": {"labels": [1]}}, "Expected an option of the inputs of ece, but got 'labels'"),
         (
@@ -95,7 +93,7 @@ def test_a_wrong_example_or_option_is_told(ece):
         ),
     ):
         with pytest.raises(ValueError, match=sentence):
-            module_demo(ece, readme, draw=str, **wrong)
+            module_page(str(app), draw=str, **wrong)
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,8 @@ from types import SimpleNamespace
 import pytest
 
 from command_line import run
-from rightreasons.page.parts import Action, Column, Finding, SectionResult, Verdict
+from rightreasons.page.parts import Column
 from rightreasons.page.prose import Prose, ask
-from rightreasons.report.render import Outcome, Page, first_screen
 from rightreasons.shortcuts.options import ShortcutsOptions
 
 
@@ -42,26 +41,6 @@ def test_an_audit_of_objects_is_asked_again_in_python():
 def test_the_options_of_advised_commands_are_known(capsys, flag):
     _, out, _ = run(capsys, "audit", "--help-all")
     assert flag in re.sub(r"\s+", " ", out)
-
-
-def advised(command, *others):
-    """The action of a page whose first question advises a command, and which answers others beside it."""
-    finding = Finding("is wrong.", "By hand.", size=1.0, actions=(Action("See.", command),))
-    worst = SectionResult(Verdict("bad", "Wrong", "S."), (), (), finding=finding)
-    fine = SectionResult(Verdict("good", "Fine", "S."), (), ())
-    outcomes = [Outcome("probes", "Probes?", "answered", "", worst)]
-    outcomes += [Outcome(name, f"{name}?", "answered", "", fine) for name in others]
-    (action,) = first_screen(Page("T", "H", [], outcomes, [], subject="m")).actions["probes"]
-    return action
-
-
-def test_a_question_that_the_page_answers_is_pointed_at():
-    command = "rightreasons audit MODEL DATASET --limit 20 --questions cues"
-    assert advised(command, "cues") == Action("See.", link="#cues")
-    assert advised(command, "behavior") == Action("See.", command)
-    assert advised("rightreasons.audit(model, data, questions=['cues'])", "cues") == Action("See.", link="#cues")
-    more = "rightreasons audit MODEL DATASET --questions cues --cues-ngrams 2"
-    assert advised(more, "cues").command == more
 
 
 def test_the_columns_of_a_table_are_its_items(tmp_path):

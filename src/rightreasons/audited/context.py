@@ -24,7 +24,7 @@ from rightreasons.core.label_names import MatchTerms, match_labels
 from rightreasons.core.options import listed
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
-from rightreasons.core.store import WORK, digest_of_value, write_with
+from rightreasons.core.store import WORK, write_with
 from rightreasons.core.tokens import WORD_PATTERN
 from rightreasons.core.validation import as_ragged, check_kind, is_ragged
 from rightreasons.io.options import AuditOptions
@@ -256,13 +256,6 @@ class AuditSplit:
         if content is None or "label" not in self.data.column_names:
             return np.zeros(len(self), dtype=np.bool_)
         return np.asarray(np.array(content) != np.array(self.data["label"][:]))
-
-    def label_classes(self, model_names: Sequence[str] | None) -> dict[str, str]:
-        """Return the name of the model's class of each of the data's labels that has one; {} for multiple choice."""
-        if self.class_of is None or model_names is None:
-            return {}
-        pairs = zip(self.data_label_names, self.class_of.tolist(), strict=False)
-        return {name: model_names[label] for name, label in pairs if label >= 0}
 
     @property
     def labeled(self) -> NDArray[np.bool_]:
@@ -640,12 +633,6 @@ class AuditContext:
     def splits(self) -> tuple[AuditSplit, ...]:
         """The audited splits, the primary one first."""
         return (self.primary, *self.comparisons)
-
-    @property
-    def digest(self) -> str:
-        """A digest of the model, its tokenizer and the items, those that are left out included."""
-        items = [[split.name, split.role, split.fingerprint] for split in self.splits]
-        return digest_of_value([self.model_fingerprint, self.dataset_name, items])
 
     def read(self, reads: Reads) -> tuple[AuditSplit, ...]:
         """Return the splits whose scores a question may ask for."""

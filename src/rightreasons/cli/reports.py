@@ -64,10 +64,9 @@ def compare(
 ) -> None:
     """Compare two audited models over all questions, or put how often several are right into one table.
 
-    Of two reports, the figures of all questions are compared item by item, by paired tests that are corrected for their
-    number; figures that are no means over items are put side by side. More reports, or reports of several tasks, make
-    one table of models and tasks. Logs of harnesses, and folders of them, are audited first, for their accuracy and
-    calibration.
+    Of two reports, the figures of all questions that are means over items are compared item by item, by paired tests
+    that are corrected for their number. More reports, or reports of several tasks, make one table of models and tasks.
+    Logs of harnesses, and folders of them, are audited first, for their accuracy and calibration.
     """
     from rightreasons.report.comparison import compare as compare_reports
     from rightreasons.report.schema import read_audit

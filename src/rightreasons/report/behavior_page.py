@@ -57,7 +57,7 @@ def write_behavior_report(
         heading=f"{name} on {suite.name}",
         facts=say.pairs("facts"),
         outcomes=[Outcome(BEHAVIOR.name, BEHAVIOR.title, "answered", "", answer)],
-        asked=[] if tested.prompt is None else [Asked(tested.prompt, server=tested.server)],
+        asked=None if tested.prompt is None else Asked(tested.prompt, server=tested.server),
         made=say.pairs("made"),
         command=command,
         subject=name,

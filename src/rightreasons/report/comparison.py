@@ -210,10 +210,6 @@ class _OfSplit(NamedTuple):
     split: ComparedSplit
 
     @property
-    def n_items(self) -> int:
-        return self.split.n_items
-
-    @property
     def accuracy(self) -> ComparedFigure:
         return self.split.by_key["accuracy"]
 

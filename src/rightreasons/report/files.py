@@ -10,6 +10,7 @@ import dataclasses
 import datetime
 import json
 import platform
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,11 @@ from pydantic import TypeAdapter
 import rightreasons
 from rightreasons.audited.context import AuditContext, AuditSplit, predictions_file, save_predictions
 from rightreasons.core.arrays import Result, plain
-from rightreasons.core.errors import counted
+from rightreasons.core.errors import counted, tell
 from rightreasons.core.intervals import Estimate
 from rightreasons.core.options import Options, QuestionOptions
 from rightreasons.core.store import (
+    SET_ASIDE,
     WORK,
     csv_text,
     digest_of_files,
@@ -42,7 +44,7 @@ from rightreasons.page.prose import badness, short_name, written
 from rightreasons.report.answers import AnswerFigures, failed_of
 from rightreasons.report.questions import available_questions, question_options
 from rightreasons.report.render import PAGE, Asked, Outcome, Page, items_of, render_page, sentences
-from rightreasons.report.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit, signed
+from rightreasons.report.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit, read_audit, signed
 
 COLUMNS = ("figure", "id", "group", "value")
 
@@ -233,7 +235,9 @@ _BESIDE = ("batch_size", "fail_fast")
 
 def subject_of(context: AuditContext, settings: Mapping[str, Any]) -> str:
     """Return a digest of what a report is about: model, items and the options of the audit as a whole, no questions."""
-    return digest_of_value([context.digest, {name: value for name, value in settings.items() if name not in _BESIDE}])
+    items = [[split.name, split.role, split.fingerprint] for split in context.splits]
+    about = {name: value for name, value in settings.items() if name not in _BESIDE}
+    return digest_of_value([digest_of_value([context.model_fingerprint, context.dataset_name, items]), about])
 
 
 def kept_answers(context: AuditContext, subject: str) -> dict[str, tuple[Outcome, QuestionOptions]]:
@@ -258,7 +262,9 @@ def write_report(
     page: str,
     again: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Write the files of a report in place of those that the folder holds, all or none, and keep its answers.
+    """Write the files of a report in place of those that the folder holds, and keep its answers.
+
+    A report about something else, or a damaged one, is set aside first.
 
     Args:
         context: What is audited, scored.
@@ -296,6 +302,7 @@ def write_report(
             write_text(new / AGAIN_FILE, yaml.safe_dump(dict(again), sort_keys=False, allow_unicode=True))
         record = signed({**record, "files": digest_of_files(new)})
         write_text(new / AUDIT_FILE, json_text(record))
+        _set_aside(context.out, record["subject"])
     for outcome in outcomes:
         if outcome.status == "answered":
             value = _ANSWER.dump_python(outcome, mode="json", fallback=plain, warnings=False)
@@ -307,6 +314,25 @@ def write_report(
 
 def _kept_in(context: AuditContext, question: str) -> Path:
     return context.out / WORK / "answers" / f"{question}.json"
+
+
+def _set_aside(folder: Path, subject: str) -> None:
+    """Copy the files of a report, unless it is about the same, to where the new one does not replace them."""
+    files, why = _files(folder), "is damaged"
+    with contextlib.suppress(OSError, ValueError):
+        if read_audit(folder).get("subject") == subject:
+            return
+        why = "is about another model, data or settings"
+    place = folder / SET_ASIDE / digest_of_value(digest_of_files(folder, files))[:16]
+    if not files or place.exists():
+        return
+    half = place.with_name(f".{place.name}.part")
+    shutil.rmtree(half, ignore_errors=True)
+    for name in files:
+        (half / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(folder / name, half / name)
+    half.rename(place)
+    tell(f"The earlier report in {folder} {why}: it is set aside in {place}.")
 
 
 def _files(folder: Path) -> list[str]:
@@ -349,6 +375,11 @@ def record_of(
     prompted = context.prompted
     if prompted is not None and prompted.rendering.scoring == "generated":
         way = way.partition("; ")[0]
+    split, names = context.primary, context.label_names
+    classes = {}
+    if split.class_of is not None and names is not None:
+        pairs = zip(split.data_label_names, split.class_of.tolist(), strict=False)
+        classes = {label: names[number] for label, number in pairs if number >= 0}
     failed = [{column.key: cell for column, cell in zip(FAILED, row, strict=True)} for row in failed_of(context)]
     versions = {package: version for package in _PACKAGES if (version := installed_version(package)) is not None}
     return {
@@ -372,7 +403,7 @@ def record_of(
             "name": context.dataset_name,
             "label_names": list(context.primary.data_label_names),
             "label_mapping": context.primary.label_mapping,
-            "label_classes": context.primary.label_classes(context.label_names),
+            "label_classes": classes,
             "primary": context.primary.name,
             "splits": [_split_record(context, split) for split in context.splits],
         },
@@ -421,18 +452,18 @@ def page_of(
         if rows:
             tables.append(Table(key, title, columns, tuple(rows)))
     say = WORDS.of(context=context, record=record, outcomes=outcomes, command=command, answers=answers)
-    prompts = []
+    prompt = None
     if context.prompted is not None and record["model"]["prompt"] is not None:
         # No section says how many generated answers are right, as they have no confidence.
         right = answers.sentence if answers is not None and context.answers_once else ""
-        prompts = [Asked(context.prompted.describe(), right, context.server)]
+        prompt = Asked(context.prompted.describe(), right, context.server)
     return render_page(
         Page(
             title=f"Audit of {shown} on {context.dataset_name}",
             heading=f"Is {shown} right for the right reasons?",
             facts=say.pairs("facts"),
             outcomes=outcomes,
-            asked=prompts,
+            asked=prompt,
             made=say.pairs("made"),
             made_tables=tables,
             command=command,

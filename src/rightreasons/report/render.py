@@ -95,13 +95,11 @@ class Asked:
         told: What `Prompted.describe` returns.
         right: How many answers are right, in a sentence; "" where a section says it.
         server: What `ServerEngine.describe` returns; None for a model that is here.
-        name: The model, on a page about several; "" on one about a single model.
     """
 
     told: Mapping[str, Any]
     right: str = ""
     server: Mapping[str, Any] | None = None
-    name: str = ""
 
 
 # --------------------------------------------------------- The items of a split on the page, in a table to step through
@@ -305,7 +303,7 @@ class Page:
             about several models, whose sections are in the given order and no problems.
         items: The items of the first screen's data; None for none.
         files: (address, name) of the files beside the page.
-        asked: How each language model was asked; none for other models.
+        asked: How a language model was asked; None for another model.
     """
 
     title: str
@@ -318,7 +316,7 @@ class Page:
     subject: str = ""
     items: Items | None = None
     files: Sequence[tuple[str, str]] = ()
-    asked: Sequence[Asked] = ()
+    asked: Asked | None = None
 
 
 def render_page(page: Page) -> str:

@@ -86,17 +86,9 @@ class AuditResult:
     """
 
     out: Path
-    audit: dict[str, Any]
-    outcomes: tuple[Outcome, ...]
+    audit: dict[str, Any] = dataclasses.field(repr=False)
+    outcomes: tuple[Outcome, ...] = dataclasses.field(repr=False)
     written: bool = True
-
-    def __repr__(self) -> str:
-        """Say the verdicts, and where the report is: all that was found fills many screens."""
-        verdicts = [
-            f"{answer['question']}: {answer['result']['verdict']['label']}"
-            for answer in answers_worst_first(self.audit)
-        ]
-        return f"<AuditResult in {self.out}: {'; '.join(verdicts) or 'nothing answered'}>"
 
     @property
     def page(self) -> Path:

@@ -1,4 +1,3 @@
-from .demos import module_demo as module_demo
 from .demos import module_page as module_page
 from .demos import parse_inputs as parse_inputs
 from .demos import read_card as read_card
@@ -41,7 +40,6 @@ __all__ = [
     "figure",
     "filter_field",
     "launch",
-    "module_demo",
     "module_page",
     "page_links",
     "parse_inputs",

@@ -46,47 +46,18 @@ def module_page(
     options: Mapping[str, Any] | None = None,
     **loaded_with: Any,
 ) -> Any:
-    """Build the demo of the module beside an `app.py`.
-
-    Args:
-        file: The `app.py`.
-        example: As in `module_demo`.
-        draw: As in `module_demo`.
-        options: As in `module_demo`.
-        **loaded_with: Options that the module is loaded with, such as a model.
-
-    Returns:
-        A `gradio.Blocks`, not launched.
-    """
-    import evaluate
-
-    folder = Path(file).resolve().parent
-    # By its file: in a Space this folder is called "app", and evaluate would look for app.py.
-    (source,) = (path for path in folder.glob("*.py") if path.name != "app.py")
-    module = evaluate.load(str(source), **loaded_with)
-    return module_demo(module, folder / "README.md", example=example, options=options, draw=draw)
-
-
-def module_demo(
-    module: Any,
-    readme: Path,
-    *,
-    example: Mapping[str, Sequence[Any]],
-    draw: Callable[[Mapping[str, Any]], str],
-    options: Mapping[str, Any] | None = None,
-) -> Any:
-    """Build the demo of an evaluate module: its inputs and options as JSON, the result, its card.
+    """Build the demo of the module beside an `app.py`: its inputs and options as JSON, the result, its card.
 
     The page opens with the result of the example. The inputs are the module's features, a list for each, and the
     options are those of the module (the keyword-only parameters of `_compute`). For a wrong input the page shows the
     error's sentence in place of the result.
 
     Args:
-        module: A loaded module of this package.
-        readme: Its README.md; the body is shown as the card.
+        file: The `app.py`; the README.md beside it is shown as the card.
         example: The initial inputs, one list for each feature; optional inputs may be omitted.
         draw: Draws a result as SVG.
         options: Initial options, where they differ from the module's defaults.
+        **loaded_with: Options that the module is loaded with, such as a model.
 
     Returns:
         A `gradio.Blocks`, not launched.
@@ -94,8 +65,13 @@ def module_demo(
     Raises:
         ValueError: If the example or the options have a name that the module does not.
     """
+    import evaluate
     import gradio as gr
 
+    folder = Path(file).resolve().parent
+    # By its file: in a Space this folder is called "app", and evaluate would look for app.py.
+    (source,) = (path for path in folder.glob("*.py") if path.name != "app.py")
+    module = evaluate.load(str(source), **loaded_with)
     check_options(options or {}, module.option_names(), module.name)
     check_options(example, list(_features(module)), f"the inputs of {module.name}")
     parameters = inspect.signature(module._compute).parameters
@@ -104,7 +80,7 @@ def module_demo(
     # An option that no page can show, such as a loaded model, keeps the value that the module was loaded with.
     fixed = {name: value for name, value in initial.items() if not _is_json(value)}
     defaults = {name: value for name, value in initial.items() if name not in fixed}
-    front, card = read_card(readme)
+    front, card = read_card(folder / "README.md")
     title = front.get("title", module.name)
     inputs = _written(example)
     shown = json.dumps(defaults, indent=1, ensure_ascii=False)

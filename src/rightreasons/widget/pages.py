@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import abc
 import contextlib
-import ctypes
 import functools
 import html
 import json
-import math
 import re
 import weakref
-import zipfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from rightreasons.core.arrays import kind_of
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Interval
 from rightreasons.core.validation import (
-    MAX_COLUMNS,
     MAX_PAGE_CHARACTERS,
     MAX_UNPACKED_BYTES,
     MAX_UPLOAD_BYTES,
@@ -34,7 +26,7 @@ from rightreasons.core.validation import (
     check_at_most,
     check_count,
 )
-from rightreasons.io.reading import data_type, parquet_values, read_parquet, unpacked
+from rightreasons.io.reading import data_type, unpacked
 from rightreasons.page.prose import NONE
 
 MAX_TABLE_ROWS = 200
@@ -197,7 +189,6 @@ def public_page(title: str, style: Path | None = None) -> Iterator[Any]:
 
         def forget(request: Any) -> None:
             demo.state_holder.session_data.pop(request.session_hash, None)
-            _give_back()
 
         forget.__annotations__["request"] = gr.Request  # by which gradio knows what to pass
         demo.unload(forget)
@@ -208,12 +199,6 @@ def public_page(title: str, style: Path | None = None) -> Iterator[Any]:
             handler.trigger_mode = "always_last"
     # One at a time for each handler: a module and a model hold the state of the call that they answer.
     demo.queue(max_size=WAITING, default_concurrency_limit=1)
-
-
-def _give_back() -> None:
-    """Return memory that is free to the system; the C library of Linux keeps what large uploads took."""
-    with contextlib.suppress(OSError, AttributeError, TypeError):  # another system
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def launch(demo: Any) -> None:
@@ -462,14 +447,10 @@ def page_links(docs: str, papers: Mapping[str, str]) -> Any:
 # -------------------------------------------------------------------- what a stranger sends, measured before it is held
 
 
-_BLOCK = 1 << 20
-
-
 def check_upload(path: str | Path) -> Path:
-    r"""Check that a file, and what it holds, are within the limits of a public page.
+    r"""Check that a file is within the limits of a public page; its readers check archives and parquet files.
 
-    The sizes of an archive come from its directory, those of a parquet file from its footer and from its texts, which
-    stay packed; a compressed file is unpacked to disk until the limit.
+    A compressed file is unpacked to disk until the limit; memory and time are limited where it is read (`work`).
 
     Args:
         path: The file. What cannot be read is left to its reader, which says so.
@@ -478,7 +459,7 @@ def check_upload(path: str | Path) -> Path:
         The file.
 
     Raises:
-        ValueError: If it has more bytes, rows, columns or values than `core/validation.py` allows.
+        ValueError: If it has more bytes, rows or values than `core/validation.py` allows.
 
     Example:
         >>> import tempfile
@@ -493,65 +474,14 @@ def check_upload(path: str | Path) -> Path:
     check_at_most(path.stat().st_size, MAX_UPLOAD_BYTES, "bytes", path.name)
     with unpacked(path, MAX_UNPACKED_BYTES, path.name) as file:
         kind = data_type(file)
-        if kind in (".npz", ".eval"):
-            _check_archive(file, path.name)
-        elif kind == ".parquet":
-            _check_parquet(file, path.name)
-        else:
-            _check_text(file, path.name, separated=kind in (".csv", ".tsv"))
+        if kind in (".npz", ".eval", ".parquet"):
+            return path
+        check_at_most(file.stat().st_size, MAX_UNPACKED_BYTES, "bytes", path.name)
+        lines = commas = 0
+        with file.open("rb") as stream:
+            while block := stream.read(1 << 20):
+                lines += block.count(b"\n")
+                commas += block.count(b",") + block.count(b"\t")
+    check_at_most(lines - (kind in (".csv", ".tsv")), MAX_UPLOAD_ROWS, "rows", path.name)
+    check_at_most(lines + commas, MAX_UPLOAD_CELLS, "values", path.name)
     return path
-
-
-# ------------------------------------------------------------------------------------------------------------- private
-
-
-def _check_text(file: Path, name: str, *, separated: bool) -> None:
-    lines = commas = 0
-    check_at_most(file.stat().st_size, MAX_UNPACKED_BYTES, "bytes", name)
-    with file.open("rb") as stream:
-        while block := stream.read(_BLOCK):
-            lines += block.count(b"\n")
-            commas += block.count(b",") + block.count(b"\t")
-    check_at_most(lines - separated, MAX_UPLOAD_ROWS, "rows", name)
-    check_at_most(lines + commas, MAX_UPLOAD_CELLS, "values", name)
-
-
-def _check_archive(file: Path, name: str) -> None:
-    try:
-        with zipfile.ZipFile(file) as archive:
-            entries = archive.infolist()
-            check_at_most(len(entries), MAX_COLUMNS, "files", name)
-            size = sum(entry.file_size for entry in entries)
-            check_at_most(size, MAX_UNPACKED_BYTES, "bytes once it is unpacked", name)
-            for entry in entries:
-                if entry.filename.endswith(".npy"):
-                    with archive.open(entry) as stream:
-                        _check_array(stream, name)
-    except (OSError, EOFError, zipfile.BadZipFile, NotImplementedError, RuntimeError, SyntaxError):
-        return
-
-
-def _check_array(stream: Any, name: str) -> None:
-    """Compare the shape that the header of an array says; an entry may have no bytes at all."""
-    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    try:
-        shape, _, kind = readers[np.lib.format.read_magic(stream)](stream)
-    except (KeyError, ValueError):
-        raise ValueError(f"Expected plain numpy arrays in {name}, but it cannot be read as such.") from None
-    check_at_most(shape[0] if shape else 1, MAX_UPLOAD_ROWS, "rows", name)
-    check_at_most(math.prod(shape), MAX_UPLOAD_CELLS, "values", name)
-    check_at_most(math.prod(shape) * kind.itemsize, MAX_UNPACKED_BYTES, "bytes once it is unpacked", name)
-
-
-def _check_parquet(file: Path, name: str) -> None:
-    try:
-        with pq.ParquetFile(file) as table:
-            footer, n_values = table.metadata, parquet_values(table)
-            size = sum(footer.row_group(number).total_byte_size for number in range(footer.num_row_groups))
-            check_at_most(footer.num_rows, MAX_UPLOAD_ROWS, "rows", name)
-            check_at_most(footer.num_columns, MAX_COLUMNS, "columns", name)
-            check_at_most(n_values, MAX_UPLOAD_CELLS, "values", name)
-            check_at_most(size, MAX_UNPACKED_BYTES, "bytes once it is unpacked", name)
-        read_parquet(file, name, MAX_UNPACKED_BYTES)
-    except (OSError, pa.ArrowException):
-        return
