@@ -55,7 +55,7 @@ MIRRORS = {
         "calibration/test_sources.py",
     ),
     "cli/": ("cli/test_cli.py", "cli/test_mistakes.py", "cli/test_declared.py"),
-    "cli/data.py": ("cli/test_data.py",),
+    "cli/data.py": ("cli/test_cues.py", "cli/test_people_and_gaps.py", "datasets/test_benchmark_folder.py"),
     "cli/declared.py": ("cli/test_declared.py",),
     "cli/reports.py": ("cli/test_doctor.py",),
     "core/arrays.py": (
@@ -82,7 +82,7 @@ MIRRORS = {
     "page/prose.py": ("report/test_verdict_edges.py", "report/test_runner.py"),
     "reasons/": ("reasons/test_measure.py", "reasons/test_sway.py", "reasons/test_hints.py"),
     "report/behavior_page.py": ("behavior/test_question.py", "report/test_render.py"),
-    "report/files.py": ("report/test_files.py", "report/test_reports.py", "report/test_runner.py"),
+    "report/files.py": ("report/test_reports.py", "report/test_runner.py"),
     "widget/": ("modules/test_widget.py", "spaces/test_contract.py"),
 }
 """The tests, below tests/, of a module whose rules are held elsewhere; a folder of modules ends in a slash. Others have

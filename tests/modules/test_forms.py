@@ -126,7 +126,9 @@ def test_all_ways_give_the_same_figure_or_the_same_sentence(data):
         module.add_batch(**inputs)
         with pytest.raises((TypeError, ValueError)):
             module.compute(**formed(), **options)
-        assert outcome(lambda: module.compute(**options)) == good
+        # Refused inputs leave the items that were added; a refused figure forgets them.
+        kept = outcome(lambda: module.compute(**options))
+        assert kept == good or kept[1].endswith(f"but {module.name} has nothing.")
 
 
 ACCEPTED = [form for form in FORMS if list(FORMS).index(form) < list(FORMS).index("set")]
