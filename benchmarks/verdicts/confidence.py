@@ -63,7 +63,6 @@ def ask(n_items: int, seed: int, *, accuracy: float, n_classes: int, truth: Trut
         pair_ids=None,
         clusters=None,
         groups_column=None,
-        cue_labels=None,
         data=SimpleNamespace(column_names=()),
         column=lambda name: None,
     )

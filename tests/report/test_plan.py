@@ -22,7 +22,7 @@ class Split(list):
 
     def __init__(self, name, n_items):
         super().__init__(["x"] * n_items)
-        self.name, self.texts, self.mean_words = name, ["word"] * n_items, 1.0
+        self.name, self.texts = name, ["word"] * n_items
 
 
 def context(**others):

@@ -230,12 +230,6 @@ class AuditSplit:
         return self.column("planted")
 
     @functools.cached_property
-    def cue_labels(self) -> NDArray[np.int64] | None:
-        """(N,) the class that the planted cue stands for, -1 for none, in the model's numbering; None where unknown."""
-        raw = self.column("cue_label")
-        return None if raw is None or self.class_of is None else self.class_of[np.array(raw, dtype=np.int64)]
-
-    @functools.cached_property
     def pair_ids(self) -> list[str] | None:
         """N names that items of several splits share when they are forms of one item; None where there are none."""
         return self.column(self.groups_column or PAIRS)
@@ -261,11 +255,6 @@ class AuditSplit:
     def labeled(self) -> NDArray[np.bool_]:
         """(N,) which items have a label."""
         return np.asarray(self.labels >= 0)
-
-    @property
-    def mean_words(self) -> float:
-        """The mean number of words of a text."""
-        return float(np.mean([len(WORD_PATTERN.findall(text)) for text in self.texts]))
 
     def take(self, rows: Sequence[int] | NDArray[np.intp]) -> AuditSplit:
         """Return the split with some of its rows alone; the fingerprint stays that of the whole."""
