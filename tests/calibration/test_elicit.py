@@ -84,7 +84,7 @@ def test_items_without_an_answer_have_no_confidence():
 def test_what_cannot_be_asked():
     engine = Told()
     engine.abilities = frozenset(("likelihoods",))
-    with pytest.raises(ValueError, match="verbalized needs text, which told cannot give"):
+    with pytest.raises(ValueError, match="Expected a model that writes text, to say how sure it is, but told does not"):
         elicit_confidence(Prompted(Prompt(scoring="sum"), engine, LABELS), ROWS)
     assert not engine.asked  # it is known before anything is asked
     with pytest.raises(ValueError, match="a label of each item"):

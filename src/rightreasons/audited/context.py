@@ -594,7 +594,7 @@ class AuditContext:
 
     def why_no_gradients(self) -> str:
         """Say why the words of a text have no gradients, for a section that does not apply; "" where they have."""
-        lacks = lacking(self.scorer, "gradients", "about gradients")
+        lacks = lacking(self.scorer, "gradients")
         if lacks and self.n_parameters is None:  # it is not here, and neither need torch be
             return lacks
         from rightreasons.models.gradients.inputs import why_no_gradients

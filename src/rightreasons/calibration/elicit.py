@@ -21,7 +21,7 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.store import part_of
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item, items_of
-from rightreasons.models.protocol import Message, Request, lacking
+from rightreasons.models.protocol import Message, Request
 from rightreasons.models.replies.answers import read_probability
 
 VERBALIZED = (
@@ -63,9 +63,9 @@ def elicit_confidence(
     References:
         Tian et al. (2023), Just Ask for Calibration.
     """
-    reason = lacking(scorer.engine, "text", "verbalized")
-    if reason:
-        raise ValueError(reason)
+    engine = scorer.engine
+    if "text" not in engine.abilities:
+        raise ValueError(f"Expected a model that writes text, to say how sure it is, but {engine.name} does not.")
     folder = None if out is None else Path(out)
     labels = np.asarray(rows["label"], dtype=np.int64)
     names = [str(name) for name in rows["id"]]

@@ -291,21 +291,19 @@ class Scorer(Protocol):
         ...
 
 
-def lacking(source: Engine | Scorer, ability: Ability, question: str) -> str:
-    """Return why a source cannot be asked a question that needs an ability; "" where it can.
+def lacking(source: Engine | Scorer, ability: Ability) -> str:
+    """Return why a source cannot be asked what needs an ability; "" where it can.
 
     Example:
         >>> class Served:
         ...     name, abilities = "http://127.0.0.1:8000/v1", frozenset({"text"})
-        >>> lacking(Served(), "gradients", "shortcuts")
-        'The question shortcuts needs gradients, which http://127.0.0.1:8000/v1 cannot give: it gives text.'
+        >>> lacking(Served(), "gradients")
+        'This needs gradients, which http://127.0.0.1:8000/v1 cannot give: it gives text.'
     """
     if not hasattr(source, "abilities"):
-        raise TypeError(f"Expected a model that {question} can be asked of, but got {kind_of(source)}.")
+        raise TypeError(f"Expected a model, but got {kind_of(source)}.")
     if ability in source.abilities:
         return ""
-    able = ", ".join(sorted(source.abilities)) or "nothing"
-    needed = ability.replace("_", " ")
-    return (
-        f"The question {question} needs {needed}, which {source.name} cannot give: it gives {able.replace('_', ' ')}."
-    )
+    able = ", ".join(sorted(source.abilities)).replace("_", " ")
+    gives = f": it gives {able}" if able else ""
+    return f"This needs {ability.replace('_', ' ')}, which {source.name} cannot give{gives}."

@@ -270,7 +270,7 @@ def test_models_that_cannot_be_asked(bert, roberta, monkeypatch):
     with pytest.raises(ValueError, match="Expected a model with a table of word embeddings, but RobertaFor"):
         integrated_gradients(roberta, ["good"], **QUICK)
     chooser = tiny_encoder("bert", n_labels=None)
-    with pytest.raises(ValueError, match="The question about gradients needs gradients, which bert cannot give"):
+    with pytest.raises(ValueError, match="This needs gradients, which bert cannot give"):
         integrated_gradients(chooser, ["good"], **QUICK)
 
 

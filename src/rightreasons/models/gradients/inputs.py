@@ -447,7 +447,7 @@ def _unit(vectors: Any) -> NDArray[np.float64]:
 def why_no_gradients(scorer: Scorer) -> str:
     """Say why the words of the texts that a scorer is asked have no gradients; "" where they have."""
     if not isinstance(scorer, Classifier) or scorer.label_names is None:
-        lacks = lacking(scorer, "gradients", "about gradients")
+        lacks = lacking(scorer, "gradients")
         return lacks or f"{scorer.name} is no classifier of transformers in this process."
     if reason := quantized(scorer.model):
         return reason
