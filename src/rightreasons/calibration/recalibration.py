@@ -291,7 +291,7 @@ def recalibrate(
     Raises:
         TypeError: If something is of the wrong kind.
         ValueError: If a value, a shape or a length is wrong, or rows are of different lengths: their columns are no
-            classes, and only a temperature fits them (`temperature_report`).
+            classes, and only a temperature fits them.
 
     References:
         Guo, Pleiss, Sun, Weinberger (2017), "On Calibration of Modern Neural Networks", section 4.2; Zadrozny, Elkan

@@ -166,7 +166,7 @@ def behavior(
     *,
     models: Annotated[
         list[str] | None,
-        typer.Argument(help="Folder or hub id of a model.", metavar="MODEL", show_default=False),
+        typer.Argument(help="One model: a folder, a hub id or the address of a server.", metavar="MODEL", show_default=False),
     ] = None,
     suite: SuiteName,
     predictions: Annotated[

@@ -51,7 +51,7 @@ RANKINGS = ("value", "magnitude")
 
 
 SCORING_METHODS = ("sum", "mean", "unconditional", "letters")
-"""How a causal language model scores a choice; see `CausalLM.choose`."""
+"""How a causal language model scores a choice; see `models.load_chooser`."""
 
 
 PROTOCOL_NAMES = ("rightreasons", "bihani2025", "bihani2025_text", "du2021")

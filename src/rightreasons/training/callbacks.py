@@ -247,8 +247,8 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         labels: (N,) their labels.
         text_pairs: N second texts, for a task of pairs.
         ids: N unique ids, which identify the examples in another order or selection; None stores none.
-        out: A folder for the scores of each epoch, from which a resumed run continues and which `rightreasons
-            difficulty --data-map` reads; None keeps them only in memory. Epochs of an earlier run are replaced.
+        out: A folder for the scores of each epoch, from which a resumed run continues; None keeps them only in memory.
+            Epochs of an earlier run are replaced.
         max_length: Maximum tokens per text; None takes the limit of the model.
         batch_size: Texts per batch.
 
