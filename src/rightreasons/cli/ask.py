@@ -166,7 +166,9 @@ def behavior(
     *,
     models: Annotated[
         list[str] | None,
-        typer.Argument(help="One model: a folder, a hub id or the address of a server.", metavar="MODEL", show_default=False),
+        typer.Argument(
+            help="One model: a folder, a hub id or the address of a server.", metavar="MODEL", show_default=False
+        ),
     ] = None,
     suite: SuiteName,
     predictions: Annotated[
