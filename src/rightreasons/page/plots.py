@@ -425,7 +425,7 @@ def curves(
         The drawing.
     """
     colors = {line.name: SERIES[n % len(SERIES)] for n, line in enumerate(lines)}
-    few = {"values": list(x)} if len(x) <= 10 and all(float(place).is_integer() for place in x) else {}
+    few: dict[str, Any] = {"values": list(x)} if len(x) <= 10 and all(float(each).is_integer() for each in x) else {}
     across = axis("x", xlabel, scale={"zero": False, "nice": False}, format=".3~g", **few)
     up = axis("y", ylabel, domain=None if zero else (0, 1))
     layers = []
