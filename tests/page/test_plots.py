@@ -1,12 +1,13 @@
 """What every picture has: both forms from one specification, titles of marks, ids of its own."""
 
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from rightreasons.core.intervals import Estimate
-from rightreasons.page.plots import Curve, Drawing, curves, dot_rows, layer
+from rightreasons.page.plots import Curve, Drawing, curves, dot_rows, layer, reliability_diagram
 
 DOTS = dot_rows("a_key", rows=[("<b>", [Estimate(0.25, 0.125, 0.5)])], series=["x"], xlabel="share", line=0.5)
 
@@ -61,3 +62,21 @@ def test_an_interval_below_0_is_inside_the_axes(low, begins):
     scales = [each["encoding"]["x"]["scale"] for each in spec["layer"] if "scale" in each["encoding"]["x"]]
     assert scales
     assert all(scale["domain"][0] == begins for scale in scales)
+
+
+def test_axes_of_whole_numbers_have_no_marks_between_them():
+    estimates = [Estimate(0.5, 0.4, 0.6)] * 3
+    whole, share = (
+        curves("c", x, [Curve("a", estimates)], xlabel="group", ylabel="share").svg
+        for x in ([1, 2, 3], [1.0, 1.5, 3.0])
+    )
+    assert ">1.5<" not in whole
+    assert ">1.4<" in share
+
+
+@pytest.mark.parametrize("bar", [None, (0.2, 0.8)])
+def test_the_legend_has_bars_of_a_calibrated_model_where_they_are_drawn(bar):
+    bins = [SimpleNamespace(lower=0.5, upper=1.0, confidence=0.7, accuracy=0.5, count=2)]
+    drawn = reliability_diagram("r", bins, intervals=[Estimate(0.5, 0.1, 0.9)], bars=[bar]).svg
+    assert ("if calibrated" in drawn) == (bar is not None)
+    assert ">0.5<" not in drawn, "half an item"

@@ -20,6 +20,7 @@ from rightreasons.page.parts import (
     Action,
     Change,
     Column,
+    Contrast,
     Example,
     ExampleList,
     Finding,
@@ -28,6 +29,7 @@ from rightreasons.page.parts import (
     Part,
     Plot,
     SectionResult,
+    Share,
     Table,
     Verdict,
 )
@@ -189,6 +191,22 @@ def test_the_first_screen_has_the_worst_finding_first():
                  "Accuracy 80.0% [70.0, 90.0]", "Glossary"):  # fmt: skip
         assert said in text, said
     assert text.index("large verdict") < text.index("small verdict") < text.index("open verdict")
+
+
+@pytest.mark.parametrize("pair", [(), (Example("1", "a copper hat", "yes", "yes", 0.75),)])
+def test_the_first_screen_leads_on_with_and_without_an_example(pair):
+    shares = Contrast("Accuracy", (Share("On “a”", Estimate(0.9)), Share("On “b”", Estimate(0.1))))
+    asked = [outcome_of("large", "bad", finding(0.3, pair=pair, contrast=shares))]
+    html = render_page(Page(title="T", heading="H", facts=[], outcomes=asked, made=[], subject="m"))
+    assert html.count('<a href="#large">See why</a>') == 1
+
+
+def test_what_is_not_there_is_not_counted_or_noted():
+    table = Table("t", "A table", (Column("a", "Name", "text"),), (("x",),))
+    examples = ExampleList("e", "Examples", "Chosen so.", (Example("1", "a hat", "yes", "no", 0.75),))
+    html = page_of(Part("A part", tables=(table,), examples=(examples,)))
+    assert "All of it: 1 part with 1 table</summary>" in html
+    assert '<p class="note"></p>' not in html
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,7 @@ def test_confidence_in_given_answers(visit):
 
 
 BAD_FILES = (
-    ("a.csv", "text,label\nfine,1\n", "its columns are: text, label; choose them under “Which columns are what?”."),
+    ("a.csv", "text,label\nfine,1\n", "as p_0, p_1 in a.csv, but its columns are: text, label"),
     ("b.csv", "p0,p1,label\n0.5,0.33,1\n", "Expected each row of `predictions` to sum to 1, but row 0 sums to 0.83."),
     (
         "c.csv",

@@ -221,6 +221,10 @@ def accuracy_layers(
     ]
 
 
+WHOLE = "datum.value % 1 ? '' : format(datum.value, ',d')"
+"""The labels of an axis of counts: there is no half item."""
+
+
 def count_layer(bins: Sequence[Any], counts: Sequence[int], heights: Sequence[float]) -> dict[str, Any]:
     """Return a layer with the number of items above the bar of each bin."""
     rows = [
@@ -244,7 +248,8 @@ def reliability_diagram(
         key: The key of the picture.
         bins: M bins; empty ones are left blank.
         intervals: M intervals of their accuracy; None for empty bins.
-        bars: M lower and upper ends of what a calibrated model would show; None for empty bins.
+        bars: M lower and upper ends of what a calibrated model would show; None for empty bins, and for all where
+            nothing was simulated: the legend has no such bars then.
         level: How often a calibrated model is between them.
 
     Returns:
@@ -253,20 +258,15 @@ def reliability_diagram(
     full = [place for place, row in enumerate(bins) if row.count]
     rows, ends = [bins[place] for place in full], [intervals[place] for place in full]
     calibrated = f"if calibrated, {level_percent(level)}"
-    colors = {
-        "accuracy": "blue-soft",
-        "overconfident by": "orange",
-        "underconfident by": "green",
-        calibrated: "band",
-    }
+    colors = {"accuracy": "blue-soft", "overconfident by": "orange", "underconfident by": "green"}
     bands = [
         {"sure": bins[place].confidence, "low": bar[0], "high": bar[1]}
         for place in full
         if (bar := bars[place]) is not None
     ]
+    colors |= {calibrated: "band"} if bands else {}
     gaps = [{"sure": row.confidence, "accuracy": row.accuracy} for row in rows]
     columns, *others = accuracy_layers(rows, ends, colors, "accuracy of the bin")
-    thick: dict[str, Any] = {"y2": {"field": "high"}, "color": series_of(calibrated, colors)}
     between = [
         layer(
             {"type": "rule", "strokeWidth": 3.5},
@@ -278,10 +278,12 @@ def reliability_diagram(
         )
         for name, is_over in (("overconfident by", True), ("underconfident by", False))
     ]
-    band = layer({"type": "rule", "strokeWidth": 12}, bands, x="sure", y="low", **thick)
+    thick, drawn = {"type": "rule", "strokeWidth": 12}, series_of(calibrated, colors)
+    band = [layer(thick, bands, x="sure", y="low", y2={"field": "high"}, color=drawn)] if bands else []
     counts = [row.count for row in rows]
     heights = [{"left": row.lower, "right": row.upper, "n": row.count} for row in rows]
-    x, y = axis("left", "confidence", percent=True, domain=(0, 1), grid=False), axis("n", "items", tickCount=3)
+    x = axis("left", "confidence", percent=True, domain=(0, 1), grid=False)
+    y = axis("n", "items", tickCount=3, labelExpr=WHOLE)
     items = layer(
         {"type": "bar", "color": PALETTE["blue"], "stroke": PALETTE["paper"]},
         heights,
@@ -291,7 +293,7 @@ def reliability_diagram(
         y2={"datum": 0},
     )
     below = {"layer": [items, count_layer(rows, counts, counts)], "width": PANEL, "height": 90}
-    above = {"layer": [columns, band, *between, *others], "height": 300, "width": PANEL}
+    above = {"layer": [columns, *band, *between, *others], "height": 300, "width": PANEL}
     return Drawing(key, {"vconcat": [above, below], "spacing": 12})
 
 
@@ -423,7 +425,8 @@ def curves(
         The drawing.
     """
     colors = {line.name: SERIES[n % len(SERIES)] for n, line in enumerate(lines)}
-    across = axis("x", xlabel, scale={"zero": False, "nice": False}, format=".3~g")
+    few: dict[str, Any] = {"values": list(x)} if len(x) <= 10 and all(float(each).is_integer() for each in x) else {}
+    across = axis("x", xlabel, scale={"zero": False, "nice": False}, format=".3~g", **few)
     up = axis("y", ylabel, domain=None if zero else (0, 1))
     layers = []
     for n, line in enumerate(lines):

@@ -218,8 +218,8 @@ def _drop(values: NDArray[np.float64], units: NDArray[np.intp] | None, resamplin
 def _reading(drop: float, mechanical: float, restricted: NDArray[np.float64]) -> str:
     if np.abs(restricted).max() < ROUNDING:
         return (
-            f"The whole drop of {drop:.4f} is mechanical: the model scores each choice by itself, so that the added "
-            "choices only dilute the softmax."
+            f"The whole drop of {drop:.4f} is mechanical: among the item's own choices nothing changes, and the added "
+            "ones only dilute the softmax."
         )
     left = drop - mechanical
     return (
