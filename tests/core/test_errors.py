@@ -14,18 +14,8 @@ SENTENCE = re.compile(
     r"This needs the package '\w+', which is not installed: pip install 'rightreasons\[(?:models|report|server)\]'\."
 )
 WITHOUT_MODELS = {
-    *(
-        "card",
-        "doctor",
-        "gate",
-        "judges",
-        "data export",
-        "data list",
-        "data source",
-        "gaps",
-        "modules",
-    ),
-    *("ratings read", "ratings write", "recalibrate", "suite convert"),
+    *("card", "doctor", "gate", "recalibrate", "suite convert"),
+    *(f"data {name}" for name in ("export", "gaps", "list", "ratings read", "ratings write")),
 }
 
 

@@ -29,10 +29,8 @@ def world(tmp_path_factory):
     Suite("my_suite", ("text",), (praise,), label_names=("negative", "positive")).write(folder / "my_suite.jsonl")
     with folder.joinpath("answers.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
-        rows.writerow(["item", "source", "confidence", "correct"])
+        rows.writerow(["item", "confidence_p", "confidence_said", "correct"])
         rows.writerows(
-            [item, source, (item * 7 + shift) % 10 / 10, int(item % 3 > 0)]
-            for item in range(30)
-            for source, shift in (("stated", 1), ("samples", 4))
+            [item, (item * 7 + 1) % 10 / 10, (item * 7 + 4) % 10 / 10, int(item % 3 > 0)] for item in range(30)
         )
     return folder

@@ -530,8 +530,9 @@ def outcome(figure):
 
 
 def suite_of(labels):
-    cases = tuple(Case(str(row), ((f"text {row}",),), (label,)) for row, label in enumerate(labels))
     names = None if isinstance(labels[0], int) else tuple(dict.fromkeys(labels))
+    numbers = labels if names is None else list(map(names.index, labels))
+    cases = tuple(Case(str(row), ((f"text {row}",),), (label,)) for row, label in enumerate(numbers))
     return Suite("s", ("text",), (Functionality("f", "c", "MFT", {"name": "equal"}, cases),), names)
 
 

@@ -107,25 +107,6 @@ def test_questions_that_are_asked_later_are_added(tiny, rows, tmp_path):
     assert "--calibration-n-bins 7" in page
 
 
-def test_splits_are_scored_where_a_question_reads_them(tiny, tmp_path):
-    texts, labels = tiny_texts(70)
-    rows = datasets.Dataset.from_dict({"text": texts, "label": labels})
-    data = {"test": rows.select(range(40)), "validation": rows.select(range(40, 70))}
-    asking(tiny, data, tmp_path, "difficulty")
-    first = read_audit(tmp_path)
-    assert [(s["name"], s["predictions"]) for s in first["dataset"]["splits"]] == [
-        ("test", "predictions/test.parquet"), ("validation", None)
-    ]  # fmt: skip
-    asking(tiny, data, tmp_path, "calibration")
-    asking(tiny, data, tmp_path, "difficulty")
-    last = read_audit(tmp_path)
-    assert [s["predictions"] for s in last["dataset"]["splits"]] == [
-        "predictions/test.parquet", "predictions/validation.parquet"
-    ]  # fmt: skip
-    assert last["questions"][1:] == first["questions"]
-    check_files(tmp_path, last, last["files"])
-
-
 def test_answers_of_other_code_are_left_out(tiny, rows, tmp_path, monkeypatch):
     asking(tiny, rows, tmp_path, "difficulty")
     monkeypatch.setattr("rightreasons.report.files.package_code", lambda: "another")
