@@ -4,26 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from rightreasons.calibration.options import CalibrationOptions, ConfidenceOptions
 from rightreasons.cli import command_line
-from rightreasons.cli.declared import (
-    Dataset,
-    FiguresFile,
-    declared_command,
-)
+from rightreasons.cli.declared import Dataset, FiguresFile, declared_command
 from rightreasons.cli.show import say, show_section, show_table, write_figures
 from rightreasons.core.errors import counted
 from rightreasons.cues.options import CuesOptions
 from rightreasons.io.options import RESAMPLED, AuditOptions, SourceOptions
 from rightreasons.probes.options import JudgmentOptions
-
-if TYPE_CHECKING:
-    pass
-
 
 COMMANDS = {name: command_line() for name in ("confidence", "judges", "cues")}
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,10 +24,6 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_each, check_same_length
 from rightreasons.io.columns import USUAL_COLUMNS, all_found, find_column, names_in, read_columns
 from rightreasons.probes.options import JudgmentOptions
-
-if TYPE_CHECKING:
-    pass
-
 
 Floats = NDArray[np.float64]
 
