@@ -18,7 +18,8 @@ from scipy import special
 
 from rightreasons.core.arrays import Result
 from rightreasons.core.choices import HEAD_ROUNDINGS
-from rightreasons.core.errors import unknown_name
+from rightreasons.core.errors import OptionError, unknown_name
+from rightreasons.core.label_names import check_label_names
 from rightreasons.core.options import Options, option, takes
 from rightreasons.core.tokens import words
 from rightreasons.core.validation import (
@@ -159,6 +160,23 @@ class LmiResult(Result):
             f"Local mutual information in {measure}, counted over {unit} ({self.count}); |D| in p(w, l) is the number "
             f"of {divisor}."
         )
+
+    def name_labels(self, names: Sequence[str] | None) -> dict[int, str]:
+        """Return the name of each label: its number when there are no names.
+
+        Raises:
+            ValueError: If a label has no name, or two have the same.
+        """
+        if names is None:
+            return {label: str(label) for label in self.labels}
+        checked = check_label_names(names)
+        if self.labels[-1] >= len(checked):
+            raise OptionError(
+                f"Expected a name for each label in `label_names`, but there are {len(checked)} names and a label "
+                f"{self.labels[-1]}.",
+                option="label_names",
+            )
+        return {label: checked[label] for label in self.labels}
 
     def frequencies(self) -> dict[str, int]:
         """Return count(w) of every token, over all labels."""
