@@ -296,9 +296,6 @@ COMMANDS = {"data": DATA, "suite": command_line()}
 BENCHMARK = "benchmark"
 """A data set with the `eval.yaml` of the Hub's benchmarks, in the place of a harness's own task."""
 
-KEPT = ("pair_id", "source_id", "role", "is_original", "mirrored", "easy", "group")
-"""Columns that go out with items: which belong together, and which are Easy."""
-
 ROWS = "items.jsonl"
 """The file of the requests of a task, one JSON object per line."""
 
@@ -378,6 +375,7 @@ def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
     from rightreasons.audited.context import limited, task_of_data
     from rightreasons.datasets.builder import available_datasets, builder_class
     from rightreasons.datasets.publishing import write_benchmark
+    from rightreasons.io.logs import LINKS
     from rightreasons.io.tables import choose_split
 
     kind, splits = task_of_data(dataset, settings, require_labels=True)
@@ -391,7 +389,7 @@ def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
             if item["label"] < 0:
                 unanswered += 1
                 continue
-            row = {name: item[name] for name in ("id", "label", *KEPT) if name in item}
+            row = {name: item[name] for name in ("id", "label", *LINKS, "easy", "group") if name in item}
             if kind == "classification":
                 parts = (item["text"], item.get("text_pair"), WHICH)
                 row |= {"prompt": "\n\n".join(filter(None, parts)), "choices": items.features["label"].names}
