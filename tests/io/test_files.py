@@ -78,7 +78,7 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
         (["train.csv", "dev.csv", "other.csv"], {"train": "train", "validation": "dev"}),
         (["my_valid_2.csv", "x-eval.csv"], {"validation": "my_valid_2", "test": "x-eval"}),
         (["dev/a.csv", "training/b.csv", "test.csv"], {"train": "training/b", "validation": "dev/a"}),
-        (["data/train-00000-of-00001.csv", "data/test-00000-of-00001-ab.csv"], None),
+        (["data/de-00000-of-00001.csv", "data/en-00000-of-00001-ab.csv"], None),
         (["a.csv", ".hidden.csv", "__MACOSX/a.csv", "labels.json"], {"train": "a"}),
         (["contested.csv", "training.csv", "devise.csv"], {"train": "training"}),
     ],
@@ -122,11 +122,18 @@ def test_a_split_without_a_column_has_nulls_there(tmp_path):
     assert parts["test"].features == parts["train"].features
 
 
-def test_what_datasets_wrote_is_read_by_it(tmp_path):
+def test_what_datasets_wrote_or_a_card_describes_is_read_by_it(tmp_path):
     rows = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [1, 0]})
     rows.save_to_disk(tmp_path / "one")
     datasets.DatasetDict({"train": rows}).save_to_disk(tmp_path / "parts")
     assert as_table(tmp_path / "one").to_list() == as_table(tmp_path / "parts")["train"].to_list()
+    write(tmp_path / "hub" / "en" / "a.csv", [{"text": "x", "n": 5}])
+    write(tmp_path / "hub" / "de" / "a.csv", [{"text": "y", "n": 6}])
+    (tmp_path / "hub" / "README.md").write_text(
+        "---\nconfigs:\n- config_name: en\n  data_files: en/a.csv\n- config_name: de\n  data_files: de/a.csv\n---\n",
+        "utf-8",
+    )
+    assert as_table(tmp_path / "hub", "de")["train"].to_list() == [{"text": "y", "n": 6}]
 
 
 # ------------------------------------------------------------------------------------------------- the same cells
@@ -291,10 +298,15 @@ def folder_of(tmp_path, **contents):
 @pytest.mark.parametrize(
     ("contents", "message"),
     [
-        ({"a_DOT_tar": b"no tar"}, "Expected data files"),
+        ({"a_DOT_tar": b"no tar"}, "cannot be read"),
         ({"state_DOT_json": b"{}"}, "cannot be read"),
         ({"dataset_dict_DOT_json": b'"nope"'}, "cannot be read"),
         ({"dataset_dict_DOT_json": b"{"}, "cannot be read"),
+        (
+            {"README_DOT_md": b"---\nconfigs: !!python/object:os.system x\n---\n", "a_DOT_csv": b"a\n1\n"},
+            "cannot be read",
+        ),
+        ({"README_DOT_md": b"---\nconfigs: 5\n---\n", "a_DOT_csv": b"a\n1\n"}, "cannot be read"),
         (
             {"train_DOT_csv": b"a,b\n1,2\n", "train2_DOT_csv": b"a,c\n1,2\n"},
             "same columns in all files of a split, but .*train.csv has a, b and",
@@ -304,7 +316,7 @@ def folder_of(tmp_path, **contents):
         ({"train_DOT_csv": b"a\n1\n", "train_DOT_csv_DOT_gz": b"a\n1\n"}, "train.csv.gz and train.csv are one"),
         ({"en__train_DOT_csv": b"a\n1\n", "fr__train_DOT_csv": b"a\n1\n"}, "train is in en and in fr: name one of"),
         ({"en__dev__a_DOT_csv": b"a\n1\n", "dev__a_DOT_csv": b"a\n1\n"}, "validation is in (en|.) and in (en|.)"),
-        ({"notes_DOT_docx": b"a"}, "Expected data files"),
+        ({"notes_DOT_docx": b"a"}, "cannot be read"),
     ],
 )
 def test_what_is_wrong_in_a_folder(tmp_path, contents, message):

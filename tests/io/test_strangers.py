@@ -210,6 +210,14 @@ def test_labels_that_list_others_are_several():
     assert open_dataset({**table, "label": ["Paris, France", "Lyon, France"] * 2})["label"][:] == [1, 0] * 2
 
 
+def test_headings_that_come_again_are_told(tmp_path):
+    (tmp_path / "joined.csv").write_text("text,label\na,yes\nb,no\ntext,label\nc,yes\n")
+    with pytest.raises(ValueError, match="below the headings of .*joined.csv, but row 2 repeats them: delete it"):
+        open_dataset(str(tmp_path / "joined.csv"))
+    (tmp_path / "text.csv").write_text("text,label\ntext,yes\nb,label\n")  # a word of the headings is none
+    assert open_dataset(str(tmp_path / "text.csv"))["text"][:] == ["text", "b"]
+
+
 def test_ids_once_were_whole_numbers(tmp_path):
     table = pd.DataFrame({"item": [1.0, 2.0, 3.0], "confidence": [0.5, 0.6, 0.7], "correct": [1, 0, 1]})
     assert read_confidence(table).items == ("1", "2", "3")

@@ -346,7 +346,7 @@ def test_what_is_nowhere(tmp_path):
     with pytest.raises(TypeError, match=r"by its name, its path or as a table .*, but got 3 \(int\)"):
         open_dataset(3)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match="Expected data files"):
+    with pytest.raises(ValueError, match="Expected a folder of data files"):
         open_dataset(tmp_path / "empty")
     with pytest.raises(ValueError, match="split of .*Did you mean 'train'"):
         open_dataset(write(tmp_path / "folder"), split="trian")
@@ -606,6 +606,19 @@ def test_a_file_of_rows_without_answers():
 def test_what_is_wrong_with_choices(row, options, error, message):
     with pytest.raises(error, match=message):
         open_multiple_choice(datasets.Dataset.from_list([row]), **options)
+
+
+def test_folders_of_one_name_are_read_each_as_it_is(tmp_path):
+    """`datasets` would serve the second from the cache of the first: same name, same names of files."""
+    for place, label in (("a", "good"), ("b", "bad")):
+        rows = datasets.Dataset.from_dict({"id": [place], "text": ["fine"], "label": [label]})
+        (tmp_path / place / "mine").mkdir(parents=True)
+        rows.to_parquet(tmp_path / place / "mine" / "train.parquet")
+        (tmp_path / place / "mine" / "README.md").write_text(
+            "---\nconfigs:\n- config_name: default\n  data_files: train.parquet\n---\n", "utf-8"
+        )
+    found = [open_splits(str(tmp_path / place / "mine"))["train"]["id"][:] for place in "ab"]
+    assert found == [["a"], ["b"]]
 
 
 def test_a_table_whose_marks_are_no_quotes(tmp_path):

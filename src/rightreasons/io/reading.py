@@ -22,6 +22,7 @@ import contextlib
 import csv
 import dataclasses
 import gzip
+import hashlib
 import itertools
 import json
 import lzma
@@ -641,7 +642,13 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
         # A mark within the last cell, as in `a"b`, looks the same.
         if end.endswith(opened) and end != closed and _is_open(path, form, where):
             raise _still_open(where)
-    return _with_cells(table.slice(int(form.column_names is None)))
+    rows = _with_cells(table.slice(int(form.column_names is None)))
+    if form.column_names is None and len(first) > 1:
+        alike = np.flatnonzero(pc.equal(rows[0], first[0]).to_numpy())
+        again = next((row for row in alike.tolist() if [str(column[row]) for column in rows.columns] == first), None)
+        if again is not None:  # as where files were joined
+            raise ValueError(f"Expected items below the headings of {where}, but row {again} repeats them: delete it.")
+    return rows
 
 
 _ODD_ROW = re.compile(r"Row #(\d+): Expected \d+ columns, got (\d+): (.*)", re.DOTALL)
@@ -998,9 +1005,11 @@ MAX_DOWNLOAD = 1 << 32
 _SEVERAL = re.compile(r"[-._ ]*\d+([-._ ]*of[-._ ]*\d+)?$")
 """How the names of the parts of one file end."""
 
+_SHARD = re.compile(r"^data/([^/]+)-[0-9]{5}-of-[0-9]{5}[^/]*\.[^/]*$")
 _NOT_DATA = frozenset(("config.json", "dataset_info.json", "dataset_infos.json", "dataset_dict.json"))
 # Where no name tells a split, the files of the most common type are the data; of the first of these in a draw.
 _PREFERRED = (".parquet", ".csv", ".tsv", ".jsonl", ".json", ".npz", ".eval")
+_DESCRIBED = re.compile(r"^(?:configs|dataset_info)\s*:", re.MULTILINE)
 
 
 def as_table(
@@ -1203,18 +1212,14 @@ def _hub(name: str, config: str | None, revision: str | None) -> Splits:
 
 
 def _folder(path: Path, config: str | None, form: FileForm) -> Splits:
+    saved = (path / "dataset_dict.json").is_file() or (path / "state.json").is_file()
+    files = () if saved or _is_described(path) else _data_files(path)
+    if not files and not saved:
+        return _by_datasets(path, lambda: datasets.load_dataset(str(path), config, cache_dir=_cache_of(path)))
     if config is not None:
         raise _no_config(path, config)
-    if (path / "dataset_dict.json").is_file() or (path / "state.json").is_file():
-        try:
-            return datasets.load_from_disk(str(path))
-        except Exception as error:  # whatever a damaged folder makes of the libraries behind `datasets`
-            raise ValueError(
-                f"Expected a folder written by save_to_disk, but {path} cannot be read: {short_reason(error)}."
-            ) from error
-    files = _data_files(path)
-    if not files:
-        raise ValueError(f"Expected data files ({', '.join(FILE_TYPES)}) in {path}, but there are none.")
+    if saved:
+        return _by_datasets(path, lambda: datasets.load_from_disk(str(path)))
     tables = {
         split: _one_below_another([path / file for file in names], form)
         for split, names in _splits(files, path).items()
@@ -1222,6 +1227,35 @@ def _folder(path: Path, config: str | None, form: FileForm) -> Splits:
     return datasets.DatasetDict(
         {split: dataset_of(table, str(path), split) for split, table in _same_columns(tables).items()}
     )
+
+
+def _cache_of(path: Path) -> str:
+    """Return a cache for this folder as it is: datasets knows one by its name and the names of its files alone."""
+    digest = hashlib.blake2b(digest_size=16)
+    for file in sorted(path.resolve().rglob("*")):
+        if file.is_file():
+            digest.update(f"{file}|{file.stat().st_size}|{file.stat().st_mtime_ns}".encode("utf-8", "surrogatepass"))
+    return os.path.join(datasets.config.HF_DATASETS_CACHE, "folders", digest.hexdigest())
+
+
+def _by_datasets(path: Path, read: Callable[[], Splits]) -> Splits:
+    try:
+        return read()
+    except Exception as error:  # whatever a damaged folder makes of the libraries behind `datasets`
+        raise ValueError(
+            "Expected a folder of data files or a folder written by save_to_disk, but "
+            f"{path} cannot be read: {short_reason(error)}."
+        ) from error
+
+
+def _is_described(path: Path) -> bool:
+    """Tell whether a card says which files belong to which configuration, or of which types the columns are."""
+    try:
+        card = (path / "README.md").read_bytes()[: 1 << 20].decode("utf-8-sig", "replace")
+    except OSError:
+        return False
+    header = re.match(r"---\s*\n(.*?)\n---", card, re.DOTALL)
+    return header is not None and _DESCRIBED.search(header[1]) is not None
 
 
 def _data_files(path: Path) -> list[str]:
@@ -1243,12 +1277,18 @@ def _data_files(path: Path) -> list[str]:
 
 
 def _splits(files: Sequence[str], path: Path) -> dict[str, list[str]]:
-    """Return the files of each split: by folders, else by names of files; else all are `train`."""
-    for rule in ("folders", "files"):
+    """Return the files of each split: by shards, else by folders, else by names of files; else all are `train`."""
+
+    def named(file: str, rule: str) -> Iterable[str]:
+        if rule == "shards":
+            return _SHARD.findall(file)
+        names = Path(file).parent.parts if rule == "folders" else (plain_path(file).stem,)
+        return {split for name in names if (split := split_of(name))}
+
+    for rule in ("shards", "folders", "files"):
         splits: dict[str, list[str]] = {}
         for file in files:
-            names = Path(file).parent.parts if rule == "folders" else (plain_path(file).stem,)
-            for split in {split for name in names if (split := split_of(name))}:
+            for split in named(file, rule):
                 splits.setdefault(split, []).append(file)
         for split, held in list(splits.items()):
             _refuse_versions(split, held, path)
