@@ -129,14 +129,12 @@ class Encoded:
         offsets: (N + 1,) where each item begins.
         truncated: (N,) whether the text was longer than `max_length` and was cut.
         padding: The value that pads each column.
-        padding_side: "right" or "left": the model's, whatever the tokenizer's is.
     """
 
     columns: dict[str, NDArray[np.int32]]
     offsets: NDArray[np.int64]
     truncated: NDArray[np.bool_]
     padding: dict[str, int]
-    padding_side: str = "right"
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -335,7 +333,7 @@ def length_batches(
 
 
 def pad(encoded: Encoded, items: NDArray[np.int64], device: str | torch.device = "cpu") -> dict[str, torch.Tensor]:
-    """Pad some items to the longest of them.
+    """Pad some items on the right to the longest of them.
 
     Args:
         encoded: The tokenized texts.
@@ -347,9 +345,8 @@ def pad(encoded: Encoded, items: NDArray[np.int64], device: str | torch.device =
     """
     lengths = encoded.offsets[items + 1] - encoded.offsets[items]
     width = int(lengths.max())
-    first = np.zeros_like(lengths) if encoded.padding_side == "right" else width - lengths
-    place = np.arange(width) - first[:, None]
-    mask = (place >= 0) & (place < lengths[:, None])
+    place = np.broadcast_to(np.arange(width), (len(items), width))
+    mask = place < lengths[:, None]
     source = (encoded.offsets[items][:, None] + place)[mask]
     tensors = {"attention_mask": sent(mask.astype(np.int64), device)}
     for name, column in encoded.columns.items():

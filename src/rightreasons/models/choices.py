@@ -134,9 +134,11 @@ class CausalLM(OfTransformers):
         """Ask for the log-likelihood of each continuation of each item, as `likelihoods` says."""
         return likelihoods(self.model, items, way)
 
-    def answers(self, items: Sequence[Tokens], way: str, name: str | None = None) -> Answers:
-        """Answer the items of a trial in a way; the arguments are those of `one_by_one`."""
-        return one_by_one(self.model, items, name) if way == ONE_BY_ONE else token_likelihoods(self.model, items, way)()
+    def answers(self, items: Sequence[Tokens], way: str) -> Answers:
+        """Answer the items of a trial in a way."""
+        if way == ONE_BY_ONE:
+            return one_by_one(self.model, items, self.name)
+        return token_likelihoods(self.model, items, way)()
 
     def try_out(self) -> None:
         """Try it on a few short sequences.
@@ -227,7 +229,7 @@ class Bidirectional(CausalLM):
 
     WAYS: ClassVar[Sequence[str]] = (EQUAL_LENGTHS, ONE_BY_ONE)
 
-    def answers(self, items: Sequence[Tokens], way: str, name: str | None = None) -> Answers:
+    def answers(self, items: Sequence[Tokens], way: str) -> Answers:
         """Answer the items of a trial in a way: a number for each of their choices."""
         if way != ONE_BY_ONE:
             return [*np.concatenate(self.score(items, way)())[:, None]]
@@ -373,10 +375,10 @@ class MaskedLM(Bidirectional):
         """Yield the tokens of each text, and of each of its continuations, without special tokens."""
         return super().tokens(encode, heads, texts, bare=True)
 
-    def answers(self, items: Sequence[Tokens], way: str, name: str | None = None) -> Answers:
+    def answers(self, items: Sequence[Tokens], way: str) -> Answers:
         """Answer the items of a trial in a way; of each choice, whose tokens are read one by one, the first few."""
         short = [dataclasses.replace(item, choices=[choice[:_FEW] for choice in item.choices]) for item in items]
-        return super().answers(short, way, name)
+        return super().answers(short, way)
 
     def score(self, items: Sequence[Tokens], way: str) -> Callable[[], list[NDArray[np.float64]]]:
         """Ask for the pseudo-log-likelihood of each continuation of each item."""

@@ -58,7 +58,7 @@ class Items:
     Attributes:
         classifier: The model that reads them.
         ids: N ids.
-        encoded: The sequences, padded as the model's trial says.
+        encoded: The sequences.
         joint: Whether the model reads tensors (n, C, T), as a multiple-choice model does; C is 1.
         first: N first texts.
         second: N second texts, or None.
@@ -77,8 +77,7 @@ class Items:
         largest = int(self.encoded.columns["input_ids"].max(initial=0))
         check_tokens(self.classifier.model, self.classifier.name, largest)
         padding = padding_values(self.classifier.tokenizer, self.classifier.model, self.encoded.columns["input_ids"])
-        encoded = dataclasses.replace(self.encoded, padding=padding, padding_side=self.way.side)
-        object.__setattr__(self, "encoded", encoded)
+        object.__setattr__(self, "encoded", dataclasses.replace(self.encoded, padding=padding))
 
     @classmethod
     def of(
@@ -242,7 +241,7 @@ class Items:
             kind=kind,
             inputs=lambda: {
                 "ids": fingerprint_texts(self.ids),
-                "padding": [encoded.padding_side, {name: int(value) for name, value in encoded.padding.items()}],
+                "padding": {name: int(value) for name, value in encoded.padding.items()},
                 "texts": digest_of_arrays({**encoded.columns, "offsets": encoded.offsets}),
                 **(depends or {}),
             },

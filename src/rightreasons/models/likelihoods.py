@@ -289,29 +289,29 @@ def likelihood_way(scorer: CausalLM, *, longest: int, shared_prefix: bool = True
     def find(reach: int) -> Way:
         ways = [way for way in scorer.WAYS if way != ONE_BY_ONE and (shared_prefix or way != SHARED)]
         items = _trial_items(ordinary_tokens(model, scorer.tokenizer), min(reach, bound), twice=ways[0] != WAYS[0])
-        before = Way(ways[0], 0, scorer.TOLD)
-        if reach > SHORTEST:
-            before = likelihood_way(scorer, longest=SHORTEST, shared_prefix=shared_prefix)
         return fastest_way(
             model,
             name,
-            lambda: scorer.answers(items, ONE_BY_ONE, name if reach <= SHORTEST else None),
+            lambda: scorer.answers(items, ONE_BY_ONE),
             {way: functools.partial(scorer.answers, items, way) for way in ways},
             longest=reach,
             again=lambda: scorer.answers(items[:1], ONE_BY_ONE),
-            before=before,
+            told=scorer.TOLD,
         )
 
     kind = f"{'choices' if shared_prefix else 'single choices'} of {reach_of(longest)} tokens"
-    return TRIALS.way(model, kind, min(longest, bound), find, scorer.tokenizer)
+    return TRIALS.way(model, kind, min(longest, bound), find)
 
 
 def _trial_items(words: NDArray[np.int64], reach: int, *, twice: bool) -> list[Tokens]:
-    """Return items of random words: several of up to 16 tokens, or long prompts, `twice` of one length, and choices."""
+    """Return items of random words: several of up to 16 tokens, and a long one, if `reach` is more.
+
+    The longest comes first, `twice` where batches hold sequences of one length.
+    """
     draw = np.random.default_rng(0)
     shapes: list[tuple[int, tuple[int, ...]]] = [(1, (2, 1)), (5, (3, 1, 2)), (min(9, max(1, reach - 7)), (4, 2, 2))]
-    if reach > SHORTEST:  # a short item beside long ones, whose length may change how it is read
-        shapes = [(reach - 2, (3,)), shapes[1]]
+    if reach > SHORTEST:  # whose length may change how the short ones beside it are read
+        shapes.insert(0, (reach - 2, (3,)))
     shapes += shapes[:1] * twice
     # Ties in attention to the few best tokens, which padding upsets, show only now and then: in many tokens.
     shapes += [(1, (reach // 4, reach - reach // 4))] * max(1, _TRIED // reach)
@@ -321,13 +321,13 @@ def _trial_items(words: NDArray[np.int64], reach: int, *, twice: bool) -> list[T
     ]
 
 
-def one_by_one(model: Any, items: Sequence[Tokens], name: str | None = None) -> Answers:
-    """Score one by one by plain calls; with a name, also check that no logits depend on tokens that follow."""
+def one_by_one(model: Any, items: Sequence[Tokens], name: str) -> Answers:
+    """Score one by one by plain calls; check that no logits depend on tokens that follow."""
     answers: list[NDArray[np.float64]] = []
-    left = _CUT if name is not None else 0
+    left = _CUT
     alone = (Tokens("", item.prompt, [choice], [], False) for item in items for choice in item.choices)
     for row in itertools.chain.from_iterable(_rows(item, 0, shared=False) for item in alone):
-        scores = logits_of(model, {"input_ids": _tensor(model, row.tokens[None])}, name or "the model")[0]
+        scores = logits_of(model, {"input_ids": _tensor(model, row.tokens[None])}, name)[0]
         if left and len(row) > 4:
             left -= 1
             part = logits_of(model, {"input_ids": _tensor(model, row.tokens[None, :-3])})[0]

@@ -30,7 +30,6 @@ from rightreasons.models.protocol import BRIEF, LONG, Ability, Answers, Generati
 from rightreasons.models.running import Column, fingerprint_model, fingerprint_texts, fingerprint_tokenizer, run_model
 from rightreasons.models.trial import (
     EQUAL_LENGTHS,
-    LEFT,
     ONE_BY_ONE,
     TRIALS,
     Way,
@@ -367,13 +366,13 @@ def _generation_way(scorer: CausalLM, longest: int, bound: int) -> Way:
             scorer.model,
             scorer.name,
             lambda: [row for place in every for row in ask([place])],
-            {LEFT: lambda: ask(every), EQUAL_LENGTHS: equal},
+            {"left padding": lambda: ask(every), EQUAL_LENGTHS: equal},
             longest=reach,
             again=lambda: ask([0]),
         )
 
     kind = f"generated answers to {reach_of(longest)} tokens"
-    return TRIALS.way(scorer.model, kind, min(longest, bound), find, scorer.tokenizer)
+    return TRIALS.way(scorer.model, kind, min(longest, bound), find)
 
 
 def _scores(scorer: CausalLM, prompts: Sequence[list[int]]) -> list[NDArray[np.float64]]:

@@ -41,11 +41,6 @@ class Windows:
     def __len__(self) -> int:
         return len(self.owner)
 
-    def padded(self, side: str) -> Windows:
-        """Return the same windows, padded on a side."""
-        parts = {name: dataclasses.replace(getattr(self, name), padding_side=side) for name in ("encoded", "places")}
-        return dataclasses.replace(self, **parts)
-
 
 def encode_windows(
     tokenizer: Any, questions: Sequence[str], contexts: Sequence[str], *, max_length: int, stride: int | None = None
@@ -219,7 +214,6 @@ def predict_answers(
 
     window_names = tuple(f"{names[owner]} (window {window})" for window, owner in enumerate(windows.owner.tolist()))
     items = Items(classifier, window_names, windows.encoded)
-    windows = windows.padded(items.encoded.padding_side)
     columns = items.run(
         "spans",
         score,

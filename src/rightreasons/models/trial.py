@@ -7,16 +7,12 @@ with padding, windows and states shows in its numbers.
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import functools
 import json
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,9 +21,7 @@ from numpy.typing import NDArray
 
 from rightreasons.core.arrays import offsets_of
 from rightreasons.core.errors import first_line
-from rightreasons.core.store import package_code, trial_file, write_json
 from rightreasons.models.batching import (
-    CHANGING,
     Encoded,
     encode,
     frozen,
@@ -46,7 +40,6 @@ EQUAL_LENGTHS = "equal lengths"
 """Batches of sequences of one length, for models that read padding as text."""
 
 RIGHT = "right padding"
-LEFT = "left padding"
 
 SHORTEST = 16
 """Maximum tokens of the short items of a trial; longer ones are tried once data has them."""
@@ -87,11 +80,6 @@ class Way:
         return f"{self.name} ({self.reason})" if self.reason else self.name
 
     @property
-    def side(self) -> str:
-        """The side that is padded: "left" or "right"."""
-        return "left" if self.name.startswith("left") else "right"
-
-    @property
     def padded(self) -> bool:
         """Whether sequences of different lengths may share a batch."""
         return self.name not in (EQUAL_LENGTHS, ONE_BY_ONE)
@@ -104,8 +92,8 @@ def fastest_way(
     ways: Mapping[str, Callable[[], Answers]],
     *,
     longest: int,
-    again: Callable[[], Answers] | None = None,
-    before: Way | None = None,
+    again: Callable[[], Answers],
+    told: str = "",
 ) -> Way:
     """Return the first way whose answers are those of one by one.
 
@@ -115,8 +103,8 @@ def fastest_way(
         alone: Asks some items one by one.
         ways: Asks the same items in each way, the fastest way first.
         longest: Tokens of the longest of these items.
-        again: Gives the answers of the first of these items with one or more asked again; None does not ask again.
-        before: The way of shorter items: one that failed there is not tried again, and the reason stays.
+        again: Gives the answers of the first of these items with one or more asked again.
+        told: What is said of the way beside why faster ones were not taken.
 
     Raises:
         ValueError: If the model cannot be asked, gives NaN or infinity, or answers the same question in two ways.
@@ -132,20 +120,18 @@ def fastest_way(
                 f"{first_line(error)}"
             ) from error
         if not all(np.isfinite(row).all() for row in want):
-            if (weight := broken_weight(model)) is not None:
+            weights = (name for name, each in model.named_parameters() if not bool(torch.isfinite(each).all()))
+            if (weight := next(weights, None)) is not None:
                 raise ValueError(f"Expected finite weights, but {weight} of {name} holds NaN or infinity.")
             raise ValueError(f"Expected finite scores, but {name} gives NaN or infinity for ordinary words.")
         bound = tolerance(model, max(float(np.abs(row).max(initial=0)) for row in want))
-        if again is not None and (off := _difference(again(), want)) > bound:
+        if (off := _difference(again(), want)) > bound:
             raise ValueError(
                 f"Expected a model that gives the same answer to the same question, but two answers of {name} differ "
                 f"by {off:.2g}."
             )
-        reasons = [before.reason] if before is not None and before.reason else []
-        tried = list(ways.items())
-        if before is not None:
-            tried = tried[[*ways, ONE_BY_ONE].index(before.name) :]
-        for way, ask in tried:
+        reasons = [told] if told else []
+        for way, ask in ways.items():
             try:
                 off = _difference(ask(), want)
             except Exception as error:
@@ -160,11 +146,6 @@ def fastest_way(
 class Trials:
     """The ways that were found for models in this process; a model that changes is tried again.
 
-    What was found for a class of transformers is kept on disk for later processes, by all that a trial depends on but
-    the values of the weights: the architecture, the configuration, the tokenizer's sizes, the type of the weights, the
-    kind of device, and the versions of this package and its libraries. `CACHE_VARIABLE` names the folder. A model that
-    changes itself as it reads is tried in each process.
-
     Example:
         >>> model, trials = torch.nn.Linear(2, 1), Trials()
         >>> ways = [trials.way(model, "texts", n, lambda reach: Way("right padding", reach)) for n in (5, 16, 17)]
@@ -177,9 +158,7 @@ class Trials:
             weakref.WeakKeyDictionary()
         )
 
-    def way(
-        self, model: torch.nn.Module, kind: str, longest: int, find: Callable[[int], Way], tokenizer: Any = None
-    ) -> Way:
+    def way(self, model: torch.nn.Module, kind: str, longest: int, find: Callable[[int], Way]) -> Way:
         """Return the way for sequences of up to `longest` tokens, from an earlier trial if one went as far.
 
         Args:
@@ -187,7 +166,6 @@ class Trials:
             kind: What it is asked.
             longest: Tokens of the longest sequence.
             find: Tries the model with sequences of up to the given tokens, at least `SHORTEST`.
-            tokenizer: The tokenizer of the model; without it nothing is kept on disk.
         """
         longest = max(longest, SHORTEST)
         state = _state(model)
@@ -196,15 +174,7 @@ class Trials:
             ways = {}
         before = ways.get(kind)
         if before is None or before.longest < longest:
-            kept = None if tokenizer is None else _kept_in(model, tokenizer, kind)
-            # All processes try, or none: a trial may begin with another one.
-            way = processes().gather(_read(kept, longest), "the kept trial")[0]
-            if way is None:
-                way = _agreed(lambda: find(longest))
-                if kept is not None and model not in CHANGING and processes().is_main:
-                    with contextlib.suppress(OSError):  # it is tried again next time
-                        write_json(kept, dataclasses.asdict(way))
-            ways[kind] = way
+            ways[kind] = _agreed(lambda: find(longest))
             self._found[model] = (state, ways)
             if ways[kind].name == ONE_BY_ONE:
                 warnings.warn(f"Items are scored one by one, which is slow: {ways[kind].reason}.", stacklevel=4)
@@ -240,14 +210,6 @@ def reach_of(longest: int) -> int:
     return -(-longest // step) * step
 
 
-def broken_weight(model: torch.nn.Module) -> str | None:
-    """Return the name of a weight that holds NaN or infinity; None if all are finite."""
-    for key, weight in model.named_parameters():
-        if weight.is_floating_point() and not bool(torch.isfinite(weight).all()):
-            return key
-    return None
-
-
 def _difference(rows: Answers, want: Answers) -> float:
     """Return the largest difference; infinity where an answer is not finite or has another shape."""
     largest = 0.0
@@ -260,20 +222,18 @@ def _difference(rows: Answers, want: Answers) -> float:
 
 def _agreed(find: Callable[[], Way]) -> Way:
     """Find a way, and take that of the main process in all of them; an error of one is raised in all."""
-    result: Way | Exception
+    result: Any
     try:
         result = find()
     except ValueError as error:
         if processes().count == 1:
             raise
         result = error
-    results = processes().gather(result, "the trial")
-    for result in results:
-        if isinstance(result, Exception):
-            raise result
-    way = results[0]
-    assert isinstance(way, Way)  # noqa: S101 - errors were raised above
-    return way
+    results: list[Any] = processes().gather(result, "the trial")
+    for each in results:
+        if isinstance(each, Exception):
+            raise each
+    return results[0]  # type: ignore[no-any-return]
 
 
 def _settings(model: torch.nn.Module) -> str:
@@ -281,27 +241,6 @@ def _settings(model: torch.nn.Module) -> str:
     settings = config.to_dict() if hasattr(config, "to_dict") else {}
     settings = {name: value for name, value in settings.items() if name not in PROVENANCE}
     return json.dumps(settings, sort_keys=True, default=str) + str(getattr(config, "_attn_implementation", ""))
-
-
-def _kept_in(model: torch.nn.Module, tokenizer: Any, kind: str) -> Path | None:
-    """Return the file that keeps what was found for a model; None for one whose code is not that of transformers."""
-    if not type(model).__module__.startswith("transformers."):
-        return None
-    parts = sorted({f"{type(part).__module__}.{type(part).__qualname__}" for part in model.modules()})
-    weights = sorted({f"{weight.dtype} {weight.device.type}" for weight in model.parameters()})
-    names = ("pad_token_id", "bos_token_id", "eos_token_id", "model_input_names", "model_max_length")
-    words = [type(tokenizer).__name__, len(tokenizer), *(str(getattr(tokenizer, name, "")) for name in names)]
-    depends = [kind, _settings(model), type(model).__qualname__, parts, weights, words, package_code()]
-    return trial_file(depends)
-
-
-def _read(kept: Path | None, longest: int) -> Way | None:
-    """Return what an earlier process found, if it went as far; None where there is nothing, or nothing whole."""
-    try:
-        way = Way(**json.loads(kept.read_text("utf-8"))) if kept is not None else None
-    except (OSError, ValueError, TypeError):
-        return None
-    return way if way is not None and way.longest >= longest else None
 
 
 def _state(model: torch.nn.Module) -> int:
@@ -374,7 +313,7 @@ def classifier_way(
 ) -> Way:
     """Return how a model's inputs are batched, from a trial in this process: the fastest way that is exact.
 
-    The ways are right padding, left padding, batches of equal lengths, and one by one. The padding side of the
+    The ways are right padding, batches of equal lengths, and one by one. The padding side of the
     tokenizer does not matter.
 
     Args:
@@ -391,17 +330,13 @@ def classifier_way(
     """
 
     def find(reach: int) -> Way:
-        before = way_of(SHORTEST) if reach > SHORTEST else None
-        items = _trial_items(model, tokenizer, min(reach, bound), paired=n_classes is None, short=reach <= SHORTEST)
+        items = _trial_items(model, tokenizer, min(reach, bound), paired=n_classes is None)
         trial = PaddingTrial(model, name, items, joint=joint, n_classes=n_classes)
-        ways = {RIGHT: trial.right, LEFT: trial.left, EQUAL_LENGTHS: trial.equal}
+        ways = {RIGHT: trial.right, EQUAL_LENGTHS: trial.equal}
         with padding_token(model, items.padding["input_ids"]):
-            return fastest_way(model, name, trial.alone, ways, longest=reach, again=trial.again, before=before)
+            return fastest_way(model, name, trial.alone, ways, longest=reach, again=trial.again)
 
-    def way_of(longest: int) -> Way:
-        return TRIALS.way(model, "choices" if joint else "texts", longest, find, tokenizer)
-
-    return way_of(min(longest, bound))
+    return TRIALS.way(model, "choices" if joint else "texts", min(longest, bound), find)
 
 
 class PaddingTrial:
@@ -420,7 +355,6 @@ class PaddingTrial:
         self.joint, self.n_classes = joint, n_classes
         self._readable = np.arange(len(items))
         self._alone: list[NDArray[np.float64]] = []
-        self._right: Answers = ()
 
     def alone(self) -> Answers:
         """Answer every item by itself; those that the model cannot read, such as too short ones, are left out."""
@@ -443,36 +377,44 @@ class PaddingTrial:
 
     def right(self) -> Answers:
         """Answer the items padded on the right."""
-        self._right = self._padded("right")
-        return self._right
-
-    def left(self) -> Answers:
-        """Answer the items padded on the left; a model that padding on the right changes now and then is refused."""
-        rows = zip(self._alone, self._right, strict=False)
-        off = [bool(np.abs(a - b).max() > 1e-3 * np.abs(b).max()) for a, b in rows]
-        if 2 * sum(off) < len(off):
-            raise RuntimeError("padding changes some texts and not others")
-        return self._padded("left")
-
-    def equal(self) -> Answers:
-        """Answer the items of each length together."""
-        lengths = self.items.lengths[self._readable]
-        return _in_order([self._readable[lengths == length] for length in np.unique(lengths)], self._answers)
-
-    def _padded(self, side: str) -> Answers:
         # The long items have a batch of their own with one short item; the others are not padded to their length.
         long = self.items.lengths[self._readable] > SHORTEST
         batches = [self._readable[long], self._readable[~long]]
         if len(batches[0]) and len(batches[1]):
             batches[0] = np.append(batches[0], batches[1][0])
-        return _in_order(batches, functools.partial(self._answers, side=side))
+        return self._in_order(batches)
 
-    def _answers(self, batch: NDArray[np.int64], side: str = "right") -> Answers:
-        inputs = pad(dataclasses.replace(self.items, padding_side=side), batch, self.model.device)
+    def equal(self) -> Answers:
+        """Answer the items of each length together."""
+        lengths = self.items.lengths[self._readable]
+        return self._in_order([self._readable[lengths == length] for length in np.unique(lengths)])
+
+    def _in_order(self, batches: Sequence[NDArray[np.int64]]) -> Answers:
+        """Ask batches, and return the answers in the order of the items; one of two batches counts with the first."""
+        rows: dict[int, NDArray[np.float64]] = {}
+        for batch in batches:
+            if len(batch):
+                for item, answer in zip(batch.tolist(), self._answers(batch), strict=True):
+                    rows.setdefault(item, answer)
+        return [rows[item] for item in sorted(rows)]
+
+    def _answers(self, batch: NDArray[np.int64]) -> Answers:
+        """Return what the model says of each item: its scores, or those of every token that is not padding."""
+        inputs = pad(self.items, batch, self.model.device)
         mask = inputs["attention_mask"].bool()
         if self.joint:
             inputs = {key: tensor[:, None] for key, tensor in inputs.items()}
-        return _answers(self.model(**inputs), mask, self.name, self.n_classes)
+        outputs = self.model(**inputs)
+        if hasattr(outputs, "start_logits"):
+            table = torch.stack([outputs.start_logits, outputs.end_logits], dim=-1).double()
+            return [row[real].cpu().numpy() for row, real in zip(table, mask, strict=True)]
+        logits, n_classes = getattr(outputs, "logits", None), self.n_classes
+        if logits is None or logits.numel() != len(mask) * (n_classes or 1):
+            came = "none" if logits is None else f"a tensor of shape {tuple(logits.shape)}"
+            came = "a tuple (set `config.return_dict`)" if isinstance(outputs, tuple) else came
+            what = "one score per choice" if n_classes is None else f"one score for each of {n_classes} classes"
+            raise RefusalError(f"Expected {what} from {self.name}, but it gives {came} for {len(mask)} texts.")
+        return list(logits.double().flatten(1).cpu().numpy())
 
 
 @contextmanager
@@ -526,24 +468,14 @@ def ordinary_tokens(model: Any, tokenizer: Any) -> NDArray[np.int64]:
     return ordinary if len(ordinary) else tokens
 
 
-def _in_order(batches: Sequence[NDArray[np.int64]], ask: Callable[[NDArray[np.int64]], Answers]) -> Answers:
-    """Ask batches, and return the answers in the order of the items; an item of two batches counts with the first."""
-    rows: dict[int, NDArray[np.float64]] = {}
-    for batch in batches:
-        if len(batch):
-            for item, answer in zip(batch.tolist(), ask(batch), strict=True):
-                rows.setdefault(item, answer)
-    return [rows[item] for item in sorted(rows)]
-
-
-def _trial_items(model: Any, tokenizer: Any, longest: int, *, paired: bool, short: bool) -> Encoded:
-    """Return texts, or pairs of texts, of random words: of up to 16 tokens, or one such and others of `longest`."""
-    letters = ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p"]
+def _trial_items(model: Any, tokenizer: Any, longest: int, *, paired: bool) -> Encoded:
+    """Return texts, or pairs of texts, of random words: of up to 16 tokens, and of `longest`, if that is more."""
+    letters = [*"abcdefghijklmnop"]
     bound = min(longest, SHORTEST)
     # Ties in attention to the few best tokens, which padding upsets, show only now and then: in many tokens.
-    texts = [" ".join(letters[:length]) for length in (7, 1, 4, 4, 12, 11, 10, 9, 8, 6, 5, 3)[: None if short else 1]]
+    texts = [" ".join(letters[:length]) for length in (7, 1, 4, 4, 12, 11, 10, 9, 8, 6, 5, 3)]
     parts = [encode(tokenizer, texts, ["b"] * len(texts) if paired else None, max_length=bound)]
-    if not short:
+    if longest > SHORTEST:
         text = " ".join(letters * (longest // 8 + 1))
         sixteenths = [16, *(12 - 5 * number % 8 for number in range(max(1, _TRIED // longest)))]
         lengths = [max(bound + 1, longest * part // 16) for part in sixteenths]
@@ -560,17 +492,3 @@ def _trial_items(model: Any, tokenizer: Any, longest: int, *, paired: bool, shor
         truncated=np.zeros(len(sizes), dtype=np.bool_),
         padding=padding_values(tokenizer, model, columns["input_ids"]),
     )
-
-
-def _answers(outputs: Any, mask: torch.Tensor, name: str, n_classes: int | None) -> Answers:
-    """Return what a model said of each row of a batch: its scores, or those of every token that is not padding."""
-    if hasattr(outputs, "start_logits"):
-        table = torch.stack([outputs.start_logits, outputs.end_logits], dim=-1).double()
-        return [row[real].cpu().numpy() for row, real in zip(table, mask, strict=True)]
-    logits = getattr(outputs, "logits", None)
-    if logits is None or logits.numel() != len(mask) * (n_classes or 1):
-        came = "none" if logits is None else f"a tensor of shape {tuple(logits.shape)}"
-        came = "a tuple (set `config.return_dict`)" if isinstance(outputs, tuple) else came
-        what = "one score per choice" if n_classes is None else f"one score for each of {n_classes} classes"
-        raise RefusalError(f"Expected {what} from {name}, but it gives {came} for {len(mask)} texts.")
-    return list(logits.double().flatten(1).cpu().numpy())

@@ -475,14 +475,11 @@ def span_target(encoded: Encoded) -> Target:
         windows, batch = describe(items, step)
         pairs = zip(*(batch[name].tolist() for name in ("first", "second", "rule")), strict=True)
         shared = [_shared_tokens(encoded, windows[first], windows[second], rule) for first, second, rule in pairs]
-        # In a batch padded on the left, a window's tokens stand further right.
-        width = int(encoded.lengths[windows].max())
-        shifts = (width - encoded.lengths[windows]) * (encoded.padding_side == "left")
         columns: Batch = {}
         for side, name in enumerate(("first", "second")):
             table = np.full((len(shared), max(len(pair[side]) for pair in shared)), -1, dtype=np.int64)
-            for row, (pair, window) in enumerate(zip(shared, batch[name].tolist(), strict=True)):
-                table[row, : len(pair[side])] = pair[side] + shifts[window]
+            for row, pair in enumerate(shared):
+                table[row, : len(pair[side])] = pair[side]
             columns[f"shared_{name}"] = torch.from_numpy(table)
         return windows, {**batch, **columns, "mask": pad(encoded, windows)["attention_mask"][batch["first"]]}
 
