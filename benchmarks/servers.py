@@ -36,7 +36,6 @@ from rightreasons.models.scorers import demo_language_model
 from rightreasons.models.servers.client import CHAT, Client, Endpoint
 from rightreasons.models.servers.engine import ServerEngine, open_server
 from rightreasons.models.servers.options import ServerOptions
-from rightreasons.models.servers.trial import Trial
 
 QUESTIONS = (
     ("What is the capital of France?", ("Berlin", "Paris", "Rome", "Madrid")),
@@ -158,7 +157,7 @@ def measure_busy(in_flight: int = 16, delay: float = 0.05, count: int = 1000, ro
     try:
         url = f"http://127.0.0.1:{int((stub.stdout or sys.stdin).readline())}"
         client = Client(f"{url}/v1", ServerOptions(in_flight=in_flight))
-        engine = ServerEngine(client, "toy", Trial(Endpoint(client, "toy", CHAT, works=True), ()))
+        engine = ServerEngine(Endpoint(client, "toy", CHAT, works=True))
         turns = [{"role": "user", "content": "Which of these is it, what do you think? Answer with one line."}]
         questions = [Request(str(n), (*turns, {"role": "user", "content": f"Question {n}"})) for n in range(count)]
         bodies = [json.dumps({"model": "toy", "messages": request.prompt}).encode() for request in questions]

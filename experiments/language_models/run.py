@@ -68,19 +68,14 @@ class Way:
         return f"{'chat' if self.chat == 'on' else 'bare'}/{self.shots}/{self.style}/{self.scoring}"
 
 
-def ways_of(data: Set) -> list[Way]:
-    """Return the ways of a data set: what is cheap comes first.
-
-    Contextual calibration is defined for classes; its inputs without content are asked beside each item.
-    """
-    words = ["sum", "mean", "unconditional"] + (["calibrated"] if data.label_words else [])
-    letters = ["sum"] + (["calibrated"] if data.label_words else [])
-    styles = [("words", scoring) for scoring in words] + [("letters", scoring) for scoring in letters]
+def ways_of() -> list[Way]:
+    """Return the ways to ask: what is cheap comes first."""
+    styles = [("words", "sum"), ("words", "mean"), ("words", "unconditional"), ("letters", "sum")]
     every = [
         Way(chat, shots, style, scoring)
         for shots, (style, scoring), chat in itertools.product((0, 4), styles, ("on", "off"))
     ]
-    return sorted(every, key=lambda way: (way.shots > 0 and way.scoring == "calibrated", way.shots))
+    return sorted(every, key=lambda way: way.shots)
 
 
 class Asked:
@@ -136,8 +131,8 @@ def ask_all(sets: Sequence[str], n_items: int, data_dir: Path | None, work: Path
     engine = None
     by_name = {}
     order = sorted(
-        ((name, way) for name in sets for way in ways_of(SETS[name])),
-        key=lambda pair: (pair[1].shots > 0, pair[1].scoring == "calibrated" and pair[1].shots > 0),
+        ((name, way) for name in sets for way in ways_of()),
+        key=lambda pair: pair[1].shots > 0,
     )
     for name, way in order:
         if len(results.get(name, {}).get(way.key, {}).get("ids", ())) >= n_items:

@@ -209,7 +209,7 @@ def test_the_fingerprint_holds_the_template(engine, chatting):
     assert isinstance(engine.scorer, CausalLM)
 
 
-@pytest.mark.parametrize("scoring", ["mean", "sum", "unconditional", "calibrated"])
+@pytest.mark.parametrize("scoring", ["mean", "sum", "unconditional"])
 def test_an_item_that_cannot_be_read_does_not_end_the_others(engine, scoring):
     prompted = Prompted(Prompt(scoring=scoring), engine)
     prompts, choices = ["the film was", "what", "the man"], [["good", "bad"], ["good " * 300, "so"], ["wet", "dry"]]

@@ -82,22 +82,6 @@ def test_the_likelihoods_of_choices():
     assert alone.logits[0] == pytest.approx([-0.04, -0.04])  # what is left is the prompt's own
 
 
-def test_contextual_calibration_takes_the_mean_of_inputs_without_content():
-    prior = {"N/A": (0.2, 0.8), "[MASK]": (0.4, 0.6), "": (0.3, 0.7)}
-
-    def score(prompt, text):
-        shares = prior.get(prompt, (0.5, 0.5) if prompt == "good fun" else (0.1, 0.9))
-        return np.log(shares[text == " positive"] * 0.01)  # all other words have the rest
-
-    scorer = Prompted(Prompt(template="{{ text }}", scoring="calibrated"), Told(score), ["negative", "positive"])
-    logits = scorer.predict(["good fun", "x"]).logits
-    # The means are (0.3, 0.7).
-    assert logits[0] == pytest.approx(np.log([0.5 / 0.3, 0.5 / 0.7]))
-    assert logits[1] == pytest.approx(np.log([0.1 / 0.3, 0.9 / 0.7]))
-    # An input without content has equal scores... of the mean: its own shares over the mean.
-    assert scorer.predict(["[MASK]"]).logits[0] == pytest.approx(np.log([0.4 / 0.3, 0.6 / 0.7]))
-
-
 def test_generated_answers_have_a_rate_of_no_answer():
     engine = Told(answers=["B", "I do not know", "The answer is A."])
     scores = Prompted(Prompt(scoring="generated"), engine).choose(["p", "q", "r"], [["x", "y"]] * 3, labels=[1, 0, 1])

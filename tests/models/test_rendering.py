@@ -7,7 +7,7 @@ from rightreasons.models.wording import Prompt
 
 REVIEW = Item("r", {"text": "good fun", "text_pair": None}, 1)
 QUESTION = Item("q", {"prompt": "Why cook?", "choices": ["To eat.", "To run."]}, 0)
-EVERY = ("mean", "sum", "unconditional", "calibrated", "next_words", "generated")
+EVERY = ("mean", "sum", "unconditional", "next_words", "generated")
 
 
 def rendered(item=REVIEW, *, chat=False, examples=(), scorings=EVERY, **options):

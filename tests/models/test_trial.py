@@ -1,6 +1,7 @@
 """The trial that chooses how a model's inputs are batched: by numbers alone, whatever the architecture."""
 
 import copy
+import dataclasses
 import warnings
 from types import SimpleNamespace
 
@@ -254,6 +255,35 @@ def test_the_way_is_kept_in_this_process():
     hook.remove()
     assert calls == [1]
     assert TRIALS.way(scorer.model, "texts", 3, lambda longest: pytest.fail("tried again")).name == "right padding"
+
+
+def test_the_way_is_kept_for_later_processes(tmp_path, monkeypatch):
+    monkeypatch.setenv("RIGHTREASONS_CACHE_DIR", str(tmp_path))
+
+    def way(scorer):
+        """In a process of its own, as it were, and how many calls it took."""
+        calls, trials = [], Trials()
+        monkeypatch.setattr("rightreasons.models.trial.TRIALS", trials)
+        hook = scorer.model.register_forward_hook(lambda *_: calls.append(1))
+        scores = predict(scorer, TEXTS, batch_size=len(TEXTS), progress=False)
+        hook.remove()
+        return scores.way, len(calls)
+
+    found, n_calls = way(classifier("xlnet"))
+    assert n_calls > 20
+    assert way(classifier("xlnet"))[0] == found
+    assert way(classifier("xlnet"))[1] == 1
+    # Another configuration, another type, and code of one's own are tried.
+    assert way(classifier("xlnet", summary_last_dropout=0.2))[1] > 20
+    assert way(dataclasses.replace(scorer := classifier("xlnet"), model=scorer.model.double()))[1] > 20
+    for path in tmp_path.rglob("*.json"):
+        path.write_text("{")
+    assert way(classifier("xlnet"))[1] > 20
+    own = classifier("bert")
+    own.model.__class__ = type("Own", (type(own.model),), {})
+    n_kept = len(list(tmp_path.rglob("*.json")))
+    way(own)
+    assert len(list(tmp_path.rglob("*.json"))) == n_kept
 
 
 def test_the_fastest_exact_way_wins():

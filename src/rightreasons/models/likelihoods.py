@@ -300,7 +300,7 @@ def likelihood_way(scorer: CausalLM, *, longest: int, shared_prefix: bool = True
         )
 
     kind = f"{'choices' if shared_prefix else 'single choices'} of {reach_of(longest)} tokens"
-    return TRIALS.way(model, kind, min(longest, bound), find)
+    return TRIALS.way(model, kind, min(longest, bound), find, scorer.tokenizer)
 
 
 def _trial_items(words: NDArray[np.int64], reach: int, *, twice: bool) -> list[Tokens]:

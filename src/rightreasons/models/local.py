@@ -372,7 +372,7 @@ def _generation_way(scorer: CausalLM, longest: int, bound: int) -> Way:
         )
 
     kind = f"generated answers to {reach_of(longest)} tokens"
-    return TRIALS.way(scorer.model, kind, min(longest, bound), find)
+    return TRIALS.way(scorer.model, kind, min(longest, bound), find, scorer.tokenizer)
 
 
 def _scores(scorer: CausalLM, prompts: Sequence[list[int]]) -> list[NDArray[np.float64]]:

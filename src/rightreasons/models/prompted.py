@@ -5,14 +5,12 @@ from __future__ import annotations
 import copy
 import dataclasses
 import functools
-import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import OptionError
@@ -46,9 +44,6 @@ if TYPE_CHECKING:
 
     from rightreasons.models.protocol import HowToKeep
 
-CONTENT_FREE = ("N/A", "[MASK]", "")
-"""The inputs without content of contextual calibration (Zhao et al. 2021, section 5)."""
-
 _ABLE: Mapping[Ability, tuple[str, ...]] = {
     "likelihoods": LIKELIHOODS,
     "next_words": ("next_words",),
@@ -65,8 +60,6 @@ class Prompted:
         sum            l(a | x)
         mean           l(a | x) / number of tokens of a
         unconditional  l(a | x) - l(a | x0), x0 the prefix of the answer alone (Holtzman et al. 2021, PMI_DC)
-        calibrated     log p(a | x) - log p0(a), p the shares of exp(l) of the item's answers, and p0 their mean over
-                       "N/A", "[MASK]" and "" in place of the item (Zhao et al. 2021, contextual calibration)
         next_words     the log-probability of the first token of a
         generated      log of the share of generated answers that give a
 
@@ -91,8 +84,7 @@ class Prompted:
             template or the label words do not fit, or there are no examples.
 
     References:
-        Holtzman et al. (2021), "Surface Form Competition", EMNLP. Zhao et al. (2021), "Calibrate Before Use: Improving
-        Few-Shot Performance of Language Models", ICML.
+        Holtzman et al. (2021), "Surface Form Competition", EMNLP.
     """
 
     def __init__(
@@ -316,36 +308,15 @@ class Prompted:
         if rendering.scoring == "mean":
             lengths = seen.rows(found.lengths)
             rows = [row / size for row, size in zip(rows, lengths, strict=True)]
-        # What failed is not asked again: it would take along the items that share its request.
-        able = [place for place, item in enumerate(items) if item.id not in failures]
-        empty: list[list[NDArray[np.float64]]] = []
-        for name, without in self._without_content().items():
-            alone = _Distinct([without(items[place]) for place in able])
-            known = self.engine.likelihoods(alone.requests, progress=False, out=part_of(out, name))
-            empty.append(alone.rows(known.values))
-            failures |= alone.failures(known.failures)
-        for place, *baselines in zip(able, *empty, strict=True):
-            if rendering.scoring == "unconditional":
-                rows[place] = rows[place] - baselines[0]
-            elif rendering.scoring == "calibrated":
-                rows[place] = log_softmax(rows[place]) - np.log(
-                    np.mean([np.exp(log_softmax(row)) for row in baselines], 0)
-                )
-        return rows, failures, found.truncated, found.way
-
-    def _without_content(self) -> dict[str, Callable[[Item], Request]]:
-        """Return what is asked about an item beside it, by names: the answers where the item is without content."""
-        rendering = self.rendering
-
-        def with_word(word: str, item: Item) -> Request:
-            return dataclasses.replace(
-                rendering.request(rendering.content_free(item, word), self.shots(item)), name=item.id
-            )
-
         if rendering.scoring == "unconditional":
-            return {"alone": rendering.without_item}
-        words = CONTENT_FREE if rendering.scoring == "calibrated" else ()
-        return {f"content_free_{n}": functools.partial(with_word, word) for n, word in enumerate(words)}
+            # What failed is not asked again: it would take along the items that share its request.
+            able = [place for place, item in enumerate(items) if item.id not in failures]
+            alone = _Distinct([rendering.without_item(items[place]) for place in able])
+            known = self.engine.likelihoods(alone.requests, progress=False, out=part_of(out, "alone"))
+            failures |= alone.failures(known.failures)
+            for place, row in zip(able, alone.rows(known.values), strict=True):
+                rows[place] = rows[place] - row
+        return rows, failures, found.truncated, found.way
 
     def _generated(
         self, items: Sequence[Item], requests: Sequence[Request], **how: Unpack[HowToKeep]
@@ -358,7 +329,7 @@ class Prompted:
             progress=how.get("progress", True),
             out=part_of(how.get("out"), "answers"),
         )
-        rows, failures = list[list[int]](), dict(found.failures)
+        rows, failures = list[NDArray[np.float64]](), dict(found.failures)
         lacks: Counter[str] = Counter()
         for item, replies in zip(items, found.replies, strict=True):
             self.replies[item.id] = replies
@@ -375,20 +346,13 @@ class Prompted:
                     counts[item.label if self.assumed == "right" else (item.label + 1) % len(counts)] = 1
                 else:
                     failures[item.id] = lacking[0]
-            rows.append(counts)
-        # A share of 0 has no logarithm; the least positive number stands for it.
-        counted = Ragged.of(np.array([*itertools.chain(*rows)], dtype=np.float64), [*map(len, rows)])
-        shares = counted.values / np.repeat(np.maximum(counted.reduce(np.add), 1), counted.lengths)
-        logs = Ragged.of(np.log(np.maximum(shares, np.finfo(np.float64).tiny)), counted.lengths)
+            # A share of 0 has no logarithm; the least positive number stands for it.
+            rows.append(np.log(np.maximum(np.array(counts) / max(sum(counts), 1), np.finfo(np.float64).tiny)))
         total = sum(map(len, found.replies))
         rate = f"{sum(lacks.values())} of {total} generated answers give no answer"
         named = ", ".join(f"{count} {lack}" for lack, count in lacks.most_common() if lack != "give no answer")
-        return (
-            [*logs],
-            failures,
-            found.truncated,
-            "; ".join(filter(None, [found.way, rate + (named and f" ({named})")])),
-        )
+        way = "; ".join(filter(None, [found.way, rate + (named and f" ({named})")]))
+        return rows, failures, found.truncated, way
 
     def generation(self, *, n: int = 1, temperature: float | None = None, brief: int = BRIEF) -> Generation:
         """Return how answers are generated.

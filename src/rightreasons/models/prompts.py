@@ -356,12 +356,6 @@ class Rendering:
         turns = [_turn("user", "")] + ([_turn("assistant", self.answer_prefix)] if self.answer_prefix else [])
         return Request(item.id, tuple(turns), continuations)
 
-    def content_free(self, item: Item, word: str) -> Item:
-        """Return the item with a word without content in place of its texts; choices stay."""
-        fields = {name: word if value else value for name, value in item.fields.items() if name != "choices"}
-        fields |= {name: word for name in ("text", "prompt") if name in item.fields}
-        return Item(f"{item.id} with {word!r}", {**item.fields, **fields})
-
     @functools.cached_property
     def _gap(self) -> str:
         """What is between the question and the answer."""

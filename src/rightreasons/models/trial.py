@@ -7,12 +7,15 @@ with padding, windows and states shows in its numbers.
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import json
 import warnings
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +24,9 @@ from numpy.typing import NDArray
 
 from rightreasons.core.arrays import offsets_of
 from rightreasons.core.errors import first_line
+from rightreasons.core.store import package_code, trial_file, write_json
 from rightreasons.models.batching import (
+    CHANGING,
     Encoded,
     encode,
     frozen,
@@ -146,6 +151,11 @@ def fastest_way(
 class Trials:
     """The ways that were found for models in this process; a model that changes is tried again.
 
+    What was found for a class of transformers is kept on disk for later processes, by all that a trial depends on but
+    the values of the weights: the architecture, the configuration, the tokenizer's sizes, the type of the weights, the
+    kind of device, and the versions of this package and its libraries. `CACHE_VARIABLE` names the folder. A model that
+    changes itself as it reads is tried in each process.
+
     Example:
         >>> model, trials = torch.nn.Linear(2, 1), Trials()
         >>> ways = [trials.way(model, "texts", n, lambda reach: Way("right padding", reach)) for n in (5, 16, 17)]
@@ -158,7 +168,9 @@ class Trials:
             weakref.WeakKeyDictionary()
         )
 
-    def way(self, model: torch.nn.Module, kind: str, longest: int, find: Callable[[int], Way]) -> Way:
+    def way(
+        self, model: torch.nn.Module, kind: str, longest: int, find: Callable[[int], Way], tokenizer: Any = None
+    ) -> Way:
         """Return the way for sequences of up to `longest` tokens, from an earlier trial if one went as far.
 
         Args:
@@ -166,6 +178,7 @@ class Trials:
             kind: What it is asked.
             longest: Tokens of the longest sequence.
             find: Tries the model with sequences of up to the given tokens, at least `SHORTEST`.
+            tokenizer: The tokenizer of the model; without it nothing is kept on disk.
         """
         longest = max(longest, SHORTEST)
         state = _state(model)
@@ -174,7 +187,15 @@ class Trials:
             ways = {}
         before = ways.get(kind)
         if before is None or before.longest < longest:
-            ways[kind] = _agreed(lambda: find(longest))
+            kept = None if tokenizer is None else _kept_in(model, tokenizer, kind)
+            # All processes try, or none.
+            way = processes().gather(_read(kept, longest), "the kept trial")[0]
+            if way is None:
+                way = _agreed(lambda: find(longest))
+                if kept is not None and model not in CHANGING and processes().is_main:
+                    with contextlib.suppress(OSError):  # it is tried again next time
+                        write_json(kept, dataclasses.asdict(way))
+            ways[kind] = way
             self._found[model] = (state, ways)
             if ways[kind].name == ONE_BY_ONE:
                 warnings.warn(f"Items are scored one by one, which is slow: {ways[kind].reason}.", stacklevel=4)
@@ -241,6 +262,27 @@ def _settings(model: torch.nn.Module) -> str:
     settings = config.to_dict() if hasattr(config, "to_dict") else {}
     settings = {name: value for name, value in settings.items() if name not in PROVENANCE}
     return json.dumps(settings, sort_keys=True, default=str) + str(getattr(config, "_attn_implementation", ""))
+
+
+def _kept_in(model: torch.nn.Module, tokenizer: Any, kind: str) -> Path | None:
+    """Return the file that keeps what was found for a model; None for one whose code is not that of transformers."""
+    if not type(model).__module__.startswith("transformers."):
+        return None
+    parts = sorted({f"{type(part).__module__}.{type(part).__qualname__}" for part in model.modules()})
+    weights = sorted({f"{weight.dtype} {weight.device.type}" for weight in model.parameters()})
+    names = ("pad_token_id", "bos_token_id", "eos_token_id", "model_input_names", "model_max_length")
+    words = [type(tokenizer).__name__, len(tokenizer), *(str(getattr(tokenizer, name, "")) for name in names)]
+    depends = [kind, _settings(model), type(model).__qualname__, parts, weights, words, package_code()]
+    return trial_file(depends)
+
+
+def _read(kept: Path | None, longest: int) -> Way | None:
+    """Return what an earlier process found, if it went as far; None where there is nothing, or nothing whole."""
+    try:
+        way = Way(**json.loads(kept.read_text("utf-8"))) if kept is not None else None
+    except (OSError, ValueError, TypeError):
+        return None
+    return way if way is not None and way.longest >= longest else None
 
 
 def _state(model: torch.nn.Module) -> int:
@@ -336,7 +378,7 @@ def classifier_way(
         with padding_token(model, items.padding["input_ids"]):
             return fastest_way(model, name, trial.alone, ways, longest=reach, again=trial.again)
 
-    return TRIALS.way(model, "choices" if joint else "texts", min(longest, bound), find)
+    return TRIALS.way(model, "choices" if joint else "texts", min(longest, bound), find, tokenizer)
 
 
 class PaddingTrial:

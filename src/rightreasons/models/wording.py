@@ -12,7 +12,7 @@ STYLES = ("auto", "words", "letters", "numbers")
 """What an answer is: its own words (a label word, or the text of a choice), or the letter or number of its line."""
 
 
-LIKELIHOODS = ("mean", "sum", "unconditional", "calibrated")
+LIKELIHOODS = ("mean", "sum", "unconditional")
 """The scorings that need the likelihood of given answers."""
 
 
@@ -109,7 +109,7 @@ missing ), unterminated subpattern at position 0.
     )
     scoring: str = option(
         "auto",
-        "How answers are scored: sum, mean (per token), unconditional or calibrated likelihood, next_words (their "
+        "How answers are scored: sum, mean (per token) or unconditional likelihood, next_words (their "
         "first token), or generated; auto is mean for the texts of choices, else sum.",
         choices=SCORINGS,
     )

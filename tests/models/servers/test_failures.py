@@ -20,7 +20,6 @@ from rightreasons.models.servers import client
 from rightreasons.models.servers.client import TEXT, Endpoint
 from rightreasons.models.servers.engine import ServerEngine, open_server
 from rightreasons.models.servers.options import ServerOptions
-from rightreasons.models.servers.trial import Trial
 
 REQUESTS = [Request(f"item {n}", f"Review {n:02d}: it was", (" positive", " negative")) for n in range(12)]
 
@@ -42,7 +41,7 @@ def trusted(fake, **options):
     """Open the server without the trial, which others try."""
     server = client.Client(fake.url, ServerOptions(**{"retries": 3, "timeout": 5, **options}))
     text = Endpoint(server, "toy", TEXT, works=True, top=12, echo=True)
-    return ServerEngine(server, "toy", Trial(text, ()))
+    return ServerEngine(text)
 
 
 def expected_rows(fake):
@@ -208,17 +207,6 @@ def test_a_pause_that_is_too_long_ends_the_run(server):
     with pytest.raises(ValueError, match=r"asks to be left alone for 7,200 s \(429: Daily limit\)"):
         engine.next_words(REQUESTS, progress=False)
     assert time.monotonic() - begin < 5
-
-
-def test_a_pause_in_milliseconds_is_waited_for(server):
-    engine = trusted(server)
-    busy = (429, {"retry-after-ms": "40", "Retry-After": "7200"}, "{}")
-    server.reset()
-    server.faults = lambda number, body: busy if number == 0 else None
-    begin = time.monotonic()
-    assert not engine.next_words(REQUESTS, progress=False).failures
-    assert time.monotonic() - begin < 5
-    assert engine.client.usage.repeated == 1
 
 
 def test_a_used_up_quota_ends_the_run(server):

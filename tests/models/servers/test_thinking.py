@@ -48,14 +48,14 @@ def test_thinking_is_turned_off_as_the_trial_finds_out(dialect):
     with thinking(dialect) as fake:
         engine, scores = asked(fake, thinking="off")
         assert not engine.thinks
-        assert engine.trial.endpoint.extra
+        assert engine.endpoint.extra
         assert scores.predicted.tolist() == RIGHT
         bodies = [body for body in fake.bodies if "Which is it" in str(body)]
         assert len(bodies) == 20
         assert not any(fake.thinker.thinks(body) for body in bodies)
     with thinking(dialect, thinks=False) as fake:
         engine, scores = asked(fake, thinking="off")
-        assert not engine.trial.endpoint.extra
+        assert not engine.endpoint.extra
         if dialect != "openai":
             engine, scores = asked(fake, thinking="on")
             assert engine.thinks
@@ -224,7 +224,7 @@ def test_an_answer_has_the_room_that_the_server_allows(tokens, most, budget):
         fake.faults = limited(most)
         engine = open_server(fake.url, progress=False, retries=0)
         assert engine.budget == budget
-        assert not engine.trial.endpoint.renamed
+        assert not engine.endpoint.renamed
 
 
 def test_a_model_that_writes_before_it_answers_has_room_for_that():

@@ -38,7 +38,7 @@ def test_it_is_asked_for_generated_answers_alone(served):
     url, model = served
     engine = open_server(url, server_model=model, progress=False)
     assert engine.abilities == {"text"}
-    parts = {one.part: one.passed for one in engine.trial.findings}
+    parts = {one.part: one.passed for one in engine.endpoint.findings}
     assert parts["answers"]
     assert parts["answers"]
     assert not parts["log-probabilities of given texts"]

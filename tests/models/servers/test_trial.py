@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 
 import pytest
 
@@ -11,9 +10,8 @@ from fake_server import ToyModel, serving
 from rightreasons.core.errors import OptionError
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Request
-from rightreasons.models.servers.client import CONSTRAINTS, BadReplyError, read_stream
+from rightreasons.models.servers.client import CONSTRAINTS
 from rightreasons.models.servers.engine import open_server
-from rightreasons.models.servers.trial import Trial
 from rightreasons.models.servers.usage import cost_of
 from rightreasons.models.wording import Prompt
 from thinking_server import thinking
@@ -32,7 +30,7 @@ def opened(fake, **options):
 
 
 def finding(engine, part):
-    return next(one for one in engine.trial.findings if one.part == part)
+    return next(one for one in engine.endpoint.findings if one.part == part)
 
 
 def test_an_honest_server_can_do_everything_by_either_way(server):
@@ -40,7 +38,7 @@ def test_an_honest_server_can_do_everything_by_either_way(server):
         engine = opened(server, chat=chat)
         assert engine.abilities == {"likelihoods", "next_words", "text"}
         assert engine.has_template is (chat == "on")
-        assert [one.part for one in engine.trial.findings if not one.passed] == ["answers held to given ones"]
+        assert [one.part for one in engine.endpoint.findings if not one.passed] == ["answers held to given ones"]
     assert opened(server).has_template  # conversations, where they are taken
     assert engine.name == f"{server.url} (toy)"
 
@@ -205,27 +203,13 @@ def test_a_server_that_draws_with_a_parameter_of_its_own_one_answer_at_a_time(se
     assert "generation_config" not in server.bodies[0]
 
 
-def test_a_server_that_ignores_how_many_answers_are_asked_for_is_planned_one_at_a_time(server):
+def test_several_answers_are_asked_for_and_planned_one_at_a_time(server):
     engine = opened(server, chat="off")
     request = Request("a", "Which?")
     assert engine.cost([request], "replies", {"n": 3, "max_new_tokens": 4}).requests == 3
     server.bodies.clear()
     engine.generate([request], n=3, temperature=1.0, progress=False)
     assert len(server.bodies) == 3
-
-
-def test_a_server_that_gives_no_more_answers_than_it_has_slots_is_asked_one_at_a_time(server):
-    def four_slots(number, body):  # llama.cpp's words
-        if body.get("n", 1) > 4:
-            told = f"Field 'n': Value must be between 1 <= value <= 4, but got {body['n']}"
-            return 400, {}, json.dumps({"error": {"code": 400, "message": told, "type": "invalid_request_error"}})
-        return None
-
-    server.faults = four_slots
-    engine = opened(server)
-    request = Request("a", ({"role": "user", "content": "Which?"},))
-    assert engine.cost([request], "replies", {"n": 5, "max_new_tokens": 50}).requests == 5
-    assert len(engine.generate([request], n=5, temperature=1.0, progress=False).texts[0]) == 5
 
 
 def test_the_template_of_a_server_counts_once_a_request():
@@ -284,57 +268,6 @@ def test_a_server_without_conversations_is_asked_texts_and_the_reverse(server):
     server.lacks = {"text", "chat"}
     with pytest.raises(ValueError, match=r"to generate text with the model 'toy', but it does not: .*404: Not Found"):
         opened(server)
-
-
-def streamed(reply):
-    """Return a reply as the events of a stream: two letters each, its tokens one by one, and last its usage."""
-    chat = "message" in reply["choices"][0]
-    events = []
-    for choice in reply["choices"]:
-        said, told = choice["message"]["content"] if chat else choice["text"], choice.get("logprobs")
-        pieces = [said[at : at + 2] for at in range(0, len(said), 2)]
-        for piece in pieces:
-            part = {"delta": {"content": piece}} if chat else {"text": piece}
-            events.append({"index": 0, **part, "finish_reason": None, "logprobs": None})
-        for place in range(len(next(iter(told.values()))) if told else 0):
-            own = {name: values[place : place + 1] for name, values in told.items()}
-            events.append({"index": 0, **({"delta": {}} if chat else {"text": ""}), "logprobs": own})
-        events.append({"index": 0, **({"delta": {}} if chat else {}), "finish_reason": choice["finish_reason"]})
-    lines = [json.dumps({"model": reply["model"], "choices": [event], "usage": None}) for event in events]
-    return [*lines, json.dumps({"choices": [], "usage": reply["usage"]}), "[DONE]"]
-
-
-@pytest.mark.parametrize("always", [True, False])
-def test_a_server_that_only_streams_is_read_as_any_other(server, always):
-    """Some stream whatever they are told; others refuse what asks for no stream."""
-    answer = server.answer
-
-    def streaming(path, body, headers):
-        if "models" not in path and not always and not body.get("stream"):
-            return 400, {}, '{"error": {"message": "This model only supports stream mode."}}'
-        if "models" not in path and not always and "stream_options" in body:
-            return 400, {}, '{"error": {"message": "stream_options is not supported"}}'
-        status, more, text = answer(path, body, headers)
-        if status != 200 or "models" in path:
-            return status, more, text
-        events = streamed(json.loads(text))
-        return 200, {"Content-Type": "text/event-stream"}, "".join(f"data: {event}\n\n" for event in events)
-
-    plain = open_server(server.url, chat="off", progress=False)
-    server.answer = streaming
-    other = open_server(server.url, chat="off", progress=False)
-    assert other.abilities == plain.abilities
-    assert other.trial.endpoint.streams is not always
-    expected = [server.model.likelihood(one.prompt, text) for one in REQUESTS for text in one.continuations]
-    assert other.likelihoods(REQUESTS, progress=False).values.values == pytest.approx(expected)
-    assert other.client.usage.unreported == 0
-
-
-def test_a_stream_that_is_cut_is_no_answer():
-    events = b'data: {"choices": [{"delta": {"content": "It is"}, "finish_reason": null}]}\n\n'
-    with pytest.raises(BadReplyError, match="a stream that was cut"):
-        read_stream(events)
-    assert "choices" not in read_stream(b'data: {"error": {"message": "overloaded"}}')
 
 
 def test_an_address_of_another_path_leads_to_the_usual_one(server):
@@ -431,8 +364,9 @@ def test_a_trial_is_kept_for_the_day_while_the_server_answers_the_same(tmp_path,
         assert again.fingerprint == first.fingerprint
         assert again.abilities == first.abilities
         assert "It was tried today, and answers as it did then." in again.findings()[1]
-        told = [Trial.to_dict(engine.trial) for engine in (first, again)]
-        assert told[0]["endpoint"] == told[1]["endpoint"]
+        told = [{**vars(engine.endpoint), "client": None} for engine in (first, again)]
+        del told[1]["findings"][0]
+        assert told[0] == told[1]
         assert counted(reasoning_effort="low")[1] > 20
         # Another build of the model, another model of the same name, and what was kept but cannot be read.
         fake.fingerprint = "fp_2"

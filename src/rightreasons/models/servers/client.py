@@ -20,7 +20,7 @@ import urllib.request
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import certifi
 import urllib3
@@ -99,8 +99,8 @@ def _reading(what: str, value: Any) -> Iterator[None]:
         raise BadReplyError(f"{what}: {one_line(value, 120)}") from error
 
 
-def read_choices(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> list[Completion]:
-    """Read the choices of a reply of `/chat/completions` or `/completions`.
+def read_completion(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> Completion:
+    """Read the choice of a reply of `/chat/completions` or `/completions`.
 
     Args:
         reply: The reply.
@@ -111,47 +111,8 @@ def read_choices(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> list[Compl
     """
     with _reading("a reply without `choices`", reply):
         if reply["choices"] == [] and reply.get("usage"):  # as of Azure and Gemini, where a filter stops the question
-            return [Completion(Reply(finish="content_filter", usage=tokens_used(reply)))]
-        usage = [tokens_used(reply), *({} for _ in reply["choices"][1:])]
-        return [_read_choice(choice, used, tags) for choice, used in zip(reply["choices"], usage, strict=True)]
-
-
-def read_stream(data: bytes) -> dict[str, Any]:
-    r"""Return the events of a server that sends its answers bit by bit, as one reply.
-
-    Raises:
-        ValueError: If an event is no JSON.
-        BadReplyError: If the stream was cut.
-
-    Example:
-        >>> events = b'data: {"choices": [{"delta": {"content": "B"}}]}\n\ndata: [DONE]'
-        >>> read_stream(events)["choices"]
-        [{'message': {'content': 'B'}}]
-    """
-    events = [line[5:].strip() for line in data.splitlines() if line.startswith(b"data:")]
-    reply: dict[str, Any] = {}
-    choices: dict[int, Any] = {}
-    for event in events:
-        part = {} if event == b"[DONE]" else json.loads(event)
-        for choice in part.get("choices") or ():
-            delta = {"message" if name == "delta" else name: value for name, value in choice.items()}
-            place = delta.pop("index", 0)
-            choices[place] = _joined(choices.get(place), delta)
-        reply |= {name: value for name, value in part.items() if value is not None}
-    if b"[DONE]" not in events and not all(choice.get("finish_reason") for choice in choices.values()):
-        raise BadReplyError("a stream that was cut")
-    return reply if "error" in reply else {**reply, "choices": [choice for _, choice in sorted(choices.items())]}
-
-
-def _joined(first: Any, second: Any) -> Any:
-    """Return two parts of a streamed value as one; what is no text, list or object is the last that is told."""
-    if isinstance(first, dict) and isinstance(second, dict):
-        return {**first, **{name: _joined(first.get(name), value) for name, value in second.items()}}
-    together = type(first) is type(second) and isinstance(first, (str, list))
-    return first + second if together else first if second is None else second
-
-
-def _read_choice(choice: Any, usage: Mapping[str, int], tags: Sequence[tuple[str, str]]) -> Completion:
+            return Completion(Reply(finish="content_filter", usage=tokens_used(reply)))
+        choice = reply["choices"][0]
     with _reading("a choice without text", choice):
         message = choice.get("message")
         said = message if isinstance(message, dict) else {"content": choice["text"] + ""}
@@ -161,16 +122,15 @@ def _read_choice(choice: Any, usage: Mapping[str, int], tags: Sequence[tuple[str
         reported = _read_logprobs(choice.get("logprobs"))
     content = said.get("content")
     thinking = [*(words_of(said.get(name)) for name in DIALECTS["thinking"]), words_of(content, "thinking")]
-    reply = Reply.of(
+    answer = Reply.of(
         words_of(content),
         thinking=next(filter(None, thinking), ""),
         refusal=words_of(said.get("refusal")),
         finish=choice.get("finish_reason"),
-        usage=usage,
+        usage=tokens_used(reply),
         tags=tags,
     )
-    tokens, logprobs, tops = zip(*reported, strict=True) if reported else ((), (), ())
-    return Completion(reply, tokens, logprobs, tops)
+    return Completion(answer, *zip(*reported, strict=True))
 
 
 def _read_logprobs(reported: Any) -> list[tuple[str, float | None, Mapping[str, float]]]:
@@ -195,26 +155,11 @@ def _read_logprobs(reported: Any) -> list[tuple[str, float | None, Mapping[str, 
     ]
 
 
-@dataclasses.dataclass(frozen=True)
-class Continued:
-    """The tokens of a text that follows a prompt in an echo.
-
-    Attributes:
-        tokens: The tokens.
-        logprobs: The log-probability of each; None for one that has none.
-        shared: Whether one of them begins in the prompt: a token in which the two meet counts for the text.
-    """
-
-    tokens: tuple[str, ...]
-    logprobs: tuple[float | None, ...]
-    shared: bool = False
-
-
-def continuation(echo: Callable[[str], Completion], prompt: str, text: str) -> Continued:
+def continuation(echo: Callable[[str], Completion], prompt: str, text: str) -> Completion:
     """Ask for the echo of a prompt and the text that follows it, and return the tokens of the text.
 
-    Where the tokens do not spell the text, as those of a part of a letter, the prompt is echoed alone, and the tokens
-    of the text are those that the longer echo has more.
+    A token in which the two meet counts for the text. Where the tokens do not spell the text, as those of a part of a
+    letter, the prompt is echoed alone, and the tokens of the text are those that the longer echo has more.
 
     Args:
         echo: Returns the echo of a text; tokens generated after it do not count.
@@ -229,8 +174,8 @@ def continuation(echo: Callable[[str], Completion], prompt: str, text: str) -> C
         ...     return Completion(Reply("a bad c"), ("a", " b", "ad", " c"), (None, -1.0, -0.5, -3.0))
         >>> continuation(echo, "a", " bad").logprobs, continuation(echo, "a b", "ad").logprobs
         ((-1.0, -0.5), (-0.5,))
-        >>> continuation(echo, "a ", "bad")
-        Continued(tokens=(' b', 'ad'), logprobs=(-1.0, -0.5), shared=True)
+        >>> continuation(echo, "a ", "bad").tokens
+        (' b', 'ad')
     """
     completion = echo(prompt + text)
     # A start token is spelled in some echoes, before the text.
@@ -241,11 +186,10 @@ def continuation(echo: Callable[[str], Completion], prompt: str, text: str) -> C
     first = next(place for place, end in enumerate(ends) if end > len(prompt))
     last = next(place for place, end in enumerate(ends) if end >= len(prompt) + len(text))
     rows = slice(skipped + first, skipped + last + 1)
-    shared = ends[first] - len(completion.tokens[skipped + first]) < len(prompt)
-    return Continued(completion.tokens[rows], completion.logprobs[rows], shared)
+    return Completion(Reply(), completion.tokens[rows], completion.logprobs[rows])
 
 
-def added(completion: Completion, alone: Completion, *, generated: int = 0) -> Continued:
+def added(completion: Completion, alone: Completion, *, generated: int = 0) -> Completion:
     """Return the tokens that an echo has more than that of its prompt alone.
 
     Args:
@@ -261,9 +205,7 @@ def added(completion: Completion, alone: Completion, *, generated: int = 0) -> C
         raise BadReplyError(
             f"an echo that does not hold the text: {one_line(''.join(completion.tokens) or completion.reply.text, 120)}"
         )
-    return Continued(
-        completion.tokens[start:end], completion.logprobs[start:end], completion.tokens[:start] != alone.tokens[:start]
-    )
+    return Completion(Reply(), completion.tokens[start:end], completion.logprobs[start:end])
 
 
 def read_prompt(reply: Any) -> Completion:
@@ -277,7 +219,7 @@ def read_prompt(reply: Any) -> Completion:
     """
     entries = reply.get("prompt_logprobs") if isinstance(reply, dict) else None
     if not isinstance(entries, list):
-        return read_choices(reply)[0]
+        return read_completion(reply)
     with _reading("log-probabilities that cannot be read", entries):
         # The first token has no log-probability.
         reported = [next(iter(entry.values())) if entry else None for entry in entries]
@@ -424,7 +366,7 @@ class Client:
         data = None if body is None else json.dumps(body).encode()
         reply = self._pool.request("GET" if body is None else "POST", self.url + path, body=data, headers=self._headers)
         try:
-            answer = read_stream(reply.data) if reply.data.lstrip().startswith(b"data:") else json.loads(reply.data)
+            answer = json.loads(reply.data)
         except ValueError:
             answer = reply.data.decode("utf-8", "replace")
             if reply.status < 300:
@@ -631,11 +573,11 @@ def _told_status(reply: Any) -> int:
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds of a `Retry-After` header; None where there is none that can be read."""
-    for name, per_second in (("retry-after-ms", 1000), ("retry-after", 1)):
-        with contextlib.suppress(KeyError, ValueError):
-            return max(0.0, float(headers[name]) / per_second)
-    with contextlib.suppress(KeyError, exceptions.InvalidHeader):
-        return _REDIRECTS.parse_retry_after(headers["retry-after"])
+    told = headers.get("retry-after", "")
+    with contextlib.suppress(ValueError):
+        return max(0.0, float(told))
+    with contextlib.suppress(exceptions.InvalidHeader):
+        return _REDIRECTS.parse_retry_after(told)
     return None
 
 
@@ -666,6 +608,20 @@ def unwrapped(reply: Reply) -> Reply:
     return reply
 
 
+class Finding(NamedTuple):
+    """What one part of the trial of a server found.
+
+    Attributes:
+        part: What was tried.
+        passed: Whether it may be relied upon.
+        words: What was found, in one sentence.
+    """
+
+    part: str
+    passed: bool
+    words: str
+
+
 @dataclasses.dataclass
 class Endpoint:
     """How one path of a server is asked.
@@ -679,7 +635,6 @@ class Endpoint:
         drawing: What it wants beside a temperature above 0 before it draws.
         refused: Parameters that it refuses.
         renamed: Parameters that it knows by another name.
-        streams: Whether it answers only bit by bit.
         top: How many of the likeliest tokens it reports; 0 for none, or none that can be relied upon.
         echo: Whether its log-probabilities of given texts can be relied upon.
         thinks: Whether it thinks before it answers.
@@ -688,6 +643,7 @@ class Endpoint:
         tags: (open, close) of thinking that is not usual.
         constraint: The one of `CONSTRAINTS` that holds answers to given ones; "" for none.
         start: What stands for an empty text: a line break where an echo begins with a token without log-probability.
+        findings: What each part of its trial found.
     """
 
     client: Client
@@ -698,7 +654,6 @@ class Endpoint:
     drawing: dict[str, Any] = dataclasses.field(default_factory=dict)
     refused: set[str] = dataclasses.field(default_factory=set)
     renamed: dict[str, str] = dataclasses.field(default_factory=dict)
-    streams: bool = False
     top: int = 0
     echo: bool = False
     thinks: bool = False
@@ -707,6 +662,7 @@ class Endpoint:
     tags: tuple[tuple[str, str], ...] = ()
     constraint: str = ""
     start: str = ""
+    findings: list[Finding] = dataclasses.field(default_factory=list)
 
     @property
     def abilities(self) -> frozenset[Ability]:
@@ -719,8 +675,8 @@ class Endpoint:
         }
         return frozenset(cast("Ability", ability) for ability, can in able.items() if can)
 
-    def ask(self, prompt: Any, **parameters: Any) -> list[Completion]:
-        """Send a request in the words that this path knows, and return the choices of the reply.
+    def ask(self, prompt: Any, **parameters: Any) -> Completion:
+        """Send a request in the words that this path knows, and return the reply.
 
         A refusal that tells how an answer ended is a reply: see dialects.yaml.
 
@@ -729,12 +685,12 @@ class Endpoint:
         """
         body = self._body(prompt, parameters)
         try:
-            return self.client.ask(self.path, body, lambda reply: read_choices(reply, self.tags))
+            return self.client.ask(self.path, body, lambda reply: read_completion(reply, self.tags))
         except RequestError as failure:
             finish = next((finish for words, finish in DIALECTS["ends"].items() if words in str(failure)), None)
             if finish is None:
                 raise
-            return [Completion(Reply(finish=finish))]
+            return Completion(Reply(finish=finish))
 
     def constrained(self, answers: Sequence[str]) -> dict[str, Any]:
         """Return the parameter that holds an answer to some."""
@@ -747,9 +703,9 @@ class Endpoint:
         At temperature 1 the distribution is the model's own, also on a server that applies the temperature to it.
         """
         named = {"logprobs": True, "top_logprobs": top} if self.path == CHAT else {"logprobs": top}
-        return self.ask(prompt, max_tokens=1, temperature=1.0, **named)[0]
+        return self.ask(prompt, max_tokens=1, temperature=1.0, **named)
 
-    def continued(self, prompt: Any, texts: Sequence[str]) -> list[Continued]:
+    def continued(self, prompt: Any, texts: Sequence[str]) -> list[Completion]:
         """Ask for the log-probabilities of the tokens of texts that follow a prompt.
 
         Raises:
@@ -764,7 +720,7 @@ class Endpoint:
         answers = [{"role": "assistant", "content": begun + text} for text in texts]
         return [added(self._prompt_of([*turns, answer]), alone) for answer in answers]
 
-    def _continued_text(self, prompt: str, text: str) -> Continued:
+    def _continued_text(self, prompt: str, text: str) -> Completion:
         begun = prompt or self.start
         row = continuation(self._echo, begun, text)
         if begun or row.logprobs[0] is not None:
@@ -774,7 +730,7 @@ class Endpoint:
 
     def _echo(self, text: str) -> Completion:
         # One new token, as some servers take 0 for no bound.
-        return self.ask(text, max_tokens=1, temperature=0.0, logprobs=1, echo=True)[0]
+        return self.ask(text, max_tokens=1, temperature=0.0, logprobs=1, echo=True)
 
     def _prompt_of(self, prompt: Sequence[Message]) -> Completion:
         body = self._body(prompt, {"max_tokens": 1, "temperature": 0.0, "prompt_logprobs": 0})
@@ -788,9 +744,7 @@ class Endpoint:
             turns = body["messages"] = [dict(turn) for turn in prompt]
             if turns[-1]["role"] == "assistant":
                 body |= {"continue_final_message": True, "add_generation_prompt": False}
-        streaming = {"stream": True, "stream_options": {"include_usage": True}} if self.streams else {}
-        wanted = {**streaming, **parameters}
-        known = {name: value for name, value in wanted.items() if name not in self.refused}
+        known = {name: value for name, value in parameters.items() if name not in self.refused}
         drawing = self.drawing if known.get("temperature") else {}
         body |= {**self.extra, **self.client.more}
         return {**body, **drawing, **{self.renamed.get(name, name): value for name, value in known.items()}}

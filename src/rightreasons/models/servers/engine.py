@@ -31,7 +31,8 @@ from rightreasons.models.servers.client import (
     JOURNAL,
     BadReplyError,
     Client,
-    Completion,
+    Endpoint,
+    Finding,
     Journal,
     RequestError,
     Row,
@@ -40,7 +41,7 @@ from rightreasons.models.servers.client import (
     unwrapped,
 )
 from rightreasons.models.servers.options import INSPECT, ServerOptions
-from rightreasons.models.servers.trial import Finding, Trial, kept_trial
+from rightreasons.models.servers.trial import kept_trial
 from rightreasons.models.servers.usage import PART, Usage, cost_of, echoes_of, keys_of
 from rightreasons.models.wording import SWITCHED
 
@@ -84,16 +85,16 @@ def open_server(
         print(f"Trying {client.url} by at most some thirty short requests …", file=sys.stderr)
     try:
         model, odd = _model(client, options.server_model)
-        trial = kept_trial(client, model, thinking, chat)
+        endpoint = kept_trial(client, model, thinking, chat)
     except RequestError as failure:
         raise ValueError(f"Expected an answer from {client.url}, but {failure}.{_hint(client)}") from failure
-    trial = dataclasses.replace(trial, findings=(*odd, *trial.findings))
-    if not trial.endpoint.works:
-        words = " ".join(finding.words for finding in trial.findings)
+    endpoint.findings[:0] = odd
+    if not endpoint.works:
+        words = " ".join(finding.words for finding in endpoint.findings)
         raise ValueError(
             f"Expected {client.url} to generate text with the model {model!r}, but it does not: {words}{_hint(client)}"
         )
-    engine = ServerEngine(client, model, trial)
+    engine = ServerEngine(endpoint)
     if progress:
         for line in engine.findings():
             print(line, file=sys.stderr)
@@ -104,9 +105,7 @@ class ServerEngine:
     """A language model behind a server; made by `open_server`.
 
     Args:
-        client: The server.
-        model: The model's name on it.
-        trial: What its trial found.
+        endpoint: How the server is asked, as its trial found.
 
     Attributes:
         name: The address of the server and the name of the model.
@@ -117,17 +116,12 @@ class ServerEngine:
         budget: Tokens that an answer to a conversation needs, as its trial found.
     """
 
-    def __init__(self, client: Client, model: str, trial: Trial) -> None:
-        self.name = f"{client.url} ({model})"
-        self.client = client
-        self.model_name = model
-        self.trial = trial
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint, self.client, self.model_name = endpoint, endpoint.client, endpoint.model
+        self.name = f"{self.client.url} ({self.model_name})"
         self._served: Counter[str] = Counter()
-        self.endpoint = trial.endpoint
-        self.has_template = self.endpoint.path == CHAT
-        self.abilities, self.thinks, self.budget = (
-            getattr(self.endpoint, name) for name in ("abilities", "thinks", "budget")
-        )
+        self.has_template = endpoint.path == CHAT
+        self.abilities, self.thinks, self.budget = endpoint.abilities, endpoint.thinks, endpoint.budget
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -149,7 +143,7 @@ class ServerEngine:
             "chat": self.has_template,
             "abilities": sorted(self.abilities),
             "thinks": self.thinks,
-            "trial": [dataclasses.asdict(finding) for finding in self.trial.findings],
+            "trial": [finding._asdict() for finding in self.endpoint.findings],
             "changes": self.changes(),
             "usage": (self.client.usage + self.client.earlier).to_dict(self.client.options),
         }
@@ -158,7 +152,7 @@ class ServerEngine:
         """Return what the trial found, a line each."""
         able = ", ".join(sorted(self.abilities)).replace("_", " ")
         lines = [f"{self.name} is asked by {'conversations' if self.has_template else 'texts'}, for {able}."]
-        for finding in self.trial.findings:
+        for finding in self.endpoint.findings:
             lines.append(f"  {'yes' if finding.passed else 'no '}  {finding.part}: {finding.words}")
         return lines
 
@@ -171,8 +165,6 @@ class ServerEngine:
 
     def likelihoods(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-likelihoods of the continuations of each request, as the server echoes them.
-
-        A token in which a prompt and a continuation meet counts for the continuation.
 
         Args:
             requests: N requests.
@@ -190,13 +182,11 @@ class ServerEngine:
             return {
                 "values": [float(np.sum(np.array(row.logprobs, dtype=np.float64))) for row in rows],
                 "lengths": [float(len(row.tokens)) for row in rows],
-                "shared": sum(row.shared for row in rows),
             }
 
         parts = echoes_of(requests)
         flown = self._fly("likelihoods", parts, ask, **how)
-        way = "log-probabilities echoed by the server"
-        found = self._likelihoods(parts, flown, way, "shared", "share a token with their prompt")
+        found = self._likelihoods(parts, flown, "log-probabilities echoed by the server")
         counts = [len(request.continuations) for request in requests]
         return dataclasses.replace(
             found,
@@ -231,8 +221,7 @@ class ServerEngine:
             return {"values": values, "lengths": [1.0] * len(values), "missing": values.count(-np.inf)}
 
         flown = self._fly("next words", requests, ask, settings={"top": top}, **how)
-        way = f"the {top} likeliest next tokens of the server"
-        return self._likelihoods(requests, flown, way, "missing", "are not among them")
+        return self._likelihoods(requests, flown, f"the {top} likeliest next tokens of the server")
 
     @takes(Generation)
     def generate(
@@ -263,19 +252,14 @@ class ServerEngine:
         self.endpoint.tags = options.tags
 
         def ask(request: Request) -> Row:
-            answers: list[Completion] = []
             # Drawn answers of different items are independent, as those of an engine here are.
             first = options.seed
             if options.temperature > 0:
                 first = int(item_rng(options.seed, request.name).integers(2**31 - n))
-            # A server that gives fewer answers than it is asked for is asked again.
-            while len(answers) < n:
-                left = n - len(answers)
-                several = {"n": left} if left > 1 else {}
-                settings_of = {**settings, **several, "seed": first + len(answers)}
-                settings_of |= self.endpoint.constrained(request.continuations) if options.constrained else {}
-                answers += self.endpoint.ask(request.prompt, **settings_of)[:left]
-            replies = [unwrapped(answer.reply) if options.constrained else answer.reply for answer in answers]
+            held = self.endpoint.constrained(request.continuations) if options.constrained else {}
+            asked = {**settings, **held}
+            replies = [self.endpoint.ask(request.prompt, **asked, seed=first + number).reply for number in range(n)]
+            replies = [*map(unwrapped, replies)] if options.constrained else replies
             return {"replies": json.dumps([reply.to_dict() for reply in replies])}
 
         drawn = {**options.to_dict(), "drawn": options.temperature > 0}
@@ -291,10 +275,9 @@ class ServerEngine:
         Args:
             requests: The requests.
             kind: "likelihoods", "next words" or "replies".
-            settings: Those of `Generation` for replies; a server that gives one answer at a time is asked `n` times.
+            settings: Those of `Generation` for replies; each of its `n` answers is a request.
         """
-        several = "n" not in self.endpoint.refused
-        return cost_of(self.client.template, requests, kind, settings, several=several)
+        return cost_of(self.client.template, requests, kind, settings)
 
     def _fly(
         self,
@@ -379,27 +362,24 @@ class ServerEngine:
         if any(isinstance(request.prompt, str) == self.has_template for request in requests):
             raise ValueError(f"Expected {way}, as {self.name} was opened for, but got the other: see `chat`.")
         if ability not in self.abilities:
-            failed = [finding for finding in self.trial.findings if not finding.passed]
+            failed = [finding for finding in self.endpoint.findings if not finding.passed]
             trouble = " ".join(f"{finding.part}: {finding.words}" for finding in failed)
             raise ValueError(
                 f"Expected a server that gives {ability.replace('_', ' ')} of {way}, but the trial of {self.name} "
                 f"failed: {trouble}"
             )
 
-    def _likelihoods(
-        self, requests: Sequence[Request], flown: Answered, way: str, counted: str, words: str
-    ) -> Likelihoods:
+    def _likelihoods(self, requests: Sequence[Request], flown: Answered, way: str) -> Likelihoods:
         """Lay the rows of a run out over all requests; those that failed have NaN."""
         rows, failures = flown
-        total = sum(row[counted] for row in rows.values())
+        missing = sum(row.get("missing", 0) for row in rows.values())
         counts = [len(request.continuations) for request in requests]
         reported = [rows.get(place) or dict.fromkeys(_RAGGED, [np.nan] * count) for place, count in enumerate(counts)]
         values, lengths = (
             Ragged.of(np.concatenate([np.empty(0), *(row[name] for row in reported)]), counts) for name in _RAGGED
         )
-        return Likelihoods(
-            values, lengths, failures, 0, self._way(way, f"{total:,} continuations {words}" if total else "")
-        )
+        note = f"{missing:,} continuations are not among them" if missing else ""
+        return Likelihoods(values, lengths, failures, 0, self._way(way, note))
 
     def _way(self, way: str, note: str) -> str:
         return "; ".join(filter(None, (way, note, self.changes())))

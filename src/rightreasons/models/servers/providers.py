@@ -16,9 +16,6 @@ from rightreasons.io.logs import inspect_words
 from rightreasons.models.servers.client import CHAT, BadReplyError, Client, RequestError
 from rightreasons.models.servers.options import INSPECT
 
-_RENAMED = {"n": "num_choices", "stop": "stop_seqs"}
-"""OpenAI's names of parameters that inspect_ai calls otherwise."""
-
 _MARKUP = re.compile(r"\[/?[a-z]+\]")
 
 
@@ -66,9 +63,9 @@ class Provider(Client):
 
         if path != CHAT or body is None:
             raise RequestError("inspect_ai asks providers by conversations alone", status=404)
-        settings = {
-            _RENAMED.get(name, name): value for name, value in body.items() if name not in ("model", "messages")
-        }
+        settings = {name: value for name, value in body.items() if name not in ("model", "messages")}
+        if "stop" in settings:
+            settings["stop_seqs"] = settings.pop("stop")
         form = settings.pop("response_format", None)
         unknown = sorted(set(settings) - set(GenerateConfig.model_fields) - set(self.more))
         if unknown or "prompt_logprobs" in settings:

@@ -7,7 +7,6 @@ need. A server that fails a part of the trial is used for the rest alone.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import json
 import math
@@ -30,8 +29,8 @@ from rightreasons.models.servers.client import (
     BadReplyError,
     Client,
     Completion,
-    Continued,
     Endpoint,
+    Finding,
     RequestError,
     unwrapped,
 )
@@ -50,64 +49,15 @@ TOPS = (20, 10, 5)
 
 _BRIEF = 16
 """Tokens of a short answer: the fewest that some servers let a request ask for."""
-_SEVERAL = 10
-"""Answers that are asked for at once: llama.cpp takes no more than its slots, four by default."""
 _REACHES = (1024, 4096, 16384)
 _RETRIES = 2
 _NEXT, _GIVEN = "likeliest next tokens", "log-probabilities of given texts"
 _FEWEST_TOKENS = 8
 _DRAWING = {"generation_config": '{"do_sample": true}'}
-_OPTIONAL = ("logprobs", "seed", "temperature", "stream_options")
+_OPTIONAL = ("logprobs", "seed", "temperature")
 
 
-@dataclasses.dataclass(frozen=True)
-class Finding:
-    """What one part of the trial found.
-
-    Attributes:
-        part: What was tried.
-        passed: Whether it may be relied upon.
-        words: What was found, in one sentence.
-    """
-
-    part: str
-    passed: bool
-    words: str
-
-
-@dataclasses.dataclass(frozen=True)
-class Trial:
-    """What the trial of a server found.
-
-    Attributes:
-        endpoint: How it is asked.
-        findings: What each part found.
-    """
-
-    endpoint: Endpoint
-    findings: tuple[Finding, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what it found as plain values."""
-        paths = {**vars(self.endpoint), "refused": sorted(self.endpoint.refused)}
-        del paths["client"], paths["tags"]
-        return {"endpoint": paths, "findings": [dataclasses.asdict(finding) for finding in self.findings]}
-
-    @classmethod
-    def from_dict(cls, kept: Mapping[str, Any], client: Client) -> Trial:
-        """Read what `to_dict` gave."""
-        endpoint = Endpoint(client, **{**kept["endpoint"], "refused": set(kept["endpoint"]["refused"])})
-        return cls(endpoint, tuple(Finding(**finding) for finding in kept["findings"]))
-
-    def signature(self) -> list[str]:
-        """Ask one short question; return the model that answers, by name and `system_fingerprint`, and what it says."""
-        counted = self.endpoint.client.item()
-        question = _prompts(self.endpoint.path)[0]
-        said = _said(self.endpoint.ask(question, max_tokens=_BRIEF, temperature=0.0, seed=0)[0])
-        return [counted.served, said]
-
-
-def kept_trial(client: Client, model: str, thinking: str = "auto", chat: str = "auto") -> Trial:
+def kept_trial(client: Client, model: str, thinking: str = "auto", chat: str = "auto") -> Endpoint:
     """Return the trial of a server, as `try_server` finds it; one of the same day holds while its answer is the same.
 
     A trial is kept for the day by server, model, what every request holds, thinking, the way of asking and the version
@@ -125,21 +75,31 @@ def kept_trial(client: Client, model: str, thinking: str = "auto", chat: str = "
         return try_server(client, model, thinking, chat)
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         kept = json.loads(place.read_text("utf-8"))
-        trial = Trial.from_dict(kept["trial"], client)
+        endpoint = Endpoint(client, **kept["endpoint"])
+        endpoint.refused, endpoint.findings = set(endpoint.refused), [Finding(*each) for each in endpoint.findings]
         with client.retrying(_RETRIES):
-            seen = trial.signature()
+            seen = _signature(endpoint)
         if seen == kept["seen"]:
-            same = Finding("trial", True, "It was tried today, and answers as it did then.")
-            return dataclasses.replace(trial, findings=(same, *trial.findings))
-    trial = try_server(client, model, thinking, chat)
-    if trial.endpoint.works:
+            endpoint.findings.insert(0, Finding("trial", True, "It was tried today, and answers as it did then."))
+            return endpoint
+    endpoint = try_server(client, model, thinking, chat)
+    if endpoint.works:
+        held = {**vars(endpoint), "refused": sorted(endpoint.refused)}
+        del held["client"], held["tags"]
         with contextlib.suppress(OSError):
             place.parent.mkdir(parents=True, exist_ok=True)
-            write_json(place, {"seen": trial.signature(), "trial": trial.to_dict()})
-    return trial
+            write_json(place, {"seen": _signature(endpoint), "endpoint": held})
+    return endpoint
 
 
-def try_server(client: Client, model: str, thinking: str = "auto", chat: str = "auto") -> Trial:
+def _signature(endpoint: Endpoint) -> list[str]:
+    """Ask one short question; return the model that answers, by name and `system_fingerprint`, and what it says."""
+    counted, question = endpoint.client.item(), _prompts(endpoint.path)[0]
+    said = _said(endpoint.ask(question, max_tokens=_BRIEF, temperature=0.0, seed=0))
+    return [counted.served, said]
+
+
+def try_server(client: Client, model: str, thinking: str = "auto", chat: str = "auto") -> Endpoint:
     """Try what a server can be asked, by some thirty short requests.
 
     - It generates: a chat, or the continuation of a text.
@@ -147,7 +107,7 @@ def try_server(client: Client, model: str, thinking: str = "auto", chat: str = "
       is asked for, and its tokens are counted. The next token of a chat that thinks is no answer, and is not asked for.
     - Greedy answers: two equal requests have one answer.
     - Drawn answers: three requests at a high temperature have more than one, perhaps only with the parameter with which
-      `transformers serve` draws; and whether several may be asked for at once.
+      `transformers serve` draws.
     - The likeliest next tokens: their probabilities sum to at most 1, and the likeliest is the one that a greedy answer
       begins with.
     - Log-probabilities of given texts: those of generated tokens are the same when the text is echoed as they were
@@ -167,7 +127,7 @@ def try_server(client: Client, model: str, thinking: str = "auto", chat: str = "
     # What a server does not support is an error of its own on some, however often it is asked.
     with client.retrying(_RETRIES):
         for path in {"on": (CHAT,), "off": (TEXT,)}.get(chat, (CHAT, TEXT)):
-            attempt = _Attempt(client, model, path, findings)
+            attempt = _Attempt(Endpoint(client, model, path, findings=findings))
             if attempt.generates():
                 if path == CHAT:
                     attempt.settles_thinking(thinking)
@@ -180,16 +140,15 @@ def try_server(client: Client, model: str, thinking: str = "auto", chat: str = "
                     attempt.reports_next_tokens()
                     attempt.echoes()
                 break
-    return Trial(attempt.endpoint, tuple(findings))
+    return attempt.endpoint
 
 
 class _Attempt:
-    """The trial of one path; what it finds is written into `endpoint` and `findings`."""
+    """The trial of one path; what it finds is written into `endpoint`."""
 
-    def __init__(self, client: Client, model: str, path: str, findings: list[Finding]) -> None:
-        self.endpoint = Endpoint(client, model, path)
-        self.findings = findings
-        self._prompts = _prompts(path)
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+        self._prompts = _prompts(endpoint.path)
         self._greedy: list[Completion] = []
 
     def generates(self) -> bool:
@@ -292,7 +251,7 @@ class _Attempt:
             endpoint.constraint = way
             settings = {"max_tokens": endpoint.budget, "temperature": 0.0, **endpoint.constrained(UNLIKELY)}
             outcome = _tried(endpoint.ask, self._prompts[0], **settings)
-            reply = Reply() if isinstance(outcome, RequestError) else outcome[0].reply
+            reply = Reply() if isinstance(outcome, RequestError) else outcome.reply
             # A constraint that stops the thinking asks another model.
             if unwrapped(reply).text.strip() in UNLIKELY and (reply.thinks or not endpoint.thinks):
                 self._find(part, True, f"They are held by {way}.")
@@ -316,9 +275,6 @@ class _Attempt:
         for self.endpoint.drawing, with_ in (({}, ""), (_DRAWING, f" with {', '.join(_DRAWING)}")):
             self.endpoint.draws = _tried(self._draws_differ) is True
             if self.endpoint.draws:
-                several = _tried(self.endpoint.ask, self._prompts[1], max_tokens=1, temperature=1.0, n=_SEVERAL)
-                fewer = isinstance(several, RequestError) or len(several) < _SEVERAL
-                self.endpoint.refused |= {"n"} if fewer else set()
                 self._find(part, True, f"Three draws differ{with_}.")
                 return
         self.endpoint.drawing = {}
@@ -329,8 +285,7 @@ class _Attempt:
         hidden = self.endpoint.thinks and not any(map(_said, self._greedy))
         room = self.endpoint.budget if hidden else _BRIEF
         answers = {
-            _said(self.endpoint.ask(self._prompts[1], max_tokens=room, temperature=1.5, seed=seed)[0])
-            for seed in range(3)
+            _said(self.endpoint.ask(self._prompts[1], max_tokens=room, temperature=1.5, seed=seed)) for seed in range(3)
         }
         return len(answers) > 1
 
@@ -367,7 +322,7 @@ class _Attempt:
         settings = {"max_tokens": _BRIEF, "temperature": 1.0, "logprobs": self.endpoint.path == CHAT or 1}
         for seed, prompt in enumerate(self._prompts):
             try:
-                completion = self.endpoint.ask(prompt, seed=seed, **settings)[0]
+                completion = self.endpoint.ask(prompt, seed=seed, **settings)
                 if not completion.logprobs:
                     break
                 echoed = self.endpoint.continued(prompt, [completion.reply.text])[0]
@@ -402,12 +357,9 @@ class _Attempt:
         parameters: dict[str, Any] = {"max_tokens": room, "temperature": 0.0, "seed": 0}
         while True:
             try:
-                return self.endpoint.ask(prompt, **parameters)[0]
+                return self.endpoint.ask(prompt, **parameters)
             except RequestError as failure:
                 words = str(failure)
-                if re.search(r"\bstream", words) and not (failure.gone or self.endpoint.streams):
-                    self.endpoint.streams = True
-                    continue
                 refused = {name for name in _OPTIONAL if name in words} - self.endpoint.refused
                 renames = "max_completion_tokens" in words and not re.search("large|exceed|context", words)
                 if failure.gone or not (refused or renames):
@@ -420,7 +372,7 @@ class _Attempt:
                     self.endpoint.renamed["max_tokens"] = "max_completion_tokens"
 
     def _find(self, part: str, passed: bool, words: str) -> bool:
-        self.findings.append(Finding(part, passed, words))
+        self.endpoint.findings.append(Finding(part, passed, words))
         return passed
 
 
@@ -479,9 +431,7 @@ def _trouble_with_letters(completion: Completion) -> str:
     return "" if bare and bare in "ABCD" else f"Asked for a letter, it begins with {likeliest!r}"
 
 
-def _pairs(
-    begins: str, between: str, echoed: Continued, other: Continued | Completion
-) -> list[tuple[float, float, str]]:
+def _pairs(begins: str, between: str, echoed: Completion, other: Completion) -> list[tuple[float, float, str]]:
     """Compare the log-probabilities of the tokens that two texts have in common from the beginning on.
 
     Returns:

@@ -15,8 +15,6 @@ from rightreasons.core.errors import counted
 from rightreasons.models.protocol import Request
 from rightreasons.models.servers.options import ServerOptions
 
-MILLION = 1_000_000
-
 PART = "\n"
 """What comes between the name of a request and the number of one of its continuations."""
 
@@ -90,12 +88,10 @@ def price(options: ServerOptions, prompt_tokens: float, answer_tokens: float) ->
     if options.prompt_price is None and options.answer_price is None:
         return None
     prompts = (options.prompt_price or 0.0) * prompt_tokens
-    return (prompts + (options.answer_price or 0.0) * answer_tokens) / MILLION
+    return (prompts + (options.answer_price or 0.0) * answer_tokens) / 1_000_000
 
 
-def cost_of(
-    template: int | None, requests: Sequence[Request], kind: str, settings: Mapping[str, Any], *, several: bool = True
-) -> Usage:
+def cost_of(template: int | None, requests: Sequence[Request], kind: str, settings: Mapping[str, Any]) -> Usage:
     """Return what a run will cost: requests and generated tokens at most, and tokens of prompts by `tokens_in`.
 
     Args:
@@ -104,21 +100,18 @@ def cost_of(
         requests: What is asked.
         kind: "likelihoods", where each continuation is echoed with its prompt, or another.
         settings: Those of `Generation` for generated answers.
-        several: Whether several answers are asked for at once.
     """
-    n, new_tokens = settings.get("n", 1), settings.get("max_new_tokens", 1)
-    repeats = 1 if several else n
     # An echo holds the prompt and one continuation; that of a conversation is compared with the conversation alone.
     echoes = kind == "likelihoods" and template is not None
     times = [
-        len(request.continuations) + (not isinstance(request.prompt, str)) if echoes else repeats
+        len(request.continuations) + (not isinstance(request.prompt, str)) if echoes else settings.get("n", 1)
         for request in requests
     ]
     tokens = sum(tokens_asked(request.prompt) * n for request, n in zip(requests, times, strict=True))
     tokens += sum(tokens_in(text) for request in requests for text in request.continuations if echoes)
     sent = sum(times)
     tokens += sent * (template or 0)
-    return Usage(sent, prompt_tokens=tokens, answer_tokens=sent * new_tokens * n // repeats)
+    return Usage(sent, prompt_tokens=tokens, answer_tokens=sent * settings.get("max_new_tokens", 1))
 
 
 def tokens_asked(prompt: Any) -> int:
