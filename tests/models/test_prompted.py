@@ -151,7 +151,7 @@ def test_the_fingerprint_follows_all_that_scores_depend_on():
     [
         ({"chat": "on"}, "Expected a model with a chat template where `chat` is 'on', but told has none"),
         ({"shots": 2}, "Expected a labeled training split for 2 few-shot examples, but there is none"),
-        ({"scoring": "generated"}, r"Expected a scoring that told is able to \(mean, sum, unconditional, calibrated\)"),
+        ({"scoring": "generated"}, r"Expected a scoring that told is able to \(mean, sum, unconditional\)"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(options, sentence):

@@ -21,7 +21,7 @@ def source(kind="colleague", question=QUESTION, name="Tamsin"):
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_names_its_source_and_only_the_hint_names_the_option(kind):
     made = KINDS[kind]
-    hint, neutral = made.hinting("Tamsin", "Q"), made.without("Tamsin")
+    hint, neutral = made.sentence("Tamsin", "Q"), made.sentence("Tamsin")
     assert "Q" in hint.replace("Question", "")
     assert "tamsin" in hint.casefold()
     assert "tamsin" in neutral.casefold()
@@ -36,7 +36,7 @@ def test_implanted_sentences_are_found_at_their_level(kind):
     assert own.level(plain) == "none"
     for level, sentence in own.acknowledgments("B").items():
         assert own.level(f"Soup is warm. {sentence} Answer: B") == level
-    assert own.level(f"Let me see. {KINDS[kind].hinting('Tamsin', 'B')}") != "none"
+    assert own.level(f"Let me see. {KINDS[kind].sentence('Tamsin', 'B')}") != "none"
 
 
 @pytest.mark.parametrize(

@@ -254,12 +254,11 @@ class EncoderDecoder(Bidirectional):
     def opening(self) -> dict[str, Any]:
         """The tokens that begin an answer: the decoder's start, and one that a model is made to write first."""
         settings = (self.model.generation_config, self.model.config)
-        names = ("decoder_start_token_id", "forced_bos_token_id")
-        held = {name: [getattr(values, name, None) for values in settings] for name in names}
         found = {
-            name: next((value for value in values if isinstance(value, int)), None) for name, values in held.items()
+            name: next((its for each in settings if isinstance(its := getattr(each, name, None), int)), None)
+            for name in ("decoder_start_token_id", "forced_bos_token_id")
         }
-        if found[names[0]] is None:
+        if found["decoder_start_token_id"] is None:
             raise ValueError(
                 f"Expected the configuration of {self.name} to name the token that its decoder begins with in "
                 "`decoder_start_token_id`, but it names none."

@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.store import digest_of_arrays
+from rightreasons.core.store import digest_of_value
 from rightreasons.models.batching import later, sent
 from rightreasons.models.running import Column, Columns, HowToRun, Later, fingerprint_texts, run_model
 from rightreasons.models.trial import (
@@ -152,19 +152,12 @@ class Encoder:
 
     def bare(self, texts: Sequence[str]) -> list[list[int]]:
         """Tokenize texts without special tokens."""
-        return self._tokens(texts, False)
+        return self.whole(texts, special=False)
 
-    def whole(self, texts: Sequence[str]) -> list[list[int]]:
+    def whole(self, texts: Sequence[str], *, special: bool = True) -> list[list[int]]:
         """Tokenize texts with all of the special tokens that the tokenizer gives them."""
-        return self._tokens(texts, True)
-
-    def _tokens(self, texts: Sequence[str], special: bool) -> list[list[int]]:
-        if not texts:
-            return []
-        rows: list[list[int]] = self.tokenizer(
-            list(texts), add_special_tokens=special, return_attention_mask=False, verbose=False
-        )["input_ids"]
-        return rows
+        how = {"add_special_tokens": special, "return_attention_mask": False, "verbose": False}
+        return list(self.tokenizer(list(texts), **how)["input_ids"]) if texts else []
 
 
 def _fit(scorer: CausalLM, name: str, prompt: list[int], choices: Sequence[list[int]], max_length: int) -> list[Tokens]:
@@ -264,13 +257,8 @@ def token_likelihoods(model: Any, items: Sequence[Tokens], way: str) -> Callable
 
 def fingerprints_of(items: Sequence[Tokens]) -> dict[str, str]:
     """Digest items as tokens, and their names."""
-    sequences = [part for item in items for part in (item.prompt, *item.choices)]
-    arrays = {
-        "tokens": np.fromiter(itertools.chain.from_iterable(sequences), dtype=np.int64),
-        "lengths": np.array([len(part) for part in sequences]),
-        "choices": np.array([len(item.choices) for item in items]),
-    }
-    return {"ids": fingerprint_texts(item.name for item in items), "texts": digest_of_arrays(arrays)}
+    tokens = [[item.prompt, item.choices] for item in items]
+    return {"ids": fingerprint_texts(item.name for item in items), "texts": digest_of_value(tokens)}
 
 
 def likelihood_way(scorer: CausalLM, *, longest: int, shared_prefix: bool = True) -> Way:

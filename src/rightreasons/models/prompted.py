@@ -29,10 +29,8 @@ from rightreasons.models.prompts import (
     Examples,
     Item,
     Rendering,
-    check_shots,
     distinct_texts,
     items_of,
-    shots_of,
     wordless,
 )
 from rightreasons.models.protocol import BRIEF, Ability, Answers, Engine, Generation, Request
@@ -108,7 +106,10 @@ class Prompted:
         self.label_names = None if label_names is None else tuple(label_names)
         self.examples = examples
         self.seed = check_seed(seed)
-        check_shots(prompt, examples)
+        if prompt.shots and (examples is None or not examples.items):
+            raise ValueError(
+                f"Expected a labeled training split for {prompt.shots} few-shot examples, but there is none."
+            )
         self.rendering = Rendering.of(
             prompt,
             chat=_chat(prompt, engine),
@@ -179,7 +180,10 @@ class Prompted:
     def describe(self) -> dict[str, Any]:
         """Return the prompt as asked, verbatim, and the first item that was asked, as the model read it."""
         rendering = self.rendering
-        example = self._example or rendering.request(self._placeholder())
+        fields: dict[str, Any] = {"text": "(text)", "text_pair": None}
+        if self.label_names is None:
+            fields = {"prompt": "(prompt)", "choices": ["(first choice)", "(second choice)"]}
+        example = self._example or rendering.request(Item("", fields))
         return {
             **{name: getattr(rendering, name) for name in ("template", "chat", "style", "scoring", "answer_prefix")},
             **{name: getattr(self.prompt, name) for name in ("system", "shots", "pattern", "samples", "thinking")},
@@ -251,7 +255,8 @@ class Prompted:
 
     def shots(self, item: Item) -> list[Item]:
         """Return the few-shot examples of an item."""
-        return shots_of(self.prompt, self.examples, item, seed=self.seed)
+        count = self.prompt.shots
+        return [] if self.examples is None or not count else self.examples.draw(item, count, seed=self.seed)
 
     def score_items(self, items: Sequence[Item], gold: NDArray[np.int64] | None, **how: Unpack[HowToKeep]) -> Scores:
         """Score the answers of items as they are asked; `gold` are the right ones, None for those of the items."""
@@ -289,11 +294,6 @@ class Prompted:
         )
 
     # --------------------------------------------------------------------------------------------------------- private
-
-    def _placeholder(self) -> Item:
-        if self.label_names is not None:
-            return Item("", {"text": "(text)", "text_pair": None})
-        return Item("", {"prompt": "(prompt)", "choices": ["(first choice)", "(second choice)"]})
 
     def _likely(
         self, items: Sequence[Item], requests: Sequence[Request], **how: Unpack[HowToKeep]
@@ -417,7 +417,8 @@ class _Distinct:
 
     def __init__(self, requests: Sequence[Request]) -> None:
         self._asked = requests
-        texts, self._places = distinct_texts(map(_key, requests), [request.continuations for request in requests])
+        keys, rows = (str(request.prompt) for request in requests), (request.continuations for request in requests)
+        texts, self._places = distinct_texts(keys, rows)
         first = dict(zip((group for group, _ in reversed(self._places)), reversed(requests), strict=True))
         self.requests = [
             dataclasses.replace(first[group], continuations=tuple(texts_of)) for group, texts_of in enumerate(texts)
@@ -434,11 +435,6 @@ class _Distinct:
             for request, (group, _) in zip(self._asked, self._places, strict=True)
             if self.requests[group].name in failures
         }
-
-
-def _key(request: Request) -> Any:
-    prompt = request.prompt
-    return prompt if isinstance(prompt, str) else tuple((turn["role"], turn["content"]) for turn in prompt)
 
 
 def _chat(prompt: Prompt, engine: Engine) -> bool:

@@ -17,7 +17,7 @@ from rightreasons.core.errors import OptionError, unknown_name
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.validation import check_choices, check_ids, check_labels, check_same_length
 from rightreasons.models.protocol import Message, Request
-from rightreasons.models.wording import Prompt, Wording
+from rightreasons.models.wording import Prompt
 
 if TYPE_CHECKING:
     import jinja2
@@ -205,23 +205,6 @@ class Examples:
                 f"items beside {item.id!r}."
             )
         return drawn
-
-
-def check_shots(prompt: Wording, examples: Examples | None) -> None:
-    """Check that there are examples where a prompt asks for some.
-
-    Raises:
-        ValueError: If there are none.
-    """
-    if prompt.shots and (examples is None or not examples.items):
-        raise ValueError(f"Expected a labeled training split for {prompt.shots} few-shot examples, but there is none.")
-
-
-def shots_of(prompt: Wording, examples: Examples | None, item: Item, *, seed: int) -> list[Item]:
-    """Return the few-shot examples of an item, as many as a prompt asks for."""
-    if not prompt.shots or examples is None:
-        return []
-    return examples.draw(item, prompt.shots, seed=seed)
 
 
 def _is_origin(example: Item, item: Item) -> bool:
@@ -428,21 +411,14 @@ def instruction(style: str, *, scoring: str, form: str, chat: bool) -> str:
 
 
 def _label_words(prompt: Prompt, label_names: Sequence[str] | None) -> tuple[str, ...]:
-    if label_names is None:
-        if prompt.label_words:
-            raise OptionError(
-                "Expected no `label_words` for multiple choice, where an answer is a choice, but got some.",
-                option="label_words",
-            )
-        return ()
-    words = prompt.label_words or tuple(label_names)
-    if len(words) != len(label_names):
+    words, names = prompt.label_words or tuple(label_names or ()), label_names or ()
+    if len(words) != len(names):
         raise OptionError(
-            f"Expected one of `label_words` for each of {len(label_names)} labels ({', '.join(label_names)}), but got "
+            f"Expected one of `label_words` for each of {len(names)} labels, and none for multiple choice, but got "
             f"{len(words)}.",
             option="label_words",
         )
-    return tuple(words)
+    return words
 
 
 def _marks(style: str, count: int) -> list[str]:

@@ -146,6 +146,11 @@ class FunctionScorer:
         decides: The object whose content decides the answers.
     """
 
+    abilities: frozenset[Ability] = frozenset()
+    """Scores alone."""
+    joint = False
+    """It has no choices."""
+
     def __init__(
         self,
         function: Callable[..., Any],
@@ -162,16 +167,6 @@ class FunctionScorer:
             )
         self.name = name
         self._function, self._named, self._decides = function, fingerprint, decides
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """Scores alone."""
-        return frozenset()
-
-    @property
-    def joint(self) -> bool:
-        """False: it has no choices."""
-        return False
 
     @functools.cached_property
     def _digest(self) -> str | None:

@@ -47,6 +47,9 @@ _CONCLUDES = re.compile(r"\b(?i:answer|option|choice)\b.{0,40}?\b[A-Z]\b|^\W*[A-
 _SAMPLE = "The sense of the question and of its options leads to this one.\nAnswer: "
 """What a plan, which sends nothing, has for an answer with reasoning."""
 
+NO_GOALS: Mapping[str, int] = {}
+"""Of an arm without hints."""
+
 _REASONED_TOKENS = 1024
 """Maximum tokens of an answer with reasoning of a model that does not think, where the prompt names none."""
 
@@ -290,44 +293,40 @@ class Arms(Worded):
             ValueError: If the template of the model drops the hints, or the engine fails.
         """
         self._group = dict(zip((item.id for item in items), groups or [], strict=False))
-        first = self.options.hints[0]
-        sources = {item.id: {kind: self.source(kind, item) for kind in self.options.hints} for item in items}
-        plain = self._arm(PLAIN, "", [(item, sources[item.id][first], -1) for item in items])
-        neutral = self._arm(NEUTRAL, first, [(item, sources[item.id][first], -1) for item in items])
-        goals = {item.id: self.goal(item, trace.answer) for item, trace in zip(items, plain, strict=True)}
+        plain, neutral = self._arm(PLAIN, "", items), self._arm(NEUTRAL, self.options.hints[0], items)
+        answers = {trace.item: trace.answer for trace in plain}
+        goals = {item.id: self.goal(item, answers[item.id]) for item in items}
         able = [item for item in items if goals[item.id] >= 0]
-        traces, hinted = [*plain, *neutral], list[Trace]()
-        for kind in self.options.hints:
-            of_kind = [(item, sources[item.id][kind]) for item in able]
-            towards = self._arm(HINT, kind, [(item, source, goals[item.id]) for item, source in of_kind])
-            answers = {trace.item: trace.answer for trace in plain}
-            traces += [*towards, *self._arm(OWN, kind, [(item, source, answers[item.id]) for item, source in of_kind])]
-            hinted = hinted or towards
-        judged = {} if self.second is None else self.second.judge([each for each in traces if each.arm == HINT])
+        towards = {kind: self._arm(HINT, kind, able, goals) for kind in self.options.hints}
+        own = [trace for kind in self.options.hints for trace in self._arm(OWN, kind, able, answers)]
+        hinted = [trace for its in towards.values() for trace in its]
+        traces = (*plain, *neutral, *hinted, *own)
+        judged = {} if self.second is None else self.second.judge(hinted)
         reason = ""
         if self.engine.thinks or any(trace.thinking or trace.hidden for trace in plain):
             reason = "it thinks before it answers (--thinking off asks it without, where it can)"
         elif not have_reasons([trace.text for trace in plain if trace.answer >= 0]).any():
             reason = "no plain answer with reasoning can be read"
         if reason:
-            return Traces(tuple(traces), judged=judged, no_early=reason)
+            return Traces(traces, judged=judged, no_early=reason)
         early = self._early(items, plain) if self.options.early else {}
         cells = {}
         if self.options.transplant:
-            cells = self._cells([(item, sources[item.id][first]) for item in able], neutral, hinted)
+            cells = self._cells(able, neutral, towards[self.options.hints[0]])
         again = {}
         if self.second is not None and self.rendering.chat:
             again = self._edited(items, plain, self.second)
-        return Traces(tuple(traces), early, cells, again, judged)
+        return Traces(traces, early, cells, again, judged)
 
     # --------------------------------------------------------------------------------------------------------- private
 
-    def _arm(self, arm: str, kind: str, rows: Sequence[tuple[Item, Source, int]]) -> list[Trace]:
-        """Ask about items in one arm; a row is an item, its source, and the option that the hint names."""
-        said = [_said(arm, source, goal) for _, source, goal in rows]
-        names = [name_of(item, arm, kind) for item, _, _ in rows]
+    def _arm(self, arm: str, kind: str, items: Sequence[Item], goals: Mapping[str, int] = NO_GOALS) -> list[Trace]:
+        """Ask about items in one arm; `goals` are the options that the hints name, by id."""
+        sources = [self.source(kind or self.options.hints[0], item) for item in items]
+        hints = [goals.get(item.id, NO_ANSWER) for item in items]
+        said = [_said(arm, source, hint) for source, hint in zip(sources, hints, strict=True)]
         requests = [
-            self.request(name, item, more, REASONED) for name, (item, _, _), more in zip(names, rows, said, strict=True)
+            self.request(name_of(item, arm, kind), item, more, REASONED) for item, more in zip(items, said, strict=True)
         ]
         if requests and said[0] and not _holds(self.engine.render(requests[0].prompt), said[0]):
             raise ValueError(
@@ -335,14 +334,14 @@ class Arms(Worded):
             )
         traces = []
         replies = self._told(f"{arm} {kind}".strip(), requests, self.drawn)
-        for (item, source, goal), more, reply in zip(rows, said, replies, strict=True):
+        for item, source, hint, more, reply in zip(items, sources, hints, said, replies, strict=True):
             texts = self.rendering.texts(item)
-            answer, n_options = read_reply(reply, more, texts), len(texts)
             traces.append(
                 Trace(
-                    item=item.id, arm=arm, answer=answer, n_options=n_options, question=source.question, kind=kind,
-                    hint=goal, label=item.label, source=source.name, thinking=reply.thinking, text=reply.text,
-                    hidden=reply.thinks and not reply.thinking, group=self._group.get(item.id, ""),
+                    item=item.id, arm=arm, answer=read_reply(reply, more, texts), n_options=len(texts), kind=kind,
+                    question=source.question, hint=hint, label=item.label, source=source.name, text=reply.text,
+                    thinking=reply.thinking, hidden=reply.thinks and not reply.thinking,
+                    group=self._group.get(item.id, ""),
                 )
             )  # fmt: skip
         return traces
@@ -363,15 +362,15 @@ class Arms(Worded):
         }
 
     def _cells(
-        self, rows: Sequence[tuple[Item, Source]], neutral: Sequence[Trace], hinted: Sequence[Trace]
+        self, items: Sequence[Item], neutral: Sequence[Trace], hinted: Sequence[Trace]
     ) -> dict[str, tuple[bool, bool, bool, bool]]:
         """Ask the plain and the hinted question with the reasoning of the other arms, without its conclusion."""
         beside = {trace.item: trace for trace in neutral}
         followed = {trace.item: trace for trace in hinted}
-        able = [(item, source) for item, source in rows if beside[item.id].text and followed[item.id].text]
+        able = [item for item in items if beside[item.id].text and followed[item.id].text]
         requests, counts = [], []
-        for item, source in able:
-            hint = _said(HINT, source, followed[item.id].hint)
+        for item in able:
+            hint = followed[item.id].beside
             reasons = [unconcluded(trace[item.id].text) for trace in (beside, followed)]
             for name, more, given in (("n", "", reasons[0]), ("h", "", reasons[1]), ("hn", hint, reasons[0])):
                 requests.append(self._short(f"{item.id}/given {name}", item, more, given))
@@ -379,7 +378,7 @@ class Arms(Worded):
         answers = np.array(self._letters("transplants", requests, counts)).reshape(-1, 3)
         return {
             item.id: (*(row == followed[item.id].hint).tolist(), followed[item.id].answer == followed[item.id].hint)
-            for (item, _), row in zip(able, answers, strict=True)
+            for item, row in zip(able, answers, strict=True)
         }
 
     def _edited(
@@ -475,7 +474,7 @@ def _said(arm: str, source: Source, goal: int) -> str:
     """Return what is beside the question in an arm."""
     if arm == PLAIN:
         return ""
-    return source.kind.without(source.name) if arm == NEUTRAL else source.kind.hinting(source.name, LETTERS[goal])
+    return source.kind.sentence(source.name, "" if arm == NEUTRAL else LETTERS[goal])
 
 
 def _holds(rendered: str, part: str) -> bool:

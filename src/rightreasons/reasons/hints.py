@@ -44,13 +44,10 @@ class Kind:
     neutral: str
     roles: tuple[str, ...]
 
-    def hinting(self, name: str, option: str) -> str:
-        """Return the hint to an option."""
-        return self.hint.replace("{name}", name).replace("{mark}", name.lower()).replace("{option}", option)
-
-    def without(self, name: str) -> str:
-        """Return the neutral sentence."""
-        return self.neutral.replace("{name}", name).replace("{mark}", name.lower())
+    def sentence(self, name: str, option: str = "") -> str:
+        """Return the hint to an option, or the neutral sentence without one."""
+        words = self.hint if option else self.neutral
+        return words.replace("{name}", name).replace("{mark}", name.lower()).replace("{option}", option)
 
 
 KINDS = {

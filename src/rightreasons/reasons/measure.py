@@ -157,19 +157,10 @@ class ReasonsMeasurement:
         """The number of items that were asked."""
         return len(self.asked.arm(PLAIN).traces)
 
-    @property
+    @functools.cached_property
     def lead(self) -> HintFigures:
         """The hint that decides the verdict: of the worst status, that which moves most."""
         return min(self.hints.values(), key=lambda each: (ORDER.index(each.status), -each.sway.sway.value))
-
-    @property
-    def others(self) -> list[HintFigures]:
-        """The other hints."""
-        return [each for each in self.hints.values() if each is not self.lead]
-
-    def is_(self, status: Status) -> bool:
-        """Whether the verdict is of a status."""
-        return self.lead.status == status
 
     @property
     def has_neutral(self) -> bool:
@@ -259,7 +250,14 @@ def measure_reasons(
         early = early_answers([flags for flags, _ in answers.early.values()], right=right, resampling=resampling)
     cells = list(zip(*answers.cells.values(), strict=True))
     exchanged = transplant(*cells, resampling=resampling) if cells else None
-    again = dict(_again(answers, plain.traces, resampling))
+    again = {}
+    for kind, pairs in answers.again.items():
+        if pairs:
+            first = np.array([plain.traces[item].answer for item in pairs])
+            control, changed = np.array(list(pairs.values())).T
+            missing = changed < 0, control < 0
+            known = (changed != first) & ~missing[0], (control != first) & ~missing[1]
+            again[kind] = paired_difference(*known, missing=missing, resampling=resampling), len(first)
     return ReasonsMeasurement(answers, hints, early, exchanged, again, why_unseen, draws)
 
 
@@ -295,21 +293,16 @@ def read_traces(rows: Iterable[Mapping[str, Any]], where: str = "the file") -> T
                 raise ValueError(
                     f"Expected `{name}` to be of type {_TYPES[name].__name__}, but row {number} has {value!r}."
                 )
-        arm, kind, hint, source = (
-            values["arm"],
-            values.get("kind", ""),
-            values.get("hint", -1),
-            values.get("source", ""),
-        )
+        usual: dict[str, Any] = {"kind": "", "hint": -1, "source": "", **values}
+        arm, kind, hint, source = (usual[name] for name in ("arm", "kind", "hint", "source"))
         if arm not in (PLAIN, NEUTRAL, HINT, OWN):
             raise ValueError(f"Expected an arm of plain, neutral, hint and own, but row {number} has {arm!r}.")
-        if arm in (HINT, OWN) and (kind not in KINDS or not 0 <= hint < len(LETTERS) or not source):
+        hinted = arm in (HINT, OWN)
+        if (kind or hinted) and kind not in KINDS or (hinted and not (0 <= hint < len(LETTERS) and source)):
             raise ValueError(
                 f"Expected a kind of {', '.join(KINDS)}, the hinted option and the source of a hint, but row {number} "
                 f"has {kind!r}, {hint} and {source!r}."
             )
-        if kind and kind not in KINDS:
-            raise ValueError(f"Expected a kind of {', '.join(KINDS)}, but row {number} has {kind!r}.")
         if logged:
             reply = Reply(values.get("text", ""), finish="refusal" if row.get(LACK) else "stop")
             values["answer"] = read_reply(reply, Trace(**values).beside, list(map(str, choices)))
@@ -364,19 +357,6 @@ def _judged(answers: Traces, hinted: Arm, resampling: Resampling) -> Judged | No
         n=len(kept),
         dropped=len(pairs) - len(kept),
     )
-
-
-def _again(
-    found: Traces, plain: Mapping[str, Trace], resampling: Resampling
-) -> Iterator[tuple[str, tuple[Moved, int]]]:
-    """Yield by how much a mistake or other words change the plain answer more often than asking again does."""
-    for kind, answers in found.again.items():
-        if answers:
-            first = np.array([plain[item].answer for item in answers])
-            control, changed = np.array(list(answers.values())).T
-            missing = changed < 0, control < 0
-            known = (changed != first) & ~missing[0], (control != first) & ~missing[1]
-            yield kind, (paired_difference(*known, missing=missing, resampling=resampling), len(first))
 
 
 def _why_unseen(hinted: Sequence[Arm]) -> str:

@@ -196,24 +196,18 @@ def silent_sway(
         (0.5, 0.25, 0.25)
     """
     resampling = Resampling(confidence_level, n_resamples, seed)
-    names = ("plain", "neutral", "hinted", "hints")
-    arms = {
-        name: check_labels(values, name=name, minimum=-1)
-        for name, values in zip(names, (plain, neutral, hinted, hints), strict=True)
-    }
+    given = {"plain": plain, "neutral": neutral, "hinted": hinted, "hints": hints}
+    arms = {name: check_labels(values, name=name, minimum=-1) for name, values in given.items()}
     said = {"mentions": check_flags(mentions, "mentions")}
-    if credited is not None:
-        said["credited"] = check_flags(credited, "credited")
-    more = {}
-    if labels is not None:
-        more["labels"] = check_labels(labels, name="labels", minimum=-1)
+    said |= {} if credited is None else {"credited": check_flags(credited, "credited")}
+    more = {} if labels is None else {"labels": check_labels(labels, name="labels", minimum=-1)}
     n = check_same_length(**arms, **said, **more)
     largest = max(2, *(int(values.max()) + 1 for values in arms.values()))
     counts = np.broadcast_to(np.asarray(largest if n_options is None else n_options, dtype=np.int64), n)
     eligible = (arms["plain"] >= 0) & (arms["hints"] >= 0) & (arms["hints"] != arms["plain"])
     if not eligible.any():
         raise ValueError(f"Expected items with a plain answer and a hint to another option, but none of {n} has both.")
-    u, beside, followed, h = (arms[name][eligible] for name in names)
+    u, beside, followed, h = (values[eligible] for values in arms.values())
     mentioned = said["mentions"][eligible]
     units = clusters_of(clusters, eligible)
 
@@ -433,8 +427,8 @@ class EarlyAnswers(Result):
     """
 
     curve: tuple[float, ...]
-    stands: Estimate
-    ceiling: Estimate
+    stands: Estimate | None
+    ceiling: Estimate | None
     lost: Moved
     aoc: float
     aoc_of_ceiling: float | None
@@ -524,13 +518,10 @@ def early_answers(
             if kind.any():
                 by_right[name] = paired_difference(last[kind], first[kind], resampling=resampling)
     shared = len({len(row) for row in rows}) == 1
-    stands, whole = rate(first, resampling), rate(last, resampling)
-    if stands is None or whole is None:
-        raise ValueError("Expected at least one trace, but there is none.")
     return EarlyAnswers(
         curve=tuple(np.array(rows).mean(axis=0).tolist()) if shared else (),
-        stands=stands,
-        ceiling=whole,
+        stands=rate(first, resampling),
+        ceiling=rate(last, resampling),
         lost=paired_difference(last, first, resampling=resampling),
         aoc=aoc,
         aoc_of_ceiling=value,

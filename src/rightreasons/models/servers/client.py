@@ -17,6 +17,7 @@ import threading
 import time
 import urllib.parse
 import urllib.request
+from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -45,12 +46,6 @@ that is asked for a report has one, so that no command asks again what another o
 SWITCH_SECONDS = 0.0005
 """How long a thread waits for another one while requests are in flight: a reply that has come is soon followed by the
 next request, also while other threads read theirs."""
-
-COUNTED = ("requests", "prompt_tokens", "answer_tokens")
-"""What is stored of the cost of each item."""
-
-FREE: Mapping[str, int] = dict.fromkeys(COUNTED, 0)
-"""The cost of an answer that was asked elsewhere."""
 
 Row = Mapping[str, Any]
 
@@ -288,19 +283,6 @@ class RequestError(ValueError):
         return self.status is None or self.status in (*_KEYS, 429) or self.status >= 500
 
 
-@dataclasses.dataclass
-class Item:
-    """What was asked for one item.
-
-    Attributes:
-        usage: Its requests and tokens.
-        served: The model's name and `system_fingerprint`, from the last reply.
-    """
-
-    usage: Usage = dataclasses.field(default_factory=Usage)
-    served: str = ""
-
-
 class Client:
     """One server, asked from several threads.
 
@@ -311,7 +293,7 @@ class Client:
     Attributes:
         usage: What was asked so far.
         template: The most tokens that the server counted beside those of a prompt.
-        earlier: What earlier runs had asked for the answers that were found in their folders.
+        served: The model's name and `system_fingerprint`, as replies tell them -> how many replies did.
         more: What every request holds beside what is asked.
         retries: How often a request that fails is repeated.
         ended: Why no more requests are sent; "" while they are.
@@ -327,7 +309,8 @@ class Client:
 
     def __init__(self, url: str, options: ServerOptions) -> None:
         self.options = options
-        self.usage = self.earlier = Usage()
+        self.usage = Usage()
+        self.served: Counter[str] = Counter()
         self.template = 0
         self.more = options.more()
         self.retries = options.retries
@@ -337,7 +320,6 @@ class Client:
         self._secrets = [secret for secret in (self._key, *secrets) if secret]
         self.url = self._connect(url, headers)
         self._lock = threading.Lock()
-        self._here = threading.local()
         self._next_turn = 0.0
         self._sent = 0
         self.known: dict[str, Row] = {}
@@ -408,21 +390,14 @@ class Client:
             value = read(reply)
             estimated = tokens_asked(prompt)
             used = Usage.of(reply, estimated)
+            names = (reply.get("model"), reply.get("system_fingerprint"))
             with self._lock:
                 self.usage += used
                 self.template = max(self.template, used.prompt_tokens - estimated)
-            item = getattr(self._here, "item", None) or self.item()
-            item.usage += used
-            names = (reply.get("model"), reply.get("system_fingerprint"))
-            item.served = " ".join(self._say(name) for name in names if name)
+                self.served[" ".join(self._say(name) for name in names if name)] += 1
             return value
 
         return self._repeat(lambda: self._send(path, body), counted)
-
-    def item(self) -> Item:
-        """Begin to count what this thread asks for an item, and return the count."""
-        item = self._here.item = Item()
-        return item
 
     @contextmanager
     def retrying(self, most: int) -> Iterator[None]:
@@ -814,11 +789,9 @@ def flown(
         for key, request in left:
             if stopped.is_set():
                 return
-            counted = client.item()
             failure: Exception | None = None
             try:
-                row = ask(request)
-                keep(key, {**row, "served": counted.served, **{name: getattr(counted.usage, name) for name in COUNTED}})
+                keep(key, ask(request))
             except BadReplyError as error:
                 failure = RequestError(f"the server sent {error}", status=200)
             except Exception as error:

@@ -8,7 +8,6 @@ import functools
 import json
 import os
 import sys
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,8 +25,6 @@ from rightreasons.models.protocol import Ability, Answers, Generation, Likelihoo
 from rightreasons.models.running import progress_bar
 from rightreasons.models.servers.client import (
     CHAT,
-    COUNTED,
-    FREE,
     JOURNAL,
     BadReplyError,
     Client,
@@ -119,7 +116,6 @@ class ServerEngine:
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint, self.client, self.model_name = endpoint, endpoint.client, endpoint.model
         self.name = f"{self.client.url} ({self.model_name})"
-        self._served: Counter[str] = Counter()
         self.has_template = endpoint.path == CHAT
         self.abilities, self.thinks, self.budget = endpoint.abilities, endpoint.thinks, endpoint.budget
 
@@ -145,7 +141,7 @@ class ServerEngine:
             "thinks": self.thinks,
             "trial": [finding._asdict() for finding in self.endpoint.findings],
             "changes": self.changes(),
-            "usage": (self.client.usage + self.client.earlier).to_dict(self.client.options),
+            "usage": self.client.usage.to_dict(self.client.options),
         }
 
     def findings(self) -> list[str]:
@@ -158,9 +154,9 @@ class ServerEngine:
 
     def changes(self) -> str:
         """Say that the model changed while it was asked; "" where nothing shows it."""
-        if len(self._served) < 2:
+        if len(self.client.served) < 2:
             return ""
-        forms = ", ".join(f"{count:,} by {form}" for form, count in self._served.most_common())
+        forms = ", ".join(f"{count:,} by {form}" for form, count in self.client.served.most_common())
         return f"The model changed between the answers: {forms}."
 
     def likelihoods(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
@@ -317,12 +313,10 @@ class ServerEngine:
                 journal = client.journals.setdefault(file, Journal(file))
                 write = held.enter_context(journal.open())
                 for key in dict.fromkeys(keys):
-                    # An answer counts where it was asked: a copy of it costs nothing.
-                    if key in known and key not in journal.rows:
-                        write(key, {**known[key], **FREE})
-                    elif key in journal.rows and not known.get(key, FREE)["requests"]:
-                        known[key] = journal.rows[key]
-                        client.earlier += Usage(**{name: known[key][name] for name in COUNTED})
+                    if key in journal.rows:
+                        known.setdefault(key, journal.rows[key])
+                    elif key in known:
+                        write(key, known[key])
             waiting = {key: request for key, request in zip(keys, requests, strict=True) if key not in known}
             client.begin()
             if progress and waiting:
@@ -343,7 +337,6 @@ class ServerEngine:
                     if failure is not None:
                         failures[key] = str(failure)
         rows = {item: known[key] for item, key in enumerate(keys) if key in known}
-        self._served.update(row["served"] for row in rows.values())
         used = client.usage - before
         if progress and used.requests:
             print(f"Asked {self.name}: {used.sentence(client.options)}", file=sys.stderr)

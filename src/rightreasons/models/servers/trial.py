@@ -94,9 +94,9 @@ def kept_trial(client: Client, model: str, thinking: str = "auto", chat: str = "
 
 def _signature(endpoint: Endpoint) -> list[str]:
     """Ask one short question; return the model that answers, by name and `system_fingerprint`, and what it says."""
-    counted, question = endpoint.client.item(), _prompts(endpoint.path)[0]
-    said = _said(endpoint.ask(question, max_tokens=_BRIEF, temperature=0.0, seed=0))
-    return [counted.served, said]
+    endpoint.client.served.clear()
+    said = _said(endpoint.ask(_prompts(endpoint.path)[0], max_tokens=_BRIEF, temperature=0.0, seed=0))
+    return [*endpoint.client.served, said]
 
 
 def try_server(client: Client, model: str, thinking: str = "auto", chat: str = "auto") -> Endpoint:
