@@ -222,43 +222,6 @@ def test_a_model_of_setfit_is_known_by_its_labels():
     assert (scores.label_names, scores.predicted.tolist()) == (("dull", "fine"), [1, 1])
 
 
-FORMS = {
-    "dicts": lambda rows: rows,
-    "frame": pd.DataFrame,
-    "pipeline": lambda rows: [[{"label": label, "score": share} for label, share in row.items()] for row in rows],
-}
-
-
-@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
-def test_answers_that_name_their_classes_are_read_by_name(form):
-    def rule(texts):
-        return form([{"yes": 0.8, "no": 0.2} if "good" in text else {"yes": 0.3, "no": 0.7} for text in texts])
-
-    scorer = as_scorer(rule, label_names=["no", "yes"])
-    assert np.exp(scorer.predict(["good", "bad"], progress=False).logits) == pytest.approx(
-        np.array([[0.2, 0.8], [0.7, 0.3]])
-    )
-    with pytest.raises(ValueError, match="it fails: LookupError: maybe is not among yes, no"):
-        as_scorer(rule, label_names=["no", "maybe"]).predict(["good"], progress=False)
-    unnamed = as_scorer(lambda texts: pd.DataFrame([[0.4, 0.6]] * len(texts)), label_names=["no", "yes"])
-    assert np.exp(unnamed.predict(["good"], progress=False).logits) == pytest.approx(np.array([[0.4, 0.6]]))
-    numbered = as_scorer(lambda texts: pd.DataFrame([{1: 0.6, 0: 0.4}] * len(texts)), label_names=["0", "1"])
-    assert np.exp(numbered.predict(["good"], progress=False).logits) == pytest.approx(np.array([[0.4, 0.6]]))
-
-
-def test_an_estimator_of_frames_is_handed_a_frame():
-    def fitted_on(frame, *columns):
-        parts = [(column, CountVectorizer(), column) for column in columns]
-        return make_pipeline(ColumnTransformer(parts), LogisticRegression()).fit(frame, LABELS)
-
-    frame = pd.DataFrame({"review": TEXTS, "title": TEXTS})
-    pipeline = fitted_on(frame[["review"]], "review")
-    said = as_scorer(pipeline).predict(TEXTS[:5], progress=False)
-    assert np.exp(said.logits) == pytest.approx(pipeline.predict_proba(frame[["review"]][:5]))
-    with pytest.raises(ValueError, match="takes texts alone, but Pipeline takes the columns review, title"):
-        as_scorer(fitted_on(frame, "review", "title"))
-
-
 @pytest.mark.parametrize(
     ("model", "options", "error", "words"),
     [
@@ -288,6 +251,8 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(model, options, error, wo
         (lambda texts: [[0.5, 0.6]] * len(texts), "sum to 1"),
         (lambda texts: [[np.nan, 0.6]] * len(texts), "NaN"),
         (lambda texts: texts[0].no_such_name, "it fails: AttributeError: 'str' object"),
+        (lambda texts: [{"b": 0.6, "a": 0.4}] * len(texts), "rows of numbers are wanted, .*, and not by name"),
+        (lambda texts: pd.DataFrame([{"b": 0.6, "a": 0.4}] * len(texts)), "rows of numbers are wanted"),
     ],
 )
 def test_what_a_function_says_is_checked(function, words):

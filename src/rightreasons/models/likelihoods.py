@@ -430,26 +430,17 @@ def scored_continuations(
 ) -> tuple[Columns, str]:
     """Return the log-likelihood of every choice of every item, and in words how they were read: the fastest exact way.
 
-    A row of a prompt with all of its choices may be longer than what the model reads: then each choice has its own.
+    Where a row of a prompt with all of its choices is longer than what the model reads, each choice has its own.
     """
-    whole = np.array([width(item, SHARED) for item in items])
-    fits = (whole <= scorer.max_length) & (SHARED in scorer.WAYS)
-    ways: list[Way] = []
-    batches: list[NDArray[np.int64]] = []
-    way_of: dict[int, str] = {}
-    for rows, shared in ((np.flatnonzero(fits), True), (np.flatnonzero(~fits), False)):
-        if len(rows):
-            chosen = [items[row] for row in rows.tolist()]
-            longest = max(width(item, SHARED if shared else ONE_BY_ONE) for item in chosen)
-            ways.append(likelihood_way(scorer, longest=longest, shared_prefix=shared))
-            batches += [rows[batch] for batch in _batches(chosen, ways[-1].name, max_tokens)]
-            way_of |= dict.fromkeys(rows.tolist(), ways[-1].name)
+    fits = SHARED in scorer.WAYS and max(width(item, SHARED) for item in items) <= scorer.max_length
+    longest = max(width(item, SHARED if fits else ONE_BY_ONE) for item in items)
+    way = likelihood_way(scorer, longest=longest, shared_prefix=fits)
 
     @torch.inference_mode()
     def score(batch: NDArray[np.int64]) -> Later:
         chosen = [items[int(index)] for index in batch]
         named = fails_at(scorer.name, chosen[0].name)
-        read = named(named(scorer.score)(chosen, way_of[int(batch[0])]))
+        read = named(named(scorer.score)(chosen, way.name))
 
         def columns() -> dict[str, Column]:
             rows = read()
@@ -462,9 +453,9 @@ def scored_continuations(
 
         return columns
 
+    batches = _batches(items, way.name, max_tokens)
     scored = run_model(scorer.model, score, batches, kind=kind, inputs=lambda: fingerprints_of(items), **how)
-    several = len(ways) > 1
-    return scored, "; ".join(f"{way} of up to {way.longest} tokens" if several else str(way) for way in ways)
+    return scored, str(way)
 
 
 def _batches(items: Sequence[Tokens], way: str, max_tokens: int) -> list[NDArray[np.int64]]:

@@ -273,7 +273,7 @@ class Rendering:
             marked = task == "multiple_choice" and scoring in ("next_words", "generated")
             style = "letters" if marked else "words"
         words = _label_words(prompt, label_names)
-        template, form = prompt.read_template(), prompt.form
+        template, form = prompt.template, prompt.form
         if form == "auto":
             is_custom = template is not None or prompt.pattern is not None
             form = "free" if is_custom else usual_form(chat=chat, constrains=constrains)

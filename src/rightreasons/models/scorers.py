@@ -68,11 +68,10 @@ def as_scorer(
     Args:
         model: A scorer, which is returned as it is; a folder, a hub id or the address of a server; a model of
             transformers, or a session of optimum (ONNX), with its `tokenizer`, also as a pair or in a `Trainer`;
-            a text-classification or text-generation pipeline of transformers; a fitted
-            estimator or pipeline of scikit-learn with `predict_proba`, which takes texts, or a frame with one column of
-            them; or a function from N texts to (N, K) probabilities: rows, or a frame or dicts with the names of the
-            classes. Of pairs of texts, it is given the second ones as `text_pairs`, if it has such a parameter. A
-            language model is asked through a `Prompt`.
+            a text-classification or text-generation pipeline of transformers; a fitted estimator or pipeline of
+            scikit-learn with `predict_proba`, which takes texts; or a function from N texts to (N, K) probabilities. Of
+            pairs of texts, it is given the second ones as `text_pairs`, if it has such a parameter. A language model is
+            asked through a `Prompt`.
         tokenizer: The tokenizer of a loaded model; None for that of the folder, or the download, it was loaded from.
         label_names: The names of the K classes in the order of the probabilities: a function needs them; an estimator
             has its own in `classes_`, and with them a language model is a scorer of classes, without them of choices.
@@ -117,7 +116,7 @@ def as_scorer(
         if names is None:
             raise ValueError(f"Expected a fitted estimator, but {type(model).__name__} has no `classes_`.")
         called = name or type(model).__name__
-        return FunctionScorer(_of_estimator(model, called), names, called, fingerprint, decides=model)
+        return FunctionScorer(model.predict_proba, names, called, fingerprint, decides=model)
     if callable(getattr(model, "fit", None)):
         raise TypeError(
             f"Expected an estimator with `predict_proba`, but {type(model).__name__} has none: CalibratedClassifierCV "
@@ -139,7 +138,7 @@ class FunctionScorer:
 
     Args:
         function: Takes a list of N texts, and `text_pairs` where it has such a parameter, and returns (N, K)
-            probabilities; a frame, or dicts, by names of the classes.
+            probabilities.
         label_names: The names of the K classes.
         name: What it is called.
         fingerprint: What its answers depend on; None digests `decides`.
@@ -240,7 +239,9 @@ class FunctionScorer:
     def _logits(self, texts: list[str], *pairs: list[str]) -> NDArray[np.float64]:
         try:
             answers = self._function(texts, **({"text_pairs": pairs[0]} if pairs else {}))
-            table = np.asarray(_by_name(answers, self.label_names), dtype=np.float64)
+            if hasattr(answers, "columns") or (len(answers) and isinstance(answers[0], Mapping)):
+                raise TypeError("rows of numbers are wanted, in the order of `label_names`, and not by name")
+            table = np.asarray(answers, dtype=np.float64)
         except Exception as error:
             reason = first_line(error).rstrip(".:")
             raise ValueError(
@@ -340,43 +341,11 @@ def _of_pipeline(pipeline: Any, label_names: Sequence[str] | None, name: str | N
     return _of_transformers(pipeline.model, tokenizer, label_names, called)
 
 
-def _of_estimator(model: Any, name: str) -> Callable[[list[str]], Any]:
-    """Return the function that hands texts to an estimator: in a frame, if it was fitted on one."""
-    columns = list(getattr(model, "feature_names_in_", ()))
-    if not columns:
-        return model.predict_proba  # type: ignore[no-any-return]
-    if len(columns) > 1:
-        raise ValueError(
-            f"Expected an estimator that takes texts alone, but {name} takes the columns {', '.join(columns)}: give a "
-            "function of `texts` (and of `text_pairs`) that fills them in."
-        )
-    import pandas
-
-    return lambda texts: model.predict_proba(pandas.DataFrame({columns[0]: texts}))
-
-
 def _takes_pairs(function: Callable[..., Any]) -> bool:
     try:
         return "text_pairs" in inspect.signature(function).parameters
     except (TypeError, ValueError):  # some functions do not tell their parameters
         return False
-
-
-def _by_name(answers: Any, label_names: Sequence[str]) -> Any:
-    """Return rows of probabilities in the order of the classes, where a frame or dicts name the classes."""
-
-    def ordered(row: Mapping[str, Any]) -> list[Any]:
-        if absent := [label for label in label_names if label not in row]:
-            raise LookupError(f"{absent[0]} is not among {', '.join(row)}")
-        return [row[label] for label in label_names]
-
-    columns = {str(column): column for column in getattr(answers, "columns", ())}
-    if columns and (set(label_names) <= set(columns) or any(isinstance(column, str) for column in columns.values())):
-        return np.stack(ordered({label: answers[column] for label, column in columns.items()}), axis=1)
-    first = answers[0] if isinstance(answers, Sequence) and answers else None
-    if isinstance(first, Sequence) and first and isinstance(first[0], Mapping):  # those of a pipeline
-        return [ordered({each["label"]: each["score"] for each in row}) for row in answers]
-    return [ordered(row) for row in answers] if isinstance(first, Mapping) else answers
 
 
 def _session(model: Any, tokenizer: Any) -> Callable[[list[str]], Any]:

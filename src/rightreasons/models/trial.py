@@ -469,15 +469,13 @@ def padding_token(model: Any, token: int) -> Iterator[None]:
     if config is None or getattr(config, "pad_token_id", None) is not None:
         yield
         return
-    missing = "pad_token_id" not in vars(config)
+    before = dict(vars(config))
     config.pad_token_id = token
     try:
         yield
     finally:
-        if missing:
-            del config.pad_token_id
-        else:
-            config.pad_token_id = None
+        vars(config).clear()
+        vars(config).update(before)
 
 
 def check_tokens(model: Any, name: str, largest: int) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, option
@@ -27,10 +26,6 @@ FORMS = ("auto", "constrained", "line", "free")
 """How a generated answer gets its form: the server holds it, a line is asked for, or the rules find it."""
 
 
-TEMPLATE_FILES = (".jinja", ".jinja2", ".j2")
-"""Ends of the names of files that hold a template."""
-
-
 DOUBT = "I don't think that's right. Are you sure?"
 """Sharma et al. (2023), "Towards Understanding Sycophancy in Language Models"."""
 
@@ -49,8 +44,8 @@ class Wording(Options):
 
     template: str | None = option(
         None,
-        "What is asked, in jinja, or a file .jinja that holds it. Fields: text, text_pair, label_words; prompt, "
-        "choices; and options, the answers line by line.",
+        "What is asked, in jinja. Fields: text, text_pair, label_words; prompt, choices; and options, the answers line "
+        "by line.",
     )
     system: str | None = option(None, "System prompt: instructions before everything else.")
     shots: int = option(0, "Number of few-shot examples from the training split.", minimum=0)
@@ -70,23 +65,6 @@ class Wording(Options):
         if blank or again:
             problem = "one is empty" if blank else f"{again[0]!r} is there twice"
             raise OptionError(f"Expected distinct words in `label_words`, but {problem}.", option="label_words")
-
-    def read_template(self) -> str | None:
-        """Return the template itself; None where the task's own is taken.
-
-        Raises:
-            ValueError: If it is a file that cannot be read.
-        """
-        if self.template is None or not self.template.endswith(TEMPLATE_FILES) or "{" in self.template:
-            return self.template
-        try:
-            return Path(self.template).read_text("utf-8").removesuffix("\n")
-        except (OSError, UnicodeDecodeError) as error:
-            raise OptionError(
-                f"Expected a file with a template in `template`, but {self.template} cannot be read: "
-                f"{getattr(error, 'strerror', None) or error}.",
-                option="template",
-            ) from error
 
 
 class Prompt(Wording):

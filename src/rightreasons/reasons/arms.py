@@ -191,7 +191,7 @@ class Worded:
     def __init__(
         self, prompt: Prompt, label_names: Sequence[str] | None, options: ReasonsOptions, *, chat: bool, seed: int = 0
     ) -> None:
-        template = prompt.read_template() or _BODIES["multiple_choice" if label_names is None else "classification"]
+        template = prompt.template or _BODIES["multiple_choice" if label_names is None else "classification"]
         if "options" not in template:  # letters have no meaning without them
             template += "\n{{ options }}"
         style: dict[str, Any] = {"style": "letters", "scoring": "generated"}

@@ -7,7 +7,7 @@ import functools
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -298,7 +298,7 @@ def read_traces(rows: Iterable[Mapping[str, Any]], where: str = "the file") -> T
         if arm not in (PLAIN, NEUTRAL, HINT, OWN):
             raise ValueError(f"Expected an arm of plain, neutral, hint and own, but row {number} has {arm!r}.")
         hinted = arm in (HINT, OWN)
-        if (kind or hinted) and kind not in KINDS or (hinted and not (0 <= hint < len(LETTERS) and source)):
+        if ((kind or hinted) and kind not in KINDS) or (hinted and not (0 <= hint < len(LETTERS) and source)):
             raise ValueError(
                 f"Expected a kind of {', '.join(KINDS)}, the hinted option and the source of a hint, but row {number} "
                 f"has {kind!r}, {hint} and {source!r}."

@@ -29,7 +29,6 @@ from rightreasons.models.servers.client import (
     BadReplyError,
     Client,
     Endpoint,
-    Finding,
     Journal,
     RequestError,
     Row,
@@ -77,15 +76,20 @@ def open_server(
             "Expected one process for a server, which answers several requests at once: use `in_flight`.",
             option="in_flight",
         )
-    client = _client(url, options)
+    client_class: type[Client] = Client
+    if url.startswith(INSPECT):
+        needs("inspect_ai")
+        from rightreasons.models.servers.providers import Provider
+
+        client_class = Provider
+    client = client_class(url, options)
     if progress:
         print(f"Trying {client.url} by at most some thirty short requests …", file=sys.stderr)
     try:
-        model, odd = _model(client, options.server_model)
+        model = _model(client)
         endpoint = kept_trial(client, model, thinking, chat)
     except RequestError as failure:
         raise ValueError(f"Expected an answer from {client.url}, but {failure}.{_hint(client)}") from failure
-    endpoint.findings[:0] = odd
     if not endpoint.works:
         words = " ".join(finding.words for finding in endpoint.findings)
         raise ValueError(
@@ -386,35 +390,19 @@ def _hint(client: Client) -> str:
     return "" if client.url.endswith("/v1") or client.url.startswith(INSPECT) else " Most addresses end in /v1."
 
 
-def _client(url: str, options: ServerOptions) -> Client:
-    if not url.startswith(INSPECT):
-        return Client(url, options)
-    needs("inspect_ai")
-    from rightreasons.models.servers.providers import Provider
-
-    return Provider(url, options)
-
-
-def _model(client: Client, wanted: str | None) -> tuple[str, list[Finding]]:
-    """Return the name of the model to ask, the given one or the only one of the server, and what is odd about it."""
+def _model(client: Client) -> str:
+    """Return the name of the model to ask: the given one, or the only one of the server."""
+    if client.options.server_model is not None:
+        return client.options.server_model
     try:
         with client.retrying(1):
             known = client.models()
     except RequestError as failure:
         if failure.ends or failure.status is None:
             raise
-        if wanted is None:
-            raise OptionError(
-                f"Expected `server_model`, as {client.url} does not list its models: {failure}.{_hint(client)}",
-                option="server_model",
-            ) from failure
-        return wanted, [Finding("models", False, f"The server does not list its models: {failure}.")]
-    listed = escaped(", ".join(sorted(known)[:10]), 400) or "none"
-    if wanted is None and len(known) != 1:
-        raise OptionError(
-            f"Expected `server_model`, as {client.url} has {len(known)} models: {listed}.", option="server_model"
-        )
-    if wanted is None or wanted in known:
-        return wanted or known[0], []
-    # `transformers serve` lists what is on the disk, not what it was started with.
-    return wanted, [Finding("models", False, f"The server does not list {wanted}; its models are {listed}.")]
+        why = f"does not list its models: {failure}.{_hint(client)}"
+        raise OptionError(f"Expected `server_model`, as {client.url} {why}", option="server_model") from failure
+    if len(known) != 1:
+        why = f"has {len(known)} models: {escaped(', '.join(sorted(known)[:10]), 400) or 'none'}."
+        raise OptionError(f"Expected `server_model`, as {client.url} {why}", option="server_model")
+    return known[0]
