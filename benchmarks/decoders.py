@@ -132,14 +132,7 @@ def classes(classifier: Classifier, texts: list[str], repeats: int, explain: boo
             classifier.model(**inputs).logits.cpu()
 
     def trial() -> None:
-        classifier_way(
-            classifier.model,
-            classifier.tokenizer,
-            classifier.name,
-            longest=int(encoded.lengths.max()),
-            bound=classifier.max_length,
-            n_classes=2,
-        )
+        classifier_way(classifier, longest=int(encoded.lengths.max()))
 
     bare()
     print(f"  trial {seconds(trial):.2f} s, a bare pass over the {len(texts)} texts {seconds(bare):.2f} s", flush=True)

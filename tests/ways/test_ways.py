@@ -15,12 +15,12 @@ from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import Resampling
 from rightreasons.io.options import AuditOptions
 from rightreasons.models.prompted import Prompted
-from rightreasons.models.prompts import Item
+from rightreasons.models.prompts import ORDERS, Item
 from rightreasons.models.protocol import Answers, Likelihoods
 from rightreasons.models.wording import AGAIN, DOUBT, Prompt
 from rightreasons.report.runner import verdicts
 from rightreasons.ways import WaysOptions
-from rightreasons.ways.formats import INSTRUCTIONS, ORDERS, SEPARATORS, STYLES, Way, ways_of
+from rightreasons.ways.formats import INSTRUCTIONS, SEPARATORS, STYLES, Way, ways_of
 from rightreasons.ways.measure import flips_of, format_spread, measure_ways, prompt_sensitivity
 
 HOW = Resampling(resamples=200)
@@ -101,12 +101,11 @@ def test_every_way_asks_the_same_item_with_all_its_options():
     for parts in itertools.product(SEPARATORS, INSTRUCTIONS, STYLES, ORDERS):
         way = Way(*parts)
         scorer = way.scorer(asked)
-        turned = scorer.shown(item)
-        (turn,) = scorer.rendering.request(turned).prompt
+        (turn,) = scorer.rendering.request(item).prompt
         assert "Which?" in turn["content"]
-        shown = [text for _, text in OPTION.findall(turn["content"])]
-        assert shown == turned.fields["choices"] == [item.fields["choices"][place] for place in way.places(3)]
-        assert turned.fields["choices"][turned.label] == "true 1"
+        shown = OPTION.findall(turn["content"])
+        assert [text for _, text in shown] == [item.fields["choices"][place] for place in scorer.rendering.places(3)]
+        assert next(mark or text for mark, text in shown if text == "true 1") == scorer.rendering.answers(item)[0]
         seen.add(turn["content"])
     assert len(seen) == 6 * 4 * 3 * 3
     drawn = ways_of(asked, 20, seed=3)
@@ -120,7 +119,8 @@ def test_labels_are_asked_in_other_orders_and_mean_the_same():
     scorer = Way("named", "which", "letters", "reversed").scorer(asked)
     (turn,) = scorer.rendering.request(Item("q1", {"text": "Fun.", "text_pair": None})).prompt
     assert turn["content"] == "Text: Fun.\nLabels:\nA. good\nB. bad\nWhich of the labels fits?"
-    assert scorer.rendering.label_words == ("good", "bad")
+    assert scorer.rendering.label_words == ("bad", "good")
+    assert scorer.rendering.request(Item("q", {"text": "x", "text_pair": None})).continuations == ("B", "A")
     assert scorer.label_names == ("negative", "positive")
 
 

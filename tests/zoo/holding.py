@@ -204,16 +204,7 @@ _HELD: dict[str, Callable[[Any, Path, str, bool], Iterator[Outcome]]] = {
 
 def _way(classifier: Any, length: int) -> Way:
     """Return how the inputs of a classifier or a multiple-choice model are batched."""
-    names = classifier.label_names
-    return classifier_way(
-        classifier.model,
-        classifier.tokenizer,
-        classifier.name,
-        longest=min(length, LONGEST),
-        bound=classifier.max_length,
-        joint=names is None,
-        n_classes=None if names is None else len(names),
-    )
+    return classifier_way(classifier, longest=min(length, LONGEST), joint=classifier.label_names is None)
 
 
 def _with_way(outcome: Outcome, way: Callable[[], Way]) -> Outcome:

@@ -151,16 +151,7 @@ class Items:
         Raises:
             ValueError: If the model's trial finds none.
         """
-        names = self.classifier.label_names
-        return classifier_way(
-            self.classifier.model,
-            self.classifier.tokenizer,
-            self.classifier.name,
-            longest=int(self.encoded.lengths.max()),
-            bound=self.classifier.max_length,
-            joint=self.joint,
-            n_classes=None if names is None else len(names),
-        )
+        return classifier_way(self.classifier, longest=int(self.encoded.lengths.max()), joint=self.joint)
 
     def check_labels(self, labels: object, *, minimum: int = -1) -> NDArray[np.int64] | None:
         """Check the gold class of each item; None where there are no labels.

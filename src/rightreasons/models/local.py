@@ -26,7 +26,7 @@ from rightreasons.core.store import digest_of_arrays
 from rightreasons.core.validation import check_count
 from rightreasons.models.batching import length_batches
 from rightreasons.models.likelihoods import Tokens, scored_continuations, tokenize_continuations
-from rightreasons.models.protocol import BRIEF, LONG, Ability, Answers, Generation, Likelihoods, Message, Request
+from rightreasons.models.protocol import BRIEF, LONG, Answers, Generation, Likelihoods, Message, Request
 from rightreasons.models.running import Column, fingerprint_model, fingerprint_texts, fingerprint_tokenizer, run_model
 from rightreasons.models.trial import (
     EQUAL_LENGTHS,
@@ -58,29 +58,20 @@ class LocalEngine:
         thinking: "on" or "off" turns thinking on or off in a chat template that can; "auto" (default) and a number of
             tokens leave it to the template.
         max_tokens: Maximum tokens per padded batch of likelihoods; a single item may exceed it.
+
+    Attributes:
+        abilities: What its model can do, and words.
+        model: The model of transformers.
+        tokenizer: Its tokenizer.
     """
 
     def __init__(self, scorer: CausalLM, thinking: str = "auto", *, max_tokens: int = 4096) -> None:
         self.scorer = scorer
         self._thinking = {"on": True, "off": False}.get(thinking)
         self._most = int(thinking) if thinking.isdecimal() else 0
-        self.name = scorer.name
+        self.name, self.abilities = scorer.name, scorer.ASKED
+        self.model, self.tokenizer = scorer.model, scorer.tokenizer
         self._max_tokens = check_count(max_tokens, "max_tokens")
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """What its model can do, and words."""
-        return self.scorer.ASKED
-
-    @property
-    def model(self) -> Any:
-        """The model of transformers."""
-        return self.scorer.model
-
-    @property
-    def tokenizer(self) -> Any:
-        """Its tokenizer."""
-        return self.scorer.tokenizer
 
     @functools.cached_property
     def fingerprint(self) -> str:

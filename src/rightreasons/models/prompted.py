@@ -171,7 +171,7 @@ class Prompted:
         parts = [
             self.engine.fingerprint, prompt.to_dict(), rendering.task, rendering.template, rendering.style,
             rendering.scoring, rendering.chat, rendering.answer_prefix, rendering.label_words, rendering.form,
-            self.seed, [(item.id, dict(item.fields), item.label) for item in self.examples.items]
+            rendering.order, self.seed, [(item.id, dict(item.fields), item.label) for item in self.examples.items]
             if self.prompt.shots and self.examples else [],
         ]  # fmt: skip
         return digest_of_value(parts)
@@ -377,13 +377,16 @@ class Prompted:
         """Return which answer a reply gives to an item, by `read_answer`; `NO_ANSWER` for one that gives none."""
         if reply.lack and reply.finish != "length":
             return NO_ANSWER
-        return read_answer(
+        answers, texts = self.rendering.answers(item), self.rendering.texts(item)
+        places = self.rendering.places(len(texts))  # a list that is repeated is one in the order that is shown
+        place = read_answer(
             reply.text,
-            self.rendering.answers(item),
-            others=() if self.rendering.style == "words" else self.rendering.texts(item),
+            [answers[place] for place in places],
+            others=() if self.rendering.style == "words" else [texts[place] for place in places],
             pattern=self.prompt.pattern,
             cut=reply.finish == "length",
         )
+        return NO_ANSWER if place == NO_ANSWER else places[place]
 
 
 def prompted_of(scorer: object) -> Prompted | None:

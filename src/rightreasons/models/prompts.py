@@ -40,6 +40,9 @@ _TEMPLATES = {
 _KINDS = {"words": "words of one answer", "letters": "letter", "numbers": "number"}
 PREFIX = "Answer:"
 
+ORDERS = ("given", "reversed", "rotated")
+"""The orders in which the answers of an item may be shown; rotated, the first is the last."""
+
 _VERSION = re.compile(
     r"/(?:original|no_question|wrong_question|no_right_answer|(?:extra|near)_choices(?:_\d+)?|none_(?:added|right)|"
     r"(?:random )?order \d+|without word \d+)$"
@@ -227,6 +230,7 @@ class Rendering:
         answer_prefix: The words that the answer follows; "" for none.
         label_words: The words of the K classes; () for multiple choice.
         form: How a generated answer gets its form: "constrained", "line" or "free".
+        order: The order in which answers are shown, one of `ORDERS`; marks go by it, scores do not.
     """
 
     prompt: Prompt
@@ -238,6 +242,7 @@ class Rendering:
     answer_prefix: str
     label_words: tuple[str, ...] = ()
     form: str = "free"
+    order: str = "given"
 
     @classmethod
     def of(
@@ -296,7 +301,19 @@ class Rendering:
     def answers(self, item: Item) -> list[str]:
         """Return the answers of an item as they are asked for: words, letters or numbers."""
         texts = self.texts(item)
-        return texts if self.style == "words" else _marks(self.style, len(texts))
+        if self.style == "words":
+            return texts
+        marks = dict(zip(self.places(len(texts)), _marks(self.style, len(texts)), strict=True))
+        return [marks[place] for place in range(len(texts))]
+
+    def places(self, count: int) -> list[int]:
+        """Return which of the answers is shown at each place.
+
+        Args:
+            count: The number of answers.
+        """
+        given = list(range(count))
+        return {"given": given, "reversed": given[::-1], "rotated": [*given[1:], *given[:1]]}[self.order]
 
     def texts(self, item: Item) -> list[str]:
         """Return the answers of an item in words."""
@@ -354,9 +371,10 @@ class Rendering:
 
     def _body(self, item: Item) -> str:
         texts = self.texts(item)
+        shown = [texts[place] for place in self.places(len(texts))]
         marks = ["-"] * len(texts) if self.style == "words" else [f"{mark}." for mark in _marks(self.style, len(texts))]
-        options = "\n".join(f"{mark} {text}" for mark, text in zip(marks, texts, strict=True))
-        fields = {**item.fields, "options": options, "label_words": list(self.label_words)}
+        options = "\n".join(f"{mark} {text}" for mark, text in zip(marks, shown, strict=True))
+        fields = {**item.fields, "options": options, "label_words": shown if self.label_words else []}
         try:
             return self._template.render(fields).lstrip("\n")
         except Exception as error:

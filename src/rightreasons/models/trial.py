@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -37,6 +37,9 @@ from rightreasons.models.batching import (
     vocabulary_size,
 )
 from rightreasons.models.running import PROVENANCE, processes
+
+if TYPE_CHECKING:
+    from rightreasons.models.classes import Classifier
 
 ONE_BY_ONE = "one by one"
 """The way that every other one is compared with."""
@@ -343,33 +346,22 @@ def length_bound(model: Any, tokenizer: Any) -> int:
     return min((bound for bound in bounds if bound and 0 < bound < UNBOUNDED), default=2048)
 
 
-def classifier_way(
-    model: Any,
-    tokenizer: Any,
-    name: str,
-    *,
-    longest: int,
-    bound: int,
-    joint: bool = False,
-    n_classes: int | None = None,
-) -> Way:
+def classifier_way(classifier: Classifier, *, longest: int, joint: bool = False) -> Way:
     """Return how a model's inputs are batched, from a trial in this process: the fastest way that is exact.
 
-    The ways are right padding, batches of equal lengths, and one by one. The padding side of the
-    tokenizer does not matter.
+    The ways are right padding, batches of equal lengths, and one by one. The padding side of the tokenizer does not
+    matter.
 
     Args:
-        model: A sequence classifier, a multiple-choice or a question-answering model.
-        tokenizer: Its tokenizer.
-        name: What the user called it.
+        classifier: A sequence classifier, a multiple-choice or a question-answering model.
         longest: Tokens of the longest sequence of the data.
-        bound: Maximum tokens per sequence.
         joint: Whether the model reads tensors (n, C, T), as a multiple-choice model does.
-        n_classes: Number of classes of a classifier; None for the other models.
 
     Raises:
         ValueError: If no way is exact, with the reason.
     """
+    model, tokenizer, name, bound = classifier.model, classifier.tokenizer, classifier.name, classifier.max_length
+    n_classes = None if classifier.label_names is None else len(classifier.label_names)
 
     def find(reach: int) -> Way:
         items = _trial_items(model, tokenizer, min(reach, bound), paired=n_classes is None)

@@ -25,7 +25,7 @@ from rightreasons.models.wording import AGAIN, DOUBT, NEUTRAL_TURN
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Part, Question, Rule, Table
 from rightreasons.ways import WaysOptions
-from rightreasons.ways.formats import Ordered, Way, ways_of
+from rightreasons.ways.formats import Way, ways_of
 
 Picks = NDArray[np.int64]
 
@@ -244,7 +244,7 @@ def measure_ways(
     ways = ways_of(prompted, options.n_ways, seed=how.seed)
     asking = _Asking(prompted, split, None if out is None else Path(out), progress)
     scorers = [way.scorer(prompted) for way in ways]
-    said = [asking.scores(scorer) for scorer in scorers]
+    said = [asking.scores(*pair) for pair in zip(ways, scorers, strict=True)]
     picks = np.array([scores.answers(split.ids) for scores in said])
     right = picks == split.labels
     judged = [judge(scorer, scores) for scorer, scores in zip(scorers, said, strict=True)]
@@ -261,7 +261,7 @@ def measure_ways(
         and (share := rate([each.verdicts[name] == verdict for each in by_way[1:]], how)) is not None
     }
     posix, no_posix = asking.posix(ways, how)
-    flips, no_flips, n_unread = asking.flips(scorers[0], picks[0], how) if options.doubt else ((), "it is left out", 0)
+    flips, no_flips, n_unread = asking.flips(ways[0], picks[0], how) if options.doubt else ((), "it is left out", 0)
     spread = format_spread(right, clusters=split.clusters, how=how)
     return WaysFigures(len(split), by_way, spread, posix, no_posix, flips, no_flips, n_unread, same, reasons)
 
@@ -285,7 +285,7 @@ class _Asking:
         likely = "mean" if "likelihoods" in self.asked.engine.abilities else "next_words"
         by_style: dict[str, list[dict[int, NDArray[np.float64]]]] = {}
         for way in (each for each in ways if each.order == "given"):
-            scores = self.scores(way.scorer(self.asked, likely))
+            scores = self.scores(way, way.scorer(self.asked, likely))
             scored = zip(scores.ids, scores.logits, strict=True)
             by_style.setdefault(way.style, []).append({self.place_of[name]: np.asarray(row) for name, row in scored})
         values, units = [], []
@@ -303,12 +303,13 @@ class _Asking:
         clusters = None if self.split.clusters is None else self.split.clusters[units]
         return mean(np.array(values), how, clusters=clusters), ""
 
-    def flips(self, scorer: Ordered, first: Picks, how: Resampling) -> tuple[tuple[Flips, ...], str, int]:
+    def flips(self, way: Way, first: Picks, how: Resampling) -> tuple[tuple[Flips, ...], str, int]:
         """Return the flips of right and of wrong answers, or why there are none, and how many cannot be read."""
         if not self.asked.rendering.chat:
             return (), "the model is asked without turns of a conversation", 0
+        scorer = way.scorer(self.asked)
         doubted, again = (
-            self.scores(scorer, follow, first).answers(self.split.ids) for follow in (DOUBT, NEUTRAL_TURN)
+            self.scores(way, scorer, follow, first).answers(self.split.ids) for follow in (DOUBT, NEUTRAL_TURN)
         )
         read = (first >= 0) & (doubted >= 0) & (again >= 0)
         labels, found = self.split.labels, []
@@ -319,21 +320,24 @@ class _Asking:
             found.append(flips_of(turn, turned, clusters=clusters, how=how))
         return tuple(flip for flip in found if flip is not None), "", int(((first >= 0) & ~read).sum())
 
-    def scores(self, scorer: Ordered, follow: str = "", said: Picks | None = None) -> Scores:
+    def scores(self, way: Way, scorer: Prompted, follow: str = "", said: Picks | None = None) -> Scores:
         """Return the scores of the items.
 
         Args:
-            scorer: The model, asked in a way.
+            way: The way.
+            scorer: The model, asked in it.
             follow: What the user says after a first answer; "" for none.
             said: (N,) the first answers, -1 for items that are left out.
         """
-        way, items = scorer.way, self.items
+        rendering, items = scorer.rendering, self.items
         if said is not None:
-            rendering = scorer.rendering
             form = instruction(way.style, scoring=rendering.scoring, form=rendering.form, chat=rendering.chat)
             user = {"role": "user", "content": f"{follow} {AGAIN}{form}"}
             items = [
-                dataclasses.replace(item, follow=({"role": "assistant", "content": scorer.answer(item, place)}, user))
+                dataclasses.replace(
+                    item,
+                    follow=({"role": "assistant", "content": rendering.said(rendering.answers(item)[place])}, user),
+                )
                 for item, place in zip(items, said.tolist(), strict=True)
                 if place != NO_ANSWER
             ]

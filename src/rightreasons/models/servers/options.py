@@ -90,11 +90,11 @@ class ServerOptions(Options):
         effort = {} if self.reasoning_effort is None else {"reasoning_effort": self.reasoning_effort}
         try:
             body = json.loads(self.extra_body or "{}")
-        except ValueError as error:
-            raise OptionError(f"Expected JSON in `extra_body`, but {error}.", option="extra_body") from None
+        except ValueError:
+            body = None
         if not isinstance(body, dict) or {"model", "messages", "prompt", "stream"} & set(body):
             raise OptionError(
-                "Expected an object without model, messages, prompt and stream in `extra_body`, but got "
+                "Expected a JSON object without model, messages, prompt and stream in `extra_body`, but got "
                 f"{one_line(self.extra_body)}.",
                 option="extra_body",
             )

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import json
 import math
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -53,6 +54,7 @@ _REACHES = (1024, 4096, 16384)
 _RETRIES = 2
 _NEXT, _GIVEN = "likeliest next tokens", "log-probabilities of given texts"
 _FEWEST_TOKENS = 8
+_THINKS_FIRST = "It thinks first, so that its next token is no answer: thinking off asks without."
 _DRAWING = {"generation_config": '{"do_sample": true}'}
 _OPTIONAL = ("logprobs", "seed", "temperature")
 
@@ -71,10 +73,8 @@ def kept_trial(client: Client, model: str, thinking: str = "auto", chat: str = "
     options, today = client.options, time.strftime("%Y-%m-%d", time.gmtime())
     settings = [client.more, list(options.header), options.key_variable]
     place = trial_file([client.url, model, thinking, chat, settings, package_code(), today])
-    if place is None:
-        return try_server(client, model, thinking, chat)
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-        kept = json.loads(place.read_text("utf-8"))
+        kept = json.loads(place.read_text("utf-8")) if place is not None else {}
         endpoint = Endpoint(client, **kept["endpoint"])
         endpoint.refused, endpoint.findings = set(endpoint.refused), [Finding(*each) for each in endpoint.findings]
         with client.retrying(_RETRIES):
@@ -83,7 +83,7 @@ def kept_trial(client: Client, model: str, thinking: str = "auto", chat: str = "
             endpoint.findings.insert(0, Finding("trial", True, "It was tried today, and answers as it did then."))
             return endpoint
     endpoint = try_server(client, model, thinking, chat)
-    if endpoint.works:
+    if place is not None and endpoint.works:
         held = {**vars(endpoint), "refused": sorted(endpoint.refused)}
         del held["client"], held["tags"]
         with contextlib.suppress(OSError):
@@ -134,11 +134,8 @@ def try_server(client: Client, model: str, thinking: str = "auto", chat: str = "
                 attempt.holds_answers()
                 attempt.repeats_itself()
                 attempt.draws()
-                if attempt.endpoint.thinks:
-                    attempt.leaves_tokens()
-                else:
-                    attempt.reports_next_tokens()
-                    attempt.echoes()
+                attempt.reports_next_tokens()
+                attempt.echoes()
                 break
     return attempt.endpoint
 
@@ -153,18 +150,18 @@ class _Attempt:
 
     def generates(self) -> bool:
         """Find the parameters with which the path generates text."""
-        path, part = self.endpoint.path, "answers"
+        path = self.endpoint.path
         try:
             self._greedy = [self._negotiate(prompt) for prompt in self._prompts[:2]]
         except RequestError as failure:
             if failure.gone:
                 raise
-            return self._find(part, False, f"{path} is not of use: {failure}.")
+            return self._find("answers", False, f"{path} is not of use: {failure}.")
         self.endpoint.thinks = any(map(_thinks, self._greedy))
         self.endpoint.works = self.endpoint.thinks or any(_said(completion).strip() for completion in self._greedy)
         without = f", without {' and '.join(sorted(self.endpoint.refused))}" if self.endpoint.refused else ""
         words = f"generates text{without}" if self.endpoint.works else "answers with empty texts"
-        return self._find(part, self.endpoint.works, f"{path} {words}.")
+        return self._find("answers", self.endpoint.works, f"{path} {words}.")
 
     def settles_thinking(self, wanted: str) -> None:
         """Turn thinking on or off where that is asked for, and count the tokens that an answer needs."""
@@ -261,62 +258,55 @@ class _Attempt:
 
     def repeats_itself(self) -> None:
         """Compare two equal greedy requests."""
-        part = "greedy answers"
-        if "temperature" in self.endpoint.refused:
-            self._find(part, False, "The server takes no temperature: its answers are drawn at random.")
-            return
         first, again = _said(self._greedy[0]), _said(self._negotiate(self._prompts[0]))
-        same = f"Two equal requests have the answers {first!r} and {again!r}."
-        self._find(part, first == again, "Two equal requests have one answer." if first == again else same)
+        words = "Two equal requests have one answer."
+        if drawn := "temperature" in self.endpoint.refused:
+            words = "The server takes no temperature: its answers are drawn at random."
+        elif first != again:
+            words = f"Two equal requests have the answers {first!r} and {again!r}."
+        self._find("greedy answers", first == again and not drawn, words)
 
     def draws(self) -> None:
         """Draw answers at a high temperature, which a server that draws gives but once."""
-        part = "drawn answers"
-        for self.endpoint.drawing, with_ in (({}, ""), (_DRAWING, f" with {', '.join(_DRAWING)}")):
-            self.endpoint.draws = _tried(self._draws_differ) is True
-            if self.endpoint.draws:
-                self._find(part, True, f"Three draws differ{with_}.")
-                return
-        self.endpoint.drawing = {}
-        self._find(part, False, "Three draws at temperature 1.5 have one answer.")
-
-    def _draws_differ(self) -> bool:
+        endpoint = self.endpoint
         # Hidden thinking takes its tokens before a text can differ.
-        hidden = self.endpoint.thinks and not any(map(_said, self._greedy))
-        room = self.endpoint.budget if hidden else _BRIEF
-        answers = {
-            _said(self.endpoint.ask(self._prompts[1], max_tokens=room, temperature=1.5, seed=seed)) for seed in range(3)
-        }
-        return len(answers) > 1
-
-    def leaves_tokens(self) -> None:
-        """Say why tokens are not asked for: what follows a question at once is no answer of a model that thinks."""
-        for part in (_NEXT, _GIVEN):
-            self._find(part, False, "It thinks first, so that its next token is no answer: thinking off asks without.")
+        hidden = endpoint.thinks and not any(map(_said, self._greedy))
+        how = {"max_tokens": endpoint.budget if hidden else _BRIEF, "temperature": 1.5}
+        for endpoint.drawing, with_ in (({}, ""), (_DRAWING, f" with {', '.join(_DRAWING)}")):
+            drawn = [_tried(endpoint.ask, self._prompts[1], seed=seed, **how) for seed in range(3)]
+            endpoint.draws = len({_said(each) for each in drawn if isinstance(each, Completion)}) > 1
+            if endpoint.draws:
+                self._find("drawn answers", True, f"Three draws differ{with_}.")
+                return
+        endpoint.drawing = {}
+        self._find("drawn answers", False, "Three draws at temperature 1.5 have one answer.")
 
     def reports_next_tokens(self) -> None:
         """Check the likeliest next tokens that the path reports."""
+        if self.endpoint.thinks:
+            self._find(_NEXT, False, _THINKS_FIRST)
+            return
         trouble, choice = "", [_asked(CHOICE)] if self.endpoint.path == CHAT else []
         for top in TOPS:
             ask = functools.partial(self.endpoint.next_tokens, top=top)
             found: list[Completion] | RequestError = _tried(list, map(ask, [*self._prompts[:2], *choice]))
-            if isinstance(found, RequestError):
-                trouble = f"They are not reported: {found}"
-                if found.gone:
-                    break
-                continue
-            trouble = next(filter(None, map(_trouble_with_top, found, self._greedy)), "")
-            trouble = trouble or next(filter(None, map(_trouble_with_letters, found[2:])), "")
-            if not trouble:
-                self.endpoint.top = min(top, *(len(completion.tops[0]) for completion in found))
-                words = f"{self.endpoint.top} are reported, and greedy answers begin with the first."
-                self._find(_NEXT, True, words)
-                return
-            break
-        self._find(_NEXT, False, f"{trouble}.")
+            if not isinstance(found, RequestError):
+                checks = map(_trouble_with_top, found, self._greedy), map(_trouble_with_letters, found[2:])
+                trouble = next(filter(None, itertools.chain(*checks)), "")
+                if not trouble:
+                    self.endpoint.top = min(top, *(len(completion.tops[0]) for completion in found))
+                    trouble = f"{self.endpoint.top} are reported, and greedy answers begin with the first"
+                break
+            trouble = f"They are not reported: {found}"
+            if found.gone:
+                break
+        self._find(_NEXT, bool(self.endpoint.top), f"{trouble}.")
 
     def echoes(self) -> None:
         """Compare the log-probabilities of given texts with those that the server reports while it generates."""
+        if self.endpoint.thinks:
+            self._find(_GIVEN, False, _THINKS_FIRST)
+            return
         pairs: list[tuple[float, float, str]] = []
         trouble = "The server reports no log-probabilities of what it generates"
         settings = {"max_tokens": _BRIEF, "temperature": 1.0, "logprobs": self.endpoint.path == CHAT or 1}
@@ -337,9 +327,6 @@ class _Attempt:
                 sent = "the server sent " if isinstance(failure, BadReplyError) else ""
                 trouble = f"Given texts are not echoed: {sent}{failure}"
                 break
-        self._judge(pairs, trouble)
-
-    def _judge(self, pairs: Sequence[tuple[float, float, str]], trouble: str) -> None:
         values, apart = (np.array([pair[place] for pair in pairs]) for place in (0, 1))
         agree = ""
         if pairs and (apart.mean() > MEAN_DIFFERENCE or apart.max() > LARGEST_DIFFERENCE):
