@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rightreasons.models.trial import SHORTEST, PaddingTrial, _trial_items, padding_token, tolerance
+from rightreasons.models.trial import PaddingTrial, _trial_items, padding_token, tolerance
 from zoo.building import N_CLASSES, build, reads_types
 from zoo.words import tokenizer
 
@@ -110,8 +110,8 @@ def off_by(mistake: Mistake, seed: int) -> tuple[float, bool]:
     model = model.bfloat16()
     model.register_forward_pre_hook(wrong, with_kwargs=True)
     off, noticed = 0.0, False
-    for longest in (SHORTEST, mistake.longest):
-        items = _trial_items(model, words, longest, paired=False)
+    for short in (True, False):  # as a trial asks, first short texts, then long ones
+        items = _trial_items(model, words, mistake.longest, paired=False, short=short)
         trial = PaddingTrial(model, mistake.family, items, joint=False, n_classes=N_CLASSES)
         with torch.no_grad(), padding_token(model, items.padding["input_ids"]):
             alone, right = np.array(trial.alone()), np.array(trial.right())

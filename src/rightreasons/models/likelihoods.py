@@ -277,6 +277,9 @@ def likelihood_way(scorer: CausalLM, *, longest: int, shared_prefix: bool = True
     def find(reach: int) -> Way:
         ways = [way for way in scorer.WAYS if way != ONE_BY_ONE and (shared_prefix or way != SHARED)]
         items = _trial_items(ordinary_tokens(model, scorer.tokenizer), min(reach, bound), twice=ways[0] != WAYS[0])
+        before = Way(ways[0], 0, scorer.TOLD)
+        if reach > SHORTEST:
+            before = likelihood_way(scorer, longest=SHORTEST, shared_prefix=shared_prefix)
         return fastest_way(
             model,
             name,
@@ -284,7 +287,7 @@ def likelihood_way(scorer: CausalLM, *, longest: int, shared_prefix: bool = True
             {way: functools.partial(scorer.answers, items, way) for way in ways},
             longest=reach,
             again=lambda: scorer.answers(items[:1], ONE_BY_ONE),
-            told=scorer.TOLD,
+            before=before,
         )
 
     kind = f"{'choices' if shared_prefix else 'single choices'} of {reach_of(longest)} tokens"
@@ -292,14 +295,11 @@ def likelihood_way(scorer: CausalLM, *, longest: int, shared_prefix: bool = True
 
 
 def _trial_items(words: NDArray[np.int64], reach: int, *, twice: bool) -> list[Tokens]:
-    """Return items of random words: several of up to 16 tokens, and a long one, if `reach` is more.
-
-    The longest comes first, `twice` where batches hold sequences of one length.
-    """
+    """Return items of random words: several of up to 16 tokens, or long prompts, `twice` of one length, and choices."""
     draw = np.random.default_rng(0)
     shapes: list[tuple[int, tuple[int, ...]]] = [(1, (2, 1)), (5, (3, 1, 2)), (min(9, max(1, reach - 7)), (4, 2, 2))]
-    if reach > SHORTEST:  # whose length may change how the short ones beside it are read
-        shapes.insert(0, (reach - 2, (3,)))
+    if reach > SHORTEST:  # a short item beside long ones, whose length may change how it is read
+        shapes = [(reach - 2, (3,)), shapes[1]]
     shapes += shapes[:1] * twice
     # Ties in attention to the few best tokens, which padding upsets, show only now and then: in many tokens.
     shapes += [(1, (reach // 4, reach - reach // 4))] * max(1, _TRIED // reach)

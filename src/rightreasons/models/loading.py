@@ -362,7 +362,7 @@ def _load(auto_class: Any, kind: str, name_or_path: str | os.PathLike[str], **ho
 def _try(classifier: Classifier, *, joint: bool = False) -> Classifier:
     """Try a model on short texts, so that one that cannot be asked is refused before any data is read; return it.
 
-    Longer texts are tried where they are met.
+    Longer texts are tried where they are met, from where this trial has ended.
     """
     classifier_way(classifier, longest=SHORTEST, joint=joint)
     return classifier

@@ -72,6 +72,10 @@ class Prompted:
         seed: Decides few-shot examples and drawn answers.
 
     Attributes:
+        abilities: What the engine can do.
+        joint: Whether the choices of an item are in what is asked.
+        answers_once: Whether an item has one generated answer, and so no confidence.
+        n_parameters: Number of parameters of the model; None where it is not in this process.
         failures: Item, of whatever was asked so far -> why it has no score.
         replies: Item of the same -> what the model wrote.
         assumed: What an answer that cannot be read counts as, "right" or "wrong"; "" leaves its item without a score.
@@ -122,6 +126,10 @@ class Prompted:
                 "does not: form='line' asks for one line.",
                 option="form",
             )
+        self.abilities, self.joint = engine.abilities, self.rendering.joint
+        self.answers_once = self.rendering.scoring == "generated" and prompt.samples == 1
+        model = getattr(engine, "model", None)
+        self.n_parameters = None if model is None else int(model.num_parameters())
         self._example: Request | None = None
         self._way = ""
         self.failures: dict[str, str] = {}
@@ -134,27 +142,6 @@ class Prompted:
         settled = {"chat": "on" if rendering.chat else "off", "style": rendering.style, "scoring": rendering.scoring}
         prompt = self.prompt.replaced(**{**settled, **changes})
         return Prompted(prompt, self.engine, self.label_names, examples=self.examples, seed=self.seed)
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """What the engine can do."""
-        return self.engine.abilities
-
-    @property
-    def answers_once(self) -> bool:
-        """Whether an item has one generated answer, and so no confidence."""
-        return self.rendering.scoring == "generated" and self.prompt.samples == 1
-
-    @property
-    def n_parameters(self) -> int | None:
-        """Number of parameters of the model; None where it is not in this process."""
-        model = getattr(self.engine, "model", None)
-        return None if model is None else int(model.num_parameters())
-
-    @property
-    def joint(self) -> bool:
-        """Whether the choices of an item are in what is asked."""
-        return self.rendering.joint
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -266,29 +253,26 @@ class Prompted:
         if self._example is None and requests:
             self._example = requests[0]
         ask = self._generated if rendering.scoring == "generated" else self._likely
-        names, answers = [item.id for item in items], [request.continuations for request in requests]
-        empty = {} if rendering.scoring == "generated" else wordless(names, names, answers)
-        places = [place for place, item in enumerate(items) if item.id not in empty]
+        names = [item.id for item in items]
+        empty = {} if rendering.scoring == "generated" else wordless(names, [each.continuations for each in requests])
+        places = [place for place in range(len(items)) if place not in empty]
         if empty and not places:
             raise ValueError(next(iter(empty.values())))
-        rows, failures, truncated, way = ask(
+        rows, failures, truncated, self._way = ask(
             [items[place] for place in places], [requests[place] for place in places], **how
         )
-        self._way = way
-        row_of = dict(zip(places, rows, strict=True))
-        failures = failures | empty
+        failures |= {names[place]: why for place, why in empty.items()}
         self.failures |= failures
-        able = [place for place, item in enumerate(items) if item.id not in failures]
-        logits = Ragged.of(
-            np.concatenate([row_of[place] for place in able]) if able else np.empty(0), [len(row_of[n]) for n in able]
-        )
+        kept = {place: row for place, row in zip(places, rows, strict=True) if names[place] not in failures}
+        able = [*kept]
+        logits = Ragged.of(np.concatenate([np.empty(0), *kept.values()]), [*map(len, kept.values())])
         return Scores(
-            tuple(items[place].id for place in able),
+            tuple(names[place] for place in able),
             logits.table() if able else np.empty((0, len(self.label_names or ()))),
             None if gold is None else gold[able],
             self.label_names,
             truncated,
-            way=way,
+            way=self._way,
             failures=failures,
         )
 

@@ -7,7 +7,7 @@ import functools
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +21,6 @@ from rightreasons.models.wording import Prompt
 
 if TYPE_CHECKING:
     import jinja2
-
-Key = TypeVar("Key")
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "classification": ("text", "text_pair", "label_words", "options"),
@@ -126,18 +124,18 @@ class ChoiceItems:
 
     def wordless(self) -> dict[int, str]:
         """Return why items with a choice without words, which has no likelihood, cannot be scored."""
-        return wordless(range(len(self.ids)), self.ids, self.choices)
+        return wordless(self.ids, self.choices)
 
     def items(self) -> list[Item]:
         """Return the items as they are asked."""
         return items_of(self.ids, prompt=self.prompts, choices=self.choices)
 
 
-def wordless(keys: Iterable[Key], names: Iterable[str], rows: Iterable[Sequence[str]]) -> dict[Key, str]:
-    """Return why items with an answer without words, which has no likelihood, cannot be scored, by their keys."""
+def wordless(names: Sequence[str], rows: Sequence[Sequence[str]]) -> dict[int, str]:
+    """Return why items with an answer without words, which has no likelihood, cannot be scored, by their places."""
     return {
-        key: f"Expected answers with words, but answer {place} of item {name!r} is {text!r}."
-        for key, name, row in zip(keys, names, rows, strict=True)
+        item: f"Expected answers with words, but answer {place} of item {names[item]!r} is {text!r}."
+        for item, row in enumerate(rows)
         for place, text in enumerate(row)
         if not text.strip()
     }

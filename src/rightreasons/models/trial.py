@@ -101,7 +101,7 @@ def fastest_way(
     *,
     longest: int,
     again: Callable[[], Answers],
-    told: str = "",
+    before: Way | None = None,
 ) -> Way:
     """Return the first way whose answers are those of one by one.
 
@@ -112,7 +112,7 @@ def fastest_way(
         ways: Asks the same items in each way, the fastest way first.
         longest: Tokens of the longest of these items.
         again: Gives the answers of the first of these items with one or more asked again.
-        told: What is said of the way beside why faster ones were not taken.
+        before: The way of shorter items: one that failed there is not tried again, and the reason stays.
 
     Raises:
         ValueError: If the model cannot be asked, gives NaN or infinity, or answers the same question in two ways.
@@ -138,8 +138,9 @@ def fastest_way(
                 f"Expected a model that gives the same answer to the same question, but two answers of {name} differ "
                 f"by {off:.2g}."
             )
-        reasons = [told] if told else []
-        for way, ask in ways.items():
+        reasons = [before.reason] if before is not None and before.reason else []
+        first = 0 if before is None else [*ways, ONE_BY_ONE].index(before.name)
+        for way, ask in [*ways.items()][first:]:
             try:
                 off = _difference(ask(), want)
             except Exception as error:
@@ -364,11 +365,12 @@ def classifier_way(classifier: Classifier, *, longest: int, joint: bool = False)
     n_classes = None if classifier.label_names is None else len(classifier.label_names)
 
     def find(reach: int) -> Way:
-        items = _trial_items(model, tokenizer, min(reach, bound), paired=n_classes is None)
+        before = classifier_way(classifier, longest=SHORTEST, joint=joint) if reach > SHORTEST else None
+        items = _trial_items(model, tokenizer, min(reach, bound), paired=n_classes is None, short=reach <= SHORTEST)
         trial = PaddingTrial(model, name, items, joint=joint, n_classes=n_classes)
         ways = {RIGHT: trial.right, EQUAL_LENGTHS: trial.equal}
         with padding_token(model, items.padding["input_ids"]):
-            return fastest_way(model, name, trial.alone, ways, longest=reach, again=trial.again)
+            return fastest_way(model, name, trial.alone, ways, longest=reach, again=trial.again, before=before)
 
     return TRIALS.way(model, "choices" if joint else "texts", min(longest, bound), find, tokenizer)
 
@@ -500,14 +502,14 @@ def ordinary_tokens(model: Any, tokenizer: Any) -> NDArray[np.int64]:
     return ordinary if len(ordinary) else tokens
 
 
-def _trial_items(model: Any, tokenizer: Any, longest: int, *, paired: bool) -> Encoded:
-    """Return texts, or pairs of texts, of random words: of up to 16 tokens, and of `longest`, if that is more."""
+def _trial_items(model: Any, tokenizer: Any, longest: int, *, paired: bool, short: bool) -> Encoded:
+    """Return texts, or pairs of texts, of random words: of up to 16 tokens, or one such and others of `longest`."""
     letters = [*"abcdefghijklmnop"]
     bound = min(longest, SHORTEST)
     # Ties in attention to the few best tokens, which padding upsets, show only now and then: in many tokens.
-    texts = [" ".join(letters[:length]) for length in (7, 1, 4, 4, 12, 11, 10, 9, 8, 6, 5, 3)]
+    texts = [" ".join(letters[:length]) for length in (7, 1, 4, 4, 12, 11, 10, 9, 8, 6, 5, 3)[: None if short else 1]]
     parts = [encode(tokenizer, texts, ["b"] * len(texts) if paired else None, max_length=bound)]
-    if longest > SHORTEST:
+    if not short:
         text = " ".join(letters * (longest // 8 + 1))
         sixteenths = [16, *(12 - 5 * number % 8 for number in range(max(1, _TRIED // longest)))]
         lengths = [max(bound + 1, longest * part // 16) for part in sixteenths]

@@ -163,11 +163,6 @@ class ReasonsMeasurement:
         return min(self.hints.values(), key=lambda each: (ORDER.index(each.status), -each.sway.sway.value))
 
     @property
-    def has_neutral(self) -> bool:
-        """Whether there is a neutral arm."""
-        return bool(self.asked.arm(NEUTRAL).traces)
-
-    @property
     def unread(self) -> dict[str, float]:
         """Arm, and kind of hint -> share of its answers that cannot be read; those of "own" do not count."""
         arms = {f"{arm} {kind}".strip(): each.traces for (arm, kind), each in self.asked.arms.items() if arm != OWN}

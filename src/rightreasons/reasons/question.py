@@ -93,13 +93,6 @@ def detector_rows(m: ReasonsMeasurement) -> Iterator[tuple[Cell, ...]]:
         yield each.said, its.false_mentions, its.false_credits, its.neutral_mentions, *found
 
 
-def channel_rows(m: ReasonsMeasurement) -> Iterator[tuple[Cell, ...]]:
-    """Return what each channel of the answers at the hint says of it."""
-    for each in m.hints.values():
-        for channel, counts in each.channels.items():
-            yield each.said, channel, *(counts.get(level, 0) for level in LEVELS)
-
-
 def judged_rows(m: ReasonsMeasurement) -> Iterator[tuple[Cell, ...]]:
     """Return what a second model says of the answers at each hint."""
     for each in m.hints.values():
@@ -289,7 +282,6 @@ REASONS = Question(
             "said",
             (
                 Table("said", said_rows, f"{CHEN}; {SIEGEL}"),
-                Table("channels", channel_rows, CHEN, folded=True),
                 Table("judged", judged_rows, CHEN, when=lambda m: any(judged_rows(m))),
                 Table("detector", detector_rows, BOUNDS, folded=True),
             ),

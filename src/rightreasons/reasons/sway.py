@@ -214,8 +214,13 @@ def silent_sway(
     unread = followed < 0, beside < 0
 
     def moved(first: Flags, second: Flags, rows: Any = slice(None), missing: tuple[Flags, Flags] = unread) -> Moved:
-        filled = missing[0][rows], missing[1][rows]
-        return _moved(first[rows], second[rows], filled, clusters_of(units, rows), resampling)
+        return paired_difference(
+            first[rows],
+            second[rows],
+            missing=(missing[0][rows], missing[1][rows]),
+            clusters=clusters_of(units, rows),
+            resampling=resampling,
+        )
 
     hits, by_chance = followed == h, beside == h
     silent = hits & ~mentioned
@@ -361,13 +366,17 @@ def phi_cct(mentions: Any, moved: Any) -> PhiCCT:
     return PhiCCT((n11 * n00 - n10 * n01) / margins**0.5, min(1.0, p_value))
 
 
-def paired_difference(first: Any, second: Any, *, missing: Any = None, resampling: Resampling = Resampling()) -> Moved:
+def paired_difference(
+    first: Any, second: Any, *, missing: Any = None, clusters: Any = None, resampling: Resampling = Resampling()
+) -> Moved:
     """Compare the shares of two events over the same items.
 
     Args:
         first: (N,) whether the first happened.
         second: (N,) whether the second did.
-        missing: Two rows (N,), whether it is not known of the first and of the second; None where all is known.
+        missing: Two rows (N,), whether it is not known of the first and of the second; None where all is known. It is
+            filled in against the difference, and for it.
+        clusters: (N,) what the items belong to; None for independent items.
         resampling: Level of the interval.
 
     Returns:
@@ -379,28 +388,21 @@ def paired_difference(first: Any, second: Any, *, missing: Any = None, resamplin
         >>> paired_difference([1] * 8, [0] * 5 + [1] * 3).p_value
         0.0625
     """
-    flags_first, flags_second = check_flags(first, "first"), check_flags(second, "second")
-    never = np.zeros(check_same_length(first=flags_first, second=flags_second), dtype=bool)
-    unknown = (never, never) if missing is None else tuple(check_flags(row, "missing") for row in missing)
-    return _moved(flags_first, flags_second, (unknown[0], unknown[1]), None, resampling)
-
-
-# ------------------------------------------------------------------------------------------------------------- private
-
-
-def _moved(first: Flags, second: Flags, missing: tuple[Flags, Flags], clusters: Any, resampling: Resampling) -> Moved:
-    """Compare two shares; what is missing of either is filled in against the difference, and for it."""
+    one, two = check_flags(first, "first"), check_flags(second, "second")
+    never = np.zeros(check_same_length(first=one, second=two), dtype=bool)
+    lost, gone = (never, never) if missing is None else (check_flags(row, "missing") for row in missing)
     ends, p_values, signs = [], [], set()
-    for before, after in ((first, second | missing[1]), (first | missing[0], second)):
+    for before, after in ((one, two | gone), (one | lost, two)):
         values = before.astype(np.float64) - after
         ends.append(bounded_mean(values, low=-1, high=1, confidence_level=resampling.level, clusters=clusters))
         b, c = int((before & ~after).sum()), int((after & ~before).sum())
-        exact = poisson_binomial_p_value(b, [0.5], [b + c]) if b + c else 1.0
-        flips = clusters is not None
-        p_values.append(sign_flip_p_value(values, clusters=clusters, resampling=resampling) if flips else exact)
+        if clusters is None:
+            p_values.append(poisson_binomial_p_value(b, [0.5], [b + c]) if b + c else 1.0)
+        else:
+            p_values.append(sign_flip_p_value(values, clusters=clusters, resampling=resampling))
         signs.add(np.sign(b - c))
-    value = float(first.mean() - second.mean())
     p_value = max(p_values) if len(signs) == 1 else 1.0  # filled in either way, it may differ to either side
+    value = float(one.mean() - two.mean())
     return Moved(estimate_of(value, dataclasses.replace(ends[0], high=ends[1].high)), p_value)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import json
 import os
 import sys
@@ -111,6 +110,7 @@ class ServerEngine:
     Attributes:
         name: The address of the server and the name of the model.
         abilities: What passed the trial.
+        fingerprint: A digest of the address, the model's name, the path and the parameters that it refuses.
         has_template: Whether conversations are asked, rather than texts; the server puts them into the template of its
             model.
         thinks: Whether it thinks before it answers a conversation.
@@ -122,14 +122,8 @@ class ServerEngine:
         self.name = f"{self.client.url} ({self.model_name})"
         self.has_template = endpoint.path == CHAT
         self.abilities, self.thinks, self.budget = endpoint.abilities, endpoint.thinks, endpoint.budget
-
-    @functools.cached_property
-    def fingerprint(self) -> str:
-        """A digest of the address, the model's name, the path and the parameters that it refuses."""
-        way = self.endpoint
-        return digest_of_value(
-            [self.client.url, self.model_name, way.path, sorted(way.refused), way.extra, self.client.more]
-        )
+        way = [endpoint.path, sorted(endpoint.refused), endpoint.extra, self.client.more]
+        self.fingerprint = digest_of_value([self.client.url, self.model_name, *way])
 
     def render(self, prompt: str | Sequence[Message]) -> str:
         """Return a text unchanged, or a conversation turn by turn: its template is the server's."""
