@@ -187,10 +187,10 @@ class LocalEngine:
         progress: bool = True,
         out: str | os.PathLike[str] | None = None,
     ) -> Answers:
-        """Return generated answers to each request.
+        """Return a generated answer to each request.
 
-        What is drawn depends on (seed, name of the request, number of the answer) and the model alone: not on the other
-        requests, nor on their order. The model's own settings of generation, such as penalties, are not taken. A
+        What is drawn depends on (seed, name of the request) and the model alone: not on the other requests, nor on
+        their order. The model's own settings of generation, such as penalties, are not taken. A
         request fails where its prompt cannot be asked, such as an empty one of a model without a start token.
 
         Args:
@@ -202,7 +202,7 @@ class LocalEngine:
         Raises:
             ValueError: If a number is out of range, every request fails, or the model does.
         """
-        n, max_new_tokens = options.n, options.max_new_tokens
+        max_new_tokens = options.max_new_tokens
         room = self.scorer.room(self.scorer.max_length, max_new_tokens + 1)
         if room < 1:
             raise OptionError(
@@ -220,14 +220,13 @@ class LocalEngine:
         check_tokens(self.model, self.name, max(max(tokens) for tokens in prompts))
         way = _generation_way(self.scorer, max(map(len, prompts)), room)
         lengths = np.array([len(tokens) for tokens in prompts])
-        copies = np.repeat(np.arange(len(prompts)), n)
-        names = [f"{requests[place].name}#{copy}" for place in able for copy in range(n)]
-        batches = _batches(lengths[copies], way, max_new_tokens)
+        names = [f"{requests[place].name}#0" for place in able]
+        batches = _batches(lengths, way, max_new_tokens)
 
         @torch.inference_mode()
         def answer(batch: NDArray[np.int64]) -> dict[str, Column]:
             rngs = [item_rng(options.seed, names[item]) for item in batch]
-            rows = _generated(self.scorer, [prompts[copies[item]] for item in batch], options, rngs)
+            rows = _generated(self.scorer, [prompts[item] for item in batch], options, rngs)
             return {"tokens": Ragged.of(np.concatenate(rows), [len(row) for row in rows])}
 
         columns = run_model(
@@ -238,18 +237,15 @@ class LocalEngine:
             inputs=lambda: {
                 "ids": fingerprint_texts(names),
                 "texts": digest_of_arrays({"tokens": np.concatenate(prompts), "lengths": lengths}),
-                "options": {name: value for name, value in options.to_dict().items() if name != "n"},
+                "options": options.to_dict(),
             },
             progress=progress,
             out=out,
         )
-        rows = [row.astype(np.int64) for row in columns.ragged("tokens")]
         answered: list[list[Reply]] = [[] for _ in requests]
-        for start, place in enumerate(able):
+        for place, tokens, row in zip(able, whole, columns.ragged("tokens"), strict=True):
             opened = self._opened(requests[place], options)
-            answered[place] = [
-                self._reply(row, len(whole[start]), options, opened) for row in rows[start * n : (start + 1) * n]
-            ]
+            answered[place] = [self._reply(row.astype(np.int64), len(tokens), options, opened)]
         return Answers(
             answered,
             {requests[place].name: reason for place, reason in reasons.items()},
