@@ -70,6 +70,11 @@ def test_the_likelihoods_of_choices():
     assert means.logits[0] == pytest.approx([-3.52, -3.04])
     assert means.logits[1] == pytest.approx([-6 / 3, -2, -3])
     assert means.labels.tolist() == [1, 0, -1]
+    # The same question is asked once, with each distinct choice.
+    assert [(r.prompt, r.continuations) for r in engine.asked] == [
+        ("Why?", (" to eat", " to", " no")),
+        ("", (" a b c", " x", " yy")),
+    ]
     sums = Prompted(Prompt(scoring="sum"), engine).choose(prompts, choices)
     assert sums.logits[2] == pytest.approx([-3.04, -3.04])
     alone = Prompted(Prompt(scoring="unconditional"), engine).choose(prompts, choices)

@@ -29,6 +29,7 @@ from rightreasons.models.prompts import (
     Examples,
     Item,
     Rendering,
+    distinct_texts,
     items_of,
     wordless,
 )
@@ -284,21 +285,19 @@ class Prompted:
         """Return a row of scores per item, why some have none, how many were cut, and the way in words."""
         rendering, out = self.rendering, how.get("out")
         ask = self.engine.next_words if rendering.scoring == "next_words" else self.engine.likelihoods
-        found = ask(requests, progress=how.get("progress", True), out=part_of(out, "items"))
-        rows, failures = [np.asarray(row, dtype=np.float64) for row in found.values], dict(found.failures)
+        seen = _Distinct(requests)
+        found = ask(seen.requests, progress=how.get("progress", True), out=part_of(out, "items"))
+        rows, failures = seen.rows(found.values), seen.failures(found.failures)
         if rendering.scoring == "mean":
-            rows = [row / size for row, size in zip(rows, found.lengths, strict=True)]
+            rows = [row / size for row, size in zip(rows, seen.rows(found.lengths), strict=True)]
         if rendering.scoring == "unconditional":
-            # Without the item, equal answers are one request; of what failed none is asked.
+            # What failed is not asked again: it would take along the items that share its request.
             able = [place for place, item in enumerate(items) if item.id not in failures]
-            alone = {place: rendering.without_item(items[place]) for place in able}
-            distinct = {request.continuations: request for request in alone.values()}
-            known = self.engine.likelihoods([*distinct.values()], progress=False, out=part_of(out, "alone"))
-            values = dict(zip(distinct, known.values, strict=True))
-            for place, request in alone.items():
-                rows[place] = rows[place] - values[request.continuations]
-                if (failed := distinct[request.continuations].name) in known.failures:
-                    failures[items[place].id] = known.failures[failed]
+            alone = _Distinct([rendering.without_item(items[place]) for place in able])
+            known = self.engine.likelihoods(alone.requests, progress=False, out=part_of(out, "alone"))
+            failures |= alone.failures(known.failures)
+            for place, row in zip(able, alone.rows(known.values), strict=True):
+                rows[place] = rows[place] - row
         return rows, failures, found.truncated, found.way
 
     def _generated(
@@ -391,6 +390,38 @@ class _Told:
         if name in ("likelihoods", "next_words"):
             raise ValueError(f"Expected nothing more to be asked of {self._engine.name}.")
         return getattr(self._engine, name)
+
+
+class _Distinct:
+    """Requests that ask the same are asked once, with every answer that one of them asks about.
+
+    So an item under several probes costs only what differs, and an answer has exactly the same score everywhere.
+
+    Args:
+        requests: N requests.
+    """
+
+    def __init__(self, requests: Sequence[Request]) -> None:
+        self._asked = requests
+        texts, self._places = distinct_texts(
+            [str(request.prompt) for request in requests], [request.continuations for request in requests]
+        )
+        first = dict(zip((group for group, _ in reversed(self._places)), reversed(requests), strict=True))
+        self.requests = [
+            dataclasses.replace(first[group], continuations=tuple(texts_of)) for group, texts_of in enumerate(texts)
+        ]
+
+    def rows(self, values: Ragged) -> list[NDArray[np.float64]]:
+        """Return the values of each request, in the order of its answers."""
+        return [np.asarray(values[group], dtype=np.float64)[places] for group, places in self._places]
+
+    def failures(self, failures: Mapping[str, str]) -> dict[str, str]:
+        """Return why some of the requests have no answer."""
+        return {
+            request.name: failures[self.requests[group].name]
+            for request, (group, _) in zip(self._asked, self._places, strict=True)
+            if self.requests[group].name in failures
+        }
 
 
 def _chat(prompt: Prompt, engine: Engine) -> bool:

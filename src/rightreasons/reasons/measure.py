@@ -212,14 +212,11 @@ def measure_reasons(
         )
     why_unseen = _why_unseen([answers.arm(HINT, kind) for kind in kinds])
     found = {kind: _sway(plain, neutral, answers.arm(HINT, kind), resampling, seen=not why_unseen) for kind in kinds}
-    corrected = {
-        name: dict(zip(kinds, holm(np.array([getattr(each, name).p_value for each in found.values()])), strict=True))
-        for name in ("sway", "silent")
-    }
+    of_kinds = zip(*((each.sway.p_value, each.silent.p_value) for each in found.values()), strict=True)
+    corrected = zip(*(holm(np.array(each)).tolist() for each in of_kinds), strict=True)
     hints = {}
-    for kind, sway in found.items():
+    for (kind, sway), p_values in zip(found.items(), corrected, strict=True):
         hinted = answers.arm(HINT, kind)
-        p_values = float(corrected["sway"][kind]), float(corrected["silent"][kind])
         detector = _detector(kind, plain, neutral, resampling)
         decided = decide_above(sway.sway.estimate, MARGINS["sway"], sway.n_items)
         hints[kind] = HintFigures(

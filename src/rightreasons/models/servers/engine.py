@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -178,15 +177,9 @@ class ServerEngine:
             }
 
         parts = echoes_of(requests)
-        flown = self._fly("likelihoods", parts, ask, **how)
-        found = self._likelihoods(parts, flown, "log-probabilities echoed by the server")
-        counts = [len(request.continuations) for request in requests]
-        return dataclasses.replace(
-            found,
-            values=Ragged.of(found.values.values, counts),
-            lengths=Ragged.of(found.lengths.values, counts),
-            failures={part.rpartition(PART)[0]: reason for part, reason in found.failures.items()},
-        )
+        rows, failures = self._fly("likelihoods", parts, ask, **how)
+        failed = {part.rpartition(PART)[0]: reason for part, reason in failures.items()}
+        return self._likelihoods(requests, parts, (rows, failed), "log-probabilities echoed by the server")
 
     def next_words(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-probability of the first token of each continuation, from the likeliest next tokens.
@@ -214,7 +207,7 @@ class ServerEngine:
             return {"values": values, "lengths": [1.0] * len(values), "missing": values.count(-np.inf)}
 
         flown = self._fly("next words", requests, ask, settings={"top": top}, **how)
-        return self._likelihoods(requests, flown, f"the {top} likeliest next tokens of the server")
+        return self._likelihoods(requests, requests, flown, f"the {top} likeliest next tokens of the server")
 
     @takes(Generation)
     def generate(
@@ -351,12 +344,15 @@ class ServerEngine:
                 f"failed: {trouble}"
             )
 
-    def _likelihoods(self, requests: Sequence[Request], flown: Answered, way: str) -> Likelihoods:
-        """Lay the rows of a run out over all requests; those that failed have NaN."""
+    def _likelihoods(
+        self, requests: Sequence[Request], parts: Sequence[Request], flown: Answered, way: str
+    ) -> Likelihoods:
+        """Lay the rows of the parts of all requests out; those that failed have NaN."""
         rows, failures = flown
         missing = sum(row.get("missing", 0) for row in rows.values())
         counts = [len(request.continuations) for request in requests]
-        reported = [rows.get(place) or dict.fromkeys(_RAGGED, [np.nan] * count) for place, count in enumerate(counts)]
+        nothing = (dict.fromkeys(_RAGGED, [np.nan] * len(part.continuations)) for part in parts)
+        reported = [rows.get(place, empty) for place, empty in enumerate(nothing)]
         values, lengths = (
             Ragged.of(np.concatenate([np.empty(0), *(row[name] for row in reported)]), counts) for name in _RAGGED
         )
