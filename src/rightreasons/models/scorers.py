@@ -6,7 +6,6 @@ Only what is a model of torch needs torch, which is imported where such a model 
 from __future__ import annotations
 
 import copy
-import functools
 import hashlib
 import importlib.util
 import inspect
@@ -143,6 +142,9 @@ class FunctionScorer:
         name: What it is called.
         fingerprint: What its answers depend on; None digests `decides`.
         decides: The object whose content decides the answers.
+
+    Attributes:
+        fingerprint: A digest of the given name, or of the object; where there is none, another one for each object.
     """
 
     abilities: frozenset[Ability] = frozenset()
@@ -164,17 +166,11 @@ class FunctionScorer:
             raise OptionError(
                 f"Expected at least two classes, but {name} has {len(self.label_names)}.", option="label_names"
             )
-        self.name = name
-        self._function, self._named, self._decides = function, fingerprint, decides
-
-    @functools.cached_property
-    def _digest(self) -> str | None:
-        return _digest(self._decides) if self._named is None else hashlib.blake2b(self._named.encode()).hexdigest()[:32]
-
-    @functools.cached_property
-    def fingerprint(self) -> str:
-        """A digest of the given name, or of the object; where there is none, another one for each object."""
-        return self._digest or uuid.uuid4().hex
+        self.name, self._function = name, function
+        # Before the first call, which may change the object.
+        named = None if fingerprint is None else hashlib.blake2b(fingerprint.encode()).hexdigest()[:32]
+        self._digest = named or _digest(decides)
+        self.fingerprint = self._digest or uuid.uuid4().hex
 
     def describe(self) -> dict[str, Any]:
         """Return that it is a function, and whether its answers are kept for later runs."""
@@ -209,10 +205,9 @@ class FunctionScorer:
         def compute(batch: NDArray[np.int64]) -> Mapping[str, Column]:
             return {"logits": self._logits(*([column[item] for item in batch] for column in columns.values()))}
 
-        digest = self._digest  # before the first call, which may change the object
         store, out = None, how.get("out")
-        if out is not None and digest is not None:
-            run = {"kind": "predictions", "model": digest, "code": package_code(), "ids": fingerprint_texts(names)}
+        if out is not None and self._digest is not None:
+            run = {"kind": "predictions", "model": self._digest, "code": package_code(), "ids": fingerprint_texts(names)}
             store = open_store(out, {**run, **{key: fingerprint_texts(values) for key, values in columns.items()}})
         batches = np.array_split(np.arange(len(texts)), -(-len(texts) // _AT_ONCE))
         scored = run_batches(
