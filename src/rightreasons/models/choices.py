@@ -318,10 +318,7 @@ class EncoderDecoder(Bidirectional):
             encoded = self.model.get_encoder()(input_ids=prompts, attention_mask=mask)
             read = {"encoder_outputs": dataclasses.replace(encoded, last_hidden_state=encoded[0][owners])}
         logits = self.model(
-            **read,
-            attention_mask=mask[owners],
-            decoder_input_ids=sent(before, device),
-            use_cache=False,
+            **read, attention_mask=mask[owners], decoder_input_ids=sent(before, device), use_cache=False
         ).logits.float()
         logs = logits.gather(2, sent(wanted, device)[..., None])[..., 0] - logits.logsumexp(dim=2)
         # Of padding nothing is taken, whatever it scores.

@@ -421,12 +421,7 @@ def _tensor(model: Any, array: NDArray[np.int64]) -> torch.Tensor:
 
 
 def scored_continuations(
-    scorer: CausalLM,
-    items: Sequence[Tokens],
-    *,
-    kind: str,
-    max_tokens: int,
-    **how: Unpack[HowToRun],
+    scorer: CausalLM, items: Sequence[Tokens], *, kind: str, max_tokens: int, **how: Unpack[HowToRun]
 ) -> tuple[Columns, str]:
     """Return the log-likelihood of every choice of every item, and in words how they were read: the fastest exact way.
 

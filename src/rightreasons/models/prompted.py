@@ -17,22 +17,8 @@ from rightreasons.core.errors import OptionError
 from rightreasons.core.replies import Reply
 from rightreasons.core.scores import Scores
 from rightreasons.core.store import digest_of_value, part_of
-from rightreasons.core.validation import (
-    check_ids,
-    check_labels,
-    check_same_length,
-    check_seed,
-    check_texts,
-)
-from rightreasons.models.prompts import (
-    ChoiceItems,
-    Examples,
-    Item,
-    Rendering,
-    distinct_texts,
-    items_of,
-    wordless,
-)
+from rightreasons.core.validation import check_ids, check_labels, check_same_length, check_seed, check_texts
+from rightreasons.models.prompts import ChoiceItems, Examples, Item, Rendering, distinct_texts, items_of, wordless
 from rightreasons.models.protocol import BRIEF, Ability, Answers, Engine, Generation, Request
 from rightreasons.models.replies.answers import NO_ANSWER, read_answer
 from rightreasons.models.wording import LIKELIHOODS, Prompt

@@ -29,12 +29,14 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
 """The fields of a template, by task."""
 
 _TEXT = "{{ text }}{% if text_pair %}\n{{ text_pair }}{% endif %}\n\n"
-_TEMPLATES = {
+TEMPLATES = {
     ("classification", False): _TEXT + "Which label fits: {{ label_words | join(', ') }}?",
     ("classification", True): _TEXT + "Which label fits?\n{{ options }}",
     ("multiple_choice", False): "{{ prompt }}",
     ("multiple_choice", True): "{{ prompt }}\n{{ options }}",
 }
+"""What is asked, by task, and whether the answers are listed."""
+
 _KINDS = {"words": "words of one answer", "letters": "letter", "numbers": "number"}
 PREFIX = "Answer:"
 
@@ -281,7 +283,7 @@ class Rendering:
             is_custom = template is not None or prompt.pattern is not None
             form = "free" if is_custom else usual_form(chat=chat, constrains=constrains)
         if template is None:
-            template = _TEMPLATES[task, style != "words" or (task == "multiple_choice" and scoring == "generated")]
+            template = TEMPLATES[task, style != "words" or (task == "multiple_choice" and scoring == "generated")]
             template += instruction(style, scoring=scoring, form=form, chat=chat)
         prefix = prompt.answer_prefix
         if prefix is None:
@@ -455,9 +457,7 @@ def _environment() -> jinja2.Environment:
 
     # Texts for a model, not for a page: nothing is escaped. The sandbox keeps templates of others from running code.
     return jinja2.sandbox.ImmutableSandboxedEnvironment(
-        undefined=jinja2.StrictUndefined,
-        keep_trailing_newline=True,
-        autoescape=False,
+        undefined=jinja2.StrictUndefined, keep_trailing_newline=True, autoescape=False
     )
 
 

@@ -123,10 +123,7 @@ def as_scorer(
         )
     if callable(model):
         if label_names is None:
-            raise OptionError(
-                "Expected `label_names`, the classes of a function, but got None.",
-                option="label_names",
-            )
+            raise OptionError("Expected `label_names`, the classes of a function, but got None.", option="label_names")
         called = name or str(getattr(model, "__name__", type(model).__name__)).replace("<lambda>", "function")
         return FunctionScorer(model, label_names, called, fingerprint, decides=model)
     raise TypeError(f"Expected {_TAKEN}, but got {kind_of(model)}.")
@@ -207,7 +204,8 @@ class FunctionScorer:
 
         store, out = None, how.get("out")
         if out is not None and self._digest is not None:
-            run = {"kind": "predictions", "model": self._digest, "code": package_code(), "ids": fingerprint_texts(names)}
+            run = {"kind": "predictions", "model": self._digest, "code": package_code()}
+            run["ids"] = fingerprint_texts(names)
             store = open_store(out, {**run, **{key: fingerprint_texts(values) for key, values in columns.items()}})
         batches = np.array_split(np.arange(len(texts)), -(-len(texts) // _AT_ONCE))
         scored = run_batches(

@@ -21,7 +21,7 @@ from rightreasons.core.choices import LETTERS
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
 from rightreasons.models.prompted import Prompted
-from rightreasons.models.prompts import Item, Rendering
+from rightreasons.models.prompts import TEMPLATES, Item, Rendering
 from rightreasons.models.protocol import BRIEF, Generation, Message, Request
 from rightreasons.models.replies.answers import NO_ANSWER, read_answer
 from rightreasons.models.wording import Prompt
@@ -39,10 +39,6 @@ PLAIN, NEUTRAL, HINT, OWN = "plain", "neutral", "hint", "own"
 CUTS = (0.0, 1 / 3, 2 / 3, 1.0)
 """How much of the plain reasoning is given when an answer is asked again."""
 
-_BODIES = {
-    "classification": "{{ text }}{% if text_pair %}\n{{ text_pair }}{% endif %}\n\nWhich label fits?\n{{ options }}",
-    "multiple_choice": "{{ prompt }}\n{{ options }}",
-}
 _CONCLUDES = re.compile(r"\b(?i:answer|option|choice)\b.{0,40}?\b[A-Z]\b|^\W*[A-Z]\W*$")
 _SAMPLE = "The sense of the question and of its options leads to this one.\nAnswer: "
 """What a plan, which sends nothing, has for an answer with reasoning."""
@@ -191,12 +187,12 @@ class Worded:
     def __init__(
         self, prompt: Prompt, label_names: Sequence[str] | None, options: ReasonsOptions, *, chat: bool, seed: int = 0
     ) -> None:
-        template = prompt.template or _BODIES["multiple_choice" if label_names is None else "classification"]
+        template = prompt.template or TEMPLATES["multiple_choice" if label_names is None else "classification", True]
         if "options" not in template:  # letters have no meaning without them
             template += "\n{{ options }}"
-        style: dict[str, Any] = {"style": "letters", "scoring": "generated"}
+        words: dict[str, Any] = {"template": template, "system": prompt.system, "label_words": prompt.label_words}
         self.rendering = Rendering.of(
-            Prompt(template=template, system=prompt.system, label_words=prompt.label_words, **style),
+            Prompt(style="letters", scoring="generated", **words),
             chat=chat,
             scorings=["generated"],
             label_names=label_names,

@@ -273,10 +273,7 @@ REASONS = Question(
     parts=(
         Part(
             "sway",
-            (
-                Table("sway", sway_rows, f"{TURPIN}; {BOUNDS}"),
-                Table("by_label", label_rows, TURPIN, when=label_rows),
-            ),
+            (Table("sway", sway_rows, f"{TURPIN}; {BOUNDS}"), Table("by_label", label_rows, TURPIN, when=label_rows)),
         ),
         Part(
             "said",

@@ -459,12 +459,7 @@ class Transplant(Result):
     n_items: int
 
 
-def early_answers(
-    same: Sequence[Any],
-    *,
-    right: Any = None,
-    resampling: Resampling = Resampling(),
-) -> EarlyAnswers:
+def early_answers(same: Sequence[Any], *, right: Any = None, resampling: Resampling = Resampling()) -> EarlyAnswers:
     r"""Measure how soon an answer is the final one, when its reasoning is cut.
 
     \[ \text{AOC} = 1 - \frac1N \sum_i \int_0^1 \text{same}_i(x) \, dx = \sum_n w_n (1 - \text{AUC}_n) \]

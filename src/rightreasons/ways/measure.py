@@ -358,10 +358,7 @@ WAYS_ASKED = Question(
     prose=prose(__file__, verdicts=verdicts),
     verdict=(Rule("neutral", "told"),),
     parts=(
-        Part(
-            "ways",
-            (Table("ways", lambda m: ((row.way.name, row.accuracy, row.n_unread) for row in m.ways)),),
-        ),
+        Part("ways", (Table("ways", lambda m: ((row.way.name, row.accuracy, row.n_unread) for row in m.ways)),)),
         Part("verdicts"),
         Part("doubt"),
     ),

@@ -88,7 +88,7 @@ def test_letters_by_next_tokens_are_refused_with_the_way_that_works():
             OptionError, match=r"It thinks before it answers: thinking='off' asks it without, scoring='gen"
         ):
             Prompted(Prompt(style="letters", scoring="next_words"), engine)
-        told = [line for line in engine.findings() if "next tokens" in line]
+        told = [line for line in engine.findings().splitlines() if "next tokens" in line]
         assert len(told) == 1
         assert told[0].endswith("It thinks first, so that its next token is no answer: thinking off asks without.")
 

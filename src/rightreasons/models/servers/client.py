@@ -51,6 +51,8 @@ Row = Mapping[str, Any]
 
 T = TypeVar("T")
 
+TRIED_AGAIN = 2
+
 FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 120.0
 """Seconds before a failed request is sent again: doubled each time, and never more than a server may ask for."""
@@ -295,7 +297,8 @@ class Client:
         template: The most tokens that the server counted beside those of a prompt.
         served: The model's name and `system_fingerprint`, as replies tell them -> how many replies did.
         more: What every request holds beside what is asked.
-        retries: How often a request that fails is repeated.
+        retries: How often a request that fails is repeated: in a trial less often than the options say, as what a
+            server does not support is an error of its own on some, however often it is asked.
         ended: Why no more requests are sent; "" while they are.
         known: What was answered so far, by what was asked (`keys_of`).
         journals: The files of answers that were read, by their paths.
@@ -313,7 +316,7 @@ class Client:
         self.served: Counter[str] = Counter()
         self.template = 0
         self.more = options.more()
-        self.retries = options.retries
+        self.retries = min(TRIED_AGAIN, options.retries)
         self.ended = ""
         self._key = options.key()
         headers, secrets = options.headers()
@@ -398,15 +401,6 @@ class Client:
             return value
 
         return self._repeat(lambda: self._send(path, body), counted)
-
-    @contextmanager
-    def retrying(self, most: int) -> Iterator[None]:
-        """Repeat requests less often than the options say."""
-        self.retries = min(most, self.options.retries)
-        try:
-            yield
-        finally:
-            self.retries = self.options.retries
 
     def begin(self) -> None:
         """Send requests again, also after the server had failed."""
@@ -617,7 +611,6 @@ class Endpoint:
         extra: What it wants beside, such as to think or not.
         tags: (open, close) of thinking that is not usual.
         constraint: The one of `CONSTRAINTS` that holds answers to given ones; "" for none.
-        start: What stands for an empty text: a line break where an echo begins with a token without log-probability.
         findings: What each part of its trial found.
     """
 
@@ -636,7 +629,6 @@ class Endpoint:
     extra: dict[str, Any] = dataclasses.field(default_factory=dict)
     tags: tuple[tuple[str, str], ...] = ()
     constraint: str = ""
-    start: str = ""
     findings: list[Finding] = dataclasses.field(default_factory=list)
 
     @property
@@ -687,21 +679,13 @@ class Endpoint:
             BadReplyError: If what is echoed does not hold a text.
             RequestError: If there is no answer.
         """
-        if self.path == TEXT:
-            return [self._continued_text(prompt, text) for text in texts]
+        if self.path == TEXT:  # the first token of an echo has no log-probability: a line break stands for nothing
+            return [continuation(self._echo, prompt or "\n", text) for text in texts]
         turns = list(prompt)
         begun = turns.pop()["content"] if turns[-1]["role"] == "assistant" else ""
         alone = self._prompt_of(prompt)
         answers = [{"role": "assistant", "content": begun + text} for text in texts]
         return [added(self._prompt_of([*turns, answer]), alone) for answer in answers]
-
-    def _continued_text(self, prompt: str, text: str) -> Completion:
-        begun = prompt or self.start
-        row = continuation(self._echo, begun, text)
-        if begun or row.logprobs[0] is not None:
-            return row
-        self.start = "\n"
-        return continuation(self._echo, self.start, text)
 
     def _echo(self, text: str) -> Completion:
         # One new token, as some servers take 0 for no bound.
@@ -767,10 +751,7 @@ def _digest(line: bytes) -> bytes:
 
 
 def flown(
-    client: Client,
-    requests: Mapping[str, Request],
-    ask: Callable[[Request], Row],
-    keep: Callable[[str, Row], object],
+    client: Client, requests: Mapping[str, Request], ask: Callable[[Request], Row], keep: Callable[[str, Row], object]
 ) -> Generator[tuple[str, RequestError | None]]:
     """Ask requests in `in_flight` threads, which take them in turn; yield the key of each, and why it has no answer.
 

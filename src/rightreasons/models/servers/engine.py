@@ -94,8 +94,7 @@ def open_server(
         )
     engine = ServerEngine(endpoint)
     if progress:
-        for line in engine.findings():
-            print(line, file=sys.stderr)
+        print(engine.findings(), file=sys.stderr)
     return engine
 
 
@@ -118,6 +117,7 @@ class ServerEngine:
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint, self.client, self.model_name = endpoint, endpoint.client, endpoint.model
         self.name = f"{self.client.url} ({self.model_name})"
+        self.client.retries = self.client.options.retries
         self.has_template = endpoint.path == CHAT
         self.abilities, self.thinks, self.budget = endpoint.abilities, endpoint.thinks, endpoint.budget
         way = [endpoint.path, sorted(endpoint.refused), endpoint.extra, self.client.more]
@@ -140,13 +140,12 @@ class ServerEngine:
             "usage": self.client.usage.to_dict(self.client.options),
         }
 
-    def findings(self) -> list[str]:
+    def findings(self) -> str:
         """Return what the trial found, a line each."""
         able = ", ".join(sorted(self.abilities)).replace("_", " ")
-        lines = [f"{self.name} is asked by {'conversations' if self.has_template else 'texts'}, for {able}."]
-        for finding in self.endpoint.findings:
-            lines.append(f"  {'yes' if finding.passed else 'no '}  {finding.part}: {finding.words}")
-        return lines
+        found = (f"  {'yes' if each.passed else 'no '}  {each.part}: {each.words}" for each in self.endpoint.findings)
+        way = "conversations" if self.has_template else "texts"
+        return "\n".join([f"{self.name} is asked by {way}, for {able}.", *found])
 
     def changes(self) -> str:
         """Say that the model changed while it was asked; "" where nothing shows it."""
@@ -376,8 +375,7 @@ def _model(client: Client) -> str:
     if client.options.server_model is not None:
         return client.options.server_model
     try:
-        with client.retrying(1):
-            known = client.models()
+        known = client.models()
     except RequestError as failure:
         if failure.ends or failure.status is None:
             raise

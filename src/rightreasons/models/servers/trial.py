@@ -51,7 +51,6 @@ TOPS = (20, 10, 5)
 _BRIEF = 16
 """Tokens of a short answer: the fewest that some servers let a request ask for."""
 _REACHES = (1024, 4096, 16384)
-_RETRIES = 2
 _NEXT, _GIVEN = "likeliest next tokens", "log-probabilities of given texts"
 _FEWEST_TOKENS = 8
 _THINKS_FIRST = "It thinks first, so that its next token is no answer: thinking off asks without."
@@ -77,9 +76,7 @@ def kept_trial(client: Client, model: str, thinking: str = "auto", chat: str = "
         kept = json.loads(place.read_text("utf-8")) if place is not None else {}
         endpoint = Endpoint(client, **kept["endpoint"])
         endpoint.refused, endpoint.findings = set(endpoint.refused), [Finding(*each) for each in endpoint.findings]
-        with client.retrying(_RETRIES):
-            seen = _signature(endpoint)
-        if seen == kept["seen"]:
+        if _signature(endpoint) == kept["seen"]:
             endpoint.findings.insert(0, Finding("trial", True, "It was tried today, and answers as it did then."))
             return endpoint
     endpoint = try_server(client, model, thinking, chat)
@@ -124,19 +121,17 @@ def try_server(client: Client, model: str, thinking: str = "auto", chat: str = "
         ValueError: If its thinking cannot be turned on or off as asked.
     """
     findings: list[Finding] = []
-    # What a server does not support is an error of its own on some, however often it is asked.
-    with client.retrying(_RETRIES):
-        for path in {"on": (CHAT,), "off": (TEXT,)}.get(chat, (CHAT, TEXT)):
-            attempt = _Attempt(Endpoint(client, model, path, findings=findings))
-            if attempt.generates():
-                if path == CHAT:
-                    attempt.settles_thinking(thinking)
-                attempt.holds_answers()
-                attempt.repeats_itself()
-                attempt.draws()
-                attempt.reports_next_tokens()
-                attempt.echoes()
-                break
+    for path in {"on": (CHAT,), "off": (TEXT,)}.get(chat, (CHAT, TEXT)):
+        attempt = _Attempt(Endpoint(client, model, path, findings=findings))
+        if attempt.generates():
+            if path == CHAT:
+                attempt.settles_thinking(thinking)
+            attempt.holds_answers()
+            attempt.repeats_itself()
+            attempt.draws()
+            attempt.reports_next_tokens()
+            attempt.echoes()
+            break
     return attempt.endpoint
 
 
