@@ -33,7 +33,6 @@ from rightreasons.models.trial import (
     fails_at,
     fastest_way,
     ordinary_tokens,
-    reach_of,
     tolerance,
 )
 
@@ -290,7 +289,7 @@ def likelihood_way(scorer: CausalLM, *, longest: int, shared_prefix: bool = True
             before=before,
         )
 
-    kind = f"{'choices' if shared_prefix else 'single choices'} of {reach_of(longest)} tokens"
+    kind = "choices by likelihood" if shared_prefix else "single choices by likelihood"
     return TRIALS.way(model, kind, min(longest, bound), find, scorer.tokenizer)
 
 

@@ -36,7 +36,6 @@ from rightreasons.models.trial import (
     check_tokens,
     fastest_way,
     ordinary_tokens,
-    reach_of,
 )
 
 if TYPE_CHECKING:
@@ -358,8 +357,7 @@ def _generation_way(scorer: CausalLM, longest: int, bound: int) -> Way:
             again=lambda: ask([0]),
         )
 
-    kind = f"generated answers to {reach_of(longest)} tokens"
-    return TRIALS.way(scorer.model, kind, min(longest, bound), find, scorer.tokenizer)
+    return TRIALS.way(scorer.model, "generated answers", min(longest, bound), find, scorer.tokenizer)
 
 
 def _scores(scorer: CausalLM, prompts: Sequence[list[int]]) -> list[NDArray[np.float64]]:

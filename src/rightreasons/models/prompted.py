@@ -123,13 +123,6 @@ class Prompted:
         self.replies: dict[str, list[Reply]] = {}
         self.assumed = ""
 
-    def asking(self, **changes: Any) -> Prompted:
-        """Return the same with other settings of the prompt; what was left open stays as it was settled."""
-        rendering = self.rendering
-        settled = {"chat": "on" if rendering.chat else "off", "style": rendering.style, "scoring": rendering.scoring}
-        prompt = self.prompt.replaced(**{**settled, **changes})
-        return Prompted(prompt, self.engine, self.label_names, examples=self.examples, seed=self.seed)
-
     @functools.cached_property
     def fingerprint(self) -> str:
         """A digest of the engine, the prompt with nothing left open, the examples and the seed."""

@@ -124,10 +124,6 @@ class ChoiceItems:
         check_same_length(prompts=texts, labels=labels)
         return cls(names, texts, rows, counts, check_labels(labels, counts, name="labels", minimum=-1))
 
-    def wordless(self) -> dict[int, str]:
-        """Return why items with a choice without words, which has no likelihood, cannot be scored."""
-        return wordless(self.ids, self.choices)
-
     def items(self) -> list[Item]:
         """Return the items as they are asked."""
         return items_of(self.ids, prompt=self.prompts, choices=self.choices)

@@ -222,19 +222,6 @@ def tolerance(model: torch.nn.Module, scale: float) -> float:
     return max(least, share * scale)
 
 
-def reach_of(longest: int) -> int:
-    """Return the upper end of the class of lengths that have a way in common.
-
-    Example:
-        >>> [reach_of(longest) for longest in (3, 16, 17, 33, 100, 512, 513)]
-        [16, 16, 20, 40, 112, 512, 640]
-    """
-    if longest <= SHORTEST:
-        return SHORTEST
-    step = 1 << ((longest - 1).bit_length() - 3)
-    return -(-longest // step) * step
-
-
 def _difference(rows: Answers, want: Answers) -> float:
     """Return the largest difference; infinity where an answer is not finite or has another shape."""
     largest = 0.0

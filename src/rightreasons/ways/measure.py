@@ -58,16 +58,12 @@ class FormatSpread(Result):
         p_value: Share of these that are at least as large, the observed one counted in.
         held_out: The difference of the best and the worst way, chosen on one half of the units and measured on the
             other, both ways round: 0 on average where the ways change nothing.
-        best: The place of the best way.
-        worst: The place of the worst.
     """
 
     spread: float
     by_chance: float
     p_value: float
     held_out: Estimate
-    best: int
-    worst: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,16 +133,15 @@ def format_spread(right: Any, *, clusters: Any = None, how: Resampling = Resampl
         The second way is right on 3 of 4, the first on 1 of 4.
 
         >>> found = format_spread([[1, 0, 0, 0], [1, 1, 1, 0]])
-        >>> found.spread, found.best, found.worst, 0 < found.by_chance < 0.5
-        (0.5, 1, 0, True)
+        >>> found.spread, 0 < found.by_chance < 0.5
+        (0.5, True)
     """
     table = np.asarray(right, dtype=np.float64)
     n_ways, n_items = table.shape
     codes = cluster_codes(clusters, n_items)
     codes = np.arange(n_items) if codes is None else codes
     n_units, rng = int(codes.max()) + 1, np.random.default_rng(how.seed)
-    accuracy = table.mean(axis=1)
-    spread = float(np.ptp(accuracy))
+    spread = float(np.ptp(table.mean(axis=1)))
     chance = np.empty(how.resamples)
     for place in range(how.resamples):
         order = rng.permuted(np.tile(np.arange(n_ways), (n_units, 1)), axis=1)
@@ -162,7 +157,7 @@ def format_spread(right: Any, *, clusters: Any = None, how: Resampling = Resampl
     value, low, high = np.mean(halves, axis=0).tolist() if halves else (None, None, None)
     held = Estimate(value, low, high, how.level, "Student's t, an item at each bound; the mean of two halves")
     p_value = (1 + int((chance >= spread - 1e-12).sum())) / (1 + how.resamples)
-    return FormatSpread(spread, float(chance.mean()), p_value, held, int(accuracy.argmax()), int(accuracy.argmin()))
+    return FormatSpread(spread, float(chance.mean()), p_value, held)
 
 
 def prompt_sensitivity(rows: Any) -> float:

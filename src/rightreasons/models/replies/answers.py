@@ -507,19 +507,9 @@ def read_probability(text: str) -> float | None:
     text = _SAID["worded"].sub(
         lambda match: str(sum(_IN_WORDS[part] for part in match[1].lower().split("-"))), plain_text(text)
     )
-    found = list(_SAID["number"].finditer(text))
-    labels = list(_SAID["probability"].finditer(text))
-    named = [
-        number
-        for number in found
-        if any(
-            label.end() <= number.start() and re.fullmatch(r"[^\d.\n]*", text[label.end() : number.start()])
-            for label in labels
-        )
-    ]
-    if _SAID["range"].search(text) or (
-        not named and any(re.match(r"\W*(?:[:=]|is\b)", text[label.end() :]) for label in labels)
-    ):
+    found, label = list(_SAID["number"].finditer(text)), _SAID["probability"].pattern
+    named = [number for number in found if re.search(rf"{label}[^\d.\n]*\Z", text[: number.start()])]
+    if _SAID["range"].search(text) or (not named and re.search(rf"{label}\W*(?:[:=]|is\b)", text)):
         return None
     shares = [number for number in found if number[2] or number[3]]
     alone = len(found) == 1 and not text.replace(found[0][0], "").strip(" .!%")
