@@ -17,12 +17,12 @@ from rightreasons.core.errors import needs
 from rightreasons.core.intervals import Estimate, estimate_of, wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import softmax
-from rightreasons.difficulty.ranking import AccuracyByDifficulty, accuracy_by_difficulty
+from rightreasons.datasets.perturbing.edits import substitution_lookups
+from rightreasons.difficulty.ranking import tied_groups
 from rightreasons.difficulty.substitutions import (
     Attempt,
     SubstitutionOptions,
     SubstitutionTests,
-    replacement_sources,
     substitution_tests,
 )
 from rightreasons.models.classes import Classifier
@@ -38,7 +38,7 @@ N_GROUPS = 10
 
 GROUP_SIZE = 10
 
-KINDS = ("synonym", "name", "neighbor", "antonym")
+KINDS = ("synonym", "name", "antonym")
 """Replacements, the mildest first: a synonym that flips a prediction says more than an antonym."""
 
 KEPT = ("synonym", "name")
@@ -121,20 +121,18 @@ class DifficultyMeasurement:
         return estimate_of(float(np.median(self.values)), interval)
 
     @functools.cached_property
-    def groups(self) -> AccuracyByDifficulty | None:
-        """The accuracy of groups of rising difficulty; None where labels are too few for two groups."""
-        known = self.labeled
-        n_groups = min(N_GROUPS, int(known.sum()) // GROUP_SIZE)
-        if n_groups < 2:
-            return None
-        return accuracy_by_difficulty(self.values[known], self.predicted[known], self.labels[known], n_groups=n_groups)
+    def groups(self) -> list[NDArray[np.intp]]:
+        """Places of the labeled items by groups of rising difficulty; [] where labels are too few for two groups."""
+        known = np.flatnonzero(self.labeled)
+        n_groups = min(N_GROUPS, len(known) // GROUP_SIZE)
+        return [known[group] for group in tied_groups(self.values[known], n_groups)] if n_groups > 1 else []
 
     def accuracies(self, resampling: Resampling) -> list[Estimate]:
         """Return the accuracies of `groups` with their Wilson intervals; [] where there are no groups."""
-        shares = zip(self.groups.accuracies, self.groups.counts, strict=True) if self.groups else ()
+        right = [self.correct[group] for group in self.groups]
         return [
-            estimate_of(accuracy, wilson(round(accuracy * count), count, confidence_level=resampling.level))
-            for accuracy, count in shares
+            estimate_of(float(each.mean()), wilson(int(each.sum()), len(each), confidence_level=resampling.level))
+            for each in right
         ]
 
     def to_dict(self, *, tokens: bool = False) -> dict[str, Any]:
@@ -214,14 +212,12 @@ class ExtremeFlips:
         places: Places of the tested items among the measured ones: the hardest first, then the easiest.
         n_hard: How many of them are the hardest; as many are the easiest.
         tests: The substitution tests.
-        sources: Where the replacements come from.
         has_wordnet: Whether synonyms and antonyms were tried.
     """
 
     places: list[int]
     n_hard: int
     tests: SubstitutionTests
-    sources: str
     has_wordnet: bool
 
     def n_flipped(self, hard: bool, kinds: Sequence[str]) -> tuple[int, int]:
@@ -275,12 +271,10 @@ def measure_flips(
     References:
         Datta et al. (2020), "Geometry matters", section 4.2.1.
     """
-    # The class of a word is that of the labels, or of the predictions where there are none.
-    classes = np.where(measured.labeled, measured.labels, measured.predicted).tolist()
-    known = [texts[row] for row in measured.rows]
-    sources = replacement_sources(classifier, known, classes)
+    lookups = substitution_lookups()
     n_hard = min(N_TESTED, len(measured) // 2)
     places = [*measured.order[:n_hard], *measured.order[::-1][:n_hard]]
+    chosen = [texts[measured.rows[place]] for place in places]
     ids = [measured.ids[place] for place in places]
-    tests = substitution_tests(classifier, [known[place] for place in places], sources.lookups, options, ids=ids)
-    return ExtremeFlips(places, n_hard, tests, sources.described, sources.has_wordnet)
+    tests = substitution_tests(classifier, chosen, lookups, options, ids=ids)
+    return ExtremeFlips(places, n_hard, tests, bool(lookups))

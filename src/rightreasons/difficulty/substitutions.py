@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Sequence
@@ -17,66 +16,12 @@ from rightreasons.core.validation import check_ids, check_same_length, check_tex
 from rightreasons.datasets.perturbing.edits import (
     Lookups,
     Substitution,
-    WordNet,
     apply_substitutions,
-    class_words,
-    find_wordnet,
     name_substitutions,
-    substitution_lookups,
     word_substitutions,
 )
 from rightreasons.models.classes import Classifier, predict
 from rightreasons.models.gradients.options import Attributions
-
-
-@dataclasses.dataclass(frozen=True)
-class ReplacementSources:
-    """The lookups for `substitution_tests`, with a description for readers.
-
-    Attributes:
-        lookups: The candidates of a word for each predicted class.
-        described: A description of the sources.
-        has_wordnet: Whether they have the synonyms and antonyms of WordNet.
-    """
-
-    lookups: Callable[[int], Lookups]
-    described: str
-    has_wordnet: bool
-
-
-def replacement_sources(classifier: Classifier, texts: Sequence[str], labels: Sequence[int]) -> ReplacementSources:
-    """Collect synonyms and antonyms of WordNet and neighbors in the model's table of word embeddings.
-
-    Neighbors are words of the predicted class, as `class_words` assigns them, so that the new word by itself does not
-    explain a flip.
-
-    Args:
-        classifier: A sequence classifier.
-        texts: N texts, which decide the words of each class.
-        labels: (N,) their classes, gold or predicted; -1 for none.
-
-    Returns:
-        The sources; only neighbors where WordNet is not installed.
-
-    Raises:
-        ValueError: If the model has no table of word embeddings.
-    """
-    from rightreasons.models.gradients.inputs import class_neighbors
-
-    thesaurus: WordNet | None = None
-    with contextlib.suppress(ImportError):
-        thesaurus = find_wordnet()
-    described, names = "the model's word embeddings", classifier.label_names or ()
-    source, of_class = f"words of class {{}} among {described}", class_neighbors(classifier, class_words(texts, labels))
-
-    @functools.cache
-    def lookups(label: int) -> Lookups:
-        return substitution_lookups(thesaurus, of_class.get(label), neighbor_source=source.format(names[label]))
-
-    described += " (words of the predicted class alone)"
-    if thesaurus is not None:
-        described = f"WordNet and {described}"
-    return ReplacementSources(lookups, described, thesaurus is not None)
 
 
 class SubstitutionOptions(Options):
@@ -108,7 +53,7 @@ class Attempt(Result):
     Attributes:
         item: Row of the original.
         id: Id of the original.
-        kind: "synonym", "antonym", "neighbor" or "name".
+        kind: "synonym", "antonym" or "name".
         changes: The substitutions made together.
         text: The changed text.
         flipped: Whether another class is predicted.
@@ -158,7 +103,7 @@ class SubstitutionTests(Result):
 def substitution_tests(
     classifier: Classifier,
     texts: Sequence[str],
-    lookups: Lookups | Callable[[int], Lookups],
+    lookups: Lookups,
     options: SubstitutionOptions = SubstitutionOptions(),
     *,
     ids: Iterable[object] | None = None,
@@ -175,8 +120,7 @@ def substitution_tests(
     Args:
         classifier: A sequence classifier.
         texts: N texts.
-        lookups: From `data.substitutions.substitution_lookups`: for each kind, candidates of a word and their source;
-            or a function that gives them for a predicted class, such as neighbors among words of that class alone.
+        lookups: For each kind, candidates of a word and their source, from `datasets.substitution_lookups`.
         options: How words are chosen and replaced.
         ids: N unique ids; an id and the seed decide what is drawn for a text, whatever the other texts are.
         attributions: Integrated gradients of the texts, unit="word", if they are known already.
@@ -209,9 +153,8 @@ def substitution_tests(
     for item, (text, key) in enumerate(zip(rows, keys, strict=True)):
         spans = _chosen_words(attributions, item, text, top_k)
         n_chosen.append(len(spans))
-        sources = lookups(int(before[item].argmax())) if callable(lookups) else lookups
         n_candidates = options.n_candidates if is_single else 1
-        changes = word_substitutions(text, spans, sources, item_id=key, seed=seed, n_candidates=n_candidates)
+        changes = word_substitutions(text, spans, lookups, item_id=key, seed=seed, n_candidates=n_candidates)
         if is_single and options.with_names:
             changes += name_substitutions(text, item_id=key, seed=seed, pool=options.name_pool)
         known = [change for change in changes if knows(change.replacement)]
@@ -219,7 +162,7 @@ def substitution_tests(
         if is_single:
             plans += [(item, change.kind, (change,)) for change in known]
         else:
-            for kind in sources:
+            for kind in lookups:
                 of_kind = [change for change in known if change.kind == kind][: options.max_changes]
                 plans += [(item, kind, tuple(of_kind[:count])) for count in range(1, len(of_kind) + 1)]
     texts_after = [apply_substitutions(rows[item], changes) for item, _, changes in plans]

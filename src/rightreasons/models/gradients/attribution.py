@@ -20,7 +20,7 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.core.options import takes
 from rightreasons.core.store import digest_of_arrays
 from rightreasons.core.validation import check_count, check_one_of
-from rightreasons.models.batching import sent, vocabulary_size
+from rightreasons.models.batching import length_batches, sent, vocabulary_size
 from rightreasons.models.classes import Classifier, leave_out_empty
 from rightreasons.models.gradients.inputs import EmbeddingInput, classifier_with_gradients, merge_pieces
 from rightreasons.models.gradients.options import FIRST_PLACES, MAX_TOKENS, AttributionOptions, Attributions
@@ -37,9 +37,6 @@ Floats = NDArray[np.float64]
 
 SHORTEST = 2.0**-16
 
-_WORTH_A_PASS = 256
-"""Tokens of padding that cost about as much as one more pass."""
-
 NEAR = 1 / 64
 """Where on the path from zeros the model is asked whether it has already changed."""
 
@@ -54,7 +51,6 @@ _TEXTS = (
     "a long and dull day",
     "She said that there were three of them, not two.",
 )
-_BLOCK = 4096
 
 
 def quadrature(name: str, steps: int) -> tuple[Floats, Floats]:
@@ -191,24 +187,10 @@ class Path:
         return rows.gather(1, labels.unsqueeze(1)).squeeze(1)
 
     def _passes(self, items: Ints) -> list[tuple[Ints, slice]]:
-        """Cut points into passes, those of the longest items first: which points, and the columns of their tokens.
-
-        A pass ends where it is full, and where its padding would cost the rest of it more than another pass does.
-        """
-        width = self._stop[items] - self._first[items]
-        order = np.argsort(-width, kind="stable").astype(np.int64)
-        passes, begin = [], 0
-        while begin < len(order):
-            longest = width[order[begin]]
-            room = max(1, self._max_tokens // int(longest))
-            filled = order[begin : begin + room]
-            spared = (longest - width[filled]) * np.arange(len(filled), 0, -1)
-            worth = np.flatnonzero(spared > _WORTH_A_PASS)
-            rows = filled[: worth[0]] if worth.size else filled
-            chosen = items[rows]
-            passes.append((rows, slice(int(self._first[chosen].min()), int(self._stop[chosen].max()))))
-            begin += len(rows)
-        return passes
+        """Cut points into passes of like length: which points, and the columns of their tokens."""
+        widths = (self._stop - self._first)[items]
+        batches = length_batches(widths, batch_size=max(1, len(items)), max_tokens=self._max_tokens)
+        return [(rows, slice(self._first[items[rows]].min(), self._stop[items[rows]].max())) for rows in batches]
 
     def _indices(self, values: Ints) -> Tensor:
         return sent(np.ascontiguousarray(values), self.end.device)
@@ -239,7 +221,7 @@ class Baseline:
     """The embedding with which the path of every token begins.
 
     Attributes:
-        name: "zeros", "mean", "pad" or "mask".
+        name: "zeros", "mean" or "pad".
         token: The token whose embedding it is; None for the others.
         vector: (d,) the mean of the word embeddings; None for the others.
     """
@@ -316,11 +298,8 @@ def zero_is_singular(classifier: Classifier, embedding_input: EmbeddingInput) ->
 def _mean(classifier: Classifier, embedding_input: EmbeddingInput) -> Tensor:
     """Return the mean word embedding of the tokens that the tokenizer knows."""
     rows = min(len(classifier.tokenizer), vocabulary_size(classifier.model) or 0)
-    total = torch.zeros((), dtype=torch.float64, device=classifier.device)
-    for start in range(0, rows, _BLOCK):
-        block = torch.arange(start, min(start + _BLOCK, rows), device=classifier.device)
-        total = total + embedding_input.look_up(block).double().sum(dim=0)
-    return total / rows
+    words = embedding_input.look_up(torch.arange(rows, device=classifier.device))
+    return words.mean(dim=0, dtype=torch.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -550,7 +529,7 @@ def integrated_gradients(
             of tokens is what the module makes of the text with these tokens. BART has no such module: there the word
             embeddings of the encoder follow the path, while the decoder reads the text as it is.
         baseline: Embedding in place of that of every real token: "zeros"; "mean", the mean word embedding of the
-            vocabulary; the "pad" or the "mask" token; or "auto" (default): zeros, unless zero is singular for the
+            vocabulary; the "pad" token; or "auto" (default): zeros, unless zero is singular for the
             model, as it is where word embeddings are normalized without positions (Llama, Qwen, Gemma, DeBERTa-v3,
             ModernBERT): then the mean. The result says which was taken.
         keep_special: Whether the baseline keeps the special tokens of the text ([CLS], [SEP], …); default False.

@@ -128,7 +128,7 @@ class Attributions:
         nodes: (N,) number of gradients taken.
         truncated: (N,) whether a text of the item was cut.
         label_names: K names of the classes.
-        baseline: The baseline that was taken: "zeros", "mean", "pad" or "mask".
+        baseline: The baseline that was taken: "zeros", "mean" or "pad".
         valid: (N,) whether the gap is at most `max_gap` of the change of the score, `value - baseline_value`; all of
             them where `max_gap` is None. The numbers of the others should not be read.
         definition: What the scores are, in words.
