@@ -1,5 +1,7 @@
 """Difficulty by Fisher information: on which texts is a classifier fragile?"""
 
+import os
+
 import datasets
 import evaluate
 
@@ -104,10 +106,16 @@ class FimDifficulty(KernelModule, evaluate.Measurement):
 
         needs("torch")
         from rightreasons.difficulty import measure_difficulty
-        from rightreasons.models.loading import as_classifier
+        from rightreasons.models.loading import load_classifier
+        from rightreasons.models.scorers import as_scorer
 
+        named = isinstance(model, (str, os.PathLike))
+        if named and tokenizer is not None:
+            raise TypeError(
+                f"Expected no `tokenizer` beside a model that is opened by name, but {model!r} has its own."
+            )
         measured = measure_difficulty(
-            as_classifier(model, tokenizer, device=device),
+            load_classifier(model, device=device) if named else as_scorer(model, tokenizer=tokenizer),
             data,
             method=method,
             eigenvector=tokens,

@@ -91,7 +91,7 @@ def test_flips_are_two_figures():
         attempt(2, "antonym", True),
         attempt(3, "antonym", False),
     )
-    tests = SubstitutionTests("single", attempts, (1, 1, 1, None), (1, 1, 1, 1), 4, 0, "")
+    tests = SubstitutionTests("single", attempts, (1, 1, 1, None), 4, 0, "")
     flips = ExtremeFlips([3, 2, 0, 1], 2, tests, True)
     assert flips.n_flipped(True, KEPT) == (1, 1)
     assert flips.n_flipped(True, REVERSED) == (1, 2)

@@ -24,8 +24,8 @@ from rightreasons.models.choices import load_causal, load_chooser
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
-from rightreasons.models.loading import as_classifier, load_classifier, load_multiple_choice
-from rightreasons.models.scorers import demo_encoder
+from rightreasons.models.loading import load_classifier, load_multiple_choice, loaded_classifier
+from rightreasons.models.scorers import as_scorer, demo_encoder
 from rightreasons.models.trial import length_bound
 from tiny_causal import save_tiny_causal
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_config, tiny_texts, tiny_tokenizer
@@ -320,12 +320,12 @@ def test_a_model_that_was_saved_as_one_of_tuples_is_opened(classifier_folder, tm
     assert predict(load_classifier(folder), ["a good film"], progress=False).logits.tolist() == want.tolist()
     loaded = BertForSequenceClassification.from_pretrained(folder)
     with pytest.raises(ValueError, match=r"but it gives a tuple \(set `config.return_dict`\)"):
-        as_classifier(loaded, tiny_tokenizer())
+        as_scorer(loaded, tokenizer=tiny_tokenizer())
 
 
 def test_a_model_in_parallel_is_what_it_holds(classifier_folder):
     classifier = load_classifier(classifier_folder)
-    taken = as_classifier(torch.nn.DataParallel(classifier.model), classifier.tokenizer)
+    taken = as_scorer(torch.nn.DataParallel(classifier.model), tokenizer=classifier.tokenizer)
     assert (taken.model, taken.fingerprint) == (classifier.model, classifier.fingerprint)
 
 
@@ -341,10 +341,10 @@ def test_a_cross_encoder_is_the_model_that_it_holds(classifier_folder):
     classifier = load_classifier(classifier_folder)
     held = CrossEncoder(torch.nn.DataParallel(classifier.model))
     held.tokenizer = classifier.tokenizer
-    assert as_classifier(held).fingerprint == classifier.fingerprint
+    assert as_scorer(held).fingerprint == classifier.fingerprint
     held.append(torch.nn.Identity())  # whose scores are not those of the model
     with pytest.raises(ValueError, match="Expected a sequence classifier in `model`, but got CrossEncoder"):
-        as_classifier(held)
+        as_scorer(held)
 
 
 def test_two_classes_of_one_name_are_refused(classifier_folder, tmp_path):
@@ -385,7 +385,7 @@ class TestLoadedModels:
     def test_what_scores_no_classes_is_refused(self, kind):
         config = tiny_config()
         with pytest.raises(ValueError, match=f"Expected a sequence classifier in `model`, but got {kind.__name__}"):
-            as_classifier(kind(config), tiny_tokenizer())
+            loaded_classifier(kind(config), tiny_tokenizer(), "it")
 
     @pytest.mark.parametrize(
         ("options", "what"),
@@ -396,14 +396,14 @@ class TestLoadedModels:
     )
     def test_only_exclusive_classes_are_taken(self, options, what):
         with pytest.raises(ValueError, match=f"but it is a model of {what}"):
-            as_classifier(BertForSequenceClassification(tiny_config(**options)), tiny_tokenizer())
+            as_scorer(BertForSequenceClassification(tiny_config(**options)), tokenizer=tiny_tokenizer())
 
     def test_the_configuration_is_as_it_was(self):
         config = GPT2Config(vocab_size=41, n_embd=16, n_layer=1, n_head=2, n_positions=32)
         config.pad_token_id = None
         model = GPT2ForSequenceClassification(config)
         before = model.config.to_dict()
-        classifier = as_classifier(model, tiny_tokenizer())
+        classifier = as_scorer(model, tokenizer=tiny_tokenizer())
         texts = ["the film was good", "bad", "a very dull plot and a poor actor"]
         together = predict(classifier, texts, progress=False).logits
         fisher_information(classifier, texts, progress=False)
@@ -416,7 +416,7 @@ def test_weights_without_values_are_refused(classifier_folder):
     classifier = load_classifier(classifier_folder)
     classifier.model.classifier.to("meta")
     with pytest.raises(ValueError, match=r"in memory, but classifier\.weight is on the meta device"):
-        as_classifier(classifier.model, classifier.tokenizer)
+        as_scorer(classifier.model, tokenizer=classifier.tokenizer)
 
 
 def test_a_configuration_by_hand_is_refused_in_a_sentence(tmp_path):

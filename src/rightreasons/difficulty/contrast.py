@@ -186,8 +186,8 @@ class ContrastItems:
         rows: (n,) rows of the table that belong to a set, ascending.
         groups: (n,) names of the sets.
         is_original: (n,) True for the one original of each set.
-        n_left_out: Sets that are left out, as an item of theirs has no label, or the original or all revisions are
-            missing.
+        n_left_out: Sets that are left out, as an item of theirs has no label, or they have no one original, or no
+            revision.
     """
 
     rows: NDArray[np.int64]
@@ -217,8 +217,7 @@ class ContrastItems:
             The sets; None where no column is named and none of the usual ones are there, or they hold no set.
 
         Raises:
-            ValueError: If a column is missing, marks no originals, or marks two of a set, or if a named column holds
-                no set.
+            ValueError: If a column is missing or marks no originals, or if a named column holds no set.
 
         Example:
             >>> import datasets
@@ -253,18 +252,12 @@ class ContrastItems:
         if original is None:
             return None
         counts = np.bincount(codes, weights=original & in_set)
-        if named and (counts > 1).any():
-            name = str(groups[first[int(np.argmax(counts))]])
-            raise ValueError(
-                f"Expected one original in each contrast set of the column {names!r}, but {marks!r} marks "
-                f"{int(counts.max())} of the set {name!r}."
-            )
         whole = (counts == 1) & (np.bincount(codes) > 1) & (np.bincount(codes, weights=labels < 0) == 0)
         if not whole.any() and not named:
             return None
         if not whole.any():
             raise ValueError(
-                f"Expected contrast sets in the column {names!r}, an original and at least one revision with "
+                f"Expected contrast sets in the column {names!r}, one original and at least one revision with "
                 f"labels each, but none of its {len(first):,} values names one."
             )
         rows = np.flatnonzero(whole[codes])

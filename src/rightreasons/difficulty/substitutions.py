@@ -33,7 +33,6 @@ class SubstitutionOptions(Options):
         choices=("single", "joint"),
     )
     top_k: int | None = option(None, "Number of words to choose; by default those beyond the threshold.", minimum=1)
-    with_names: bool = option(True, "Replace names of people too (mode single).")
     name_pool: tuple[str, ...] = option(
         (), "Names to use where the text has no second one; by default common US names."
     )
@@ -83,7 +82,6 @@ class SubstitutionTests(Result):
         mode: "single" or "joint".
         attempts: Every changed text.
         needed: For each item, the fewest replaced words of an attempt that flips it; None where no attempt does.
-        n_chosen: For each item, the number of words chosen.
         n_items: Number of items.
         n_unknown: Number of replacements that are left out because the model's vocabulary lacks them.
         definition: How words were chosen and replaced.
@@ -93,7 +91,6 @@ class SubstitutionTests(Result):
     mode: str
     attempts: tuple[Attempt, ...]
     needed: tuple[int | None, ...]
-    n_chosen: tuple[int, ...]
     n_items: int
     n_unknown: int
     definition: str
@@ -148,14 +145,13 @@ def substitution_tests(
     before = softmax(np.asarray(attributions.logits, dtype=np.float64))
     is_single, top_k, seed = options.mode == "single", options.top_k, options.seed
     plans: list[tuple[int, str, tuple[Substitution, ...]]] = []
-    n_chosen, n_unknown = [], 0
+    n_unknown = 0
     knows = _vocabulary(classifier)
     for item, (text, key) in enumerate(zip(rows, keys, strict=True)):
         spans = _chosen_words(attributions, item, text, top_k)
-        n_chosen.append(len(spans))
         n_candidates = options.n_candidates if is_single else 1
         changes = word_substitutions(text, spans, lookups, item_id=key, seed=seed, n_candidates=n_candidates)
-        if is_single and options.with_names:
+        if is_single:
             changes += name_substitutions(text, item_id=key, seed=seed, pool=options.name_pool)
         known = [change for change in changes if knows(change.replacement)]
         n_unknown += len(changes) - len(known)
@@ -186,7 +182,6 @@ def substitution_tests(
         mode=options.mode,
         attempts=tuple(attempts),
         needed=tuple(needed),
-        n_chosen=tuple(n_chosen),
         n_items=len(keys),
         n_unknown=n_unknown,
         definition=f"Words {words} (integrated gradients of the predicted class) replaced {how}; "

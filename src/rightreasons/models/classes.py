@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import check_ids, check_same_length, check_texts
-from rightreasons.models.prompts import ChoiceItems, distinct_texts
+from rightreasons.models.prompts import ChoiceItems
 from rightreasons.models.protocol import Ability, Scorer
 from rightreasons.models.running import (
     FAILED,
@@ -217,16 +217,11 @@ def choose(
     labels: Sequence[int] | NDArray[Any] | None = None,
     batch_size: int = 32,
     max_tokens: int | None = None,
-    distinct: bool = True,
     progress: bool = True,
     out: str | os.PathLike[str] | None = None,
     fail_fast: bool = True,
 ) -> Scores:
     """Score every choice of every item by any scorer.
-
-    A scorer that reads one choice at a time scores every distinct (prompt, choice) pair once, however many items share
-    it: items with common choices, such as one item under several probes, cost only what differs, and a pair has exactly
-    the same score everywhere.
 
     Args:
         scorer: From `load_chooser` or `load_multiple_choice`, or any other `Scorer`, such as a `Prompted`, which
@@ -237,11 +232,10 @@ def choose(
         labels: (N,) the index of the right choice, -1 where there is none.
         batch_size: Maximum pairs per batch of a multiple-choice model; default 32.
         max_tokens: Maximum tokens per padded batch of a multiple-choice model; None is no bound.
-        distinct: Whether equal pairs are scored once (default). False scores every pair of every item.
         progress: Whether to show a progress bar.
         out: A folder for the results; a killed run resumes.
         fail_fast: Whether an item that cannot be scored is an error (default). If not, it is left out, and `failures`
-            has its id and the reason; every pair of every item is scored then.
+            has its id and the reason.
 
     Returns:
         ids, the scores ((N, C) where every item has C choices, else `Ragged`), whose softmax over an item's choices is
@@ -260,21 +254,8 @@ def choose(
                 f"{type(scorer).__name__}."
             )
         return scorer.choose(prompts, choices, **given)
-    how: dict[str, Any] = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out}
-    if not distinct or not fail_fast:
-        return scorer.choose(prompts, choices, ids=ids, labels=labels, fail_fast=fail_fast, **how)
-    items = ChoiceItems.of(prompts, choices, ids=ids, labels=labels, allow_empty=True)
-    texts, places = distinct_texts(items.prompts, items.choices)
-    # An item may offer one text twice; a head needs two choices.
-    texts = [words if len(words) > 1 else words * 2 for words in texts]
-    first = {group: item for item, (group, _) in reversed([*enumerate(places)])}
-    rows = [first[group] for group in range(len(texts))]
-    scores = scorer.choose([items.prompts[row] for row in rows], texts, ids=[items.ids[row] for row in rows], **how)
-    flat = scores.logits.values if isinstance(scores.logits, Ragged) else scores.logits.ravel()
-    starts = np.cumsum([0, *map(len, texts)])
-    place = np.array([starts[group] + word for group, words in places for word in words], dtype=np.int64)
-    logits = Ragged.of(flat[place], items.counts).table()
-    return Scores(items.ids, logits, items.labels, None, scores.truncated, way=scores.way)
+    batches: dict[str, Any] = {"batch_size": batch_size, "max_tokens": max_tokens, "fail_fast": fail_fast}
+    return scorer.choose(prompts, choices, **given, **batches)
 
 
 def load_scores(folder: str | os.PathLike[str]) -> Scores:

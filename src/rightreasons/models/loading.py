@@ -97,38 +97,18 @@ def loaded_parts(model: Any, tokenizer: Any = None, name: str | None = None) -> 
     return model, tokenizer, called
 
 
-def as_classifier(
-    model: Any, tokenizer: Any = None, *, device: str | torch.device | None = None, name: str | None = None
-) -> Classifier:
-    """Take a sequence classifier in any form: a folder, a hub id, a loaded model with its tokenizer, a `Classifier`.
-
-    Args:
-        model: The model.
-        tokenizer: The tokenizer of a loaded model; None for that of the folder, or the download, it was loaded from,
-            and for the other forms.
-        device: Device of a model that is opened here; a loaded one stays on its own.
-        name: Name of a loaded model in errors; None takes its configuration's name, or its class.
-
-    Returns:
-        The classifier.
+def loaded_classifier(model: Any, tokenizer: Any, name: str) -> Classifier:
+    """Return the classifier that a loaded model and its tokenizer, from `loaded_parts`, make.
 
     Raises:
-        TypeError: If it is none of these, or a loaded model has no tokenizer.
-        ValueError: As `load_classifier`. A loaded model is not changed, and neither is its configuration.
+        ValueError: As `load_classifier`. The model is not changed, and neither is its configuration.
     """
-    if isinstance(model, Classifier):
-        return model
-    if isinstance(model, torch.nn.Module):
-        model, tokenizer, called = loaded_parts(model, tokenizer, name)
-        # What a model that is not of transformers scores shows in its trial.
-        is_ours = type(model).__module__.startswith("transformers.")
-        is_head = not is_ours or _head(type(model).__name__) == "ForSequenceClassification"
-        if not hasattr(getattr(model, "config", None), "num_labels") or not is_head:
-            raise ValueError(f"Expected a sequence classifier in `model`, but got {type(model).__name__}.")
-        return _try(Classifier(model, tokenizer, check_classes(model.config, called), called))
-    if tokenizer is not None:
-        raise TypeError(f"Expected no `tokenizer` beside a model that is opened by name, but {model!r} has its own.")
-    return load_classifier(model, device=device)
+    # What a model that is not of transformers scores shows in its trial.
+    is_ours = type(model).__module__.startswith("transformers.")
+    is_head = not is_ours or _head(type(model).__name__) == "ForSequenceClassification"
+    if not hasattr(getattr(model, "config", None), "num_labels") or not is_head:
+        raise ValueError(f"Expected a sequence classifier in `model`, but got {type(model).__name__}.")
+    return _try(Classifier(model, tokenizer, check_classes(model.config, name), name))
 
 
 def load_multiple_choice(name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpen]) -> Classifier:

@@ -29,7 +29,6 @@ from rightreasons.models.likelihoods import Tokens, scored_continuations, tokeni
 from rightreasons.models.protocol import BRIEF, LONG, Ability, Answers, Generation, Likelihoods, Message, Request
 from rightreasons.models.running import Column, fingerprint_model, fingerprint_texts, fingerprint_tokenizer, run_model
 from rightreasons.models.trial import (
-    EQUAL_LENGTHS,
     LEFT,
     ONE_BY_ONE,
     TRIALS,
@@ -232,7 +231,8 @@ class LocalEngine:
         lengths = np.array([len(tokens) for tokens in prompts])
         copies = np.repeat(np.arange(len(prompts)), n)
         names = [f"{requests[place].name}#{copy}" for place in able for copy in range(n)]
-        batches = _batches(lengths[copies], way, max_new_tokens)
+        size = 1 if way.name == ONE_BY_ONE else 64
+        batches = length_batches(lengths[copies] + max_new_tokens, batch_size=size, max_tokens=_MAX_TOKENS)
 
         @torch.inference_mode()
         def answer(batch: NDArray[np.int64]) -> dict[str, Column]:
@@ -334,14 +334,6 @@ class LocalEngine:
         )
 
 
-def _batches(lengths: NDArray[np.int64], way: Way, max_new_tokens: int) -> list[NDArray[np.int64]]:
-    """Cut prompts into batches of like length, or of equal length or one by one where the way says so."""
-    if way.name == ONE_BY_ONE:
-        return [np.array([item]) for item in range(len(lengths))]
-    groups = lengths if way.name == EQUAL_LENGTHS else None
-    return length_batches(lengths + max_new_tokens, batch_size=64, max_tokens=_MAX_TOKENS, groups=groups)
-
-
 def _generation_way(scorer: CausalLM, longest: int, bound: int) -> Way:
     """Return how prompts are batched where answers are generated: left-padded where a trial finds that exact."""
 
@@ -356,18 +348,11 @@ def _generation_way(scorer: CausalLM, longest: int, bound: int) -> Way:
             return _scores(scorer, [prompts[place] for place in places])
 
         every = range(len(prompts))
-        pair = (0, len(prompts) - 1)  # of equal length
-
-        def equal() -> list[NDArray[np.float64]]:
-            both = ask(pair)
-            rest = [row for place in every if place not in pair for row in ask([place])]
-            return [both[0], *rest, both[1]]
-
         return fastest_way(
             scorer.model,
             scorer.name,
             lambda: [row for place in every for row in ask([place])],
-            {LEFT: lambda: ask(every), EQUAL_LENGTHS: equal},
+            {LEFT: lambda: ask(every)},
             longest=reach,
             again=lambda: ask([0]),
         )

@@ -243,17 +243,13 @@ class Baseline:
         if name == "auto":
             able = options.layer == "word_embeddings"
             name = "mean" if able and zero_is_singular(classifier, embedding_input) else "zeros"
-        if name == "zeros":
-            return cls(name)
-        if name == "mean":
-            return cls(name, vector=_mean(classifier, embedding_input))
-        token: int | None = getattr(classifier.tokenizer, f"{name}_token_id")
-        if token is None:
+        vector = _mean(classifier, embedding_input) if name == "mean" else None
+        token: int | None = classifier.tokenizer.pad_token_id if name == "pad" else None
+        if name == "pad" and token is None:
             raise ValueError(
-                f"Expected the tokenizer of {classifier.name} to have a {name} token for baseline={name!r}, "
-                "but it has none."
+                f"Expected the tokenizer of {classifier.name} to have a pad token for baseline='pad', but it has none."
             )
-        return cls(name, token)
+        return cls(name, token, vector)
 
     def embeddings(self, embedding_input: EmbeddingInput, inputs: dict[str, Tensor], kept: Tensor) -> Tensor | None:
         """Return the embeddings at which the paths of a batch begin, in the shape of its embeddings; None for zeros.
@@ -302,31 +298,7 @@ def _mean(classifier: Classifier, embedding_input: EmbeddingInput) -> Tensor:
     return words.mean(dim=0, dtype=torch.float64)
 
 
-@dataclass(frozen=True, eq=False)
-class Integral:
-    """Path integrals of b items.
-
-    Attributes:
-        gradients: (b, L, d) the gradients of the target, averaged over the path.
-        labels: (b,) the explained class.
-        logits: (b, K) the model's logits of the items.
-        value: (b,) the target at the input.
-        baseline_value: (b,) the target at the baseline.
-        gap: (b,) the integral of the gradients in the path's direction minus `value - baseline_value`: 0 where the
-            integral is exact.
-        nodes: (b,) number of gradients taken.
-    """
-
-    gradients: Tensor
-    labels: Ints
-    logits: Floats
-    value: Floats
-    baseline_value: Floats
-    gap: Floats
-    nodes: Ints
-
-
-def integrate(path: Path, labels: Ints | None, options: AttributionOptions) -> Integral:
+def integrate(path: Path, labels: Ints | None, options: AttributionOptions) -> tuple[Tensor, dict[str, Column]]:
     """Average the gradients over the paths of a batch.
 
     The adaptive mode is Simpson's rule on intervals that are halved where necessary, but for the interval at the
@@ -341,33 +313,40 @@ def integrate(path: Path, labels: Ints | None, options: AttributionOptions) -> I
         options: The rule, its nodes (with "adaptive" the maximum per item) and the gaps that it allows.
 
     Returns:
-        The integrals.
+        (b, L, d) the gradients of the target, averaged over the path; and by item `explained`, `logits`, the target at
+        the input (`value`) and at the baseline (`baseline_value`), the number of gradients taken (`nodes`), and the
+        `gap`: their integral in the path's direction minus the change of the target, 0 where it is exact.
     """
     items = np.arange(len(path))
+    ones, taken = np.ones(len(items)), np.full(len(items), options.steps, np.int64)
     adaptive = options.method == "adaptive"
     nodes, weights = (np.ones(1), np.ones(1)) if adaptive else quadrature(options.method, options.steps)
     at_end = nodes[-1] == 1.0
     if at_end:
         # The pass that predicts the class is that of the node at the input.
-        weight = np.full(len(items), weights[-1])
-        gradients, value, logits = path.gradients(items, np.ones(len(items)), weight, items, labels)
+        gradients, value, logits = path.gradients(items, ones, ones * weights[-1], items, labels)
     else:
-        logits = path.logits(items, np.ones(len(items)))
+        logits = path.logits(items, ones)
     explained = logits.argmax(axis=1).astype(np.int64) if labels is None else labels
-    baseline_value = path.score(path.logits(items, np.zeros(len(items))), explained)
+    baseline_value = path.score(path.logits(items, 0 * ones), explained)
     if adaptive:
-        at_input = _Nodes(items, np.ones(len(items)), value, _slopes(gradients, path.difference), [gradients])
-        return _adaptive(path, at_input, explained, logits, baseline_value, options)
-    value = path.score(logits, explained)
-    if others := len(nodes) - at_end:
-        rows = np.repeat(items, others)
-        places, weights = (np.tile(each[:others], len(items)) for each in (nodes, weights))
-        total, *_ = path.gradients(rows, places, weights, rows, explained[rows])
-        gradients = total.add_(gradients) if at_end else total
-    gap = _slopes(gradients, path.difference) - (value - baseline_value)
-    return Integral(
-        gradients, explained, logits, value, baseline_value, gap, np.full(len(items), options.steps, np.int64)
-    )
+        at_input = _Nodes(items, ones, value, _slopes(gradients, path.difference), [gradients])
+        gradients, taken = _adaptive(path, at_input, explained, baseline_value, options)
+    else:
+        value = path.score(logits, explained)
+        if others := len(nodes) - at_end:
+            rows = np.repeat(items, others)
+            places, weights = (np.tile(each[:others], len(items)) for each in (nodes, weights))
+            total, *_ = path.gradients(rows, places, weights, rows, explained[rows])
+            gradients = total.add_(gradients) if at_end else total
+    return gradients, {
+        "explained": explained,
+        "logits": logits,
+        "value": value,
+        "baseline_value": baseline_value,
+        "gap": _slopes(gradients, path.difference) - (value - baseline_value),
+        "nodes": taken,
+    }
 
 
 @dataclass(eq=False)
@@ -395,17 +374,16 @@ class _Nodes:
 
 
 def _adaptive(
-    path: Path, nodes: _Nodes, labels: Ints, logits: Floats, baseline_value: Floats, options: AttributionOptions
-) -> Integral:
-    """Integrate as accurately as each item needs; `nodes` has the one at the input of each."""
+    path: Path, nodes: _Nodes, labels: Ints, baseline_value: Floats, options: AttributionOptions
+) -> tuple[Tensor, Ints]:
+    """Integrate as accurately as each item needs; `nodes` has the one at the input of each. Returns how many, too."""
     items = np.arange(len(path))
     inner = FIRST_PLACES[:-1]
     first = nodes.add(path, labels, np.repeat(items, len(inner)), np.tile(inner, len(items)))
     grid = np.column_stack((first.reshape(len(items), len(inner)), items))
-    value = nodes.value[items]
     allowed = np.full(len(items), options.tolerance)
     if options.max_gap is not None:
-        allowed = np.minimum(allowed, options.max_gap * np.abs(value - baseline_value))
+        allowed = np.minimum(allowed, options.max_gap * np.abs(nodes.value[items] - baseline_value))
     # Each row is an interval of an item, by the positions of its three nodes.
     intervals = np.concatenate((grid[:, :3], grid[:, 2:]))
     at_baseline = np.arange(len(intervals)) < len(items)
@@ -445,13 +423,8 @@ def _adaptive(
     gradients = torch.cat(nodes.gradients)
     weight = torch.as_tensor(weights, dtype=gradients.dtype, device=gradients.device)
     integral = torch.zeros((len(items), *gradients.shape[1:]), dtype=gradients.dtype, device=gradients.device)
-    integral.index_add_(
-        0,
-        torch.from_numpy(nodes.item).to(gradients.device),
-        gradients * weight.view(-1, 1, 1),
-    )
-    gap = _slopes(integral, path.difference) - (value - baseline_value)
-    return Integral(integral, labels, logits, value, baseline_value, gap, taken)
+    owners = torch.from_numpy(nodes.item).to(gradients.device)
+    return integral.index_add_(0, owners, gradients * weight.view(-1, 1, 1)), taken
 
 
 def _weights(nodes: _Nodes, intervals: Ints, at_baseline: NDArray[np.bool_]) -> Floats:
@@ -606,11 +579,15 @@ def integrated_gradients(
             # Where rows of one pass affect one another, each has a pass of its own.
             max_tokens=1 if items.way.name == ONE_BY_ONE else max_tokens,
         )
-        integral = integrate(path, labels_of_batch, options)
+        gradients, columns = integrate(path, labels_of_batch, options)
         if logits is not None:
-            integral = dataclasses.replace(integral, logits=logits)
-        items.check_finite(np.asarray(np.isfinite(integral.logits).all(axis=1)), batch)
-        return _columns(path, integral, inputs["attention_mask"], options)
+            columns["logits"] = logits
+        items.check_finite(np.isfinite(np.asarray(columns["logits"])).all(axis=1), batch)
+        gap = np.asarray(columns["gap"])
+        finite = np.isfinite(gap)
+        columns["gap"] = np.where(finite, gap, np.inf)
+        columns["scores"] = _scores(path.difference, gradients, finite, inputs["attention_mask"], options)
+        return columns
 
     columns = items.run(
         "integrated gradients",
@@ -651,29 +628,17 @@ def _special(items: Items, inputs: dict[str, torch.Tensor], batch: NDArray[np.in
     return special
 
 
-def _columns(path: Path, integral: Integral, mask: torch.Tensor, options: AttributionOptions) -> dict[str, Column]:
-    finite = np.isfinite(integral.gap)
-    keep = torch.from_numpy(finite).to(integral.gradients.device)
-    gradients = torch.where(keep[:, None, None], integral.gradients, 0.0)
-    if options.reduce == "l2":
-        scores = (path.difference * gradients).norm(dim=-1)
-    else:
-        scores = (path.difference * gradients).sum(dim=-1)
-    scores = scores * mask
+def _scores(
+    difference: Tensor, gradients: Tensor, finite: NDArray[np.bool_], mask: Tensor, options: AttributionOptions
+) -> Ragged:
+    """Return one number per real token; 0 for those of items whose gradients are not finite."""
+    keep = torch.from_numpy(finite).to(gradients.device)
+    parts = difference * torch.where(keep[:, None, None], gradients, 0.0)
+    scores = (parts.norm(dim=-1) if options.reduce == "l2" else parts.sum(dim=-1)) * mask
     if options.normalize:
-        norm = scores.norm(dim=1, keepdim=True).clamp_min(torch.finfo(scores.dtype).tiny)
-        scores = scores / norm
+        scores = scores / scores.norm(dim=1, keepdim=True).clamp_min(torch.finfo(scores.dtype).tiny)
     real = mask.bool().cpu().numpy()
-    flat = scores.double().cpu().numpy()[real]
-    return {
-        "scores": Ragged.of(flat, real.sum(axis=1)),
-        "logits": integral.logits,
-        "explained": integral.labels,
-        "value": integral.value,
-        "baseline_value": integral.baseline_value,
-        "gap": np.where(finite, integral.gap, np.inf),
-        "nodes": integral.nodes,
-    }
+    return Ragged.of(scores.double().cpu().numpy()[real], real.sum(axis=1))
 
 
 def _attributions(

@@ -298,7 +298,7 @@ def fisher_information(
         columns = items.run(
             "Fisher information",
             compute,
-            depends={"options": {name: getattr(options, name) for name in FisherOptions.names() if name != "unit"}},
+            depends={"options": options.model_dump(exclude={"unit"})},
             batch_size=batch_size,
             max_tokens=max_tokens,
             progress=progress,

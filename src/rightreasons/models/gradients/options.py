@@ -74,9 +74,7 @@ class AttributionOptions(Options):
 
     def of_pieces(self) -> dict[str, Any]:
         """Return what decides the scores of the pieces; the rest applies afterwards."""
-        return {
-            name: getattr(self, name) for name in AttributionOptions.names() if name not in ("unit", "rank_special")
-        }
+        return self.model_dump(exclude={"unit", "rank_special"})
 
     def describe(self, baseline: str) -> str:
         """Describe what is computed, from the baseline that was taken."""
