@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from scipy import stats
 from rightreasons.core.arrays import Result, as_floats, to_numpy
 from rightreasons.core.intervals import Interval, bootstrap_mean
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.store import Records, digest_of_arrays
 from rightreasons.core.validation import check_number, check_same_length, check_vector
 
 
@@ -172,9 +170,6 @@ def distribution_overlap(first: object, second: object) -> Overlap:
 
 # ------------------------------------- Data maps: which examples a model finds easy, ambiguous or hard while it learns
 
-PATTERN = "step-*.npz"
-"""Files of a data map on disk: one per end of an epoch, written during training."""
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DataMap(Result):
@@ -237,51 +232,3 @@ def data_map(gold_probabilities: Any, correct: Any) -> DataMap:
                 f"{values[epoch, example]}."
             )
     return DataMap(probability.mean(axis=0), probability.std(axis=0), right.mean(axis=0), len(probability))
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class EpochScores:
-    """The scores of all training examples at the end of an epoch.
-
-    Attributes:
-        step: The training step at which the epoch ended.
-        epoch: The epochs trained by then; fractional where the end of training cut the last one short.
-        probability: (N,) probability of the gold label.
-        correct: (N,) whether the prediction was right.
-    """
-
-    step: int
-    epoch: float
-    probability: NDArray[np.float64]
-    correct: NDArray[np.bool_]
-
-    @property
-    def file(self) -> str:
-        """Name of its file."""
-        return f"step-{self.step:08d}.npz"
-
-
-def map_run(ids: Sequence[str], labels: NDArray[np.int64]) -> dict[str, Any]:
-    """Return what the records of a data map are of: the ids of its examples, () for none, and their labels."""
-    return {"kind": "data map", "ids": list(ids), "labels": digest_of_arrays({"labels": labels})}
-
-
-def write_epoch(records: Records, scores: EpochScores) -> None:
-    """Write the end of an epoch, replacing an earlier one at the same step."""
-    columns = {name: np.asarray(value) for name, value in vars(scores).items()}
-    records.write_arrays(scores.file, columns)
-
-
-def read_epochs(records: Records) -> list[EpochScores]:
-    """Read the epochs in a folder, in order; damaged ones are set aside."""
-    arrays = (records.read_arrays(file.name) for file in sorted(records.folder.glob(PATTERN)))
-    return [
-        EpochScores(int(each["step"]), float(each["epoch"]), each["probability"], each["correct"])
-        for each in arrays
-        if each is not None
-    ]
-
-
-def map_of(epochs: Sequence[EpochScores]) -> DataMap:
-    """Compute the data map of some epochs of the same examples."""
-    return data_map(np.stack([each.probability for each in epochs]), np.stack([each.correct for each in epochs]))
