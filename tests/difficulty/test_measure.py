@@ -30,7 +30,7 @@ def fisher_of(eigenvalues, logits, **columns):
         truncated=np.zeros(n, dtype=bool),
         failures=tuple((f"i{row}", "It has no tokens.") for row in failed),
         label_names=("a", "b", "c"),
-        **{"tokens": None, "token_norms": None, "starts": None, "ends": None, **columns},
+        **columns,
     )
 
 
@@ -49,10 +49,9 @@ def test_failed_items_are_left_out(measured):
     assert measured.correct.tolist() == [True, True, False, False]
 
 
-def test_ties_are_in_the_order_of_their_ids_and_share_a_rank(measured):
+def test_ties_are_in_the_order_of_their_ids(measured):
     assert measured.order == [0, 2, 3, 1]
     plain = measured.to_dict()
-    assert plain["ranks"] == [1, 4, None, 1, 3]
     assert plain["fim_difficulty"] == [3.0, 0.5, None, 3.0, 1.5]
     assert plain["failures"] == [{"row": 2, "reason": "It has no tokens."}]
     assert (plain["mean"], plain["median"], plain["min"], plain["max"]) == (2.0, 2.25, 0.5, 3.0)  # 8 / 4; (1.5 + 3) / 2

@@ -85,7 +85,7 @@ def test_a_head_of_another_task_is_refused(classifier_folder, choice_folder):
         ({"problem_type": "multi_label_classification"}, "multi label classification with 2 outputs"),
         (
             {"problem_type": "multi_label_classification", "label_names": ("toxic",)},
-            "multi label .* with 1 output: opened",
+            "multi label .* with 1 output: of several labels",
         ),
     ],
 )
@@ -145,7 +145,7 @@ class TestMultiLabel:
         for load, other in ((load_classifier, classifier_folder), (load_multiple_choice, choice_folder)):
             with pytest.raises(ValueError, match="to have the label 'rude', but it has no multi-label head"):
                 load(other, target="rude")
-        with pytest.raises(ValueError, match="opened by name, it is asked for the label that `target` names"):
+        with pytest.raises(ValueError, match="of several labels `target` names one, or all"):
             load_classifier(folder)
 
     def test_an_audit_is_of_one_label(self, folder, tmp_path, capsys):

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from rightreasons.core import intervals
-from rightreasons.core.arrays import Ragged, falling, plain
+from rightreasons.core.arrays import falling
 from rightreasons.core.errors import needs
 from rightreasons.core.intervals import Estimate, estimate_of, wilson
 from rightreasons.core.resampling import Resampling
@@ -135,14 +134,9 @@ class DifficultyMeasurement:
             for each in right
         ]
 
-    def to_dict(self, *, tokens: bool = False) -> dict[str, Any]:
-        """Return everything as plain values: columns of N, None where an item could not be computed.
-
-        Args:
-            tokens: Whether to add the tokens and how far the eigenvector moves each.
-        """
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values: columns of N, None where an item could not be computed."""
         fisher, values = self.fisher, self.values
-        failed = dict(fisher.failures)
         figures: dict[str, Callable[[Floats], Any]] = {
             "mean": np.mean, "std": np.std, "median": np.median, "min": np.min, "max": np.max
         }  # fmt: skip
@@ -152,28 +146,17 @@ class DifficultyMeasurement:
             cells[self.rows] = known.tolist()
             return list(cells)
 
-        def lists(rows: Ragged | None) -> list[Any]:
-            named = () if rows is None else zip(fisher.ids, rows, strict=True)
-            return [None if name in failed else plain(row) for name, row in named]
-
-        result = {
+        return {
             "fim_difficulty": column(values),
             **{name: float(figure(values)) if len(self) else None for name, figure in figures.items()},
             "scale_free": column(fisher.scale_free[self.rows]),
-            "gradient_norms": column(fisher.gradient_norms[self.rows]),
             "predictions": column(self.predicted),
             "confidences": column(self.confidence),
-            "error": column(fisher.error[self.rows]),
-            "ranks": column(stats.rankdata(-values, "min").astype(np.int64)),
-            "failures": [{"row": fisher.ids.index(name), "reason": reason} for name, reason in failed.items()],
+            "failures": [{"row": fisher.ids.index(name), "reason": reason} for name, reason in fisher.failures],
             "n_truncated": int(fisher.truncated.sum()),
             "label_names": list(fisher.label_names or ()),
             "definition": fisher.definition,
         }
-        if tokens:
-            result["tokens"] = [list(row) for row in fisher.tokens or ()]
-            result["token_norms"] = lists(fisher.token_norms)
-        return result
 
 
 def measure_difficulty(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     import torch
 
     from rightreasons.models.items import Items
+    from rightreasons.models.trial import Way
 
 ITEMS = "items.json"
 
@@ -82,6 +83,7 @@ class Classifier(OfTransformers):
     tokenizer: Any
     label_names: tuple[str, ...] | None
     name: str
+    joint: ClassVar[bool] = False  # a head reads each choice by itself
 
     @property
     def device(self) -> torch.device:
@@ -97,10 +99,27 @@ class Classifier(OfTransformers):
         plain = self.label_names is not None and not quantized(self.model)
         return frozenset(("gradients", "processes") if plain else ("processes",))
 
-    @property
-    def joint(self) -> bool:
-        """False: a head reads each choice by itself."""
-        return False
+    def way(self, longest: int, *, joint: bool) -> Way:
+        """How sequences of at most so many tokens are batched: the fastest way that gives the numbers of one by one.
+
+        Args:
+            longest: Tokens of the longest.
+            joint: Whether the model reads tensors (n, C, T), as a multiple-choice model does.
+
+        Raises:
+            ValueError: If the model's trial finds none.
+        """
+        from rightreasons.models.trial import classifier_way
+
+        return classifier_way(
+            self.model,
+            self.tokenizer,
+            self.name,
+            longest=longest,
+            bound=self.max_length,
+            joint=joint,
+            n_classes=None if self.label_names is None else len(self.label_names),
+        )
 
     def predict(self, texts: Sequence[str], **how: Any) -> Scores:
         """Score the classes of N texts; the arguments are those of the function `predict`."""

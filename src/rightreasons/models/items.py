@@ -34,7 +34,6 @@ from rightreasons.models.trial import (
     ONE_BY_ONE,
     Way,
     check_tokens,
-    classifier_way,
     fails_at,
     padding_token,
 )
@@ -152,16 +151,7 @@ class Items:
         Raises:
             ValueError: If the model's trial finds none.
         """
-        names = self.classifier.label_names
-        return classifier_way(
-            self.classifier.model,
-            self.classifier.tokenizer,
-            self.classifier.name,
-            longest=int(self.encoded.lengths.max()),
-            bound=self.classifier.max_length,
-            joint=self.joint,
-            n_classes=None if names is None else len(names),
-        )
+        return self.classifier.way(int(self.encoded.lengths.max()), joint=self.joint)
 
     def check_labels(self, labels: object, *, minimum: int = -1) -> NDArray[np.int64] | None:
         """Check the gold class of each item; None where there are no labels.

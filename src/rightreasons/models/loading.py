@@ -19,7 +19,7 @@ from rightreasons.core.errors import OptionError, first_line, one_line, use_hub_
 from rightreasons.models.batching import vocabulary_size
 from rightreasons.models.classes import Classifier as Classifier
 from rightreasons.models.running import default_device
-from rightreasons.models.trial import SHORTEST, classifier_way
+from rightreasons.models.trial import SHORTEST
 from rightreasons.models.trial import position_bound as position_bound
 from rightreasons.models.weights import ADAPTER, Adapter, adapter_of, without_wrapper
 
@@ -108,7 +108,9 @@ def loaded_classifier(model: Any, tokenizer: Any, name: str) -> Classifier:
     is_head = not is_ours or _head(type(model).__name__) == "ForSequenceClassification"
     if not hasattr(getattr(model, "config", None), "num_labels") or not is_head:
         raise ValueError(f"Expected a sequence classifier in `model`, but got {type(model).__name__}.")
-    return _try(Classifier(model, tokenizer, check_classes(model.config, name), name))
+    classifier = Classifier(model, tokenizer, check_classes(model.config, name), name)
+    classifier.way(SHORTEST, joint=False)  # longer texts are tried where they are met
+    return classifier
 
 
 def load_multiple_choice(name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpen]) -> Classifier:
@@ -333,27 +335,8 @@ def _load(auto_class: Any, kind: str, name_or_path: str | os.PathLike[str], **ho
     if auto_class is transformers.AutoModelForSequenceClassification:
         names = check_classes(model.config, name)
     classifier = Classifier(model, tokenizer, names, name)
-    # What is trained first is tried where it is used.
-    return (
-        classifier if allow_untrained else _try(classifier, joint=auto_class is transformers.AutoModelForMultipleChoice)
-    )
-
-
-def _try(classifier: Classifier, *, joint: bool = False) -> Classifier:
-    """Try a model on short texts, so that one that cannot be asked is refused before any data is read; return it.
-
-    Longer texts are tried where they are met, from where this trial has ended.
-    """
-    names = classifier.label_names
-    classifier_way(
-        classifier.model,
-        classifier.tokenizer,
-        classifier.name,
-        longest=SHORTEST,
-        bound=classifier.max_length,
-        joint=joint,
-        n_classes=None if names is None else len(names),
-    )
+    if not allow_untrained:  # what is trained first is tried where it is used
+        classifier.way(SHORTEST, joint=auto_class is transformers.AutoModelForMultipleChoice)
     return classifier
 
 
@@ -434,16 +417,13 @@ def _ask_for(model: Any, target: str, name: str) -> None:
 def check_classes(config: Any, name: str) -> tuple[str, ...]:
     """Return the names of a model's classes; refuse models without exclusive ones."""
     problem = getattr(config, "problem_type", None)
-    labels = problem == "multi_label_classification"
-    if config.num_labels < 2 or labels or problem == "regression":
-        what = "multi label classification" if labels else "regression"
-        more = ": as a function from texts to probabilities it can be asked, with `label_names`"
-        if labels:
-            more = ": opened by name, it is asked for the label that `target` names, or for all of them (target=all)"
+    if config.num_labels < 2 or problem in ("multi_label_classification", "regression"):
+        what = (problem or "regression").replace("_", " ")
         raise OptionError(
             f"Expected {name} to be a classifier of exclusive classes, but it is a model of {what} with "
-            f"{config.num_labels} output{'s' * (config.num_labels != 1)}{more}.",
-            option="target" if labels else (),
+            f"{config.num_labels} output{'s' * (config.num_labels != 1)}: of several labels `target` names one, or all "
+            "(target=all); as a function from texts to probabilities, any model can be asked, with `label_names`.",
+            option="target" if what.startswith("multi") else (),
         )
     return class_names(config, name)
 

@@ -342,7 +342,7 @@ def _generation_way(scorer: CausalLM, longest: int, bound: int) -> Way:
         words = ordinary_tokens(scorer.model, scorer.tokenizer)
         reach = max(1, min(reach, bound))
         sizes = sorted({reach, max(1, reach // 2), max(1, reach // 3), min(3, reach), 1}, reverse=True)
-        prompts = [draw.choice(words, size).tolist() for size in (*sizes, sizes[0])]
+        prompts = [draw.choice(words, size).tolist() for size in sizes]
 
         def ask(places: Sequence[int]) -> list[NDArray[np.float64]]:
             return _scores(scorer, [prompts[place] for place in places])

@@ -19,7 +19,7 @@ from torch import Tensor
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.options import takes
 from rightreasons.core.store import digest_of_arrays
-from rightreasons.core.validation import check_count, check_one_of
+from rightreasons.core.validation import check_count
 from rightreasons.models.batching import length_batches, sent, vocabulary_size
 from rightreasons.models.classes import Classifier, leave_out_empty
 from rightreasons.models.gradients.inputs import EmbeddingInput, classifier_with_gradients, merge_pieces
@@ -28,8 +28,6 @@ from rightreasons.models.items import Items
 from rightreasons.models.protocol import Scorer
 from rightreasons.models.running import Column, Columns
 from rightreasons.models.trial import ONE_BY_ONE
-
-RULES = ("riemann_right", "gauss_legendre")
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -78,8 +76,6 @@ def quadrature(name: str, steps: int) -> tuple[Floats, Floats]:
         >>> round(float(weights @ nodes**3), 12)
         0.25
     """
-    check_one_of(name, RULES, "rule")
-    check_count(steps, "steps")
     if name == "riemann_right":
         return np.arange(1, steps + 1) / steps, np.full(steps, 1.0 / steps)
     nodes, weights = np.polynomial.legendre.leggauss(steps)
@@ -95,8 +91,8 @@ class Path:
     Args:
         embedding_input: A frozen classifier, fed by embeddings.
         inputs: `input_ids`, `attention_mask`, …: (b, L).
-        baseline: The embeddings at which the paths of the real tokens begin, in the shape of those of the items, or
-            (d,), the same for all; None for zeros.
+        baseline: The embeddings at which the paths of the real tokens begin, in the shape of those of the items; None
+            for zeros.
         target: "probability" or "logit".
         max_tokens: Maximum tokens per pass, padding included; a single item may exceed it.
 
@@ -141,8 +137,7 @@ class Path:
         """
         passes, parts = self._passes(items), []
         for rows, columns in passes:
-            points = self._points(items[rows], places[rows], columns)
-            parts.append(self._forward(items[rows], points, columns).double().cpu().numpy())
+            parts.append(self._ask(items[rows], places[rows], columns)[1].double().cpu().numpy())
         return _in_order(passes, parts)
 
     def gradients(
@@ -165,9 +160,8 @@ class Path:
         total = torch.zeros((size, *self.end.shape[1:]), dtype=exact, device=self.end.device)
         passes, values, logits = self._passes(items), np.empty(len(items)), []
         for rows, columns in passes:
-            points = self._points(items[rows], places[rows], columns).requires_grad_()
             with torch.enable_grad():
-                answers = self._forward(items[rows], points, columns)
+                points, answers = self._ask(items[rows], places[rows], columns)
                 logits.append(answers.detach().double().cpu().numpy())
                 explained = logits[-1].argmax(axis=1) if labels is None else labels[rows]
                 scores = self._target_of(answers, self._indices(explained))
@@ -195,25 +189,19 @@ class Path:
     def _indices(self, values: Ints) -> Tensor:
         return sent(np.ascontiguousarray(values), self.end.device)
 
-    def _points(self, items: Ints, places: Floats, columns: slice) -> Tensor:
+    def _ask(self, items: Ints, places: Floats, columns: slice) -> tuple[Tensor, Tensor]:
+        """Return points on the paths, some columns of them, and the logits there."""
         chosen = self._indices(items)
-        back = torch.as_tensor(places - 1.0, dtype=self._exact, device=self.end.device).view(-1, 1, 1)
         end, difference = (each[:, columns][chosen] for each in (self.end, self.difference))
-        points = torch.addcmul(end.to(self._exact), difference, back)
-        return points.to(self.end.dtype)
-
-    def _forward(self, items: Ints, points: Tensor, columns: slice) -> Tensor:
-        chosen = self._indices(items)
+        back = torch.as_tensor(places - 1.0, dtype=self._exact, device=end.device).view(-1, 1, 1)
+        points = torch.addcmul(end.to(self._exact), difference, back).to(end.dtype).requires_grad_()
         inputs = {name: tensor[:, columns][chosen] for name, tensor in self._inputs.items()}
-        return self._embedding_input.logits(points, inputs)
+        return points, self._embedding_input.logits(points, inputs)
 
 
 def _in_order(passes: list[tuple[Ints, slice]], parts: list[Floats]) -> Floats:
     """Return what some passes found for their rows, in the order in which these were asked for."""
-    found = np.concatenate(parts)
-    ordered = np.empty_like(found)
-    ordered[np.concatenate([rows for rows, _ in passes])] = found
-    return ordered
+    return np.concatenate(parts)[np.argsort(np.concatenate([rows for rows, _ in passes]))]
 
 
 @dataclass(frozen=True, eq=False)

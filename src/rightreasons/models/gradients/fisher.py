@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -163,13 +164,13 @@ class FisherInformation:
     gradient_norms: NDArray[np.float64]
     logits: NDArray[np.float64]
     error: NDArray[np.float64]
-    tokens: tuple[tuple[str, ...], ...] | None
-    token_norms: Ragged | None
-    starts: NDArray[np.int64] | None
-    ends: NDArray[np.int64] | None
     truncated: NDArray[np.bool_]
     failures: tuple[tuple[str, str], ...]
     label_names: tuple[str, ...] | None
+    tokens: tuple[tuple[str, ...], ...] | None = None
+    token_norms: Ragged | None = None
+    starts: NDArray[np.int64] | None = None
+    ends: NDArray[np.int64] | None = None
     definition: str = DEFINITION
 
     def __len__(self) -> int:
@@ -349,23 +350,22 @@ def _fisher_information(items: Items, columns: Columns, options: FisherOptions, 
     def column(name: str) -> NDArray[np.float64]:
         return np.where(bad, np.nan, columns.array(name))
 
-    moved = None
+    words: dict[str, Any] = {}
     if options.eigenvector:  # squares of norms add up
         moved = merge_pieces(items, columns.ragged("token_norms").values ** 2, unit=options.unit, merge="sum")
+        norms = Ragged(np.sqrt(moved.scores.values), moved.scores.offsets)
+        words = {"tokens": moved.tokens, "token_norms": norms, "starts": moved.starts, "ends": moved.ends}
     return FisherInformation(
         ids=items.ids,
         eigenvalues=column("eigenvalues"),
-        scale_free=column("eigenvalues") * column("scale"),
         gradient_norms=column("gradient_norms"),
-        logits=logits,
         error=column("error"),
-        tokens=None if moved is None else moved.tokens,
-        token_norms=None if moved is None else Ragged(np.sqrt(moved.scores.values), moved.scores.offsets),
-        starts=None if moved is None else moved.starts,
-        ends=None if moved is None else moved.ends,
+        scale_free=column("eigenvalues") * column("scale"),
+        logits=logits,
         truncated=items.encoded.truncated,
         failures=failures,
         label_names=items.classifier.label_names,
+        **words,
     )
 
 

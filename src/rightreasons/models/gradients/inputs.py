@@ -300,16 +300,15 @@ def _module(model: Any) -> nn.Module:
 
 
 def _coder_tables(model: Any) -> tuple[nn.Module, nn.Module]:
+    encoder: Any
+    decoder: Any
     parts = [getattr(model.base_model, coder, None) for coder in ("encoder", "decoder")]
-    encoder, decoder = (getattr(part, "embed_tokens", None) for part in parts)
-    if encoder is None or decoder is None or not (_is_table(encoder) and _is_table(decoder)):
+    encoder, decoder = [getattr(part, "embed_tokens", None) for part in parts]
+    tables = _is_table(encoder) and _is_table(decoder)
+    if not tables or not torch.equal(encoder.weight, decoder.weight):
         raise ValueError(
-            "Expected an encoder-decoder whose two parts look words up in a table, but "
-            f"{type(model).__name__} has none."
-        )
-    if not torch.equal(encoder.weight, decoder.weight):
-        raise ValueError(
-            f"Expected one table of word embeddings for encoder and decoder, but {type(model).__name__} has two."
+            "Expected an encoder-decoder with one table of word embeddings for both parts, but "
+            f"{type(model).__name__} has {'two' if tables else 'none'}."
         )
     return encoder, decoder
 
