@@ -118,18 +118,13 @@ class Overlap(Result):
     """How much two distributions share; see `distribution_overlap`.
 
     Attributes:
-        histogram: Overlapping coefficient of the two histograms over shared bins, in [0, 1]; 1 is the same.
+        histogram: Overlapping coefficient of the two histograms over shared bins (Freedman-Diaconis of both samples
+            together), in [0, 1]; 1 is the same.
         kde: The same of two Gaussian kernel density estimates; None where a sample has no spread.
-        edges: The shared bin edges (Freedman-Diaconis of both samples together).
-        n_first: Size of the first sample.
-        n_second: Size of the second.
     """
 
     histogram: float
     kde: float | None
-    edges: list[float]
-    n_first: int
-    n_second: int
 
 
 def distribution_overlap(first: object, second: object) -> Overlap:
@@ -165,7 +160,7 @@ def distribution_overlap(first: object, second: object) -> Overlap:
         densities = [stats.gaussian_kde(sample)(grid) for sample in samples]
         # The grid is cut where densities are all but 0; normalizing keeps two equal samples at 1.
         kde = float(np.minimum(*(density / density.sum() for density in densities)).sum())
-    return Overlap(float(np.minimum(*shares).sum()), kde, edges.tolist(), *map(len, samples))
+    return Overlap(float(np.minimum(*shares).sum()), kde)
 
 
 # ------------------------------------- Data maps: which examples a model finds easy, ambiguous or hard while it learns

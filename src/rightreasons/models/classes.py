@@ -301,7 +301,7 @@ def load_scores(folder: str | os.PathLike[str]) -> Scores:
             f"Expected {folder} to hold {expected} predictions, but {done} are there: run the interrupted "
             "prediction again, and it resumes."
         )
-    return _assemble(about, Columns.of(chunk, failed))
+    return _assemble(about, chunk.leaving_out(failed))
 
 
 def leave_out_empty(
