@@ -280,7 +280,7 @@ def test_code_of_a_model_is_never_run(tmp_path, classifier_folder):
     for load in (load_classifier, load_multiple_choice, load_causal, load_chooser):
         with pytest.raises(ValueError, match=r"Expected .*"):
             load(folder)
-    with pytest.raises(ValueError, match="needs Python code of its own, which is never run"):
+    with pytest.raises(ValueError, match="needs Python code or objects of its own, which are never run"):
         load_classifier(folder)
     assert not (tmp_path / "ran").exists()
 
@@ -329,24 +329,6 @@ def test_a_model_in_parallel_is_what_it_holds(classifier_folder):
     assert (taken.model, taken.fingerprint) == (classifier.model, classifier.fingerprint)
 
 
-class CrossEncoder(torch.nn.Sequential):
-    """As that of sentence-transformers 6: modules that take one argument, and the model in the first."""
-
-    @property
-    def transformers_model(self):
-        return self[0].module
-
-
-def test_a_cross_encoder_is_the_model_that_it_holds(classifier_folder):
-    classifier = load_classifier(classifier_folder)
-    held = CrossEncoder(torch.nn.DataParallel(classifier.model))
-    held.tokenizer = classifier.tokenizer
-    assert as_scorer(held).fingerprint == classifier.fingerprint
-    held.append(torch.nn.Identity())  # whose scores are not those of the model
-    with pytest.raises(ValueError, match="Expected a sequence classifier in `model`, but got CrossEncoder"):
-        as_scorer(held)
-
-
 def test_two_classes_of_one_name_are_refused(classifier_folder, tmp_path):
     folder = changed(classifier_folder, tmp_path / "model", id2label={"0": "pos", "1": "pos"})
     with pytest.raises(ValueError, match=r"`id2label` of .* to have a name for each class, but got pos, pos\."):
@@ -375,7 +357,10 @@ def test_objects_beside_the_weights_are_never_built(classifier_folder, causal_fo
         copy = shutil.copytree(folder, tmp_path / load.__name__)
         (copy / "model.safetensors").unlink()
         torch.save({"weights": Hostile()}, copy / "pytorch_model.bin")
-        with pytest.raises(ValueError, match="Expected weights alone in the checkpoint of .*: save it as safetensors"):
+        with pytest.raises(
+            ValueError,
+            match="objects of its own, which are never run: save it as safetensors",
+        ):
             load(copy)
     assert not (tmp_path / "ran").exists()
 

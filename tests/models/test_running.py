@@ -357,6 +357,9 @@ import sys, time
 import numpy as np
 from rightreasons.models.running import run_batches
 from rightreasons.models.running import Store
+from rightreasons.models import running
+
+running.FLUSH_SECONDS = 0
 
 def slow(items):
     time.sleep(0.05)
@@ -366,7 +369,7 @@ def slow(items):
 
 order = np.random.default_rng(0).permutation(80)
 batches = [order[start:start + 4] for start in range(0, 80, 4)]
-columns = run_batches(slow, batches, store=Store(sys.argv[1], {"kind": "test"}), progress=False, flush_seconds=0)
+columns = run_batches(slow, batches, store=Store(sys.argv[1], {"kind": "test"}), progress=False)
 print(columns["y"].tolist() == [i**2 for i in range(80)])
 """
 

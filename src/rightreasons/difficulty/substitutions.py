@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -146,7 +146,12 @@ def substitution_tests(
     is_single, top_k, seed = options.mode == "single", options.top_k, options.seed
     plans: list[tuple[int, str, tuple[Substitution, ...]]] = []
     n_unknown = 0
-    knows = _vocabulary(classifier)
+    unknown = getattr(classifier.tokenizer, "unk_token_id", None)
+
+    @functools.cache
+    def knows(word: str) -> bool:  # the tokenizer reads it without its unknown token
+        return unknown is None or unknown not in classifier.tokenizer(f" {word}", add_special_tokens=False)["input_ids"]
+
     for item, (text, key) in enumerate(zip(rows, keys, strict=True)):
         spans = _chosen_words(attributions, item, text, top_k)
         n_candidates = options.n_candidates if is_single else 1
@@ -206,18 +211,6 @@ def _chosen_words(attributions: Attributions, item: int, text: str, top_k: int |
     spans = [(starts[word], ends[word]) for word in order.tolist()]
     spans = [(start, end) for start, end in spans if _content(text[start:end])]
     return spans if top_k is None else spans[:top_k]
-
-
-def _vocabulary(classifier: Classifier) -> Callable[[str], bool]:
-    """Return a function that tells whether the tokenizer reads a word without its unknown token."""
-    tokenizer = classifier.tokenizer
-    unknown = getattr(tokenizer, "unk_token_id", None)
-
-    @functools.cache
-    def knows(word: str) -> bool:
-        return unknown is None or unknown not in tokenizer(f" {word}", add_special_tokens=False)["input_ids"]
-
-    return knows
 
 
 def _content(word: str) -> bool:

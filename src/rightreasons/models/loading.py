@@ -480,16 +480,11 @@ def _check_report(model: Any, report: dict[str, Any], kind: str, name: str) -> N
 
 def own_code(error: Exception, name: str) -> ValueError | None:
     """Return the error of a model that needs Python code of its own; None for others."""
-    if "Weights only load failed" in str(error):
-        return ValueError(
-            f"Expected weights alone in the checkpoint of {name}, but it holds Python objects, which are never built: "
-            "save it as safetensors."
-        )
-    if "trust_remote_code" not in str(error):
+    if not any(words in str(error) for words in ("Weights only load failed", "trust_remote_code")):
         return None
     return ValueError(
-        f"Expected a model of an architecture that transformers has, but {name} needs Python code of its own, which is "
-        "never run."
+        f"Expected weights alone, and an architecture that transformers has, but {name} needs Python code or objects "
+        "of its own, which are never run: save it as safetensors."
     )
 
 

@@ -47,6 +47,9 @@ TOKENS_PER_ITEM = 128
 
 SMALLEST_BATCH, LARGEST_BATCH = 32, 256
 
+FLUSH_SECONDS = 5.0
+"""Maximum seconds of unwritten work; 0 writes after every batch."""
+
 MOST_FAILURES = 100
 """How many of the first items may fail before a run that leaves failing items out gives up."""
 
@@ -523,7 +526,6 @@ def run_batches(
     store: Store | None = None,
     progress: bool = True,
     description: str = "items",
-    flush_seconds: float = 5.0,
     fail_fast: bool = True,
 ) -> Columns:
     """Call `compute` on each batch of items and return its columns in the order of the items.
@@ -543,7 +545,6 @@ def run_batches(
         store: Where results are kept; None keeps them in memory.
         progress: Whether to show a progress bar (on the main process).
         description: The text of the bar.
-        flush_seconds: Maximum seconds of unwritten work; 0 writes after every batch.
         fail_fast: Whether an item that fails ends the run. If not, a batch that fails is halved until the failing items
             are alone; they are left out, and stored with their reasons.
 
@@ -561,7 +562,7 @@ def run_batches(
     done[workers.gather(np.concatenate([before.positions, failed.positions]), "what is done")[0]] = True
     pending = [batch[~done[batch]] for batch in batches if not done[batch].all()]
     mine = pending[workers.rank :: workers.count]
-    work = _Work(compute, store, flush_seconds, fail_fast)
+    work = _Work(compute, store, fail_fast)
     error: Exception | None = None
     try:
         shown = progress and workers.is_main and len(mine) > 0
@@ -596,7 +597,6 @@ class _Work:
 
     compute: Compute
     store: Store | None
-    flush_seconds: float
     fail_fast: bool
     computed: list[Columns] = field(default_factory=list)
     failed: list[Columns] = field(default_factory=list)
@@ -635,7 +635,7 @@ class _Work:
                             sys.modules["torch"].cuda.empty_cache()
                     else:
                         advance(len(items))
-                if time.monotonic() - last >= self.flush_seconds:
+                if time.monotonic() - last >= FLUSH_SECONDS:
                     self._flush()
                     last = time.monotonic()
         finally:

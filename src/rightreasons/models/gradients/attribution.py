@@ -231,7 +231,11 @@ class Baseline:
         if name == "auto":
             able = options.layer == "word_embeddings"
             name = "mean" if able and zero_is_singular(classifier, embedding_input) else "zeros"
-        vector = _mean(classifier, embedding_input) if name == "mean" else None
+        vector = None
+        if name == "mean":  # of the tokens that the tokenizer knows
+            rows = min(len(classifier.tokenizer), vocabulary_size(classifier.model) or 0)
+            words = embedding_input.look_up(torch.arange(rows, device=classifier.device))
+            vector = words.mean(dim=0, dtype=torch.float64)
         token: int | None = classifier.tokenizer.pad_token_id if name == "pad" else None
         if name == "pad" and token is None:
             raise ValueError(
@@ -277,13 +281,6 @@ def zero_is_singular(classifier: Classifier, embedding_input: EmbeddingInput) ->
 
     shares = items.run("baseline", compute, batch_size=1, progress=False).array("share")
     return bool(np.median(shares) > SINGULAR)
-
-
-def _mean(classifier: Classifier, embedding_input: EmbeddingInput) -> Tensor:
-    """Return the mean word embedding of the tokens that the tokenizer knows."""
-    rows = min(len(classifier.tokenizer), vocabulary_size(classifier.model) or 0)
-    words = embedding_input.look_up(torch.arange(rows, device=classifier.device))
-    return words.mean(dim=0, dtype=torch.float64)
 
 
 def integrate(path: Path, labels: Ints | None, options: AttributionOptions) -> tuple[Tensor, dict[str, Column]]:
@@ -377,8 +374,10 @@ def _adaptive(
     at_baseline = np.arange(len(intervals)) < len(items)
     taken = np.full(len(items), len(FIRST_PLACES), dtype=np.int64)
     while True:
-        item = nodes.item[intervals[:, 0]]
-        gap = np.abs(_gaps(nodes, intervals, at_baseline, baseline_value))
+        item, first, _, last = nodes.item[intervals[:, 0]], *intervals.T
+        estimate = (_weights(nodes, intervals, at_baseline) * nodes.slope[intervals]).sum(axis=1)
+        before = np.where(at_baseline, baseline_value[item], nodes.value[first])
+        gap = np.abs(estimate - (nodes.value[last] - before))
         total = np.bincount(item, gap, minlength=len(items))
         worst = np.zeros(len(items))
         with np.errstate(invalid="ignore"):  # an item without finite gradients is halved no further
@@ -396,13 +395,8 @@ def _adaptive(
         left = np.where(first_of_path, places[start] / 2, (places[start] + places[middle]) / 2)
         new = nodes.add(path, labels, np.tile(owner, 2), np.concatenate((left, (places[middle] + places[end]) / 2)))
         left, right = new[: len(owner)], new[len(owner) :]
-        halves = (
-            np.where(
-                first_of_path[:, None], np.stack((left, start, middle), axis=1), np.stack((start, left, middle), axis=1)
-            ),
-            np.stack((middle, right, end), axis=1),
-        )
-        intervals = np.concatenate((intervals[~wanted], *halves))
+        halves = np.where(first_of_path, (left, start, middle), (start, left, middle)).T
+        intervals = np.concatenate((intervals[~wanted], halves, np.column_stack((middle, right, end))))
         at_baseline = np.concatenate((at_baseline[~wanted], first_of_path, np.zeros(len(owner), dtype=np.bool_)))
         taken += 2 * np.bincount(owner, minlength=len(items))
 
@@ -424,14 +418,6 @@ def _weights(nodes: _Nodes, intervals: Ints, at_baseline: NDArray[np.bool_]) -> 
     start = np.where(at_baseline, 0.0, nodes.place[intervals[:, 0]])
     shares = np.where(at_baseline[:, None], (4 / 9, 3 / 9, 2 / 9), (1 / 6, 4 / 6, 1 / 6))
     return np.asarray((nodes.place[intervals[:, 2]] - start)[:, None] * shares)
-
-
-def _gaps(nodes: _Nodes, intervals: Ints, at_baseline: NDArray[np.bool_], baseline_value: Floats) -> Floats:
-    """Return the gap of every interval: the rule on the slopes, minus the exact change of the target."""
-    estimate = (_weights(nodes, intervals, at_baseline) * nodes.slope[intervals]).sum(axis=1)
-    item, start, _, end = nodes.item[intervals[:, 0]], *intervals.T
-    before = np.where(at_baseline, baseline_value[item], nodes.value[start])
-    return np.asarray(estimate - (nodes.value[end] - before))
 
 
 def _slopes(gradients: Tensor, difference: Tensor) -> Floats:

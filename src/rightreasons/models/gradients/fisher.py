@@ -88,12 +88,6 @@ def _power(logits: Tensor, inputs: Tensor, options: FisherOptions) -> FisherEige
     (pulled,) = torch.autograd.grad(logits, inputs, u, create_graph=True)
     shape = (-1,) + (1,) * (inputs.dim() - 1)
 
-    def product(v: Tensor) -> Tensor:
-        (pushed,) = torch.autograd.grad(pulled, u, v, retain_graph=True)
-        s = p * pushed - p * (p * pushed).sum(dim=1, keepdim=True)
-        moved: Tensor = torch.autograd.grad(logits, inputs, s, retain_graph=True)[0]
-        return moved
-
     top = torch.zeros_like(logits).scatter_(1, _predicted(p)[:, None], 1.0)
     (start,) = torch.autograd.grad(logits, inputs, top - p, retain_graph=True)
     gradient_norms = _norm(start)
@@ -101,7 +95,9 @@ def _power(logits: Tensor, inputs: Tensor, options: FisherOptions) -> FisherEige
     values = torch.zeros(len(logits), dtype=torch.float64, device=logits.device)
     error = torch.full_like(values, torch.inf)
     for _ in range(options.max_iterations):
-        moved = product(v)
+        (pushed,) = torch.autograd.grad(pulled, u, v, retain_graph=True)
+        s = p * pushed - p * (p * pushed).sum(dim=1, keepdim=True)
+        (moved,) = torch.autograd.grad(logits, inputs, s, retain_graph=True)
         values = (v * moved).flatten(1).double().sum(dim=1)
         error = _norm(moved - values.view(shape).to(v.dtype) * v)
         if bool((error.nan_to_num(0) <= options.tolerance * values.abs().nan_to_num(0)).all()):

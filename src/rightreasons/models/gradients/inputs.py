@@ -99,15 +99,30 @@ def merge_pieces(
         The tokens of each item, with their scores and places.
     """
     places, encoded = items.places, items.encoded
-    if unit == "wordpiece":
+    if unit == "word":
+        tokens, scores, spans, parts, rows = _words(items, scores, merge)
+    else:
         real = ~places.special | special
-        tokens = items.classifier.tokenizer.convert_ids_to_tokens(encoded.columns["input_ids"][real].tolist())
+        tokens = list(items.classifier.tokenizer.convert_ids_to_tokens(encoded.columns["input_ids"][real].tolist()))
+        scores, parts, rows = scores[real], places.part[real], encoded.row[real]
         spans = np.column_stack((places.start[real], places.end[real]))
-        return _by_item(items, list(tokens), scores[real], spans, places.part[real], encoded.row[real])
-    tokens = []
+    offsets = offsets_of(np.bincount(rows, minlength=len(items)))
+    return TokenScores(
+        tokens=tuple(tuple(tokens[a:b]) for a, b in itertools.pairwise(offsets.tolist())),
+        scores=Ragged(scores, offsets),
+        starts=spans[:, 0],
+        ends=spans[:, 1],
+        parts=parts,
+    )
+
+
+def _words(items: Items, scores: NDArray[np.float64], merge: str) -> tuple[list[str], Any, Any, Any, Any]:
+    """Return the words of all items, their scores, places, parts and items."""
+    places = items.places
+    tokens: list[str] = []
     word = np.full(len(scores), -1, dtype=np.int64)
-    all_spans, all_rows, all_parts = [np.empty((0, 2), np.int64)], [], []
-    for row, (start, end) in enumerate(itertools.pairwise(encoded.offsets.tolist())):
+    all_spans, all_rows, all_parts = [np.empty((0, 2), np.int64)], list[int](), list[int]()
+    for row, (start, end) in enumerate(itertools.pairwise(items.encoded.offsets.tolist())):
         for part, column in enumerate((items.first, items.second)):
             inside = np.flatnonzero(~places.special[start:end] & (places.part[start:end] == part)) + start
             if column is None or not len(inside):
@@ -120,38 +135,16 @@ def merge_pieces(
             all_spans.append(spans[whole])
             all_rows += [row] * len(whole)
             all_parts += [part] * len(whole)
-    joined = _join(scores[word >= 0], word[word >= 0], len(tokens), merge)
-    parts, rows = np.array(all_parts, dtype=np.int64), np.array(all_rows, dtype=np.int64)
-    return _by_item(items, tokens, joined, np.concatenate(all_spans), parts, rows)
-
-
-def _by_item(
-    items: Items,
-    tokens: list[str],
-    scores: NDArray[np.float64],
-    spans: NDArray[np.int64],
-    parts: NDArray[np.int64],
-    rows: NDArray[np.int64],
-) -> TokenScores:
-    """Group tokens, of which the items are known, by item."""
-    offsets = offsets_of(np.bincount(rows, minlength=len(items)))
-    return TokenScores(
-        tokens=tuple(tuple(tokens[a:b]) for a, b in itertools.pairwise(offsets.tolist())),
-        scores=Ragged(scores, offsets),
-        starts=spans[:, 0],
-        ends=spans[:, 1],
-        parts=parts,
-    )
-
-
-def _join(scores: NDArray[np.float64], word: NDArray[np.int64], n_words: int, merge: str) -> NDArray[np.float64]:
+    scores, word = scores[word >= 0], word[word >= 0]
     if merge == "absmax":
         # The last of a word's pieces in this order is the largest in magnitude.
         order = np.lexsort((np.abs(scores), word))
-        joined = np.zeros(n_words)
+        joined = np.zeros(len(tokens))
         joined[word[order]] = scores[order]
-        return joined
-    return np.asarray(np.bincount(word, scores, minlength=n_words), dtype=np.float64)
+    else:
+        joined = np.bincount(word, scores, minlength=len(tokens)).astype(np.float64)
+    parts, rows = np.array(all_parts, dtype=np.int64), np.array(all_rows, dtype=np.int64)
+    return tokens, joined, np.concatenate(all_spans), parts, rows
 
 
 class EmbeddingInput:
