@@ -23,6 +23,7 @@ from rightreasons.models.running import (
     NO_WORDS,
     Column,
     Columns,
+    HowToBatch,
     Later,
     Store,
     fingerprint_model,
@@ -30,11 +31,19 @@ from rightreasons.models.running import (
 
 if TYPE_CHECKING:
     import torch
+    from typing_extensions import Unpack
 
     from rightreasons.models.items import Items
     from rightreasons.models.trial import Way
 
 ITEMS = "items.json"
+
+
+class HowToChoose(HowToBatch, total=False):
+    """What is known of multiple-choice items, and how they are run; `choose` says more."""
+
+    ids: Iterable[object] | None
+    labels: Sequence[int] | NDArray[Any] | None
 
 
 class OfTransformers:
@@ -171,12 +180,8 @@ def predict(
     text_pairs: Sequence[str] | None = None,
     ids: Iterable[object] | None = None,
     labels: Sequence[int] | NDArray[Any] | None = None,
-    batch_size: int = 32,
-    max_tokens: int | None = None,
     max_length: int | None = None,
-    progress: bool = True,
-    out: str | os.PathLike[str] | None = None,
-    fail_fast: bool = True,
+    **how: Unpack[HowToBatch],
 ) -> Scores:
     """Score every text by a sequence classifier.
 
@@ -208,7 +213,7 @@ def predict(
             finite (the item is named), no item can be scored, or `out` holds other files.
     """
     failures: dict[str, str] = {}
-    if not fail_fast and text_pairs is None:
+    if not how.get("fail_fast", True) and text_pairs is None:
         texts, ids, labels, failures = leave_out_empty(texts, ids, labels)
     if not isinstance(classifier, Classifier):
         if not callable(getattr(classifier, "predict", None)):
@@ -216,29 +221,23 @@ def predict(
                 f"Expected a classifier from `load_classifier` or another scorer of classes, such as a `Prompted`, but "
                 f"got {type(classifier).__name__}."
             )
-        scores = classifier.predict(texts, text_pairs=text_pairs, ids=ids, labels=labels, progress=progress, out=out)
+        scores = classifier.predict(texts, text_pairs=text_pairs, ids=ids, labels=labels, **_kept(how))
         return dataclasses.replace(scores, failures={**failures, **scores.failures}) if failures else scores
     if classifier.label_names is None:
         raise ValueError(f"Expected a sequence classifier, but {classifier.name} scores choices: use `choose`.")
     from rightreasons.models.items import Items
 
     items = Items.of(classifier, texts, text_pairs=text_pairs, ids=ids, max_length=max_length)
-    how: dict[str, Any] = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out}
-    return _score(items, items.ids, items.check_labels(labels), failures=failures, fail_fast=fail_fast, **how)
+    return _score(items, items.ids, items.check_labels(labels), failures=failures, **how)
+
+
+def _kept(how: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a scorer that batches by itself, and names its failures, is told."""
+    return {name: value for name, value in how.items() if name not in ("batch_size", "max_tokens", "fail_fast")}
 
 
 def choose(
-    scorer: Scorer,
-    prompts: Sequence[str],
-    choices: Sequence[Sequence[str]],
-    *,
-    ids: Iterable[object] | None = None,
-    labels: Sequence[int] | NDArray[Any] | None = None,
-    batch_size: int = 32,
-    max_tokens: int | None = None,
-    progress: bool = True,
-    out: str | os.PathLike[str] | None = None,
-    fail_fast: bool = True,
+    scorer: Scorer, prompts: Sequence[str], choices: Sequence[Sequence[str]], **how: Unpack[HowToChoose]
 ) -> Scores:
     """Score every choice of every item by any scorer.
 
@@ -265,16 +264,14 @@ def choose(
         ValueError: If columns differ in length, an item has fewer than two choices, a score is not finite, or `out`
             holds other files.
     """
-    given: dict[str, Any] = {"ids": ids, "labels": labels, "progress": progress, "out": out}
-    if not isinstance(scorer, Classifier):
-        if not callable(getattr(scorer, "choose", None)):
-            raise TypeError(
-                f"Expected a scorer from `load_chooser` or another scorer of choices, such as a `Prompted`, but got "
-                f"{type(scorer).__name__}."
-            )
-        return scorer.choose(prompts, choices, **given)
-    batches: dict[str, Any] = {"batch_size": batch_size, "max_tokens": max_tokens, "fail_fast": fail_fast}
-    return scorer.choose(prompts, choices, **given, **batches)
+    if isinstance(scorer, Classifier):
+        return scorer.choose(prompts, choices, **how)
+    if not callable(getattr(scorer, "choose", None)):
+        raise TypeError(
+            f"Expected a scorer from `load_chooser` or another scorer of choices, such as a `Prompted`, but got "
+            f"{type(scorer).__name__}."
+        )
+    return scorer.choose(prompts, choices, **_kept(how))
 
 
 def load_scores(folder: str | os.PathLike[str]) -> Scores:

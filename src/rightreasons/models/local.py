@@ -64,23 +64,9 @@ class LocalEngine:
         self.scorer = scorer
         self._thinking = {"on": True, "off": False}.get(thinking)
         self._most = int(thinking) if thinking.isdecimal() else 0
-        self.name = scorer.name
+        self.name, self.model, self.tokenizer = scorer.name, scorer.model, scorer.tokenizer
+        self.abilities: frozenset[Ability] = scorer.ASKED  # what its model can do, and words
         self._max_tokens = check_count(max_tokens, "max_tokens")
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """What its model can do, and words."""
-        return self.scorer.ASKED
-
-    @property
-    def model(self) -> Any:
-        """The model of transformers."""
-        return self.scorer.model
-
-    @property
-    def tokenizer(self) -> Any:
-        """Its tokenizer."""
-        return self.scorer.tokenizer
 
     @functools.cached_property
     def fingerprint(self) -> str:

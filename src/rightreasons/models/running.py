@@ -463,6 +463,20 @@ def open_store(folder: str | os.PathLike[str], run: Mapping[str, Any]) -> Store:
     return processes().main_first(lambda: Store(folder, run), "opening the store")
 
 
+class HowToBatch(HowToKeep, total=False):
+    """How a run over items of a model in this process is batched, shown and kept; nothing of it changes a result.
+
+    Attributes:
+        batch_size: Maximum items per batch; 32 by default.
+        max_tokens: Maximum tokens per padded batch; None, the default, for no bound.
+        fail_fast: Whether an item that cannot be scored is an error, as it is by default.
+    """
+
+    batch_size: int
+    max_tokens: int | None
+    fail_fast: bool
+
+
 class HowToRun(HowToKeep, total=False):
     """How a run is shown and kept; nothing of it changes a result.
 
@@ -501,22 +515,15 @@ def run_model(
     """
     from rightreasons.models.batching import frozen
 
-    store = None
-    if (out := how.get("out")) is not None:
+    rest: dict[str, Any] = dict(how)  # what is unknown, `run_batches` refuses
+    out, notes, store = rest.pop("out", None), rest.pop("notes", None) or {}, None
+    if out is not None:
         run = {"kind": kind, "model": fingerprint_model(model), **inputs(), "code": package_code()}
         store = open_store(out, run)
-        for name, value in (how.get("notes") or {}).items():
-            if processes().is_main:
-                store.write_json(name, value)
+        for name, value in notes.items() if processes().is_main else ():
+            store.write_json(name, value)
     with frozen(model):
-        return run_batches(
-            compute,
-            batches,
-            store=store,
-            progress=how.get("progress", True),
-            description=kind,
-            fail_fast=how.get("fail_fast", True),
-        )
+        return run_batches(compute, batches, store=store, description=kind, **rest)
 
 
 def run_batches(

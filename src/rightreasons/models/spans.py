@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -18,7 +17,10 @@ from rightreasons.core.validation import check_count, check_ids, check_same_leng
 from rightreasons.models.batching import Encoded, check_fast, input_names, later, pad, padding_values
 from rightreasons.models.classes import Classifier
 from rightreasons.models.items import Items, check_max_length
-from rightreasons.models.running import Later
+from rightreasons.models.running import HowToBatch, Later
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _BLOCK = 1024
 
@@ -147,11 +149,7 @@ def predict_answers(
     ids: Iterable[object] | None = None,
     max_length: int | None = None,
     n_best: int = 20,
-    batch_size: int = 32,
-    max_tokens: int | None = None,
-    progress: bool = True,
-    out: str | os.PathLike[str] | None = None,
-    fail_fast: bool = True,
+    **how: Unpack[HowToBatch],
 ) -> SpanAnswers:
     """Mark the answer to each question in its context.
 
@@ -211,11 +209,7 @@ def predict_answers(
         score,
         # Two contexts of the same tokens may have them at other characters.
         depends={"places": digest_of_arrays(windows.places.columns), "answers": n_best},
-        batch_size=batch_size,
-        max_tokens=max_tokens,
-        progress=progress,
-        out=out,
-        fail_fast=fail_fast,
+        **how,
     )
     rows, reasons = columns.whole(windows.owner)
     kept = np.setdiff1d(np.arange(len(names)), list(reasons))

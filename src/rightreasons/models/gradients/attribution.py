@@ -257,9 +257,7 @@ class Baseline:
         if self.vector is None and not kept.any():
             return None
         embedded = embedding_input.embed(inputs)
-        start = (
-            torch.zeros_like(embedded) if self.vector is None else self.vector.to(embedded.dtype).expand_as(embedded)
-        )
+        start = 0.0 if self.vector is None else self.vector.to(embedded.dtype)
         return torch.where(kept.unsqueeze(-1), embedded, start)
 
 
