@@ -31,7 +31,6 @@ from rightreasons.core.intervals import (
     wilson,
 )
 from rightreasons.core.resampling import Resampling
-from rightreasons.difficulty.ranking import rank_correlation
 
 Draw = Callable[[np.random.Generator, int], Outcome]
 
@@ -178,10 +177,6 @@ def ranked(spread: str, n_first: int, n_second: int, copies: int = 1) -> Draw:
         return {"": ends(found, _AUROC[spread])}
 
     return draw
-
-
-def ranks(rng: np.random.Generator, seed: int) -> Outcome:
-    return {"p_value": rank_correlation(rng.integers(6, size=60), rng.normal(size=60)).p_value}
 
 
 # --------------------------------------------------------------------------------------------------------------- tests
@@ -388,5 +383,4 @@ SCENARIOS = (
         for n in (40, 100)
     ),
     Scenario("holm", "the smallest of five p-values under the null", corrected, conservative=True),
-    Scenario("rank_correlation", "60 unrelated pairs, one side with six distinct values", ranks),
 )

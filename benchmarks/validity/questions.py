@@ -16,8 +16,8 @@ from rightreasons.core.suites import SuiteTable
 from rightreasons.cues.easy_hard import compare_gaps, easy_hard_gap
 from rightreasons.cues.ratings import fleiss_kappa, human_performance
 from rightreasons.cues.statistics import cue_statistics
-from rightreasons.difficulty.contrast import contrast_consistency, flip_rates
-from rightreasons.difficulty.ranking import accuracy_by_difficulty, paired_difficulty
+from rightreasons.difficulty.contrast import contrast_consistency
+from rightreasons.difficulty.ranking import paired_difficulty
 from rightreasons.probes.bias import measure_reading, prior_bias
 from rightreasons.probes.option_order import choices_only, position_bias, pride_prior_intervals
 from rightreasons.probes.paralysis import choice_paralysis
@@ -316,13 +316,6 @@ def harder(rng: np.random.Generator, seed: int) -> Outcome:
     return {"p_value": result.p_value, "interval": ends(result.interval, 0.0)}
 
 
-def flips(rng: np.random.Generator, seed: int) -> Outcome:
-    rates = rng.beta(1, 3, size=50)
-    items = np.repeat(np.arange(50), rng.integers(1, 8, size=50))
-    result = flip_rates(rng.random(len(items)) < rates[items], items, rng.normal(size=50), resampling=few(seed))
-    return {"interval": ends(result.interval, 0.25), "correlation.p_value": result.correlation.p_value}
-
-
 def contrasts(rng: np.random.Generator, seed: int) -> Outcome:
     sizes = rng.integers(2, 5, size=60)
     sets = np.repeat(np.arange(60), sizes)
@@ -335,11 +328,6 @@ def contrasts(rng: np.random.Generator, seed: int) -> Outcome:
         "contrast_interval": ends(result.contrast_interval, 0.8),
         "interval": ends(result.interval, float(np.mean([(0.6**n + 1) / 2 for n in (2, 3, 4)]))),
     }
-
-
-def groups_of_difficulty(rng: np.random.Generator, seed: int) -> Outcome:
-    result = accuracy_by_difficulty(rng.normal(size=90), rng.integers(2, size=90), rng.integers(2, size=90))
-    return {"correlation.p_value": result.correlation.p_value}
 
 
 def recalls(n_items: int, rates: tuple[float, ...]):
@@ -501,9 +489,7 @@ SCENARIOS = (
         for n in (5, 40)
     ),
     Scenario("paired_difficulty", "50 pairs that differ by noise", harder),
-    Scenario("flip_rates", "50 items of one to seven attempts, unrelated to difficulty", flips),
     Scenario("contrast_consistency", "60 sets of two to four items", contrasts),
-    Scenario("accuracy_by_difficulty", "difficulty unrelated to being right, 90 items", groups_of_difficulty),
     Scenario("pass_rates", "one functionality of 12 cases, rate uniform in [0, 1]", functionality),
     Scenario("pass_rates", "five functionalities of one case each", suite((1,) * 5, (0.9, 0.5, 0.8, 1.0, 0.3))),
     Scenario("pass_rates", "six functionalities that nearly always pass", suite((2, 5, 20, 3, 8, 1), (0.98,) * 6)),

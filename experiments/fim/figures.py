@@ -10,13 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.difficulty.page_rankings import positive
 from rightreasons.page.plots import PALETTE
 
 sys.path.append(str(Path(__file__).parents[1]))
 from canvas import Picture, canvas, drawn
 
 Floats = NDArray[np.float64]
+
+
+def positive(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Lift zeros to the smallest positive value, so that they show on a logarithmic axis."""
+    return np.maximum(values, values[values > 0].min() if (values > 0).any() else 1e-12)
 
 
 def paired_differences(key: str, *, panels: Mapping[str, Floats], title: str) -> Picture:

@@ -26,16 +26,17 @@ import transformers
 from cnn import build_cnn, glove_vectors
 from figures import boundary_map
 from numpy.typing import NDArray
+from scipy import special, stats
 from tables import MODELS, draw, draw_flips, tell
 from torch import nn
 
+from rightreasons.core.intervals import cluster_wilson
 from rightreasons.core.resampling import Resampling, item_rng
 from rightreasons.core.validation import softmax
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.datasets.perturbing.edits import find_names, find_wordnet, substitution_lookups
 from rightreasons.difficulty import ranking as measures
-from rightreasons.difficulty.contrast import flip_rates
-from rightreasons.difficulty.ranking import distribution_overlap
+from rightreasons.difficulty.ranking import distribution_overlap, tied_groups
 from rightreasons.difficulty.substitutions import (
     Attempt,
     SubstitutionOptions,
@@ -45,7 +46,6 @@ from rightreasons.difficulty.substitutions import (
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information, leading_eigenvalues
-from rightreasons.models.gradients.inputs import EmbeddingNeighbors
 from rightreasons.models.loading import Classifier, load_classifier
 from rightreasons.models.scorers import demo_encoder
 from rightreasons.training.finetune import fine_tune
@@ -175,8 +175,8 @@ def synthetic() -> dict[str, Any]:
         logits = network(inputs)
         found = leading_eigenvalues(logits, inputs, eigenvector=True)
         values = found.eigenvalues.numpy()
-        margin = measures.margin(softmax(logits.detach().numpy()))
-        correlations.append(measures.rank_correlation(values, -margin).rho)
+        margin = margin_of(softmax(logits.detach().numpy()))
+        correlations.append(float(stats.spearmanr(values, -margin).statistic))
         top = np.argsort(-values)[:TOP]
         # How many of the TOP hardest are among the 2 TOP points closest to the boundary.
         near.append(float(np.isin(top, np.argsort(margin)[: 2 * TOP]).mean()))
@@ -252,18 +252,17 @@ def one_model(name: str, data: dict[str, Any], settings: Settings, work: Path) -
         # Nothing but the norm of the embeddings and saturation differ between models: the scale-free form beside it.
         free = measures.paired_difficulty(fisher.scale_free[original], fisher.scale_free[perturbed])
         others = {
-            "margin": -measures.margin(scores),
-            "entropy": measures.entropy(scores),
+            "margin": -margin_of(scores),
+            "entropy": special.entr(scores).sum(axis=1),
             "gradient norm": fisher.gradient_norms,
         }
-        deciles = measures.accuracy_by_difficulty(values, scores.argmax(axis=1), gold)
         right = scores.argmax(axis=1) == gold
         found["sets"][called] = {
             "paired": {key: value for key, value in paired.to_dict().items() if key != "differences"},
             "scale_free_mean": free.mean,
             "accuracy": {"original": float(right[original].mean()), "perturbed": float(right[perturbed].mean())},
-            "correlations": {key: measures.rank_correlation(values, other).to_dict() for key, other in others.items()},
-            "deciles": deciles.to_dict(),
+            "correlations": {key: correlation(values, other) for key, other in others.items()},
+            "deciles": {"correlation": correlation(values, right.astype(float))},
             "truncated": int(fisher.truncated.sum()),
             "n": len(values),
         }
@@ -282,8 +281,8 @@ def variability(classifier: Classifier, texts: list[str], file: Path, length: in
     fisher = fisher_information(classifier, texts, max_length=length, progress=False, out=folder / "fisher" / "train")
     return {
         "epochs": len(rows),
-        "variability": measures.rank_correlation(fisher.eigenvalues, rows.std(axis=0)).to_dict(),
-        "confidence": measures.rank_correlation(fisher.eigenvalues, rows.mean(axis=0)).to_dict(),
+        "variability": correlation(fisher.eigenvalues, rows.std(axis=0)),
+        "confidence": correlation(fisher.eigenvalues, rows.mean(axis=0)),
     }
 
 
@@ -307,7 +306,7 @@ def substitute(
         classifier, texts, ids=names, unit="word", max_length=length, progress=False, out=folder / "attributions"
     )
     print(classifier.name, "attributions done", flush=True)
-    lookups = substitution_lookups(find_wordnet(), EmbeddingNeighbors(classifier))
+    lookups = substitution_lookups(find_wordnet())
     pool = sorted({text[a:b] for text in train_texts[:300] for a, b in find_names(text)})
     options = SubstitutionOptions(max_length=length, seed=seed, name_pool=tuple(pool), progress=False)
     known: dict[str, Any] = {"ids": names, "attributions": attributions}
@@ -315,7 +314,7 @@ def substitute(
     several = options.replaced(mode="joint", max_changes=8)
     joint = substitution_tests(classifier, texts, {"antonym": lookups["antonym"]}, several, **known)
     rates = {"all": rate(single.attempts, values), "joint antonyms": rate(joint.attempts, values)}
-    for kind in ("synonym", "antonym", "neighbor", "name"):
+    for kind in ("synonym", "antonym", "name"):
         attempts = tuple(attempt for attempt in single.attempts if attempt.kind == kind)
         if attempts:
             rates[kind] = rate(attempts, values)
@@ -331,9 +330,38 @@ def substitute(
 
 
 def rate(attempts: tuple[Attempt, ...], values: NDArray[np.float64]) -> dict[str, Any]:
-    """Relate flips to difficulty."""
-    flipped = np.array([attempt.flipped for attempt in attempts])
-    return flip_rates(flipped, np.array([attempt.item for attempt in attempts]), values).to_dict()
+    """Relate flips to difficulty: over all reviews, whose attempts are clusters, and by quarters of them."""
+    items = [attempt.item for attempt in attempts]
+    flips = np.bincount(items, [attempt.flipped for attempt in attempts], len(values))
+    tried = np.bincount(items, minlength=len(values)).astype(float)
+    some = np.flatnonzero(tried)
+
+    def rate_of(rows: NDArray[np.intp]) -> dict[str, Any]:
+        interval = cluster_wilson(flips[rows], tried[rows])
+        return {"rate": flips[rows].sum() / tried[rows].sum(), "low": interval.low, "high": interval.high}
+
+    whole = rate_of(some)
+    return {
+        "rate": whole["rate"],
+        "interval": whole,
+        "n_attempts": len(items),
+        "groups": [rate_of(some[group]) for group in tied_groups(values[some], 4)],
+        "correlation": correlation(values[some], flips[some] / tried[some]),
+    }
+
+
+def correlation(first: NDArray[np.float64], second: NDArray[np.float64]) -> dict[str, float | None]:
+    """Return Spearman's correlation and its p-value; None where one side is constant."""
+    if np.ptp(first) == 0 or np.ptp(second) == 0:
+        return {"rho": None, "p_value": None}
+    found = stats.spearmanr(first, second)
+    return {"rho": float(found.statistic), "p_value": float(found.pvalue)}
+
+
+def margin_of(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the gap between the two largest probabilities of each row."""
+    ordered = np.sort(scores, axis=1)
+    return ordered[:, -1] - ordered[:, -2]
 
 
 def group_of(items: list[int], single: SubstitutionTests, joint: SubstitutionTests) -> dict[str, Any]:

@@ -2,10 +2,9 @@
 
 import re
 
-import numpy as np
 from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
-from rightreasons.difficulty.page_rankings import difficulty_scatter
+from rightreasons.page.plots import PANEL, Drawing, axis, layer
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
@@ -19,10 +18,10 @@ TEXTS = [
 
 def draw(result):
     pairs = zip(result["fim_difficulty"], result["confidences"], strict=True)
-    points = np.array([pair for pair in pairs if pair[0] is not None])
-    if not len(points):
-        return ""
-    return difficulty_scatter("fisher", difficulty=points[:, 0], confidence=points[:, 1], correct=None).svg
+    points = [{"x": sure, "y": value} for value, sure in pairs if value is not None]
+    axes = {"x": axis("x", "confidence"), "y": axis("y", "largest Fisher eigenvalue")}
+    spec = {"layer": [layer({"type": "point"}, points, **axes)], "width": PANEL, "height": 270}
+    return Drawing("fisher", spec).svg if points else ""
 
 
 def build():

@@ -1,5 +1,7 @@
 """Difficulty by Fisher information: on which texts is a classifier fragile?"""
 
+import os
+
 import datasets
 import evaluate
 
@@ -18,8 +20,6 @@ Args:
     model: A sequence classifier of transformers: a folder, a hub id, or a loaded model (then with `tokenizer`).
         Required, at load or at compute.
     tokenizer: The tokenizer of a loaded model; default None: the one saved with the model.
-    tokens: Whether to return the tokens and how far the leading eigenvector moves each; default False.
-    unit: "wordpiece" (default) or "word", for `tokens`.
     method: "auto" (default), "gram" (exact) or "power" (iteration, for very many classes; its error is stated).
     batch_size: Maximum number of texts per batch; default 32.
     max_length: Maximum number of tokens per text; default None: what the model allows.
@@ -29,10 +29,8 @@ Args:
 Returns:
     dict with `fim_difficulty`: N eigenvalues, at least 0 (None where it failed), larger is more difficult; `mean`,
     `std`, `median`, `min` and `max` of those computed; `scale_free`: the same times the squared mean norm of the
-    embeddings, to compare models; `gradient_norms`, `predictions`, `confidences`: N values each; `error`: N bounds on
-    the error of power iteration, 0 for "gram"; `ranks`: N ranks, 1 for the most difficult; `failures`: row
-    and sentence of each text that failed; `n_truncated`; `label_names`; the `definition` in words; with `tokens`, for
-    each text `tokens` and `token_norms`.
+    embeddings, to compare models; `predictions`, `confidences`: N values each; `failures`: row and sentence of each
+    text that failed; `n_truncated`; `label_names`; and the `definition` in words.
 
 Raises:
     TypeError: For the wrong kind of input. ValueError: For a wrong value; one sentence says what was expected,
@@ -49,13 +47,11 @@ Examples:
     >>> config = BertConfig(vocab_size=11, initializer_range=0.5, **shape)
     >>> model = BertForSequenceClassification(config)
     >>> difficulty = rightreasons.load("fim_difficulty", model=model, tokenizer=tokenizer)
-    >>> results = difficulty.compute(data=[*texts, ""], tokens=True)
+    >>> results = difficulty.compute(data=[*texts, ""])
     >>> len(results["fim_difficulty"]), results["fim_difficulty"][3], results["failures"][0]["row"]
     (4, None, 3)
-    >>> results["mean"] > 0, sorted(results["ranks"][:3]), results["ranks"][3]
-    (True, [1, 2, 3], None)
-    >>> results["tokens"][0]
-    ['a', 'good', 'film']
+    >>> results["mean"] > 0
+    True
     >>> difficulty.compute(data=texts, model=None)
     Traceback (most recent call last):
     ...
@@ -89,8 +85,6 @@ class FimDifficulty(KernelModule, evaluate.Measurement):
         *,
         model=None,
         tokenizer=None,
-        tokens=False,
-        unit="wordpiece",
         method="auto",
         batch_size=32,
         max_length=None,
@@ -104,16 +98,20 @@ class FimDifficulty(KernelModule, evaluate.Measurement):
 
         needs("torch")
         from rightreasons.difficulty import measure_difficulty
-        from rightreasons.models.loading import as_classifier
+        from rightreasons.models.loading import load_classifier
+        from rightreasons.models.scorers import as_scorer
 
+        named = isinstance(model, (str, os.PathLike))
+        if named and tokenizer is not None:
+            raise TypeError(
+                f"Expected no `tokenizer` beside a model that is opened by name, but {model!r} has its own."
+            )
         measured = measure_difficulty(
-            as_classifier(model, tokenizer, device=device),
+            load_classifier(model, device=device) if named else as_scorer(model, tokenizer=tokenizer),
             data,
             method=method,
-            eigenvector=tokens,
-            unit=unit,
             batch_size=batch_size,
             max_length=max_length,
             progress=progress,
         )
-        return measured.to_dict(tokens=tokens)
+        return measured.to_dict()

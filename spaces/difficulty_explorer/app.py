@@ -73,7 +73,7 @@ def build() -> gr.Blocks:
         chosen.input(_choose, [ranked, chosen], [edited, result, replacements], show_progress="hidden")
         # "change" and not "input": the explorer also follows values that are filled in for the user.
         edited.change(_edit, [model, ranked, chosen, edited], result, show_progress="hidden")
-        tried.click(_try, [model, edited, ranked], replacements)
+        tried.click(_try, [model, edited], replacements)
     return demo
 
 
@@ -108,10 +108,10 @@ def _edit(name: str, ranked: list[Ranked], chosen: int | None, text: str) -> Ite
             yield problem(error)
 
 
-def _try(name: str, text: str, ranked: list[Ranked]) -> Iterator[Any]:
+def _try(name: str, text: str) -> Iterator[Any]:
     try:
         if typed_text(text, "Edit its words").strip():
-            yield (yield from waiting(work(replacements_page, name, text, ranked), 1))
+            yield (yield from waiting(work(replacements_page, name, text), 1))
     except MISTAKES as error:
         yield problem(error)
 

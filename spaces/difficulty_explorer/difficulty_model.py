@@ -6,7 +6,7 @@ import functools
 import json
 from pathlib import Path
 
-from rightreasons.models.loading import Classifier, as_classifier, load_classifier
+from rightreasons.models.loading import Classifier, load_classifier
 from rightreasons.widget.pages import typed_hub_id, typed_text
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"
@@ -23,7 +23,7 @@ def own_model() -> tuple[Classifier, tuple[str, ...]]:
 
 @functools.lru_cache(maxsize=2)
 def _named(name: str) -> Classifier:
-    return as_classifier(name)
+    return load_classifier(name)
 
 
 def open_model(name: str) -> Classifier:

@@ -11,8 +11,9 @@ import numpy as np
 from difficulty_model import open_model, own_model
 
 from rightreasons.core.errors import counted
+from rightreasons.datasets.perturbing.edits import substitution_lookups
 from rightreasons.difficulty.measure import measure_difficulty
-from rightreasons.difficulty.substitutions import SubstitutionOptions, replacement_sources, substitution_tests
+from rightreasons.difficulty.substitutions import SubstitutionOptions, substitution_tests
 from rightreasons.models.loading import Classifier
 from rightreasons.widget.pages import table, tiles, verdict
 
@@ -147,23 +148,18 @@ def edited_page(before: Ranked, after: Ranked) -> str:
     return f'{shown}<p class="dx-text">{after.marked}</p>'
 
 
-def replacements_page(model: str, text: str, ranked: Sequence[Ranked]) -> str:
+def replacements_page(model: str, text: str) -> str:
     """Try one replacement of a word at a time, of those that the prediction rests on.
 
     Args:
         model: The model, as in `rank_named`.
         text: The text.
-        ranked: The texts of the page: with what the model predicts for them they tell which words go with which class.
     """
     classifier = open_model(model)
-    label_of = {name: label for label, name in enumerate(classifier.label_names or ())}
-    known = [item for item in ranked if item.label in label_of]
-    labels = [label_of[item.label] for item in known]
-    sources = replacement_sources(classifier, [item.text for item in known], labels)
     tests = substitution_tests(
         classifier,
         [text],
-        sources.lookups,
+        substitution_lookups(),
         SubstitutionOptions(top_k=5, n_candidates=3, max_length=min(LONGEST, classifier.max_length), progress=False),
     )
     names = classifier.label_names or ()
@@ -179,7 +175,7 @@ def replacements_page(model: str, text: str, ranked: Sequence[Ranked]) -> str:
         for attempt in sorted(tests.attempts, key=lambda item: item.confidence_after)
     ]
     if not rows:
-        return '<p class="rr-small">No word that the prediction rests on could be replaced.</p>'
+        return '<p class="rr-small">WordNet has no replacement for the words that the prediction rests on.</p>'
     flips = sum(attempt.flipped for attempt in tests.attempts)
     columns = {
         "word": "Word",

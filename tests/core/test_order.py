@@ -19,13 +19,7 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.cues.easy_hard import compare_gaps, easy_hard_gap
 from rightreasons.cues.ratings import human_performance
 from rightreasons.cues.statistics import cue_statistics
-from rightreasons.difficulty.contrast import flip_rates
-from rightreasons.difficulty.ranking import (
-    accuracy_by_difficulty,
-    distribution_overlap,
-    paired_difficulty,
-    rank_correlation,
-)
+from rightreasons.difficulty.ranking import distribution_overlap, paired_difficulty
 from rightreasons.probes.bias import prior_bias
 from rightreasons.probes.judges import judge_bias
 from rightreasons.probes.option_order import choices_only, position_bias, pride_prior_intervals
@@ -66,12 +60,6 @@ class Items:
         return self.p.argmax(axis=1) == self.labels
 
 
-def flips(items):
-    """Two attempts at each item, in the order of the items."""
-    attempts = np.repeat(np.arange(N), 2)
-    return flip_rates(np.column_stack((items.flags, items.cued)).ravel(), attempts, items.values, resampling=FEW)
-
-
 KERNELS = {
     "every figure of calibration": lambda i: measure_figures(i.judged, resampling=FEW),
     "classes": lambda i: measure_classes(i.judged, resampling=FEW),
@@ -109,12 +97,9 @@ KERNELS = {
         intervals.chances_p_value(i.flags, i.values / 4, clusters=i.clusters),
     ],
     "difficulty": lambda i: [
-        accuracy_by_difficulty(i.values, i.labels, i.runs[:, 0], n_groups=7),
         paired_difficulty(i.values, i.others, resampling=FEW),
-        rank_correlation(i.values, i.others),
         distribution_overlap(i.values, i.others),
     ],
-    "flips": flips,
     "Easy and Hard": lambda i: easy_hard_gap(i.runs, i.labels, i.flags, clusters=i.clusters, resampling=FEW),
     "two gaps": lambda i: compare_gaps(i.runs, i.runs[:, ::-1], i.labels, i.flags, n_permutations=50),
     "cues": lambda i: cue_statistics(i.choices, i.labels % 2),

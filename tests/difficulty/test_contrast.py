@@ -1,14 +1,12 @@
 """Contrast sets: figures by hand, intervals that cover and never collapse, and what is refused."""
 
-import itertools
-
 import numpy as np
 import pytest
 from scipy import stats
 
 from rightreasons.core.intervals import cluster_wilson, mcnemar, wilson
 from rightreasons.datasets.builder import load_dataset
-from rightreasons.difficulty.contrast import contrast_consistency, flip_rates
+from rightreasons.difficulty.contrast import contrast_consistency
 
 # Sets of 2, 3 and 5 items, not neighbors. Set "x" is right throughout; "y" has one of two perturbed items wrong; "z"
 # has its original wrong and its four perturbed items right.
@@ -214,18 +212,3 @@ def test_real_contrast_sets_of_film_reviews(real_data, tmp_path):
     assert result.interval == wilson(374, 488)
     assert result.original_interval == wilson(439, 488)
     assert result.contrast_interval == wilson(406, 488)
-
-
-def test_items_of_equal_difficulty_share_a_group_of_flips_in_any_order():
-    # Groups of three and two would part the items of difficulty 2, of which three of six attempts flip.
-    attempts = {1.0: [(0, 1)], 2.0: [(1, 1), (0, 0), (0, 1)], 3.0: [(1, 0)]}
-    flipped = [(difficulty, flips) for difficulty, items in attempts.items() for flips in items]
-    for order in itertools.permutations(range(5)):
-        rows = [flipped[row] for row in order]
-        found = flip_rates(
-            [bool(flip) for _, pair in rows for flip in pair], np.repeat(range(5), 2), [d for d, _ in rows], n_groups=2
-        )
-        assert [(each["rate"], each["n_items"], each["least"], each["most"]) for each in found.groups] == [
-            (4 / 8, 4, 1.0, 2.0),
-            (1 / 2, 1, 3.0, 3.0),
-        ]

@@ -97,7 +97,7 @@ def test_mistakes_are_one_sentence():
         ContrastItems.of(data, labels, None, "flag")
     with pytest.raises(ValueError, match=r"'flag' to mark originals by true and false, or .* but it holds 'new'\."):
         ContrastItems.of(data, labels, "set", "flag")
-    with pytest.raises(ValueError, match=r"one original in each .* column 'set', but 'two' marks 2 of the set 'x'\."):
+    with pytest.raises(ValueError, match=r"contrast sets in the column 'set', one original .* names one\."):
         ContrastItems.of(data, labels, "set", "two")
     with pytest.raises(ValueError, match=r"contrast sets in the column 'set', .* but none of its 2 values names one\."):
         ContrastItems.of(data, np.array([0, -1, 0]), "set")

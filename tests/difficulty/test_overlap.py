@@ -11,11 +11,9 @@ class TestOverlap:
     def test_shared_bins_by_hand(self):
         # Width 2 * 1 * 16^(-1/3) = 0.79 of a range of 1: two bins with shares (3/4, 1/4) and (1/4, 3/4), so 1/4 + 1/4.
         found = distribution_overlap([0] * 6 + [1] * 2, [0] * 2 + [1] * 6)
-        assert found.edges == [0.0, 0.5, 1.0]
         assert found.histogram == 0.5
         # A tenth as wide and moved: the same shares.
         narrow = distribution_overlap([3.0] * 6 + [3.1] * 2, [3.0] * 2 + [3.1] * 6)
-        assert narrow.edges == pytest.approx([3.0, 3.05, 3.1])
         assert narrow.histogram == 0.5
 
     def test_it_is_symmetric(self):
@@ -43,13 +41,9 @@ class TestOverlap:
         assert distribution_overlap(first, second).kde == pytest.approx(expected, abs=1e-4)
         assert distribution_overlap(first, first).kde == pytest.approx(1.0)
 
-    def test_sizes(self):
-        found = distribution_overlap(np.arange(20_000), np.arange(20_000))
-        assert (found.n_first, found.n_second) == (20_000, 20_000)
-
     def test_no_spread(self):
         found = distribution_overlap([1, 1], [1, 1])
-        assert (found.histogram, found.kde, found.edges) == (1.0, None, [0.5, 1.5])
+        assert (found.histogram, found.kde) == (1.0, None)
         assert distribution_overlap([1, 1], [2, 3]).kde is None
 
     def test_bad_input(self):

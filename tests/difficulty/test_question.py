@@ -2,7 +2,6 @@
 
 import csv
 import json
-import re
 
 import datasets
 import numpy as np
@@ -11,7 +10,7 @@ import pytest
 
 from command_line import run
 from rightreasons.difficulty.contrast import ContrastItems, measure_contrast_sets
-from rightreasons.difficulty.page_rankings import EIGENVALUE, difficulty_scatter
+from rightreasons.difficulty.page_rankings import EIGENVALUE
 from rightreasons.difficulty.question import CONTRAST, ContrastAnswers
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier
@@ -46,8 +45,7 @@ def test_what_it_says(answered):
     figures = {headline.key: headline for headline in found.headlines}
     assert list(figures) == ["hardest_accuracy", "easiest_accuracy", "hardest_flipped", "median_difficulty"]
     assert all(headline.estimate.has_interval for headline in figures.values())
-    for name in ("difficulty_confidence", "difficulty_accuracy"):
-        assert (out / "figures" / f"{name}.png").stat().st_size > 5_000
+    assert (out / "figures" / "difficulty_accuracy.png").stat().st_size > 5_000
     page = (out / "index.html").read_text("utf-8")
     assert "Which examples is it fragile on?" in page
 
@@ -67,17 +65,17 @@ def test_what_was_not_tried_without_wordnet_is_said_with_the_line_that_installs_
 
     line = "pip install 'rightreasons[wordnet]' && python -m nltk.downloader wordnet"
     data = planted["test"].select(range(24))
-    monkeypatch.setattr("rightreasons.difficulty.substitutions.find_wordnet", absent)
+    monkeypatch.setattr("rightreasons.datasets.perturbing.edits.find_wordnet", absent)
     found = audit(planted_model, data, out=tmp_path / "without", **OPTIONS).outcomes[0].result
     for text in (found.verdict.summary, found.parts[-1].text):
         assert (
             f"Synonyms and antonyms, the words of the paper, were not tried, as WordNet is not installed: `{line}`"
             in text
         )
-    assert {attempt["kind"] for attempt in found.data["substitutions"]["attempts"]} <= {"neighbor", "name"}
-    monkeypatch.setattr("rightreasons.difficulty.substitutions.find_wordnet", lambda: Words())
+    assert {attempt["kind"] for attempt in found.data["substitutions"]["attempts"]} <= {"name"}
+    monkeypatch.setattr("rightreasons.datasets.perturbing.edits.find_wordnet", lambda: Words())
     found = audit(planted_model, data, out=tmp_path / "with", **OPTIONS).outcomes[0].result
-    assert "WordNet and the model's word embeddings" in found.parts[-1].text
+    assert "by synonyms and antonyms of WordNet" in found.parts[-1].text
     assert "not tried" not in found.parts[-1].text + found.verdict.summary
 
 
@@ -98,7 +96,8 @@ def test_examples_are_marked_and_told_what_flips_them(answered):
         assert example.marks
         assert max(mark.weight for mark in example.marks) == 1
         assert example.note.startswith("λ = ")
-    assert all("flips it to" in example.note or "flips it;" in example.note for example in hard.examples)
+    told = ("flips it to", "flips it;", "No word of it could be replaced.")
+    assert all(any(words in example.note for words in told) for example in hard.examples)
     substitutions = found.data["substitutions"]
     assert substitutions["n_items"] == 16
     assert all(len(attempt["changes"]) == 1 for attempt in substitutions["attempts"])
@@ -264,18 +263,3 @@ class TestCommand:
         again = run(capsys, "difficulty", tmp_path / "nothing", file, "--out", tmp_path / "out")
         assert again.code == 2
         assert again.err.startswith("Error: Expected the model as a folder or a hub id")
-
-
-@pytest.mark.parametrize(
-    ("difficulty", "labels"),
-    [
-        ([1.62, 1.2, 1.6, 1.59], {"1.2", "1.3", "1.5"}),  # within a power of ten: round numbers
-        ([0.2, 0.9, 1.1, 5.2], {"0.2", "0.5", "1", "2", "5"}),
-        ([0.002, 0.9, 40.0, 450.0], {"0.01", "0.1", "1", "10", "100"}),
-    ],
-)
-def test_an_axis_of_difficulty_has_numbers_however_short_it_is(difficulty, labels):
-    # Confidences whose own axis has other numbers.
-    confidence = np.array([0.61, 0.62, 0.63, 0.64])
-    drawing = difficulty_scatter("d", difficulty=np.array(difficulty), confidence=confidence, correct=None)
-    assert labels <= set(re.findall(r">([^<>]+)</text>", drawing.svg))

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from cnn import build_cnn
 
-from rightreasons.datasets.perturbing.edits import class_words
 from rightreasons.difficulty import substitutions
-from rightreasons.difficulty.substitutions import SubstitutionOptions, replacement_sources, substitution_tests
+from rightreasons.difficulty.substitutions import SubstitutionOptions, substitution_tests
 from rightreasons.models.classes import predict
-from rightreasons.models.gradients.inputs import EmbeddingNeighbors, class_neighbors
 from rightreasons.models.loading import load_classifier
 from rightreasons.training.finetune import fine_tune
 
@@ -73,15 +71,15 @@ def test_several_at_once(model):
 def test_words_are_those_beyond_mean_and_deviation(model):
     found = replaced(model, ["the movie in a film is good"], LOOKUPS)
     assert {attempt.changes[0].original for attempt in found.attempts} == {"good"}
-    assert found.n_chosen == (1,)
     assert "mean + 1 standard deviation" in found.definition
 
 
 def test_other_texts_do_not_change_what_is_drawn(model):
-    neighbors = {"neighbor": (EmbeddingNeighbors(model), "embeddings")}
+    words = ("good", "fine", "bad", "poor", "plot")
+    lookups = {"synonym": (lambda word: [other for other in words if other != word], "a list")}
     texts = ["a good film", "the film is bad", "poor and bad in a film"]
-    together = replaced(model, texts, neighbors, ids=["x", "y", "z"], top_k=2)
-    alone = replaced(model, texts[2:], neighbors, ids=["z"], top_k=2)
+    together = replaced(model, texts, lookups, ids=["x", "y", "z"], top_k=2)
+    alone = replaced(model, texts[2:], lookups, ids=["z"], top_k=2)
     assert [a.text for a in together.attempts if a.id == "z"] == [a.text for a in alone.attempts]
     assert together.attempts
 
@@ -96,7 +94,7 @@ def test_words_that_the_model_does_not_know_are_left_out_and_counted(model):
     lookups = {
         "synonym": (lambda word: {"good": ["relentless", "fine"], "bad": ["inexorable"]}.get(word, []), "a list")
     }
-    found = replaced(model, ["a good film", "the film is bad"], lookups, top_k=1, n_candidates=2, with_names=False)
+    found = replaced(model, ["a good film", "the film is bad"], lookups, top_k=1, n_candidates=2)
     assert [attempt.text for attempt in found.attempts] == ["a fine film"]
     assert found.n_unknown == 2
 
@@ -115,58 +113,8 @@ def test_changed_texts_that_the_model_cannot_score_are_left_out(model, monkeypat
     assert (found.n_failed, found.needed) == (1, (1, 1))
 
 
-class TestSources:
-    TEXTS = ("a good film", "the film is fine", "the movie is bad", "a poor movie")
-
-    @pytest.fixture(autouse=True)
-    def no_wordnet(self, monkeypatch):
-        def absent():
-            raise ImportError("no")
-
-        monkeypatch.setattr("rightreasons.difficulty.substitutions.find_wordnet", absent)
-
-    def test_neighbors_go_with_the_predicted_class(self, model):
-        sources = replacement_sources(model, self.TEXTS, [1, 1, 0, 0])
-        assert not sources.has_wordnet
-        assert "WordNet" not in sources.described
-        found = replaced(model, ["a good film", "a poor film"], sources.lookups, top_k=1, n_candidates=3)
-        attempts = [attempt for attempt in found.attempts if attempt.kind == "neighbor"]
-        words = class_words(self.TEXTS, [1, 1, 0, 0])
-        assert {attempt.before for attempt in attempts} == {0, 1}
-        for attempt in attempts:
-            assert attempt.changes[0].replacement in words[attempt.before]
-            assert f"words of class {model.label_names[attempt.before]}" in attempt.changes[0].source
-
-
 def test_mistakes(model):
     with pytest.raises(ValueError, match="`mode` to be one of"):
         replaced(model, ["a film"], LOOKUPS, mode="both")
     with pytest.raises(ValueError, match="of one length"):
         replaced(model, ["a film"], LOOKUPS, ids=["a", "b"])
-
-
-class TestNeighbors:
-    def test_they_are_the_nearest(self, model):
-        neighbors = EmbeddingNeighbors(model, count=3)
-        table = model.model.get_input_embeddings().weight.detach().cpu().numpy()
-        unit = table / np.linalg.norm(table, axis=1, keepdims=True).clip(1e-12)
-        vocabulary = {w: r for w, r in model.tokenizer.get_vocab().items() if w.isalpha()}
-        row = unit[vocabulary["good"]]
-        expected = sorted(set(vocabulary) - {"good"}, key=lambda word: -unit[vocabulary[word]] @ row)[:3]
-        assert neighbors("Good") == expected
-        assert neighbors("unheard") == []
-
-    def test_of_one_class(self, model):
-        words = class_words(["a good film", "a fine film", "the film is bad", "poor"], [1, 1, 0, 0])
-        assert {"good", "fine"} <= set(words[1])
-        assert {"bad", "poor"} <= set(words[0])
-        found = class_neighbors(model, {**words, 2: ["unheard"]})
-        assert sorted(found) == [0, 1]  # class 2 has no word that the model knows
-        assert set(found[1]("good")) <= set(words[1]) - {"good"}
-        assert "bad" not in found[1]("good")
-        assert "bad" in found[0]("good")
-
-    def test_among(self, model):
-        assert set(EmbeddingNeighbors(model, ["bad", "poor", "unheard"])("good")) == {"bad", "poor"}
-        with pytest.raises(ValueError, match="at least one word that is a token"):
-            EmbeddingNeighbors(model, ["unheard"])

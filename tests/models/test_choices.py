@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rightreasons.models.choices import kind_of_model, load_causal, load_chooser
-from rightreasons.models.classes import Classifier, choose
+from rightreasons.models.classes import choose
 from rightreasons.models.loading import load_classifier, load_multiple_choice
 from tiny_causal import chosen, save_tiny_causal
 
@@ -35,14 +35,13 @@ def test_opens_each_as_what_it_is(choice_folder, causal_folder):
     assert (head.joint, causal.joint) == (False, True)
 
 
-def test_a_head_scores_the_same_where_equal_pairs_are_asked_once(choice_folder):
+def test_a_head_scores_as_it_does_by_itself(choice_folder):
     head = load_chooser(choice_folder)
     want = rows(load_multiple_choice(choice_folder).choose(PROMPTS, CHOICES, progress=False))
-    for distinct in (True, False):
-        scores = choose(head, PROMPTS, CHOICES, labels=[0, 2, -1, 1], distinct=distinct, progress=False)
-        assert scores.labels.tolist() == [0, 2, -1, 1]
-        for row, expected in zip(rows(scores), want, strict=True):
-            assert row == pytest.approx(expected, abs=1e-5)
+    scores = choose(head, PROMPTS, CHOICES, labels=[0, 2, -1, 1], progress=False)
+    assert scores.labels.tolist() == [0, 2, -1, 1]
+    for row, expected in zip(rows(scores), want, strict=True):
+        assert row == pytest.approx(expected, abs=1e-5)
 
 
 @pytest.mark.parametrize("method", ["mean", "sum", "unconditional", "letters"])
@@ -52,22 +51,6 @@ def test_a_causal_model_scores_as_it_does_by_itself(causal_folder, method):
     scores = rows(choose(load_chooser(causal_folder, method=method), PROMPTS, CHOICES, progress=False))
     for row, expected in zip(scores, want, strict=True):
         assert row == pytest.approx(expected, abs=1e-4)
-
-
-def test_equal_pairs_are_asked_once_and_equal_to_the_last_bit(choice_folder, tmp_path, monkeypatch):
-    asked, direct = [], Classifier.choose
-
-    def counted(scorer, prompts, choices, **options):
-        asked.append(sum(map(len, choices)))
-        return direct(scorer, prompts, choices, **options)
-
-    monkeypatch.setattr(Classifier, "choose", counted)
-    scores = choose(load_chooser(choice_folder), PROMPTS, CHOICES, progress=False)
-    # 3 distinct choices after "the rain fell", 2 after nothing, and "rain" twice, since an item has two choices.
-    assert asked == [7]
-    first, second, _, twice = rows(scores)
-    assert first == [second[2], second[0]]
-    assert twice[0] == pytest.approx(twice[1])
 
 
 def test_goes_on_from_its_folder(choice_folder, tmp_path):

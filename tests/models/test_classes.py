@@ -334,3 +334,8 @@ def test_two_processes_give_the_answer_of_one(classifier_folder, choice_folder, 
         assert f"rank {rank}: Expected finite logits" in printed
         np.testing.assert_allclose(arrays["few"], arrays["others"], atol=1e-6)
     assert len(load_scores(tmp_path / "scores")) == 5
+
+
+def test_an_unknown_keyword_is_an_error(classifier):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'batchsize'"):
+        predict(classifier, ["a good film"], batchsize=2, progress=False)

@@ -139,5 +139,5 @@ def test_models_that_cannot_be_asked_are_told_in_a_sentence(tmp_path):
         '{"AutoConfig": "own.OwnConfig", "AutoModelForCausalLM": "own.OwnForCausalLM"}}'
     )
     (tmp_path / "own.py").write_text("raise SystemExit('executed')")
-    with pytest.raises(ValueError, match="needs Python code of its own, which is never run"):
+    with pytest.raises(ValueError, match="needs Python code or objects of its own, which are never run"):
         load_causal(tmp_path)

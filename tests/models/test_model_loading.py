@@ -24,8 +24,8 @@ from rightreasons.models.choices import load_causal, load_chooser
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
-from rightreasons.models.loading import as_classifier, load_classifier, load_multiple_choice
-from rightreasons.models.scorers import demo_encoder
+from rightreasons.models.loading import load_classifier, load_multiple_choice, loaded_classifier
+from rightreasons.models.scorers import as_scorer, demo_encoder
 from rightreasons.models.trial import length_bound
 from tiny_causal import save_tiny_causal
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_config, tiny_texts, tiny_tokenizer
@@ -85,7 +85,7 @@ def test_a_head_of_another_task_is_refused(classifier_folder, choice_folder):
         ({"problem_type": "multi_label_classification"}, "multi label classification with 2 outputs"),
         (
             {"problem_type": "multi_label_classification", "label_names": ("toxic",)},
-            "multi label .* with 1 output: opened",
+            "multi label .* with 1 output: of several labels",
         ),
     ],
 )
@@ -145,7 +145,7 @@ class TestMultiLabel:
         for load, other in ((load_classifier, classifier_folder), (load_multiple_choice, choice_folder)):
             with pytest.raises(ValueError, match="to have the label 'rude', but it has no multi-label head"):
                 load(other, target="rude")
-        with pytest.raises(ValueError, match="opened by name, it is asked for the label that `target` names"):
+        with pytest.raises(ValueError, match="of several labels `target` names one, or all"):
             load_classifier(folder)
 
     def test_an_audit_is_of_one_label(self, folder, tmp_path, capsys):
@@ -280,7 +280,7 @@ def test_code_of_a_model_is_never_run(tmp_path, classifier_folder):
     for load in (load_classifier, load_multiple_choice, load_causal, load_chooser):
         with pytest.raises(ValueError, match=r"Expected .*"):
             load(folder)
-    with pytest.raises(ValueError, match="needs Python code of its own, which is never run"):
+    with pytest.raises(ValueError, match="needs Python code or objects of its own, which are never run"):
         load_classifier(folder)
     assert not (tmp_path / "ran").exists()
 
@@ -320,31 +320,13 @@ def test_a_model_that_was_saved_as_one_of_tuples_is_opened(classifier_folder, tm
     assert predict(load_classifier(folder), ["a good film"], progress=False).logits.tolist() == want.tolist()
     loaded = BertForSequenceClassification.from_pretrained(folder)
     with pytest.raises(ValueError, match=r"but it gives a tuple \(set `config.return_dict`\)"):
-        as_classifier(loaded, tiny_tokenizer())
+        as_scorer(loaded, tokenizer=tiny_tokenizer())
 
 
 def test_a_model_in_parallel_is_what_it_holds(classifier_folder):
     classifier = load_classifier(classifier_folder)
-    taken = as_classifier(torch.nn.DataParallel(classifier.model), classifier.tokenizer)
+    taken = as_scorer(torch.nn.DataParallel(classifier.model), tokenizer=classifier.tokenizer)
     assert (taken.model, taken.fingerprint) == (classifier.model, classifier.fingerprint)
-
-
-class CrossEncoder(torch.nn.Sequential):
-    """As that of sentence-transformers 6: modules that take one argument, and the model in the first."""
-
-    @property
-    def transformers_model(self):
-        return self[0].module
-
-
-def test_a_cross_encoder_is_the_model_that_it_holds(classifier_folder):
-    classifier = load_classifier(classifier_folder)
-    held = CrossEncoder(torch.nn.DataParallel(classifier.model))
-    held.tokenizer = classifier.tokenizer
-    assert as_classifier(held).fingerprint == classifier.fingerprint
-    held.append(torch.nn.Identity())  # whose scores are not those of the model
-    with pytest.raises(ValueError, match="Expected a sequence classifier in `model`, but got CrossEncoder"):
-        as_classifier(held)
 
 
 def test_two_classes_of_one_name_are_refused(classifier_folder, tmp_path):
@@ -375,7 +357,10 @@ def test_objects_beside_the_weights_are_never_built(classifier_folder, causal_fo
         copy = shutil.copytree(folder, tmp_path / load.__name__)
         (copy / "model.safetensors").unlink()
         torch.save({"weights": Hostile()}, copy / "pytorch_model.bin")
-        with pytest.raises(ValueError, match="Expected weights alone in the checkpoint of .*: save it as safetensors"):
+        with pytest.raises(
+            ValueError,
+            match="objects of its own, which are never run: save it as safetensors",
+        ):
             load(copy)
     assert not (tmp_path / "ran").exists()
 
@@ -385,7 +370,7 @@ class TestLoadedModels:
     def test_what_scores_no_classes_is_refused(self, kind):
         config = tiny_config()
         with pytest.raises(ValueError, match=f"Expected a sequence classifier in `model`, but got {kind.__name__}"):
-            as_classifier(kind(config), tiny_tokenizer())
+            loaded_classifier(kind(config), tiny_tokenizer(), "it")
 
     @pytest.mark.parametrize(
         ("options", "what"),
@@ -396,14 +381,14 @@ class TestLoadedModels:
     )
     def test_only_exclusive_classes_are_taken(self, options, what):
         with pytest.raises(ValueError, match=f"but it is a model of {what}"):
-            as_classifier(BertForSequenceClassification(tiny_config(**options)), tiny_tokenizer())
+            as_scorer(BertForSequenceClassification(tiny_config(**options)), tokenizer=tiny_tokenizer())
 
     def test_the_configuration_is_as_it_was(self):
         config = GPT2Config(vocab_size=41, n_embd=16, n_layer=1, n_head=2, n_positions=32)
         config.pad_token_id = None
         model = GPT2ForSequenceClassification(config)
         before = model.config.to_dict()
-        classifier = as_classifier(model, tiny_tokenizer())
+        classifier = as_scorer(model, tokenizer=tiny_tokenizer())
         texts = ["the film was good", "bad", "a very dull plot and a poor actor"]
         together = predict(classifier, texts, progress=False).logits
         fisher_information(classifier, texts, progress=False)
@@ -416,7 +401,7 @@ def test_weights_without_values_are_refused(classifier_folder):
     classifier = load_classifier(classifier_folder)
     classifier.model.classifier.to("meta")
     with pytest.raises(ValueError, match=r"in memory, but classifier\.weight is on the meta device"):
-        as_classifier(classifier.model, classifier.tokenizer)
+        as_scorer(classifier.model, tokenizer=classifier.tokenizer)
 
 
 def test_a_configuration_by_hand_is_refused_in_a_sentence(tmp_path):

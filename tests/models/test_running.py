@@ -13,7 +13,7 @@ import torch
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import SetAsideWarning, in_one_sentence
 from rightreasons.models import running
-from rightreasons.models.running import Chunk, Processes, Store, bars_about, join, processes, run_batches
+from rightreasons.models.running import Columns, Processes, Store, bars_about, join, processes, run_batches
 
 RUN = {"kind": "test", "model": "abc"}
 
@@ -24,22 +24,24 @@ def ragged(*rows):
 
 def test_chunks_come_back_in_order(tmp_path):
     store = Store(tmp_path / "out", RUN)
-    store.write(Chunk(np.array([3, 1]), {"x": np.array([[3.0, 3.5], [1.0, 1.5]]), "r": ragged([3, 3, 3], [1])}))
-    store.write(Chunk(np.array([2, 0]), {"x": np.array([[2.0, 2.5], [0.0, 0.5]]), "r": ragged([2, 2], [])}))
+    store.write(Columns(np.array([3, 1]), {"x": np.array([[3.0, 3.5], [1.0, 1.5]]), "r": ragged([3, 3, 3], [1])}))
+    store.write(Columns(np.array([2, 0]), {"x": np.array([[2.0, 2.5], [0.0, 0.5]]), "r": ragged([2, 2], [])}))
     chunk = Store(tmp_path / "out", RUN).read()
-    assert chunk.items.tolist() == [0, 1, 2, 3]
+    assert chunk.positions.tolist() == [0, 1, 2, 3]
     assert chunk.columns["x"].tolist() == [[0, 0.5], [1, 1.5], [2, 2.5], [3, 3.5]]
     assert [row.tolist() for row in chunk.columns["r"]] == [[], [1], [2, 2], [3, 3, 3]]
 
 
 def test_an_item_that_comes_twice_is_kept_once():
-    twice = join([Chunk(np.array([0, 1]), {"x": np.array([0, 1])}), Chunk(np.array([1, 2]), {"x": np.array([1, 2])})])
+    twice = join(
+        [Columns(np.array([0, 1]), {"x": np.array([0, 1])}), Columns(np.array([1, 2]), {"x": np.array([1, 2])})]
+    )
     assert twice.columns["x"].tolist() == [0, 1, 2]
 
 
 def one_chunk(folder, run=RUN, value=0.5):
     store = Store(folder, run)
-    store.write(Chunk(np.arange(50), {"x": np.random.default_rng(0).normal(value, size=50)}))
+    store.write(Columns(np.arange(50), {"x": np.random.default_rng(0).normal(value, size=50)}))
     return store
 
 
@@ -48,7 +50,7 @@ def test_results_of_another_run_are_set_aside(tmp_path):
     with pytest.warns(SetAsideWarning, match=r"of another run, which differs in kind and model: they are set aside in"):
         other = Store(tmp_path, {"kind": "other", "model": "xyz"})
     assert len(other.read()) == 0
-    other.write(Chunk(np.array([0]), {"x": np.array([9.0])}))
+    other.write(Columns(np.array([0]), {"x": np.array([9.0])}))
     with pytest.warns(SetAsideWarning, match="differs in kind and model"):
         assert len(Store(tmp_path, RUN).read()) == 0
 
@@ -224,7 +226,7 @@ def test_what_was_launched_is_kept_when_something_else_ends_the_run(tmp_path, mo
         run_batches(compute, FOURS, store=Store(tmp_path / name, RUN), progress=False)
 
     def kept(name):
-        return Store.open(tmp_path / name).read().items.tolist()
+        return Store.open(tmp_path / name).read().positions.tolist()
 
     def broken(items, at_launch):
         def read():
@@ -306,7 +308,7 @@ def test_other_batches_may_finish_a_run(tmp_path):
         return {"y": items.astype(float) ** 2}
 
     store = Store(tmp_path, RUN)
-    store.write(Chunk(np.array([5, 2, 7]), square(np.array([5, 2, 7]))))
+    store.write(Columns(np.array([5, 2, 7]), square(np.array([5, 2, 7]))))
     columns = run_batches(square, batches_of(10, 3), store=store, progress=False)
     assert columns["y"].tolist() == [i**2 for i in range(10)]
 
@@ -355,6 +357,9 @@ import sys, time
 import numpy as np
 from rightreasons.models.running import run_batches
 from rightreasons.models.running import Store
+from rightreasons.models import running
+
+running.FLUSH_SECONDS = 0
 
 def slow(items):
     time.sleep(0.05)
@@ -364,7 +369,7 @@ def slow(items):
 
 order = np.random.default_rng(0).permutation(80)
 batches = [order[start:start + 4] for start in range(0, 80, 4)]
-columns = run_batches(slow, batches, store=Store(sys.argv[1], {"kind": "test"}), progress=False, flush_seconds=0)
+columns = run_batches(slow, batches, store=Store(sys.argv[1], {"kind": "test"}), progress=False)
 print(columns["y"].tolist() == [i**2 for i in range(80)])
 """
 
@@ -377,7 +382,7 @@ def test_a_killed_run_goes_on_where_it_stopped(tmp_path):
         time.sleep(0.02)
     os.kill(first.pid, signal.SIGKILL)
     assert first.wait() == -signal.SIGKILL
-    kept = Store.open(tmp_path / "out").read().items
+    kept = Store.open(tmp_path / "out").read().positions
     assert 16 <= len(kept) < 80
     already = (tmp_path / "log").read_text().splitlines()
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -12,7 +12,8 @@ import transformers
 
 from rightreasons.models.batching import padding_values
 from rightreasons.models.classes import predict
-from rightreasons.models.loading import Classifier, as_classifier
+from rightreasons.models.loading import Classifier
+from rightreasons.models.scorers import as_scorer
 from rightreasons.models.trial import TRIALS, Trials, Way, fastest_way, padding_token
 from tiny_models import SPECIAL, WORDS, tiny_config, tiny_texts, tiny_tokenizer
 
@@ -83,7 +84,7 @@ def test_a_model_that_changes_itself_is_as_it_was_and_reads_each_text_as_the_fir
         model = transformers.BigBirdForSequenceClassification(config).eval()
     fresh = copy.deepcopy(model)
     texts = [" ".join((WORDS * 2)[: n + 3]) for n in (5, 70, 2, 61, 40)]
-    scorer = as_classifier(model, tiny_tokenizer(128), name="bird")
+    scorer = as_scorer(model, tokenizer=tiny_tokenizer(128), name="bird")
     assert model.bert.attention_type == "block_sparse"
     scores = predict(scorer, texts, batch_size=3, progress=False)
     assert model.bert.attention_type == "block_sparse"

@@ -14,7 +14,7 @@ from rightreasons.models.classes import choose, predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.gradients.inputs import why_no_gradients
-from rightreasons.models.loading import as_classifier, classes_of, load_classifier, load_multiple_choice
+from rightreasons.models.loading import classes_of, load_classifier, load_multiple_choice
 from rightreasons.models.scorers import as_scorer
 from rightreasons.report import audit
 from rightreasons.training import fine_tune
@@ -392,5 +392,5 @@ def test_layers_that_torch_quantized_have_no_gradients(classifier_folder):
     assert opened.describe()["weights"] == ""
     with pytest.warns(DeprecationWarning, match="quantiz"):
         opened.model.bert = torch.ao.quantization.quantize_dynamic(opened.model.bert, {torch.nn.Linear})
-    assert "gradients" not in as_classifier(opened.model, opened.tokenizer).abilities
+    assert "gradients" not in as_scorer(opened.model, tokenizer=opened.tokenizer).abilities
     assert "has the quantized layer " in why_no_gradients(opened)

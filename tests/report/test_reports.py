@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from rightreasons.core.errors import SetAsideWarning
-from rightreasons.models.running import Chunk, Store
+from rightreasons.models.running import Columns, Store
 from rightreasons.report.comparison import compare
 from rightreasons.report.runner import audit
 from rightreasons.report.schema import check_files, read_audit
@@ -117,7 +117,7 @@ def test_answers_of_other_code_are_left_out(tiny, rows, tmp_path, monkeypatch):
 def test_work_of_another_question_is_kept(tiny, rows, tmp_path):
     """Also when that audit was killed."""
     killed = tmp_path / ".work" / "difficulty-0123456789abcdef"
-    Store(killed, {"kind": "fisher"}).write(Chunk(np.arange(640), {"x": np.arange(640.0)}))
+    Store(killed, {"kind": "fisher"}).write(Columns(np.arange(640), {"x": np.arange(640.0)}))
     asking(tiny, rows, tmp_path, "calibration")
     assert len(Store.open(killed).read()) == 640
 

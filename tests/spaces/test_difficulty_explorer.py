@@ -52,29 +52,6 @@ def test_replacements_are_tried(visit):
     assert page.locator("#replacements tbody tr").count() > 2
 
 
-def test_neighbors_are_of_the_class(visit):
-    page = open_page(visit)
-    unfold(page, "Your own texts and model")
-    page.locator("#texts textarea").fill("A lovely story.\nA lovely plot.\nA terrible story.\nA boring plot.")
-    page.get_by_role("button", name="Rank them").click()
-    expect(page.locator("#ranking li")).to_have_count(4)
-    # The hardest text is put into the box that is edited: only then is another one typed.
-    expect(page.locator("#edited textarea")).to_have_value(re.compile(r"^A (lovely|terrible|boring) (story|plot)\.$"))
-    page.locator("#edited textarea").fill("A lovely story.")
-    expect(page.locator("#result .dx-text")).to_have_text("A lovely story.")
-
-    def neighbors():
-        rows = page.locator("#replacements tbody tr", has_text="neighbor").all_inner_texts()
-        return {row.split("\t")[1].lower() for row in rows}
-
-    page.locator("#try").click()
-    expect(page.locator("#replacements tbody tr").first).to_be_visible()
-    # Of the words on the page alone, whatever class the model gives the texts.
-    on_page = {"a", "lovely", "terrible", "boring", "story", "plot"}
-    own = neighbors()
-    assert own <= on_page
-
-
 def test_mistakes_are_told(visit):
     page = open_page(visit)
     unfold(page, "Your own texts and model")

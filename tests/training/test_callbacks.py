@@ -5,11 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from rightreasons.core.errors import SetAsideWarning
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.store import Records
 from rightreasons.core.validation import softmax
-from rightreasons.difficulty.ranking import EpochScores, map_of, map_run, read_epochs, write_epoch
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import load_classifier
 from rightreasons.shortcuts.measure import ShortcutRecord, measure_shortcuts
@@ -127,38 +124,8 @@ def test_data_map_follows_every_example(encoder_folder, tmp_path):
     np.testing.assert_allclose(found.correctness, right.mean(axis=0))
 
 
-def test_data_map_is_found_again_by_its_ids(encoder_folder, tmp_path):
-    ids = [f"t{row}" for row in range(len(TEXTS))]
-    # Of an earlier, longer run over these examples, and of one over others.
-    for run, step in ((map_run(ids, LABELS), 54), (map_run(ids[:3], LABELS[:3]), 8)):
-        write_epoch(Records(tmp_path / "map", run), EpochScores(step, 9.0, np.full(3, 0.5), np.ones(3, bool)))
-    callback = DataMapCallback(TEXTS, LABELS, ids=ids, out=tmp_path / "map", max_length=16)
-    fine_tune(encoder_folder, TRAIN, out=tmp_path / "run", callbacks=[callback], **{**QUICK, "epochs": 2})
-    records = Records.open(tmp_path / "map")
-    found = map_of(read_epochs(records))
-    assert records.run["ids"] == ids
-    assert found.n_epochs == 2
-    np.testing.assert_array_equal(found.variability, callback.result().variability)
-
-
-def test_a_data_map_has_an_id_for_each_text():
-    with pytest.raises(ValueError, match="`texts` and `ids` of one length"):
-        DataMapCallback(TEXTS, LABELS, ids=["a"])
-
-
 def test_mistakes_have_their_sentences(encoder_folder):
     with pytest.raises(ValueError, match="Expected `texts` and `labels` of one length, but got 24 and 2"):
         ShortcutCallback(WATCHED, [0, 1], HEADS)
     with pytest.raises(ValueError, match="Expected at least one epoch of training, but none has ended"):
         DataMapCallback(TEXTS, LABELS).result()
-
-
-def test_damaged_files_are_told(tmp_path):
-    made = Records(tmp_path / "map", map_run((), LABELS))
-    for step in (2, 4):
-        write_epoch(made, EpochScores(step, step / 2, np.array([0.5, 0.75]), np.array([True, False])))
-    bad = tmp_path / "map" / "step-00000004.npz"
-    bad.write_bytes(bad.read_bytes()[:200])
-    with pytest.warns(SetAsideWarning, match="step-00000004.npz"):
-        # A run that goes on does so without it.
-        assert [each.step for each in read_epochs(made)] == [2]

@@ -695,7 +695,7 @@ class AuditContext:
         shared = {"ids": split.ids, "labels": split.labels, **self.running(self._predictions(split))}
         with bars_about("predictions", split.name):
             if split.choices is not None:
-                return choose(self.scorer, split.texts, split.choices, distinct=False, **shared)
+                return choose(self.scorer, split.texts, split.choices, **shared)
             return predict(self.scorer, split.texts, text_pairs=split.text_pairs, **shared)
 
 

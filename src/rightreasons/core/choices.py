@@ -20,7 +20,7 @@ TARGETS = ("probability", "logit")
 """Scores that attributions explain; see `integrated_gradients`, also for the next ones."""
 
 
-BASELINES = ("auto", "zeros", "mean", "pad", "mask")
+BASELINES = ("auto", "zeros", "mean", "pad")
 
 
 LAYERS = ("word_embeddings", "embeddings")

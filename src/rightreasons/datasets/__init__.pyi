@@ -1,6 +1,5 @@
 from .builder import available_datasets as available_datasets
 from .builder import load_dataset as load_dataset
-from .perturbing.edits import class_words as class_words
 from .perturbing.mirroring import mirror_dataset as mirror_dataset
 from .perturbing.probes import perturb as perturb
 from .publishing import publish as publish
@@ -14,7 +13,6 @@ __all__ = [
     "Functionality",
     "Suite",
     "available_datasets",
-    "class_words",
     "load_dataset",
     "mirror_dataset",
     "open_suite",

@@ -1,25 +1,17 @@
 from .contrast import contrast_consistency as contrast_consistency
-from .contrast import flip_rates as flip_rates
 from .contrast import measure_contrast_sets as measure_contrast_sets
 from .measure import measure_difficulty as measure_difficulty
-from .ranking import accuracy_by_difficulty as accuracy_by_difficulty
 from .ranking import data_map as data_map
 from .ranking import distribution_overlap as distribution_overlap
 from .ranking import paired_difficulty as paired_difficulty
-from .ranking import rank_correlation as rank_correlation
-from .substitutions import replacement_sources as replacement_sources
 from .substitutions import substitution_tests as substitution_tests
 
 __all__ = [
-    "accuracy_by_difficulty",
     "contrast_consistency",
     "data_map",
     "distribution_overlap",
-    "flip_rates",
     "measure_contrast_sets",
     "measure_difficulty",
     "paired_difficulty",
-    "rank_correlation",
-    "replacement_sources",
     "substitution_tests",
 ]

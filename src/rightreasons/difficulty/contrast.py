@@ -9,19 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Result, kind_of, to_numpy
+from rightreasons.core.arrays import Result, kind_of
 from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import Estimate, Interval, cluster_wilson, estimate_of, share, wilson
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.validation import (
-    check_count,
-    check_flags,
-    check_labels,
-    check_same_length,
-    check_texts,
-    check_vector,
-)
-from rightreasons.difficulty.ranking import RankCorrelation, rank_correlation, tied_groups
+from rightreasons.core.validation import check_flags, check_labels, check_same_length, check_texts
 
 if TYPE_CHECKING:
     import datasets
@@ -175,99 +167,6 @@ def _originals(is_original: Any, rows: NDArray[np.int64], sets: list[str]) -> ND
     return flags
 
 
-@dataclasses.dataclass(frozen=True)
-class FlipRates(Result):
-    """Flip rate against difficulty; see `flip_rates`.
-
-    Attributes:
-        rate: Share of all attempts that flip the prediction, in [0, 1].
-        interval: Interval of `rate` over items: the attempts of one item are one cluster (`cluster_wilson`).
-        items_flipped: Share of items that at least one attempt flips.
-        n_attempts: How many attempts.
-        n_items: How many items.
-        groups: For each group of items of rising difficulty its `rate`, `low`, `high`, `items_flipped`, `n_items`,
-            `n_attempts`, `least` and `most` difficulty.
-        correlation: Spearman's correlation over items of difficulty and the share of attempts that flip.
-    """
-
-    rate: float
-    interval: Interval
-    items_flipped: float
-    n_attempts: int
-    n_items: int
-    groups: list[dict[str, float | int]]
-    correlation: RankCorrelation
-
-
-def flip_rates(
-    flipped: object, items: object, difficulty: object, *, n_groups: int = 4, resampling: Resampling = Resampling()
-) -> FlipRates:
-    """Relate flips under substitution to the difficulty of the items.
-
-        rate = flips / attempts,   correlation = Spearman over items of (difficulty, flips_i / attempts_i)
-
-    Args:
-        flipped: (A,) whether each attempt flipped the prediction.
-        items: (A,) row in `difficulty` of the item of each attempt. Items without an attempt are left out.
-        difficulty: (N,) difficulties.
-        n_groups: Groups of about equal size by difficulty, as `tied_groups` makes them; default 4.
-        resampling: Its level is that of the intervals.
-
-    Returns:
-        A `FlipRates`.
-
-    Raises:
-        ValueError: If columns differ in length, or a row is not in `difficulty`.
-
-    References:
-        Datta et al. (2020), "Geometry matters", section 4.2.1: difficult examples flip under single substitutions.
-
-    Example:
-        >>> result = flip_rates([True, False, False, False], [0, 0, 1, 2], [9.0, 5.0, 1.0], n_groups=1)
-        >>> result.rate, round(result.items_flipped, 4), round(result.correlation.rho, 4)
-        (0.25, 0.3333, 0.866)
-    """
-    changed = check_flags(flipped, "flipped")
-    values = check_vector(difficulty, "difficulty")
-    rows = to_numpy(items, "items")
-    check_same_length(flipped=changed, items=rows)
-    if rows.dtype.kind not in "iu" or (len(rows) and not 0 <= rows.min() <= rows.max() < len(values)):
-        raise OptionError(
-            f"Expected `items` to be rows of `difficulty`, from 0 to {len(values) - 1}, but they are not.",
-            option="items",
-        )
-    check_count(n_groups, "n_groups")
-    attempts = np.bincount(rows, minlength=len(values)).astype(np.float64)
-    flips = np.bincount(rows, weights=changed.astype(np.float64), minlength=len(values))
-    tried = np.flatnonzero(attempts)
-
-    def interval(group: NDArray[np.intp]) -> Interval:
-        return cluster_wilson(flips[group], attempts[group], confidence_level=resampling.level)
-
-    def rates(group: NDArray[np.intp]) -> dict[str, float | int]:
-        ends = interval(group)
-        return {
-            "rate": float(flips[group].sum() / attempts[group].sum()),
-            "low": ends.low,
-            "high": ends.high,
-            "items_flipped": float((flips[group] > 0).mean()),
-            "n_items": len(group),
-            "n_attempts": int(attempts[group].sum()),
-            "least": float(values[group].min()),
-            "most": float(values[group].max()),
-        }
-
-    return FlipRates(
-        rate=float(flips.sum() / attempts.sum()),
-        interval=interval(tried),
-        items_flipped=float((flips[tried] > 0).mean()),
-        n_attempts=len(changed),
-        n_items=len(tried),
-        groups=[rates(tried[group]) for group in tied_groups(values[tried], n_groups)],
-        correlation=rank_correlation(values[tried], flips[tried] / attempts[tried]),
-    )
-
-
 # ------------------------------------------------- The contrast sets of a data set, and how a model does on them
 
 USUAL = (("pair_id", "role"), ("pair_id", "is_original"), ("source_id", "mirrored"))
@@ -287,8 +186,8 @@ class ContrastItems:
         rows: (n,) rows of the table that belong to a set, ascending.
         groups: (n,) names of the sets.
         is_original: (n,) True for the one original of each set.
-        n_left_out: Sets that are left out, as an item of theirs has no label, or the original or all revisions are
-            missing.
+        n_left_out: Sets that are left out, as an item of theirs has no label, or they have no one original, or no
+            revision.
     """
 
     rows: NDArray[np.int64]
@@ -318,8 +217,7 @@ class ContrastItems:
             The sets; None where no column is named and none of the usual ones are there, or they hold no set.
 
         Raises:
-            ValueError: If a column is missing, marks no originals, or marks two of a set, or if a named column holds
-                no set.
+            ValueError: If a column is missing or marks no originals, or if a named column holds no set.
 
         Example:
             >>> import datasets
@@ -354,18 +252,12 @@ class ContrastItems:
         if original is None:
             return None
         counts = np.bincount(codes, weights=original & in_set)
-        if named and (counts > 1).any():
-            name = str(groups[first[int(np.argmax(counts))]])
-            raise ValueError(
-                f"Expected one original in each contrast set of the column {names!r}, but {marks!r} marks "
-                f"{int(counts.max())} of the set {name!r}."
-            )
         whole = (counts == 1) & (np.bincount(codes) > 1) & (np.bincount(codes, weights=labels < 0) == 0)
         if not whole.any() and not named:
             return None
         if not whole.any():
             raise ValueError(
-                f"Expected contrast sets in the column {names!r}, an original and at least one revision with "
+                f"Expected contrast sets in the column {names!r}, one original and at least one revision with "
                 f"labels each, but none of its {len(first):,} values names one."
             )
         rows = np.flatnonzero(whole[codes])

@@ -9,20 +9,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from rightreasons.core import intervals
-from rightreasons.core.arrays import Ragged, falling, plain
+from rightreasons.core.arrays import falling
 from rightreasons.core.errors import needs
 from rightreasons.core.intervals import Estimate, estimate_of, wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import softmax
-from rightreasons.difficulty.ranking import AccuracyByDifficulty, accuracy_by_difficulty
+from rightreasons.datasets.perturbing.edits import substitution_lookups
+from rightreasons.difficulty.ranking import tied_groups
 from rightreasons.difficulty.substitutions import (
     Attempt,
     SubstitutionOptions,
     SubstitutionTests,
-    replacement_sources,
     substitution_tests,
 )
 from rightreasons.models.classes import Classifier
@@ -38,7 +37,7 @@ N_GROUPS = 10
 
 GROUP_SIZE = 10
 
-KINDS = ("synonym", "name", "neighbor", "antonym")
+KINDS = ("synonym", "name", "antonym")
 """Replacements, the mildest first: a synonym that flips a prediction says more than an antonym."""
 
 KEPT = ("synonym", "name")
@@ -121,30 +120,23 @@ class DifficultyMeasurement:
         return estimate_of(float(np.median(self.values)), interval)
 
     @functools.cached_property
-    def groups(self) -> AccuracyByDifficulty | None:
-        """The accuracy of groups of rising difficulty; None where labels are too few for two groups."""
-        known = self.labeled
-        n_groups = min(N_GROUPS, int(known.sum()) // GROUP_SIZE)
-        if n_groups < 2:
-            return None
-        return accuracy_by_difficulty(self.values[known], self.predicted[known], self.labels[known], n_groups=n_groups)
+    def groups(self) -> list[NDArray[np.intp]]:
+        """Places of the labeled items by groups of rising difficulty; [] where labels are too few for two groups."""
+        known = np.flatnonzero(self.labeled)
+        n_groups = min(N_GROUPS, len(known) // GROUP_SIZE)
+        return [known[group] for group in tied_groups(self.values[known], n_groups)] if n_groups > 1 else []
 
     def accuracies(self, resampling: Resampling) -> list[Estimate]:
         """Return the accuracies of `groups` with their Wilson intervals; [] where there are no groups."""
-        shares = zip(self.groups.accuracies, self.groups.counts, strict=True) if self.groups else ()
+        right = [self.correct[group] for group in self.groups]
         return [
-            estimate_of(accuracy, wilson(round(accuracy * count), count, confidence_level=resampling.level))
-            for accuracy, count in shares
+            estimate_of(float(each.mean()), wilson(int(each.sum()), len(each), confidence_level=resampling.level))
+            for each in right
         ]
 
-    def to_dict(self, *, tokens: bool = False) -> dict[str, Any]:
-        """Return everything as plain values: columns of N, None where an item could not be computed.
-
-        Args:
-            tokens: Whether to add the tokens and how far the eigenvector moves each.
-        """
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values: columns of N, None where an item could not be computed."""
         fisher, values = self.fisher, self.values
-        failed = dict(fisher.failures)
         figures: dict[str, Callable[[Floats], Any]] = {
             "mean": np.mean, "std": np.std, "median": np.median, "min": np.min, "max": np.max
         }  # fmt: skip
@@ -154,28 +146,17 @@ class DifficultyMeasurement:
             cells[self.rows] = known.tolist()
             return list(cells)
 
-        def lists(rows: Ragged | None) -> list[Any]:
-            named = () if rows is None else zip(fisher.ids, rows, strict=True)
-            return [None if name in failed else plain(row) for name, row in named]
-
-        result = {
+        return {
             "fim_difficulty": column(values),
             **{name: float(figure(values)) if len(self) else None for name, figure in figures.items()},
             "scale_free": column(fisher.scale_free[self.rows]),
-            "gradient_norms": column(fisher.gradient_norms[self.rows]),
             "predictions": column(self.predicted),
             "confidences": column(self.confidence),
-            "error": column(fisher.error[self.rows]),
-            "ranks": column(stats.rankdata(-values, "min").astype(np.int64)),
-            "failures": [{"row": fisher.ids.index(name), "reason": reason} for name, reason in failed.items()],
+            "failures": [{"row": fisher.ids.index(name), "reason": reason} for name, reason in fisher.failures],
             "n_truncated": int(fisher.truncated.sum()),
             "label_names": list(fisher.label_names or ()),
             "definition": fisher.definition,
         }
-        if tokens:
-            result["tokens"] = [list(row) for row in fisher.tokens or ()]
-            result["token_norms"] = lists(fisher.token_norms)
-        return result
 
 
 def measure_difficulty(
@@ -214,14 +195,12 @@ class ExtremeFlips:
         places: Places of the tested items among the measured ones: the hardest first, then the easiest.
         n_hard: How many of them are the hardest; as many are the easiest.
         tests: The substitution tests.
-        sources: Where the replacements come from.
         has_wordnet: Whether synonyms and antonyms were tried.
     """
 
     places: list[int]
     n_hard: int
     tests: SubstitutionTests
-    sources: str
     has_wordnet: bool
 
     def n_flipped(self, hard: bool, kinds: Sequence[str]) -> tuple[int, int]:
@@ -275,12 +254,10 @@ def measure_flips(
     References:
         Datta et al. (2020), "Geometry matters", section 4.2.1.
     """
-    # The class of a word is that of the labels, or of the predictions where there are none.
-    classes = np.where(measured.labeled, measured.labels, measured.predicted).tolist()
-    known = [texts[row] for row in measured.rows]
-    sources = replacement_sources(classifier, known, classes)
+    lookups = substitution_lookups()
     n_hard = min(N_TESTED, len(measured) // 2)
     places = [*measured.order[:n_hard], *measured.order[::-1][:n_hard]]
+    chosen = [texts[measured.rows[place]] for place in places]
     ids = [measured.ids[place] for place in places]
-    tests = substitution_tests(classifier, [known[place] for place in places], sources.lookups, options, ids=ids)
-    return ExtremeFlips(places, n_hard, tests, sources.described, sources.has_wordnet)
+    tests = substitution_tests(classifier, chosen, lookups, options, ids=ids)
+    return ExtremeFlips(places, n_hard, tests, bool(lookups))

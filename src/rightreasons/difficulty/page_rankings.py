@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext, AuditSplit, example_of, safe_name
 from rightreasons.core.choices import MIN_ITEMS
@@ -30,68 +28,12 @@ from rightreasons.difficulty.substitutions import Attempt, SubstitutionOptions
 from rightreasons.io.tables import chosen_rows
 from rightreasons.models.running import TOKENS_PER_ITEM, bars_about
 from rightreasons.page.parts import Change, Example, Mark
-from rightreasons.page.plots import MARKERS, PANEL, Curve, Drawing, axis, curves, layer, series_of
+from rightreasons.page.plots import Curve, Drawing, curves
 from rightreasons.page.prose import Prose, decimal, percent
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule
 
 if TYPE_CHECKING:
     from rightreasons.models.classes import Classifier
-
-Floats = NDArray[np.float64]
-
-
-def difficulty_scatter(
-    key: str, *, difficulty: Floats, confidence: Floats, correct: NDArray[np.bool_] | None
-) -> Drawing:
-    """Draw difficulty against confidence, one point per item.
-
-    Args:
-        key: The key of the picture.
-        difficulty: (N,) Fisher eigenvalues.
-        confidence: (N,) probability of the predicted class.
-        correct: (N,) which predictions are right; None where there are no labels.
-
-    Returns:
-        The drawing.
-    """
-    values = positive(difficulty)
-    groups = [("items", np.ones(len(values), dtype=bool), "blue")]
-    if correct is not None:
-        groups = [("right", correct, "blue"), ("wrong", ~correct, "orange")]
-    names = {f"{name} ({int(mask.sum()):,})": color for name, mask, color in groups}
-    x = axis("x", "confidence", scale={"zero": False, "padding": 8}, tickCount=6)
-    plain = "datum.value < 0.001 ? format(datum.value, '.0e') : format(datum.value, '~g')"
-    scale = {"type": "log", "nice": False, "padding": 8}
-    y = axis("y", "largest Fisher eigenvalue", scale=scale, labelExpr=plain, **_round_ticks(values))
-    look = {"type": "point", "filled": True, "size": 18 if len(values) > 50 else 45, "opacity": 0.55}
-    layers = [
-        layer(
-            look | {"shape": shape},
-            [{"x": a, "y": b} for a, b in zip(confidence[mask], values[mask], strict=True)],
-            x=x,
-            y=y,
-            color=series_of(name, names, symbolType="circle"),
-        )
-        for name, (_, mask, _), shape in zip(names, groups, (MARKERS[0], MARKERS[2]), strict=False)
-    ]
-    return Drawing(key, {"layer": layers, "width": PANEL, "height": 270})
-
-
-def _round_ticks(values: Floats) -> dict[str, Any]:
-    """Return the ticks of a logarithmic axis: powers of ten, on a shorter one twice and five times these too."""
-    low, high = float(values.min()), float(values.max())
-    if high <= 10 * low:
-        return {"tickCount": 4}
-    digits = (1,) if high > 1000 * low else (1, 2, 5)
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    return {"values": [digit * 10.0**power for power in powers for digit in digits]}
-
-
-def positive(values: Floats) -> Floats:
-    """Lift zeros to the smallest positive value, so that they show on a logarithmic axis."""
-    positive = values[values > 0]
-    return np.maximum(values, positive.min() if len(positive) else 1e-12)
-
 
 N_EXAMPLES = 6
 
@@ -105,8 +47,8 @@ ENDS = {"hardest": -1, "easiest": 0}
 """Name of each end of a ranking -> the place of its group."""
 
 DATTA = "Datta et al. 2020, arXiv:2010.07212"
-REPLACED = {"meaning kept": KEPT, "meaning reversed": REVERSED, "nearest embeddings": ("neighbor",)}
-"""What a replacement does to the meaning, as far as its source tells -> its kinds; neighbors may do anything."""
+REPLACED = {"meaning kept": KEPT, "meaning reversed": REVERSED}
+"""What a replacement does to the meaning, as far as its source tells -> its kinds."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -137,7 +79,7 @@ class EigenvalueAnswers:
 
     def n_in_group(self, place: int) -> int:
         """Return the size of a group."""
-        return self.measured.groups.counts[place] if self.measured.groups else 0
+        return len(self.measured.groups[place]) if self.measured.groups else 0
 
     def examples(self, end: str) -> Iterator[Example]:
         """Show the hardest items, or the easiest."""
@@ -210,13 +152,6 @@ def draw_accuracy(key: str, m: EigenvalueAnswers) -> Drawing:
     return curves(key, range(1, len(m.accuracies) + 1), [accuracy], xlabel=xlabel, ylabel="accuracy")
 
 
-def draw_items(key: str, m: EigenvalueAnswers) -> Drawing:
-    """Draw each item; right and wrong ones apart where all have a label."""
-    measured = m.measured
-    correct = measured.correct if measured.labeled.all() else None
-    return difficulty_scatter(key, difficulty=measured.values, confidence=measured.confidence, correct=correct)
-
-
 def measure_eigenvalues(context: AuditContext, options: DifficultyOptions) -> EigenvalueAnswers:
     """Rank the items of the primary split, and replace words of the first and the last."""
     split, limit = context.primary, options.items
@@ -264,7 +199,12 @@ def eigenvalue_data(m: EigenvalueAnswers) -> dict[str, Any]:
             for place in measured.order
         ],
         "failures": [{"id": name, "reason": reason} for name, reason in fisher.failures],
-        "accuracy_by_difficulty": measured.groups and measured.groups.to_dict(),
+        "accuracy_by_difficulty": {
+            "accuracies": [each.value for each in m.accuracies],
+            "counts": [len(group) for group in measured.groups],
+        }
+        if measured.groups
+        else None,
         "substitutions": m.flips and m.flips.tests.to_dict(),
     }
 
@@ -324,11 +264,7 @@ EIGENVALUE = Question(
     headlines=EIGENVALUE_FIGURES,
     verdict=(Rule("neutral", "ranked"),),
     parts=(
-        Part(
-            "spread",
-            (Plot("difficulty_confidence", draw_items, DATTA),),
-            figures=EIGENVALUE_FIGURES,
-        ),
+        Part("spread", figures=EIGENVALUE_FIGURES),
         Part("agreement", (Plot("difficulty_accuracy", draw_accuracy, DATTA),), when=lambda m: m.accuracies),
         Part(
             "ends",

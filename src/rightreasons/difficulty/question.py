@@ -17,10 +17,10 @@ from rightreasons.difficulty.contrast import ContrastItems, ContrastMeasurement,
 from rightreasons.difficulty.options import DifficultyOptions
 from rightreasons.difficulty.page_rankings import EIGENVALUE
 from rightreasons.page import parts as p
-from rightreasons.page.parts import Cell, Example, ItemFigure
+from rightreasons.page.parts import Example, ItemFigure
 from rightreasons.page.plots import Drawing, dot_rows
 from rightreasons.page.prose import percent, prose
-from rightreasons.page.question import Examples, Figure, Need, Part, Plot, Question, Rule, Table
+from rightreasons.page.question import Examples, Figure, Need, Part, Plot, Question, Rule
 
 MIN_SETS = 20
 """With fewer sets than this, there is no verdict on them."""
@@ -95,12 +95,6 @@ def draw_sets(key: str, m: ContrastAnswers) -> Drawing:
     return dot_rows(key, rows=rows, series=tuple(m.splits), xlabel="share")
 
 
-def split_rows(m: ContrastAnswers) -> Iterator[tuple[Cell, ...]]:
-    """Return the figures of each split."""
-    for name, measured in m.splits.items():
-        yield name, measured.result.n_sets, measured.result.n_contrasts, *measured.figures.values()
-
-
 def broken_sets(m: ContrastAnswers) -> Iterator[Example]:
     """Show the surest wrong revisions of originals that are right."""
     context, split, scores = m.context, m.context.primary, m.context.scores()
@@ -157,7 +151,6 @@ CONTRAST = Question(
             "sets",
             (
                 Plot("contrast_sets", draw_sets, f"{GARDNER}; intervals: Wilson 1927, Korn & Graubard 1998"),
-                Table("contrast_sets", split_rows, GARDNER),
                 Examples("broken_sets", broken_sets),
             ),
             figures=tuple(NAMES),

@@ -1,31 +1,18 @@
-"""Difficulty of examples: pairs before and after a change, accuracy by it, overlap of two groups, and data maps."""
+"""Difficulty of examples: pairs before and after a change, groups by it, overlap of two groups, and data maps."""
 
 from __future__ import annotations
 
 import dataclasses
-import itertools
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special, stats
+from scipy import stats
 
 from rightreasons.core.arrays import Result, as_floats, to_numpy
 from rightreasons.core.intervals import Interval, bootstrap_mean
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.store import Records, digest_of_arrays
-from rightreasons.core.validation import (
-    check_count,
-    check_labels,
-    check_number,
-    check_same_length,
-    check_scores,
-    check_vector,
-)
-
-FEW = 8
-"""Of so many items at most, the p-value of a rank correlation is that of all orders."""
+from rightreasons.core.validation import check_number, check_same_length, check_vector
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,92 +88,6 @@ def paired_difficulty(
     )
 
 
-@dataclasses.dataclass(frozen=True)
-class RankCorrelation(Result):
-    """Spearman's rank correlation.
-
-    Attributes:
-        rho: In [-1, 1]; None where one side is constant, or with fewer than three items.
-        p_value: Two-sided p-value of "no relation"; None likewise.
-        n_items: How many items.
-    """
-
-    rho: float | None
-    p_value: float | None
-    n_items: int
-
-
-def rank_correlation(first: object, second: object) -> RankCorrelation:
-    """Measure how far two measures rank items alike (Spearman).
-
-    The p-value is exact with up to eight items: the share of the orders of one side whose |rho| is at least as large.
-    With more it is that of Student's t, which would call three items in one order certain.
-
-    Args:
-        first: (N,) values of the one measure.
-        second: (N,) values of the other.
-
-    Returns:
-        A `RankCorrelation`.
-
-    References:
-        Spearman (1904), The Proof and Measurement of Association between Two Things.
-
-    Example:
-        Two of the six orders of three items have |rho| = 1.
-
-        >>> rank_correlation([1, 2, 3], [10, 20, 15]).rho, round(rank_correlation([1, 2, 3], [1, 2, 3]).p_value, 4)
-        (0.5, 0.3333)
-    """
-    a, b = check_vector(first, "first"), check_vector(second, "second")
-    n_items = check_same_length(first=a, second=b)
-    rho = spearman(a, b)
-    if rho is None:
-        return RankCorrelation(None, None, n_items)
-    if n_items > FEW:
-        return RankCorrelation(rho, float(stats.spearmanr(a, b).pvalue), n_items)
-    ranks_a, ranks_b = (ranks - ranks.mean() for ranks in (stats.rankdata(a), stats.rankdata(b)))
-    products = np.array([*itertools.permutations(ranks_b)]) @ ranks_a
-    # The tolerance keeps equal correlations together despite rounding.
-    return RankCorrelation(rho, float(np.mean(np.abs(products) >= abs(ranks_a @ ranks_b) - 1e-9)), n_items)
-
-
-def spearman(first: NDArray[np.float64], second: NDArray[np.float64]) -> float | None:
-    """Return the rank correlation of two columns (N,) alone; None where one is constant or N is below three."""
-    if len(first) < 3 or np.ptp(first) == 0 or np.ptp(second) == 0:
-        return None
-    return float(np.corrcoef(stats.rankdata(first), stats.rankdata(second))[0, 1])
-
-
-def margin(predictions: object, *, scores: str = "probabilities") -> NDArray[np.float64]:
-    """Return the gap between the two largest class probabilities; (N,), small where an example is difficult.
-
-    Args:
-        predictions: (N, K) class scores.
-        scores: "probabilities" (default), "logits" or "log_probabilities".
-
-    Example:
-        >>> margin([[0.5, 0.25, 0.25]]).tolist()
-        [0.25]
-    """
-    table = np.sort(check_scores(predictions, scores=scores), axis=1)
-    return np.asarray(table[:, -1] - table[:, -2], dtype=np.float64)
-
-
-def entropy(predictions: object, *, scores: str = "probabilities") -> NDArray[np.float64]:
-    """Return the entropy of the class probabilities in nats; (N,), large where an example is difficult.
-
-    Args:
-        predictions: (N, K) class scores.
-        scores: "probabilities" (default), "logits" or "log_probabilities".
-
-    Example:
-        >>> entropy([[0.5, 0.5]]).round(6).tolist()
-        [0.693147]
-    """
-    return np.asarray(special.entr(check_scores(predictions, scores=scores)).sum(axis=1), dtype=np.float64)
-
-
 def tied_groups(values: NDArray[np.float64], n_groups: int) -> list[NDArray[np.intp]]:
     """Split items into groups of about equal size by rising value; equal values share the group of their middle one.
 
@@ -208,56 +109,6 @@ def tied_groups(values: NDArray[np.float64], n_groups: int) -> list[NDArray[np.i
     return [np.flatnonzero(group == number) for number in np.unique(group)]
 
 
-@dataclasses.dataclass(frozen=True)
-class AccuracyByDifficulty(Result):
-    """Accuracy in groups of rising difficulty.
-
-    Attributes:
-        accuracies: Accuracy of each group, the easiest first.
-        counts: Items of each group.
-        edges: Smallest and largest difficulty of each group.
-        correlation: Spearman's rank correlation of difficulty with being right.
-    """
-
-    accuracies: list[float]
-    counts: list[int]
-    edges: list[list[float]]
-    correlation: RankCorrelation
-
-
-def accuracy_by_difficulty(
-    difficulty: object, predictions: object, references: object, *, n_groups: int = 10
-) -> AccuracyByDifficulty:
-    """Split items into groups of about equal size by difficulty, and count how often each group is right.
-
-    The groups are those of `tied_groups`: items of equal difficulty share one.
-
-    Args:
-        difficulty: (N,) difficulties.
-        predictions: (N,) predicted labels.
-        references: (N,) gold labels.
-        n_groups: Number of groups (default 10); fewer if there are fewer items.
-
-    Returns:
-        An `AccuracyByDifficulty`.
-
-    Example:
-        >>> accuracy_by_difficulty([1, 2, 3, 4], [0, 0, 0, 0], [0, 0, 1, 1], n_groups=2).accuracies
-        [1.0, 0.0]
-    """
-    values = check_vector(difficulty, "difficulty")
-    predicted, gold = check_labels(predictions, name="predictions"), check_labels(references)
-    check_same_length(difficulty=values, predictions=predicted, references=gold)
-    right = (predicted == gold).astype(np.float64)
-    groups = tied_groups(values, check_count(n_groups, "n_groups"))
-    return AccuracyByDifficulty(
-        accuracies=[float(right[group].mean()) for group in groups],
-        counts=[len(group) for group in groups],
-        edges=[[float(values[group].min()), float(values[group].max())] for group in groups],
-        correlation=rank_correlation(values, right),
-    )
-
-
 _CELLS = 4096
 """Points of the grid on which kernel densities are compared."""
 
@@ -267,18 +118,13 @@ class Overlap(Result):
     """How much two distributions share; see `distribution_overlap`.
 
     Attributes:
-        histogram: Overlapping coefficient of the two histograms over shared bins, in [0, 1]; 1 is the same.
+        histogram: Overlapping coefficient of the two histograms over shared bins (Freedman-Diaconis of both samples
+            together), in [0, 1]; 1 is the same.
         kde: The same of two Gaussian kernel density estimates; None where a sample has no spread.
-        edges: The shared bin edges (Freedman-Diaconis of both samples together).
-        n_first: Size of the first sample.
-        n_second: Size of the second.
     """
 
     histogram: float
     kde: float | None
-    edges: list[float]
-    n_first: int
-    n_second: int
 
 
 def distribution_overlap(first: object, second: object) -> Overlap:
@@ -314,13 +160,10 @@ def distribution_overlap(first: object, second: object) -> Overlap:
         densities = [stats.gaussian_kde(sample)(grid) for sample in samples]
         # The grid is cut where densities are all but 0; normalizing keeps two equal samples at 1.
         kde = float(np.minimum(*(density / density.sum() for density in densities)).sum())
-    return Overlap(float(np.minimum(*shares).sum()), kde, edges.tolist(), *map(len, samples))
+    return Overlap(float(np.minimum(*shares).sum()), kde)
 
 
 # ------------------------------------- Data maps: which examples a model finds easy, ambiguous or hard while it learns
-
-PATTERN = "step-*.npz"
-"""Files of a data map on disk: one per end of an epoch, written during training."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -384,51 +227,3 @@ def data_map(gold_probabilities: Any, correct: Any) -> DataMap:
                 f"{values[epoch, example]}."
             )
     return DataMap(probability.mean(axis=0), probability.std(axis=0), right.mean(axis=0), len(probability))
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class EpochScores:
-    """The scores of all training examples at the end of an epoch.
-
-    Attributes:
-        step: The training step at which the epoch ended.
-        epoch: The epochs trained by then; fractional where the end of training cut the last one short.
-        probability: (N,) probability of the gold label.
-        correct: (N,) whether the prediction was right.
-    """
-
-    step: int
-    epoch: float
-    probability: NDArray[np.float64]
-    correct: NDArray[np.bool_]
-
-    @property
-    def file(self) -> str:
-        """Name of its file."""
-        return f"step-{self.step:08d}.npz"
-
-
-def map_run(ids: Sequence[str], labels: NDArray[np.int64]) -> dict[str, Any]:
-    """Return what the records of a data map are of: the ids of its examples, () for none, and their labels."""
-    return {"kind": "data map", "ids": list(ids), "labels": digest_of_arrays({"labels": labels})}
-
-
-def write_epoch(records: Records, scores: EpochScores) -> None:
-    """Write the end of an epoch, replacing an earlier one at the same step."""
-    columns = {name: np.asarray(value) for name, value in vars(scores).items()}
-    records.write_arrays(scores.file, columns)
-
-
-def read_epochs(records: Records) -> list[EpochScores]:
-    """Read the epochs in a folder, in order; damaged ones are set aside."""
-    arrays = (records.read_arrays(file.name) for file in sorted(records.folder.glob(PATTERN)))
-    return [
-        EpochScores(int(each["step"]), float(each["epoch"]), each["probability"], each["correct"])
-        for each in arrays
-        if each is not None
-    ]
-
-
-def map_of(epochs: Sequence[EpochScores]) -> DataMap:
-    """Compute the data map of some epochs of the same examples."""
-    return data_map(np.stack([each.probability for each in epochs]), np.stack([each.correct for each in epochs]))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,66 +16,12 @@ from rightreasons.core.validation import check_ids, check_same_length, check_tex
 from rightreasons.datasets.perturbing.edits import (
     Lookups,
     Substitution,
-    WordNet,
     apply_substitutions,
-    class_words,
-    find_wordnet,
     name_substitutions,
-    substitution_lookups,
     word_substitutions,
 )
 from rightreasons.models.classes import Classifier, predict
 from rightreasons.models.gradients.options import Attributions
-
-
-@dataclasses.dataclass(frozen=True)
-class ReplacementSources:
-    """The lookups for `substitution_tests`, with a description for readers.
-
-    Attributes:
-        lookups: The candidates of a word for each predicted class.
-        described: A description of the sources.
-        has_wordnet: Whether they have the synonyms and antonyms of WordNet.
-    """
-
-    lookups: Callable[[int], Lookups]
-    described: str
-    has_wordnet: bool
-
-
-def replacement_sources(classifier: Classifier, texts: Sequence[str], labels: Sequence[int]) -> ReplacementSources:
-    """Collect synonyms and antonyms of WordNet and neighbors in the model's table of word embeddings.
-
-    Neighbors are words of the predicted class, as `class_words` assigns them, so that the new word by itself does not
-    explain a flip.
-
-    Args:
-        classifier: A sequence classifier.
-        texts: N texts, which decide the words of each class.
-        labels: (N,) their classes, gold or predicted; -1 for none.
-
-    Returns:
-        The sources; only neighbors where WordNet is not installed.
-
-    Raises:
-        ValueError: If the model has no table of word embeddings.
-    """
-    from rightreasons.models.gradients.inputs import class_neighbors
-
-    thesaurus: WordNet | None = None
-    with contextlib.suppress(ImportError):
-        thesaurus = find_wordnet()
-    described, names = "the model's word embeddings", classifier.label_names or ()
-    source, of_class = f"words of class {{}} among {described}", class_neighbors(classifier, class_words(texts, labels))
-
-    @functools.cache
-    def lookups(label: int) -> Lookups:
-        return substitution_lookups(thesaurus, of_class.get(label), neighbor_source=source.format(names[label]))
-
-    described += " (words of the predicted class alone)"
-    if thesaurus is not None:
-        described = f"WordNet and {described}"
-    return ReplacementSources(lookups, described, thesaurus is not None)
 
 
 class SubstitutionOptions(Options):
@@ -88,7 +33,6 @@ class SubstitutionOptions(Options):
         choices=("single", "joint"),
     )
     top_k: int | None = option(None, "Number of words to choose; by default those beyond the threshold.", minimum=1)
-    with_names: bool = option(True, "Replace names of people too (mode single).")
     name_pool: tuple[str, ...] = option(
         (), "Names to use where the text has no second one; by default common US names."
     )
@@ -108,7 +52,7 @@ class Attempt(Result):
     Attributes:
         item: Row of the original.
         id: Id of the original.
-        kind: "synonym", "antonym", "neighbor" or "name".
+        kind: "synonym", "antonym" or "name".
         changes: The substitutions made together.
         text: The changed text.
         flipped: Whether another class is predicted.
@@ -138,7 +82,6 @@ class SubstitutionTests(Result):
         mode: "single" or "joint".
         attempts: Every changed text.
         needed: For each item, the fewest replaced words of an attempt that flips it; None where no attempt does.
-        n_chosen: For each item, the number of words chosen.
         n_items: Number of items.
         n_unknown: Number of replacements that are left out because the model's vocabulary lacks them.
         definition: How words were chosen and replaced.
@@ -148,7 +91,6 @@ class SubstitutionTests(Result):
     mode: str
     attempts: tuple[Attempt, ...]
     needed: tuple[int | None, ...]
-    n_chosen: tuple[int, ...]
     n_items: int
     n_unknown: int
     definition: str
@@ -158,7 +100,7 @@ class SubstitutionTests(Result):
 def substitution_tests(
     classifier: Classifier,
     texts: Sequence[str],
-    lookups: Lookups | Callable[[int], Lookups],
+    lookups: Lookups,
     options: SubstitutionOptions = SubstitutionOptions(),
     *,
     ids: Iterable[object] | None = None,
@@ -175,8 +117,7 @@ def substitution_tests(
     Args:
         classifier: A sequence classifier.
         texts: N texts.
-        lookups: From `data.substitutions.substitution_lookups`: for each kind, candidates of a word and their source;
-            or a function that gives them for a predicted class, such as neighbors among words of that class alone.
+        lookups: For each kind, candidates of a word and their source, from `datasets.substitution_lookups`.
         options: How words are chosen and replaced.
         ids: N unique ids; an id and the seed decide what is drawn for a text, whatever the other texts are.
         attributions: Integrated gradients of the texts, unit="word", if they are known already.
@@ -204,22 +145,25 @@ def substitution_tests(
     before = softmax(np.asarray(attributions.logits, dtype=np.float64))
     is_single, top_k, seed = options.mode == "single", options.top_k, options.seed
     plans: list[tuple[int, str, tuple[Substitution, ...]]] = []
-    n_chosen, n_unknown = [], 0
-    knows = _vocabulary(classifier)
+    n_unknown = 0
+    unknown = getattr(classifier.tokenizer, "unk_token_id", None)
+
+    @functools.cache
+    def knows(word: str) -> bool:  # the tokenizer reads it without its unknown token
+        return unknown is None or unknown not in classifier.tokenizer(f" {word}", add_special_tokens=False)["input_ids"]
+
     for item, (text, key) in enumerate(zip(rows, keys, strict=True)):
         spans = _chosen_words(attributions, item, text, top_k)
-        n_chosen.append(len(spans))
-        sources = lookups(int(before[item].argmax())) if callable(lookups) else lookups
         n_candidates = options.n_candidates if is_single else 1
-        changes = word_substitutions(text, spans, sources, item_id=key, seed=seed, n_candidates=n_candidates)
-        if is_single and options.with_names:
+        changes = word_substitutions(text, spans, lookups, item_id=key, seed=seed, n_candidates=n_candidates)
+        if is_single:
             changes += name_substitutions(text, item_id=key, seed=seed, pool=options.name_pool)
         known = [change for change in changes if knows(change.replacement)]
         n_unknown += len(changes) - len(known)
         if is_single:
             plans += [(item, change.kind, (change,)) for change in known]
         else:
-            for kind in sources:
+            for kind in lookups:
                 of_kind = [change for change in known if change.kind == kind][: options.max_changes]
                 plans += [(item, kind, tuple(of_kind[:count])) for count in range(1, len(of_kind) + 1)]
     texts_after = [apply_substitutions(rows[item], changes) for item, _, changes in plans]
@@ -243,7 +187,6 @@ def substitution_tests(
         mode=options.mode,
         attempts=tuple(attempts),
         needed=tuple(needed),
-        n_chosen=tuple(n_chosen),
         n_items=len(keys),
         n_unknown=n_unknown,
         definition=f"Words {words} (integrated gradients of the predicted class) replaced {how}; "
@@ -268,18 +211,6 @@ def _chosen_words(attributions: Attributions, item: int, text: str, top_k: int |
     spans = [(starts[word], ends[word]) for word in order.tolist()]
     spans = [(start, end) for start, end in spans if _content(text[start:end])]
     return spans if top_k is None else spans[:top_k]
-
-
-def _vocabulary(classifier: Classifier) -> Callable[[str], bool]:
-    """Return a function that tells whether the tokenizer reads a word without its unknown token."""
-    tokenizer = classifier.tokenizer
-    unknown = getattr(tokenizer, "unk_token_id", None)
-
-    @functools.cache
-    def knows(word: str) -> bool:
-        return unknown is None or unknown not in tokenizer(f" {word}", add_special_tokens=False)["input_ids"]
-
-    return knows
 
 
 def _content(word: str) -> bool:

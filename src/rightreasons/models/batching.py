@@ -180,10 +180,7 @@ def encode(
         try:
             "".join([*texts[block], *(pairs or ())]).encode()
         except UnicodeEncodeError:
-            raise ValueError(
-                f"Expected texts of whole characters, but one of the texts {start} to {start + len(texts[block]) - 1} "
-                "holds half of a surrogate pair."
-            ) from None
+            raise ValueError("Expected texts of whole characters, but one holds half of a surrogate pair.") from None
         tokens = tokenizer(
             list(texts[block]), pairs, truncation=True, max_length=max_length, return_attention_mask=False
         )

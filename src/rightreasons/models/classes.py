@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import check_ids, check_same_length, check_texts
-from rightreasons.models.prompts import ChoiceItems, distinct_texts
+from rightreasons.models.prompts import ChoiceItems
 from rightreasons.models.protocol import Ability, Scorer
 from rightreasons.models.running import (
     FAILED,
     NO_WORDS,
     Column,
     Columns,
+    HowToBatch,
     Later,
     Store,
     fingerprint_model,
@@ -30,10 +31,18 @@ from rightreasons.models.running import (
 
 if TYPE_CHECKING:
     import torch
+    from typing_extensions import Unpack
 
     from rightreasons.models.items import Items
 
 ITEMS = "items.json"
+
+
+class HowToChoose(HowToBatch, total=False):
+    """What is known of multiple-choice items, and how they are run; `choose` says more."""
+
+    ids: Iterable[object] | None
+    labels: Sequence[int] | NDArray[Any] | None
 
 
 class OfTransformers:
@@ -82,6 +91,7 @@ class Classifier(OfTransformers):
     tokenizer: Any
     label_names: tuple[str, ...] | None
     name: str
+    joint: ClassVar[bool] = False  # a head reads each choice by itself
 
     @property
     def device(self) -> torch.device:
@@ -96,11 +106,6 @@ class Classifier(OfTransformers):
 
         plain = self.label_names is not None and not quantized(self.model)
         return frozenset(("gradients", "processes") if plain else ("processes",))
-
-    @property
-    def joint(self) -> bool:
-        """False: a head reads each choice by itself."""
-        return False
 
     def predict(self, texts: Sequence[str], **how: Any) -> Scores:
         """Score the classes of N texts; the arguments are those of the function `predict`."""
@@ -152,12 +157,8 @@ def predict(
     text_pairs: Sequence[str] | None = None,
     ids: Iterable[object] | None = None,
     labels: Sequence[int] | NDArray[Any] | None = None,
-    batch_size: int = 32,
-    max_tokens: int | None = None,
     max_length: int | None = None,
-    progress: bool = True,
-    out: str | os.PathLike[str] | None = None,
-    fail_fast: bool = True,
+    **how: Unpack[HowToBatch],
 ) -> Scores:
     """Score every text by a sequence classifier.
 
@@ -189,7 +190,7 @@ def predict(
             finite (the item is named), no item can be scored, or `out` holds other files.
     """
     failures: dict[str, str] = {}
-    if not fail_fast and text_pairs is None:
+    if not how.get("fail_fast", True) and text_pairs is None:
         texts, ids, labels, failures = leave_out_empty(texts, ids, labels)
     if not isinstance(classifier, Classifier):
         if not callable(getattr(classifier, "predict", None)):
@@ -197,36 +198,25 @@ def predict(
                 f"Expected a classifier from `load_classifier` or another scorer of classes, such as a `Prompted`, but "
                 f"got {type(classifier).__name__}."
             )
-        scores = classifier.predict(texts, text_pairs=text_pairs, ids=ids, labels=labels, progress=progress, out=out)
+        scores = classifier.predict(texts, text_pairs=text_pairs, ids=ids, labels=labels, **_kept(how))
         return dataclasses.replace(scores, failures={**failures, **scores.failures}) if failures else scores
     if classifier.label_names is None:
         raise ValueError(f"Expected a sequence classifier, but {classifier.name} scores choices: use `choose`.")
     from rightreasons.models.items import Items
 
     items = Items.of(classifier, texts, text_pairs=text_pairs, ids=ids, max_length=max_length)
-    how: dict[str, Any] = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out}
-    return _score(items, items.ids, items.check_labels(labels), failures=failures, fail_fast=fail_fast, **how)
+    return _score(items, items.ids, items.check_labels(labels), failures=failures, **how)
+
+
+def _kept(how: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a scorer that batches by itself, and names its failures, is told."""
+    return {name: value for name, value in how.items() if name not in ("batch_size", "max_tokens", "fail_fast")}
 
 
 def choose(
-    scorer: Scorer,
-    prompts: Sequence[str],
-    choices: Sequence[Sequence[str]],
-    *,
-    ids: Iterable[object] | None = None,
-    labels: Sequence[int] | NDArray[Any] | None = None,
-    batch_size: int = 32,
-    max_tokens: int | None = None,
-    distinct: bool = True,
-    progress: bool = True,
-    out: str | os.PathLike[str] | None = None,
-    fail_fast: bool = True,
+    scorer: Scorer, prompts: Sequence[str], choices: Sequence[Sequence[str]], **how: Unpack[HowToChoose]
 ) -> Scores:
     """Score every choice of every item by any scorer.
-
-    A scorer that reads one choice at a time scores every distinct (prompt, choice) pair once, however many items share
-    it: items with common choices, such as one item under several probes, cost only what differs, and a pair has exactly
-    the same score everywhere.
 
     Args:
         scorer: From `load_chooser` or `load_multiple_choice`, or any other `Scorer`, such as a `Prompted`, which
@@ -237,11 +227,10 @@ def choose(
         labels: (N,) the index of the right choice, -1 where there is none.
         batch_size: Maximum pairs per batch of a multiple-choice model; default 32.
         max_tokens: Maximum tokens per padded batch of a multiple-choice model; None is no bound.
-        distinct: Whether equal pairs are scored once (default). False scores every pair of every item.
         progress: Whether to show a progress bar.
         out: A folder for the results; a killed run resumes.
         fail_fast: Whether an item that cannot be scored is an error (default). If not, it is left out, and `failures`
-            has its id and the reason; every pair of every item is scored then.
+            has its id and the reason.
 
     Returns:
         ids, the scores ((N, C) where every item has C choices, else `Ragged`), whose softmax over an item's choices is
@@ -252,29 +241,14 @@ def choose(
         ValueError: If columns differ in length, an item has fewer than two choices, a score is not finite, or `out`
             holds other files.
     """
-    given: dict[str, Any] = {"ids": ids, "labels": labels, "progress": progress, "out": out}
-    if not isinstance(scorer, Classifier):
-        if not callable(getattr(scorer, "choose", None)):
-            raise TypeError(
-                f"Expected a scorer from `load_chooser` or another scorer of choices, such as a `Prompted`, but got "
-                f"{type(scorer).__name__}."
-            )
-        return scorer.choose(prompts, choices, **given)
-    how: dict[str, Any] = {"batch_size": batch_size, "max_tokens": max_tokens, "progress": progress, "out": out}
-    if not distinct or not fail_fast:
-        return scorer.choose(prompts, choices, ids=ids, labels=labels, fail_fast=fail_fast, **how)
-    items = ChoiceItems.of(prompts, choices, ids=ids, labels=labels, allow_empty=True)
-    texts, places = distinct_texts(items.prompts, items.choices)
-    # An item may offer one text twice; a head needs two choices.
-    texts = [words if len(words) > 1 else words * 2 for words in texts]
-    first = {group: item for item, (group, _) in reversed([*enumerate(places)])}
-    rows = [first[group] for group in range(len(texts))]
-    scores = scorer.choose([items.prompts[row] for row in rows], texts, ids=[items.ids[row] for row in rows], **how)
-    flat = scores.logits.values if isinstance(scores.logits, Ragged) else scores.logits.ravel()
-    starts = np.cumsum([0, *map(len, texts)])
-    place = np.array([starts[group] + word for group, words in places for word in words], dtype=np.int64)
-    logits = Ragged.of(flat[place], items.counts).table()
-    return Scores(items.ids, logits, items.labels, None, scores.truncated, way=scores.way)
+    if isinstance(scorer, Classifier):
+        return scorer.choose(prompts, choices, **how)
+    if not callable(getattr(scorer, "choose", None)):
+        raise TypeError(
+            f"Expected a scorer from `load_chooser` or another scorer of choices, such as a `Prompted`, but got "
+            f"{type(scorer).__name__}."
+        )
+    return scorer.choose(prompts, choices, **_kept(how))
 
 
 def load_scores(folder: str | os.PathLike[str]) -> Scores:
@@ -301,7 +275,7 @@ def load_scores(folder: str | os.PathLike[str]) -> Scores:
             f"Expected {folder} to hold {expected} predictions, but {done} are there: run the interrupted "
             "prediction again, and it resumes."
         )
-    return _assemble(about, Columns.of(chunk, failed))
+    return _assemble(about, chunk.leaving_out(failed))
 
 
 def leave_out_empty(

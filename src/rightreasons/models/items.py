@@ -34,7 +34,6 @@ from rightreasons.models.trial import (
     ONE_BY_ONE,
     Way,
     check_tokens,
-    classifier_way,
     fails_at,
     padding_token,
 )
@@ -165,11 +164,11 @@ class Items:
         check_same_length(texts=self.ids, labels=labels)
         return check_labels(labels, len(self.classifier.label_names or ()), name="labels", minimum=minimum)
 
-    def check_finite(self, finite: NDArray[np.bool_], batch: NDArray[np.int64], what: str = "logits") -> None:
+    def check_finite(self, finite: NDArray[np.bool_], batch: NDArray[np.int64]) -> None:
         """Refuse what a model said of a batch of items where it is not finite; the error names the first such item."""
         if not finite.all():
             raise ValueError(
-                f"Expected finite {what}, but {self.classifier.name} gave NaN or infinity for item "
+                f"Expected finite logits, but {self.classifier.name} gave NaN or infinity for item "
                 f"{self.ids[int(batch[~finite].min())]!r}."
             )
 

@@ -19,7 +19,7 @@ from rightreasons.core.errors import OptionError, first_line, one_line, use_hub_
 from rightreasons.models.batching import vocabulary_size
 from rightreasons.models.classes import Classifier as Classifier
 from rightreasons.models.running import default_device
-from rightreasons.models.trial import SHORTEST, classifier_way
+from rightreasons.models.trial import SHORTEST
 from rightreasons.models.trial import position_bound as position_bound
 from rightreasons.models.weights import ADAPTER, Adapter, adapter_of, without_wrapper
 
@@ -97,38 +97,20 @@ def loaded_parts(model: Any, tokenizer: Any = None, name: str | None = None) -> 
     return model, tokenizer, called
 
 
-def as_classifier(
-    model: Any, tokenizer: Any = None, *, device: str | torch.device | None = None, name: str | None = None
-) -> Classifier:
-    """Take a sequence classifier in any form: a folder, a hub id, a loaded model with its tokenizer, a `Classifier`.
-
-    Args:
-        model: The model.
-        tokenizer: The tokenizer of a loaded model; None for that of the folder, or the download, it was loaded from,
-            and for the other forms.
-        device: Device of a model that is opened here; a loaded one stays on its own.
-        name: Name of a loaded model in errors; None takes its configuration's name, or its class.
-
-    Returns:
-        The classifier.
+def loaded_classifier(model: Any, tokenizer: Any, name: str) -> Classifier:
+    """Return the classifier that a loaded model and its tokenizer, from `loaded_parts`, make.
 
     Raises:
-        TypeError: If it is none of these, or a loaded model has no tokenizer.
-        ValueError: As `load_classifier`. A loaded model is not changed, and neither is its configuration.
+        ValueError: As `load_classifier`. The model is not changed, and neither is its configuration.
     """
-    if isinstance(model, Classifier):
-        return model
-    if isinstance(model, torch.nn.Module):
-        model, tokenizer, called = loaded_parts(model, tokenizer, name)
-        # What a model that is not of transformers scores shows in its trial.
-        is_ours = type(model).__module__.startswith("transformers.")
-        is_head = not is_ours or _head(type(model).__name__) == "ForSequenceClassification"
-        if not hasattr(getattr(model, "config", None), "num_labels") or not is_head:
-            raise ValueError(f"Expected a sequence classifier in `model`, but got {type(model).__name__}.")
-        return _try(Classifier(model, tokenizer, check_classes(model.config, called), called))
-    if tokenizer is not None:
-        raise TypeError(f"Expected no `tokenizer` beside a model that is opened by name, but {model!r} has its own.")
-    return load_classifier(model, device=device)
+    # What a model that is not of transformers scores shows in its trial.
+    is_ours = type(model).__module__.startswith("transformers.")
+    is_head = not is_ours or _head(type(model).__name__) == "ForSequenceClassification"
+    if not hasattr(getattr(model, "config", None), "num_labels") or not is_head:
+        raise ValueError(f"Expected a sequence classifier in `model`, but got {type(model).__name__}.")
+    classifier = Classifier(model, tokenizer, check_classes(model.config, name), name)
+    classifier_way(classifier, longest=SHORTEST)  # longer texts are tried where they are met
+    return classifier
 
 
 def load_multiple_choice(name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpen]) -> Classifier:
@@ -353,18 +335,8 @@ def _load(auto_class: Any, kind: str, name_or_path: str | os.PathLike[str], **ho
     if auto_class is transformers.AutoModelForSequenceClassification:
         names = check_classes(model.config, name)
     classifier = Classifier(model, tokenizer, names, name)
-    # What is trained first is tried where it is used.
-    return (
-        classifier if allow_untrained else _try(classifier, joint=auto_class is transformers.AutoModelForMultipleChoice)
-    )
-
-
-def _try(classifier: Classifier, *, joint: bool = False) -> Classifier:
-    """Try a model on short texts, so that one that cannot be asked is refused before any data is read; return it.
-
-    Longer texts are tried where they are met, from where this trial has ended.
-    """
-    classifier_way(classifier, longest=SHORTEST, joint=joint)
+    if not allow_untrained:  # what is trained first is tried where it is used
+        classifier_way(classifier, longest=SHORTEST, joint=auto_class is transformers.AutoModelForMultipleChoice)
     return classifier
 
 
@@ -445,16 +417,13 @@ def _ask_for(model: Any, target: str, name: str) -> None:
 def check_classes(config: Any, name: str) -> tuple[str, ...]:
     """Return the names of a model's classes; refuse models without exclusive ones."""
     problem = getattr(config, "problem_type", None)
-    labels = problem == "multi_label_classification"
-    if config.num_labels < 2 or labels or problem == "regression":
-        what = "multi label classification" if labels else "regression"
-        more = ": as a function from texts to probabilities it can be asked, with `label_names`"
-        if labels:
-            more = ": opened by name, it is asked for the label that `target` names, or for all of them (target=all)"
+    if config.num_labels < 2 or problem in ("multi_label_classification", "regression"):
+        what = (problem or "regression").replace("_", " ")
         raise OptionError(
             f"Expected {name} to be a classifier of exclusive classes, but it is a model of {what} with "
-            f"{config.num_labels} output{'s' * (config.num_labels != 1)}{more}.",
-            option="target" if labels else (),
+            f"{config.num_labels} output{'s' * (config.num_labels != 1)}: of several labels `target` names one, or all "
+            "(target=all); as a function from texts to probabilities, any model can be asked, with `label_names`.",
+            option="target" if what.startswith("multi") else (),
         )
     return class_names(config, name)
 
@@ -511,16 +480,11 @@ def _check_report(model: Any, report: dict[str, Any], kind: str, name: str) -> N
 
 def own_code(error: Exception, name: str) -> ValueError | None:
     """Return the error of a model that needs Python code of its own; None for others."""
-    if "Weights only load failed" in str(error):
-        return ValueError(
-            f"Expected weights alone in the checkpoint of {name}, but it holds Python objects, which are never built: "
-            "save it as safetensors."
-        )
-    if "trust_remote_code" not in str(error):
+    if not any(words in str(error) for words in ("Weights only load failed", "trust_remote_code")):
         return None
     return ValueError(
-        f"Expected a model of an architecture that transformers has, but {name} needs Python code of its own, which is "
-        "never run."
+        f"Expected weights alone, and an architecture that transformers has, but {name} needs Python code or objects "
+        "of its own, which are never run: save it as safetensors."
     )
 
 

@@ -26,10 +26,9 @@ from rightreasons.core.store import digest_of_arrays
 from rightreasons.core.validation import check_count
 from rightreasons.models.batching import length_batches
 from rightreasons.models.likelihoods import Tokens, scored_continuations, tokenize_continuations
-from rightreasons.models.protocol import BRIEF, LONG, Answers, Generation, Likelihoods, Message, Request
+from rightreasons.models.protocol import BRIEF, LONG, Ability, Answers, Generation, Likelihoods, Message, Request
 from rightreasons.models.running import Column, fingerprint_model, fingerprint_texts, fingerprint_tokenizer, run_model
 from rightreasons.models.trial import (
-    EQUAL_LENGTHS,
     ONE_BY_ONE,
     TRIALS,
     Way,
@@ -68,8 +67,8 @@ class LocalEngine:
         self.scorer = scorer
         self._thinking = {"on": True, "off": False}.get(thinking)
         self._most = int(thinking) if thinking.isdecimal() else 0
-        self.name, self.abilities = scorer.name, scorer.ASKED
-        self.model, self.tokenizer = scorer.model, scorer.tokenizer
+        self.name, self.model, self.tokenizer = scorer.name, scorer.model, scorer.tokenizer
+        self.abilities: frozenset[Ability] = scorer.ASKED  # what its model can do, and words
         self._max_tokens = check_count(max_tokens, "max_tokens")
 
     @functools.cached_property
@@ -220,7 +219,8 @@ class LocalEngine:
         way = _generation_way(self.scorer, max(map(len, prompts)), room)
         lengths = np.array([len(tokens) for tokens in prompts])
         names = [f"{requests[place].name}#0" for place in able]
-        batches = _batches(lengths, way, max_new_tokens)
+        size = 1 if way.name == ONE_BY_ONE else 64
+        batches = length_batches(lengths + max_new_tokens, batch_size=size, max_tokens=_MAX_TOKENS)
 
         @torch.inference_mode()
         def answer(batch: NDArray[np.int64]) -> dict[str, Column]:
@@ -319,14 +319,6 @@ class LocalEngine:
         )
 
 
-def _batches(lengths: NDArray[np.int64], way: Way, max_new_tokens: int) -> list[NDArray[np.int64]]:
-    """Cut prompts into batches of like length, or of equal length or one by one where the way says so."""
-    if way.name == ONE_BY_ONE:
-        return [np.array([item]) for item in range(len(lengths))]
-    groups = lengths if way.name == EQUAL_LENGTHS else None
-    return length_batches(lengths + max_new_tokens, batch_size=64, max_tokens=_MAX_TOKENS, groups=groups)
-
-
 def _generation_way(scorer: CausalLM, longest: int, bound: int) -> Way:
     """Return how prompts are batched where answers are generated: left-padded where a trial finds that exact."""
 
@@ -335,24 +327,17 @@ def _generation_way(scorer: CausalLM, longest: int, bound: int) -> Way:
         words = ordinary_tokens(scorer.model, scorer.tokenizer)
         reach = max(1, min(reach, bound))
         sizes = sorted({reach, max(1, reach // 2), max(1, reach // 3), min(3, reach), 1}, reverse=True)
-        prompts = [draw.choice(words, size).tolist() for size in (*sizes, sizes[0])]
+        prompts = [draw.choice(words, size).tolist() for size in sizes]
 
         def ask(places: Sequence[int]) -> list[NDArray[np.float64]]:
             return _scores(scorer, [prompts[place] for place in places])
 
         every = range(len(prompts))
-        pair = (0, len(prompts) - 1)  # of equal length
-
-        def equal() -> list[NDArray[np.float64]]:
-            both = ask(pair)
-            rest = [row for place in every if place not in pair for row in ask([place])]
-            return [both[0], *rest, both[1]]
-
         return fastest_way(
             scorer.model,
             scorer.name,
             lambda: [row for place in every for row in ask([place])],
-            {"left padding": lambda: ask(every), EQUAL_LENGTHS: equal},
+            {"left padding": lambda: ask(every)},
             longest=reach,
             again=lambda: ask([0]),
         )

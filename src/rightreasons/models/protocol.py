@@ -152,8 +152,24 @@ class HowToKeep(TypedDict, total=False):
     out: str | os.PathLike[str] | None
 
 
+class Source(Protocol):
+    """What engines and scorers have in common: `Engine` and `Scorer` say what it is."""
+
+    @property
+    def name(self) -> str:
+        """What the user called the model."""
+
+    @property
+    def abilities(self) -> frozenset[Ability]:
+        """What it can do."""
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of all that its answers depend on."""
+
+
 @runtime_checkable
-class Engine(Protocol):
+class Engine(Source, Protocol):
     """A language model that answers requests: in this process, or behind a server.
 
     Attributes:
@@ -166,42 +182,22 @@ class Engine(Protocol):
     """
 
     @property
-    def name(self) -> str:
-        """What the user called the model."""
-        ...
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """What it can do."""
-        ...
-
-    @property
-    def fingerprint(self) -> str:
-        """A digest of all that its answers depend on."""
-        ...
-
-    @property
     def has_template(self) -> bool:
         """Whether conversations can be asked."""
-        ...
 
     @property
     def thinks(self) -> bool:
         """Whether it thinks before it answers a conversation."""
-        ...
 
     @property
     def budget(self) -> int:
         """Tokens that an answer to a conversation needs."""
-        ...
 
     def render(self, prompt: str | Sequence[Message]) -> str:
         """Return the text that the model reads, its template applied; of a server that hides it, the turns as text."""
-        ...
 
     def likelihoods(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-likelihoods of the continuations of each request ("likelihoods")."""
-        ...
 
     def next_words(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-probability of the first token of each continuation ("next_words").
@@ -209,7 +205,6 @@ class Engine(Protocol):
         The continuations of a request must begin with different tokens. One that is not among the tokens that the
         engine tells gets minus infinity, and a request none of whose continuations is among them is a failure.
         """
-        ...
 
     @takes(Generation)
     def generate(
@@ -221,11 +216,10 @@ class Engine(Protocol):
         out: str | os.PathLike[str] | None = None,
     ) -> Answers:
         """Return generated answers to each request ("text"), as the options or their fields by keyword say."""
-        ...
 
 
 @runtime_checkable
-class Scorer(Protocol):
+class Scorer(Source, Protocol):
     """What answers the items of a dataset: it scores classes of texts, or choices after prompts.
 
     Attributes:
@@ -237,33 +231,15 @@ class Scorer(Protocol):
     """
 
     @property
-    def name(self) -> str:
-        """What the user called the model."""
-        ...
-
-    @property
     def label_names(self) -> tuple[str, ...] | None:
         """The names of the classes; None for a scorer of choices."""
-        ...
-
-    @property
-    def abilities(self) -> frozenset[Ability]:
-        """What it can do."""
-        ...
-
-    @property
-    def fingerprint(self) -> str:
-        """A digest of all that its answers depend on."""
-        ...
 
     @property
     def joint(self) -> bool:
         """Whether the choices of an item are seen together."""
-        ...
 
     def describe(self) -> dict[str, Any]:
         """Return what a report says at its top: the prompt as asked, verbatim, its options, and a rendered example."""
-        ...
 
     def predict(
         self,
@@ -275,7 +251,6 @@ class Scorer(Protocol):
         **how: Unpack[HowToKeep],
     ) -> Scores:
         """Score the classes of N texts."""
-        ...
 
     def choose(
         self,
@@ -287,10 +262,9 @@ class Scorer(Protocol):
         **how: Unpack[HowToKeep],
     ) -> Scores:
         """Score the choices of N items."""
-        ...
 
 
-def lacking(source: Engine | Scorer, ability: Ability) -> str:
+def lacking(source: Source, ability: Ability) -> str:
     """Return why a source cannot be asked what needs an ability; "" where it can.
 
     Example:

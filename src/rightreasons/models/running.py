@@ -18,7 +18,7 @@ import time
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -28,7 +28,7 @@ from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import in_one_sentence, is_watched, stop_if_signaled
-from rightreasons.core.store import Records, package_code
+from rightreasons.core.store import Records, digest_of_value, package_code
 from rightreasons.models.protocol import HowToKeep
 
 if TYPE_CHECKING:
@@ -46,6 +46,9 @@ TOKENS_PER_ITEM = 128
 """What a batch of so many items may hold for each of them: a language model batches by tokens."""
 
 SMALLEST_BATCH, LARGEST_BATCH = 32, 256
+
+FLUSH_SECONDS = 5.0
+"""Maximum seconds of unwritten work; 0 writes after every batch."""
 
 MOST_FAILURES = 100
 """How many of the first items may fail before a run that leaves failing items out gives up."""
@@ -287,7 +290,6 @@ def fingerprint_tokenizer(tokenizer: Any) -> str:
     Returns:
         32 hexadecimal digits; equal wherever the tokenizer was saved.
     """
-    digest = hashlib.blake2b(type(tokenizer).__name__.encode(), digest_size=16)
     settings = {key: value for key, value in tokenizer.init_kwargs.items() if key not in _TOKENIZER_PROVENANCE}
     rules: Any = getattr(tokenizer, "backend_tokenizer", None)
     content: Any = sorted(tokenizer.get_vocab().items())
@@ -295,122 +297,39 @@ def fingerprint_tokenizer(tokenizer: Any) -> str:
         # How the last call cut and padded its texts stands among the rules.
         content = {key: value for key, value in json.loads(rules.to_str()).items() if key not in _LAST_CALL}
     bound = int(tokenizer.model_max_length)
-    digest.update(json.dumps([settings, content, bound], sort_keys=True, default=str).encode())
-    return digest.hexdigest()
+    known = json.dumps([type(tokenizer).__name__, settings, content, bound], sort_keys=True, default=str)
+    return hashlib.blake2b(known.encode(), digest_size=16).hexdigest()
 
 
 def fingerprint_texts(texts: Iterable[str]) -> str:
     """Digest a sequence of texts, including where each ends."""
-    digest = hashlib.blake2b(digest_size=16)
-    for text in texts:
-        encoded = text.encode("utf-8", "surrogatepass")
-        digest.update(len(encoded).to_bytes(8, "little"))
-        digest.update(encoded)
-    return digest.hexdigest()
+    return digest_of_value(list(texts))
 
 
 @dataclass(frozen=True, eq=False)
-class Chunk:
+class Columns:
     """Results of some items of a dataset.
 
     Attributes:
-        items: (n,) the positions of the items in the dataset.
+        positions: (n,) the positions of the items in the dataset.
         columns: One row per item under each name: an array (n, ...), or `Ragged` where the rows differ in length.
-    """
-
-    items: NDArray[np.int64]
-    columns: Mapping[str, Column]
-
-    def __len__(self) -> int:
-        return len(self.items)
-
-
-def join(chunks: Iterable[Chunk]) -> Chunk:
-    """Join chunks into one with its items in the dataset's order; a repeated item is kept once.
-
-    Example:
-        >>> late = Chunk(np.array([2]), {"x": np.array([0.3])})
-        >>> early = Chunk(np.array([1, 0]), {"x": np.array([0.2, 0.1])})
-        >>> join([late, early]).columns["x"]
-        array([0.1, 0.2, 0.3])
-    """
-    parts = [chunk for chunk in chunks if len(chunk)]
-    if not parts:
-        return Chunk(np.empty(0, np.int64), {})
-    items, order = np.unique(np.concatenate([part.items for part in parts]), return_index=True)
-    columns: dict[str, Column] = {}
-    for name in parts[0].columns:
-        rows: list[Any] = [part.columns[name] for part in parts]
-        if all(isinstance(each, Ragged) for each in rows):
-            values, lengths = (np.concatenate([getattr(each, of) for each in rows]) for of in ("values", "lengths"))
-            columns[name] = Ragged.of(values, lengths).take(order)
-        else:
-            columns[name] = np.concatenate(rows)[order]
-    return Chunk(items, columns)
-
-
-class Store(Records):
-    """The chunks of one run in one folder; a chunk is a record of arrays, as `Records` says.
-
-    Args:
-        folder: The folder of the chunks; made if it does not exist.
-        run: What the results depend on, as short plain values: fingerprints of model and inputs, the version of the
-            code, and every option that changes a result. What another run left in the folder is set aside.
-
-    Raises:
-        ValueError: If the folder holds other files, or another command is writing results of another run to it.
-    """
-
-    def write(self, chunk: Chunk, kind: str = "chunk") -> None:
-        """Write one chunk, whole or not at all; `kind` tells those of results from those of failures."""
-        if not len(chunk):
-            return
-        arrays: dict[str, NDArray[Any]] = {"items": chunk.items}
-        for name, column in chunk.columns.items():
-            if isinstance(column, Ragged):
-                arrays[f"{name}.values"], arrays[f"{name}.offsets"] = column.values, column.offsets
-            else:
-                arrays[f"{name}.rows"] = column
-        # Chunks share no item, so each has a name of its own, whichever process writes it.
-        self.write_arrays(f"{kind}-{int(chunk.items.min()):09d}.npz", arrays)
-
-    def read(self, kind: str = "chunk") -> Chunk:
-        """Read all chunks of a kind, in the dataset's order; what is damaged or stale is set aside and left out."""
-        return join(self._read(path.name) for path in sorted(self.folder.glob(f"{kind}-*.npz")))
-
-    def _read(self, name: str) -> Chunk:
-        arrays = self.read_arrays(name)
-        if arrays is None:
-            return Chunk(np.empty(0, np.int64), {})
-        items = arrays.pop("items").astype(np.int64)
-        columns: dict[str, Column] = {}
-        for key, array in arrays.items():
-            stem, kind = key.rsplit(".", 1)
-            if kind == "rows":
-                columns[stem] = array
-            elif kind == "values":
-                columns[stem] = Ragged(array, arrays[f"{stem}.offsets"])
-        return Chunk(items, columns)
-
-
-class Columns(dict[str, Column]):
-    """The columns of a run, each over all items, or over those that did not fail.
-
-    Attributes:
-        positions: (n,) the items that the rows of the columns are of.
         failures: Item -> the reason why it has no row; {} unless failing items are left out.
     """
 
-    def __init__(self, chunk: Chunk, failures: Mapping[int, str]) -> None:
-        super().__init__(chunk.columns)
-        self.positions = chunk.items
-        self.failures = dict(failures)
+    positions: NDArray[np.int64]
+    columns: Mapping[str, Column]
+    failures: Mapping[int, str] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, columns: Chunk, failed: Chunk) -> Columns:
-        """Join computed rows with the reasons why others are missing."""
-        reasons = map(str, np.asarray(failed.columns["reason"])) if len(failed) else ()
-        return cls(columns, dict(zip(failed.items.tolist(), reasons, strict=True)))
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    def __getitem__(self, name: str) -> Column:
+        return self.columns[name]
+
+    def leaving_out(self, failed: Columns) -> Columns:
+        """Return the same, with the reasons why other items are missing."""
+        reasons = map(str, np.asarray(failed["reason"])) if len(failed) else ()
+        return replace(self, failures=dict(zip(failed.positions.tolist(), reasons, strict=True)))
 
     def whole(self, owners: NDArray[np.int64]) -> tuple[NDArray[np.bool_], dict[int, str]]:
         """Tell which items have all of their rows, where an item has several.
@@ -439,17 +358,17 @@ class Columns(dict[str, Column]):
         if not len(failed):
             return self
         blank: dict[str, Column] = {}
-        for name, column in self.items():
+        for name, column in self.columns.items():
             if isinstance(column, Ragged):
                 blank[name] = Ragged.of(np.full(int(lengths[name][failed].sum()), np.nan), lengths[name][failed])
             else:
                 value = np.nan if column.dtype.kind == "f" else 0
                 blank[name] = np.full((len(failed), *column.shape[1:]), value, dtype=column.dtype)
-        return Columns(join([Chunk(self.positions, self), Chunk(failed, blank)]), self.failures)
+        return replace(join([self, Columns(failed, blank)]), failures=self.failures)
 
     def array(self, name: str) -> NDArray[Any]:
         """Return a column with one value, or one array of a fixed shape, per item."""
-        return np.asarray(self[name])
+        return np.asarray(self.columns[name])
 
     def ragged(self, name: str) -> Ragged:
         """Return a column whose rows may differ in length.
@@ -457,10 +376,78 @@ class Columns(dict[str, Column]):
         Raises:
             TypeError: If the column is an array.
         """
-        column = self[name]
+        column = self.columns[name]
         if not isinstance(column, Ragged):
             raise TypeError(f"Expected the column {name!r} to have rows of their own lengths, but it is an array.")
         return column
+
+
+def join(chunks: Iterable[Columns]) -> Columns:
+    """Join chunks into one with its items in the dataset's order; a repeated item is kept once.
+
+    Example:
+        >>> late = Columns(np.array([2]), {"x": np.array([0.3])})
+        >>> early = Columns(np.array([1, 0]), {"x": np.array([0.2, 0.1])})
+        >>> join([late, early]).columns["x"]
+        array([0.1, 0.2, 0.3])
+    """
+    parts = [chunk for chunk in chunks if len(chunk)]
+    if not parts:
+        return Columns(np.empty(0, np.int64), {})
+    items, order = np.unique(np.concatenate([part.positions for part in parts]), return_index=True)
+    columns: dict[str, Column] = {}
+    for name in parts[0].columns:
+        rows: list[Any] = [part.columns[name] for part in parts]
+        if all(isinstance(each, Ragged) for each in rows):
+            values, lengths = (np.concatenate([getattr(each, of) for each in rows]) for of in ("values", "lengths"))
+            columns[name] = Ragged.of(values, lengths).take(order)
+        else:
+            columns[name] = np.concatenate(rows)[order]
+    return Columns(items, columns)
+
+
+class Store(Records):
+    """The chunks of one run in one folder; a chunk is a record of arrays, as `Records` says.
+
+    Args:
+        folder: The folder of the chunks; made if it does not exist.
+        run: What the results depend on, as short plain values: fingerprints of model and inputs, the version of the
+            code, and every option that changes a result. What another run left in the folder is set aside.
+
+    Raises:
+        ValueError: If the folder holds other files, or another command is writing results of another run to it.
+    """
+
+    def write(self, chunk: Columns, kind: str = "chunk") -> None:
+        """Write one chunk, whole or not at all; `kind` tells those of results from those of failures."""
+        if not len(chunk):
+            return
+        arrays: dict[str, NDArray[Any]] = {"items": chunk.positions}
+        for name, column in chunk.columns.items():
+            if isinstance(column, Ragged):
+                arrays[f"{name}.values"], arrays[f"{name}.offsets"] = column.values, column.offsets
+            else:
+                arrays[f"{name}.rows"] = column
+        # Chunks share no item, so each has a name of its own, whichever process writes it.
+        self.write_arrays(f"{kind}-{int(chunk.positions.min()):09d}.npz", arrays)
+
+    def read(self, kind: str = "chunk") -> Columns:
+        """Read all chunks of a kind, in the dataset's order; what is damaged or stale is set aside and left out."""
+        return join(self._read(path.name) for path in sorted(self.folder.glob(f"{kind}-*.npz")))
+
+    def _read(self, name: str) -> Columns:
+        arrays = self.read_arrays(name)
+        if arrays is None:
+            return Columns(np.empty(0, np.int64), {})
+        items = arrays.pop("items").astype(np.int64)
+        columns: dict[str, Column] = {}
+        for key, array in arrays.items():
+            stem, kind = key.rsplit(".", 1)
+            if kind == "rows":
+                columns[stem] = array
+            elif kind == "values":
+                columns[stem] = Ragged(array, arrays[f"{stem}.offsets"])
+        return Columns(items, columns)
 
 
 def open_store(folder: str | os.PathLike[str], run: Mapping[str, Any]) -> Store:
@@ -474,6 +461,20 @@ def open_store(folder: str | os.PathLike[str], run: Mapping[str, Any]) -> Store:
         ValueError: If the folder holds other files, or another command is writing results of another run to it.
     """
     return processes().main_first(lambda: Store(folder, run), "opening the store")
+
+
+class HowToBatch(HowToKeep, total=False):
+    """How a run over items of a model in this process is batched, shown and kept; nothing of it changes a result.
+
+    Attributes:
+        batch_size: Maximum items per batch; 32 by default.
+        max_tokens: Maximum tokens per padded batch; None, the default, for no bound.
+        fail_fast: Whether an item that cannot be scored is an error, as it is by default.
+    """
+
+    batch_size: int
+    max_tokens: int | None
+    fail_fast: bool
 
 
 class HowToRun(HowToKeep, total=False):
@@ -514,22 +515,15 @@ def run_model(
     """
     from rightreasons.models.batching import frozen
 
-    store = None
-    if (out := how.get("out")) is not None:
+    rest: dict[str, Any] = dict(how)  # what is unknown, `run_batches` refuses
+    out, notes, store = rest.pop("out", None), rest.pop("notes", None) or {}, None
+    if out is not None:
         run = {"kind": kind, "model": fingerprint_model(model), **inputs(), "code": package_code()}
         store = open_store(out, run)
-        for name, value in (how.get("notes") or {}).items():
-            if processes().is_main:
-                store.write_json(name, value)
+        for name, value in notes.items() if processes().is_main else ():
+            store.write_json(name, value)
     with frozen(model):
-        return run_batches(
-            compute,
-            batches,
-            store=store,
-            progress=how.get("progress", True),
-            description=kind,
-            fail_fast=how.get("fail_fast", True),
-        )
+        return run_batches(compute, batches, store=store, description=kind, **rest)
 
 
 def run_batches(
@@ -539,7 +533,6 @@ def run_batches(
     store: Store | None = None,
     progress: bool = True,
     description: str = "items",
-    flush_seconds: float = 5.0,
     fail_fast: bool = True,
 ) -> Columns:
     """Call `compute` on each batch of items and return its columns in the order of the items.
@@ -559,7 +552,6 @@ def run_batches(
         store: Where results are kept; None keeps them in memory.
         progress: Whether to show a progress bar (on the main process).
         description: The text of the bar.
-        flush_seconds: Maximum seconds of unwritten work; 0 writes after every batch.
         fail_fast: Whether an item that fails ends the run. If not, a batch that fails is halved until the failing items
             are alone; they are left out, and stored with their reasons.
 
@@ -574,10 +566,10 @@ def run_batches(
     before, failed = _stored(store, fail_fast)
     # Use the main process's list of finished items; other processes may see newer chunks.
     done = np.zeros(sum(map(len, batches)), dtype=bool)
-    done[workers.gather(np.concatenate([before.items, failed.items]), "what is done")[0]] = True
+    done[workers.gather(np.concatenate([before.positions, failed.positions]), "what is done")[0]] = True
     pending = [batch[~done[batch]] for batch in batches if not done[batch].all()]
     mine = pending[workers.rank :: workers.count]
-    work = _Work(compute, store, flush_seconds, fail_fast)
+    work = _Work(compute, store, fail_fast)
     error: Exception | None = None
     try:
         shown = progress and workers.is_main and len(mine) > 0
@@ -592,7 +584,7 @@ def run_batches(
     if errors:
         raise errors[0]
     columns = join([before, *workers.gather(join(work.computed), "results")])
-    result = Columns.of(columns, join([failed, *workers.gather(join(work.failed), "failures")]))
+    result = columns.leaving_out(join([failed, *workers.gather(join(work.failed), "failures")]))
     if result.failures and not len(columns):
         raise ValueError(next(iter(result.failures.values())))
     return result
@@ -612,10 +604,9 @@ class _Work:
 
     compute: Compute
     store: Store | None
-    flush_seconds: float
     fail_fast: bool
-    computed: list[Chunk] = field(default_factory=list)
-    failed: list[Chunk] = field(default_factory=list)
+    computed: list[Columns] = field(default_factory=list)
+    failed: list[Columns] = field(default_factory=list)
     written: tuple[int, int] = (0, 0)
     most: int | None = None
 
@@ -651,19 +642,19 @@ class _Work:
                             sys.modules["torch"].cuda.empty_cache()
                     else:
                         advance(len(items))
-                if time.monotonic() - last >= self.flush_seconds:
+                if time.monotonic() - last >= FLUSH_SECONDS:
                     self._flush()
                     last = time.monotonic()
         finally:
             with contextlib.suppress(Exception):  # that of the batch before ends the run
                 for items, read in launched:
-                    self.computed.append(Chunk(items, read()))
+                    self.computed.append(Columns(items, read()))
             self._flush()
 
     def _read(self, items: NDArray[np.int64], read: Later) -> list[NDArray[np.int64]]:
         """Wait for the columns of a batch; return its halves where they are to be computed by themselves."""
         try:
-            self.computed.append(Chunk(items, read()))
+            self.computed.append(Columns(items, read()))
         except _OF_ITEMS as error:
             # An item is not at fault for a batch that is too large for the memory.
             cause = error.__cause__ or error
@@ -677,7 +668,7 @@ class _Work:
                 warnings.warn(f"{what}: batches of {self.most} follow.", stacklevel=2)
             if len(items) > 1:  # its halves are computed once its error, and the memory that it holds, are gone
                 return np.array_split(items, 2)
-            self.failed.append(Chunk(items, {"reason": np.array([in_one_sentence(error)])}))
+            self.failed.append(Columns(items, {"reason": np.array([in_one_sentence(error)])}))
             if not self.computed and len(self.failed) >= MOST_FAILURES:
                 raise
         return []
@@ -693,14 +684,14 @@ def _raise(error: Exception) -> Any:
     raise error
 
 
-def _stored(store: Store | None, fail_fast: bool) -> tuple[Chunk, Chunk]:
+def _stored(store: Store | None, fail_fast: bool) -> tuple[Columns, Columns]:
     """Read what a store holds: results, and failures where they are not to be met again."""
-    nothing = Chunk(np.empty(0, np.int64), {})
+    nothing = Columns(np.empty(0, np.int64), {})
     if store is None:
         return nothing, nothing
     computed, failed = store.read(), nothing if fail_fast else store.read(FAILED)
     # An item that failed once, and was computed by a later run that stops at failures, has its result.
-    left = ~np.isin(failed.items, computed.items)
-    return computed, Chunk(
-        failed.items[left], {name: np.asarray(column)[left] for name, column in failed.columns.items()}
+    left = ~np.isin(failed.positions, computed.positions)
+    return computed, Columns(
+        failed.positions[left], {name: np.asarray(column)[left] for name, column in failed.columns.items()}
     )

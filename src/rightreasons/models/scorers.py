@@ -303,7 +303,7 @@ def _named(model: str | os.PathLike[str], label_names: Sequence[str] | None) -> 
 
 def _of_transformers(model: Any, tokenizer: Any, label_names: Sequence[str] | None, name: str | None) -> Scorer:
     from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model
-    from rightreasons.models.loading import as_classifier, check_classes, loaded_parts
+    from rightreasons.models.loading import check_classes, loaded_classifier, loaded_parts
     from rightreasons.models.local import LocalEngine
 
     model, tokenizer, called = loaded_parts(model, tokenizer, name)
@@ -312,7 +312,7 @@ def _of_transformers(model: Any, tokenizer: Any, label_names: Sequence[str] | No
         return FunctionScorer(_session(model, tokenizer), names, called)
     kind = kind_of_model(model)
     if kind not in LANGUAGE_MODELS:
-        return as_classifier(model, tokenizer, name=called)
+        return loaded_classifier(model, tokenizer, called)
     scorer = LANGUAGE_MODELS[kind](model, tokenizer, called)
     scorer.try_out()
     return Prompted(Prompt(), LocalEngine(scorer), label_names)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -18,7 +17,10 @@ from rightreasons.core.validation import check_count, check_ids, check_same_leng
 from rightreasons.models.batching import Encoded, check_fast, input_names, later, pad, padding_values
 from rightreasons.models.classes import Classifier
 from rightreasons.models.items import Items, check_max_length
-from rightreasons.models.running import Later
+from rightreasons.models.running import HowToBatch, Later
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 _BLOCK = 1024
 
@@ -116,36 +118,22 @@ def _cut(tokenizer: Any, questions: list[str], room: int) -> list[str]:
 MAX_LENGTH = 384
 """Maximum tokens per window, if the model takes as many."""
 
-Table = NDArray[np.int64]
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SpanAnswers:
-    """The answers to N questions, with the n best spans of each.
+    """The answers to N questions.
 
     Attributes:
         ids: N ids.
         texts: N texts: the best span of each context.
-        starts: (N, n) the first character of each span in its context, best first; -1 where there are fewer spans.
-        ends: (N, n) one past its last character; -1 where there are fewer.
-        scores: (N, n) logit of the first token plus logit of the last; minus infinity where there are fewer.
+        confidence: (N,) its probability among the n best spans.
         failures: Id of a question that the model could not answer -> the reason; it is not among the N.
     """
 
     ids: tuple[str, ...]
     texts: tuple[str, ...]
-    starts: Table
-    ends: Table
-    scores: NDArray[np.float64]
-    failures: Mapping[str, str] = dataclasses.field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(self.ids)
-
-    @property
-    def confidence(self) -> NDArray[np.float64]:
-        """(N,) probability of the best span among the n best."""
-        return softmax(self.scores)[:, 0]
+    confidence: NDArray[np.float64]
+    failures: Mapping[str, str]
 
 
 def predict_answers(
@@ -156,11 +144,7 @@ def predict_answers(
     ids: Iterable[object] | None = None,
     max_length: int | None = None,
     n_best: int = 20,
-    batch_size: int = 32,
-    max_tokens: int | None = None,
-    progress: bool = True,
-    out: str | os.PathLike[str] | None = None,
-    fail_fast: bool = True,
+    **how: Unpack[HowToBatch],
 ) -> SpanAnswers:
     """Mark the answer to each question in its context.
 
@@ -219,25 +203,21 @@ def predict_answers(
         score,
         # Two contexts of the same tokens may have them at other characters.
         depends={"places": digest_of_arrays(windows.places.columns), "answers": n_best},
-        batch_size=batch_size,
-        max_tokens=max_tokens,
-        progress=progress,
-        out=out,
-        fail_fast=fail_fast,
+        **how,
     )
     rows, reasons = columns.whole(windows.owner)
     kept = np.setdiff1d(np.arange(len(names)), list(reasons))
     number = np.cumsum(np.isin(np.arange(len(names)), kept)) - 1
     owners = number[windows.owner[columns.positions[rows]]]
-    answers = join_windows(
-        dataclasses.replace(windows, owner=owners),
-        {name: columns.array(name)[rows] for name in ("starts", "ends", "scores")},
-        [contexts[item] for item in kept],
-        ids=[names[item] for item in kept],
-        n_best=n_best,
+    found = {name: columns.array(name)[rows] for name in ("starts", "ends", "scores")}
+    best = join_windows(owners, found, len(kept), n_best=n_best)
+    texts = (contexts[item][slice(*spans[0][0])] for item, spans in zip(kept, best, strict=True))
+    return SpanAnswers(
+        ids=tuple(names[item] for item in kept),
+        texts=tuple(texts),
+        confidence=np.array([softmax(np.array([[score for _, score in spans]]))[0, 0] for spans in best]),
+        failures={names[item]: reason for item, reason in reasons.items()},
     )
-    failures = {names[item]: reason for item, reason in reasons.items()}
-    return dataclasses.replace(answers, failures=failures)
 
 
 def best_spans(
@@ -300,41 +280,23 @@ def best_spans(
 
 
 def join_windows(
-    windows: Windows,
-    spans: Mapping[str, Any],
-    contexts: Sequence[str],
-    *,
-    ids: Sequence[str] | None = None,
-    n_best: int = 20,
-) -> SpanAnswers:
+    owner: NDArray[np.int64], spans: Mapping[str, NDArray[Any]], n_questions: int, *, n_best: int
+) -> list[list[tuple[tuple[int, int], float]]]:
     """Join the best spans of all windows into those of each question.
 
     Args:
-        windows: The windows.
+        owner: (W,) the question of each window.
         spans: `starts`, `ends` and `scores` of all windows, from `best_spans`.
-        contexts: N contexts.
-        ids: N ids; None for "0", "1", …
+        n_questions: Number of questions.
         n_best: Number of spans per question.
+
+    Returns:
+        The spans of each question, the best first, with their scores; one in two windows has the higher one.
     """
-    starts, ends, scores = (np.asarray(spans[key]) for key in ("starts", "ends", "scores"))
-    owner = np.repeat(windows.owner, starts.shape[1])
-    rows = np.column_stack((owner, starts.ravel(), ends.ravel())).astype(np.int64)
-    order = np.lexsort((-scores.ravel(), owner))
-    order = order[np.isfinite(scores.ravel()[order])]
-    # The first of equal spans is the one with the higher score.
-    _, first = np.unique(rows[order], axis=0, return_index=True)
-    order = order[np.sort(first)]
-    begin = np.searchsorted(owner[order], np.arange(len(contexts)))
-    rank = np.arange(len(order)) - begin[owner[order]]
-    order, rank = order[rank < n_best], rank[rank < n_best]
-    shape = (len(contexts), n_best)
-    best_starts, best_ends = np.full(shape, -1, dtype=np.int64), np.full(shape, -1, dtype=np.int64)
-    best_scores = np.full(shape, -np.inf)
-    best_starts[owner[order], rank], best_ends[owner[order], rank] = rows[order, 1], rows[order, 2]
-    best_scores[owner[order], rank] = scores.ravel()[order]
-    bounds = zip(best_starts[:, 0].tolist(), best_ends[:, 0].tolist(), strict=True)
-    texts = tuple(
-        context[first:last] if first >= 0 else "" for context, (first, last) in zip(contexts, bounds, strict=True)
-    )
-    names = tuple(map(str, range(len(contexts)))) if ids is None else tuple(ids)
-    return SpanAnswers(names, texts, best_starts, best_ends, best_scores)
+    best: list[dict[tuple[int, int], float]] = [{} for _ in range(n_questions)]
+    rows = zip(owner.tolist(), *(spans[name].tolist() for name in ("starts", "ends", "scores")), strict=True)
+    for question, starts, ends, scores in rows:
+        for start, end, score in zip(starts, ends, scores, strict=True):
+            if score > best[question].get((start, end), -np.inf):
+                best[question][start, end] = score
+    return [sorted(each.items(), key=lambda span: -span[1])[:n_best] for each in best]

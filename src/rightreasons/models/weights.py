@@ -175,14 +175,10 @@ def adapter_of(name: str, revision: str | None = None) -> Adapter | None:
 def without_wrapper(model: Any) -> Any:
     """Return the model of transformers that a `DataParallel` holds, or whose layers a loaded `PeftModel` has changed.
 
-    A `CrossEncoder` of sentence-transformers holds one, too; one with further modules scores with these.
-
     Any other model is returned as it is.
     """
     if isinstance(model, (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)):
         model = model.module
-    if isinstance(model, torch.nn.Sequential) and len(model) == 1:
-        model = getattr(model, "transformers_model", model)
     inner = getattr(model, "get_base_model", None)
     if inner is None or getattr(getattr(model, "active_peft_config", None), "is_prompt_learning", True):
         return model

@@ -5,29 +5,24 @@ from __future__ import annotations
 import inspect
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import transformers
+from numpy.typing import NDArray
 from transformers.trainer_callback import CallbackHandler
 
 from rightreasons.calibration.measure import JudgedItems
 from rightreasons.core.options import check_options
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.store import Records, write_json
-from rightreasons.core.validation import check_ids, check_labels, check_same_length, check_texts, read_json
-from rightreasons.difficulty.ranking import (
-    DataMap,
-    EpochScores,
-    map_of,
-    map_run,
-    read_epochs,
-    write_epoch,
-)
+from rightreasons.core.store import write_json
+from rightreasons.core.validation import check_labels, check_same_length, check_texts, read_json
+from rightreasons.difficulty.ranking import DataMap, data_map
 from rightreasons.models.classes import Classifier, predict
 from rightreasons.models.loading import class_names
-from rightreasons.models.running import open_store, processes
+from rightreasons.models.running import processes
 from rightreasons.shortcuts.measure import ShortcutRecord, WithheldError, measure_shortcuts
 from rightreasons.shortcuts.reliance import Heads
 
@@ -240,15 +235,12 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
     epochs). The means over the examples so far are logged as `data_map_confidence`, `data_map_variability` and
     `data_map_correctness`, where Trainer's own figures go.
 
-    A resumed run continues the map from `out`; without it the map begins anew.
+    The map of a resumed run begins where it goes on, and a warning says so.
 
     Args:
         texts: N training texts.
         labels: (N,) their labels.
         text_pairs: N second texts, for a task of pairs.
-        ids: N unique ids, which identify the examples in another order or selection; None stores none.
-        out: A folder for the scores of each epoch, from which a resumed run continues; None keeps them only in memory.
-            Epochs of an earlier run are replaced.
         max_length: Maximum tokens per text; None takes the limit of the model.
         batch_size: Texts per batch.
 
@@ -269,23 +261,16 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         labels: Any,
         *,
         text_pairs: Sequence[str] | None = None,
-        ids: Iterable[object] | None = None,
-        out: str | os.PathLike[str] | None = None,
         max_length: int | None = None,
         batch_size: int = 64,
     ) -> None:
         self._texts = check_texts(texts, "texts", allow_empty=text_pairs is not None)
         self._labels = check_labels(labels, name="labels")
         check_same_length(texts=self._texts, labels=self._labels)
-        self._ids = () if ids is None else tuple(check_ids(ids, "ids"))
-        if ids is not None:
-            check_same_length(texts=self._texts, ids=self._ids)
         self._text_pairs = text_pairs
-        self._out = None if out is None else Path(out)
         self._max_length = max_length
         self._batch_size = batch_size
-        self._records: Records | None = None
-        self._epochs: list[EpochScores] = []
+        self._epochs: list[tuple[int, NDArray[np.float64], NDArray[np.bool_]]] = []  # step, probability, correct
 
     def result(self) -> DataMap:
         """Return the data map of the epochs so far.
@@ -295,36 +280,20 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         """
         if not self._epochs:
             raise ValueError("Expected at least one epoch of training, but none has ended.")
-        return map_of(self._epochs)
+        _, probabilities, correct = zip(*self._epochs, strict=True)
+        return data_map(np.stack(probabilities), np.stack(correct))
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
-        """Forget earlier runs; restore the finished epochs of a resumed one from `out`."""
+        """Forget earlier runs."""
         self._epochs = []
-        if self._out is None:
-            return
-        self._records = open_store(self._out, map_run(self._ids, self._labels))
-        stored = read_epochs(self._records)
-        processes().gather(None, "the watched figures")  # all processes have read
-        for each in stored:
-            # One that was cut short is no end of an epoch for a run that goes on from its step.
-            if each.step <= int(state.global_step) and float(each.epoch).is_integer():
-                self._epochs.append(each)
-            elif processes().is_main:
-                (self._records.folder / each.file).unlink(missing_ok=True)
+        if step := int(state.global_step):
+            warnings.warn(f"The data map begins at step {step}, where the run goes on.", stacklevel=2)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
         """Score all training texts."""
-        step, epoch = int(state.global_step), float(state.epoch or 0.0)
-        if self._ends_at(step):
+        step = int(state.global_step)
+        if self._epochs and self._epochs[-1][0] == step:
             return
-        self._score(step, epoch, parts)
-        so_far = self.result()
-        report({f"data_map_{name}": float(getattr(so_far, name).mean()) for name in FOLLOWED}, args, state, control)
-
-    def _ends_at(self, step: int) -> bool:
-        return bool(self._epochs) and self._epochs[-1].step == step
-
-    def _score(self, step: int, epoch: float, parts: Mapping[str, Any]) -> None:
         classifier = classifier_of(parts)
         labels = check_labels(self._labels, len(classifier.label_names or ()), name="labels")
         scores = predict(
@@ -336,6 +305,6 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
             progress=False,
         )
         items = JudgedItems.of(scores.logits, labels)
-        self._epochs.append(EpochScores(step, epoch, items.label_probability, items.top.correct))
-        if self._records and processes().is_main:
-            write_epoch(self._records, self._epochs[-1])
+        self._epochs.append((step, items.label_probability, items.top.correct))
+        so_far = self.result()
+        report({f"data_map_{name}": float(getattr(so_far, name).mean()) for name in FOLLOWED}, args, state, control)

@@ -196,7 +196,7 @@ class TestSubstitutions:
         assert {change.source for change in found} == {"WordNet"}
 
     def test_the_draw_depends_on_seed_and_id_alone(self, tiny):
-        lookups = {"neighbor": (lambda word: [f"{word}{i}" for i in range(9)], "a list")}
+        lookups = {"synonym": (lambda word: [f"{word}{i}" for i in range(9)], "a list")}
         spans = [(0, 4), (5, 9)]
 
         def draw(**options):
@@ -212,7 +212,7 @@ class TestSubstitutions:
         assert two == draw(item_id="a")[:1]
 
     def test_several_candidates(self):
-        lookups = {"neighbor": (lambda word: ["b", "c", "d", "e"], "a list")}
+        lookups = {"synonym": (lambda word: ["b", "c", "d", "e"], "a list")}
         found = word_substitutions("a", [(0, 1)], lookups, item_id="0", n_candidates=2)
         assert len({change.replacement for change in found}) == 2
         assert {change.replacement for change in found} <= {"b", "c", "d"}

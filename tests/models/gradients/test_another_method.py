@@ -20,7 +20,7 @@ def gradient_times_input(classifier, texts, *, progress=True, out=None):
         with torch.enable_grad():
             score = embedding_input.logits(embeddings, inputs).softmax(-1).amax(-1)
             (gradient,) = torch.autograd.grad(score.sum(), embeddings)
-        items.check_finite(score.isfinite().cpu().numpy(), batch, "probabilities")
+        items.check_finite(score.isfinite().cpu().numpy(), batch)
         real = inputs["attention_mask"].bool().cpu().numpy()
         scores = (gradient * embeddings.detach()).sum(-1).double().cpu().numpy()
         return {"scores": Ragged.of(scores[real], real.sum(axis=1))}

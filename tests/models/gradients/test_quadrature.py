@@ -30,13 +30,6 @@ def test_weights_sum_to_one(name):
     assert len(nodes) == len(weights) == 7
 
 
-def test_bad_rules():
-    with pytest.raises(ValueError, match="Expected `rule` to be one of 'riemann_right' or 'gauss_legendre'"):
-        quadrature("simpson", 5)
-    with pytest.raises(ValueError, match="Expected `steps` to be at least 1, but got 0"):
-        quadrature("riemann_right", 0)
-
-
 def test_error_of_the_rules_on_a_sharp_path():
     # A logistic step at 0.3, as the probability of a sure model rises along its path; integral = f(1) - f(0).
     def f(x):

@@ -8,15 +8,14 @@ import io
 import json
 import os
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.core.arrays import Result, to_numpy
-from rightreasons.core.errors import needs, one_line
+from rightreasons.core.arrays import Result
+from rightreasons.core.errors import needs
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.validation import check_count, check_same_length, check_seed, check_texts
+from rightreasons.core.validation import check_count, check_seed
 
 # ---------------------------------------------------------------------------------------------------------------- words
 
@@ -223,7 +222,7 @@ def _read(folder: Path) -> Any:
         raise ValueError(f"Expected the database files of WordNet in {folder}, but got: {error}.") from error
 
 
-KINDS = ("synonym", "antonym", "neighbor", "name")
+KINDS = ("synonym", "antonym", "name")
 
 _FIRST_NAMES = tuple(name for names in NAMES.values() for name in names)
 _FULL_NAME = re.compile(r"\b[A-Z][a-z]+(?: [A-Z]\.)?(?: [A-Z][a-z]+)+\b")
@@ -239,7 +238,7 @@ class Substitution(Result):
         end: One past the last.
         original: The original words.
         replacement: The new words, with the original's capitals.
-        kind: "synonym", "antonym", "neighbor" or "name".
+        kind: "synonym", "antonym" or "name".
         source: Where the replacement came from.
     """
 
@@ -287,62 +286,20 @@ def apply_substitutions(text: str, substitutions: Sequence[Substitution]) -> str
     return "".join((*parts, text[at:]))
 
 
-def substitution_lookups(
-    thesaurus: WordNet | None,
-    neighbors: Lookup | None = None,
-    *,
-    neighbor_source: str = "the model's word embeddings",
-) -> dict[str, tuple[Lookup, str]]:
+def substitution_lookups(thesaurus: WordNet | None = None) -> dict[str, tuple[Lookup, str]]:
     """Collect the sources of replacements for single words.
 
     Args:
-        thesaurus: Synonyms and antonyms; None for neither.
-        neighbors: Looks up the neighbors of a word; None for no neighbors.
-        neighbor_source: What the neighbors are said to come from.
+        thesaurus: Synonyms and antonyms; None for the WordNet of this machine.
 
     Returns:
-        Kind of replacement -> its lookup and the name of its source.
+        Kind of replacement -> its lookup and the name of its source; {} where there is no WordNet.
     """
-    lookups: dict[str, tuple[Lookup, str]] = {}
-    if thesaurus is not None:
-        lookups = {"synonym": (thesaurus.synonyms, "WordNet"), "antonym": (thesaurus.antonyms, "WordNet")}
-    if neighbors is not None:
-        lookups["neighbor"] = (neighbors, neighbor_source)
-    return lookups
-
-
-def class_words(texts: Sequence[str], labels: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    """Assign the words of texts to classes: each word goes to the class with the largest share of texts that hold it.
-
-    Args:
-        texts: N texts.
-        labels: (N,) their classes, gold or predicted; texts with a negative label are left out.
-
-    Returns:
-        The lower-case words of each class that has a text, sorted. A word with equal shares is in all of these classes.
-
-    Example:
-        >>> class_words(["a good film", "a bad film", "bad"], [1, 0, 0])
-        {0: ('bad',), 1: ('a', 'film', 'good')}
-    """
-    texts, classes = check_texts(texts, "texts", allow_empty=True), to_numpy(labels, "labels")
-    check_same_length(texts=texts, labels=classes)
-    if classes.dtype.kind not in "iu" or classes.ndim != 1:
-        raise TypeError(f"Expected whole numbers in `labels`, but got {one_line(labels)}.")
-    counts: dict[int, Counter[str]] = {}
-    sizes: Counter[int] = Counter()
-    for text, label in zip(texts, classes.tolist(), strict=True):
-        if label >= 0:
-            sizes[label] += 1
-            counts.setdefault(label, Counter()).update(set(_WORD.findall(text.lower())))
-    largest: dict[str, float] = {}
-    for label, words in counts.items():
-        for word, count in words.items():
-            largest[word] = max(largest.get(word, 0.0), count / sizes[label])
-    return {
-        label: tuple(sorted(word for word, count in words.items() if count / sizes[label] == largest[word]))
-        for label, words in sorted(counts.items())
-    }
+    try:
+        thesaurus = thesaurus or find_wordnet()
+    except ImportError:
+        return {}
+    return {"synonym": (thesaurus.synonyms, "WordNet"), "antonym": (thesaurus.antonyms, "WordNet")}
 
 
 def word_substitutions(

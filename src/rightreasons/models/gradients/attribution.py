@@ -19,8 +19,8 @@ from torch import Tensor
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.options import takes
 from rightreasons.core.store import digest_of_arrays
-from rightreasons.core.validation import check_count, check_one_of
-from rightreasons.models.batching import sent, vocabulary_size
+from rightreasons.core.validation import check_count
+from rightreasons.models.batching import length_batches, sent, vocabulary_size
 from rightreasons.models.classes import Classifier, leave_out_empty
 from rightreasons.models.gradients.inputs import EmbeddingInput, classifier_with_gradients, merge_pieces
 from rightreasons.models.gradients.options import FIRST_PLACES, MAX_TOKENS, AttributionOptions, Attributions
@@ -29,16 +29,11 @@ from rightreasons.models.protocol import Scorer
 from rightreasons.models.running import Column, Columns
 from rightreasons.models.trial import ONE_BY_ONE
 
-RULES = ("riemann_right", "gauss_legendre")
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
 SHORTEST = 2.0**-16
-
-_WORTH_A_PASS = 256
-"""Tokens of padding that cost about as much as one more pass."""
 
 NEAR = 1 / 64
 """Where on the path from zeros the model is asked whether it has already changed."""
@@ -54,7 +49,6 @@ _TEXTS = (
     "a long and dull day",
     "She said that there were three of them, not two.",
 )
-_BLOCK = 4096
 
 
 def quadrature(name: str, steps: int) -> tuple[Floats, Floats]:
@@ -82,8 +76,6 @@ def quadrature(name: str, steps: int) -> tuple[Floats, Floats]:
         >>> round(float(weights @ nodes**3), 12)
         0.25
     """
-    check_one_of(name, RULES, "rule")
-    check_count(steps, "steps")
     if name == "riemann_right":
         return np.arange(1, steps + 1) / steps, np.full(steps, 1.0 / steps)
     nodes, weights = np.polynomial.legendre.leggauss(steps)
@@ -99,8 +91,8 @@ class Path:
     Args:
         embedding_input: A frozen classifier, fed by embeddings.
         inputs: `input_ids`, `attention_mask`, …: (b, L).
-        baseline: The embeddings at which the paths of the real tokens begin, in the shape of those of the items, or
-            (d,), the same for all; None for zeros.
+        baseline: The embeddings at which the paths of the real tokens begin, in the shape of those of the items; None
+            for zeros.
         target: "probability" or "logit".
         max_tokens: Maximum tokens per pass, padding included; a single item may exceed it.
 
@@ -145,8 +137,7 @@ class Path:
         """
         passes, parts = self._passes(items), []
         for rows, columns in passes:
-            points = self._points(items[rows], places[rows], columns)
-            parts.append(self._forward(items[rows], points, columns).double().cpu().numpy())
+            parts.append(self._ask(items[rows], places[rows], columns)[1].double().cpu().numpy())
         return _in_order(passes, parts)
 
     def gradients(
@@ -169,9 +160,8 @@ class Path:
         total = torch.zeros((size, *self.end.shape[1:]), dtype=exact, device=self.end.device)
         passes, values, logits = self._passes(items), np.empty(len(items)), []
         for rows, columns in passes:
-            points = self._points(items[rows], places[rows], columns).requires_grad_()
             with torch.enable_grad():
-                answers = self._forward(items[rows], points, columns)
+                points, answers = self._ask(items[rows], places[rows], columns)
                 logits.append(answers.detach().double().cpu().numpy())
                 explained = logits[-1].argmax(axis=1) if labels is None else labels[rows]
                 scores = self._target_of(answers, self._indices(explained))
@@ -191,47 +181,27 @@ class Path:
         return rows.gather(1, labels.unsqueeze(1)).squeeze(1)
 
     def _passes(self, items: Ints) -> list[tuple[Ints, slice]]:
-        """Cut points into passes, those of the longest items first: which points, and the columns of their tokens.
-
-        A pass ends where it is full, and where its padding would cost the rest of it more than another pass does.
-        """
-        width = self._stop[items] - self._first[items]
-        order = np.argsort(-width, kind="stable").astype(np.int64)
-        passes, begin = [], 0
-        while begin < len(order):
-            longest = width[order[begin]]
-            room = max(1, self._max_tokens // int(longest))
-            filled = order[begin : begin + room]
-            spared = (longest - width[filled]) * np.arange(len(filled), 0, -1)
-            worth = np.flatnonzero(spared > _WORTH_A_PASS)
-            rows = filled[: worth[0]] if worth.size else filled
-            chosen = items[rows]
-            passes.append((rows, slice(int(self._first[chosen].min()), int(self._stop[chosen].max()))))
-            begin += len(rows)
-        return passes
+        """Cut points into passes of like length: which points, and the columns of their tokens."""
+        widths = (self._stop - self._first)[items]
+        batches = length_batches(widths, batch_size=max(1, len(items)), max_tokens=self._max_tokens)
+        return [(rows, slice(self._first[items[rows]].min(), self._stop[items[rows]].max())) for rows in batches]
 
     def _indices(self, values: Ints) -> Tensor:
         return sent(np.ascontiguousarray(values), self.end.device)
 
-    def _points(self, items: Ints, places: Floats, columns: slice) -> Tensor:
+    def _ask(self, items: Ints, places: Floats, columns: slice) -> tuple[Tensor, Tensor]:
+        """Return points on the paths, some columns of them, and the logits there."""
         chosen = self._indices(items)
-        back = torch.as_tensor(places - 1.0, dtype=self._exact, device=self.end.device).view(-1, 1, 1)
         end, difference = (each[:, columns][chosen] for each in (self.end, self.difference))
-        points = torch.addcmul(end.to(self._exact), difference, back)
-        return points.to(self.end.dtype)
-
-    def _forward(self, items: Ints, points: Tensor, columns: slice) -> Tensor:
-        chosen = self._indices(items)
+        back = torch.as_tensor(places - 1.0, dtype=self._exact, device=end.device).view(-1, 1, 1)
+        points = torch.addcmul(end.to(self._exact), difference, back).to(end.dtype).requires_grad_()
         inputs = {name: tensor[:, columns][chosen] for name, tensor in self._inputs.items()}
-        return self._embedding_input.logits(points, inputs)
+        return points, self._embedding_input.logits(points, inputs)
 
 
 def _in_order(passes: list[tuple[Ints, slice]], parts: list[Floats]) -> Floats:
     """Return what some passes found for their rows, in the order in which these were asked for."""
-    found = np.concatenate(parts)
-    ordered = np.empty_like(found)
-    ordered[np.concatenate([rows for rows, _ in passes])] = found
-    return ordered
+    return np.concatenate(parts)[np.argsort(np.concatenate([rows for rows, _ in passes]))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,7 +209,7 @@ class Baseline:
     """The embedding with which the path of every token begins.
 
     Attributes:
-        name: "zeros", "mean", "pad" or "mask".
+        name: "zeros", "mean" or "pad".
         token: The token whose embedding it is; None for the others.
         vector: (d,) the mean of the word embeddings; None for the others.
     """
@@ -261,17 +231,17 @@ class Baseline:
         if name == "auto":
             able = options.layer == "word_embeddings"
             name = "mean" if able and zero_is_singular(classifier, embedding_input) else "zeros"
-        if name == "zeros":
-            return cls(name)
-        if name == "mean":
-            return cls(name, vector=_mean(classifier, embedding_input))
-        token: int | None = getattr(classifier.tokenizer, f"{name}_token_id")
-        if token is None:
+        vector = None
+        if name == "mean":  # of the tokens that the tokenizer knows
+            rows = min(len(classifier.tokenizer), vocabulary_size(classifier.model) or 0)
+            words = embedding_input.look_up(torch.arange(rows, device=classifier.device))
+            vector = words.mean(dim=0, dtype=torch.float64)
+        token: int | None = classifier.tokenizer.pad_token_id if name == "pad" else None
+        if name == "pad" and token is None:
             raise ValueError(
-                f"Expected the tokenizer of {classifier.name} to have a {name} token for baseline={name!r}, "
-                "but it has none."
+                f"Expected the tokenizer of {classifier.name} to have a pad token for baseline='pad', but it has none."
             )
-        return cls(name, token)
+        return cls(name, token, vector)
 
     def embeddings(self, embedding_input: EmbeddingInput, inputs: dict[str, Tensor], kept: Tensor) -> Tensor | None:
         """Return the embeddings at which the paths of a batch begin, in the shape of its embeddings; None for zeros.
@@ -287,9 +257,7 @@ class Baseline:
         if self.vector is None and not kept.any():
             return None
         embedded = embedding_input.embed(inputs)
-        start = (
-            torch.zeros_like(embedded) if self.vector is None else self.vector.to(embedded.dtype).expand_as(embedded)
-        )
+        start = 0.0 if self.vector is None else self.vector.to(embedded.dtype)
         return torch.where(kept.unsqueeze(-1), embedded, start)
 
 
@@ -313,41 +281,7 @@ def zero_is_singular(classifier: Classifier, embedding_input: EmbeddingInput) ->
     return bool(np.median(shares) > SINGULAR)
 
 
-def _mean(classifier: Classifier, embedding_input: EmbeddingInput) -> Tensor:
-    """Return the mean word embedding of the tokens that the tokenizer knows."""
-    rows = min(len(classifier.tokenizer), vocabulary_size(classifier.model) or 0)
-    total = torch.zeros((), dtype=torch.float64, device=classifier.device)
-    for start in range(0, rows, _BLOCK):
-        block = torch.arange(start, min(start + _BLOCK, rows), device=classifier.device)
-        total = total + embedding_input.look_up(block).double().sum(dim=0)
-    return total / rows
-
-
-@dataclass(frozen=True, eq=False)
-class Integral:
-    """Path integrals of b items.
-
-    Attributes:
-        gradients: (b, L, d) the gradients of the target, averaged over the path.
-        labels: (b,) the explained class.
-        logits: (b, K) the model's logits of the items.
-        value: (b,) the target at the input.
-        baseline_value: (b,) the target at the baseline.
-        gap: (b,) the integral of the gradients in the path's direction minus `value - baseline_value`: 0 where the
-            integral is exact.
-        nodes: (b,) number of gradients taken.
-    """
-
-    gradients: Tensor
-    labels: Ints
-    logits: Floats
-    value: Floats
-    baseline_value: Floats
-    gap: Floats
-    nodes: Ints
-
-
-def integrate(path: Path, labels: Ints | None, options: AttributionOptions) -> Integral:
+def integrate(path: Path, labels: Ints | None, options: AttributionOptions) -> tuple[Tensor, dict[str, Column]]:
     """Average the gradients over the paths of a batch.
 
     The adaptive mode is Simpson's rule on intervals that are halved where necessary, but for the interval at the
@@ -362,33 +296,40 @@ def integrate(path: Path, labels: Ints | None, options: AttributionOptions) -> I
         options: The rule, its nodes (with "adaptive" the maximum per item) and the gaps that it allows.
 
     Returns:
-        The integrals.
+        (b, L, d) the gradients of the target, averaged over the path; and by item `explained`, `logits`, the target at
+        the input (`value`) and at the baseline (`baseline_value`), the number of gradients taken (`nodes`), and the
+        `gap`: their integral in the path's direction minus the change of the target, 0 where it is exact.
     """
     items = np.arange(len(path))
+    ones, taken = np.ones(len(items)), np.full(len(items), options.steps, np.int64)
     adaptive = options.method == "adaptive"
     nodes, weights = (np.ones(1), np.ones(1)) if adaptive else quadrature(options.method, options.steps)
     at_end = nodes[-1] == 1.0
     if at_end:
         # The pass that predicts the class is that of the node at the input.
-        weight = np.full(len(items), weights[-1])
-        gradients, value, logits = path.gradients(items, np.ones(len(items)), weight, items, labels)
+        gradients, value, logits = path.gradients(items, ones, ones * weights[-1], items, labels)
     else:
-        logits = path.logits(items, np.ones(len(items)))
+        logits = path.logits(items, ones)
     explained = logits.argmax(axis=1).astype(np.int64) if labels is None else labels
-    baseline_value = path.score(path.logits(items, np.zeros(len(items))), explained)
+    baseline_value = path.score(path.logits(items, 0 * ones), explained)
     if adaptive:
-        at_input = _Nodes(items, np.ones(len(items)), value, _slopes(gradients, path.difference), [gradients])
-        return _adaptive(path, at_input, explained, logits, baseline_value, options)
-    value = path.score(logits, explained)
-    if others := len(nodes) - at_end:
-        rows = np.repeat(items, others)
-        places, weights = (np.tile(each[:others], len(items)) for each in (nodes, weights))
-        total, *_ = path.gradients(rows, places, weights, rows, explained[rows])
-        gradients = total.add_(gradients) if at_end else total
-    gap = _slopes(gradients, path.difference) - (value - baseline_value)
-    return Integral(
-        gradients, explained, logits, value, baseline_value, gap, np.full(len(items), options.steps, np.int64)
-    )
+        at_input = _Nodes(items, ones, value, _slopes(gradients, path.difference), [gradients])
+        gradients, taken = _adaptive(path, at_input, explained, baseline_value, options)
+    else:
+        value = path.score(logits, explained)
+        if others := len(nodes) - at_end:
+            rows = np.repeat(items, others)
+            places, weights = (np.tile(each[:others], len(items)) for each in (nodes, weights))
+            total, *_ = path.gradients(rows, places, weights, rows, explained[rows])
+            gradients = total.add_(gradients) if at_end else total
+    return gradients, {
+        "explained": explained,
+        "logits": logits,
+        "value": value,
+        "baseline_value": baseline_value,
+        "gap": _slopes(gradients, path.difference) - (value - baseline_value),
+        "nodes": taken,
+    }
 
 
 @dataclass(eq=False)
@@ -416,24 +357,25 @@ class _Nodes:
 
 
 def _adaptive(
-    path: Path, nodes: _Nodes, labels: Ints, logits: Floats, baseline_value: Floats, options: AttributionOptions
-) -> Integral:
-    """Integrate as accurately as each item needs; `nodes` has the one at the input of each."""
+    path: Path, nodes: _Nodes, labels: Ints, baseline_value: Floats, options: AttributionOptions
+) -> tuple[Tensor, Ints]:
+    """Integrate as accurately as each item needs; `nodes` has the one at the input of each. Returns how many, too."""
     items = np.arange(len(path))
     inner = FIRST_PLACES[:-1]
     first = nodes.add(path, labels, np.repeat(items, len(inner)), np.tile(inner, len(items)))
     grid = np.column_stack((first.reshape(len(items), len(inner)), items))
-    value = nodes.value[items]
     allowed = np.full(len(items), options.tolerance)
     if options.max_gap is not None:
-        allowed = np.minimum(allowed, options.max_gap * np.abs(value - baseline_value))
+        allowed = np.minimum(allowed, options.max_gap * np.abs(nodes.value[items] - baseline_value))
     # Each row is an interval of an item, by the positions of its three nodes.
     intervals = np.concatenate((grid[:, :3], grid[:, 2:]))
     at_baseline = np.arange(len(intervals)) < len(items)
     taken = np.full(len(items), len(FIRST_PLACES), dtype=np.int64)
     while True:
-        item = nodes.item[intervals[:, 0]]
-        gap = np.abs(_gaps(nodes, intervals, at_baseline, baseline_value))
+        item, first, _, last = nodes.item[intervals[:, 0]], *intervals.T
+        estimate = (_weights(nodes, intervals, at_baseline) * nodes.slope[intervals]).sum(axis=1)
+        before = np.where(at_baseline, baseline_value[item], nodes.value[first])
+        gap = np.abs(estimate - (nodes.value[last] - before))
         total = np.bincount(item, gap, minlength=len(items))
         worst = np.zeros(len(items))
         with np.errstate(invalid="ignore"):  # an item without finite gradients is halved no further
@@ -451,13 +393,8 @@ def _adaptive(
         left = np.where(first_of_path, places[start] / 2, (places[start] + places[middle]) / 2)
         new = nodes.add(path, labels, np.tile(owner, 2), np.concatenate((left, (places[middle] + places[end]) / 2)))
         left, right = new[: len(owner)], new[len(owner) :]
-        halves = (
-            np.where(
-                first_of_path[:, None], np.stack((left, start, middle), axis=1), np.stack((start, left, middle), axis=1)
-            ),
-            np.stack((middle, right, end), axis=1),
-        )
-        intervals = np.concatenate((intervals[~wanted], *halves))
+        halves = np.where(first_of_path, (left, start, middle), (start, left, middle)).T
+        intervals = np.concatenate((intervals[~wanted], halves, np.column_stack((middle, right, end))))
         at_baseline = np.concatenate((at_baseline[~wanted], first_of_path, np.zeros(len(owner), dtype=np.bool_)))
         taken += 2 * np.bincount(owner, minlength=len(items))
 
@@ -466,13 +403,8 @@ def _adaptive(
     gradients = torch.cat(nodes.gradients)
     weight = torch.as_tensor(weights, dtype=gradients.dtype, device=gradients.device)
     integral = torch.zeros((len(items), *gradients.shape[1:]), dtype=gradients.dtype, device=gradients.device)
-    integral.index_add_(
-        0,
-        torch.from_numpy(nodes.item).to(gradients.device),
-        gradients * weight.view(-1, 1, 1),
-    )
-    gap = _slopes(integral, path.difference) - (value - baseline_value)
-    return Integral(integral, labels, logits, value, baseline_value, gap, taken)
+    owners = torch.from_numpy(nodes.item).to(gradients.device)
+    return integral.index_add_(0, owners, gradients * weight.view(-1, 1, 1)), taken
 
 
 def _weights(nodes: _Nodes, intervals: Ints, at_baseline: NDArray[np.bool_]) -> Floats:
@@ -484,14 +416,6 @@ def _weights(nodes: _Nodes, intervals: Ints, at_baseline: NDArray[np.bool_]) -> 
     start = np.where(at_baseline, 0.0, nodes.place[intervals[:, 0]])
     shares = np.where(at_baseline[:, None], (4 / 9, 3 / 9, 2 / 9), (1 / 6, 4 / 6, 1 / 6))
     return np.asarray((nodes.place[intervals[:, 2]] - start)[:, None] * shares)
-
-
-def _gaps(nodes: _Nodes, intervals: Ints, at_baseline: NDArray[np.bool_], baseline_value: Floats) -> Floats:
-    """Return the gap of every interval: the rule on the slopes, minus the exact change of the target."""
-    estimate = (_weights(nodes, intervals, at_baseline) * nodes.slope[intervals]).sum(axis=1)
-    item, start, _, end = nodes.item[intervals[:, 0]], *intervals.T
-    before = np.where(at_baseline, baseline_value[item], nodes.value[start])
-    return np.asarray(estimate - (nodes.value[end] - before))
 
 
 def _slopes(gradients: Tensor, difference: Tensor) -> Floats:
@@ -550,7 +474,7 @@ def integrated_gradients(
             of tokens is what the module makes of the text with these tokens. BART has no such module: there the word
             embeddings of the encoder follow the path, while the decoder reads the text as it is.
         baseline: Embedding in place of that of every real token: "zeros"; "mean", the mean word embedding of the
-            vocabulary; the "pad" or the "mask" token; or "auto" (default): zeros, unless zero is singular for the
+            vocabulary; the "pad" token; or "auto" (default): zeros, unless zero is singular for the
             model, as it is where word embeddings are normalized without positions (Llama, Qwen, Gemma, DeBERTa-v3,
             ModernBERT): then the mean. The result says which was taken.
         keep_special: Whether the baseline keeps the special tokens of the text ([CLS], [SEP], …); default False.
@@ -627,11 +551,15 @@ def integrated_gradients(
             # Where rows of one pass affect one another, each has a pass of its own.
             max_tokens=1 if items.way.name == ONE_BY_ONE else max_tokens,
         )
-        integral = integrate(path, labels_of_batch, options)
+        gradients, columns = integrate(path, labels_of_batch, options)
         if logits is not None:
-            integral = dataclasses.replace(integral, logits=logits)
-        items.check_finite(np.asarray(np.isfinite(integral.logits).all(axis=1)), batch)
-        return _columns(path, integral, inputs["attention_mask"], options)
+            columns["logits"] = logits
+        items.check_finite(np.isfinite(np.asarray(columns["logits"])).all(axis=1), batch)
+        gap = np.asarray(columns["gap"])
+        finite = np.isfinite(gap)
+        columns["gap"] = np.where(finite, gap, np.inf)
+        columns["scores"] = _scores(path.difference, gradients, finite, inputs["attention_mask"], options)
+        return columns
 
     columns = items.run(
         "integrated gradients",
@@ -672,29 +600,17 @@ def _special(items: Items, inputs: dict[str, torch.Tensor], batch: NDArray[np.in
     return special
 
 
-def _columns(path: Path, integral: Integral, mask: torch.Tensor, options: AttributionOptions) -> dict[str, Column]:
-    finite = np.isfinite(integral.gap)
-    keep = torch.from_numpy(finite).to(integral.gradients.device)
-    gradients = torch.where(keep[:, None, None], integral.gradients, 0.0)
-    if options.reduce == "l2":
-        scores = (path.difference * gradients).norm(dim=-1)
-    else:
-        scores = (path.difference * gradients).sum(dim=-1)
-    scores = scores * mask
+def _scores(
+    difference: Tensor, gradients: Tensor, finite: NDArray[np.bool_], mask: Tensor, options: AttributionOptions
+) -> Ragged:
+    """Return one number per real token; 0 for those of items whose gradients are not finite."""
+    keep = torch.from_numpy(finite).to(gradients.device)
+    parts = difference * torch.where(keep[:, None, None], gradients, 0.0)
+    scores = (parts.norm(dim=-1) if options.reduce == "l2" else parts.sum(dim=-1)) * mask
     if options.normalize:
-        norm = scores.norm(dim=1, keepdim=True).clamp_min(torch.finfo(scores.dtype).tiny)
-        scores = scores / norm
+        scores = scores / scores.norm(dim=1, keepdim=True).clamp_min(torch.finfo(scores.dtype).tiny)
     real = mask.bool().cpu().numpy()
-    flat = scores.double().cpu().numpy()[real]
-    return {
-        "scores": Ragged.of(flat, real.sum(axis=1)),
-        "logits": integral.logits,
-        "explained": integral.labels,
-        "value": integral.value,
-        "baseline_value": integral.baseline_value,
-        "gap": np.where(finite, integral.gap, np.inf),
-        "nodes": integral.nodes,
-    }
+    return Ragged.of(scores.double().cpu().numpy()[real], real.sum(axis=1))
 
 
 def _attributions(

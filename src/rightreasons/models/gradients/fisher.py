@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -87,12 +88,6 @@ def _power(logits: Tensor, inputs: Tensor, options: FisherOptions) -> FisherEige
     (pulled,) = torch.autograd.grad(logits, inputs, u, create_graph=True)
     shape = (-1,) + (1,) * (inputs.dim() - 1)
 
-    def product(v: Tensor) -> Tensor:
-        (pushed,) = torch.autograd.grad(pulled, u, v, retain_graph=True)
-        s = p * pushed - p * (p * pushed).sum(dim=1, keepdim=True)
-        moved: Tensor = torch.autograd.grad(logits, inputs, s, retain_graph=True)[0]
-        return moved
-
     top = torch.zeros_like(logits).scatter_(1, _predicted(p)[:, None], 1.0)
     (start,) = torch.autograd.grad(logits, inputs, top - p, retain_graph=True)
     gradient_norms = _norm(start)
@@ -100,7 +95,9 @@ def _power(logits: Tensor, inputs: Tensor, options: FisherOptions) -> FisherEige
     values = torch.zeros(len(logits), dtype=torch.float64, device=logits.device)
     error = torch.full_like(values, torch.inf)
     for _ in range(options.max_iterations):
-        moved = product(v)
+        (pushed,) = torch.autograd.grad(pulled, u, v, retain_graph=True)
+        s = p * pushed - p * (p * pushed).sum(dim=1, keepdim=True)
+        (moved,) = torch.autograd.grad(logits, inputs, s, retain_graph=True)
         values = (v * moved).flatten(1).double().sum(dim=1)
         error = _norm(moved - values.view(shape).to(v.dtype) * v)
         if bool((error.nan_to_num(0) <= options.tolerance * values.abs().nan_to_num(0)).all()):
@@ -163,13 +160,13 @@ class FisherInformation:
     gradient_norms: NDArray[np.float64]
     logits: NDArray[np.float64]
     error: NDArray[np.float64]
-    tokens: tuple[tuple[str, ...], ...] | None
-    token_norms: Ragged | None
-    starts: NDArray[np.int64] | None
-    ends: NDArray[np.int64] | None
     truncated: NDArray[np.bool_]
     failures: tuple[tuple[str, str], ...]
     label_names: tuple[str, ...] | None
+    tokens: tuple[tuple[str, ...], ...] | None = None
+    token_norms: Ragged | None = None
+    starts: NDArray[np.int64] | None = None
+    ends: NDArray[np.int64] | None = None
     definition: str = DEFINITION
 
     def __len__(self) -> int:
@@ -298,7 +295,7 @@ def fisher_information(
         columns = items.run(
             "Fisher information",
             compute,
-            depends={"options": {name: getattr(options, name) for name in FisherOptions.names() if name != "unit"}},
+            depends={"options": options.model_dump(exclude={"unit"})},
             batch_size=batch_size,
             max_tokens=max_tokens,
             progress=progress,
@@ -349,23 +346,22 @@ def _fisher_information(items: Items, columns: Columns, options: FisherOptions, 
     def column(name: str) -> NDArray[np.float64]:
         return np.where(bad, np.nan, columns.array(name))
 
-    moved = None
+    words: dict[str, Any] = {}
     if options.eigenvector:  # squares of norms add up
         moved = merge_pieces(items, columns.ragged("token_norms").values ** 2, unit=options.unit, merge="sum")
+        norms = Ragged(np.sqrt(moved.scores.values), moved.scores.offsets)
+        words = {"tokens": moved.tokens, "token_norms": norms, "starts": moved.starts, "ends": moved.ends}
     return FisherInformation(
         ids=items.ids,
         eigenvalues=column("eigenvalues"),
-        scale_free=column("eigenvalues") * column("scale"),
         gradient_norms=column("gradient_norms"),
-        logits=logits,
         error=column("error"),
-        tokens=None if moved is None else moved.tokens,
-        token_norms=None if moved is None else Ragged(np.sqrt(moved.scores.values), moved.scores.offsets),
-        starts=None if moved is None else moved.starts,
-        ends=None if moved is None else moved.ends,
+        scale_free=column("eigenvalues") * column("scale"),
+        logits=logits,
         truncated=items.encoded.truncated,
         failures=failures,
         label_names=items.classifier.label_names,
+        **words,
     )
 
 

@@ -1,19 +1,17 @@
 """What gradients are taken through: embeddings as the input of a classifier.
 
 Given embeddings take the place of those that a model looks up. Masks and everything else still come from the token ids,
-and so do position and type embeddings where words are given. An encoder-decoder that classifies (BART, T5, mBART) reads
-its text twice: the decoder sees the tokens shifted by one place, and receives the same embeddings, shifted by one place
-too.
+and so do position and type embeddings where words are given. An encoder-decoder that classifies (BART, T5) reads its
+text twice: the decoder sees the tokens shifted by one place, and receives the same embeddings, shifted by one too.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -23,7 +21,7 @@ from torch import Tensor, nn
 from rightreasons.core.arrays import Ragged, offsets_of
 from rightreasons.core.choices import LAYERS
 from rightreasons.core.tokens import WORD_PATTERN
-from rightreasons.core.validation import check_count, check_one_of
+from rightreasons.core.validation import check_one_of
 from rightreasons.models.batching import check_fast
 from rightreasons.models.classes import Classifier
 from rightreasons.models.items import Items
@@ -101,15 +99,30 @@ def merge_pieces(
         The tokens of each item, with their scores and places.
     """
     places, encoded = items.places, items.encoded
-    if unit == "wordpiece":
+    if unit == "word":
+        tokens, scores, spans, parts, rows = _words(items, scores, merge)
+    else:
         real = ~places.special | special
-        tokens = items.classifier.tokenizer.convert_ids_to_tokens(encoded.columns["input_ids"][real].tolist())
+        tokens = list(items.classifier.tokenizer.convert_ids_to_tokens(encoded.columns["input_ids"][real].tolist()))
+        scores, parts, rows = scores[real], places.part[real], encoded.row[real]
         spans = np.column_stack((places.start[real], places.end[real]))
-        return _by_item(items, list(tokens), scores[real], spans, places.part[real], encoded.row[real])
-    tokens = []
+    offsets = offsets_of(np.bincount(rows, minlength=len(items)))
+    return TokenScores(
+        tokens=tuple(tuple(tokens[a:b]) for a, b in itertools.pairwise(offsets.tolist())),
+        scores=Ragged(scores, offsets),
+        starts=spans[:, 0],
+        ends=spans[:, 1],
+        parts=parts,
+    )
+
+
+def _words(items: Items, scores: NDArray[np.float64], merge: str) -> tuple[list[str], Any, Any, Any, Any]:
+    """Return the words of all items, their scores, places, parts and items."""
+    places = items.places
+    tokens: list[str] = []
     word = np.full(len(scores), -1, dtype=np.int64)
-    all_spans, all_rows, all_parts = [np.empty((0, 2), np.int64)], [], []
-    for row, (start, end) in enumerate(itertools.pairwise(encoded.offsets.tolist())):
+    all_spans, all_rows, all_parts = [np.empty((0, 2), np.int64)], list[int](), list[int]()
+    for row, (start, end) in enumerate(itertools.pairwise(items.encoded.offsets.tolist())):
         for part, column in enumerate((items.first, items.second)):
             inside = np.flatnonzero(~places.special[start:end] & (places.part[start:end] == part)) + start
             if column is None or not len(inside):
@@ -122,46 +135,23 @@ def merge_pieces(
             all_spans.append(spans[whole])
             all_rows += [row] * len(whole)
             all_parts += [part] * len(whole)
-    joined = _join(scores[word >= 0], word[word >= 0], len(tokens), merge)
-    parts, rows = np.array(all_parts, dtype=np.int64), np.array(all_rows, dtype=np.int64)
-    return _by_item(items, tokens, joined, np.concatenate(all_spans), parts, rows)
-
-
-def _by_item(
-    items: Items,
-    tokens: list[str],
-    scores: NDArray[np.float64],
-    spans: NDArray[np.int64],
-    parts: NDArray[np.int64],
-    rows: NDArray[np.int64],
-) -> TokenScores:
-    """Group tokens, of which the items are known, by item."""
-    offsets = offsets_of(np.bincount(rows, minlength=len(items)))
-    return TokenScores(
-        tokens=tuple(tuple(tokens[a:b]) for a, b in itertools.pairwise(offsets.tolist())),
-        scores=Ragged(scores, offsets),
-        starts=spans[:, 0],
-        ends=spans[:, 1],
-        parts=parts,
-    )
-
-
-def _join(scores: NDArray[np.float64], word: NDArray[np.int64], n_words: int, merge: str) -> NDArray[np.float64]:
+    scores, word = scores[word >= 0], word[word >= 0]
     if merge == "absmax":
         # The last of a word's pieces in this order is the largest in magnitude.
         order = np.lexsort((np.abs(scores), word))
-        joined = np.zeros(n_words)
+        joined = np.zeros(len(tokens))
         joined[word[order]] = scores[order]
-        return joined
-    return np.asarray(np.bincount(word, scores, minlength=n_words), dtype=np.float64)
+    else:
+        joined = np.bincount(word, scores, minlength=len(tokens)).astype(np.float64)
+    parts, rows = np.array(all_parts, dtype=np.int64), np.array(all_rows, dtype=np.int64)
+    return tokens, joined, np.concatenate(all_spans), parts, rows
 
 
 class EmbeddingInput:
     """Feeds word embeddings to a model in place of its own.
 
-    A model may look its words up in a layout of its own: as (length, rows), as XLNet does, or padded to a multiple of a
-    window, as Longformer does. An encoder-decoder looks the text up twice; how it shifts the text for its decoder is
-    seen in what it looks up.
+    A model may pad its words by itself, to a multiple of a window, as Longformer does. An encoder-decoder looks the
+    text up twice. One that reads the text in another layout, such as (length, rows), is refused.
 
     Args:
         model: An encoder, a decoder, or an encoder-decoder that shifts its own text, with any head.
@@ -219,17 +209,17 @@ class EmbeddingInput:
             embeddings: (..., L, d), one per place of the padded ids.
             inputs: What the model is called with.
         """
-        given, ids = embeddings.flatten(0, -3), inputs["input_ids"].flatten(0, -2)
-        transposed = self._words and len(ids) == ids.shape[1] > 1 and self._looks_up_transposed(inputs)
-
-        # Asked before anything is replaced.
-        last_first = self._decoder is not None and self._words and self._begins_with_last
+        given, text = embeddings.flatten(0, -3), inputs["input_ids"].flatten(0, -2)
 
         def replace(module: nn.Module, arguments: tuple[Any, ...], output: Tensor) -> Tensor | None:
             if reading:
-                return self._shifted(given, inputs, arguments[0], output, last_first) if self._words else None
-            if transposed or output.shape[:2] != given.shape[:2] == output.shape[1::-1]:
-                return given.transpose(0, 1).clone()
+                return self._shifted(given, text, arguments[0], output) if self._words else None
+            square = self._words and len(text) == text.shape[1]  # rows and places of it may be swapped
+            if len(output) != len(text) or (square and not torch.equal(arguments[0][:, : len(text)], text)):
+                raise ValueError(
+                    "Expected a model that looks its words up as (rows, length), but "
+                    f"{type(self._model).__name__} has another layout."
+                )
             # What a model pads by itself stays. Copies, as CTRL scales its embeddings in place.
             return torch.cat((given, output[:, given.shape[1] :]), 1)
 
@@ -262,52 +252,15 @@ class EmbeddingInput:
             )
         return logits
 
-    def _looks_up_transposed(self, inputs: dict[str, Tensor]) -> bool:
-        """Ask a model with one row whether it looks words up as (length, rows): of a square nobody can tell."""
-        single = {
-            name: value[(slice(1),) * (value.dim() - 1)] if isinstance(value, Tensor) else value
-            for name, value in inputs.items()
-        }
-        return self._looked_up(self._first, single)[0].shape[0] > 1
-
-    @cached_property
-    def _begins_with_last(self) -> bool:
-        """Whether the decoder begins with the last token of the text (mBART) or with one of its own (BART, T5)."""
-        config = self._model.config
-        named = ("pad_token_id", "eos_token_id", "bos_token_id", "decoder_start_token_id")  # T5 has no beginning
-        special = {getattr(config, name, None) for name in named}
-        first, second = [token for token in range(6) if token not in special][:2]
-        ids = torch.tensor([[first, config.eos_token_id, last] for last in (first, second)], device=self._model.device)
-        begin = self._looked_up(self._tables[-1], {"input_ids": ids, "attention_mask": torch.ones_like(ids)})[-1][:, 0]
-        return begin.tolist() == [first, second]
-
-    @torch.no_grad()
-    def _looked_up(self, table: nn.Module, inputs: dict[str, Tensor]) -> list[Tensor]:
-        """Return what a table is asked for in a pass."""
-        indices: list[Tensor] = []
-        hook = table.register_forward_pre_hook(lambda module, arguments: indices.append(arguments[0]))
-        try:
-            self._model(**inputs)
-        finally:
-            hook.remove()
-        return indices
-
-    def _shifted(
-        self, given: Tensor, inputs: dict[str, Tensor], ids: Tensor, output: Tensor, last_first: bool
-    ) -> Tensor:
-        """Return the embeddings as the decoder reads the text: shifted by one place."""
-        text = inputs["input_ids"]
-        if ids.shape != text.shape or not torch.equal(ids[:, 1:], text[:, :-1]):
+    def _shifted(self, given: Tensor, text: Tensor, ids: Tensor, output: Tensor) -> Tensor:
+        """Return the embeddings as the decoder reads the text: after its own first token, shifted by one place."""
+        begin: Any = getattr(self._model.config, "decoder_start_token_id", None)
+        if ids.shape != text.shape or not torch.equal(ids[:, 1:], text[:, :-1]) or bool((ids[:, 0] != begin).any()):
             raise ValueError(
                 "Expected an encoder, a decoder, or an encoder-decoder whose decoder reads the text shifted by one "
                 f"place, but {type(self._model).__name__} feeds its decoder in an unknown way."
             )
-        begin = output[:, :1].detach()
-        if last_first:
-            places = torch.arange(text.shape[1], device=text.device)
-            last = (inputs["attention_mask"] * places).argmax(dim=1)
-            begin = given[torch.arange(len(given), device=text.device), last].unsqueeze(1)
-        return torch.cat((begin, given[:, :-1]), dim=1)
+        return torch.cat((output[:, :1].detach(), given[:, :-1]), dim=1)
 
 
 def _is_table(module: Any) -> bool:
@@ -340,108 +293,17 @@ def _module(model: Any) -> nn.Module:
 
 
 def _coder_tables(model: Any) -> tuple[nn.Module, nn.Module]:
+    encoder: Any
+    decoder: Any
     parts = [getattr(model.base_model, coder, None) for coder in ("encoder", "decoder")]
-    encoder, decoder = (getattr(part, "embed_tokens", None) for part in parts)
-    if encoder is None or decoder is None or not (_is_table(encoder) and _is_table(decoder)):
+    encoder, decoder = [getattr(part, "embed_tokens", None) for part in parts]
+    tables = _is_table(encoder) and _is_table(decoder)
+    if not tables or not torch.equal(encoder.weight, decoder.weight):
         raise ValueError(
-            "Expected an encoder-decoder whose two parts look words up in a table, but "
-            f"{type(model).__name__} has none."
-        )
-    if not torch.equal(encoder.weight, decoder.weight):
-        raise ValueError(
-            f"Expected one table of word embeddings for encoder and decoder, but {type(model).__name__} has two."
+            "Expected an encoder-decoder with one table of word embeddings for both parts, but "
+            f"{type(model).__name__} has {'two' if tables else 'none'}."
         )
     return encoder, decoder
-
-
-# ------------------------------------ Words that are alike to a model: the nearest ones in its table of word embeddings
-
-
-class NoWordError(ValueError):
-    """None of the candidate words is a token of the model."""
-
-
-class EmbeddingNeighbors:
-    """Nearest words by the cosine of their word embeddings.
-
-    Args:
-        classifier: The model.
-        among: Lower-case candidates, such as the words of texts of one class; those that are not one token of the
-            vocabulary are left out. None takes all words of the vocabulary that consist of letters.
-        count: Number of neighbors per word; default 5.
-
-    Raises:
-        ValueError: If the model has no table of word embeddings, or no word is left.
-
-    Example:
-        >>> neighbors = EmbeddingNeighbors(classifier)  # doctest: +SKIP
-        >>> neighbors("good")  # doctest: +SKIP
-        ['great', 'better', 'well', 'nice', 'bad']
-    """
-
-    def __init__(self, classifier: Classifier, among: Iterable[str] | None = None, *, count: int = 5) -> None:
-        self.count = check_count(count, "count")
-        vocabulary: dict[str, int] = classifier.tokenizer.get_vocab()
-        special = set(classifier.tokenizer.all_special_tokens)
-        # Byte-level and metaspace vocabularies mark the word's first piece, BERT's marks the others.
-        marks = next((mark for mark in ("Ġ", "▁") if sum(token[:1] == mark for token in vocabulary) > 100), "")
-        whole = {
-            token[len(marks) :].lower(): row
-            for token, row in sorted(vocabulary.items(), key=lambda pair: -pair[1])
-            if token.startswith(marks) and token[len(marks) :].isalpha() and token not in special
-        }
-        names = sorted(whole) if among is None else sorted(set(among) & set(whole))
-        if not names:
-            raise NoWordError(
-                "Expected at least one word that is a token of the model's vocabulary, but there is none."
-            )
-        rows = torch.tensor([whole[name] for name in names], device=classifier.device)
-        self.words = names
-        self._place = {name: place for place, name in enumerate(names)}
-        self._whole = whole
-        self._device = classifier.device
-        self._table = EmbeddingInput(classifier.model)
-        self._vectors = _unit(self._table.look_up(rows))
-
-    def __call__(self, word: str) -> list[str]:
-        """Return the words nearest to a word, nearest first; [] where the word is not one token."""
-        row = self._whole.get(word.lower())
-        if row is None:
-            return []
-        near = self._vectors @ _unit(self._table.look_up(torch.tensor([row], device=self._device)))[0]
-        here = self._place.get(word.lower())
-        if here is not None:
-            near[here] = -np.inf
-        count = min(self.count, len(near) - (here is not None))
-        order = np.argsort(-near, kind="stable")[:count]
-        return [self.words[place] for place in order.tolist()]
-
-
-def class_neighbors(
-    classifier: Classifier, words: Mapping[int, Iterable[str]], *, count: int = 5
-) -> dict[int, EmbeddingNeighbors]:
-    """Return neighbors for each class among the words of that class only, for changes that should keep the label.
-
-    Args:
-        classifier: The model.
-        words: Lower-case words of each class, such as `data.substitutions.class_words` gives.
-        count: Number of neighbors per word; default 5.
-
-    Returns:
-        The neighbors of each class that has a word in the model's vocabulary.
-    """
-    neighbors = {}
-    for label, class_words in words.items():
-        try:
-            neighbors[label] = EmbeddingNeighbors(classifier, class_words, count=count)
-        except NoWordError:
-            continue
-    return neighbors
-
-
-def _unit(vectors: Any) -> NDArray[np.float64]:
-    rows = vectors.double().cpu().numpy()
-    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-12), dtype=np.float64)
 
 
 def why_no_gradients(scorer: Scorer) -> str:
@@ -449,11 +311,8 @@ def why_no_gradients(scorer: Scorer) -> str:
     if not isinstance(scorer, Classifier) or scorer.label_names is None:
         lacks = lacking(scorer, "gradients")
         return lacks or f"{scorer.name} is no classifier of transformers in this process."
-    if reason := quantized(scorer.model):
-        return reason
-    if not getattr(scorer.tokenizer, "is_fast", False):
-        return "The tokenizer does not give the positions of its tokens in the text."
     try:
+        check_fast(scorer.tokenizer)
         EmbeddingInput(scorer.model)
     except ValueError as error:
         return str(error)
@@ -466,7 +325,6 @@ def classifier_with_gradients(scorer: Scorer) -> Classifier:
     Raises:
         ValueError: If it is none, or its tokenizer does not know the places of its tokens.
     """
-    if not isinstance(scorer, Classifier) or scorer.label_names is None:
-        raise ValueError(why_no_gradients(scorer))
-    check_fast(scorer.tokenizer)
-    return scorer
+    if reason := why_no_gradients(scorer):
+        raise ValueError(reason)
+    return cast("Classifier", scorer)

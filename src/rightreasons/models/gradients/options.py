@@ -74,31 +74,22 @@ class AttributionOptions(Options):
 
     def of_pieces(self) -> dict[str, Any]:
         """Return what decides the scores of the pieces; the rest applies afterwards."""
-        return {
-            name: getattr(self, name) for name in AttributionOptions.names() if name not in ("unit", "rank_special")
-        }
+        return self.model_dump(exclude={"unit", "rank_special"})
 
     def describe(self, baseline: str) -> str:
         """Describe what is computed, from the baseline that was taken."""
-        rule = {
-            "adaptive": f"adaptive Simpson's rule, gap at most {self.tolerance:g}, at most {self.steps} nodes",
-            "gauss_legendre": f"Gauss-Legendre rule, {self.steps} nodes",
-            "riemann_right": f"right Riemann sum, {self.steps} nodes",
-        }[self.method]
         layer = {"word_embeddings": "word embeddings", "embeddings": "output of the embeddings"}[self.layer]
-        start = {"zeros": "zero embeddings", "mean": "the mean word embedding of the vocabulary"}.get(
-            baseline, f"the embedding of the {baseline} token"
-        )
+        start = {"zeros": "zero embeddings", "mean": "the mean word embedding of the vocabulary"}
         kept = " between the special tokens" if self.keep_special else ""
-        reduced = {"l2": "L2 norm", "sum": "sum"}[self.reduce]
+        at_most = f"gap at most {self.tolerance:g}, at most " if self.method == "adaptive" else ""
         norm = ", divided by the 2-norm of the item" if self.normalize else ""
         types = "" if self.token_type is None else f" Every token has the type {self.token_type}."
-        special = "special tokens included" if self.rank_special else "without special tokens"
         units = "word piece" if self.unit == "wordpiece" else "word, the largest in magnitude of its pieces"
         return (
             f"Integrated gradients of the {self.target} of the {self.label} label over the {layer}, from "
-            f"{start}{kept} ({rule}), reduced to one number per token by {reduced}{norm}.{types} "
-            f"One number per {units}, {special}."
+            f"{start.get(baseline, 'the embedding of the pad token')}{kept} ({self.method.replace('_', ' ')}, {at_most}"
+            f"{self.steps} nodes), reduced to one number per token by {self.reduce}{norm}.{types} One number per "
+            f"{units}, {'special tokens included' if self.rank_special else 'without special tokens'}."
         )
 
 
@@ -128,7 +119,7 @@ class Attributions:
         nodes: (N,) number of gradients taken.
         truncated: (N,) whether a text of the item was cut.
         label_names: K names of the classes.
-        baseline: The baseline that was taken: "zeros", "mean", "pad" or "mask".
+        baseline: The baseline that was taken: "zeros", "mean" or "pad".
         valid: (N,) whether the gap is at most `max_gap` of the change of the score, `value - baseline_value`; all of
             them where `max_gap` is None. The numbers of the others should not be read.
         definition: What the scores are, in words.
