@@ -98,7 +98,7 @@ def test_positive_probability_alone():
         ("text,label\nx,1", "Expected a column of scores .* or one column per class such as p_0, p_1 in the text"),
         (
             "p_good,label\n.9,1",
-            "for each class in the text, but got 'p_good' alone: .*`score_columns`, .*`label_names`",
+            "one column per class such as p_0, p_1 in the text, but its columns are: p_good, label; .*`score_columns`",
         ),
         (
             "p0,p1,label,gold\n.5,.5,1,1",
@@ -562,7 +562,7 @@ def test_a_pasted_text_may_begin_with_a_byte_order_mark():
     [
         (
             "id,p_0,p_1\na,0.2,0.8\nb,nan,0.8\n",
-            "Expected a score for each choice in run.csv, but row 1 holds [nan, 0.8].",
+            "Expected the number of a choice in each row of run.csv, but row 1 holds -1.",
         ),
         ("id,prediction\na,0\nb,-1\n", "Expected the number of a choice in each row of run.csv, but row 1 holds -1."),
     ],

@@ -427,10 +427,7 @@ def _ingest(values: Any, name: str, expected: str, depth: int) -> Any:
     if values is None:
         raise TypeError(f"Expected `{name}`, but got None.")
     if isinstance(values, np.ma.MaskedArray):
-        raise TypeError(
-            f"Expected `{name}` without a mask, but got a masked array: leave the masked items out of all columns, or "
-            "fill them with `.filled(value)`."
-        )
+        raise TypeError(f"Expected `{name}` without a mask, but got a masked array.")
     if isinstance(values, np.ndarray):
         return _from_array(values, name, expected, depth)
     if isinstance(values, _REFUSED):
@@ -618,17 +615,11 @@ def plain(value: Any) -> Any:
     """Turn a value into plain Python; NaN and infinities, which must never leave the library, are an error."""
     if isinstance(value, Result):
         return value.to_dict()
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, np.ndarray):
-        return [plain(item) for item in value.tolist()]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, int):
-        return value
-    if isinstance(value, float):
-        if not np.isfinite(value):
-            raise ValueError(f"Expected a finite figure in a result, but got {value}.")
+    if isinstance(value, (np.ndarray, np.generic)):
+        return plain(value.tolist())
+    if isinstance(value, float) and not np.isfinite(value):
+        raise ValueError(f"Expected a finite figure in a result, but got {value}.")
+    if value is None or isinstance(value, (bool, str, int, float)):
         return value
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}

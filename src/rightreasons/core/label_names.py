@@ -148,9 +148,9 @@ def label_rows(values: Sequence[Any] | NDArray[Any], column: LabelColumn) -> tup
         >>> [(row.value, row.count, row.label, row.rule) for row in rows]
         [('Up', 2, 'up', 'by name, letter case aside'), ('down', 1, 'down', 'by name'), ('', 1, '', 'no label')]
     """
-    pairs: Counter[tuple[str, int]] = Counter()
     codes, distinct = encoded(values)
     _, firsts, counts = np.unique(codes, return_index=True, return_counts=True)
+    pairs: Counter[tuple[str, int]] = Counter()
     for value, number, count in zip(distinct, column.ids[firsts].tolist(), counts.tolist(), strict=True):
         pairs["" if value is None else str(value), number] += count
     rows = []
@@ -585,15 +585,23 @@ def _said_beside(words: Sequence[str], numbers: Mapping[str, int]) -> dict[str, 
 
 def _refuse_several(words: Sequence[str], places: Mapping[str, _Place]) -> None:
     """Refuse words that list others, as "joy;fear" beside "joy" and "fear;anger": they are no classes."""
-    listed = {word: parts for word in words if len(parts := LISTED.split(word)) > 1}
-    met = Counter(part for word in words for part in {*LISTED.split(word)})
-    several = next((word for word, parts in listed.items() if all(met[part] > 1 for part in parts)), None)
+    parts_of = {word: {*LISTED.split(word)} for word in words}
+    met = Counter(part for parts in parts_of.values() for part in parts)
+    several = next(
+        (w for w, parts in parts_of.items() if len(parts) > 1 and all(met[part] > 1 for part in parts)), None
+    )
     if several is not None:
-        raise OptionError(
-            f"Expected one label per row in {places[several].where}, but {_shown(several)} lists others"
-            f"{_remedy(SEVERAL)}.",
-            option=ASK_SEVERAL,
-        )
+        where = places[several].where
+        raise _refused(f"Expected one label per row in {where}, but {_shown(several)} lists others", [several], "")
+
+
+def _refused(sentence: str, words: Iterable[str], remedy: str, hint: str = "") -> OptionError:
+    """Return the error of labels that are no classes, with what can be done: where they list others, to ask of each."""
+    several = any(len(LISTED.split(word)) > 1 for word in words)
+    return OptionError(
+        f"{sentence}{_remedy(SEVERAL if several else remedy)}.{'' if several else hint}",
+        option=ASK_SEVERAL if several else (),
+    )
 
 
 def first_number(used: Set[int], n_classes: int, first: int | None) -> int | None:
@@ -615,23 +623,18 @@ def _read(values: Any, where: str) -> _Column:
     """Return the code of each value, and by code each distinct value with its meaning (None: no label)."""
     columnar = isinstance(values, Cells) or (getattr(values, "ndim", 0) == 1 and values.dtype != object)
     codes, plain = encoded(values) if columnar else (None, getattr(values, "tolist", lambda: list(values))())
-    kinds = set(map(type, plain))
-    if any(issubclass(kind, np.generic) for kind in kinds):
+    if any(issubclass(kind, np.generic) for kind in set(map(type, plain))):
         plain = [value.item() if isinstance(value, np.generic) else value for value in plain]
-        kinds = set(map(type, plain))
-    if float in kinds:
-        plain = [None if value != value else value for value in plain]
-    for kind in kinds:
-        if not issubclass(kind, (str, int, float, type(None))):
-            row = next(row for row, value in enumerate(plain) if type(value) is kind)
-            row = row if codes is None else int(np.argmax(codes == row))
-            raise TypeError(
-                f"Expected class labels (whole numbers from 0, or names) in {where}, but row {row} holds a "
-                f"{kind.__name__}."
-            )
-    if bool in kinds and kinds & {int, float}:
-        row, value = next((row, value) for row, value in enumerate(plain) if type(value) is bool)
-        raise TypeError(f"Expected labels of one kind in {where}, but row {row} holds {value} among numbers.")
+    kinds = set(map(type, plain))
+    plain = [None if value != value else value for value in plain] if float in kinds else plain
+    odd = {kind for kind in kinds if not issubclass(kind, (str, int, float, type(None)))}
+    if odd or (bool in kinds and kinds & {int, float}):
+        row, value = next((row, value) for row, value in enumerate(plain) if type(value) in (odd or {bool}))
+        row = row if codes is None else int(np.argmax(codes == row))
+        held = f"a {type(value).__name__}" if odd else f"{value} among numbers"
+        raise TypeError(
+            f"Expected labels of one kind in {where}, whole numbers from 0 or names, but row {row} holds {held}."
+        )
     merged, distinct = encoded(plain)
     return merged if codes is None else merged[codes], {value: _cell(value) for value in distinct}
 
@@ -693,13 +696,10 @@ def _classes(
     if said:  # True beside 1, LABEL_2 beside 2
         numbers, words = numbers | said, []
     if numbers and words:
-        several = all(len(LISTED.split(word)) > 1 for word in words)
-        counted = [str(number) for number in sorted(set(numbers.values()))]
-        raise OptionError(
-            f"Expected either numbers or words as labels in {places[words[0]].where}, but it holds both: "
-            f"{listing(counted)} and {listing([repr(word[:60]) for word in words])}"
-            f"{_remedy(SEVERAL if several else remedy)}.",
-            option=ASK_SEVERAL if several else (),
+        held = f"{listing(sorted(set(numbers.values())))} and {listing([repr(word[:60]) for word in words])}"
+        where = places[words[0]].where
+        raise _refused(
+            f"Expected either numbers or words as labels in {where}, but it holds both: {held}", words, remedy
         )
     if numbers:
         low, top = first or 0, max(numbers, key=numbers.__getitem__)
@@ -721,9 +721,6 @@ def _classes(
         return {word: shown.index(folded(word)) for word in words}, shown, BY_NAME, ""
     twice = next((group for group in spellings.values() if len(group) > 1), None)
     if twice is not None:
-        renamed = ",".join(f"{word}={group[0]}" for group in spellings.values() for word in group[1:] or group)
-        if not remedy or "label_names" in remedy:
-            remedy = f"where they are one class, say label_names={renamed!r}"
         raise ValueError(
             f"Expected labels in {places[twice[1]].where} that differ by more than letter case, spaces and hyphens, "
             f"but got {' and '.join(repr(word[:60]) for word in twice)}{_remedy(remedy)}."
@@ -759,19 +756,12 @@ def _among(
         return {text: targets.index(number) for text, number in said.items()}, known, BY_NUMBER, "the labels say it"
     if len(numbers) < len(places):
         strange = [text for text in places if _by_name([spelled[text]], known) is None]
-        text = strange[0] if strange else next(text for text in places)
-        several = any(len(LISTED.split(each)) > 1 for each in strange)
-        hint = did_you_mean(text, known) if strange and not several else ""
-        held = (
-            f"row {_row(places[text], read)} holds {_shown(text)}"
-            if strange
-            else "two of these differ by letter case or spaces only"
-        )
-        raise OptionError(
-            f"Expected the labels {listing(known)} in {places[text].where}, but the labels are {listing(spellings)} "
-            f"and {held}{_remedy(SEVERAL if several else remedy)}.{hint}",
-            option=ASK_SEVERAL if several else (),
-        )
+        text = [*strange, *places][0]
+        held = f"row {_row(places[text], read)} holds {_shown(text)}"
+        held = held if strange else "two of these differ by letter case or spaces only"
+        sentence = f"Expected the labels {listing(known)} in {places[text].where}, but the labels are"
+        hint = did_you_mean(text, known) if strange else ""
+        raise _refused(f"{sentence} {listing(spellings)} and {held}", strange, remedy, hint)
     used = set(numbers.values())
     start = first_number(used, len(known), first)
     if start is None and max(used) <= len(known):
