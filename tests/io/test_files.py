@@ -453,12 +453,10 @@ def test_an_archive_holds_one_table_beside_what_is_none(tmp_path):
         read_file(tmp_path / "release.zip")
 
 
-def test_records_beside_lists_of_words_and_within_one_name(tmp_path):
+def test_records_beside_lists_of_words_and_by_their_keys(tmp_path):
     content = {"name": "dates", "keywords": ["a", "b"], "examples": [{"t": "x"}, {"t": "y"}, {"t": "z"}]}
     (tmp_path / "task.json").write_text(json.dumps(content))
     assert read_file(tmp_path / "task.json")["t"].to_pylist() == ["x", "y", "z"]
-    (tmp_path / "runs.json").write_text(json.dumps({"baseline": {"q#1": {"p": [0.2, 0.8]}, "q#2": {"p": [1, 0]}}}))
-    assert read_file(tmp_path / "runs.json")["id"].to_pylist() == ["q#1", "q#2"]
     # Columns of pandas have the numbers of the rows in order, all of them.
     (tmp_path / "keys.json").write_text(json.dumps({"q#1": {"0": 0.2, "1": 0.8}, "q#2": {"1": 0.9, "0": 0.1}}))
     assert read_file(tmp_path / "keys.json")["id"].to_pylist() == ["q#1", "q#2"]

@@ -307,7 +307,7 @@ def test_a_scorer_s_word_stands_where_it_keeps_no_letter_or_no_answer(tmp_path):
     samples = [judged(1, "C", None, None), judged(2, "I", None, None), judged(3, "I", "", None)]
     columns = read_columns(log(tmp_path / "log.json", samples), ScoreOptions())[0]
     assert (columns["answer"], columns["correct"]) == (["B", "B", ""], [1, 0, 0])
-    with pytest.raises(ValueError, match="Expected a column of scores .* with `confidence_column` and `correct_column`"):
+    with pytest.raises(ValueError, match="a column of scores .* with `confidence_column` and `correct_column`"):
         read_predictions(log(tmp_path / "log.json", [judged(1, "P", "so", None), judged(2, "C", "so", None)]))
 
 

@@ -149,7 +149,7 @@ def test_files_that_are_not_what_they_say(tmp_path):
     for name, sentence in (
         (
             "run.xlsx",
-            "Expected a file of type .csv, .tsv, .jsonl, .json, .*, but got run.xlsx: save it as csv.",
+            "Expected a file of type .csv, .tsv, .jsonl, .json, .*, or text of such content, but got run.xlsx.",
         ),
         ("run.npz", "Expected plain numpy arrays in run.npz, but it cannot be read as such."),
         ("run.parquet", "Expected a parquet file, but run.parquet cannot be read as one:"),
@@ -485,7 +485,7 @@ def test_predicted_classes_are_no_scores():
         ("p_0,p_1,label\n.9,.1,0\n.9,.1\n", "3 columns .* but row 1 has 2"),
         ("p_0,p_1,label,label\n.9,.1,0,1\n", "distinct columns in the text, but 'label', which is used, comes twice"),
         ("p_0,p_1,p_1,label\n.9,.1,.2,0\n", "distinct columns in the text, but 'p_1', which is used, comes twice"),
-        ('p_0,p_1,label\n.9,.1,"0\n', "quotation mark in the text to be closed, but the last cell is still open"),
+        ('p_0,p_1,label\n.9,.1,"0\n.2,.8,1\n', "quotation mark in the text to be closed, but the last cell"),
     ],
 )
 def test_tables_whose_rows_are_not_their_header(text, sentence):

@@ -394,11 +394,11 @@ def each_label(
         )
     written = {names[label]: each for label, each in zip(found.ids, held, strict=True) if label >= 0}
     cell = in_expression(column)
-    words_of = {name: [name, *([written[name]] if written.get(name, name) != name else [])] for name in names}
     if one_hot:
         return {name: f"{{{{ {cell}[{written[name]}] }}}}" for name in names}
     quoted = {
-        name: ", ".join(json.dumps(word, ensure_ascii=False) for word in words) for name, words in words_of.items()
+        name: ", ".join(json.dumps(word, ensure_ascii=False) for word in dict.fromkeys((name, written.get(name, name))))
+        for name in names
     }
     return {name: f"{{{{ {cell} | whether({words}) }}}}" for name, words in quoted.items()}
 
@@ -487,12 +487,12 @@ def with_nested(data: datasets.Dataset, names: Iterable[Any]) -> datasets.Datase
             root = max(roots, key=len)
             steps = name.removeprefix(f"{root}.").split(".")
             values = [_pick(value, steps) for value in values_of(data, root)]
+            if name not in fields and all(value is None for value in values):  # nor within cells of JSON
+                continue
         if name in fields:
             added = datasets.Dataset.from_dict({name: values}, features=datasets.Features({name: fields[name]}))
-        elif is_expression(name) or any(value is not None for value in values):  # within cells of JSON
-            added = dataset_of(pa.table({name: column_of(values, name, "the data")}), "the data")
         else:
-            continue
+            added = dataset_of(pa.table({name: column_of(values, name, "the data")}), "the data")
         data = datasets.concatenate_datasets([data, added], split=data.split, axis=1)
     return data
 
@@ -659,12 +659,12 @@ def names_in(values: Iterable[Any]) -> Cells:
 
 
 def _pick(value: Any, steps: Sequence[str]) -> Any:
-    value = in_cell(value) if steps else value
-    if isinstance(value, list) and steps:
+    if not steps:
+        return value
+    value = in_cell(value)
+    if isinstance(value, list):
         return [_pick(part, steps) for part in value]
-    if not steps or not isinstance(value, dict):
-        return None if steps else value
-    return _pick(value.get(steps[0]), steps[1:])
+    return _pick(value.get(steps[0]), steps[1:]) if isinstance(value, dict) else None
 
 
 # ------------------------------------------------------------------------------------- columns of a file of predictions
@@ -711,9 +711,7 @@ def read_columns(source: Any, options: OptionsOfTable) -> tuple[Columns, Options
     described_source, where = described(source), source_name(source)
     file, options = described_source.source, described_source.options(options)
     if isinstance(file, (str, os.PathLike)) and "://" not in str(file) and not Path(file).is_file():
-        names = sorted(each.name for each in Path(file).iterdir()) if Path(file).is_dir() else []
-        held = f"it is a folder with {listing(names)}: name one file" if names else "there is no such file"
-        raise FileNotFoundError(f"Expected a file of predictions at {file}, but {held}.")
+        raise FileNotFoundError(f"Expected a file of predictions at {file}, but there is no such file.")
     form = FileForm(log_filter=getattr(options, "log_filter", None))
     table = only_part(as_table(described_source, form=form, where=where), where)
     return columns_in(with_nested(table, named_in(options)), where), options, where
@@ -748,16 +746,14 @@ def columns_in(data: datasets.Dataset, where: str) -> Columns:
 
 
 def _plain_column(column: pa.ChunkedArray) -> Column:
-    if column.null_count == 0:
-        inner = getattr(column.type, "value_type", None)
-        if pa.types.is_floating(column.type):
-            return np.asarray(column.to_numpy())
-        if inner is not None and pa.types.is_floating(inner):
-            rows, flat = column.combine_chunks(), pc.list_flatten(column)
-            widths = np.unique(pc.list_value_length(rows).to_numpy(zero_copy_only=False))
-            if len(widths) == 1 and widths[0] and flat.null_count == 0:
-                return np.asarray(flat.to_numpy()).reshape(-1, widths[0])
-    return cells_in(column)
+    inner = getattr(column.type, "value_type", column.type)
+    if column.null_count or not pa.types.is_floating(inner):
+        return cells_in(column)
+    if pa.types.is_floating(column.type):
+        return np.asarray(column.to_numpy())
+    widths, flat = pc.unique(pc.list_value_length(column)).to_pylist(), pc.list_flatten(column)
+    whole = len(widths) == 1 and widths[0] and flat.null_count == 0
+    return np.asarray(flat.to_numpy()).reshape(-1, widths[0]) if whole else cells_in(column)
 
 
 def source_name(source: Any) -> str:

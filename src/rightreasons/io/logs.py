@@ -31,7 +31,7 @@ from rightreasons.core.choices import LETTERS
 from rightreasons.core.errors import OptionError, one_line, unknown_name
 from rightreasons.core.label_names import listing
 from rightreasons.core.replies import Reply, words_of
-from rightreasons.core.validation import MAX_JSON_CHARACTERS, check_each, check_ids
+from rightreasons.core.validation import MAX_JSON_CHARACTERS, check_at_most, check_each, check_ids
 
 Row: TypeAlias = Mapping[str, Any]
 LogColumns: TypeAlias = "dict[str, list[Any]]"
@@ -142,8 +142,15 @@ def _judged(columns: LogColumns, where: str) -> LogColumns:
     """Leave out the samples that were not judged."""
     right = columns.get("correct", [])
     _warn(right.count(None), len(right), where, "have no score")
-    kept = [row for row, value in enumerate(right) if value is not None]
-    return columns if len(kept) == len(right) else {name: [each[row] for row in kept] for name, each in columns.items()}
+    return _with_value(columns, right) if None in right else columns
+
+
+def _with_value(columns: LogColumns, values: Sequence[Any]) -> LogColumns:
+    """Return the rows of columns that have a value."""
+    return {
+        name: [each for each, value in zip(column, values, strict=True) if value is not None]
+        for name, column in columns.items()
+    }
 
 
 def _units(ids: Sequence[Any], epochs: Sequence[Any]) -> LogColumns:
@@ -278,21 +285,12 @@ def read_archive(path: Path) -> Mapping[str, Any]:
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(member.file_size for member in archive.infolist())
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise _unreadable(path, error) from None
-    if size > MAX_JSON_CHARACTERS:
-        raise ValueError(f"Expected at most {MAX_JSON_CHARACTERS:,} bytes in {path.name}, but it unpacks to {size:,}.")
-    try:
-        log = read_eval_log(str(path), resolve_attachments=False)
+        check_at_most(size, MAX_JSON_CHARACTERS, "bytes", path.name)
+        content: Mapping[str, Any] = read_eval_log(str(path), resolve_attachments=False).model_dump(mode="json")
     except Exception as error:  # of inspect_ai, pydantic, json and zip: whatever a damaged archive leads to
-        raise _unreadable(path, error) from None
-    content: Mapping[str, Any] = log.model_dump(mode="json")
+        said = one_line(str(error) or type(error).__name__).strip("'\"")
+        raise ValueError(f"Expected a log of inspect_ai in {path.name}, but it cannot be read: {said}.") from None
     return content
-
-
-def _unreadable(path: Path, error: Exception) -> ValueError:
-    said = one_line(str(error) or type(error).__name__).strip("'\"")
-    return ValueError(f"Expected a log of inspect_ai in {path.name}, but it cannot be read as such: {said}.")
 
 
 def inspect_columns(log: Row, where: str, *, scorer: str | None = None) -> LogColumns:
@@ -333,8 +331,7 @@ def inspect_columns(log: Row, where: str, *, scorer: str | None = None) -> LogCo
         columns[LEFT_OUT] = [n_unread] * len(confidences)
     _warn(n_unread, len(confidences), where, "have no answer")
     _warn(confidences.count(None) - n_unread, len(confidences), where, "tell no log-probability of their answer")
-    kept = [row for row, value in enumerate(confidences) if value is not None]
-    return {name: [column[row] for row in kept] for name, column in columns.items()}
+    return _with_value(columns, confidences)
 
 
 def _whole(log: Row, where: str) -> list[Row]:
@@ -388,11 +385,11 @@ def _choices(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogCo
     labels = [_letter_of(*pair) for pair in zip(targets, choices, strict=True)]
     # What the scorer says decides, also of an answer that is no letter; where it says nothing, the letters do.
     right = _correct([{"value": score.get("value")} for score in scores]).get("correct", [None] * len(scores))
-    read = [_letter_of(_answer(score), texts) for score, texts in zip(scores, choices, strict=True)]
-    picked = [
-        gold if place is None and value else place for place, value, gold in zip(read, right, labels, strict=True)
-    ]
-    by_place = [_told(*each) for each in zip(samples, choices, picked, strict=True)]
+    picked, by_place = list[int | None](), list[dict[Any, float]]()
+    for sample, texts, score, value, gold in zip(samples, choices, scores, right, labels, strict=True):
+        place = _letter_of(str(score.get("answer") or "").strip(), texts)
+        picked.append(gold if place is None and value else place)
+        by_place.append(_told(sample, texts, picked[-1]))
     columns: LogColumns = {"prompt": list(map(_input, samples)), "choices": choices}
     columns["label"] = labels
     # Of answers that were drawn, the scores of all letters would be those of other answers.
@@ -470,10 +467,6 @@ def _texts(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogColu
     lacks = _lacks(replies, [not answer.strip() for answer in answers], read_alone=True)
     columns = _answered(list(map(_input, samples)), answers, list(map(_target, samples)), lacks)
     return columns | _correct([{"value": score.get("value")} for score in scores])
-
-
-def _answer(score: Row) -> str:
-    return str(score.get("answer") or "").strip()
 
 
 def _target(sample: Row) -> str:

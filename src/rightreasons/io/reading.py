@@ -165,13 +165,6 @@ def _too_full(path: Path, where: str, allowed: int) -> ValueError:
 
 FILE_TYPES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".npz", ".eval")
 
-REMEDIES = {
-    **dict.fromkeys((".xlsx", ".xls", ".ods", ".arff"), "save it as csv"),
-    ".txt": "its lines are a column with column_names=line and separator='\\t', and expressions take them apart, as "
-    "text_column='{{ line.partition(\" \")[2] }}'",
-}
-"""What can be done about files of other types."""
-
 AGAIN = "(2) "
 """What a repeated heading begins with: it is no name that anything is looked up by."""
 
@@ -208,12 +201,9 @@ def read_file(path: Path, form: FileForm = NO_FORM, where: str = "") -> Parsed:
         if kind not in FILE_TYPES:
             kind = _shown_type(file, form)
         if kind not in FILE_TYPES:
-            remedy = f": {REMEDIES[data_type(file)]}" if data_type(file) in REMEDIES else ""
             types = f"{', '.join(FILE_TYPES)} (or compressed: {', '.join(COMPRESSIONS)})"
-            raise OptionError(
-                f"Expected a file of type {types}, or text of such content, but got {where}{remedy}.",
-                option=("column_names", "separator", "text_column"),
-            )
+            sentence = f"Expected a file of type {types}, or text of such content, but got {where}."
+            raise OptionError(sentence, option=("column_names", "separator", "text_column"))
         if form.column_names is not None and kind not in (".csv", ".tsv", ".json"):
             raise ValueError(f"Expected `column_names` for a csv, tsv or json file alone, but got them for {where}.")
         if kind == ".parquet":
@@ -632,16 +622,9 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
     for name, column in zip(table.column_names, table.columns, strict=True):
         longest = pc.max(pc.binary_length(column)).as_py() or 0
         check_at_most(longest, MAX_CELL_CHARACTERS, "bytes", f"each cell of the column {name!r} of {where}")
-    if table.num_rows and quote:
-        # The last cell runs to the end of the file where a quotation mark is never closed.
-        last = quote + str(table[-1][-1]).replace(quote, 2 * quote)
-        opened, closed = (end.encode(encoding.removesuffix("-sig")) for end in (last, last + quote))
-        with path.open("rb") as stream:
-            stream.seek(max(0, path.stat().st_size - len(closed)))
-            end = stream.read()
-        # A mark within the last cell, as in `a"b`, looks the same.
-        if end.endswith(opened) and end != closed and _is_open(path, form, where):
-            raise _still_open(where)
+    # Where a quotation mark is never closed, the last cell runs to the end of the file, over the ends of lines.
+    if table.num_rows and quote and re.search(r"[\r\n]", str(table[-1][-1])) and _is_open(path, form, where):
+        raise _still_open(where)
     rows = _with_cells(table.slice(int(form.column_names is None)))
     if form.column_names is None and len(first) > 1:
         alike = np.flatnonzero(pc.equal(rows[0], first[0]).to_numpy())
@@ -715,23 +698,22 @@ def document_table(content: Any, form: FileForm, where: str, n_bytes: int = 0) -
         values = list(content.values())
         lists = [value for value in values if isinstance(value, list)]
         nested = [value for value in lists if value and isinstance(value[0], (dict, list))]
+        records = (
+            nested[0] if len(nested) == 1 and (len(lists) < len(values) or isinstance(nested[0][0], dict)) else None
+        )
         # Of pandas ("split"), MLflow, Weights & Biases.
         if lists and _are_rows(content.get("data"), content.get("columns")):
             form = form.replaced(column_names=tuple(map(str, content["columns"])))
             content = content["data"]
         elif values and nested == values and all(map(split_of, content)):
-            return {
-                str(name): _one(document_table(part, form, f"{name} of {where}", n_bytes))
-                for name, part in content.items()
-            }
-        elif len(lists) == 1 and nested and not (len(values) == 1 and isinstance(nested[0][0], list)):
-            content = lists[0]  # {"data": [...]} is how many tools wrap their records
-        elif values and lists == values:
+            tables: dict[str, Any] = {}
+            for name, part in content.items():
+                tables[str(name)] = document_table(part, form, f"{name} of {where}", n_bytes)
+            return tables
+        elif values and lists == values and (len(lists) > 1 or records is None):
             return table_of(content, where)
-        elif len(nested) == 1 and isinstance(nested[0][0], dict):
-            content = nested[0]  # beside lists of keywords and the like
-        elif len(values) == 1 and _are_records(values[0]):
-            return document_table(values[0], form, where, n_bytes)
+        elif records is not None and (len(lists) == 1 or isinstance(records[0], dict)):
+            content = records  # {"data": [...]} is how many tools wrap them, beside lists of keywords and the like
         elif values and all(isinstance(value, dict) for value in values):
             if values[0] and all(list(value) == [str(row) for row in range(len(values[0]))] for value in values):
                 return table_of({name: list(value.values()) for name, value in content.items()}, where)  # of pandas
@@ -754,14 +736,6 @@ def _are_rows(rows: Any, names: Any) -> bool:
     """Tell whether lists are the rows of a table whose columns have these names."""
     listed = isinstance(rows, list) and isinstance(names, list) and bool(rows) and bool(names)
     return listed and all(isinstance(row, list) and len(row) == len(names) for row in rows)
-
-
-def _are_records(value: Any) -> bool:
-    return isinstance(value, dict) and len(value) > 1 and all(isinstance(record, dict) for record in value.values())
-
-
-def _one(parsed: Parsed) -> pa.Table:
-    return pa.concat_tables(parsed.values(), promote_options="permissive") if isinstance(parsed, dict) else parsed
 
 
 def rows_of(rows: list[list[Any]], form: FileForm, where: str) -> list[Any]:
@@ -885,7 +859,9 @@ def read_parquet(path: Path, where: str, at_most: int | None = None) -> pa.Table
             raise ValueError(
                 f"Expected at most {MAX_COLUMNS:,} columns of at most {MAX_NESTING} levels in {where}, but it has more."
             )
-        numbers = 8 * parquet_values(file)
+        groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+        # How many values there are, those inside lists included, as the footer says.
+        numbers = 8 * sum(group.column(number).num_values for group in groups for number in range(group.num_columns))
         leaves = [file.schema.column(number) for number in range(len(file.schema))]
     if numbers > allowed:
         raise _too_full(path, where, allowed)
@@ -898,12 +874,6 @@ def read_parquet(path: Path, where: str, at_most: int | None = None) -> pa.Table
         field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field for field in schema
     ]
     return table.cast(pa.schema(plain, schema.metadata))
-
-
-def parquet_values(file: pa.parquet.ParquetFile) -> int:
-    """Return how many values a parquet file holds, those inside lists included, as its footer says."""
-    groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
-    return sum(group.column(number).num_values for group in groups for number in range(group.num_columns))
 
 
 def _text_bytes(array: pa.Array) -> int:
@@ -1009,7 +979,7 @@ _SHARD = re.compile(r"^data/([^/]+)-[0-9]{5}-of-[0-9]{5}[^/]*\.[^/]*$")
 _NOT_DATA = frozenset(("config.json", "dataset_info.json", "dataset_infos.json", "dataset_dict.json"))
 # Where no name tells a split, the files of the most common type are the data; of the first of these in a draw.
 _PREFERRED = (".parquet", ".csv", ".tsv", ".jsonl", ".json", ".npz", ".eval")
-_DESCRIBED = re.compile(r"^(?:configs|dataset_info)\s*:", re.MULTILINE)
+_DESCRIBED = re.compile(r"---\s*\n(?:(?!---).*\n)*?(?:configs|dataset_info)\s*:")
 
 
 def as_table(
@@ -1254,8 +1224,7 @@ def _is_described(path: Path) -> bool:
         card = (path / "README.md").read_bytes()[: 1 << 20].decode("utf-8-sig", "replace")
     except OSError:
         return False
-    header = re.match(r"---\s*\n(.*?)\n---", card, re.DOTALL)
-    return header is not None and _DESCRIBED.search(header[1]) is not None
+    return _DESCRIBED.match(card) is not None
 
 
 def _data_files(path: Path) -> list[str]:
@@ -1278,23 +1247,20 @@ def _data_files(path: Path) -> list[str]:
 
 def _splits(files: Sequence[str], path: Path) -> dict[str, list[str]]:
     """Return the files of each split: by shards, else by folders, else by names of files; else all are `train`."""
-
-    def named(file: str, rule: str) -> Iterable[str]:
-        if rule == "shards":
-            return _SHARD.findall(file)
-        names = Path(file).parent.parts if rule == "folders" else (plain_path(file).stem,)
-        return {split for name in names if (split := split_of(name))}
-
-    for rule in ("shards", "folders", "files"):
-        splits: dict[str, list[str]] = {}
+    rules: dict[str, Callable[[str], Iterable[str]]] = {
+        "shards": _SHARD.findall,
+        "folders": lambda file: {split_of(name) for name in Path(file).parent.parts},
+        "files": lambda file: [split_of(plain_path(file).stem)],
+    }
+    for rule, named in rules.items():
+        found: dict[str, list[str]] = {}
         for file in files:
-            for split in named(file, rule):
-                splits.setdefault(split, []).append(file)
-        for split, held in list(splits.items()):
+            for split in filter(None, named(file)):
+                found.setdefault(split, []).append(file)
+        splits: dict[str, list[str]] = {}
+        for split, held in found.items():
             _refuse_versions(split, held, path)
-            if rule == "files":
-                del splits[split]
-                splits |= _variants(split, held)
+            splits |= _variants(split, held) if rule == "files" else {split: held}
         if splits:
             read = {*itertools.chain(*splits.values())}
             unread = [file for file in files if file not in read and data_type(file) in map(data_type, read)]
@@ -1302,8 +1268,8 @@ def _splits(files: Sequence[str], path: Path) -> dict[str, list[str]]:
                 warnings.warn(f"{listing(unread)} of {path} tells no split by its name, and is not read.", stacklevel=2)
             order = ["train", "validation", "test", *splits]
             return {split: splits[split] for split in sorted(splits, key=order.index)}
-    types = Counter(map(data_type, files))
-    kind = max(types, key=lambda suffix: (types[suffix], -_PREFERRED.index(suffix)))
+    types = [data_type(file) for file in sorted(files, key=lambda file: _PREFERRED.index(data_type(file)))]
+    kind = Counter(types).most_common(1)[0][0]
     return {"train": [file for file in files if data_type(file) == kind]}
 
 

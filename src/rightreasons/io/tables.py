@@ -80,9 +80,8 @@ def choose_split(
         if split not in splits:
             raise unknown_name(f"split of {where}", split, splits)
         return split
-    candidates = [name for name in preferred if name in splits]
-    if others or len(splits) == 1:
-        candidates += [name for name in splits if name not in preferred]
+    known = splits if others or len(splits) == 1 else ()
+    candidates = [name for name in dict.fromkeys((*preferred, *known)) if name in splits]
     if not candidates:
         raise OptionError(
             f"Expected a split of {where} that is called one of {', '.join(preferred)}, but its splits are "
@@ -144,15 +143,8 @@ def chosen_rows(
     if groups is not None:
         check_same_length(ids=ids, groups=groups)
     names = ids if groups is None else [ids[row] if name is None else name for row, name in enumerate(groups)]
-    ranks = np.array(
-        [
-            int.from_bytes(
-                hashlib.blake2b(f"{seed}/{name}".encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big"
-            )
-            for name in names
-        ],
-        dtype=np.uint64,
-    )
+    keys = (f"{seed}/{name}".encode("utf-8", "surrogatepass") for name in names)
+    ranks = np.array([int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big") for key in keys], np.uint64)
     order = np.argsort(ranks, kind="stable")
     if groups is not None and 0 < limit < len(order):
         borders = np.flatnonzero(np.diff(ranks[order])) + 1  # a group ends before each of them
@@ -402,9 +394,9 @@ def open_task_items(
             options = {**source.source(each), **names}
             return each, open_splits(name_or_path, **options, require_labels=require_labels)
         except ValueError as error:
-            if task is not None:
-                raise
             refused.insert(0, error)
+    if task is not None:
+        raise refused[0]
     options = dict.fromkeys(name for error in refused for name in getattr(error, "option", ()))
     raise OptionError(" As multiple choice: ".join(dict.fromkeys(map(str, refused))), option=tuple(options))
 
@@ -541,13 +533,10 @@ def _assemble(
         values.cast(kind) if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values, kind)
         for kind, (values, _) in zip(schema.types, made.values(), strict=True)
     ]
+    # Otherwise datasets would pickle and digest the whole table.
+    fingerprint = datasets.fingerprint.generate_random_fingerprint()
     table = pa.Table.from_arrays(arrays, schema=schema)
-    # Otherwise datasets would pickle and digest the whole table; its texts are those of `data`.
-    plain = [column for column, (values, _) in made.items() if not isinstance(values, (pa.Array, pa.ChunkedArray))]
-    content = [part.serialize() for part in table.select(plain).to_batches()]
-    digest = hashlib.blake2b(b"".join(content), digest_size=16).hexdigest()
-    state = (data._fingerprint, *map(str, taken), str(info.features), str(arrays[0][:1]), digest)
-    common = datasets.Dataset(table, info=info, split=data.split, fingerprint=datasets.fingerprint.Hasher.hash(state))
+    common = datasets.Dataset(table, info=info, split=data.split, fingerprint=fingerprint)
     rest = [column for column in data.column_names if column not in taken and column not in made]
     if not rest:
         return common
@@ -583,8 +572,7 @@ def open_questions(
         ValueError: If a column or a split is not there, an id comes twice, or no question has an answer.
     """
     check_kind(data_dir, "data_dir", str | os.PathLike | None)
-    given = None if data_dir is None else os.fspath(data_dir)
-    name, tables, _ = _opened(name_or_path, None, TableOptions(data_dir=given))
+    name, tables, _ = _opened(name_or_path, None, TableOptions(data_dir=data_dir and os.fspath(data_dir)))
     if "" in tables:
         rows = tables[""]
     elif split is None and len(tables) > 1:
@@ -688,12 +676,10 @@ def _forms(present: Collection[str], prompt: tuple[str, ...]) -> list[ChoiceForm
 def _counted_form(present: Collection[str], prompt: tuple[str, ...]) -> ChoiceForm | None:
     """Return the format of columns that are named like choices and counted."""
     series: dict[tuple[str, bool], dict[int, str]] = {}
-    for column in sorted(present):
-        match = _COUNTED.fullmatch(column)
-        if match:
-            number = match[2].isdigit()
-            place = int(match[2]) if number else ord(match[2].lower()) - ord("a")
-            series.setdefault((match[1].lower(), number), {})[place] = column
+    for match in filter(None, map(_COUNTED.fullmatch, sorted(present))):
+        number = match[2].isdigit()
+        place = int(match[2]) if number else ord(match[2].lower()) - ord("a")
+        series.setdefault((match[1].lower(), number), {})[place] = match[0]
     usual = {what: columns.usual_column(dict.fromkeys(sorted(present), ()), each) for what, each in _USUAL.items()}
     prompt = prompt or tuple(name for what in ("passage", "question") if (name := usual[what]))
     if prompt and usual["choices"]:
@@ -732,16 +718,12 @@ def choice_form(data: datasets.Dataset, options: ChoiceOptions, name: str) -> tu
         form = known[0]
         label = form.label if columns.read_by(str(form.label)) <= present else None
         form = dataclasses.replace(form, prompt=prompt or form.prompt, choices=choices or form.choices, label=label)
-    if options.label_column is not None:
-        form = dataclasses.replace(form, label=options.label_column)
+    form = dataclasses.replace(form, label=options.label_column or form.label)
     if options.first_label is not None:
         form = dataclasses.replace(form, first_label=options.first_label, counted=True)
     data = with_nested(data, (*form.prompt, *form.choices, form.label))
-    for option, named in (
-        ("prompt_column", form.prompt),
-        ("choices_column", form.choices),
-        ("label_column", _names(form.label)),
-    ):
+    read = {"prompt_column": form.prompt, "choices_column": form.choices, "label_column": _names(form.label)}
+    for option, named in read.items():
         for column in named:
             columns.named_column(data, column, option, name)
         columns.check_once(data, named, name)
@@ -758,11 +740,8 @@ def read_choices(
     # A passage that an item does not have is left out.
     prompts = [" ".join(filter(None, (part.strip() for part in row if part))) for row in parts]
     check_each(prompts, bool, f"a prompt in each row of {name}")
-    choices, marks = [], []
-    for row, cells in enumerate(zip(*(columns.values_of(data, each) for each in form.choices), strict=True)):
-        texts, mark = _choices(cells, row, name)
-        choices.append(texts)
-        marks.append(mark)
+    cells = zip(*(columns.values_of(data, each) for each in form.choices), strict=True)
+    choices, marks = zip(*(_choices(each, row, name) for row, each in enumerate(cells)), strict=True)
     if form.label is None:
         return prompts, choices, [-1] * len(prompts)
     return prompts, choices, _labels(data, choices, marks, form, name)
@@ -867,8 +846,12 @@ def _read(
         complete = {"number": complete["number"]}
     where = f"the column {form.label!r} of {name}"
     if not complete:
-        unread = next((row for row, *places in zip(rows, *readings.values(), strict=True) if {*places} == {None}), None)
-        raise _unreadable({row: values[row] for row in rows}, unread, choices, start or 0, where)
+        unread = [row for row, *places in zip(rows, *readings.values(), strict=True) if {*places} == {None}]
+        but = f"row {unread[0]} holds {one_line(values[unread[0]], 40)}" if unread else "they are mixed"
+        raise ValueError(
+            f"Expected the number, the letter or the text of a choice in each row of {where}, but {but}; first_label= "
+            "says whether numbers count from 0 or from 1."
+        )
     way, reading = next(iter(complete.items()))
     if way == "number" and start is None and rows:
         doubt = number_doubt(numbers, max(map(len, choices)), "first_label says it")
@@ -929,19 +912,3 @@ def _position(value: str, names: Sequence[str]) -> int | None:
 def _number(value: Any, n_choices: int, first: int) -> int | None:
     number = whole_number(value)
     return number - first if number is not None and 0 <= number - first < n_choices else None
-
-
-def _unreadable(
-    values: Mapping[int, Any], row: int | None, choices: Sequence[Sequence[str]], first: int, where: str
-) -> ValueError:
-    if row is None:
-        return ValueError(
-            f"Expected the right choices in {where} all as numbers, all as letters or all as texts, but they are mixed."
-        )
-    other = 1 - first
-    shifted = all(_number(each, len(choices[place]), other) is not None for place, each in values.items())
-    hint = f"; where numbers count from {other}, say first_label={other}" if shifted else ""
-    return ValueError(
-        f"Expected the number, the letter or the text of a choice in {where}, but row {row} holds "
-        f"{one_line(values[row], 40)}{hint}."
-    )
