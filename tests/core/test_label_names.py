@@ -154,7 +154,7 @@ def test_columns_of_every_kind(values, names, ids, classes):
         ([1, -1], None, ValueError, "more labels in x than '1' alone, but the only other value is -1, which marks"),
         (["a", "-"], None, ValueError, "than 'a' alone"),
         (["pos"], ["neg", "poss"], ValueError, "labels neg, poss in x, .* row 0 holds 'pos'.*mean 'poss'"),
-        (["neg", "1"], ["neg", "pos"], ValueError, "labels neg, pos in x, .* are neg, 1 and row 1 holds '1'"),
+        (["neg", "1"], ["neg", "pos"], ValueError, "labels neg, pos in x, .* are neg, 1 and row 1 holds 1"),
         ([0, 2], ["neg", "pos"], ValueError, r"from 0 to 1 \(neg, pos\) in x, but row 1 holds 2"),
         ([1, 2], ["a", "b", "c"], ValueError, "a, b, c, but they are 1, 2, and whether .* in doubt, as there is no 0"),
         ([3, 2], ["a", "b", "c"], ValueError, "but they are 2, 3, and whether .* in doubt, as there is no 0 or 1"),

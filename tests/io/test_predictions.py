@@ -117,7 +117,7 @@ def test_positive_probability_alone():
         ),
         (
             f"p_a,p_b,label\n.5,.5,a\n.5,.5,{10**30}",
-            "the labels a, b in the column 'label' of the text, but .* row 1 holds '1000",
+            "the labels a, b in the column 'label' of the text, but .* row 1 holds 1000",
         ),
         ("predictions,label\n1,1\n0,0", "every value is a whole number: predicted classes do not tell"),
         (

@@ -492,7 +492,7 @@ def as_ragged(rows: object, name: str) -> Ragged:
     return Ragged.of(values.astype(np.float64, copy=False), [len(part) for part in parts])
 
 
-def is_ragged(rows: object) -> bool:
+def is_ragged(rows: Any) -> bool:
     """Tell whether a list of rows has rows of different lengths."""
     if isinstance(rows, Ragged):
         return len(np.unique(rows.lengths)) > 1

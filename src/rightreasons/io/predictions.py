@@ -344,14 +344,14 @@ def find_predictions(
         if not in_words and all(endings) and len(set(endings)) == len(endings):
             chosen = dataclasses.replace(chosen, class_names=endings)
     names, table = _class_names(chosen, table, label_names, where)
-    found: dict[str, Any] = {"references": None}
+    read: dict[str, Any] = {"references": None}
     if values is not None:
         first = 0 if column_key(str(label)) == "label_ids" else options.first_label  # of transformers
         column, names = _labels(values, place, names, table, first, headings=headings and label_names is None)
         match = column.how + (f", as {column.reason}" if column.reason else "")
-        found = {"references": column.ids, "label_match": match, "mapping": label_rows(values, column)}
+        read = {"references": column.ids, "label_match": match, "mapping": label_rows(values, column)}
         if isinstance(table, np.ndarray) and (column.how == BY_NUMBER or _are_numbers(column.names)):
-            found["doubt"] = other_order(table, column.ids, names)
+            read["doubt"] = other_order(table, column.ids, names)
     return Predictions(
         predictions=table,
         label_names=None if names is None or len(names) == 1 or _are_numbers(names) else names,
@@ -360,7 +360,7 @@ def find_predictions(
         columns=columns,
         taken={"scores": chosen.columns} | ({} if label is None else {"labels": (label,)}),
         remark=remark,
-        **found,
+        **read,
     )
 
 

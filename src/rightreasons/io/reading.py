@@ -26,6 +26,7 @@ import hashlib
 import itertools
 import json
 import lzma
+import mmap
 import os
 import re
 import shutil
@@ -450,21 +451,18 @@ def _encoding(path: Path, where: str, given: str | None, *, usual: bool = True) 
         usual: Whether it may be cp1252: JSON is not written in it.
     """
     with path.open("rb") as stream:
-        if given is None and stream.peek(2)[:2] in _UTF16:
-            given = "utf-16"
-        try:
-            decoder = codecs.getincrementaldecoder(given or "utf-8-sig")()
-            text = decoder.decode(stream.read(_BLOCK))
-            while block := stream.read(_BLOCK):
-                decoder.decode(block)
-            decoder.decode(b"", True)
-            if "\0" not in text:  # UTF-16 without its mark
-                return given or "utf-8-sig"
-        except LookupError:
-            raise OptionError(f"Expected the name of an encoding, but got {given!r}.", option="encoding") from None
-        except UnicodeError:  # also a file in "utf-16" that does not begin as one
-            stream.seek(0)
-            text = stream.read(_BLOCK).decode("cp1252", "replace")
+        head = stream.read(_BLOCK)
+    given = given or ("utf-16" if head[:2] in _UTF16 else None)
+    try:
+        with path.open(encoding=given or "utf-8-sig", newline="") as content:
+            text = content.read(_BLOCK)
+            deque(iter(partial(content.read, _BLOCK), ""), maxlen=0)
+        if "\0" not in text:  # UTF-16 without its mark
+            return given or "utf-8-sig"
+    except LookupError:
+        raise OptionError(f"Expected the name of an encoding, but got {given!r}.", option="encoding") from None
+    except UnicodeError:  # also a file in "utf-16" that does not begin as one
+        text = head.decode("cp1252", "replace")
     if given is not None or not usual or "\ufffd" in text or _CONTROL.search(text):
         raise OptionError(
             f"Expected {given or 'UTF-8'} text in {where}, but it holds other bytes; `encoding` says which.",
@@ -507,27 +505,22 @@ def _quotes(path: Path, form: FileForm, where: str) -> bool:
     quoted = _quoted_widths(path, form, where) if _holds(path, b'"') else set()
     if len(quoted) != 1 or max(quoted) == 1:
         return False
-    separator = str(form.separator)
-    mark = re.escape(separator)
+    mark = re.escape(str(form.separator))
     doubled = re.compile(f'(?:^|{mark})"[^{mark}]*""[^{mark}\r\n]')
     with path.open(encoding=form.encoding, newline="") as text:
-        lines = filter(str.strip, text)
-        first = next(lines)
-        return (
-            form.encoding == "utf-16"
-            or re.match(f'"[^{mark}"]+"({mark}|$)', first) is not None
-            or any(line.count(separator) != first.count(separator) or doubled.search(line) for line in lines)
-        )
+        first, *lines = filter(str.strip, text)
+    by_excel_or_r = form.encoding == "utf-16" or re.match(f'"[^{mark}"]+"({mark}|$)', first)
+    n_marks = first.count(str(form.separator))
+    return bool(by_excel_or_r) or any(
+        line.count(str(form.separator)) != n_marks or doubled.search(line) for line in lines
+    )
 
 
 def _holds(path: Path, mark: bytes) -> bool:
-    end = b""  # of the block before: a mark may stand across their border
-    with path.open("rb") as stream:
-        while block := stream.read(_BLOCK):
-            if mark in end + block:
-                return True
-            end = block[1 - len(mark) :] if len(mark) > 1 else b""
-    return False
+    if not path.stat().st_size:  # which cannot be mapped
+        return False
+    with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return content.find(mark) >= 0
 
 
 def _quoted_widths(path: Path, form: FileForm, where: str) -> set[int]:

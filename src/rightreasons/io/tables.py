@@ -13,7 +13,7 @@ import itertools
 import os
 import re
 import string
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias, TypeVar
@@ -80,7 +80,7 @@ def choose_split(
         if split not in splits:
             raise unknown_name(f"split of {where}", split, splits)
         return split
-    known = splits if others or len(splits) == 1 else ()
+    known: Iterable[str] = splits if others or len(splits) == 1 else ()
     candidates = [name for name in dict.fromkeys((*preferred, *known)) if name in splits]
     if not candidates:
         raise OptionError(
@@ -572,7 +572,9 @@ def open_questions(
         ValueError: If a column or a split is not there, an id comes twice, or no question has an answer.
     """
     check_kind(data_dir, "data_dir", str | os.PathLike | None)
-    name, tables, _ = _opened(name_or_path, None, TableOptions(data_dir=data_dir and os.fspath(data_dir)))
+    name, tables, _ = _opened(
+        name_or_path, None, TableOptions(data_dir=None if data_dir is None else os.fspath(data_dir))
+    )
     if "" in tables:
         rows = tables[""]
     elif split is None and len(tables) > 1:
@@ -741,7 +743,7 @@ def read_choices(
     prompts = [" ".join(filter(None, (part.strip() for part in row if part))) for row in parts]
     check_each(prompts, bool, f"a prompt in each row of {name}")
     cells = zip(*(columns.values_of(data, each) for each in form.choices), strict=True)
-    choices, marks = zip(*(_choices(each, row, name) for row, each in enumerate(cells)), strict=True)
+    choices, marks = map(list, zip(*(_choices(each, row, name) for row, each in enumerate(cells)), strict=True))
     if form.label is None:
         return prompts, choices, [-1] * len(prompts)
     return prompts, choices, _labels(data, choices, marks, form, name)
