@@ -435,8 +435,12 @@ def test_a_backslash_and_its_quotation_mark_are_found_wherever_they_stand(tmp_pa
 
 def test_quotation_marks_behind_a_backslash_and_remarks_above_a_table(tmp_path):
     path = tmp_path / "t.csv"
-    path.write_text('# of March\n# by hand\n# twice\ntext,label\n"a \\"quoted\\" word",x\n"c, d",y\n')
+    table = 'text,label\n"a \\"quoted\\" word",x\n"c, d",y\n'
+    path.write_text(table)
     assert open_dataset(path)["text"][:] == ['a "quoted" word', "c, d"]
+    path.write_text("# of March\n# by hand\n" + table)
+    with pytest.raises(ValueError, match="and lines above the heading are to be deleted"):
+        open_dataset(path)
     path.write_text('#id,text,label\n1,"{""a"": ""x\\""y""}",x\n2,b,y\n')  # a doubled mark behind a backslash of JSON
     data = open_dataset(path)
     assert (data["text"][0], data.column_names[-1]) == ('{"a": "x\\"y"}', "#id")

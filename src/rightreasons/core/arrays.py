@@ -164,13 +164,10 @@ def as_floats(values: Any, name: str) -> NDArray[np.float64]:
         for index, value in enumerate(array.reshape(-1)):
             if type(value) is bool or not isinstance(value, numbers.Real):
                 raise TypeError(f"Expected numbers in `{name}`, but value {index} is {kind_of(value)}.")
-            try:
-                float(value)
-            except OverflowError:
-                raise ValueError(
-                    f"Expected finite numbers in `{name}`, but value {index} is too large for a float."
-                ) from None
-        array = array.astype(np.float64)
+        try:
+            array = array.astype(np.float64)
+        except OverflowError:
+            raise ValueError(f"Expected finite numbers in `{name}`, but one is too large for a float.") from None
     if array.dtype.kind not in "fiu":
         sample = array.reshape(-1)[0] if array.size else None
         raise TypeError(f"Expected numbers in `{name}`, but the first value is {kind_of(sample)}.")

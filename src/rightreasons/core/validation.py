@@ -303,9 +303,9 @@ def check_at_most(number: int, most: int, what: str, where: object) -> None:
         raise ValueError(f"Expected at most {most:,} {what} in {where}, but it has {number:,}.")
 
 
-def check_seed(value: object, name: str = "seed") -> int:
+def check_seed(value: object) -> int:
     """Check a seed: a whole number from 0."""
-    return check_count(value, name, minimum=0)
+    return check_count(value, "seed", minimum=0)
 
 
 def check_number(value: object, name: str, *, minimum: float | None = None, maximum: float | None = None) -> float:
@@ -418,11 +418,10 @@ def check_ragged(predictions: object, *, scores: str = "probabilities", name: st
     rows = as_ragged(predictions, name)
     if len(rows) == 0:
         raise ValueError(f"Expected at least one row in `{name}`, but it is empty.")
-    if rows.lengths.min() < 2:
-        row = int(np.flatnonzero(rows.lengths < 2)[0])
-        raise ValueError(
-            f"Expected at least two choices in each row of `{name}`, but row {row} has {rows.lengths[row]}."
-        )
+    short = np.flatnonzero(rows.lengths < 2)
+    if short.size:
+        but = f"row {short[0]} has {rows.lengths[short[0]]}"
+        raise ValueError(f"Expected at least two choices in each row of `{name}`, but {but}.")
     if scores == "logits":
         _check_finite(rows.values, name, allow_minus_infinity=True, rows=rows)
         _check_some_finite(rows.reduce(np.maximum), name)
@@ -480,14 +479,11 @@ def as_ragged(rows: object, name: str) -> Ragged:
         if table.ndim != 2:
             raise ValueError(f"Expected a row of numbers per item in `{name}`, but got shape {table.shape}.")
         return Ragged.of_table(table)
-    parts = []
-    for index, row in enumerate(items):
-        part = as_floats(row, f"{name}[{index}]")
-        if part.ndim != 1:
-            raise ValueError(
-                f"Expected each row of `{name}` to be a list of numbers, but row {index} has {part.ndim} dimensions."
-            )
-        parts.append(part)
+    parts = [as_floats(row, f"{name}[{index}]") for index, row in enumerate(items)]
+    odd = next((index for index, part in enumerate(parts) if part.ndim != 1), None)
+    if odd is not None:
+        but = f"row {odd} has {parts[odd].ndim} dimensions"
+        raise ValueError(f"Expected each row of `{name}` to be a list of numbers, but {but}.")
     values = np.concatenate(parts) if parts else np.empty(0)
     return Ragged.of(values.astype(np.float64, copy=False), [len(part) for part in parts])
 
@@ -539,14 +535,15 @@ def check_labels(
         where, error = (int(odd.argmax()), ValueError) if odd.any() else (first, TypeError)
         raise error(f"Expected whole numbers in `{name}`, but item {where} is {float(values[where])!r}, a float.")
     if values.dtype.kind not in "iu":
-        item = next((i for i, value in enumerate(values) if not _is_whole(value)), 0)
-        if _is_whole(values[item]):
-            item = next(i for i, value in enumerate(values) if not -_LARGEST_LABEL - 1 <= value <= _LARGEST_LABEL)
+        item = next((i for i, value in enumerate(values) if not _is_whole(value)), None)
+        if item is not None:
+            raise TypeError(f"Expected whole numbers in `{name}`, but item {item} is {kind_of(values[item])}.")
+    if values.dtype.kind == "O" or values.dtype == np.uint64:
+        item = next(
+            (i for i, value in enumerate(values.tolist()) if not -_LARGEST_LABEL <= value <= _LARGEST_LABEL), None
+        )
+        if item is not None:
             raise ValueError(f"Expected labels of at most 64 bits in `{name}`, but item {item} is larger.")
-        raise TypeError(f"Expected whole numbers in `{name}`, but item {item} is {kind_of(values[item])}.")
-    if values.dtype == np.uint64 and values.max() > _LARGEST_LABEL:
-        item = int(np.flatnonzero(values > _LARGEST_LABEL)[0])
-        raise ValueError(f"Expected labels of at most 64 bits in `{name}`, but item {item} is larger.")
     labels = values.astype(np.int64, copy=False)
     upper = np.broadcast_to(_LARGEST_LABEL if n_classes is None else np.asarray(n_classes) - 1, labels.shape)
     wrong = (labels > upper) if minimum is None else (labels < minimum) | (labels > upper)
@@ -619,14 +616,13 @@ def check_same_length(**columns: Any) -> int:
     return next(iter(lengths.values()))
 
 
-def check_columns(present: Sequence[str], needed: Sequence[str], where: object, remedy: str = "") -> None:
+def check_columns(present: Sequence[str], needed: Sequence[str], where: object) -> None:
     """Check that a table has some columns.
 
     Args:
         present: The columns that it has.
         needed: Those that it has to have.
         where: What it is called.
-        remedy: What helps, at the end of the sentence.
 
     Example:
         >>> check_columns(["text", "class"], ["text", "label"], "the data set")
@@ -638,7 +634,7 @@ def check_columns(present: Sequence[str], needed: Sequence[str], where: object, 
     if lacking:
         raise ValueError(
             f"Expected the columns {', '.join(needed)} in {where}, but it lacks {', '.join(lacking)}; it has "
-            f"{listing(list(present)) or 'none'}{remedy}."
+            f"{listing(list(present)) or 'none'}."
         )
 
 
@@ -698,11 +694,11 @@ def check_choice_lists(rows: object, name: str = "choices", *, allow_empty: bool
         check_texts(row, f"{name}[{index}]", allow_empty=allow_empty)
         for index, row in enumerate(_lists_of("choices", rows, name))
     ]
-    if min(map(len, items)) < 2:
-        index = next(index for index, item in enumerate(items) if len(item) < 2)
-        raise ValueError(
-            f"Expected at least two choices in each item of `{name}`, but item {index} has {len(items[index])}."
-        )
+    for index, item in enumerate(items):
+        if len(item) < 2:
+            raise ValueError(
+                f"Expected at least two choices in each item of `{name}`, but item {index} has {len(item)}."
+            )
     return items
 
 
@@ -730,11 +726,11 @@ def _lists_of(what: str, rows: object, name: str) -> list[Any]:
     items: list[Any] = list(ingest(rows, name, f"a sequence of lists of {what}"))
     if not items:
         raise ValueError(f"Expected at least one item in `{name}`, but it is empty.")
-    if not all(issubclass(kind, list) for kind in set(map(type, items))):
-        index = next(index for index, row in enumerate(items) if not isinstance(row, list))
-        raise TypeError(
-            f"Expected each item of `{name}` to be a list of {what}, but item {index} is {kind_of(items[index])}."
-        )
+    for index, row in enumerate(items):
+        if not isinstance(row, list):
+            raise TypeError(
+                f"Expected each item of `{name}` to be a list of {what}, but item {index} is {kind_of(row)}."
+            )
     return items
 
 

@@ -16,6 +16,7 @@ belongs together (`LINKS`). An item has the id of its document, or else its numb
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import math
@@ -23,7 +24,7 @@ import re
 import warnings
 import zipfile
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -167,16 +168,13 @@ def _units(ids: Sequence[Any], epochs: Sequence[Any]) -> LogColumns:
 
 def _normalized(logits: Sequence[Sequence[float]], texts: Sequence[Sequence[str]]) -> LogColumns:
     """Return log-likelihoods per character and byte of a choice without the space in front of it, as the harness."""
-
-    def per(length: Callable[[str], int]) -> list[list[float]]:
-        return [
-            [score / length(text) for score, text in zip(scores, row, strict=True)]
-            for scores, row in zip(logits, texts, strict=True)
-        ]
-
     if not all(all(row) for row in texts):
         return {}
-    return {"per_character": per(len), "per_byte": per(lambda text: len(text.encode("utf-8", "surrogatepass")))}
+    rows = [[*zip(*pair, strict=True)] for pair in zip(logits, texts, strict=True)]
+    return {
+        "per_character": [[score / len(text) for score, text in row] for row in rows],
+        "per_byte": [[score / len(text.encode("utf-8", "surrogatepass")) for score, text in row] for row in rows],
+    }
 
 
 def _at(value: Any, *steps: Any) -> Any:
@@ -341,16 +339,14 @@ def _whole(log: Row, where: str) -> list[Row]:
         raise ValueError(f"Expected samples in {where}, but it has none: the log may have been written without them.")
     check_each(
         samples,
-        lambda entry: isinstance(entry, Mapping) and {"id", "target"} <= entry.keys(),
-        f"samples with an id and a target in {where}",
+        lambda entry: (
+            isinstance(entry, Mapping)
+            and {"id", "target"} <= entry.keys()
+            and all(isinstance(entry.get(name), (kind, type(None))) for name, kind in _PARTS.items())
+        ),
+        f"samples with an id and a target, a list of choices, and objects of scores, output and metadata in {where}",
         unit="sample",
     )
-    for entry, (name, kind) in itertools.product(samples, _PARTS.items()):
-        if not isinstance(entry.get(name), (kind, type(None))):
-            raise ValueError(
-                f"Expected {'an object' if kind is Mapping else 'a list'} as {name} of each sample of {where}, but "
-                f"that of sample {one_line(entry['id'])} is {one_line(entry[name], 40)}."
-            )
     ended = [sample for sample in samples if not sample.get("error")]
     if not ended:
         raise ValueError(f"Expected samples with answers in {where}, but all {len(samples):,} ended in an error.")
@@ -676,12 +672,8 @@ def _lm_eval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColu
     rows = [row for row, pair in zip(rows, filters, strict=True) if pair == chosen]
     requests = [_requests(row, where) for row in rows]
     kinds = [_kind(row, pairs, where) for row, pairs in zip(rows, requests, strict=True)]
-    odd = next((index for index, kind in enumerate(kinds) if kind != kinds[0]), None)
-    if odd is not None:
-        raise ValueError(
-            f"Expected samples of one task in {where}, but item {rows[0]['doc_id']!r} has {kinds[0]} and item "
-            f"{rows[odd]['doc_id']!r} has {kinds[odd]}."
-        )
+    expected = f"samples of one task in {where}, each with {kinds[0]}"
+    check_each(kinds, lambda kind: kind == kinds[0], expected, unit="item", names=[row["doc_id"] for row in rows])
     documents = [row["doc"] if isinstance(row["doc"], Mapping) else {} for row in rows]
     raw, read = ([_innermost(row[name]) for row in rows] for name in ("resps", "filtered_resps"))
     generated = kinds[0] == "a generated answer"
@@ -763,13 +755,10 @@ def _scored(
 def _log_likelihood(answer: Any, row: Row, where: str) -> float:
     while isinstance(answer, list) and answer and (len(answer) == 1 or not isinstance(answer[0], list)):
         answer = answer[0]
-    try:
-        value = float(answer)  # which may be anything
-    except (TypeError, ValueError):
-        value = math.nan
-    if math.isnan(value):
-        raise _odd_item("a log-likelihood per choice of each item", where, row, answer)
-    return value
+    with contextlib.suppress(TypeError, ValueError):  # it may be anything
+        if not math.isnan(value := float(answer)):
+            return value
+    raise _odd_item("a log-likelihood per choice of each item", where, row, answer)
 
 
 def _label(row: Row, choices: Sequence[str], scores: Sequence[float], where: str, *, in_prompt: bool) -> int:

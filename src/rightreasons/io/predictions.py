@@ -778,17 +778,14 @@ def _labels(
     elif known is None:
         n_classes = max(map(len, table)) if isinstance(table, list) else table.shape[1]
         known = tuple(f"class {number}" for number in range(n_classes))
-    if first is None and isinstance(table, list) and not _past_the_end(values, table):
+    rows = zip(values, table, strict=True) if first is None and isinstance(table, list) else ()
+    # A label that is the number of choices of its item counts them from 1.
+    if rows and not any(str(value).strip() in (str(len(row)), f"{len(row)}.0") for value, row in rows):
         first = 0
     remedy = "name the classes in the order of the scores with `label_names`"
     if names is not None:
         remedy = "`label_names` renames labels as old=new, `first_label` says where numbers begin"
     return resolve_labels(values, known, first=first, where=place, remedy=remedy, headings=headings), names
-
-
-def _past_the_end(values: Column, rows: list[list[float]]) -> bool:
-    """Tell whether a label is the number of choices of its item, which counts them from 1."""
-    return any(str(value).strip() in (str(len(row)), f"{len(row)}.0") for value, row in zip(values, rows, strict=True))
 
 
 def _names_of_two(values: Column, names: tuple[str, ...] | None, place: str) -> tuple[str, str] | None:

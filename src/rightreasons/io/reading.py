@@ -483,15 +483,12 @@ def _separator(path: Path, encoding: str, form: FileForm, usual: str) -> tuple[s
     if declared or form.separator is not None:
         separator = form.separator or (declared[1] if declared else usual)
         return separator.replace("\\t", "\t"), int(declared is not None), True  # as it is typed on a command line
-    remarks = 0
-    while remarks < len(lines) and lines[remarks].startswith("#"):
-        remarks += 1
-    for skipped, separator in itertools.product({0: 0, remarks: 0}, dict.fromkeys(usual + SEPARATORS)):
+    for separator in dict.fromkeys(usual + SEPARATORS):
         with contextlib.suppress(csv.Error):  # a cell that is too long
-            rows = list(filter(None, csv.reader(lines[skipped:], delimiter=separator)))
+            rows = list(filter(None, csv.reader(lines, delimiter=separator)))
             rows = rows[:-1] if len(lines) == _SAMPLE else rows  # the last record may go on
             if rows and len(rows[0]) > 1 and len(set(map(len, rows))) == 1:
-                return separator, skipped, True
+                return separator, 0, True
     first = lines[0] if lines else ""
     return next((each for each in usual + SEPARATORS if each in first), usual), 0, False
 
@@ -643,7 +640,7 @@ def _still_open(where: str) -> ValueError:
 
 
 def _ragged(names: Sequence[str], row: int, width: int, where: str) -> OptionError:
-    above = "" if row else ", and lines above the heading are to be deleted"
+    above = "" if row and len(names) > 1 else ", and lines above the heading are to be deleted"
     return OptionError(
         f"Expected {len(names)} columns ({listing(names)}) in each row of {where}, but row {row} has {width}; "
         f"`separator` and `quote` say what stands between and around cells{above}.",
@@ -842,9 +839,9 @@ def _parquet(path: Path, where: str, **options: Any) -> Iterator[pa.parquet.Parq
         ) from None
 
 
-def read_parquet(path: Path, where: str, at_most: int | None = None) -> pa.Table:
-    """Read a parquet file; one that would fill the memory, or take more than `at_most` bytes, is refused."""
-    allowed = max(SMALL, EXPANSION * path.stat().st_size) if at_most is None else at_most
+def read_parquet(path: Path, where: str) -> pa.Table:
+    """Read a parquet file; one that would fill the memory is refused."""
+    allowed = max(SMALL, EXPANSION * path.stat().st_size)
     with _parquet(path, where) as file:
         names, schema = file.schema_arrow.names, file.schema_arrow
         check_ids(names, f"column of {where}")
