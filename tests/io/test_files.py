@@ -235,7 +235,7 @@ def test_records_that_differ_from_chunk_to_chunk(tmp_path, monkeypatch):
         ("a.jsonl", r'{"\ud800": 1}', "values that a table can hold in the column"),
         ("a.jsonl", "{}\n{}\n", "at least one row"),
         ("a.json", "3", "a list of records .* it holds one int"),
-        ("a.json", "[1]", "record 0 is int"),
+        ("a.json", "[1]", "record 0 holds 1"),
         ("a.csv", 'a,b\n1,"open\n2,3\n', "the last cell is still open"),
         ("a.csv", "a,b\n1," + "x" * (1 << 24) + "y\n", "each cell of the column .*16,777,217|every cell has at most"),
         ("a.csv", ",".join(map(str, range(10_001))) + "\n", "at most 10,000 columns"),
@@ -332,7 +332,7 @@ def test_a_column_of_other_types_in_another_file_is_as_one_in_the_same_file(tmp_
 
 
 def test_names_that_no_data_set_has(tmp_path):
-    with pytest.raises(FileNotFoundError, match="there is none at 'xxx"):
+    with pytest.raises(FileNotFoundError, match="Expected a data set at xxx"):
         as_table("x" * 5000)
     with pytest.raises(ValueError, match="Expected at most 10,000 files"):
         as_table("/")

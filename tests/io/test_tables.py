@@ -317,7 +317,7 @@ def test_prompts_of_multiple_choice_are_classified_on_demand():
         ("a.csv", "text,label,text\na,1,b\n", "distinct columns in .*, but 'text', which is used, comes twice"),
         ("a.csv", "text;label\na, b;1;2\n", r"Expected 2 columns \(text, label\) .* row 0 has 3"),
         ("a.jsonl", '{"text": "a"}\n{broken\n', "line 2, column 2 cannot be read as such"),
-        ("a.jsonl", "3\n", "line 1 is int"),
+        ("a.jsonl", "3\n", "line 1 holds 3"),
         ("a.json", '"text"', "a list of records"),
         ("a.parquet", "no parquet", "Expected a parquet file"),
         ("a.docx", "x", r"of type \.csv, "),

@@ -286,7 +286,9 @@ def check_count(value: object, name: str, *, minimum: int = 1, maximum: int | No
     number = int(value)
     if number < minimum or (maximum is not None and number > maximum):
         bound = f"at least {minimum}" if number < minimum else f"at most {maximum}"
-        raise OptionError(f"Expected `{name}` to be {bound}, but got {_brief(number)}.", option=name)
+        # Python writes some thousands of digits at most.
+        shown = number if number.bit_length() < 200 else f"one of {number.bit_length()} bits"
+        raise OptionError(f"Expected `{name}` to be {bound}, but got {shown}.", option=name)
     return number
 
 
@@ -374,22 +376,13 @@ def check_scores(
     table = as_floats(predictions, name)
     if table.size == 0:
         raise ValueError(f"Expected at least one row in `{name}`, but it is empty.")
+    allow_vector = allow_vector and scores != "logits"
     if table.ndim == 1 and allow_vector:
-        if scores == "logits":
-            raise ValueError(
-                f"Expected `{name}` of shape (N, K) when scores='logits', but got shape {table.shape}; "
-                "a vector is read as P(class 1)."
-            )
         positive = _fractions(table, scores, name)
         return np.column_stack((1.0 - positive, positive))
-    if table.ndim != 2:
-        wanted = "(N, K) or (N,)" if allow_vector else "(N, K)"
+    if table.ndim != 2 or table.shape[1] < 2:
+        wanted = "(N, K) for K classes, at least two" + (", or (N,) for P(class 1)" if allow_vector else "")
         raise ValueError(f"Expected `{name}` of shape {wanted}, but got shape {table.shape}.")
-    if table.shape[1] < 2:
-        raise ValueError(
-            f"Expected at least two classes in `{name}`, but each row has {table.shape[1]}; "
-            "for a binary task pass (N,) P(class 1) or (N, 2)."
-        )
     if scores == "logits":
         _check_finite(table, name, allow_minus_infinity=True)
         _check_some_finite(table.max(axis=1), name)
@@ -748,11 +741,6 @@ def check_ids(ids: Iterable[object], name: str = "id") -> Sequence[str]:
 # ------------------------------------------------------------------------------------------------------------- private
 
 _LARGEST_LABEL = np.iinfo(np.int64).max
-
-
-def _brief(number: int) -> str:
-    """Write a whole number, of which Python writes at most some thousands of digits."""
-    return str(number) if number.bit_length() < 200 else f"one of {number.bit_length()} bits"
 
 
 def _span(minimum: float | None, maximum: float | None) -> str:

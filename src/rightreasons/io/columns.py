@@ -155,10 +155,8 @@ columns are a; name it with label_column=.
         return found[0]
     expected = f"Expected one column with the {what} in {where}, but got {' and '.join(found)}"
     if not found:
-        expected = (
-            f"Expected a column with the {what} in {where}, such as {', '.join(usual[:3])}, but its columns are "
-            f"{listing(_names(table))}"
-        )
+        expected = f"Expected a column with the {what} in {where}, such as {', '.join(usual[:3])}"
+        expected += f", but its columns are {listing(_names(table))}"
     remedy = f"; name it with {option}={'' if found else no_heading(table)}" if option else ""
     raise OptionError(f"{expected}{remedy}.", option=option or ())
 
@@ -198,10 +196,8 @@ def no_heading(table: datasets.Dataset | Columns) -> str:
     cells = table.with_format("arrow")[:] if isinstance(table, datasets.Dataset) else table
     for name in _names(table):
         if name in (map(str, cells[name]) if hasattr(cells[name], "type") else cells[name]):
-            return (
-                f", or, as {name[:60]!r} is a heading and a value of its column, those of a file without a heading "
-                "with column_names="
-            )
+            heading = f", or, as {name[:60]!r} is a heading and a value of its column"
+            return f"{heading}, those of a file without a heading with column_names="
     return ""
 
 
@@ -247,11 +243,8 @@ def read_labels(
         split: f"the column {column!r} of {name}" + (f" (split {split})" if len(parts) > 1 else "")
         for split, (_, column) in parts.items()
     }
-    values: dict[str, Column] = {}
-    known: Sequence[str] | None = None
-    for split, (data, column) in parts.items():
-        values[where[split]] = one_label_each(labels_of(data, column, name), where[split])
-        known = known or getattr(values[where[split]], "names", None)
+    values = {where[split]: one_label_each(labels_of(*part, name), where[split]) for split, part in parts.items()}
+    known: Sequence[str] | None = next((column.names for column in values.values() if hasattr(column, "names")), None)
     if renamed := renamed_labels(label_names):
         values = {place: renamed_values(column, renamed, place) for place, column in values.items()}
         known = tuple(dict.fromkeys(renamed.values()))

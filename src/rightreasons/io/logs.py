@@ -72,10 +72,6 @@ def exported_columns(documents: Sequence[Row], replies: Iterable[Reply]) -> LogC
     return {"id": ids} | _shared_fields(documents, columns) | _thought(list(replies))
 
 
-def _per_class(names: Sequence[str], logits: Sequence[Sequence[float]]) -> LogColumns:
-    return {f"logit_{name}": list(column) for name, column in zip(names, zip(*logits, strict=True), strict=True)}
-
-
 def _shared_fields(documents: Sequence[Row], columns: Mapping[str, str]) -> LogColumns:
     """Return the fields that all documents have, under the names of their columns."""
     shared = [(name, column) for name, column in columns.items() if all(name in document for document in documents)]
@@ -386,8 +382,7 @@ def _choices(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogCo
         place = _letter_of(str(score.get("answer") or "").strip(), texts)
         picked.append(gold if place is None and value else place)
         by_place.append(_told(sample, texts, picked[-1]))
-    columns: LogColumns = {"prompt": list(map(_input, samples)), "choices": choices}
-    columns["label"] = labels
+    columns: LogColumns = {"prompt": list(map(_input, samples)), "choices": choices, "label": labels}
     # Of answers that were drawn, the scores of all letters would be those of other answers.
     whole = (
         len(row) == len(texts) and row[place] == max(row.values())
@@ -435,10 +430,9 @@ def _told(sample: Row, choices: Sequence[str], picked: int | None) -> dict[Any, 
         }
         if sorted(places.values()) == [*range(len(choices))] and places[letters[-1]] == picked:
             return {places[mark]: value for mark, value in by_mark.items()}
-    is_sure = letters[-1] in by_mark and (LETTERS[picked] != letters[-1] or bool(prompts))
-    return (
-        {picked: by_mark[letters[-1]]} if is_sure else {LETTERS.index(mark): value for mark, value in by_mark.items()}
-    )
+    if letters[-1] in by_mark and (LETTERS[picked] != letters[-1] or prompts):
+        return {picked: by_mark[letters[-1]]}
+    return {LETTERS.index(mark): value for mark, value in by_mark.items()}
 
 
 def _asked(sample: Row) -> list[str]:
@@ -532,9 +526,7 @@ def inspect_reply(output: Row) -> Reply:
     message = _at(output, "choices", 0, "message")
     names = {"prompt_tokens": "input_tokens", "answer_tokens": "output_tokens", "thinking_tokens": "reasoning_tokens"}
     counts = {name: _at(output, "usage", key) for name, key in names.items()}
-    said: dict[str, Any] = inspect_words(
-        message.get("content") if isinstance(message, Mapping) else output.get("completion")
-    )
+    said: Any = inspect_words(message.get("content") if isinstance(message, Mapping) else output.get("completion"))
     return Reply.of(
         **said,
         finish=_at(output, "choices", 0, "stop_reason"),
@@ -742,7 +734,9 @@ def _scored(
     if shared and all(map(_SIGN.fullmatch, choices[0])):
         choices = [_choice_texts(row["doc"], len(texts)) or texts for row, texts in zip(rows, choices, strict=True)]
     elif shared and len(set(choices[0])) == len(choices[0]):
-        return {"text": prompts, "label": [choices[0][label] for label in labels], **_per_class(choices[0], logits)}
+        by_class = zip(choices[0], map(list, zip(*logits, strict=True)), strict=True)
+        scores_of = {f"logit_{name}": column for name, column in by_class}
+        return {"text": prompts, "label": [choices[0][label] for label in labels], **scores_of}
     columns: LogColumns = {"prompt": prompts, "choices": choices, "label": labels, "logits": logits}
     columns |= _normalized(logits, choices)
     if all(alone):

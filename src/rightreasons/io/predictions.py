@@ -508,8 +508,16 @@ def _scored(roles: Roles) -> tuple[_Scores, NDArray[Any] | list[list[float]], st
     """Return the columns of scores, the scores, their kind, and what was done to them."""
     chosen = _chosen_scores(roles)
     kind = _settled(roles.options.scores) or chosen.kind
-    fractions = _as_fractions(_score_table(chosen, roles), roles, kind, listing(chosen.columns))
-    table, remark = _rounded_sums(fractions, kind)
+    columns = {name: {**roles.columns, **roles.named}[name] for name in chosen.columns}
+    if len(columns) == 1:
+        read = _score_column(columns[chosen.columns[0]], chosen.columns[0])
+    else:
+        single = {name: as_numbers(column, name) for name, column in columns.items()}
+        lists = next((escaped(name) for name, column in single.items() if column.ndim != 1), None)
+        if lists is not None:
+            raise ValueError(f"Expected one score per item in each column of a class, but {lists!r} holds lists.")
+        read = np.column_stack(list(single.values()))
+    table, remark = _rounded_sums(_as_fractions(read, roles, kind, listing(chosen.columns)), kind)
     if kind == "logits" and isinstance(table, np.ndarray) and table.ndim == 1:
         table, kind, remark = expit(table), "probabilities", " (its sigmoid)"
     return chosen, table, kind, remark
@@ -639,18 +647,6 @@ def find_ids(columns: Columns) -> Cells | None:
 
 
 # -------------------------------------------------------------------------------------------------------------- scores
-
-
-def _score_table(scores: _Scores, roles: Roles) -> NDArray[Any] | list[list[float]]:
-    """Return (N, K), (N,), or rows of different lengths."""
-    columns = {**roles.columns, **roles.named}
-    if len(scores.columns) == 1:
-        return _score_column(columns[scores.columns[0]], scores.columns[0])
-    single = {name: as_numbers(columns[name], name) for name in scores.columns}
-    lists = next((name for name, column in single.items() if column.ndim != 1), None)
-    if lists is not None:
-        raise ValueError(f"Expected one score per item in each column of a class, but {escaped(lists)!r} holds lists.")
-    return np.column_stack(list(single.values()))
 
 
 def as_numbers(column: Column, name: str, *, missing: bool = False) -> NDArray[np.float64]:
@@ -820,17 +816,12 @@ def _confidence(roles: Roles) -> Predictions:
     kind = _settled(options.scores)
     confidence = _as_fractions(as_numbers(columns[name], name), roles, kind, name)
     whole = all(cell.strip().isdigit() if isinstance(cell, str) else type(cell) is int for cell in columns[name])
+    expected = f"the confidence in each answer, from 0 to 1, in column {name!r} of {where}"
     if confidence.ndim != 1 or (options.scores != "percentages" and whole):  # 1.0 is no whole number here
         held = "lists" if confidence.ndim != 1 else "whole numbers, as if they were predicted classes"
-        raise ValueError(
-            f"Expected the confidence in each answer, from 0 to 1, in column {name!r} of {where}, but it holds {held}."
-        )
+        raise ValueError(f"Expected {expected}, but it holds {held}.")
     if kind in (None, "probabilities"):
-        check_each(
-            confidence,
-            lambda value: not (value < 0 or value > 1),
-            f"the confidence in each answer, from 0 to 1, in column {name!r} of {where}",
-        )
+        check_each(confidence, lambda value: not (value < 0 or value > 1), expected)
     return _of_answers(roles, confidence, {"confidence": (name,)}, scores=kind)
 
 

@@ -21,6 +21,7 @@ import codecs
 import contextlib
 import csv
 import dataclasses
+import functools
 import gzip
 import hashlib
 import itertools
@@ -60,6 +61,7 @@ from rightreasons.core.validation import (
     MAX_LINE_CHARACTERS,
     MAX_NESTING,
     check_at_most,
+    check_each,
     check_ids,
     check_kind,
     parse_json,
@@ -395,12 +397,8 @@ def records_table(chunks: Iterable[list[Any]], where: str, unit: str, n_bytes: i
     n_rows = 0
     for records in chunks:
         if set(map(type, records)) - {dict}:
-            number, record = next(
-                (n, r) for n, r in enumerate(records, n_rows + (unit == "line")) if not isinstance(r, dict)
-            )
-            raise ValueError(
-                f"Expected each {unit} of {where} to be an object, but {unit} {number} is {type(record).__name__}."
-            )
+            expected, first = f"each {unit} of {where} to be an object", n_rows + (unit == "line")
+            check_each(records, lambda record: isinstance(record, dict), expected, unit=unit, first=first)
         keys = dict.fromkeys(itertools.chain(parts, *records))
         check_at_most(len(keys), MAX_COLUMNS, "columns", where)
         if 8 * (n_rows + len(records)) * len(keys) > max(SMALL, 8 * n_bytes):
@@ -569,13 +567,12 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
     if form.quote is None:
         form = form.replaced(quote='"' if kind == ".csv" or _quotes(path, form, where) else "none")
     quote = "" if form.quote == "none" else str(form.quote)
+    still_open = ValueError(f"Expected every quotation mark in {where} to be closed, but the last cell is still open.")
     try:
         first = next(filter(None, _rows(path, form, where, skipped=skipped)), [])
     except csv.Error:
-        raise ValueError(
-            f"Expected cells of at most {MAX_CELL_CHARACTERS:,} characters in {where}, but its first row has a longer "
-            "one: is a quotation mark open?"
-        ) from None
+        most = f"at most {MAX_CELL_CHARACTERS:,} characters"
+        raise ValueError(f"Expected cells of {most} in {where}, but one is longer: is a quotation mark open?") from None
     if not first:
         return pa.table({})
     names = _headings(first, form.column_names, where)
@@ -607,14 +604,20 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
         if odd is None:
             raise ValueError(f"Expected a table in {where}, but it cannot be read: {short_reason(error)}.") from None
         if quote and odd[3].count(quote) % 2:
-            raise _still_open(where) from None
-        raise _ragged(names, int(odd[1]) - 1 - (form.column_names is None), int(odd[2]), where) from None
+            raise still_open from None
+        row = int(odd[1]) - 1 - (form.column_names is None)
+        above = "" if row and len(names) > 1 else ", and lines above the heading are to be deleted"
+        raise OptionError(
+            f"Expected {len(names)} columns ({listing(names)}) in each row of {where}, but row {row} has {odd[2]}; "
+            f"`separator` and `quote` say what stands between and around cells{above}.",
+            option=("separator", "quote"),
+        ) from None
     for name, column in zip(table.column_names, table.columns, strict=True):
         longest = pc.max(pc.binary_length(column)).as_py() or 0
         check_at_most(longest, MAX_CELL_CHARACTERS, "bytes", f"each cell of the column {name!r} of {where}")
     # Where a quotation mark is never closed, the last cell runs to the end of the file, over the ends of lines.
     if table.num_rows and quote and re.search(r"[\r\n]", str(table[-1][-1])) and _is_open(path, form, where):
-        raise _still_open(where)
+        raise still_open
     rows = _with_cells(table.slice(int(form.column_names is None)))
     if form.column_names is None and len(first) > 1:
         alike = np.flatnonzero(pc.equal(rows[0], first[0]).to_numpy())
@@ -635,28 +638,10 @@ def _is_open(path: Path, form: FileForm, where: str) -> bool:
         return True
 
 
-def _still_open(where: str) -> ValueError:
-    return ValueError(f"Expected every quotation mark in {where} to be closed, but the last cell is still open.")
-
-
-def _ragged(names: Sequence[str], row: int, width: int, where: str) -> OptionError:
-    above = "" if row and len(names) > 1 else ", and lines above the heading are to be deleted"
-    return OptionError(
-        f"Expected {len(names)} columns ({listing(names)}) in each row of {where}, but row {row} has {width}; "
-        f"`separator` and `quote` say what stands between and around cells{above}.",
-        option=("separator", "quote"),
-    )
-
-
 def _with_cells(table: pa.Table) -> pa.Table:
     """Leave out rows of separators alone, as spreadsheets write them below a table; a blank line is no row either."""
-    empty = None
-    for column in table.columns if table.num_columns > 1 else ():
-        cells = pc.equal(column, "")
-        empty = cells if empty is None else pc.and_(empty, cells)
-        if not pc.any(empty).as_py():
-            return table
-    return table if empty is None else table.filter(pc.invert(empty))
+    empty = functools.reduce(pc.and_, [pc.equal(column, "") for column in table.columns])
+    return table.filter(pc.invert(empty)) if table.num_columns > 1 and pc.any(empty).as_py() else table
 
 
 # ------------------------------------------------------------------------------------------------- json and JSON lines
@@ -1025,17 +1010,11 @@ def as_table(
         with _downloaded(name) as path:
             return _file(path, form, where or name)
     path = Path(name).expanduser()
-    try:
-        is_file, is_folder = path.is_file(), path.is_dir()
-    except OSError as error:  # a name that no file can have
-        raise FileNotFoundError(
-            f"Expected a data set, but there is none at {name[:60]!r}…: {error.strerror}."
-        ) from None
-    if is_file:
+    if os.path.isfile(path):
         if config is not None:
             raise _no_config(path, config)
         return _file(path, form, where or str(path))
-    if is_folder:
+    if os.path.isdir(path):
         return _folder(path, config, form)
     return _hub(name, config, revision)
 
@@ -1155,8 +1134,8 @@ def _downloaded(address: str) -> Iterator[Path]:
 
 def _hub(name: str, config: str | None, revision: str | None) -> Splits:
     looks_like_a_path = name.startswith((".", "/", "~")) or data_type(name) in NAMED_TYPES
-    if looks_like_a_path or name.count("/") > 1:
-        raise FileNotFoundError(f"Expected a data set at {name}, but there is no such file or folder.")
+    if looks_like_a_path or name.count("/") > 1 or len(name) > 200:
+        raise FileNotFoundError(f"Expected a data set at {name[:200]}, but there is no such file or folder.")
     use_hub_or_cache()
     try:
         return datasets.load_dataset(name, config, revision=revision)

@@ -508,16 +508,13 @@ def _ids(
     data: datasets.Dataset, id_column: str | None, part: str, name: str
 ) -> tuple[pa.Array | pa.ChunkedArray, str | None]:
     """Return unique ids, and the column that they come from (None: row numbers)."""
-    if id_column is not None:
-        column = columns.named_column(data, id_column, "id_column", name)
+    column = columns.find_column(data, id_column, columns.ID_COLUMNS, "id_column", name)
+    if column is not None:
         ids = columns.names_in(columns.cells_in(columns.arrow_of(data, column)))
-        check_ids(ids, column)
-        return ids.arrow, column
-    usual_id = columns.usual_column(data, columns.ID_COLUMNS)
-    if usual_id is not None:
-        ids = columns.names_in(columns.cells_in(columns.arrow_of(data, usual_id)))
-        if len(ids.arrow.unique()) == len(ids) and not pc.any(pc.equal(ids.arrow, "")).as_py():
-            return ids.arrow, usual_id
+        if id_column is not None:
+            check_ids(ids, column)
+        if id_column or (len(ids.arrow.unique()) == len(ids) and not pc.any(pc.equal(ids.arrow, "")).as_py()):
+            return ids.arrow, column
     numbers = pa.array(np.arange(len(data))).cast(pa.string())
     return pc.binary_join_element_wise(f"{part}-", numbers, "") if part else numbers, None
 
@@ -779,15 +776,12 @@ def _choices(cells: Sequence[Any], row: int, name: str) -> tuple[list[str], list
         raise TypeError(f"Expected the choices in {name} to be a list of texts, but row {row} holds {content!r}.")
     if len(content) < 2:
         raise ValueError(f"Expected at least two choices in each row of {name}, but row {row} has {len(content)}.")
-    return _without_letters(content), list(map(str, marks))
-
-
-def _without_letters(choices: Sequence[str]) -> list[str]:
-    """Return choices without their letters, as in "(A) yes", "(B) no", where each has its own."""
-    marked = [_MARKED.fullmatch(choice) for choice in choices]
-    if all(mark and mark[1] == letter for mark, letter in zip(marked, string.ascii_uppercase, strict=False)):
-        return [mark[2] for mark in marked if mark]
-    return [choice.strip() for choice in choices]
+    marked = [_MARKED.fullmatch(choice) for choice in content]
+    each_has_its_own = all(
+        mark and mark[1] == letter for mark, letter in zip(marked, string.ascii_uppercase, strict=False)
+    )
+    texts = [mark[2] for mark in marked if mark] if each_has_its_own else [choice.strip() for choice in content]
+    return texts, list(map(str, marks))
 
 
 # ------------------------------------------------------------------------------------------------------- right choices
