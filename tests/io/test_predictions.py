@@ -292,7 +292,7 @@ def test_answers_that_are_none(tmp_path, name, text, sentence):
 
 def test_a_single_value_in_an_npz(tmp_path):
     np.savez(tmp_path / "a.npz", probs=0.5)
-    with pytest.raises(ValueError, match="one entry per item in a.npz, but 'probs' is a single value"):
+    with pytest.raises(TypeError, match=r"Expected a list in the column 'probs' of a.npz, but got array\(0.5\)"):
         read_answers(tmp_path / "a.npz")
 
 

@@ -528,7 +528,7 @@ def _numbers(names: Sequence[str]) -> list[int] | None:
     return numbers if names and len(set(numbers)) == len(names) else None
 
 
-def renaming(names: Sequence[str], classes: Sequence[str], most: int = 6) -> str:
+def renaming(names: Sequence[str], classes: Sequence[str]) -> str:
     """Return what says which class each name is, with a gap for each that only a person knows.
 
     Example:
@@ -536,11 +536,11 @@ def renaming(names: Sequence[str], classes: Sequence[str], most: int = 6) -> str
         'c=contradiction,e=entailment,not_entailment=?'
     """
     pairs = []
-    for name in names[:most]:
+    for name in names[:6]:
         begun = [label for label in classes if folded(label).startswith(folded(name))]
         rivals = [other for other in names if begun and folded(begun[0]).startswith(folded(other))]
         pairs.append(f"{name}={begun[0] if len(begun) == len(rivals) == 1 else '?'}")
-    return ",".join(pairs) + ",…" * (len(names) > most)
+    return ",".join(pairs) + ",…" * (len(names) > 6)
 
 
 def number_said(name: str) -> int | None:

@@ -381,19 +381,16 @@ def each_label(
     held = list(dict.fromkeys(map(str, range(len(names))) if one_hot else itertools.chain(*map(labels_in, cells))))
     inner = getattr(parts[0].features[column], "feature", None)
     spelled = [inner.names[int(each)] for each in held] if isinstance(inner, datasets.ClassLabel) else held
+    place = f"the column {column!r} of {where}"
     with naming("label_names", "first_label", "label_column"):
-        found = resolve_labels(
-            spelled, names, first=first, where=f"the column {column!r} of {where}", headings=headings
-        )
+        found = resolve_labels(spelled, names, first=first, where=place, headings=headings)
     written = {names[label]: each for label, each in zip(found.ids, held, strict=True) if label >= 0}
     cell = in_expression(column)
     if one_hot:
         return {name: f"{{{{ {cell}[{written[name]}] }}}}" for name in names}
-    quoted = {
-        name: ", ".join(json.dumps(word, ensure_ascii=False) for word in dict.fromkeys((name, written.get(name, name))))
-        for name in names
-    }
-    return {name: f"{{{{ {cell} | whether({words}) }}}}" for name, words in quoted.items()}
+    words = {name: [*dict.fromkeys((name, written.get(name, name)))] for name in names}
+    quoted = {name: json.dumps(each, ensure_ascii=False)[1:-1] for name, each in words.items()}
+    return {name: f"{{{{ {cell} | whether({each}) }}}}" for name, each in quoted.items()}
 
 
 def renamed_labels(label_names: Sequence[str] | None) -> dict[str, str]:

@@ -19,7 +19,7 @@ import itertools
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -183,18 +183,11 @@ def _rows_of(column: Any, rows: Sequence[int]) -> Any:
 
 
 @takes(PredictionOptions)
-def read_predictions(
-    path: Any,
-    *,
-    with_labels: bool | Callable[[Columns], bool] = True,
-    answers_alone: bool = False,
-    options: PredictionOptions,
-) -> Predictions:
+def read_predictions(path: Any, *, answers_alone: bool = False, options: PredictionOptions) -> Predictions:
     """Read a file of predictions in the format of its suffix, or a table of them.
 
     Args:
         path: Anything that `as_table` takes, or a data.yaml of `rightreasons look`.
-        with_labels: Whether to read the labels, or what tells so of the columns; a file without them is then refused.
         answers_alone: Whether answers that have neither scores nor a confidence will do; see `without_scores`.
         options: The fields of `PredictionOptions`, each of which may be given as a keyword:
             - label_column: The column of the labels; None where its name is a usual one. As the other columns that are
@@ -217,12 +210,8 @@ def read_predictions(
         >>> calibration_error(read.predictions, read.references, kind=read.kind).ece
         0.35
     """
-    label_names = options.label_names
     columns, options, where = read_columns(path, options)
-    options = options if with_labels else options.replaced(label_names=label_names)
-    alone = answers_alone and bool(with_labels)
-    with_labels = with_labels(columns) if callable(with_labels) else with_labels
-    return find_predictions(columns, where, with_labels=with_labels, answers_alone=alone, options=options)
+    return find_predictions(columns, where, answers_alone=answers_alone, options=options)
 
 
 @takes(ScoreOptions, without=("confidence_column", "correct_column"))
@@ -286,7 +275,7 @@ def find_predictions(
     Args:
         columns: Column by name, in order.
         where: The name of the table, for errors.
-        with_labels: As in `read_predictions`.
+        with_labels: Whether to read the labels; a table without them is then refused.
         answers_alone: As in `read_predictions`.
         options: As in `read_predictions`.
 

@@ -277,9 +277,6 @@ def _arrays(path: Path, where: str) -> dict[str, Any]:
             columns = {name: file[name] for name in file.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, MemoryError):
         raise ValueError(f"Expected plain numpy arrays in {where}, but it cannot be read as such.") from None
-    single = next((name for name, column in columns.items() if column.ndim == 0), None)
-    if single is not None:
-        raise ValueError(f"Expected arrays of one entry per item in {where}, but {single!r} is a single value.")
     return columns
 
 
@@ -300,7 +297,7 @@ def table_of(columns: Mapping[str, Any], where: str) -> pa.Table:
     check_at_most(len(columns), MAX_COLUMNS, "columns", where)
     made: dict[str, Any] = {}
     for name, column in columns.items():
-        if not hasattr(column, "__len__") or isinstance(column, (str, bytes)):
+        if not hasattr(column, "__len__") or isinstance(column, (str, bytes)) or getattr(column, "ndim", 1) == 0:
             raise TypeError(f"Expected a list in the column {name!r} of {where}, but got {one_line(column)}.")
         values = column if isinstance(column, Cells) else ingest(column, str(name))
         made[str(name)] = column_of(values, str(name), where)
@@ -1153,19 +1150,24 @@ def _hub(name: str, config: str | None, revision: str | None) -> Splits:
 def _folder(path: Path, config: str | None, form: FileForm) -> Splits:
     saved = (path / "dataset_dict.json").is_file() or (path / "state.json").is_file()
     files = () if saved or _is_described(path) else _data_files(path)
-    if not files and not saved:
-        return _by_datasets(path, lambda: datasets.load_dataset(str(path), config, cache_dir=_cache_of(path)))
-    if config is not None:
+    if config is not None and (saved or files):
         raise _no_config(path, config)
-    if saved:
-        return _by_datasets(path, lambda: datasets.load_from_disk(str(path)))
-    tables = {
-        split: _one_below_another([path / file for file in names], form)
-        for split, names in _splits(files, path).items()
-    }
-    return datasets.DatasetDict(
-        {split: dataset_of(table, str(path), split) for split, table in _same_columns(tables).items()}
-    )
+    if not files:
+        try:
+            if saved:
+                return datasets.load_from_disk(str(path))
+            return datasets.load_dataset(str(path), config, cache_dir=_cache_of(path))
+        except Exception as error:  # whatever a damaged folder makes of the libraries behind `datasets`
+            expected = "Expected a folder of data files or a folder written by save_to_disk"
+            raise ValueError(f"{expected}, but {path} cannot be read: {short_reason(error)}.") from error
+    splits = _splits(files, path)
+    tables = {split: _one_below_another([path / file for file in names], form) for split, names in splits.items()}
+    # A public test split often comes without labels: it has nulls in the columns that others have.
+    fields = {field.name: field for table in reversed(list(tables.values())) for field in table.schema}
+    for split, table in tables.items():
+        lacking = pa.schema([field for name, field in fields.items() if name not in table.column_names])
+        tables[split] = pa.concat_tables([table, lacking.empty_table()], promote_options="default")
+    return datasets.DatasetDict({split: dataset_of(table, str(path), split) for split, table in tables.items()})
 
 
 def _cache_of(path: Path) -> str:
@@ -1175,16 +1177,6 @@ def _cache_of(path: Path) -> str:
         if file.is_file():
             digest.update(f"{file}|{file.stat().st_size}|{file.stat().st_mtime_ns}".encode("utf-8", "surrogatepass"))
     return os.path.join(datasets.config.HF_DATASETS_CACHE, "folders", digest.hexdigest())
-
-
-def _by_datasets(path: Path, read: Callable[[], Splits]) -> Splits:
-    try:
-        return read()
-    except Exception as error:  # whatever a damaged folder makes of the libraries behind `datasets`
-        raise ValueError(
-            "Expected a folder of data files or a folder written by save_to_disk, but "
-            f"{path} cannot be read: {short_reason(error)}."
-        ) from error
 
 
 def _is_described(path: Path) -> bool:
@@ -1279,13 +1271,3 @@ def _one_below_another(files: Sequence[Path], form: FileForm) -> pa.Table:
             )
         tables.append(parsed)
     return concatenated(tables, str(files[0].parent))
-
-
-def _same_columns(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-    """Fill the columns that a split lacks with nulls: a public test split often comes without labels."""
-    fields = {field.name: field for table in reversed(list(tables.values())) for field in table.schema}
-    filled = {}
-    for split, table in tables.items():
-        lacking = pa.schema([field for name, field in fields.items() if name not in table.column_names])
-        filled[split] = pa.concat_tables([table, lacking.empty_table()], promote_options="default")
-    return filled

@@ -40,8 +40,8 @@ from rightreasons.io.predictions import (
 from rightreasons.io.reading import Described, as_table, described, in_json
 from rightreasons.io.tables import choice_form, known_form, whole_number
 
-SHOWN, FEW = 3, 10
-"""How many items are shown; so many may each have a label of their own."""
+SHOWN = 3
+"""How many items are shown."""
 
 
 @dataclasses.dataclass(frozen=True)
