@@ -137,7 +137,7 @@ def test_annotation_tools(tmp_path):
     opened = open_dataset(chosen, label_column="made.result")
     assert [NAMES[label] for label in opened["label"][:]] == GOLD
     words = {"tokens": [text.split() for text in TEXTS], "label": GOLD}
-    with pytest.raises(TypeError, match=r'an expression joins them: \'\{\{ tokens \| join\(" "\) \}\}\'\.$'):
+    with pytest.raises(TypeError, match=r'an expression joins lists: \'\{\{ tokens \| join\(" "\) \}\}\'\.$'):
         open_dataset(words, text_column="tokens")
     assert open_dataset(words, text_column='{{ tokens | join(" ") }}')["text"][:] == TEXTS
 

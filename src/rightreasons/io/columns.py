@@ -395,9 +395,8 @@ def each_label(
 
 def renamed_labels(label_names: Sequence[str] | None) -> dict[str, str]:
     """Return the new name of each label where every entry is "old=new"; none where they are plain names."""
-    if not label_names or isinstance(label_names, str) or not all(isinstance(name, str) for name in label_names):
-        return {}
-    parts = [name.partition("=") for name in label_names]
+    names = () if isinstance(label_names, str) else label_names or ()
+    parts = [name.partition("=") if isinstance(name, str) else ("", "", "") for name in names]
     pairs = [(old.strip(), new.strip()) for old, _, new in parts]
     if not all(old and new for old, new in pairs):
         return {}
@@ -417,17 +416,15 @@ def renamed_values(values: Iterable[Any], renamed: Mapping[str, str], where: str
     for value in values:
         plain = int(value) if isinstance(value, float) and value.is_integer() else value
         text = "" if value is None or value != value else str(plain).strip()
+        key = text if text in new else folded(text).removeprefix("+")
         if text not in new and text in ("", "-1", NO_GOLD_LABEL):
             made.append(None)
-            continue
-        text = text if text in new else folded(text).removeprefix("+")
-        if text not in new:
-            raise OptionError(
-                f"Expected a new name for each label in `label_names`, but {text[:60]!r} of {where} is not among "
-                f"{listing(list(renamed))}.",
-                option="label_names",
-            )
-        made.append(new[text])
+        elif key in new:
+            made.append(new[key])
+        else:
+            but = f"{key[:60]!r} of {where} is not among {listing(list(renamed))}"
+            expected = "Expected a new name for each label in `label_names`"
+            raise OptionError(f"{expected}, but {but}.", option="label_names")
     return made
 
 
@@ -556,15 +553,12 @@ def evaluated(expression: str, data: datasets.Dataset) -> list[Any]:
         for cells in zip(*columns, strict=True) if columns else [()] * len(data):
             row = len(values)
             held = dict(zip(names, cells, strict=True))
-            value = read(**held, **({"row": held} if whole else {}))
+            value = read(**{"row": held, **held})
             values.append(str(value) if type(value).__name__.endswith("Undefined") else value)
         return values
     except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
-        at = "" if row < 0 else f" in row {row}"
-        raise ValueError(
-            f"Expected an expression over the columns {listing(data.column_names)}, but {expression!r} fails{at}: "
-            f"{short_reason(error)}."
-        ) from None
+        but = f"{expression!r} fails{'' if row < 0 else f' in row {row}'}: {short_reason(error)}"
+        raise ValueError(f"Expected an expression over the columns {listing(data.column_names)}, but {but}.") from None
 
 
 def arrow_of(data: datasets.Dataset, column: str) -> pa.ChunkedArray:
@@ -589,19 +583,16 @@ def texts_of(data: datasets.Dataset, column: str, name: str) -> pa.ChunkedArray 
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
         return values
     texts = values_of(data, column)
-    odd = next((row for row, text in enumerate(texts) if text is not None and not isinstance(text, str)), None)
-    if odd is not None:
-        listed = isinstance(texts[odd], list) and all(isinstance(word, str) for word in texts[odd])
-        remedy = f"; an expression joins them: '{{{{ {in_expression(column)} | join(\" \") }}}}'" if listed else ""
-        raise TypeError(
-            f"Expected texts in the column {column!r} of {name}, but row {odd} holds {kind_of(texts[odd])}{remedy}."
-        )
+    where = f"the column {column!r} of {name}"
+    for row, text in enumerate(texts):
+        if text is not None and not isinstance(text, str):
+            joins = f"; an expression joins lists: '{{{{ {in_expression(column)} | join(\" \") }}}}'"
+            but = f"row {row} holds {kind_of(text)}{joins if isinstance(text, list) else ''}"
+            raise TypeError(f"Expected texts in {where}, but {but}.")
     try:
         return pa.array(texts, pa.string())
     except UnicodeEncodeError:
-        raise ValueError(
-            f"Expected Unicode text in the column {column!r} of {name}, but it has half a character."
-        ) from None
+        raise ValueError(f"Expected Unicode text in {where}, but it has half a character.") from None
 
 
 def labels_of(data: datasets.Dataset, column: str, where: str) -> Column:

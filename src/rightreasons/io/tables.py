@@ -16,7 +16,7 @@ import string
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import datasets
 import numpy as np
@@ -624,6 +624,8 @@ class ChoiceForm:
     seen: frozenset[int] | None = None
 
 
+_Items: TypeAlias = "Sequence[tuple[list[str], list[str]]]"
+
 _USUAL: Mapping[str, Sequence[str]] = columns.USUAL_COLUMNS["choices"]
 
 FORMS_VARIABLE = "RIGHTREASONS_CHOICE_FORMS"
@@ -740,10 +742,9 @@ def read_choices(
     prompts = [" ".join(filter(None, (part.strip() for part in row if part))) for row in parts]
     check_each(prompts, bool, f"a prompt in each row of {name}")
     cells = zip(*(columns.values_of(data, each) for each in form.choices), strict=True)
-    choices, marks = map(list, zip(*(_choices(each, row, name) for row, each in enumerate(cells)), strict=True))
-    if form.label is None:
-        return prompts, choices, [-1] * len(prompts)
-    return prompts, choices, _labels(data, choices, marks, form, name)
+    items = [_choices(each, row, name) for row, each in enumerate(cells)]
+    labels = [-1] * len(items) if form.label is None else _labels(data, items, form, name)
+    return prompts, [texts for texts, _ in items], labels
 
 
 def _names(named: str | Sequence[str] | None, present: Collection[str] = ()) -> tuple[str, ...]:
@@ -777,9 +778,8 @@ def _choices(cells: Sequence[Any], row: int, name: str) -> tuple[list[str], list
     if len(content) < 2:
         raise ValueError(f"Expected at least two choices in each row of {name}, but row {row} has {len(content)}.")
     marked = [_MARKED.fullmatch(choice) for choice in content]
-    each_has_its_own = all(
-        mark and mark[1] == letter for mark, letter in zip(marked, string.ascii_uppercase, strict=False)
-    )
+    letters = zip(marked, string.ascii_uppercase, strict=False)
+    each_has_its_own = all(mark and mark[1] == letter for mark, letter in letters)
     texts = [mark[2] for mark in marked if mark] if each_has_its_own else [choice.strip() for choice in content]
     return texts, list(map(str, marks))
 
@@ -797,46 +797,36 @@ def numbers_in(data: datasets.Dataset, form: ChoiceForm) -> set[int]:
     return {number for value in plain if (number := whole_number(value)) is not None}
 
 
-def _labels(
-    data: datasets.Dataset,
-    choices: Sequence[Sequence[str]],
-    marks: Sequence[Sequence[str]],
-    form: ChoiceForm,
-    name: str,
-) -> list[int]:
+def _labels(data: datasets.Dataset, items: _Items, form: ChoiceForm, name: str) -> list[int]:
     """Read the column of right choices, in the one way that all of its values can be read.
 
     The names in a ClassLabel are read like texts; where they name no choices, its numbers are those of the choices.
     """
     values = columns.labels_of(data, str(form.label), name)
     if not isinstance(values, columns.NamedLabels):
-        return _read(values, choices, marks, form, name)
+        return _read(values, items, form, name)
     try:
-        return _read(values, choices, marks, dataclasses.replace(form, seen=frozenset(numbers_in(data, form))), name)
+        return _read(values, items, dataclasses.replace(form, seen=frozenset(numbers_in(data, form))), name)
     except ValueError:
-        if set(map(len, choices)) != {len(values.names)}:
+        if {len(texts) for texts, _ in items} != {len(values.names)}:
             raise
         return [-1 if value is None else value for value in values.numbers]
 
 
-def _read(
-    values: columns.Column,
-    choices: Sequence[Sequence[str]],
-    marks: Sequence[Sequence[str]],
-    form: ChoiceForm,
-    name: str,
-) -> list[int]:
-    rows = [row for row, value in enumerate(values) if not _is_no_label(value, (*choices[row], *marks[row]))]
+def _read(values: columns.Column, items: _Items, form: ChoiceForm, name: str) -> list[int]:
+    rows = [row for row, value in enumerate(values) if not _is_no_label(value, (*items[row][0], *items[row][1]))]
     numbers = {number for row in rows if (number := whole_number(values[row])) is not None} | (form.seen or set())
-    start = _start(numbers, max(map(len, choices)), form)
+    most, start = max(len(texts) for texts, _ in items), cast("int | None", form.first_label)
+    if form.seen is not None and not form.counted:  # None in doubt; a number of no choice is refused where it is read
+        start = 0 if max(numbers, default=0) > most else first_number(numbers, most, None)
     letters = [*string.ascii_uppercase]
-    ways: dict[str, Callable[[Any, int], int | None]] = {
-        "mark": lambda value, row: _position(str(_plain(value)), marks[row]),
-        "number": lambda value, row: _number(value, len(choices[row]), start or 0),
-        "letter": lambda value, row: _position(str(value).strip("() ."), letters[: len(choices[row])]),  # also "(B)"
-        "text": lambda value, row: _position(value.strip(), choices[row]) if isinstance(value, str) else None,
+    ways: dict[str, Callable[[Any, list[str], list[str]], int | None]] = {
+        "mark": lambda value, _, marks: _position(str(_plain(value)), marks),
+        "number": lambda value, texts, _: _number(value, len(texts), start or 0),
+        "letter": lambda value, texts, _: _position(str(value).strip("() ."), letters[: len(texts)]),  # also "(B)"
+        "text": lambda value, texts, _: _position(value.strip(), texts) if isinstance(value, str) else None,
     }
-    readings = {way: [read(values[row], row) for row in rows] for way, read in ways.items()}
+    readings = {way: [read(values[row], *items[row]) for row in rows] for way, read in ways.items()}
     complete = {way: reading for way, reading in readings.items() if None not in reading}
     if form.counted and "number" in complete:
         complete = {"number": complete["number"]}
@@ -850,7 +840,7 @@ def _read(
         )
     way, reading = next(iter(complete.items()))
     if way == "number" and start is None and rows:
-        doubt = number_doubt(numbers, max(map(len, choices)), "first_label says it")
+        doubt = number_doubt(numbers, most, "first_label says it")
         raise ValueError(f"Expected numbers of choices in {where}, but they are {listing(sorted(numbers))}{doubt}.")
     for other, otherwise in complete.items() if way != "mark" else ():  # a mark is the choice's own name
         for row, first, second in zip(rows, reading, otherwise, strict=True):
@@ -861,14 +851,6 @@ def _read(
                 )
     labels = dict(zip(rows, reading, strict=True))
     return [-1 if (label := labels.get(row)) is None else label for row in range(len(values))]
-
-
-def _start(numbers: set[int], most: int, form: ChoiceForm) -> int | None:
-    """Return the number of the first choice; None where it is in doubt."""
-    if form.seen is None or form.counted:
-        return form.first_label
-    # A number that no choice has is refused where it is read.
-    return 0 if max(numbers, default=0) > most else first_number(numbers, most, None)
 
 
 def _is_no_label(value: Any, names: Sequence[str]) -> bool:
