@@ -16,7 +16,6 @@ import rightreasons
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.calibration.human import human_calibration
 from rightreasons.calibration.recalibration import calibration_summary
-from rightreasons.core.scores import label_errors
 from rightreasons.report.runner import audit
 
 pytestmark = pytest.mark.usefixtures("unrendered")
@@ -89,20 +88,6 @@ def test_the_work_in_python_does_not_grow_with_the_rows(tmp_path):
 
     calls(100)  # what is made once; examples are of up to 4,000 rows
     assert calls(6_000) - calls(4_000) < 30 * 2_000
-
-
-def test_labels_that_the_model_contradicts_are_listed(tmp_path, monkeypatch):
-    path = write(tmp_path / "run.jsonl", rows(id=[f"row {i}" for i in range(N)]))
-    found = [row for row in label_errors(TABLE, LABELS) if TABLE[row].argmax() != LABELS[row]]
-    assert len(found) > 2
-    for most in (300, 2):
-        monkeypatch.setattr("rightreasons.calibration.question.N_LABELS", most)
-        made = audit(predictions=path, out=tmp_path / f"{most}", questions=["calibration"], **FAST)
-        (part,) = [part for part in result_of(made).parts if part.title == "Labels to check first"]
-        assert f"contradicts {len(found)} labels" in part.text
-        (table,) = part.tables
-        assert [row[0] for row in table.rows] == [f"row {row}" for row in found[:most]]
-        assert [row[3] for row in table.rows] == pytest.approx(TABLE[found, LABELS[found]][:most])
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".json", ".jsonl", ".npz", ".parquet"])

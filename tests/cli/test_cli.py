@@ -323,7 +323,7 @@ def test_data(capsys):
             ("audit", "{tiny}", "{reviews}", "--difficulty-items", "10"),
             "Expected --difficulty-items to be at least 20, but got 10.",
         ),
-        (("audit", "--predictions", "{tiny}"), "but it is a folder with config.json, model.safetensors"),
+        (("audit", "--predictions", "{tiny}"), "but there is no such file"),
     ],
 )
 def test_a_users_mistake_is_one_sentence(capsys, tiny, reviews, tmp_path, monkeypatch, words, message, root):

@@ -219,7 +219,9 @@ def test_a_log_that_ends_in_the_middle(tmp_path):
 
 def test_samples_of_two_tasks_and_other_lines(tmp_path):
     generated = sample(5, [("Capital?", {"until": ["\n"]})], ["Paris"], "Paris")
-    with pytest.raises(ValueError, match="samples of one task in mixed.jsonl, but item 0 has log-likelihoods"):
+    with pytest.raises(
+        ValueError, match="samples of one task in mixed.jsonl, each with log-likelihoods .* item 5 holds"
+    ):
         columns_of(write(tmp_path / "mixed.jsonl", [*choice_samples(), generated]))
     with pytest.raises(ValueError, match="in each line of mixed.jsonl, but line 3 holds"):
         columns_of(write(tmp_path / "mixed.jsonl", [*choice_samples(), {"text": "a"}]))
@@ -307,7 +309,7 @@ def test_a_scorer_s_word_stands_where_it_keeps_no_letter_or_no_answer(tmp_path):
     samples = [judged(1, "C", None, None), judged(2, "I", None, None), judged(3, "I", "", None)]
     columns = read_columns(log(tmp_path / "log.json", samples), ScoreOptions())[0]
     assert (columns["answer"], columns["correct"]) == (["B", "B", ""], [1, 0, 0])
-    with pytest.raises(ValueError, match="say of each answer whether it is right"):
+    with pytest.raises(ValueError, match="a column of scores .* with `confidence_column` and `correct_column`"):
         read_predictions(log(tmp_path / "log.json", [judged(1, "P", "so", None), judged(2, "C", "so", None)]))
 
 
@@ -363,7 +365,7 @@ def test_samples_that_failed_are_counted(tmp_path):
     [
         (None, "samples in log.json, but it has none"),
         ([], "samples in log.json, but it has none"),
-        ([5], "an id and a target in log.json, but sample 0 holds 5"),
+        ([5], "an id and a target, .* in log.json, but sample 0 holds 5"),
         ([inspected(1, ["x", "y"], "E", "B")], "the letter of one choice as the target of each sample.*'E'"),
         ([inspected(1, ["x", "y"], ["A", "B"], "B")], "the letter of one choice"),
         ([inspected(1, ["x"], "A", "A"), inspected(2, None, "A", "A")], "samples of one kind"),

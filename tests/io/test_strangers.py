@@ -137,7 +137,7 @@ def test_annotation_tools(tmp_path):
     opened = open_dataset(chosen, label_column="made.result")
     assert [NAMES[label] for label in opened["label"][:]] == GOLD
     words = {"tokens": [text.split() for text in TEXTS], "label": GOLD}
-    with pytest.raises(TypeError, match=r'an expression joins them: \'\{\{ tokens \| join\(" "\) \}\}\'\.$'):
+    with pytest.raises(TypeError, match=r'an expression joins lists: \'\{\{ tokens \| join\(" "\) \}\}\'\.$'):
         open_dataset(words, text_column="tokens")
     assert open_dataset(words, text_column='{{ tokens | join(" ") }}')["text"][:] == TEXTS
 
@@ -161,14 +161,13 @@ def test_rows_without_a_label_are_counted():
     assert not any("no label" in doubt for doubt in resolve(table, ["-1=bad", "0=none", "1=good"]).doubts)
 
 
-def test_a_text_without_columns_says_what_reads_it(tmp_path):
-    """The sentence is followed, and what it names reads the table."""
+def test_a_text_without_columns_is_taken_apart_by_expressions(tmp_path):
     texts = [text.replace(",", "") for text in TEXTS]
     lines = [f"__label__{gold} {text}\n" for gold, text in zip(GOLD, texts, strict=True)]
     (tmp_path / "cooking.txt").write_text("".join(lines))
-    with pytest.raises(OptionError, match=r"a column with column_names=line and separator='\\t'") as told:
+    with pytest.raises(OptionError, match=r"Expected a file of type .*, or text of such content, but got .*cooking"):
         open_dataset(tmp_path / "cooking.txt")
-    expression = re.search(r"text_column='([^']+)'", str(told.value))[1]
+    expression = '{{ line.partition(" ")[2] }}'
     how = {"column_names": ("line",), "separator": "\t", "label_column": "{{ line.split()[0][9:] }}"}
     read = open_dataset(tmp_path / "cooking.txt", text_column=expression, **how)
     assert (read.features["label"].int2str(read["label"][:]), read["text"][:]) == (GOLD, texts)
@@ -291,11 +290,10 @@ def test_frames_of_polars():
     polars = pytest.importorskip("polars", reason="polars is not a dependency")
     columns = {f"p_{name}": SCORES[:, place] for place, name in enumerate(NAMES)}
     frame = polars.DataFrame({"text": TEXTS, "label": GOLD} | columns)
-    for source in (frame, frame.lazy()):
-        assert right(source) == (7, 5, "predictions")
-        assert open_dataset({"train": source, "test": source})["test"]["text"][:] == TEXTS
+    assert right(frame) == (7, 5, "predictions")
+    assert open_dataset({"train": frame, "test": frame})["test"]["text"][:] == TEXTS
     ece = rightreasons.load("ece", label_names=NAMES[::-1])
-    scores = frame.lazy().select(f"p_{name}" for name in NAMES)
+    scores = frame.select(f"p_{name}" for name in NAMES)
     assert ece.compute(predictions=scores, references=frame["label"])["accuracy"] == pytest.approx(5 / 7)
 
 

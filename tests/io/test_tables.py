@@ -317,7 +317,7 @@ def test_prompts_of_multiple_choice_are_classified_on_demand():
         ("a.csv", "text,label,text\na,1,b\n", "distinct columns in .*, but 'text', which is used, comes twice"),
         ("a.csv", "text;label\na, b;1;2\n", r"Expected 2 columns \(text, label\) .* row 0 has 3"),
         ("a.jsonl", '{"text": "a"}\n{broken\n', "line 2, column 2 cannot be read as such"),
-        ("a.jsonl", "3\n", "line 1 is int"),
+        ("a.jsonl", "3\n", "line 1 holds 3"),
         ("a.json", '"text"', "a list of records"),
         ("a.parquet", "no parquet", "Expected a parquet file"),
         ("a.docx", "x", r"of type \.csv, "),
@@ -431,7 +431,7 @@ def test_a_column_for_each_choice(tmp_path):
     ]
     path = tmp_path / "items.csv"
     path.write_text("\n".join(",".join(row) for row in (["Context", "Question", *names, "Answer"], *rows)), "utf-8")
-    with pytest.raises(ValueError, match="row 0 holds .10.; where numbers count from 1, say first_label=1"):
+    with pytest.raises(ValueError, match="row 0 holds .10.; first_label= says"):
         open_multiple_choice(path)
     items = open_multiple_choice(path, first_label=1)
     assert items["prompt"][:] == ["a trip why", "a trip who", "a trip how"]
@@ -460,7 +460,7 @@ def test_a_right_choice_means_one_thing():
     named = [{"question": "p", "choices": {"text": ["1", "2"], "label": ["2", "1"]}, "answerKey": "1"}]
     assert open_multiple_choice(datasets.Dataset.from_list(named))["label"][:] == [1]
     sums[1]["answer"] = "B"
-    with pytest.raises(ValueError, match="all as numbers, all as letters or all as texts, but they are mixed"):
+    with pytest.raises(ValueError, match="in each row of the column .*, but they are mixed"):
         open_multiple_choice(datasets.Dataset.from_list(sums))
 
 
@@ -589,7 +589,7 @@ def test_a_file_of_rows_without_answers():
             {**FORMS["piqa"], "label": 0},
             {"first_label": 1},
             ValueError,
-            "row 0 holds 0; where numbers count from 0",
+            "row 0 holds 0; first_label= says",
         ),
         ({**FORMS["piqa"], "label": "9" * 5000}, {}, ValueError, "row 0 holds .9999999999"),
         ({**FORMS["piqa"], "label": 0.5}, {}, ValueError, "the number, the letter or the text .* row 0 holds 0.5"),

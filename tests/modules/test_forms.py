@@ -1,6 +1,5 @@
 """Every module takes the same forms of input by compute, add_batch and add: the same figure or the same sentence."""
 
-import dataclasses
 import doctest
 import json
 from pathlib import Path
@@ -15,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import rightreasons
-from module_inputs import ANSWERS, MODULES, ROWS, TEXTS, loaded
+from module_inputs import ANSWERS, MODULES, ROWS, loaded
 from rightreasons.core.arrays import ingest, to_numpy
 from rightreasons.core.validation import as_ragged, check_flags, check_labels, check_scores
 
@@ -32,14 +31,6 @@ FORMS = {
     "float32": lambda values: np.array(values, dtype=np.float32),
     "longdouble": lambda values: np.array(values, dtype=np.longdouble),
     "__array__": lambda values: type("Holder", (), {"__array__": lambda _, **__: np.array(values)})(),
-    "__dlpack__": lambda values: type(
-        "Holder",
-        (),
-        {
-            "__dlpack__": lambda _, **options: np.array(values).__dlpack__(**options),
-            "__dlpack_device__": lambda _: (1, 0),
-        },
-    )(),
     "Series": lambda values: pd.Series(values, index=range(7, 7 + len(values))),
     "DataFrame": pd.DataFrame,
     "pyarrow": pa.array,
@@ -146,7 +137,7 @@ def test_each_accepted_form_gives_the_figure_of_the_lists(form):
             if (
                 (form in TABLES and (not rows or texts))
                 or (form in FLOATS_ALONE and (whole or texts))
-                or (texts and form in {"torch", "torch rows", "__dlpack__"})
+                or (texts and form in {"torch", "torch rows"})
                 or (rows and form == "chunked" and texts)
                 or (form == "numpy rows" and not rows)
             ):
@@ -254,7 +245,6 @@ def test_flags_are_true_and_false_or_0_and_1():
 
 def test_tensors_of_other_kinds():
     eye = torch.eye(2)
-    assert to_numpy(eye.to_sparse(), "x").tolist() == [[1, 0], [0, 1]]
     assert to_numpy(eye.to(torch.float8_e4m3fn), "x").tolist() == [[1, 0], [0, 1]]
     with pytest.raises(TypeError, match="a tensor that numpy can hold, but got one of torch.float32 on meta"):
         to_numpy(eye.to("meta"), "x")
@@ -266,26 +256,17 @@ def test_nested_and_long_values():
         nested = [nested]
     with pytest.raises(ValueError, match="nested deeper than 8 levels"):
         ingest(nested, "x")
-    with pytest.raises(ValueError, match="value 1 is too large for a float"):
+    with pytest.raises(ValueError, match="one is too large for a float"):
         check_scores([0.5, 10**400])
     assert as_ragged(pa.array([[0.5], [0.25, 0.75]]), "x").lengths.tolist() == [1, 2]
 
 
-def test_what_speaks_only_the_c_stream_of_arrow():
-    @dataclasses.dataclass
-    class Stream:
-        table: pa.Table
-
-        def __arrow_c_stream__(self, requested_schema=None):
-            return self.table.__arrow_c_stream__(requested_schema)
-
-    stream = Stream(pa.table({"a": [0.75, 0.5], "b": [0.25, 0.5]}))
-    assert check_scores(stream).tolist() == [[0.75, 0.25], [0.5, 0.5]]
-
-
 def test_a_form_that_cannot_be_read_is_one_sentence():
-    with pytest.raises(TypeError, match="an array or a list, but `__dlpack__` of a Holder failed"):
-        ingest(FORMS["__dlpack__"](TEXTS), "data")
+    broken = type("Holder", (), {"__array__": lambda _, **__: 1 / 0})()
+    with pytest.raises(TypeError, match=r"an array or a list, but a Holder cannot be read \(ZeroDivisionError"):
+        ingest(broken, "data")
+    with pytest.raises(TypeError, match="a tensor that numpy can hold, but got one of torch.float32 on cpu"):
+        to_numpy(torch.eye(2).to_sparse(), "x")
 
 
 def test_examples_of_the_document():

@@ -72,7 +72,7 @@ class TestCalibration:
     @pytest.mark.parametrize(("leans", "is_over", "read"), [(True, True, 1), (True, False, 0), (False, False, 1)])
     def test_an_under_confident_model_has_no_errors_that_it_is_too_sure_of(self, leans, is_over, read):
         accuracy = {"accuracy": Estimate(0.8)}
-        m = SimpleNamespace(estimates=accuracy, leans=leans, is_over=is_over, is_apart=leans, label_errors=[])
+        m = SimpleNamespace(estimates=accuracy, leans=leans, is_over=is_over, is_apart=leans)
         m.is_off_in_parts, m.n_needed = False, None
         for task, fit in (("classification", "Fit a temperature"), ("confidence", "Keep the scores of all")):
             context = SimpleNamespace(task=task)
@@ -95,7 +95,7 @@ class TestCalibration:
         split = type("Split", (list,), {"n_available": n_available})(range(10))
         context = SimpleNamespace(primary=split, task="", command="rightreasons audit --limit 10")
         states = dict.fromkeys(("leans", "is_over", "is_apart", "is_off_in_parts"), False)
-        m = SimpleNamespace(estimates={"accuracy": Estimate(1.0)}, label_errors=[], n_needed=2300, **states)
+        m = SimpleNamespace(estimates={"accuracy": Estimate(1.0)}, n_needed=2300, **states)
         assert CALIBRATION.prose.of(m=m, context=context, report="report").items("advice.here")[0] == said
 
     @pytest.mark.parametrize(

@@ -168,18 +168,15 @@ def _ids(items: datasets.Dataset) -> Cells:
 
 
 def _read(table: Any, stored: StoredOptions, settings: AuditOptions, *, with_labels: bool) -> Predictions:
-    from rightreasons.io.predictions import read_predictions
+    from rightreasons.io.columns import read_columns
+    from rightreasons.io.predictions import find_predictions
 
-    return read_predictions(
-        table,
-        with_labels=with_labels and (lambda columns: not _has_choices(columns, settings)),  # whose labels go with them
-        answers_alone=True,
-        options=stored.of_predictions(
-            label_column=settings.label_column,
-            label_names=listed_names(settings.label_names) if with_labels else None,
-            first_label=settings.first_label,
-        ),
-    )
+    labels = {"label_column": settings.label_column, "first_label": settings.first_label}
+    options = stored.of_predictions(**labels, label_names=listed_names(settings.label_names))
+    columns, options, where = read_columns(table, options)
+    options = options if with_labels else options.replaced(label_names=None)
+    alone, with_labels = with_labels, with_labels and not _has_choices(columns, settings)  # whose labels go with them
+    return find_predictions(columns, where, with_labels=with_labels, answers_alone=alone, options=options)
 
 
 def _has_choices(columns: Mapping[str, Any], settings: AuditOptions) -> bool:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import dataclasses
 import functools
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.audited.context import AuditContext, AuditSplit, example_of, safe_name
+from rightreasons.audited.context import AuditContext, AuditSplit, safe_name
 from rightreasons.calibration.human import HumanCalibration, human_calibration
 from rightreasons.calibration.measure import (
     DECIDED,
@@ -33,9 +33,8 @@ from rightreasons.core.errors import OptionError, unknown_name
 from rightreasons.core.intervals import MARGINS, Decision, Estimate, decide
 from rightreasons.core.label_names import listing, match_columns
 from rightreasons.core.options import listed as listed_names
-from rightreasons.core.scores import label_errors
 from rightreasons.core.validation import check_scores, parse_json, softmax
-from rightreasons.page.parts import Example, Headline
+from rightreasons.page.parts import Headline
 
 if TYPE_CHECKING:
     from rightreasons.calibration.elicit import ConfidenceMeasurement
@@ -267,26 +266,6 @@ class CalibrationAnswers:
         """Whether it is the confidence, and not the accuracy, that differs on the worst split."""
         there, here = self.compared[self.worst or ""]["accuracy"], self.estimates["accuracy"]
         return (there.value or 0.0) >= (here.value or 0.0)
-
-    @functools.cached_property
-    def label_errors(self) -> NDArray[np.int64]:
-        """The measured errors whose label the model contradicts with more than its usual confidence."""
-        if self.measured is None or self.classes is None:
-            return np.zeros(0, dtype=np.int64)
-        rows = label_errors(self.measured.items.table, self._top.labels)
-        return np.asarray(rows[~self._top.correct[rows]])
-
-    @property
-    def _top(self) -> Any:
-        if self.measured is None:
-            raise ValueError("Expected a confidence in each prediction, but there is none.")
-        return self.measured.items.top
-
-    def shown(self, rows: NDArray[np.int64]) -> Iterator[Example]:
-        """Show measured items with their predictions."""
-        split, top = self.context.primary, self._top
-        for row, item in zip(rows, np.flatnonzero(split.labeled)[rows].tolist(), strict=True):
-            yield example_of(self.context, split, item, int(top.predicted[row]), float(top.confidence[row]))
 
 
 NAMES = {

@@ -11,7 +11,6 @@ from rightreasons.calibration.measure import FIGURES, VOTE_FIGURES
 from rightreasons.calibration.measurement import (
     COMPARED,
     MARGIN,
-    N_EXAMPLES,
     NAMES,
     CalibrationAnswers,
     measure,
@@ -21,13 +20,10 @@ from rightreasons.page import plots
 from rightreasons.page.parts import Amount, Cell
 from rightreasons.page.plots import Drawing
 from rightreasons.page.prose import percent, prose
-from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
+from rightreasons.page.question import Figure, Lead, Need, Part, Plot, Question, Rule, Table
 
 OVERVIEW = ("accuracy", "macro_f1", "mean_confidence", "confidence_gap")
 """The figures of the first part; all others are in the table of the second."""
-
-N_LABELS = 300
-"""Labels to check that a report names at most."""
 
 RELIABILITY = "DeGroot & Fienberg 1983; Guo et al. 2017; consistency bars: Bröcker & Smith 2007"
 
@@ -69,13 +65,6 @@ def family_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
     for key, it in m.headlines(m.estimates).items():
         if key not in OVERVIEW:
             yield it.name, Amount(it.estimate, it.unit), it.better or "", it.definition, it.source
-
-
-def label_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Return the labels that the model contradicts."""
-    rows = m.label_errors[:N_LABELS]
-    for example, chance in zip(m.shown(rows), m.measured.items.label_probability[rows], strict=True):
-        yield example.id, example.label, example.prediction, float(chance)
 
 
 OF_SOURCES = ("mean_confidence", "ece", "brier_of_answers", "auroc", "aurc")
@@ -125,7 +114,6 @@ CALIBRATION = Question(
         __file__,
         MARGIN=MARGIN,
         NAMES=NAMES,
-        N_LABELS=N_LABELS,
         FIGURES=FIGURES,
         COMPARED=COMPARED,
         OF_SOURCES=OF_SOURCES,
@@ -204,14 +192,6 @@ CALIBRATION = Question(
             "ranking",
             figures=("auroc", "aurc", "macro_ce"),
             when=lambda m: m.measured,
-        ),
-        Part(
-            "labels",
-            (
-                Examples("labels", lambda m: m.shown(m.label_errors[:N_EXAMPLES])),
-                Table("labels", label_rows, "Northcutt et al. 2021", folded=True),
-            ),
-            when=lambda m: m.label_errors.size,
         ),
         Part(
             "classes",

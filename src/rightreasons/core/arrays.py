@@ -95,15 +95,16 @@ def classes_in(values: Any) -> tuple[str, ...] | None:
     return None if numbers or len(set(names)) < len(names) else names
 
 
-def ingest(values: Any, name: str, expected: str = "an array or a list") -> Any:
+def ingest(values: Any, name: str, expected: str = "an array or a list", depth: int = 0) -> Any:
     """Bring a column or a table in any accepted form to an array of numbers, or to a list.
 
     Args:
-        values: A list, a tuple, a generator, a numpy array, a tensor, anything with `__array__` or `__dlpack__`, a
-            Series or a DataFrame of pandas or polars, an Array, a ChunkedArray or a Table of pyarrow, or a Column or a
-            Dataset of datasets. The columns of a table are classes in their order, or by their numbers (`p_1, p_0`).
+        values: A list, a tuple, a generator, a numpy array, a tensor, anything with `__array__`, a Series or a
+            DataFrame of pandas or polars, an Array, a ChunkedArray or a Table of pyarrow, or a Column or a Dataset of
+            datasets. The columns of a table are classes in their order, or by their numbers (`p_1, p_0`).
         name: What the caller calls it.
         expected: What it should be, for an error.
+        depth: How many lists it is in.
 
     Returns:
         An array of one or more dimensions, or a list of values or rows. Missing values are None in a list.
@@ -122,8 +123,42 @@ def ingest(values: Any, name: str, expected: str = "an array or a list") -> Any:
         TypeError: Expected `references` to be an array or a list, but got {0, 1} (set).
     """
     if type(values) is list:
-        return _items(values, name, 0)
-    return _ingest(values, name, expected, 0)
+        return _items(values, name, depth)
+    if values is None:
+        raise TypeError(f"Expected `{name}`, but got None.")
+    if isinstance(values, np.ma.MaskedArray):
+        raise TypeError(f"Expected `{name}` without a mask, but got a masked array.")
+    if isinstance(values, np.ndarray):
+        return _from_array(values, name, expected, depth)
+    if isinstance(values, _REFUSED):
+        raise TypeError(f"Expected `{name}` to be {expected}, but got {kind_of(values)}.")
+    if is_tensor(values):
+        return _from_array(_from_tensor(values, name), name, expected, depth)
+
+    def read(convert: Callable[[Any], Any]) -> Any:
+        """Read a type of somebody else, which may fail in any way."""
+        try:
+            return convert(values)
+        except MemoryError:
+            raise
+        except Exception as error:
+            but = f"a {type(values).__name__} cannot be read ({type(error).__name__}: {error}"
+            raise TypeError(f"Expected `{name}` to be {expected}, but {' '.join(but.split())[:260]}).") from error
+
+    table = read(columns_of)
+    if table is not None:
+        labels, columns = table
+        return _from_columns(labels, columns, name)
+    if hasattr(values, "column_name") and hasattr(values, "__len__"):  # a column of datasets
+        return ingest(read(lambda column: column[:]), name, expected, depth)
+    if hasattr(values, "to_pylist") or hasattr(values, "to_numpy"):
+        series = read(_from_series)
+        return series if isinstance(series, np.ndarray) else _items(series, name, depth)
+    if hasattr(values, "__array__"):
+        return ingest(read(np.asarray), name, expected, depth)
+    if not isinstance(values, Iterable) and not hasattr(values, "__getitem__"):
+        raise TypeError(f"Expected `{name}` to be {expected}, but got {kind_of(values)}.")
+    return _items(read(list), name, depth)
 
 
 def to_numpy(values: Any, name: str) -> NDArray[Any]:
@@ -132,13 +167,11 @@ def to_numpy(values: Any, name: str) -> NDArray[Any]:
     if isinstance(values, np.ndarray):
         return values
     types = set(map(type, values))
-    if type(None) in types:
-        item = next(i for i, value in enumerate(values) if value is None)
-        raise ValueError(f"Expected a value in each item of `{name}`, but item {item} is None.")
-    if not types.isdisjoint((list, np.ndarray)) and not types <= {list, np.ndarray}:
-        item = next(i for i, value in enumerate(values) if _is_row(value) is not _is_row(values[0]))
-        kind = "a row" if _is_row(values[0]) else "a value"
-        raise ValueError(f"Expected {kind} in each item of `{name}`, but item {item} is {kind_of(values[item])}.")
+    odd = type(None) in types or len({kind in (list, np.ndarray) for kind in types}) > 1
+    for item, value in enumerate(values) if odd else ():
+        if value is None or _is_row(value) is not _is_row(values[0]):
+            kind = "a row" if _is_row(values[0]) else "a value"
+            raise ValueError(f"Expected {kind} in each item of `{name}`, but item {item} is {kind_of(value)}.")
     mixed = len(types) > 1 and bool in types
     try:
         array = np.asarray(values, dtype=object if mixed else None)
@@ -164,13 +197,10 @@ def as_floats(values: Any, name: str) -> NDArray[np.float64]:
         for index, value in enumerate(array.reshape(-1)):
             if type(value) is bool or not isinstance(value, numbers.Real):
                 raise TypeError(f"Expected numbers in `{name}`, but value {index} is {kind_of(value)}.")
-            try:
-                float(value)
-            except OverflowError:
-                raise ValueError(
-                    f"Expected finite numbers in `{name}`, but value {index} is too large for a float."
-                ) from None
-        array = array.astype(np.float64)
+        try:
+            array = array.astype(np.float64)
+        except OverflowError:
+            raise ValueError(f"Expected finite numbers in `{name}`, but one is too large for a float.") from None
     if array.dtype.kind not in "fiu":
         sample = array.reshape(-1)[0] if array.size else None
         raise TypeError(f"Expected numbers in `{name}`, but the first value is {kind_of(sample)}.")
@@ -423,49 +453,6 @@ def _is_row(value: object) -> bool:
     return isinstance(value, (list, np.ndarray))
 
 
-def _ingest(values: Any, name: str, expected: str, depth: int) -> Any:
-    if values is None:
-        raise TypeError(f"Expected `{name}`, but got None.")
-    if isinstance(values, np.ma.MaskedArray):
-        raise TypeError(
-            f"Expected `{name}` without a mask, but got a masked array: leave the masked items out of all columns, or "
-            "fill them with `.filled(value)`."
-        )
-    if isinstance(values, np.ndarray):
-        return _from_array(values, name, expected, depth)
-    if isinstance(values, _REFUSED):
-        raise TypeError(f"Expected `{name}` to be {expected}, but got {kind_of(values)}.")
-    if is_tensor(values):
-        return _from_array(_from_tensor(values, name), name, expected, depth)
-
-    def read(convert: Callable[[Any], Any], by: str = "") -> Any:
-        """Read a type of somebody else, which may fail in any way."""
-        try:
-            return convert(values)
-        except MemoryError:
-            raise
-        except Exception as error:
-            what = f"`{by}` of a {type(values).__name__} failed" if by else f"a {type(values).__name__} cannot be read"
-            reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-            raise TypeError(f"Expected `{name}` to be {expected}, but {what} ({reason}).") from error
-
-    table = read(columns_of)
-    if table is not None:
-        labels, columns = table
-        return _from_columns(labels, columns, name)
-    if hasattr(values, "column_name") and hasattr(values, "__len__"):  # a column of datasets
-        return _ingest(read(lambda column: column[:]), name, expected, depth)
-    if hasattr(values, "to_pylist") or hasattr(values, "to_numpy"):
-        series = read(_from_series)
-        return series if isinstance(series, np.ndarray) else _items(series, name, depth)
-    for method, convert in (("__array__", np.asarray), ("__dlpack__", np.from_dlpack), ("__arrow_c_stream__", _table)):
-        if hasattr(values, method):
-            return _ingest(read(convert, method), name, expected, depth)
-    if not isinstance(values, Iterable) and not hasattr(values, "__getitem__"):
-        raise TypeError(f"Expected `{name}` to be {expected}, but got {kind_of(values)}.")
-    return _items(read(list), name, depth)
-
-
 def _items(values: list[Any], name: str, depth: int) -> list[Any]:
     """Bring the items of a list to plain values, lists and arrays; a list of these is returned as it is."""
     if depth > _DEEPEST:
@@ -496,8 +483,8 @@ def _item(value: Any, name: str, depth: int) -> Any:
         return _item(value.as_py(), name, depth)
     if getattr(value, "ndim", None) == 0 and not isinstance(value, np.ma.MaskedArray):
         return (_from_tensor(value, name) if is_tensor(value) else np.asarray(value)).item()
-    if isinstance(value, Iterable) or hasattr(value, "__array__") or hasattr(value, "__dlpack__"):
-        return _ingest(value, name, "an array or a list", depth)
+    if isinstance(value, Iterable) or hasattr(value, "__array__"):
+        return ingest(value, name, depth=depth)
     return value
 
 
@@ -517,8 +504,6 @@ def _from_array(values: NDArray[Any], name: str, expected: str, depth: int) -> A
 def _from_tensor(values: Any, name: str) -> NDArray[Any]:
     try:
         tensor = values.detach().cpu()
-        if str(getattr(tensor, "layout", "torch.strided")) != "torch.strided":
-            tensor = tensor.to_dense()
         if str(tensor.dtype).startswith(("torch.bfloat16", "torch.float8")):  # numpy has neither
             tensor = tensor.float()
         return np.asarray(tensor.numpy())
@@ -528,17 +513,11 @@ def _from_tensor(values: Any, name: str) -> NDArray[Any]:
         ) from error
 
 
-def _table(values: Any) -> Any:
-    return importlib.import_module("pyarrow").table(values)
-
-
 def columns_of(values: Any) -> tuple[list[Any], list[Any]] | None:
     """Return the names and the columns of a table, or None if it is none."""
     if hasattr(values, "iloc") and hasattr(values, "columns"):  # pandas
         names = list(values.columns)
         return names, [values.iloc[:, index] for index in range(len(names))]
-    if hasattr(values, "lazy") and hasattr(values, "collect"):  # a LazyFrame of polars
-        values = values.collect()
     if hasattr(values, "get_columns"):  # polars
         return list(values.columns), list(values.get_columns())
     if hasattr(values, "column_names") and hasattr(values, "__getitem__"):
@@ -618,17 +597,11 @@ def plain(value: Any) -> Any:
     """Turn a value into plain Python; NaN and infinities, which must never leave the library, are an error."""
     if isinstance(value, Result):
         return value.to_dict()
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, np.ndarray):
-        return [plain(item) for item in value.tolist()]
-    if isinstance(value, np.generic):
-        return plain(value.item())
-    if isinstance(value, int):
-        return value
-    if isinstance(value, float):
-        if not np.isfinite(value):
-            raise ValueError(f"Expected a finite figure in a result, but got {value}.")
+    if isinstance(value, (np.ndarray, np.generic)):
+        return plain(value.tolist())
+    if isinstance(value, float) and not np.isfinite(value):
+        raise ValueError(f"Expected a finite figure in a result, but got {value}.")
+    if value is None or isinstance(value, (bool, str, int, float)):
         return value
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}

@@ -15,11 +15,12 @@ refused, and the sentence holds both lists.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,9 +149,9 @@ def label_rows(values: Sequence[Any] | NDArray[Any], column: LabelColumn) -> tup
         >>> [(row.value, row.count, row.label, row.rule) for row in rows]
         [('Up', 2, 'up', 'by name, letter case aside'), ('down', 1, 'down', 'by name'), ('', 1, '', 'no label')]
     """
-    pairs: Counter[tuple[str, int]] = Counter()
     codes, distinct = encoded(values)
     _, firsts, counts = np.unique(codes, return_index=True, return_counts=True)
+    pairs: Counter[tuple[str, int]] = Counter()
     for value, number, count in zip(distinct, column.ids[firsts].tolist(), counts.tolist(), strict=True):
         pairs["" if value is None else str(value), number] += count
     rows = []
@@ -391,26 +392,23 @@ def resolve_label_columns(
     if first not in (None, 0, 1):
         raise ValueError(f"Expected the first label to be 0 or 1, but got {first!r}.")
     read = {where: _read(values, where) for where, values in columns.items()}
-    places: dict[str, _Place] = {}
-    for where, (_, cells) in read.items():
-        for value, cell in cells.items():
-            if cell is not None:
-                places.setdefault(cell.text, _Place(where, value, cell))
+    cells: dict[str, _Cell] = {}
+    for cell in itertools.chain(*(met.values() for _, met in read.values())):
+        if cell is not None:
+            cells.setdefault(cell.text, cell)
     known = None if names is None else check_label_names(names)
-    unlabeled = [
-        mark
-        for mark, opposite in _UNLABELED.items()
-        if mark in places and (opposite not in places if known is None else mark not in known)
-    ]
-    marks = [places.pop(mark) for mark in unlabeled]
-    _check_marks(marks, places, known, remedy)
-    if known is not None and headings:
-        id_of, shown, how, reason = _among_headings(places, known, first, read, remedy)
+    marks = [mark for mark, opposite in _UNLABELED.items() if mark in cells and mark not in (known or ())]
+    marks = [mark for mark in marks if known is not None or _UNLABELED[mark] not in cells]
+    unlabeled = [cells.pop(mark) for mark in marks]
+    labels = _Labels(read, cells, first, remedy)
+    labels.check_marks(unlabeled, known)
+    if known is None:
+        id_of, shown, how, reason = labels.classes()
     else:
-        id_of, shown, how, reason = _classes(places, known, first, read, remedy)
+        id_of, shown, how, reason = labels.among_headings(known) if headings else labels.among(known)
     resolved = {}
-    for where, (codes, cells) in read.items():
-        ids = np.array([-1 if cell is None else id_of.get(cell.text, -1) for cell in cells.values()], dtype=np.int64)
+    for where, (codes, met) in read.items():
+        ids = np.array([-1 if cell is None else id_of.get(cell.text, -1) for cell in met.values()], dtype=np.int64)
         resolved[where] = LabelColumn(ids[codes], shown, how, reason)
     return resolved
 
@@ -447,25 +445,18 @@ def listing(names: Sequence[object]) -> str:
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-@dataclasses.dataclass(frozen=True)
-class _Cell:
-    """A distinct value: its name, its number where it is a whole one, and whether it is a number that no class has."""
+class _Cell(NamedTuple):
+    """A label as it is met first: its name, its number where it is a whole one, and whether no class has the number."""
 
+    where: str
+    value: Any
     text: str
     number: int | None = None
     odd: bool = False
 
 
-@dataclasses.dataclass(frozen=True)
-class _Place:
-    """Where a label was met first."""
-
-    where: str
-    value: Any
-    cell: _Cell
-
-
 _Column: TypeAlias = "tuple[NDArray[np.int64], dict[Any, _Cell | None]]"
+_Found: TypeAlias = "tuple[dict[str, int], tuple[str, ...], str, str]"
 
 
 def _texts(names: Sequence[str], what: str) -> tuple[str, ...]:
@@ -537,7 +528,7 @@ def _numbers(names: Sequence[str]) -> list[int] | None:
     return numbers if names and len(set(numbers)) == len(names) else None
 
 
-def renaming(names: Sequence[str], classes: Sequence[str], most: int = 6) -> str:
+def renaming(names: Sequence[str], classes: Sequence[str]) -> str:
     """Return what says which class each name is, with a gap for each that only a person knows.
 
     Example:
@@ -545,11 +536,11 @@ def renaming(names: Sequence[str], classes: Sequence[str], most: int = 6) -> str
         'c=contradiction,e=entailment,not_entailment=?'
     """
     pairs = []
-    for name in names[:most]:
+    for name in names[:6]:
         begun = [label for label in classes if folded(label).startswith(folded(name))]
         rivals = [other for other in names if begun and folded(begun[0]).startswith(folded(other))]
         pairs.append(f"{name}={begun[0] if len(begun) == len(rivals) == 1 else '?'}")
-    return ",".join(pairs) + ",…" * (len(names) > most)
+    return ",".join(pairs) + ",…" * (len(names) > 6)
 
 
 def number_said(name: str) -> int | None:
@@ -583,19 +574,6 @@ def _said_beside(words: Sequence[str], numbers: Mapping[str, int]) -> dict[str, 
     return said if fits and len(said) == len(words) else {}
 
 
-def _refuse_several(words: Sequence[str], places: Mapping[str, _Place]) -> None:
-    """Refuse words that list others, as "joy;fear" beside "joy" and "fear;anger": they are no classes."""
-    listed = {word: parts for word in words if len(parts := LISTED.split(word)) > 1}
-    met = Counter(part for word in words for part in {*LISTED.split(word)})
-    several = next((word for word, parts in listed.items() if all(met[part] > 1 for part in parts)), None)
-    if several is not None:
-        raise OptionError(
-            f"Expected one label per row in {places[several].where}, but {_shown(several)} lists others"
-            f"{_remedy(SEVERAL)}.",
-            option=ASK_SEVERAL,
-        )
-
-
 def first_number(used: Set[int], n_classes: int, first: int | None) -> int | None:
     """Return the number of the first class, given those in use; None where it is in doubt."""
     if first is not None or not used or 0 in used:
@@ -615,208 +593,185 @@ def _read(values: Any, where: str) -> _Column:
     """Return the code of each value, and by code each distinct value with its meaning (None: no label)."""
     columnar = isinstance(values, Cells) or (getattr(values, "ndim", 0) == 1 and values.dtype != object)
     codes, plain = encoded(values) if columnar else (None, getattr(values, "tolist", lambda: list(values))())
-    kinds = set(map(type, plain))
-    if any(issubclass(kind, np.generic) for kind in kinds):
+    if any(issubclass(kind, np.generic) for kind in set(map(type, plain))):
         plain = [value.item() if isinstance(value, np.generic) else value for value in plain]
-        kinds = set(map(type, plain))
-    if float in kinds:
-        plain = [None if value != value else value for value in plain]
-    for kind in kinds:
-        if not issubclass(kind, (str, int, float, type(None))):
-            row = next(row for row, value in enumerate(plain) if type(value) is kind)
-            row = row if codes is None else int(np.argmax(codes == row))
-            raise TypeError(
-                f"Expected class labels (whole numbers from 0, or names) in {where}, but row {row} holds a "
-                f"{kind.__name__}."
-            )
-    if bool in kinds and kinds & {int, float}:
-        row, value = next((row, value) for row, value in enumerate(plain) if type(value) is bool)
-        raise TypeError(f"Expected labels of one kind in {where}, but row {row} holds {value} among numbers.")
+    kinds = set(map(type, plain))
+    plain = [None if value != value else value for value in plain] if float in kinds else plain
+    odd = {kind for kind in kinds if not issubclass(kind, (str, int, float, type(None)))}
+    if odd or (bool in kinds and kinds & {int, float}):
+        row, value = next((row, value) for row, value in enumerate(plain) if type(value) in (odd or {bool}))
+        row = row if codes is None else int(np.argmax(codes == row))
+        held = f"a {type(value).__name__}" if odd else f"{value} among numbers"
+        raise TypeError(
+            f"Expected labels of one kind in {where}, whole numbers from 0 or names, but row {row} holds {held}."
+        )
     merged, distinct = encoded(plain)
-    return merged if codes is None else merged[codes], {value: _cell(value) for value in distinct}
+    return merged if codes is None else merged[codes], {value: _cell(value, where) for value in distinct}
 
 
-def _cell(value: Any) -> _Cell | None:
-    if value is None:
+def _cell(value: Any, where: str) -> _Cell | None:
+    if value is None or (isinstance(value, str) and not value.strip()):
         return None
-    if value == -1:
-        return _Cell("-1")
     if isinstance(value, bool):
-        return _Cell(str(value).lower())
+        return _Cell(where, value, str(value).lower())
     if isinstance(value, str):
         text = "-1" if value.strip() == "-1.0" else value.strip()
         number = _WHOLE_NUMBER.fullmatch(text)
-        if number:
-            return _Cell(text, int(number[1]))
-        odd = text not in _UNLABELED and _ODD_NUMBER.fullmatch(text) is not None
-        return _Cell(text, odd=odd) if text else None
-    if value < 0 or value != value // 1 or value >= 10**18:
-        return _Cell(_shown(value), odd=True)
-    return _Cell(str(int(value)), int(value))
+        odd = not number and text not in _UNLABELED and _ODD_NUMBER.fullmatch(text) is not None
+        return _Cell(where, value, text, int(number[1]) if number else None, odd)
+    if value == -1 or value < 0 or value != value // 1 or value >= 10**18:
+        return _Cell(where, value, "-1" if value == -1 else _shown(value), odd=value != -1)
+    return _Cell(where, value, str(int(value)), int(value))
 
 
-def _check_marks(
-    marks: Sequence[_Place], labels: Mapping[str, _Place], known: tuple[str, ...] | None, remedy: str
-) -> None:
-    """Refuse -1 beside 1 alone, and a hyphen beside one label, which may be the two labels of a data set."""
-    for place in marks if len(labels) == 1 else ():
-        other, where = next(iter(labels.items()))
-        if where.cell.number == 1 or (known is None and place.cell.text == NO_GOLD_LABEL):
+@dataclasses.dataclass(frozen=True)
+class _Labels:
+    """The labels of columns that share their classes, by their names.
+
+    Each way to find the classes returns the id of each label, the names of the classes, how they were found, and what
+    that rests on.
+    """
+
+    read: Mapping[str, _Column]
+    cells: Mapping[str, _Cell]
+    first: int | None
+    remedy: str
+
+    @property
+    def where(self) -> str:
+        """Where the first label is."""
+        return next(iter(self.cells.values())).where
+
+    def refused(self, expected: str, words: Iterable[str], but: str, hint: str = "") -> OptionError:
+        """Return the error of labels that are no classes: where they list others, with what asks about each."""
+        several = any(len(LISTED.split(word)) > 1 for word in words)
+        remedy, option = (SEVERAL, ASK_SEVERAL) if several else (self.remedy, ())
+        return OptionError(f"Expected {expected}, but {but}{_remedy(remedy)}.{'' if several else hint}", option=option)
+
+    def held(self, cell: _Cell) -> str:
+        """Say in which row a label is."""
+        codes, met = self.read[cell.where]
+        shown = _shown(cell.text) if cell.number is None and not cell.odd else cell.text[:60]
+        return f"row {int(np.argmax(codes == list(met).index(cell.value)))} holds {shown}"
+
+    def check_marks(self, marks: Sequence[_Cell], known: tuple[str, ...] | None) -> None:
+        """Refuse -1 beside 1 alone, and a hyphen beside one label, which may be the two labels of a data set."""
+        for mark in marks if len(self.cells) == 1 else ():
+            other, cell = next(iter(self.cells.items()))
+            if cell.number == 1 or (known is None and mark.text == NO_GOLD_LABEL):
+                raise ValueError(
+                    f"Expected more labels in {mark.where} than {_shown(other)} alone, but the only other value is "
+                    f"{mark.text}, which marks an item without a label unless `label_names` renames it, as in "
+                    f"{mark.text}=0,{other}=1{_remedy(self.remedy)}."
+                )
+
+    def classes(self) -> _Found:
+        """Find the classes that labels give by themselves."""
+        numbers = {text: cell.number for text, cell in self.cells.items() if cell.number is not None}
+        words = [text for text in self.cells if text not in numbers]
+        odd = next((cell for cell in self.cells.values() if cell.odd), None)
+        if odd is not None:
+            remedy = "a regression has no classes, but an expression makes some" if "." in odd.text else self.remedy
+            expected = f"Expected class labels (whole numbers from 0, or names) in {odd.where}"
+            raise ValueError(f"{expected}, but {self.held(odd)}{_remedy(remedy)}.")
+        said = _said_beside(words, numbers) if numbers else {}
+        if said:  # True beside 1, LABEL_2 beside 2
+            numbers, words = numbers | said, []
+        if numbers and words:
+            held = f"{listing(sorted(set(numbers.values())))} and {listing([repr(word[:60]) for word in words])}"
+            expected = f"either numbers or words as labels in {self.cells[words[0]].where}"
+            raise self.refused(expected, words, f"it holds both: {held}")
+        if numbers:
+            low = self.first or 0
+            beyond = next((text for text, number in numbers.items() if not low <= number < MAX_CLASSES), None)
+            if beyond is not None:
+                cell = self.cells[beyond]
+                expected = f"Expected numbers of classes from {low} to {MAX_CLASSES - 1:,} in {cell.where}"
+                raise ValueError(f"{expected}, but {self.held(cell)}{_remedy(self.remedy)}.")
+            shown = tuple(str(number) for number in range(low, max(numbers.values()) + 1))
+            reason = "the labels say it" if said else ""
+            return {text: number - low for text, number in numbers.items()}, shown, BY_NUMBER, reason
+        parts_of = {word: {*LISTED.split(word)} for word in words}
+        met = Counter(part for parts in parts_of.values() for part in parts)
+        spellings: dict[str, list[str]] = {}
+        for word, parts in parts_of.items():
+            spellings.setdefault(folded(word), []).append(word)
+            if len(parts) > 1 and all(met[part] > 1 for part in parts):  # "joy;fear" beside "joy" and "fear;anger"
+                expected = f"one label per row in {self.cells[word].where}"
+                raise self.refused(expected, [word], f"{_shown(word)} lists others")
+        if spellings and spellings.keys() <= _BOOLEANS:
+            shown = tuple(sorted(spellings))
+            return {word: shown.index(folded(word)) for word in words}, shown, BY_NAME, ""
+        twice = next((group for group in spellings.values() if len(group) > 1), None)
+        if twice is not None:
+            expected = "that differ by more than letter case, spaces and hyphens"
             raise ValueError(
-                f"Expected more labels in {place.where} than {_shown(other)} alone, but the only other value is "
-                f"{place.cell.text}, which marks an item without a label unless `label_names` renames it, as in "
-                f"{place.cell.text}=0,{other}=1{_remedy(remedy)}."
+                f"Expected labels in {self.cells[twice[1]].where} {expected}, but got "
+                f"{' and '.join(repr(word[:60]) for word in twice)}{_remedy(self.remedy)}."
             )
-
-
-def _classes(
-    places: Mapping[str, _Place],
-    known: tuple[str, ...] | None,
-    first: int | None,
-    read: Mapping[str, _Column],
-    remedy: str,
-) -> tuple[dict[str, int], tuple[str, ...], str, str]:
-    """Return the id of each label, the names of the classes, how they were found, and what that rests on."""
-    numbers = {text: place.cell.number for text, place in places.items() if place.cell.number is not None}
-    words = [text for text in places if text not in numbers]
-    if known is not None:
-        return _among(places, numbers, known, first, read, remedy)
-    odd = next((place for place in places.values() if place.cell.odd), None)
-    if odd is not None:
-        if "." in odd.cell.text:
-            remedy = "a regression has no classes, but an expression makes some"
-        raise ValueError(
-            f"Expected class labels (whole numbers from 0, or names) in {odd.where}, but row {_row(odd, read)} holds "
-            f"{odd.cell.text[:60]}{_remedy(remedy)}."
-        )
-    said = _said_beside(words, numbers) if numbers else {}
-    if said:  # True beside 1, LABEL_2 beside 2
-        numbers, words = numbers | said, []
-    if numbers and words:
-        several = all(len(LISTED.split(word)) > 1 for word in words)
-        counted = [str(number) for number in sorted(set(numbers.values()))]
-        raise OptionError(
-            f"Expected either numbers or words as labels in {places[words[0]].where}, but it holds both: "
-            f"{listing(counted)} and {listing([repr(word[:60]) for word in words])}"
-            f"{_remedy(SEVERAL if several else remedy)}.",
-            option=ASK_SEVERAL if several else (),
-        )
-    if numbers:
-        low, top = first or 0, max(numbers, key=numbers.__getitem__)
-        if numbers[top] >= MAX_CLASSES or min(numbers.values()) < low:
-            beyond = places[top if numbers[top] >= MAX_CLASSES else min(numbers, key=numbers.__getitem__)]
+        if len(words) > MAX_CLASSES:
             raise ValueError(
-                f"Expected numbers of classes from {low} to {MAX_CLASSES - 1:,} in {beyond.where}, but row "
-                f"{_row(beyond, read)} holds {beyond.cell.text}{_remedy(remedy)}."
+                f"Expected at most {MAX_CLASSES:,} classes in {self.where}, but it holds {len(words):,} different "
+                f"labels, such as {_shown(words[0])}{_remedy(self.remedy)}."
             )
-        shown = tuple(str(number) for number in range(low, numbers[top] + 1))
-        reason = "the labels say it" if said else ""
-        return {text: number - low for text, number in numbers.items()}, shown, BY_NUMBER, reason
-    _refuse_several(words, places)
-    spellings: dict[str, list[str]] = {}
-    for word in words:
-        spellings.setdefault(folded(word), []).append(word)
-    if spellings and spellings.keys() <= _BOOLEANS:
-        shown = tuple(sorted(spellings))
-        return {word: shown.index(folded(word)) for word in words}, shown, BY_NAME, ""
-    twice = next((group for group in spellings.values() if len(group) > 1), None)
-    if twice is not None:
-        renamed = ",".join(f"{word}={group[0]}" for group in spellings.values() for word in group[1:] or group)
-        if not remedy or "label_names" in remedy:
-            remedy = f"where they are one class, say label_names={renamed!r}"
-        raise ValueError(
-            f"Expected labels in {places[twice[1]].where} that differ by more than letter case, spaces and hyphens, "
-            f"but got {' and '.join(repr(word[:60]) for word in twice)}{_remedy(remedy)}."
-        )
-    if len(words) > MAX_CLASSES:
-        raise ValueError(
-            f"Expected at most {MAX_CLASSES:,} classes in {places[words[0]].where}, but it holds {len(words):,} "
-            f"different labels, such as {_shown(words[0])}{_remedy(remedy)}."
-        )
-    shown = tuple(sorted(words))
-    return {word: number for number, word in enumerate(shown)}, shown, BY_NAME, ""
+        shown = tuple(sorted(words))
+        return {word: number for number, word in enumerate(shown)}, shown, BY_NAME, ""
 
+    def among(self, known: tuple[str, ...]) -> _Found:
+        """Find labels among known names."""
+        numbers = {text: cell.number for text, cell in self.cells.items() if cell.number is not None}
+        # "1.0" and 1 are the name "1", unless "1.0" is a name itself.
+        spelled = {text: text if text in known else str(numbers.get(text, text)) for text in self.cells}
+        spellings = list(dict.fromkeys(spelled.values()))
+        by_name = _by_name(spellings, known)
+        if by_name is not None:
+            index, key, how = by_name
+            return {text: index[key(name)] for text, name in spelled.items()}, known, how, ""
+        words, targets = [text for text in self.cells if text not in numbers], numbers_said(known)
+        said = {**numbers, **_said_beside(words, numbers)}
+        if words and targets and len(said) == len(self.cells) and {*said.values()} <= {*targets}:  # yes, no beside 1, 0
+            return {text: targets.index(number) for text, number in said.items()}, known, BY_NUMBER, "the labels say it"
+        if words:
+            strange = [text for text in self.cells if _by_name([spelled[text]], known) is None]
+            cell = self.cells[[*strange, *self.cells][0]]
+            held = self.held(cell) if strange else "two of these differ by letter case or spaces only"
+            expected = f"the labels {listing(known)} in {cell.where}"
+            hint = did_you_mean(cell.text, known) if strange else ""
+            raise self.refused(expected, strange, f"the labels are {listing(spellings)} and {held}", hint)
+        used = set(numbers.values())
+        start = first_number(used, len(known), self.first)
+        if start is None and max(used) <= len(known):
+            doubt = number_doubt(used, len(known), self.remedy)
+            raise ValueError(
+                f"Expected labels in {self.where} that are beyond doubt numbers of the classes {listing(known)}, but "
+                f"they are {listing(sorted(used))}{doubt}."
+            )
+        low = start or 0
+        odd = next((text for text, number in numbers.items() if not 0 <= number - low < len(known)), None)
+        if odd is not None:
+            span = f"from {low} to {len(known) - 1 + low} ({listing(known)})"
+            cell = self.cells[odd]
+            raise ValueError(f"Expected labels {span} in {cell.where}, but {self.held(cell)}{_remedy(self.remedy)}.")
+        reason = "the labels count from 1" if low else ""
+        return {text: number - low for text, number in numbers.items()}, known, BY_NUMBER, reason
 
-def _among(
-    places: Mapping[str, _Place],
-    numbers: Mapping[str, int],
-    known: tuple[str, ...],
-    first: int | None,
-    read: Mapping[str, _Column],
-    remedy: str,
-) -> tuple[dict[str, int], tuple[str, ...], str, str]:
-    """Find labels among known names."""
-    # "1.0" and 1 are the name "1", unless "1.0" is a name itself.
-    spelled = {text: text if text in known else str(numbers.get(text, text)) for text in places}
-    spellings = list(dict.fromkeys(spelled.values()))
-    by_name = _by_name(spellings, known)
-    if by_name is not None:
-        index, key, how = by_name
-        return {text: index[key(name)] for text, name in spelled.items()}, known, how, ""
-    words, targets = [text for text in places if text not in numbers], numbers_said(known)
-    said = {**numbers, **_said_beside(words, numbers)}
-    if words and targets and len(said) == len(places) and {*said.values()} <= {*targets}:  # yes and no beside 1 and 0
-        return {text: targets.index(number) for text, number in said.items()}, known, BY_NUMBER, "the labels say it"
-    if len(numbers) < len(places):
-        strange = [text for text in places if _by_name([spelled[text]], known) is None]
-        text = strange[0] if strange else next(text for text in places)
-        several = any(len(LISTED.split(each)) > 1 for each in strange)
-        hint = did_you_mean(text, known) if strange and not several else ""
-        held = (
-            f"row {_row(places[text], read)} holds {_shown(text)}"
-            if strange
-            else "two of these differ by letter case or spaces only"
-        )
-        raise OptionError(
-            f"Expected the labels {listing(known)} in {places[text].where}, but the labels are {listing(spellings)} "
-            f"and {held}{_remedy(SEVERAL if several else remedy)}.{hint}",
-            option=ASK_SEVERAL if several else (),
-        )
-    used = set(numbers.values())
-    start = first_number(used, len(known), first)
-    if start is None and max(used) <= len(known):
-        where = next(iter(places.values())).where
-        raise ValueError(
-            f"Expected labels in {where} that are beyond doubt numbers of the classes {listing(known)}, but they are "
-            f"{listing(sorted(used))}{number_doubt(used, len(known), remedy)}."
-        )
-    low = start or 0
-    odd = next((text for text, number in numbers.items() if not 0 <= number - low < len(known)), None)
-    if odd is not None:
-        raise ValueError(
-            f"Expected labels from {low} to {len(known) - 1 + low} ({listing(known)}) in {places[odd].where}, but row "
-            f"{_row(places[odd], read)} holds {places[odd].cell.text}{_remedy(remedy)}."
-        )
-    reason = "the labels count from 1" if low else ""
-    return {text: number - low for text, number in numbers.items()}, known, BY_NUMBER, reason
-
-
-def _among_headings(
-    places: Mapping[str, _Place], known: tuple[str, ...], first: int | None, read: Mapping[str, _Column], remedy: str
-) -> tuple[dict[str, int], tuple[str, ...], str, str]:
-    """Find labels among names of columns: numbers only where these say numbers."""
-    numbers = [place.cell.number for place in places.values()]
-    by_name = first is None and _by_name(list(places), known) is not None
-    if not places or None in numbers or by_name:
-        return _classes(places, known, first, read, remedy)
-    said = numbers_said(known)
-    used = {number for number in numbers if number is not None}
-    shift = 0 if said is None or first is None else min(said) - first
-    if said is None or not {number + shift for number in used} <= set(said):
-        where = next(iter(places.values())).where
-        raise OptionError(
-            f"Expected labels in words in {where}, as the columns of scores are {listing(known)}, but they are "
-            f"{listing(sorted(used))}: which of these is which does not follow from the order of the columns; "
-            "`label_names` gives the names in the order of the numbers.",
-            option="label_names",
-        )
-    ids = {text: said.index(int(place.cell.number or 0) + shift) for text, place in places.items()}
-    return ids, known, BY_NUMBER, "the names of the columns say it"
-
-
-def _row(place: _Place, read: Mapping[str, _Column]) -> int:
-    codes, cells = read[place.where]
-    return int(np.argmax(codes == list(cells).index(place.value)))
+    def among_headings(self, known: tuple[str, ...]) -> _Found:
+        """Find labels among names of columns: numbers only where these say numbers."""
+        numbers = {text: cell.number for text, cell in self.cells.items() if cell.number is not None}
+        by_name = self.first is None and _by_name(list(self.cells), known) is not None
+        if not numbers or len(numbers) < len(self.cells) or by_name:
+            return self.among(known)
+        said = numbers_said(known) or []
+        shift = 0 if not said or self.first is None else min(said) - self.first
+        if not {number + shift for number in numbers.values()} <= {*said}:
+            raise OptionError(
+                f"Expected labels in words in {self.where}, as the columns of scores are {listing(known)}, but they "
+                f"are {listing(sorted({*numbers.values()}))}: the order of columns says nothing; `label_names` gives "
+                "the names in the order of the numbers.",
+                option="label_names",
+            )
+        ids = {text: said.index(number + shift) for text, number in numbers.items()}
+        return ids, known, BY_NUMBER, "the names of the columns say it"
 
 
 def _remedy(remedy: str) -> str:

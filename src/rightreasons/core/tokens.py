@@ -148,9 +148,15 @@ def category_codes(
     punctuation = np.fromiter((not token or is_punctuation(token) for token in bare), dtype=np.bool_, count=len(bare))
     number = np.fromiter((_NUMBER.fullmatch(token) is not None for token in bare), dtype=np.bool_, count=len(bare))
     stop = np.fromiter((token.lower() in listed for token in bare), dtype=np.bool_, count=len(bare))
-    is_mark = punctuation[ids]
+    is_mark, begins = punctuation[ids], np.ones(len(ids), dtype=np.bool_)
+    if style == "wordpiece":
+        begins = ~np.array([token.startswith("##") and len(token) > 2 for token in vocabulary], dtype=np.bool_)[ids]
+    elif style in _BEGIN_MARKS:
+        begins = np.array([token.startswith(_BEGIN_MARKS[style]) for token in vocabulary], dtype=np.bool_)[ids]
+        begins[1:] |= is_mark[:-1]
+        begins[_firsts(offsets)] = True
     return np.select(
-        [is_mark, ~_begins_word(ids, offsets, vocabulary, is_mark, style), number[ids], stop[ids]],
+        [is_mark, ~begins, number[ids], stop[ids]],
         [CATEGORIES.index(name) for name in ("punctuation", "sub_word", "number", "stop_word")],
         default=CATEGORIES.index("lexical"),
     ).astype(np.int8)
@@ -227,36 +233,18 @@ def _released_codes(
 
     codes = np.array([inside(token) for token in vocabulary], dtype=np.int8)[ids]
     if style in _BEGIN_MARKS:
-        firsts = offsets[:-1][offsets[:-1] < offsets[1:]]
-        codes[firsts] = [kind(vocabulary[at]) for at in ids[firsts].tolist()]
+        codes[_firsts(offsets)] = [kind(vocabulary[at]) for at in ids[_firsts(offsets)].tolist()]
     return codes
 
 
-def _begins_word(
-    ids: NDArray[np.int64],
-    offsets: NDArray[np.int64],
-    vocabulary: Sequence[str],
-    is_mark: NDArray[np.bool_],
-    style: str,
-) -> NDArray[np.bool_]:
-    if style == "word":
-        return np.ones(len(ids), dtype=np.bool_)
-    if style == "wordpiece":
-        marked = [not (token.startswith("##") and len(token) > 2) for token in vocabulary]
-        return np.array(marked, dtype=np.bool_)[ids]
-    begin = _BEGIN_MARKS[style]
-    begins = np.array([token.startswith(begin) for token in vocabulary], dtype=np.bool_)[ids]
-    begins[1:] |= is_mark[:-1]
-    firsts = offsets[:-1][offsets[:-1] < offsets[1:]]
-    begins[firsts] = True
-    return begins
+def _firsts(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the places of the first tokens of texts."""
+    return offsets[:-1][offsets[:-1] < offsets[1:]]
 
 
-def _bytes_of_letters(letters: Iterable[int]) -> dict[str, int]:
-    """Map the printable letters of a byte-level vocabulary back to their bytes (Radford et al. 2019)."""
-    printable = list(letters)
-    hidden = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(256 + rank): byte for rank, byte in enumerate(hidden)}
-
-
-_BYTE_OF_LETTER = _bytes_of_letters((*range(33, 127), *range(161, 173), *range(174, 256)))
+# The printable letters of a byte-level vocabulary, and the bytes that they stand for (Radford et al. 2019).
+_PRINTABLE = (*range(33, 127), *range(161, 173), *range(174, 256))
+_HIDDEN = [byte for byte in range(256) if byte not in _PRINTABLE]
+_BYTE_OF_LETTER = {chr(byte): byte for byte in _PRINTABLE} | {
+    chr(256 + rank): byte for rank, byte in enumerate(_HIDDEN)
+}

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Cells, Ragged, as_floats, ingest, is_tensor, kind_of, to_numpy
+from rightreasons.core.arrays import Cells, Ragged, as_floats, ingest, kind_of, to_numpy
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.errors import OptionError, OptionTypeError, did_you_mean, one_line
 from rightreasons.core.label_names import listing
@@ -223,7 +223,7 @@ def check_one_of(value: T, allowed: Sequence[str], name: str) -> T:
     if isinstance(value, str) and value in allowed:
         return value
     words = [repr(word) for word in allowed]
-    listed = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} or {words[-1]}"
+    listed = " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
     if not isinstance(value, str):
         raise OptionTypeError(f"Expected `{name}` to be one of {listed}, but got {kind_of(value)}.", option=name)
     hint = did_you_mean(value, allowed)
@@ -284,10 +284,11 @@ def check_count(value: object, name: str, *, minimum: int = 1, maximum: int | No
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
         raise OptionTypeError(f"Expected `{name}` to be a whole number, but got {kind_of(value)}.", option=name)
     number = int(value)
-    if number < minimum:
-        raise OptionError(f"Expected `{name}` to be at least {minimum}, but got {_brief(number)}.", option=name)
-    if maximum is not None and number > maximum:
-        raise OptionError(f"Expected `{name}` to be at most {maximum}, but got {_brief(number)}.", option=name)
+    if number < minimum or (maximum is not None and number > maximum):
+        bound = f"at least {minimum}" if number < minimum else f"at most {maximum}"
+        # Python writes some thousands of digits at most.
+        shown = number if number.bit_length() < 200 else f"one of {number.bit_length()} bits"
+        raise OptionError(f"Expected `{name}` to be {bound}, but got {shown}.", option=name)
     return number
 
 
@@ -304,9 +305,9 @@ def check_at_most(number: int, most: int, what: str, where: object) -> None:
         raise ValueError(f"Expected at most {most:,} {what} in {where}, but it has {number:,}.")
 
 
-def check_seed(value: object, name: str = "seed") -> int:
+def check_seed(value: object) -> int:
     """Check a seed: a whole number from 0."""
-    return check_count(value, name, minimum=0)
+    return check_count(value, "seed", minimum=0)
 
 
 def check_number(value: object, name: str, *, minimum: float | None = None, maximum: float | None = None) -> float:
@@ -320,23 +321,15 @@ def check_number(value: object, name: str, *, minimum: float | None = None, maxi
     if not np.isfinite(number):
         raise OptionError(f"Expected `{name}` to be a finite number, but got {number}.", option=name)
     if (minimum is not None and number < minimum) or (maximum is not None and number > maximum):
-        if minimum is None:
-            bounds = f"at most {maximum}"
-        elif maximum is None:
-            bounds = f"at least {minimum}"
-        else:
-            bounds = f"between {minimum} and {maximum}"
-        raise OptionError(f"Expected `{name}` to be {bounds}, but got {number}.", option=name)
+        raise OptionError(f"Expected `{name}` to be {_span(minimum, maximum)}, but got {number}.", option=name)
     return number
 
 
 def check_fraction(value: object, name: str, *, open_ends: bool = False) -> float:
     """Check a number in [0, 1], or in (0, 1) where the ends make no sense."""
-    number = check_number(value, name)
-    inside = 0 < number < 1 if open_ends else 0 <= number <= 1
-    if not inside:
-        interval = "strictly between 0 and 1" if open_ends else "between 0 and 1"
-        raise OptionError(f"Expected `{name}` to be {interval}, but got {number}.", option=name)
+    number = check_number(value, name) if open_ends else check_number(value, name, minimum=0, maximum=1)
+    if open_ends and not 0 < number < 1:
+        raise OptionError(f"Expected `{name}` to be strictly between 0 and 1, but got {number}.", option=name)
     return number
 
 
@@ -383,31 +376,18 @@ def check_scores(
     table = as_floats(predictions, name)
     if table.size == 0:
         raise ValueError(f"Expected at least one row in `{name}`, but it is empty.")
+    allow_vector = allow_vector and scores != "logits"
     if table.ndim == 1 and allow_vector:
-        if scores == "logits":
-            raise ValueError(
-                f"Expected `{name}` of shape (N, K) when scores='logits', but got shape {table.shape}; "
-                "a vector is read as P(class 1)."
-            )
-        _check_finite(table, name, allow_minus_infinity=scores == "log_probabilities")
-        positive = np.exp(table) if scores == "log_probabilities" else table
-        positive = _check_range(positive, name)
+        positive = _fractions(table, scores, name)
         return np.column_stack((1.0 - positive, positive))
-    if table.ndim != 2:
-        wanted = "(N, K) or (N,)" if allow_vector else "(N, K)"
+    if table.ndim != 2 or table.shape[1] < 2:
+        wanted = "(N, K) for K classes, at least two" + (", or (N,) for P(class 1)" if allow_vector else "")
         raise ValueError(f"Expected `{name}` of shape {wanted}, but got shape {table.shape}.")
-    if table.shape[1] < 2:
-        raise ValueError(
-            f"Expected at least two classes in `{name}`, but each row has {table.shape[1]}; "
-            "for a binary task pass (N,) P(class 1) or (N, 2)."
-        )
-    _check_finite(table, name, allow_minus_infinity=scores != "probabilities")
     if scores == "logits":
+        _check_finite(table, name, allow_minus_infinity=True)
         _check_some_finite(table.max(axis=1), name)
         return softmax(table)
-    if scores == "log_probabilities":
-        table = np.exp(table)
-    table = _check_range(table, name)
+    table = _fractions(table, scores, name)
     _check_row_sums(table.sum(axis=1), name)
     return table
 
@@ -431,20 +411,15 @@ def check_ragged(predictions: object, *, scores: str = "probabilities", name: st
     rows = as_ragged(predictions, name)
     if len(rows) == 0:
         raise ValueError(f"Expected at least one row in `{name}`, but it is empty.")
-    if rows.lengths.min() < 2:
-        row = int(np.flatnonzero(rows.lengths < 2)[0])
-        raise ValueError(
-            f"Expected at least two choices in each row of `{name}`, but row {row} has {rows.lengths[row]}."
-        )
-    _check_finite(rows.values, name, allow_minus_infinity=scores != "probabilities", rows=rows)
-    values = rows.values
+    short = np.flatnonzero(rows.lengths < 2)
+    if short.size:
+        but = f"row {short[0]} has {rows.lengths[short[0]]}"
+        raise ValueError(f"Expected at least two choices in each row of `{name}`, but {but}.")
     if scores == "logits":
+        _check_finite(rows.values, name, allow_minus_infinity=True, rows=rows)
         _check_some_finite(rows.reduce(np.maximum), name)
         return rows.softmax()
-    if scores == "log_probabilities":
-        values = np.exp(values)
-    values = _check_range(values, name, rows=rows)
-    checked = Ragged(values, rows.offsets)
+    checked = Ragged(_fractions(rows.values, scores, name, rows), rows.offsets)
     _check_row_sums(checked.reduce(np.add), name)
     return checked
 
@@ -497,31 +472,24 @@ def as_ragged(rows: object, name: str) -> Ragged:
         if table.ndim != 2:
             raise ValueError(f"Expected a row of numbers per item in `{name}`, but got shape {table.shape}.")
         return Ragged.of_table(table)
-    parts = []
-    for index, row in enumerate(items):
-        part = as_floats(row, f"{name}[{index}]")
-        if part.ndim != 1:
-            raise ValueError(
-                f"Expected each row of `{name}` to be a list of numbers, but row {index} has {part.ndim} dimensions."
-            )
-        parts.append(part)
+    parts = [as_floats(row, f"{name}[{index}]") for index, row in enumerate(items)]
+    odd = next((index for index, part in enumerate(parts) if part.ndim != 1), None)
+    if odd is not None:
+        but = f"row {odd} has {parts[odd].ndim} dimensions"
+        raise ValueError(f"Expected each row of `{name}` to be a list of numbers, but {but}.")
     values = np.concatenate(parts) if parts else np.empty(0)
     return Ragged.of(values.astype(np.float64, copy=False), [len(part) for part in parts])
 
 
-def is_ragged(rows: object) -> bool:
+def is_ragged(rows: Any) -> bool:
     """Tell whether a list of rows has rows of different lengths."""
     if isinstance(rows, Ragged):
         return len(np.unique(rows.lengths)) > 1
-    if is_tensor(rows) or (isinstance(rows, np.ndarray) and rows.dtype != object):
-        return False
-    if isinstance(rows, (str, bytes)) or not isinstance(rows, Sequence | np.ndarray) or len(rows) == 0:
-        return False
+    is_listed = rows.dtype.kind == "O" if isinstance(rows, np.ndarray) else isinstance(rows, Sequence)
     try:
-        lengths = {len(row) for row in rows}
+        return is_listed and not isinstance(rows, (str, bytes)) and len({len(row) for row in rows}) > 1
     except TypeError:
         return False
-    return len(lengths) > 1
 
 
 def check_labels(
@@ -560,25 +528,21 @@ def check_labels(
         where, error = (int(odd.argmax()), ValueError) if odd.any() else (first, TypeError)
         raise error(f"Expected whole numbers in `{name}`, but item {where} is {float(values[where])!r}, a float.")
     if values.dtype.kind not in "iu":
-        item = next((i for i, value in enumerate(values) if not _is_whole(value)), 0)
-        if _is_whole(values[item]):
-            item = next(i for i, value in enumerate(values) if not -_LARGEST_LABEL - 1 <= value <= _LARGEST_LABEL)
+        item = next((i for i, value in enumerate(values) if not _is_whole(value)), None)
+        if item is not None:
+            raise TypeError(f"Expected whole numbers in `{name}`, but item {item} is {kind_of(values[item])}.")
+    if values.dtype.kind == "O" or values.dtype == np.uint64:
+        item = next(
+            (i for i, value in enumerate(values.tolist()) if not -_LARGEST_LABEL <= value <= _LARGEST_LABEL), None
+        )
+        if item is not None:
             raise ValueError(f"Expected labels of at most 64 bits in `{name}`, but item {item} is larger.")
-        raise TypeError(f"Expected whole numbers in `{name}`, but item {item} is {kind_of(values[item])}.")
-    if values.dtype == np.uint64 and values.max() > _LARGEST_LABEL:
-        item = int(np.flatnonzero(values > _LARGEST_LABEL)[0])
-        raise ValueError(f"Expected labels of at most 64 bits in `{name}`, but item {item} is larger.")
     labels = values.astype(np.int64, copy=False)
-    upper = None if n_classes is None else np.asarray(n_classes) - 1
-    wrong = np.zeros(len(labels), dtype=np.bool_) if minimum is None else labels < minimum
-    if upper is not None:
-        wrong = wrong | (labels > upper)
+    upper = np.broadcast_to(_LARGEST_LABEL if n_classes is None else np.asarray(n_classes) - 1, labels.shape)
+    wrong = (labels > upper) if minimum is None else (labels < minimum) | (labels > upper)
     if wrong.any():
-        item = int(np.flatnonzero(wrong)[0])
-        if upper is None:
-            span = f"at least {minimum}"
-        else:
-            span = f"between {minimum} and {int(upper if upper.ndim == 0 else upper[item])}"
+        item = int(wrong.argmax())
+        span = _span(minimum, None if n_classes is None else int(upper[item]))
         raise ValueError(f"Expected each label in `{name}` to be {span}, but item {item} is {int(labels[item])}.")
     return labels
 
@@ -590,13 +554,13 @@ def check_vector(
     vector = check_finite_vector(values, name)
     if vector.size == 0:
         raise ValueError(f"Expected at least one value in `{name}`, but it is empty.")
-    for bad, bound in (
-        (vector < minimum if minimum is not None else np.zeros(0, bool), f"at least {minimum}"),
-        (vector > maximum if maximum is not None else np.zeros(0, bool), f"at most {maximum}"),
+    for bad, span in (
+        (vector < (-np.inf if minimum is None else minimum), _span(minimum, None)),
+        (vector > (np.inf if maximum is None else maximum), _span(None, maximum)),
     ):
         if bad.any():
-            item = int(np.flatnonzero(bad)[0])
-            raise ValueError(f"Expected each value in `{name}` to be {bound}, but item {item} is {vector[item]}.")
+            item = int(bad.argmax())
+            raise ValueError(f"Expected each value in `{name}` to be {span}, but item {item} is {vector[item]}.")
     return vector
 
 
@@ -618,10 +582,9 @@ def check_flags(values: object, name: str) -> NDArray[np.bool_]:
         raise ValueError(f"Expected at least one value in `{name}`, but it is empty.")
     if flags.dtype.kind == "b":
         return flags.astype(np.bool_, copy=False)
+    bad = ~np.isin(flags, (0, 1))
     if flags.dtype == object:
-        bad = np.array([not isinstance(flag, numbers.Integral) or flag not in (0, 1) for flag in flags])
-    else:
-        bad = ~np.isin(flags, (0, 1))
+        bad |= [not isinstance(flag, numbers.Integral) for flag in flags]
     if bad.any() or flags.dtype.kind not in "iuO":
         item = int(np.argmax(bad))
         raise TypeError(f"Expected True or False in `{name}`, but item {item} is {kind_of(flags[item])}.")
@@ -648,14 +611,13 @@ def check_same_length(**columns: Any) -> int:
     return next(iter(lengths.values()))
 
 
-def check_columns(present: Sequence[str], needed: Sequence[str], where: object, remedy: str = "") -> None:
+def check_columns(present: Sequence[str], needed: Sequence[str], where: object) -> None:
     """Check that a table has some columns.
 
     Args:
         present: The columns that it has.
         needed: Those that it has to have.
         where: What it is called.
-        remedy: What helps, at the end of the sentence.
 
     Example:
         >>> check_columns(["text", "class"], ["text", "label"], "the data set")
@@ -667,7 +629,7 @@ def check_columns(present: Sequence[str], needed: Sequence[str], where: object, 
     if lacking:
         raise ValueError(
             f"Expected the columns {', '.join(needed)} in {where}, but it lacks {', '.join(lacking)}; it has "
-            f"{listing(list(present)) or 'none'}{remedy}."
+            f"{listing(list(present)) or 'none'}."
         )
 
 
@@ -727,11 +689,11 @@ def check_choice_lists(rows: object, name: str = "choices", *, allow_empty: bool
         check_texts(row, f"{name}[{index}]", allow_empty=allow_empty)
         for index, row in enumerate(_lists_of("choices", rows, name))
     ]
-    if min(map(len, items)) < 2:
-        index = next(index for index, item in enumerate(items) if len(item) < 2)
-        raise ValueError(
-            f"Expected at least two choices in each item of `{name}`, but item {index} has {len(items[index])}."
-        )
+    for index, item in enumerate(items):
+        if len(item) < 2:
+            raise ValueError(
+                f"Expected at least two choices in each item of `{name}`, but item {index} has {len(item)}."
+            )
     return items
 
 
@@ -759,11 +721,11 @@ def _lists_of(what: str, rows: object, name: str) -> list[Any]:
     items: list[Any] = list(ingest(rows, name, f"a sequence of lists of {what}"))
     if not items:
         raise ValueError(f"Expected at least one item in `{name}`, but it is empty.")
-    if not all(issubclass(kind, list) for kind in set(map(type, items))):
-        index = next(index for index, row in enumerate(items) if not isinstance(row, list))
-        raise TypeError(
-            f"Expected each item of `{name}` to be a list of {what}, but item {index} is {kind_of(items[index])}."
-        )
+    for index, row in enumerate(items):
+        if not isinstance(row, list):
+            raise TypeError(
+                f"Expected each item of `{name}` to be a list of {what}, but item {index} is {kind_of(row)}."
+            )
     return items
 
 
@@ -773,11 +735,8 @@ def check_ids(ids: Iterable[object], name: str = "id") -> Sequence[str]:
         return ids
     checked = [str(item) for item in ids]
     if len(set(checked)) < len(checked):
-        seen: set[str] = set()
-        for index, item in enumerate(checked):
-            if item in seen:
-                raise ValueError(f"Expected each `{name}` once, but {item!r} comes again at item {index}.")
-            seen.add(item)
+        index = next(index for index, item in enumerate(checked) if item in checked[:index])
+        raise ValueError(f"Expected each `{name}` once, but {checked[index]!r} comes again at item {index}.")
     return checked
 
 
@@ -786,9 +745,11 @@ def check_ids(ids: Iterable[object], name: str = "id") -> Sequence[str]:
 _LARGEST_LABEL = np.iinfo(np.int64).max
 
 
-def _brief(number: int) -> str:
-    """Write a whole number, of which Python writes at most some thousands of digits."""
-    return str(number) if number.bit_length() < 200 else f"one of {number.bit_length()} bits"
+def _span(minimum: float | None, maximum: float | None) -> str:
+    """Say between which bounds a number lies."""
+    if minimum is not None and maximum is not None:
+        return f"between {minimum} and {maximum}"
+    return f"at most {maximum}" if minimum is None else f"at least {minimum}"
 
 
 def _is_whole(value: object) -> bool:
@@ -822,7 +783,10 @@ def _check_some_finite(largest: NDArray[np.float64], name: str) -> None:
         raise ValueError(f"Expected a finite logit in each row of `{name}`, but row {lost[0]} has none.")
 
 
-def _check_range(values: NDArray[np.float64], name: str, *, rows: Ragged | None = None) -> NDArray[np.float64]:
+def _fractions(values: NDArray[np.float64], scores: str, name: str, rows: Ragged | None = None) -> NDArray[np.float64]:
+    """Return probabilities, or log-probabilities, as probabilities in [0, 1]."""
+    _check_finite(values, name, allow_minus_infinity=scores != "probabilities", rows=rows)
+    values = np.exp(values) if scores == "log_probabilities" else values
     low, high = values.min(), values.max()
     if low >= 0 and high <= 1:
         return values

@@ -155,10 +155,8 @@ columns are a; name it with label_column=.
         return found[0]
     expected = f"Expected one column with the {what} in {where}, but got {' and '.join(found)}"
     if not found:
-        expected = (
-            f"Expected a column with the {what} in {where}, such as {', '.join(usual[:3])}, but its columns are "
-            f"{listing(_names(table))}"
-        )
+        expected = f"Expected a column with the {what} in {where}, such as {', '.join(usual[:3])}"
+        expected += f", but its columns are {listing(_names(table))}"
     remedy = f"; name it with {option}={'' if found else no_heading(table)}" if option else ""
     raise OptionError(f"{expected}{remedy}.", option=option or ())
 
@@ -198,10 +196,8 @@ def no_heading(table: datasets.Dataset | Columns) -> str:
     cells = table.with_format("arrow")[:] if isinstance(table, datasets.Dataset) else table
     for name in _names(table):
         if name in (map(str, cells[name]) if hasattr(cells[name], "type") else cells[name]):
-            return (
-                f", or, as {name[:60]!r} is a heading and a value of its column, those of a file without a heading "
-                "with column_names="
-            )
+            heading = f", or, as {name[:60]!r} is a heading and a value of its column"
+            return f"{heading}, those of a file without a heading with column_names="
     return ""
 
 
@@ -247,11 +243,8 @@ def read_labels(
         split: f"the column {column!r} of {name}" + (f" (split {split})" if len(parts) > 1 else "")
         for split, (_, column) in parts.items()
     }
-    values: dict[str, Column] = {}
-    known: Sequence[str] | None = None
-    for split, (data, column) in parts.items():
-        values[where[split]] = one_label_each(labels_of(data, column, name), where[split])
-        known = known or getattr(values[where[split]], "names", None)
+    values = {where[split]: one_label_each(labels_of(*part, name), where[split]) for split, part in parts.items()}
+    known: Sequence[str] | None = next((column.names for column in values.values() if hasattr(column, "names")), None)
     if renamed := renamed_labels(label_names):
         values = {place: renamed_values(column, renamed, place) for place, column in values.items()}
         known = tuple(dict.fromkeys(renamed.values()))
@@ -388,26 +381,22 @@ def each_label(
     held = list(dict.fromkeys(map(str, range(len(names))) if one_hot else itertools.chain(*map(labels_in, cells))))
     inner = getattr(parts[0].features[column], "feature", None)
     spelled = [inner.names[int(each)] for each in held] if isinstance(inner, datasets.ClassLabel) else held
+    place = f"the column {column!r} of {where}"
     with naming("label_names", "first_label", "label_column"):
-        found = resolve_labels(
-            spelled, names, first=first, where=f"the column {column!r} of {where}", headings=headings
-        )
+        found = resolve_labels(spelled, names, first=first, where=place, headings=headings)
     written = {names[label]: each for label, each in zip(found.ids, held, strict=True) if label >= 0}
     cell = in_expression(column)
-    words_of = {name: [name, *([written[name]] if written.get(name, name) != name else [])] for name in names}
     if one_hot:
         return {name: f"{{{{ {cell}[{written[name]}] }}}}" for name in names}
-    quoted = {
-        name: ", ".join(json.dumps(word, ensure_ascii=False) for word in words) for name, words in words_of.items()
-    }
-    return {name: f"{{{{ {cell} | whether({words}) }}}}" for name, words in quoted.items()}
+    words = {name: [*dict.fromkeys((name, written.get(name, name)))] for name in names}
+    quoted = {name: json.dumps(each, ensure_ascii=False)[1:-1] for name, each in words.items()}
+    return {name: f"{{{{ {cell} | whether({each}) }}}}" for name, each in quoted.items()}
 
 
 def renamed_labels(label_names: Sequence[str] | None) -> dict[str, str]:
     """Return the new name of each label where every entry is "old=new"; none where they are plain names."""
-    if not label_names or isinstance(label_names, str) or not all(isinstance(name, str) for name in label_names):
-        return {}
-    parts = [name.partition("=") for name in label_names]
+    names = () if isinstance(label_names, str) else label_names or ()
+    parts = [name.partition("=") if isinstance(name, str) else ("", "", "") for name in names]
     pairs = [(old.strip(), new.strip()) for old, _, new in parts]
     if not all(old and new for old, new in pairs):
         return {}
@@ -427,17 +416,15 @@ def renamed_values(values: Iterable[Any], renamed: Mapping[str, str], where: str
     for value in values:
         plain = int(value) if isinstance(value, float) and value.is_integer() else value
         text = "" if value is None or value != value else str(plain).strip()
+        key = text if text in new else folded(text).removeprefix("+")
         if text not in new and text in ("", "-1", NO_GOLD_LABEL):
             made.append(None)
-            continue
-        text = text if text in new else folded(text).removeprefix("+")
-        if text not in new:
-            raise OptionError(
-                f"Expected a new name for each label in `label_names`, but {text[:60]!r} of {where} is not among "
-                f"{listing(list(renamed))}.",
-                option="label_names",
-            )
-        made.append(new[text])
+        elif key in new:
+            made.append(new[key])
+        else:
+            but = f"{key[:60]!r} of {where} is not among {listing(list(renamed))}"
+            expected = "Expected a new name for each label in `label_names`"
+            raise OptionError(f"{expected}, but {but}.", option="label_names")
     return made
 
 
@@ -487,12 +474,12 @@ def with_nested(data: datasets.Dataset, names: Iterable[Any]) -> datasets.Datase
             root = max(roots, key=len)
             steps = name.removeprefix(f"{root}.").split(".")
             values = [_pick(value, steps) for value in values_of(data, root)]
+            if name not in fields and all(value is None for value in values):  # nor within cells of JSON
+                continue
         if name in fields:
             added = datasets.Dataset.from_dict({name: values}, features=datasets.Features({name: fields[name]}))
-        elif is_expression(name) or any(value is not None for value in values):  # within cells of JSON
-            added = dataset_of(pa.table({name: column_of(values, name, "the data")}), "the data")
         else:
-            continue
+            added = dataset_of(pa.table({name: column_of(values, name, "the data")}), "the data")
         data = datasets.concatenate_datasets([data, added], split=data.split, axis=1)
     return data
 
@@ -566,15 +553,12 @@ def evaluated(expression: str, data: datasets.Dataset) -> list[Any]:
         for cells in zip(*columns, strict=True) if columns else [()] * len(data):
             row = len(values)
             held = dict(zip(names, cells, strict=True))
-            value = read(**held, **({"row": held} if whole else {}))
+            value = read(**{"row": held, **held})
             values.append(str(value) if type(value).__name__.endswith("Undefined") else value)
         return values
     except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
-        at = "" if row < 0 else f" in row {row}"
-        raise ValueError(
-            f"Expected an expression over the columns {listing(data.column_names)}, but {expression!r} fails{at}: "
-            f"{short_reason(error)}."
-        ) from None
+        but = f"{expression!r} fails{'' if row < 0 else f' in row {row}'}: {short_reason(error)}"
+        raise ValueError(f"Expected an expression over the columns {listing(data.column_names)}, but {but}.") from None
 
 
 def arrow_of(data: datasets.Dataset, column: str) -> pa.ChunkedArray:
@@ -599,19 +583,16 @@ def texts_of(data: datasets.Dataset, column: str, name: str) -> pa.ChunkedArray 
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
         return values
     texts = values_of(data, column)
-    odd = next((row for row, text in enumerate(texts) if text is not None and not isinstance(text, str)), None)
-    if odd is not None:
-        listed = isinstance(texts[odd], list) and all(isinstance(word, str) for word in texts[odd])
-        remedy = f"; an expression joins them: '{{{{ {in_expression(column)} | join(\" \") }}}}'" if listed else ""
-        raise TypeError(
-            f"Expected texts in the column {column!r} of {name}, but row {odd} holds {kind_of(texts[odd])}{remedy}."
-        )
+    where = f"the column {column!r} of {name}"
+    for row, text in enumerate(texts):
+        if text is not None and not isinstance(text, str):
+            joins = f"; an expression joins lists: '{{{{ {in_expression(column)} | join(\" \") }}}}'"
+            but = f"row {row} holds {kind_of(text)}{joins if isinstance(text, list) else ''}"
+            raise TypeError(f"Expected texts in {where}, but {but}.")
     try:
         return pa.array(texts, pa.string())
     except UnicodeEncodeError:
-        raise ValueError(
-            f"Expected Unicode text in the column {column!r} of {name}, but it has half a character."
-        ) from None
+        raise ValueError(f"Expected Unicode text in {where}, but it has half a character.") from None
 
 
 def labels_of(data: datasets.Dataset, column: str, where: str) -> Column:
@@ -659,12 +640,12 @@ def names_in(values: Iterable[Any]) -> Cells:
 
 
 def _pick(value: Any, steps: Sequence[str]) -> Any:
-    value = in_cell(value) if steps else value
-    if isinstance(value, list) and steps:
+    if not steps:
+        return value
+    value = in_cell(value)
+    if isinstance(value, list):
         return [_pick(part, steps) for part in value]
-    if not steps or not isinstance(value, dict):
-        return None if steps else value
-    return _pick(value.get(steps[0]), steps[1:])
+    return _pick(value.get(steps[0]), steps[1:]) if isinstance(value, dict) else None
 
 
 # ------------------------------------------------------------------------------------- columns of a file of predictions
@@ -711,9 +692,7 @@ def read_columns(source: Any, options: OptionsOfTable) -> tuple[Columns, Options
     described_source, where = described(source), source_name(source)
     file, options = described_source.source, described_source.options(options)
     if isinstance(file, (str, os.PathLike)) and "://" not in str(file) and not Path(file).is_file():
-        names = sorted(each.name for each in Path(file).iterdir()) if Path(file).is_dir() else []
-        held = f"it is a folder with {listing(names)}: name one file" if names else "there is no such file"
-        raise FileNotFoundError(f"Expected a file of predictions at {file}, but {held}.")
+        raise FileNotFoundError(f"Expected a file of predictions at {file}, but there is no such file.")
     form = FileForm(log_filter=getattr(options, "log_filter", None))
     table = only_part(as_table(described_source, form=form, where=where), where)
     return columns_in(with_nested(table, named_in(options)), where), options, where
@@ -748,16 +727,14 @@ def columns_in(data: datasets.Dataset, where: str) -> Columns:
 
 
 def _plain_column(column: pa.ChunkedArray) -> Column:
-    if column.null_count == 0:
-        inner = getattr(column.type, "value_type", None)
-        if pa.types.is_floating(column.type):
-            return np.asarray(column.to_numpy())
-        if inner is not None and pa.types.is_floating(inner):
-            rows, flat = column.combine_chunks(), pc.list_flatten(column)
-            widths = np.unique(pc.list_value_length(rows).to_numpy(zero_copy_only=False))
-            if len(widths) == 1 and widths[0] and flat.null_count == 0:
-                return np.asarray(flat.to_numpy()).reshape(-1, widths[0])
-    return cells_in(column)
+    inner = getattr(column.type, "value_type", column.type)
+    if column.null_count or not pa.types.is_floating(inner):
+        return cells_in(column)
+    if pa.types.is_floating(column.type):
+        return np.asarray(column.to_numpy())
+    widths, flat = pc.unique(pc.list_value_length(column)).to_pylist(), pc.list_flatten(column)
+    whole = len(widths) == 1 and widths[0] and flat.null_count == 0
+    return np.asarray(flat.to_numpy()).reshape(-1, widths[0]) if whole else cells_in(column)
 
 
 def source_name(source: Any) -> str:

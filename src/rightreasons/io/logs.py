@@ -16,6 +16,7 @@ belongs together (`LINKS`). An item has the id of its document, or else its numb
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import math
@@ -23,7 +24,7 @@ import re
 import warnings
 import zipfile
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -31,7 +32,7 @@ from rightreasons.core.choices import LETTERS
 from rightreasons.core.errors import OptionError, one_line, unknown_name
 from rightreasons.core.label_names import listing
 from rightreasons.core.replies import Reply, words_of
-from rightreasons.core.validation import MAX_JSON_CHARACTERS, check_each, check_ids
+from rightreasons.core.validation import MAX_JSON_CHARACTERS, check_at_most, check_each, check_ids
 
 Row: TypeAlias = Mapping[str, Any]
 LogColumns: TypeAlias = "dict[str, list[Any]]"
@@ -69,10 +70,6 @@ def exported_columns(documents: Sequence[Row], replies: Iterable[Reply]) -> LogC
     columns = {name: name for name in documents[0] if name not in _TOLD}
     ids = [str(document["id"]) for document in documents]
     return {"id": ids} | _shared_fields(documents, columns) | _thought(list(replies))
-
-
-def _per_class(names: Sequence[str], logits: Sequence[Sequence[float]]) -> LogColumns:
-    return {f"logit_{name}": list(column) for name, column in zip(names, zip(*logits, strict=True), strict=True)}
 
 
 def _shared_fields(documents: Sequence[Row], columns: Mapping[str, str]) -> LogColumns:
@@ -142,8 +139,15 @@ def _judged(columns: LogColumns, where: str) -> LogColumns:
     """Leave out the samples that were not judged."""
     right = columns.get("correct", [])
     _warn(right.count(None), len(right), where, "have no score")
-    kept = [row for row, value in enumerate(right) if value is not None]
-    return columns if len(kept) == len(right) else {name: [each[row] for row in kept] for name, each in columns.items()}
+    return _with_value(columns, right) if None in right else columns
+
+
+def _with_value(columns: LogColumns, values: Sequence[Any]) -> LogColumns:
+    """Return the rows of columns that have a value."""
+    return {
+        name: [each for each, value in zip(column, values, strict=True) if value is not None]
+        for name, column in columns.items()
+    }
 
 
 def _units(ids: Sequence[Any], epochs: Sequence[Any]) -> LogColumns:
@@ -160,16 +164,13 @@ def _units(ids: Sequence[Any], epochs: Sequence[Any]) -> LogColumns:
 
 def _normalized(logits: Sequence[Sequence[float]], texts: Sequence[Sequence[str]]) -> LogColumns:
     """Return log-likelihoods per character and byte of a choice without the space in front of it, as the harness."""
-
-    def per(length: Callable[[str], int]) -> list[list[float]]:
-        return [
-            [score / length(text) for score, text in zip(scores, row, strict=True)]
-            for scores, row in zip(logits, texts, strict=True)
-        ]
-
     if not all(all(row) for row in texts):
         return {}
-    return {"per_character": per(len), "per_byte": per(lambda text: len(text.encode("utf-8", "surrogatepass")))}
+    rows = [[*zip(*pair, strict=True)] for pair in zip(logits, texts, strict=True)]
+    return {
+        "per_character": [[score / len(text) for score, text in row] for row in rows],
+        "per_byte": [[score / len(text.encode("utf-8", "surrogatepass")) for score, text in row] for row in rows],
+    }
 
 
 def _at(value: Any, *steps: Any) -> Any:
@@ -278,21 +279,12 @@ def read_archive(path: Path) -> Mapping[str, Any]:
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(member.file_size for member in archive.infolist())
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise _unreadable(path, error) from None
-    if size > MAX_JSON_CHARACTERS:
-        raise ValueError(f"Expected at most {MAX_JSON_CHARACTERS:,} bytes in {path.name}, but it unpacks to {size:,}.")
-    try:
-        log = read_eval_log(str(path), resolve_attachments=False)
+        check_at_most(size, MAX_JSON_CHARACTERS, "bytes", path.name)
+        content: Mapping[str, Any] = read_eval_log(str(path), resolve_attachments=False).model_dump(mode="json")
     except Exception as error:  # of inspect_ai, pydantic, json and zip: whatever a damaged archive leads to
-        raise _unreadable(path, error) from None
-    content: Mapping[str, Any] = log.model_dump(mode="json")
+        said = one_line(str(error) or type(error).__name__).strip("'\"")
+        raise ValueError(f"Expected a log of inspect_ai in {path.name}, but it cannot be read: {said}.") from None
     return content
-
-
-def _unreadable(path: Path, error: Exception) -> ValueError:
-    said = one_line(str(error) or type(error).__name__).strip("'\"")
-    return ValueError(f"Expected a log of inspect_ai in {path.name}, but it cannot be read as such: {said}.")
 
 
 def inspect_columns(log: Row, where: str, *, scorer: str | None = None) -> LogColumns:
@@ -321,7 +313,8 @@ def inspect_columns(log: Row, where: str, *, scorer: str | None = None) -> LogCo
     have_choices = {bool(sample.get("choices")) for sample in samples}
     if len(have_choices) > 1:
         raise ValueError(f"Expected samples of one kind in {where}, but only some have choices.")
-    columns |= (_choices if have_choices.pop() else _texts)(samples, scores, where)
+    shuffled = any(_at(step, "params", "shuffle") for step in _mappings(_at(log, "plan", "steps")))
+    columns |= _choices(samples, scores, where, shuffled) if have_choices.pop() else _texts(samples, scores)
     names = {"model": _at(log, "eval", "model"), "task": str(_at(log, "eval", "task") or "").rpartition("/")[2]}
     columns |= {name: [value] * len(samples) for name, value in names.items() if value}
     columns |= field_columns(metadata, columns)
@@ -333,8 +326,7 @@ def inspect_columns(log: Row, where: str, *, scorer: str | None = None) -> LogCo
         columns[LEFT_OUT] = [n_unread] * len(confidences)
     _warn(n_unread, len(confidences), where, "have no answer")
     _warn(confidences.count(None) - n_unread, len(confidences), where, "tell no log-probability of their answer")
-    kept = [row for row, value in enumerate(confidences) if value is not None]
-    return {name: [column[row] for row in kept] for name, column in columns.items()}
+    return _with_value(columns, confidences)
 
 
 def _whole(log: Row, where: str) -> list[Row]:
@@ -344,16 +336,14 @@ def _whole(log: Row, where: str) -> list[Row]:
         raise ValueError(f"Expected samples in {where}, but it has none: the log may have been written without them.")
     check_each(
         samples,
-        lambda entry: isinstance(entry, Mapping) and {"id", "target"} <= entry.keys(),
-        f"samples with an id and a target in {where}",
+        lambda entry: (
+            isinstance(entry, Mapping)
+            and {"id", "target"} <= entry.keys()
+            and all(isinstance(entry.get(name), (kind, type(None))) for name, kind in _PARTS.items())
+        ),
+        f"samples with an id and a target, a list of choices, and objects of scores, output and metadata in {where}",
         unit="sample",
     )
-    for entry, (name, kind) in itertools.product(samples, _PARTS.items()):
-        if not isinstance(entry.get(name), (kind, type(None))):
-            raise ValueError(
-                f"Expected {'an object' if kind is Mapping else 'a list'} as {name} of each sample of {where}, but "
-                f"that of sample {one_line(entry['id'])} is {one_line(entry[name], 40)}."
-            )
     ended = [sample for sample in samples if not sample.get("error")]
     if not ended:
         raise ValueError(f"Expected samples with answers in {where}, but all {len(samples):,} ended in an error.")
@@ -375,7 +365,7 @@ def _scores(samples: Sequence[Row], scorer: str | None, where: str) -> list[Row]
     return [score if isinstance(score := _at(each, "scores", name), Mapping) else {} for each in samples]
 
 
-def _choices(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogColumns:
+def _choices(samples: Sequence[Row], scores: Sequence[Row], where: str, shuffled: bool) -> LogColumns:
     choices = [list(map(str, sample["choices"])) for sample in samples]
     targets = [_target(sample).strip() for sample in samples]
     check_each(
@@ -388,13 +378,12 @@ def _choices(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogCo
     labels = [_letter_of(*pair) for pair in zip(targets, choices, strict=True)]
     # What the scorer says decides, also of an answer that is no letter; where it says nothing, the letters do.
     right = _correct([{"value": score.get("value")} for score in scores]).get("correct", [None] * len(scores))
-    read = [_letter_of(_answer(score), texts) for score, texts in zip(scores, choices, strict=True)]
-    picked = [
-        gold if place is None and value else place for place, value, gold in zip(read, right, labels, strict=True)
-    ]
-    by_place = [_told(*each) for each in zip(samples, choices, picked, strict=True)]
-    columns: LogColumns = {"prompt": list(map(_input, samples)), "choices": choices}
-    columns["label"] = labels
+    picked, by_place = list[Any](), list[dict[int, float]]()
+    for sample, texts, score, value, gold in zip(samples, choices, scores, right, labels, strict=True):
+        place = _letter_of(str(score.get("answer") or "").strip(), texts)
+        picked.append(gold if place is None and value else place)
+        by_place.append(_told(sample, texts, picked[-1], shuffled))
+    columns: LogColumns = {"prompt": list(map(_input, samples)), "choices": choices, "label": labels}
     # Of answers that were drawn, the scores of all letters would be those of other answers.
     whole = (
         len(row) == len(texts) and row[place] == max(row.values())
@@ -420,41 +409,20 @@ def _letter_of(mark: str, choices: Sequence[str]) -> int | None:
     return LETTERS.index(mark) if len(mark) == 1 and mark in LETTERS[: len(choices)] else None
 
 
-def _told(sample: Row, choices: Sequence[str], picked: int | None) -> dict[Any, float]:
+def _told(sample: Row, choices: Sequence[str], picked: int | None, shuffled: bool) -> dict[int, float]:
     """Return the log-probability of each choice where the letter of the answer was generated.
 
     Of shuffled choices the harness turns answers, prompt and message back, but not the tokens, which name the letters
-    as they were shown. The events tell the order, where the log has them; else the answer's own is all that is known.
+    as they were shown: that of the answer is all that is known.
     """
     output = sample.get("output") or {}
     letters = [mark for token in _tokens(output) if _letter_of(mark := _bare(token.get("token")), choices) is not None]
     if picked is None or not letters:
         return {}
     by_mark = letter_log_probabilities(output, len(choices), letters[-1])
-    prompts = _asked(sample)
-    for texts in (prompts, _said_by_user(sample.get("messages"))):
-        lines = {line.strip() for text in texts for line in text.split("\n")}
-        places = {
-            mark: place
-            for mark in LETTERS[: len(choices)]
-            for place, text in reversed([*enumerate(choices)])
-            if f"{mark}) {text.strip()}" in lines
-        }
-        if sorted(places.values()) == [*range(len(choices))] and places[letters[-1]] == picked:
-            return {places[mark]: value for mark, value in by_mark.items()}
-    is_sure = letters[-1] in by_mark and (LETTERS[picked] != letters[-1] or bool(prompts))
-    return (
-        {picked: by_mark[letters[-1]]} if is_sure else {LETTERS.index(mark): value for mark, value in by_mark.items()}
-    )
-
-
-def _asked(sample: Row) -> list[str]:
-    """Return what the user said when the model was asked, by the events of a sample; [] where it has none."""
-    events = [event for event in _mappings(sample.get("events")) if event.get("event") == "model"]
-    pool, refs = _at(sample, "events_data", "messages"), events[-1].get("input_refs") if events else None
-    pooled = [message for start, end in refs or () for message in _listed(pool)[start:end]]
-    texts = _said_by_user(events[-1].get("input") or pooled) if events else []
-    return [str(_at(sample, "attachments", text.removeprefix("attachment://")) or text) for text in texts]
+    if not shuffled and LETTERS[picked] == letters[-1]:
+        return {LETTERS.index(mark): value for mark, value in by_mark.items()}
+    return {picked: by_mark[letters[-1]]} if letters[-1] in by_mark else {}
 
 
 def _said_by_user(messages: Any) -> list[str]:
@@ -462,7 +430,7 @@ def _said_by_user(messages: Any) -> list[str]:
     return [words_of(message.get("content")) for message in _mappings(messages) if message.get("role") == "user"]
 
 
-def _texts(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogColumns:
+def _texts(samples: Sequence[Row], scores: Sequence[Row]) -> LogColumns:
     replies = list(map(_reply_of, samples))
     # A scorer that keeps no answer read all of the text.
     kept = [score.get("answer") for score in scores]
@@ -470,10 +438,6 @@ def _texts(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogColu
     lacks = _lacks(replies, [not answer.strip() for answer in answers], read_alone=True)
     columns = _answered(list(map(_input, samples)), answers, list(map(_target, samples)), lacks)
     return columns | _correct([{"value": score.get("value")} for score in scores])
-
-
-def _answer(score: Row) -> str:
-    return str(score.get("answer") or "").strip()
 
 
 def _target(sample: Row) -> str:
@@ -543,9 +507,7 @@ def inspect_reply(output: Row) -> Reply:
     message = _at(output, "choices", 0, "message")
     names = {"prompt_tokens": "input_tokens", "answer_tokens": "output_tokens", "thinking_tokens": "reasoning_tokens"}
     counts = {name: _at(output, "usage", key) for name, key in names.items()}
-    said: dict[str, Any] = inspect_words(
-        message.get("content") if isinstance(message, Mapping) else output.get("completion")
-    )
+    said: Any = inspect_words(message.get("content") if isinstance(message, Mapping) else output.get("completion"))
     return Reply.of(
         **said,
         finish=_at(output, "choices", 0, "stop_reason"),
@@ -683,12 +645,8 @@ def _lm_eval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColu
     rows = [row for row, pair in zip(rows, filters, strict=True) if pair == chosen]
     requests = [_requests(row, where) for row in rows]
     kinds = [_kind(row, pairs, where) for row, pairs in zip(rows, requests, strict=True)]
-    odd = next((index for index, kind in enumerate(kinds) if kind != kinds[0]), None)
-    if odd is not None:
-        raise ValueError(
-            f"Expected samples of one task in {where}, but item {rows[0]['doc_id']!r} has {kinds[0]} and item "
-            f"{rows[odd]['doc_id']!r} has {kinds[odd]}."
-        )
+    expected = f"samples of one task in {where}, each with {kinds[0]}"
+    check_each(kinds, lambda kind: kind == kinds[0], expected, unit="item", names=[row["doc_id"] for row in rows])
     documents = [row["doc"] if isinstance(row["doc"], Mapping) else {} for row in rows]
     raw, read = ([_innermost(row[name]) for row in rows] for name in ("resps", "filtered_resps"))
     generated = kinds[0] == "a generated answer"
@@ -757,7 +715,9 @@ def _scored(
     if shared and all(map(_SIGN.fullmatch, choices[0])):
         choices = [_choice_texts(row["doc"], len(texts)) or texts for row, texts in zip(rows, choices, strict=True)]
     elif shared and len(set(choices[0])) == len(choices[0]):
-        return {"text": prompts, "label": [choices[0][label] for label in labels], **_per_class(choices[0], logits)}
+        by_class = zip(choices[0], map(list, zip(*logits, strict=True)), strict=True)
+        scores_of = {f"logit_{name}": column for name, column in by_class}
+        return {"text": prompts, "label": [choices[0][label] for label in labels], **scores_of}
     columns: LogColumns = {"prompt": prompts, "choices": choices, "label": labels, "logits": logits}
     columns |= _normalized(logits, choices)
     if all(alone):
@@ -770,13 +730,10 @@ def _scored(
 def _log_likelihood(answer: Any, row: Row, where: str) -> float:
     while isinstance(answer, list) and answer and (len(answer) == 1 or not isinstance(answer[0], list)):
         answer = answer[0]
-    try:
-        value = float(answer)  # which may be anything
-    except (TypeError, ValueError):
-        value = math.nan
-    if math.isnan(value):
-        raise _odd_item("a log-likelihood per choice of each item", where, row, answer)
-    return value
+    with contextlib.suppress(TypeError, ValueError):  # it may be anything
+        if not math.isnan(value := float(answer)):
+            return value
+    raise _odd_item("a log-likelihood per choice of each item", where, row, answer)
 
 
 def _label(row: Row, choices: Sequence[str], scores: Sequence[float], where: str, *, in_prompt: bool) -> int:

@@ -14,10 +14,7 @@ if TYPE_CHECKING:
     from rightreasons.core.resampling import Resampling
 
 
-LOG_FILTER_HELP = (
-    "Filter of a samples file of lm-evaluation-harness, or scorer of a log of inspect_ai, where there are several."
-)
-
+LOG_FILTER_HELP = "Filter (lm-evaluation-harness) or scorer (inspect_ai) of a log, where there are several."
 
 _EVERY_TASK = ("config", "label_column", "first_label", "data_dir")
 _TEXTS: tuple[str, ...] = ("text_column", "text_pair_column", "label_names")
@@ -44,9 +41,7 @@ class SourceOptions(DataOptions):
 
     config: str | None = option(None, "Configuration of the dataset.")
     prompt_column: str | None = option(None, "Comma-separated columns of the prompts of multiple-choice items.")
-    choices_column: str | None = option(
-        None, "Column that lists the choices, or one column per choice, comma-separated."
-    )
+    choices_column: str | None = option(None, "Column that lists the choices, or one per choice, comma-separated.")
 
     def source(self, task: str) -> dict[str, Any]:
         """Return the keywords of `open_splits` for a task.
@@ -120,15 +115,12 @@ class ChoiceOptions(TableOptions):
 class ScoreOptions(Options):
     """The columns of scores and answers in a file of predictions; None where their names say it."""
 
-    score_columns: str | None = option(
-        None, "Comma-separated columns of the scores, one per class in their order, or one column that holds lists."
-    )
+    score_columns: str | None = option(None, "Columns of the scores, one per class, comma-separated, or one of lists.")
     confidence_column: str | None = option(None, "Column of the confidence in the given answer, instead of scores.")
     correct_column: str | None = option(None, "Column that says whether the given answer was right: 1 or 0.")
     scores: str | None = option(
         None,
-        "What the scores are: probabilities, percentages, logits or log_probabilities; by default what their names "
-        "say, or else probabilities.",
+        "What the scores are; by default what their names say, or else probabilities.",
         choices=("probabilities", "percentages", "logits", "log_probabilities"),
     )
     log_filter: str | None = option(None, LOG_FILTER_HELP)
@@ -152,29 +144,18 @@ class AuditOptions(ItemOptions):
     """What is audited, and how."""
 
     split: str | None = option(
-        None,
-        "Comma-separated splits to audit, the headlines being about the first; by default the first of test, "
-        "validation and dev that has labels, with its variants.",
+        None, "Splits to audit, comma-separated; by default the first labeled one of test, validation and dev."
     )
     train: str | None = option(
-        None,
-        "File or data set of the training texts, where they are no split of the data; shortcuts are found in them.",
+        None, "Training texts, where they are no split of the data; shortcuts are found in them."
     )
     limit: int | None = option(None, "Maximum number of items per split, chosen by seed and id.", minimum=1)
-    task: str | None = option(
-        None,
-        "classification or multiple_choice; by default what the model is built for, or the data of a causal model.",
-        choices=TASKS,
-    )
+    task: str | None = option(None, "What the data is for, if the model does not tell it.", choices=TASKS)
     label_names: str | None = option(
-        None,
-        "Comma-separated names of the labels in the order of their numbers, or new names of labels, such as "
-        "false=NEGATIVE,true=POSITIVE; by default those of the data.",
+        None, "Names of the labels in the order of their numbers, comma-separated, or new ones: false=NO,true=YES."
     )
     groups_column: str | None = option(
-        None,
-        "Column that names the contrast set or pair that an item belongs to; by default pair_id or source_id where "
-        "there is one.",
+        None, "Column of the contrast set or pair of an item; by default pair_id or source_id where there is one."
     )
     revision: str | None = option(None, "Revision of the model on the hub.")
     device: str | None = option(
@@ -183,17 +164,13 @@ class AuditOptions(ItemOptions):
     dtype: str | None = option(None, "Type of the weights, such as bfloat16; by default that of the checkpoint.")
     target: str | None = option(
         None,
-        "Label of a multi-label classifier, which is asked whether a text has it; several, comma-separated, or all: "
-        "an audit of each.",
+        "Label of a multi-label classifier that is asked about; several, comma-separated, or all: an audit of each.",
     )
     batch_size: int | None = option(None, "Items per batch; by default 32, on a GPU up to 256.", minimum=1)
     n_resamples: int = option(1000, "Resamples of each bootstrap.", minimum=1)
     confidence_level: float = option(0.95, "Confidence level of the intervals.")
     seed: int = option(0, "Seed of every random choice.", minimum=0)
-    plan: bool = option(
-        False,
-        "Say what each question would send to a language model, in requests, tokens and price, and send none of it.",
-    )
+    plan: bool = option(False, "Say what each question would send to a language model and its price, and send nothing.")
     fail_fast: bool = option(
         False, "Stop at the first item that the model cannot score; by default such items are left out and named."
     )
@@ -215,7 +192,4 @@ class AuditOptions(ItemOptions):
 class StoredOptions(ScoreOptions):
     """Stored predictions to audit instead of a model."""
 
-    predictions: str | None = option(
-        None,
-        "File of predictions to audit instead of a model: csv, tsv, jsonl, json, npz, parquet, or a log of a harness.",
-    )
+    predictions: str | None = option(None, "File of predictions, or log of a harness, to audit instead of a model.")

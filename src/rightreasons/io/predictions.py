@@ -19,7 +19,7 @@ import itertools
 import os
 import re
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -50,7 +50,7 @@ from rightreasons.core.label_names import (
 )
 from rightreasons.core.options import listed as listed_names
 from rightreasons.core.options import takes
-from rightreasons.core.validation import ROW_SUM_TOLERANCE, check_each, check_ids, check_kind
+from rightreasons.core.validation import ROW_SUM_TOLERANCE, check_each, check_ids, check_kind, check_same_length
 from rightreasons.io.columns import (
     LABEL_COLUMNS,
     USUAL_COLUMNS,
@@ -183,18 +183,11 @@ def _rows_of(column: Any, rows: Sequence[int]) -> Any:
 
 
 @takes(PredictionOptions)
-def read_predictions(
-    path: Any,
-    *,
-    with_labels: bool | Callable[[Columns], bool] = True,
-    answers_alone: bool = False,
-    options: PredictionOptions,
-) -> Predictions:
+def read_predictions(path: Any, *, answers_alone: bool = False, options: PredictionOptions) -> Predictions:
     """Read a file of predictions in the format of its suffix, or a table of them.
 
     Args:
         path: Anything that `as_table` takes, or a data.yaml of `rightreasons look`.
-        with_labels: Whether to read the labels, or what tells so of the columns; a file without them is then refused.
         answers_alone: Whether answers that have neither scores nor a confidence will do; see `without_scores`.
         options: The fields of `PredictionOptions`, each of which may be given as a keyword:
             - label_column: The column of the labels; None where its name is a usual one. As the other columns that are
@@ -217,12 +210,8 @@ def read_predictions(
         >>> calibration_error(read.predictions, read.references, kind=read.kind).ece
         0.35
     """
-    label_names = options.label_names
     columns, options, where = read_columns(path, options)
-    options = options if with_labels else options.replaced(label_names=label_names)
-    alone = answers_alone and bool(with_labels)
-    with_labels = with_labels(columns) if callable(with_labels) else with_labels
-    return find_predictions(columns, where, with_labels=with_labels, answers_alone=alone, options=options)
+    return find_predictions(columns, where, answers_alone=answers_alone, options=options)
 
 
 @takes(ScoreOptions, without=("confidence_column", "correct_column"))
@@ -286,7 +275,7 @@ def find_predictions(
     Args:
         columns: Column by name, in order.
         where: The name of the table, for errors.
-        with_labels: As in `read_predictions`.
+        with_labels: Whether to read the labels; a table without them is then refused.
         answers_alone: As in `read_predictions`.
         options: As in `read_predictions`.
 
@@ -302,10 +291,8 @@ def find_predictions(
     columns, options, labels, answers = roles.columns, roles.options, roles.labels, roles.answers
     named = [name for name in ("confidence_column", "correct_column") if getattr(options, name) is not None]
     if named and options.score_columns is not None:
-        raise OptionError(
-            f"Expected `score_columns` or `{named[0]}`, but got both: scores go with labels.",
-            option=("score_columns", named[0]),
-        )
+        both = ("score_columns", named[0])
+        raise OptionError(f"Expected `score_columns` or `{named[0]}`, but got both.", option=both)
     if named or (roles.confident and not roles.scored):
         return _confidence(roles)
     if with_labels and not labels and roles.correct:
@@ -319,8 +306,14 @@ def find_predictions(
         lambda: _scored(roles),
     )
     check_once(columns, (*chosen.columns, label), where)
-    if options.score_columns is None and len(answers) == 1:
-        _check_of_class(table, chosen.columns[0], columns[answers[0]], answers[0], where)
+    vector = not isinstance(table, list) and table.ndim == 1
+    given = set(map(str, _met(columns[answers[0]]))) if options.score_columns is None and len(answers) == 1 else ()
+    if len(given) > 1 and vector and table.min() >= 0.5:  # the confidence in the given answer
+        raise OptionError(
+            f"Expected P(class 1) in the column {chosen.columns[0]!r} of {where}, but none is below 0.5, and "
+            f"{answers[0]!r} holds several classes: name it with `confidence_column`, or with `score_columns`.",
+            option=("confidence_column", "score_columns"),
+        )
     place, label_names = f"the column {label!r} of {where}", options.label_names
     values = None if label is None else one_label_each(columns[label], place)
     if renamed := renamed_labels(label_names):
@@ -332,7 +325,7 @@ def find_predictions(
             values = values.numbers
         elif label_names is None and (chosen.class_names is None or _are_numbers(chosen.class_names)):
             label_names = values.names
-    if values is not None and label_names is None and (headings or getattr(table, "ndim", 2) == 1):
+    if values is not None and label_names is None and (headings or vector):
         words = _words(values)
         classes = chosen.class_names or chosen.columns
         endings = tuple(_ending(name, words) for name in classes)
@@ -340,27 +333,23 @@ def find_predictions(
         if not in_words and all(endings) and len(set(endings)) == len(endings):
             chosen = dataclasses.replace(chosen, class_names=endings)
     names, table = _class_names(chosen, table, label_names, where)
-    references, match, doubt = None, "", ""
-    mapping: tuple[LabelRow, ...] = ()
+    read: dict[str, Any] = {"references": None}
     if values is not None:
         first = 0 if column_key(str(label)) == "label_ids" else options.first_label  # of transformers
         column, names = _labels(values, place, names, table, first, headings=headings and label_names is None)
-        references, match = column.ids, column.how + (f", as {column.reason}" if column.reason else "")
-        mapping = label_rows(values, column)
+        match = column.how + (f", as {column.reason}" if column.reason else "")
+        read = {"references": column.ids, "label_match": match, "mapping": label_rows(values, column)}
         if isinstance(table, np.ndarray) and (column.how == BY_NUMBER or _are_numbers(column.names)):
-            doubt = other_order(table, references, names)
+            read["doubt"] = other_order(table, column.ids, names)
     return Predictions(
         predictions=table,
-        references=references,
         label_names=None if names is None or len(names) == 1 or _are_numbers(names) else names,
         scores=kind,
         ids=find_ids(columns),
         columns=columns,
         taken={"scores": chosen.columns} | ({} if label is None else {"labels": (label,)}),
         remark=remark,
-        label_match=match,
-        mapping=mapping,
-        doubt=doubt,
+        **read,
     )
 
 
@@ -440,7 +429,7 @@ def roles_of(columns: Columns, where: str, options: PredictionOptions) -> Roles:
     others = {name: columns[name] for name in columns if name not in (*labels, *answers)}
     scores, named = _candidates(others), dict[str, Column]()
     if not scores and len(labels) == 1 and labels[0] in columns:
-        named = named_by_labels(others, columns[labels[0]])
+        named = _named_by_labels(others, columns[labels[0]])
         scores = _candidates(named)
     labels = labels if scores or options.score_columns else named_label
     confident = _called(columns, "confidence", options.confidence_column)
@@ -467,18 +456,17 @@ def by_class(columns: Columns, options: PredictionOptions) -> tuple[Columns, Pre
     return columns, options
 
 
-def named_by_labels(columns: Columns, labels: Column) -> dict[str, Column]:
+def _named_by_labels(columns: Columns, labels: Column) -> dict[str, Column]:
     """Return the columns that are named as the labels are, as those of P(label), where they add up to 1 or to 100."""
     words = {word: label for word, label in _words(labels).items() if not is_number(label)}
-    endings = {name: _ending(name, words) for name in columns}
-    named = {word: columns[name] for name, word in endings.items() if word}
+    named = [(word, name) for name in columns if (word := _ending(name, words))]
     try:
-        sums = sum(as_numbers(column, name) for name, column in named.items())
+        sums = sum(as_numbers(columns[name], name) for _, name in named)
     except ValueError:
         return {}
-    once = 1 < len(named) == sum(map(bool, endings.values()))
+    once = 1 < len(named) == len(dict(named))
     adds_up = once and any(np.allclose(sums, whole, atol=0.02 * whole) for whole in (1, 100))
-    return {f"p_{name}": column for name, column in named.items()} if adds_up else {}
+    return {f"p_{word}": columns[name] for word, name in named} if adds_up else {}
 
 
 def _met(column: Iterable[Any]) -> Iterable[Any]:
@@ -509,8 +497,16 @@ def _scored(roles: Roles) -> tuple[_Scores, NDArray[Any] | list[list[float]], st
     """Return the columns of scores, the scores, their kind, and what was done to them."""
     chosen = _chosen_scores(roles)
     kind = _settled(roles.options.scores) or chosen.kind
-    fractions = _as_fractions(_score_table(chosen, roles), roles, kind, listing(chosen.columns))
-    table, remark = _rounded_sums(fractions, kind)
+    columns = {name: {**roles.columns, **roles.named}[name] for name in chosen.columns}
+    if len(columns) == 1:
+        read = _score_column(columns[chosen.columns[0]], chosen.columns[0])
+    else:
+        single = {name: as_numbers(column, name) for name, column in columns.items()}
+        lists = next((escaped(name) for name, column in single.items() if column.ndim != 1), None)
+        if lists is not None:
+            raise ValueError(f"Expected one score per item in each column of a class, but {lists!r} holds lists.")
+        read = np.column_stack(list(single.values()))
+    table, remark = _rounded_sums(_as_fractions(read, roles, kind, listing(chosen.columns)), kind)
     if kind == "logits" and isinstance(table, np.ndarray) and table.ndim == 1:
         table, kind, remark = expit(table), "probabilities", " (its sigmoid)"
     return chosen, table, kind, remark
@@ -530,22 +526,6 @@ def _as_fractions(table: Any, roles: Roles, kind: str | None, shown: str) -> Any
             option="scores",
         )
     return table
-
-
-def _check_of_class(table: Any, name: str, answers: Column, answer: str, where: str) -> None:
-    """Refuse as P(class 1) what is never below a half although several classes are answered."""
-    if (
-        isinstance(table, np.ndarray)
-        and table.ndim == 1
-        and table.min() >= 0.5
-        and len(set(map(str, _met(answers)))) > 1
-    ):
-        raise OptionError(
-            f"Expected P(class 1) in the column {name!r} of {where}, but none is below 0.5, and {answer!r} holds "
-            "several classes: the confidence in the given answer is named by `confidence_column`, P(class 1) by "
-            "`score_columns`.",
-            option=("confidence_column", "score_columns"),
-        )
 
 
 def _rounded_sums(table: Any, kind: str | None) -> tuple[Any, str]:
@@ -606,11 +586,7 @@ def _chosen_scores(roles: Roles) -> _Scores:
     """Return the scores that an option names, or else the only ones."""
     columns, where, options = roles.columns, roles.where, roles.options
     if options.score_columns is not None:
-        names = tuple(listed_names(options.score_columns) or ())
-        if not names:
-            raise OptionError(
-                "Expected comma-separated names of columns in `score_columns`, but got none.", option="score_columns"
-            )
+        names = tuple(listed_names(options.score_columns) or ("",))
         for name in names:
             named_column(columns, name, "score_columns", where)
         check_ids(names, "score_columns")
@@ -640,19 +616,6 @@ def _chosen_scores(roles: Roles) -> _Scores:
             f"Expected scores once in {where}, but got {groups}: choose by `scores` or `score_columns`.",
             option=("scores", "score_columns"),
         )
-    alone = [name for name in unlabeled if class_column(name)[0]]
-    if len(alone) == 1 and not roles.correct:
-        raise OptionError(
-            f"Expected a column of scores for each class in {where}, but got {alone[0]!r} alone: if it is of one of "
-            "two classes, name it with `score_columns`, and where labels are numbers, both classes in the order of the "
-            "numbers with `label_names`.",
-            option=("score_columns", "label_names"),
-        )
-    if {"text", "answer", "target"} <= columns.keys() and not roles.correct:
-        raise ValueError(
-            f"Expected {where} to say of each answer whether it is right (1) or wrong (0), but no metric of it does: "
-            "what is right in part is in no accuracy."
-        )
     raise OptionError(
         f"Expected a column of scores ({', '.join([*USUAL['scores']][:3])}, …) or one column per class such as p_0, p_1"
         f" in {where}, but its columns are: {listing(list(columns))}; name them with `score_columns`, or with "
@@ -675,18 +638,6 @@ def find_ids(columns: Columns) -> Cells | None:
 # -------------------------------------------------------------------------------------------------------------- scores
 
 
-def _score_table(scores: _Scores, roles: Roles) -> NDArray[Any] | list[list[float]]:
-    """Return (N, K), (N,), or rows of different lengths."""
-    columns = {**roles.columns, **roles.named}
-    if len(scores.columns) == 1:
-        return _score_column(columns[scores.columns[0]], scores.columns[0])
-    single = {name: as_numbers(columns[name], name) for name in scores.columns}
-    lists = next((name for name, column in single.items() if column.ndim != 1), None)
-    if lists is not None:
-        raise ValueError(f"Expected one score per item in each column of a class, but {escaped(lists)!r} holds lists.")
-    return np.column_stack(list(single.values()))
-
-
 def as_numbers(column: Column, name: str, *, missing: bool = False) -> NDArray[np.float64]:
     """Return the numbers in a column; some may be missing, or none."""
     if isinstance(column, np.ndarray) and column.dtype.kind not in "fiuOSU":
@@ -698,17 +649,15 @@ def as_numbers(column: Column, name: str, *, missing: bool = False) -> NDArray[n
         return np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         numbers = list(map(number_in, column))
-        wrong = [row for row, number in enumerate(numbers) if number is None or (number != number and not missing)]
-        if wrong:
-            value = one_line(column[wrong[0]], 60)
-            raise ValueError(f"Expected numbers in column {name!r}, but item {wrong[0]} holds {value}.") from None
+        for row, number in enumerate(numbers):
+            if number is None or (number != number and not missing):
+                value = one_line(column[row], 60)
+                raise ValueError(f"Expected numbers in column {name!r}, but item {row} holds {value}.") from None
         texts = [cell for cell in column if isinstance(cell, str)]
-        first, other = (next((text for text in texts if mark in text), "") for mark in ",.")
-        if first and other:
-            raise ValueError(
-                f"Expected one decimal mark, and none of thousands, in column {name!r}, but it holds {first} and "
-                f"{other}."
-            ) from None
+        held = [next((text for text in texts if mark in text), "") for mark in ",."]
+        if all(held):
+            expected = f"Expected one decimal mark, and none of thousands, in column {name!r}"
+            raise ValueError(f"{expected}, but it holds {' and '.join(held)}.") from None
         return np.asarray(numbers, dtype=np.float64)
 
 
@@ -814,7 +763,9 @@ def _labels(
     elif known is None:
         n_classes = max(map(len, table)) if isinstance(table, list) else table.shape[1]
         known = tuple(f"class {number}" for number in range(n_classes))
-    if first is None and isinstance(table, list) and not _past_the_end(values, table):
+    rows = zip(values, table, strict=True) if first is None and isinstance(table, list) else ()
+    # A label that is the number of choices of its item counts them from 1.
+    if rows and not any(str(value).strip() in (str(len(row)), f"{len(row)}.0") for value, row in rows):
         first = 0
     remedy = "name the classes in the order of the scores with `label_names`"
     if names is not None:
@@ -822,17 +773,11 @@ def _labels(
     return resolve_labels(values, known, first=first, where=place, remedy=remedy, headings=headings), names
 
 
-def _past_the_end(values: Column, rows: list[list[float]]) -> bool:
-    """Tell whether a label is the number of choices of its item, which counts them from 1."""
-    return any(str(value).strip() in (str(len(row)), f"{len(row)}.0") for value, row in zip(values, rows, strict=True))
-
-
 def _names_of_two(values: Column, names: tuple[str, ...] | None, place: str) -> tuple[str, str] | None:
     """Name both classes of a column of P(class 1): from the class that its name names, or from false and true."""
-    try:
+    both: tuple[str, ...] = ()
+    with contextlib.suppress(TypeError, ValueError):  # the labels are refused where they are read
         both = resolve_labels(values, where=place).names
-    except (TypeError, ValueError):
-        return None  # the labels are refused where they are read
     if len(both) != 2:
         return None
     if names is None and numbers_said(both) == [0, 1] and not _are_numbers(both):  # words that say their number
@@ -860,17 +805,12 @@ def _confidence(roles: Roles) -> Predictions:
     kind = _settled(options.scores)
     confidence = _as_fractions(as_numbers(columns[name], name), roles, kind, name)
     whole = all(cell.strip().isdigit() if isinstance(cell, str) else type(cell) is int for cell in columns[name])
+    expected = f"the confidence in each answer, from 0 to 1, in column {name!r} of {where}"
     if confidence.ndim != 1 or (options.scores != "percentages" and whole):  # 1.0 is no whole number here
         held = "lists" if confidence.ndim != 1 else "whole numbers, as if they were predicted classes"
-        raise ValueError(
-            f"Expected the confidence in each answer, from 0 to 1, in column {name!r} of {where}, but it holds {held}."
-        )
+        raise ValueError(f"Expected {expected}, but it holds {held}.")
     if kind in (None, "probabilities"):
-        check_each(
-            confidence,
-            lambda value: not (value < 0 or value > 1),
-            f"the confidence in each answer, from 0 to 1, in column {name!r} of {where}",
-        )
+        check_each(confidence, lambda value: not (value < 0 or value > 1), expected)
     return _of_answers(roles, confidence, {"confidence": (name,)}, scores=kind)
 
 
@@ -881,11 +821,11 @@ def _of_answers(
     right, columns_of_right, doubt = correctness(roles)
     if doubt:
         warnings.warn(doubt, stacklevel=2)
-    columns, taken = roles.columns, {**taken, "right": columns_of_right}
+    columns = roles.columns
     if UNREAD in columns:
         right = right & ~np.array(columns[UNREAD], dtype=np.bool_)
-    more = {"scores": "probabilities", "kind": "confidence", "ids": find_ids(columns), "doubt": doubt, **more}
-    return Predictions(confidence, right, columns=columns, taken=taken, **more)
+    more = {"scores": "probabilities", "ids": find_ids(columns), "taken": {**taken, "right": columns_of_right}, **more}
+    return Predictions(confidence, right, kind="confidence", columns=columns, doubt=doubt, **more)
 
 
 @naming("correct_column")
@@ -943,18 +883,13 @@ def _agreement(columns: Columns, answer: str, label: str, where: str) -> tuple[N
     check_each(gold.ids.tolist(), lambda label: label >= 0, f"a label in each row of {[*both][1]}")
     given = answers.ids >= 0
     if len(given) >= _FEW and not np.isin(answers.ids, gold.ids).any():
-        raise ValueError(
-            f"Expected some answers in {next(iter(both))} among the labels {listing(_distinct(both, 1))}, but they are "
-            f"{listing(_distinct(both, 0))}: {remedy}."
-        )
+        said_by, of_labels = (listing([*dict.fromkeys(map(str, column))]) for column in both.values())
+        expected = f"Expected some answers in {next(iter(both))} among the labels {of_labels}"
+        raise ValueError(f"{expected}, but they are {said_by}: {remedy}.")
     doubt = ""
     if len(gold.names) <= _MANY:  # the scores of answers: 1 for the class, 0 for the others
         doubt = other_order(np.eye(len(gold.names))[answers.ids[given]], gold.ids[given], gold.names)
     return np.asarray(answers.ids == gold.ids), doubt
-
-
-def _distinct(columns: Columns, place: int) -> list[str]:
-    return [*dict.fromkeys(map(str, [*columns.values()][place]))]
 
 
 def without_scores(roles: Roles) -> Predictions | None:
@@ -1013,17 +948,12 @@ def _answers(column: Column, name: str) -> NDArray[np.int64] | list[str]:
     return values if texts else np.asarray(values, dtype=np.int64)
 
 
-def _plain(column: Column) -> list[Any]:
-    return column.tolist() if isinstance(column, np.ndarray) else list(column)
-
-
 def _typed(column: Column) -> list[Any]:
     """Return plain values; the cells of a csv file as numbers where all that are not empty are numbers."""
-    values = _plain(column)
-    cells = [value.strip() for value in values if isinstance(value, str) and value.strip()]
-    if len(values) > len(cells) + sum(value == "" for value in values) or not all(map(is_number, cells)) or not cells:
+    values = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    if not any(values) or not all(isinstance(value, str) and (not value or is_number(value)) for value in values):
         return values
-    return [float(value) if value.strip() else float("nan") for value in values]
+    return [float(value) if value else float("nan") for value in values]
 
 
 def _is_answer(value: Any) -> bool:
@@ -1059,8 +989,6 @@ def read_runs(files: Sequence[str | os.PathLike[str]], ids: Sequence[object]) ->
         [[0, 1], [1, 0]]
     """
     check_kind(files, "files", Iterable)
-    for file in files:
-        check_kind(file, "files", str | os.PathLike)
     if not files:
         raise ValueError("Expected at least one file of answers, but got none.")
     names = check_ids(ids, "ids")
@@ -1069,23 +997,14 @@ def read_runs(files: Sequence[str | os.PathLike[str]], ids: Sequence[object]) ->
 
 def _choices(file: Path, names: Sequence[str]) -> NDArray[np.int64]:
     stored = read_answers(file)
-    choices = stored.answers
+    choices: Any = stored.answers
     if stored.scores is not None:
         table = stored.scores if stored.scores.ndim > 1 else np.stack((1 - stored.scores, stored.scores), 1)
-        check_each(table.tolist(), lambda row: not np.isnan(row).any(), f"a score for each choice in {file.name}")
-        choices = table.argmax(axis=1).astype(np.int64)
-    if not isinstance(choices, np.ndarray):
-        raise ValueError(f"Expected the number of the chosen answer of each item in {file.name}, but got texts.")
-    check_each(choices.tolist(), lambda choice: choice >= 0, f"the number of a choice in each row of {file.name}")
-    if stored.ids is None and len(choices) != len(names):
-        raise ValueError(
-            f"Expected a row per item in {file.name}, {len(names):,}, or a column `id`, but got {len(choices):,} rows."
-        )
-    ids = check_ids(stored.ids or names, f"id of {file.name}")
-    found = pd.Series(choices, ids).reindex(names)
-    if found.hasnans:
-        raise ValueError(
-            f"Expected an answer to each item in {file.name}, but {found.isna().sum():,} of {len(names):,} have none, "
-            f"such as {found.isna().idxmax()!r}."
-        )
+        choices = np.where(np.isnan(table).any(axis=1), -1, table.argmax(axis=1))
+    expected = f"the number of a choice in each row of {file.name}"
+    check_each(list(choices), lambda choice: not isinstance(choice, str) and choice >= 0, expected)
+    if stored.ids is None:
+        check_same_length(**{f"the rows of {file.name} without ids": choices, "ids": names})
+    found = pd.Series(choices, check_ids(stored.ids or names, f"id of {file.name}")).reindex(names)
+    check_each(found, pd.notna, f"an answer to each item in {file.name}", unit="item", names=names)
     return np.asarray(found, dtype=np.int64)

@@ -21,11 +21,13 @@ import codecs
 import contextlib
 import csv
 import dataclasses
+import functools
 import gzip
 import hashlib
 import itertools
 import json
 import lzma
+import mmap
 import os
 import re
 import shutil
@@ -59,6 +61,7 @@ from rightreasons.core.validation import (
     MAX_LINE_CHARACTERS,
     MAX_NESTING,
     check_at_most,
+    check_each,
     check_ids,
     check_kind,
     parse_json,
@@ -165,13 +168,6 @@ def _too_full(path: Path, where: str, allowed: int) -> ValueError:
 
 FILE_TYPES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".npz", ".eval")
 
-REMEDIES = {
-    **dict.fromkeys((".xlsx", ".xls", ".ods", ".arff"), "save it as csv"),
-    ".txt": "its lines are a column with column_names=line and separator='\\t', and expressions take them apart, as "
-    "text_column='{{ line.partition(\" \")[2] }}'",
-}
-"""What can be done about files of other types."""
-
 AGAIN = "(2) "
 """What a repeated heading begins with: it is no name that anything is looked up by."""
 
@@ -208,12 +204,9 @@ def read_file(path: Path, form: FileForm = NO_FORM, where: str = "") -> Parsed:
         if kind not in FILE_TYPES:
             kind = _shown_type(file, form)
         if kind not in FILE_TYPES:
-            remedy = f": {REMEDIES[data_type(file)]}" if data_type(file) in REMEDIES else ""
             types = f"{', '.join(FILE_TYPES)} (or compressed: {', '.join(COMPRESSIONS)})"
-            raise OptionError(
-                f"Expected a file of type {types}, or text of such content, but got {where}{remedy}.",
-                option=("column_names", "separator", "text_column"),
-            )
+            sentence = f"Expected a file of type {types}, or text of such content, but got {where}."
+            raise OptionError(sentence, option=("column_names", "separator", "text_column"))
         if form.column_names is not None and kind not in (".csv", ".tsv", ".json"):
             raise ValueError(f"Expected `column_names` for a csv, tsv or json file alone, but got them for {where}.")
         if kind == ".parquet":
@@ -284,9 +277,6 @@ def _arrays(path: Path, where: str) -> dict[str, Any]:
             columns = {name: file[name] for name in file.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, MemoryError):
         raise ValueError(f"Expected plain numpy arrays in {where}, but it cannot be read as such.") from None
-    single = next((name for name, column in columns.items() if column.ndim == 0), None)
-    if single is not None:
-        raise ValueError(f"Expected arrays of one entry per item in {where}, but {single!r} is a single value.")
     return columns
 
 
@@ -307,7 +297,7 @@ def table_of(columns: Mapping[str, Any], where: str) -> pa.Table:
     check_at_most(len(columns), MAX_COLUMNS, "columns", where)
     made: dict[str, Any] = {}
     for name, column in columns.items():
-        if not hasattr(column, "__len__") or isinstance(column, (str, bytes)):
+        if not hasattr(column, "__len__") or isinstance(column, (str, bytes)) or getattr(column, "ndim", 1) == 0:
             raise TypeError(f"Expected a list in the column {name!r} of {where}, but got {one_line(column)}.")
         values = column if isinstance(column, Cells) else ingest(column, str(name))
         made[str(name)] = column_of(values, str(name), where)
@@ -404,12 +394,8 @@ def records_table(chunks: Iterable[list[Any]], where: str, unit: str, n_bytes: i
     n_rows = 0
     for records in chunks:
         if set(map(type, records)) - {dict}:
-            number, record = next(
-                (n, r) for n, r in enumerate(records, n_rows + (unit == "line")) if not isinstance(r, dict)
-            )
-            raise ValueError(
-                f"Expected each {unit} of {where} to be an object, but {unit} {number} is {type(record).__name__}."
-            )
+            expected, first = f"each {unit} of {where} to be an object", n_rows + (unit == "line")
+            check_each(records, lambda record: isinstance(record, dict), expected, unit=unit, first=first)
         keys = dict.fromkeys(itertools.chain(parts, *records))
         check_at_most(len(keys), MAX_COLUMNS, "columns", where)
         if 8 * (n_rows + len(records)) * len(keys) > max(SMALL, 8 * n_bytes):
@@ -460,21 +446,18 @@ def _encoding(path: Path, where: str, given: str | None, *, usual: bool = True) 
         usual: Whether it may be cp1252: JSON is not written in it.
     """
     with path.open("rb") as stream:
-        if given is None and stream.peek(2)[:2] in _UTF16:
-            given = "utf-16"
-        try:
-            decoder = codecs.getincrementaldecoder(given or "utf-8-sig")()
-            text = decoder.decode(stream.read(_BLOCK))
-            while block := stream.read(_BLOCK):
-                decoder.decode(block)
-            decoder.decode(b"", True)
-            if "\0" not in text:  # UTF-16 without its mark
-                return given or "utf-8-sig"
-        except LookupError:
-            raise OptionError(f"Expected the name of an encoding, but got {given!r}.", option="encoding") from None
-        except UnicodeError:  # also a file in "utf-16" that does not begin as one
-            stream.seek(0)
-            text = stream.read(_BLOCK).decode("cp1252", "replace")
+        head = stream.read(_BLOCK)
+    given = given or ("utf-16" if head[:2] in _UTF16 else None)
+    try:
+        with path.open(encoding=given or "utf-8-sig", newline="") as content:
+            text = content.read(_BLOCK)
+            deque(iter(partial(content.read, _BLOCK), ""), maxlen=0)
+        if "\0" not in text:  # UTF-16 without its mark
+            return given or "utf-8-sig"
+    except LookupError:
+        raise OptionError(f"Expected the name of an encoding, but got {given!r}.", option="encoding") from None
+    except UnicodeError:  # also a file in "utf-16" that does not begin as one
+        text = head.decode("cp1252", "replace")
     if given is not None or not usual or "\ufffd" in text or _CONTROL.search(text):
         raise OptionError(
             f"Expected {given or 'UTF-8'} text in {where}, but it holds other bytes; `encoding` says which.",
@@ -495,15 +478,12 @@ def _separator(path: Path, encoding: str, form: FileForm, usual: str) -> tuple[s
     if declared or form.separator is not None:
         separator = form.separator or (declared[1] if declared else usual)
         return separator.replace("\\t", "\t"), int(declared is not None), True  # as it is typed on a command line
-    remarks = 0
-    while remarks < len(lines) and lines[remarks].startswith("#"):
-        remarks += 1
-    for skipped, separator in itertools.product({0: 0, remarks: 0}, dict.fromkeys(usual + SEPARATORS)):
+    for separator in dict.fromkeys(usual + SEPARATORS):
         with contextlib.suppress(csv.Error):  # a cell that is too long
-            rows = list(filter(None, csv.reader(lines[skipped:], delimiter=separator)))
+            rows = list(filter(None, csv.reader(lines, delimiter=separator)))
             rows = rows[:-1] if len(lines) == _SAMPLE else rows  # the last record may go on
             if rows and len(rows[0]) > 1 and len(set(map(len, rows))) == 1:
-                return separator, skipped, True
+                return separator, 0, True
     first = lines[0] if lines else ""
     return next((each for each in usual + SEPARATORS if each in first), usual), 0, False
 
@@ -517,27 +497,22 @@ def _quotes(path: Path, form: FileForm, where: str) -> bool:
     quoted = _quoted_widths(path, form, where) if _holds(path, b'"') else set()
     if len(quoted) != 1 or max(quoted) == 1:
         return False
-    separator = str(form.separator)
-    mark = re.escape(separator)
+    mark = re.escape(str(form.separator))
     doubled = re.compile(f'(?:^|{mark})"[^{mark}]*""[^{mark}\r\n]')
     with path.open(encoding=form.encoding, newline="") as text:
-        lines = filter(str.strip, text)
-        first = next(lines)
-        return (
-            form.encoding == "utf-16"
-            or re.match(f'"[^{mark}"]+"({mark}|$)', first) is not None
-            or any(line.count(separator) != first.count(separator) or doubled.search(line) for line in lines)
-        )
+        first, *lines = filter(str.strip, text)
+    by_excel_or_r = form.encoding == "utf-16" or re.match(f'"[^{mark}"]+"({mark}|$)', first)
+    n_marks = first.count(str(form.separator))
+    return bool(by_excel_or_r) or any(
+        line.count(str(form.separator)) != n_marks or doubled.search(line) for line in lines
+    )
 
 
 def _holds(path: Path, mark: bytes) -> bool:
-    end = b""  # of the block before: a mark may stand across their border
-    with path.open("rb") as stream:
-        while block := stream.read(_BLOCK):
-            if mark in end + block:
-                return True
-            end = block[1 - len(mark) :] if len(mark) > 1 else b""
-    return False
+    if not path.stat().st_size:  # which cannot be mapped
+        return False
+    with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return content.find(mark) >= 0
 
 
 def _quoted_widths(path: Path, form: FileForm, where: str) -> set[int]:
@@ -589,13 +564,12 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
     if form.quote is None:
         form = form.replaced(quote='"' if kind == ".csv" or _quotes(path, form, where) else "none")
     quote = "" if form.quote == "none" else str(form.quote)
+    still_open = ValueError(f"Expected every quotation mark in {where} to be closed, but the last cell is still open.")
     try:
         first = next(filter(None, _rows(path, form, where, skipped=skipped)), [])
     except csv.Error:
-        raise ValueError(
-            f"Expected cells of at most {MAX_CELL_CHARACTERS:,} characters in {where}, but its first row has a longer "
-            "one: is a quotation mark open?"
-        ) from None
+        most = f"at most {MAX_CELL_CHARACTERS:,} characters"
+        raise ValueError(f"Expected cells of {most} in {where}, but one is longer: is a quotation mark open?") from None
     if not first:
         return pa.table({})
     names = _headings(first, form.column_names, where)
@@ -627,21 +601,20 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
         if odd is None:
             raise ValueError(f"Expected a table in {where}, but it cannot be read: {short_reason(error)}.") from None
         if quote and odd[3].count(quote) % 2:
-            raise _still_open(where) from None
-        raise _ragged(names, int(odd[1]) - 1 - (form.column_names is None), int(odd[2]), where) from None
+            raise still_open from None
+        row = int(odd[1]) - 1 - (form.column_names is None)
+        above = "" if row and len(names) > 1 else ", and lines above the heading are to be deleted"
+        raise OptionError(
+            f"Expected {len(names)} columns ({listing(names)}) in each row of {where}, but row {row} has {odd[2]}; "
+            f"`separator` and `quote` say what stands between and around cells{above}.",
+            option=("separator", "quote"),
+        ) from None
     for name, column in zip(table.column_names, table.columns, strict=True):
         longest = pc.max(pc.binary_length(column)).as_py() or 0
         check_at_most(longest, MAX_CELL_CHARACTERS, "bytes", f"each cell of the column {name!r} of {where}")
-    if table.num_rows and quote:
-        # The last cell runs to the end of the file where a quotation mark is never closed.
-        last = quote + str(table[-1][-1]).replace(quote, 2 * quote)
-        opened, closed = (end.encode(encoding.removesuffix("-sig")) for end in (last, last + quote))
-        with path.open("rb") as stream:
-            stream.seek(max(0, path.stat().st_size - len(closed)))
-            end = stream.read()
-        # A mark within the last cell, as in `a"b`, looks the same.
-        if end.endswith(opened) and end != closed and _is_open(path, form, where):
-            raise _still_open(where)
+    # Where a quotation mark is never closed, the last cell runs to the end of the file, over the ends of lines.
+    if table.num_rows and quote and re.search(r"[\r\n]", str(table[-1][-1])) and _is_open(path, form, where):
+        raise still_open
     rows = _with_cells(table.slice(int(form.column_names is None)))
     if form.column_names is None and len(first) > 1:
         alike = np.flatnonzero(pc.equal(rows[0], first[0]).to_numpy())
@@ -662,28 +635,10 @@ def _is_open(path: Path, form: FileForm, where: str) -> bool:
         return True
 
 
-def _still_open(where: str) -> ValueError:
-    return ValueError(f"Expected every quotation mark in {where} to be closed, but the last cell is still open.")
-
-
-def _ragged(names: Sequence[str], row: int, width: int, where: str) -> OptionError:
-    above = "" if row else ", and lines above the heading are to be deleted"
-    return OptionError(
-        f"Expected {len(names)} columns ({listing(names)}) in each row of {where}, but row {row} has {width}; "
-        f"`separator` and `quote` say what stands between and around cells{above}.",
-        option=("separator", "quote"),
-    )
-
-
 def _with_cells(table: pa.Table) -> pa.Table:
     """Leave out rows of separators alone, as spreadsheets write them below a table; a blank line is no row either."""
-    empty = None
-    for column in table.columns if table.num_columns > 1 else ():
-        cells = pc.equal(column, "")
-        empty = cells if empty is None else pc.and_(empty, cells)
-        if not pc.any(empty).as_py():
-            return table
-    return table if empty is None else table.filter(pc.invert(empty))
+    empty = functools.reduce(pc.and_, [pc.equal(column, "") for column in table.columns])
+    return table.filter(pc.invert(empty)) if table.num_columns > 1 and pc.any(empty).as_py() else table
 
 
 # ------------------------------------------------------------------------------------------------- json and JSON lines
@@ -715,23 +670,22 @@ def document_table(content: Any, form: FileForm, where: str, n_bytes: int = 0) -
         values = list(content.values())
         lists = [value for value in values if isinstance(value, list)]
         nested = [value for value in lists if value and isinstance(value[0], (dict, list))]
+        records = (
+            nested[0] if len(nested) == 1 and (len(lists) < len(values) or isinstance(nested[0][0], dict)) else None
+        )
         # Of pandas ("split"), MLflow, Weights & Biases.
         if lists and _are_rows(content.get("data"), content.get("columns")):
             form = form.replaced(column_names=tuple(map(str, content["columns"])))
             content = content["data"]
         elif values and nested == values and all(map(split_of, content)):
-            return {
-                str(name): _one(document_table(part, form, f"{name} of {where}", n_bytes))
-                for name, part in content.items()
-            }
-        elif len(lists) == 1 and nested and not (len(values) == 1 and isinstance(nested[0][0], list)):
-            content = lists[0]  # {"data": [...]} is how many tools wrap their records
-        elif values and lists == values:
+            tables: dict[str, Any] = {}
+            for name, part in content.items():
+                tables[str(name)] = document_table(part, form, f"{name} of {where}", n_bytes)
+            return tables
+        elif values and lists == values and (len(lists) > 1 or records is None):
             return table_of(content, where)
-        elif len(nested) == 1 and isinstance(nested[0][0], dict):
-            content = nested[0]  # beside lists of keywords and the like
-        elif len(values) == 1 and _are_records(values[0]):
-            return document_table(values[0], form, where, n_bytes)
+        elif records is not None and (len(lists) == 1 or isinstance(records[0], dict)):
+            content = records  # {"data": [...]} is how many tools wrap them, beside lists of keywords and the like
         elif values and all(isinstance(value, dict) for value in values):
             if values[0] and all(list(value) == [str(row) for row in range(len(values[0]))] for value in values):
                 return table_of({name: list(value.values()) for name, value in content.items()}, where)  # of pandas
@@ -754,14 +708,6 @@ def _are_rows(rows: Any, names: Any) -> bool:
     """Tell whether lists are the rows of a table whose columns have these names."""
     listed = isinstance(rows, list) and isinstance(names, list) and bool(rows) and bool(names)
     return listed and all(isinstance(row, list) and len(row) == len(names) for row in rows)
-
-
-def _are_records(value: Any) -> bool:
-    return isinstance(value, dict) and len(value) > 1 and all(isinstance(record, dict) for record in value.values())
-
-
-def _one(parsed: Parsed) -> pa.Table:
-    return pa.concat_tables(parsed.values(), promote_options="permissive") if isinstance(parsed, dict) else parsed
 
 
 def rows_of(rows: list[list[Any]], form: FileForm, where: str) -> list[Any]:
@@ -875,9 +821,9 @@ def _parquet(path: Path, where: str, **options: Any) -> Iterator[pa.parquet.Parq
         ) from None
 
 
-def read_parquet(path: Path, where: str, at_most: int | None = None) -> pa.Table:
-    """Read a parquet file; one that would fill the memory, or take more than `at_most` bytes, is refused."""
-    allowed = max(SMALL, EXPANSION * path.stat().st_size) if at_most is None else at_most
+def read_parquet(path: Path, where: str) -> pa.Table:
+    """Read a parquet file; one that would fill the memory is refused."""
+    allowed = max(SMALL, EXPANSION * path.stat().st_size)
     with _parquet(path, where) as file:
         names, schema = file.schema_arrow.names, file.schema_arrow
         check_ids(names, f"column of {where}")
@@ -885,7 +831,9 @@ def read_parquet(path: Path, where: str, at_most: int | None = None) -> pa.Table
             raise ValueError(
                 f"Expected at most {MAX_COLUMNS:,} columns of at most {MAX_NESTING} levels in {where}, but it has more."
             )
-        numbers = 8 * parquet_values(file)
+        groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+        # How many values there are, those inside lists included, as the footer says.
+        numbers = 8 * sum(group.column(number).num_values for group in groups for number in range(group.num_columns))
         leaves = [file.schema.column(number) for number in range(len(file.schema))]
     if numbers > allowed:
         raise _too_full(path, where, allowed)
@@ -898,12 +846,6 @@ def read_parquet(path: Path, where: str, at_most: int | None = None) -> pa.Table
         field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field for field in schema
     ]
     return table.cast(pa.schema(plain, schema.metadata))
-
-
-def parquet_values(file: pa.parquet.ParquetFile) -> int:
-    """Return how many values a parquet file holds, those inside lists included, as its footer says."""
-    groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
-    return sum(group.column(number).num_values for group in groups for number in range(group.num_columns))
 
 
 def _text_bytes(array: pa.Array) -> int:
@@ -1009,7 +951,7 @@ _SHARD = re.compile(r"^data/([^/]+)-[0-9]{5}-of-[0-9]{5}[^/]*\.[^/]*$")
 _NOT_DATA = frozenset(("config.json", "dataset_info.json", "dataset_infos.json", "dataset_dict.json"))
 # Where no name tells a split, the files of the most common type are the data; of the first of these in a draw.
 _PREFERRED = (".parquet", ".csv", ".tsv", ".jsonl", ".json", ".npz", ".eval")
-_DESCRIBED = re.compile(r"^(?:configs|dataset_info)\s*:", re.MULTILINE)
+_DESCRIBED = re.compile(r"---\s*\n(?:(?!---).*\n)*?(?:configs|dataset_info)\s*:")
 
 
 def as_table(
@@ -1065,17 +1007,11 @@ def as_table(
         with _downloaded(name) as path:
             return _file(path, form, where or name)
     path = Path(name).expanduser()
-    try:
-        is_file, is_folder = path.is_file(), path.is_dir()
-    except OSError as error:  # a name that no file can have
-        raise FileNotFoundError(
-            f"Expected a data set, but there is none at {name[:60]!r}…: {error.strerror}."
-        ) from None
-    if is_file:
+    if os.path.isfile(path):
         if config is not None:
             raise _no_config(path, config)
         return _file(path, form, where or str(path))
-    if is_folder:
+    if os.path.isdir(path):
         return _folder(path, config, form)
     return _hub(name, config, revision)
 
@@ -1195,8 +1131,8 @@ def _downloaded(address: str) -> Iterator[Path]:
 
 def _hub(name: str, config: str | None, revision: str | None) -> Splits:
     looks_like_a_path = name.startswith((".", "/", "~")) or data_type(name) in NAMED_TYPES
-    if looks_like_a_path or name.count("/") > 1:
-        raise FileNotFoundError(f"Expected a data set at {name}, but there is no such file or folder.")
+    if looks_like_a_path or name.count("/") > 1 or len(name) > 200:
+        raise FileNotFoundError(f"Expected a data set at {name[:200]}, but there is no such file or folder.")
     use_hub_or_cache()
     try:
         return datasets.load_dataset(name, config, revision=revision)
@@ -1214,19 +1150,24 @@ def _hub(name: str, config: str | None, revision: str | None) -> Splits:
 def _folder(path: Path, config: str | None, form: FileForm) -> Splits:
     saved = (path / "dataset_dict.json").is_file() or (path / "state.json").is_file()
     files = () if saved or _is_described(path) else _data_files(path)
-    if not files and not saved:
-        return _by_datasets(path, lambda: datasets.load_dataset(str(path), config, cache_dir=_cache_of(path)))
-    if config is not None:
+    if config is not None and (saved or files):
         raise _no_config(path, config)
-    if saved:
-        return _by_datasets(path, lambda: datasets.load_from_disk(str(path)))
-    tables = {
-        split: _one_below_another([path / file for file in names], form)
-        for split, names in _splits(files, path).items()
-    }
-    return datasets.DatasetDict(
-        {split: dataset_of(table, str(path), split) for split, table in _same_columns(tables).items()}
-    )
+    if not files:
+        try:
+            if saved:
+                return datasets.load_from_disk(str(path))
+            return datasets.load_dataset(str(path), config, cache_dir=_cache_of(path))
+        except Exception as error:  # whatever a damaged folder makes of the libraries behind `datasets`
+            expected = "Expected a folder of data files or a folder written by save_to_disk"
+            raise ValueError(f"{expected}, but {path} cannot be read: {short_reason(error)}.") from error
+    splits = _splits(files, path)
+    tables = {split: _one_below_another([path / file for file in names], form) for split, names in splits.items()}
+    # A public test split often comes without labels: it has nulls in the columns that others have.
+    fields = {field.name: field for table in reversed(list(tables.values())) for field in table.schema}
+    for split, table in tables.items():
+        lacking = pa.schema([field for name, field in fields.items() if name not in table.column_names])
+        tables[split] = pa.concat_tables([table, lacking.empty_table()], promote_options="default")
+    return datasets.DatasetDict({split: dataset_of(table, str(path), split) for split, table in tables.items()})
 
 
 def _cache_of(path: Path) -> str:
@@ -1238,24 +1179,13 @@ def _cache_of(path: Path) -> str:
     return os.path.join(datasets.config.HF_DATASETS_CACHE, "folders", digest.hexdigest())
 
 
-def _by_datasets(path: Path, read: Callable[[], Splits]) -> Splits:
-    try:
-        return read()
-    except Exception as error:  # whatever a damaged folder makes of the libraries behind `datasets`
-        raise ValueError(
-            "Expected a folder of data files or a folder written by save_to_disk, but "
-            f"{path} cannot be read: {short_reason(error)}."
-        ) from error
-
-
 def _is_described(path: Path) -> bool:
     """Tell whether a card says which files belong to which configuration, or of which types the columns are."""
     try:
         card = (path / "README.md").read_bytes()[: 1 << 20].decode("utf-8-sig", "replace")
     except OSError:
         return False
-    header = re.match(r"---\s*\n(.*?)\n---", card, re.DOTALL)
-    return header is not None and _DESCRIBED.search(header[1]) is not None
+    return _DESCRIBED.match(card) is not None
 
 
 def _data_files(path: Path) -> list[str]:
@@ -1278,23 +1208,20 @@ def _data_files(path: Path) -> list[str]:
 
 def _splits(files: Sequence[str], path: Path) -> dict[str, list[str]]:
     """Return the files of each split: by shards, else by folders, else by names of files; else all are `train`."""
-
-    def named(file: str, rule: str) -> Iterable[str]:
-        if rule == "shards":
-            return _SHARD.findall(file)
-        names = Path(file).parent.parts if rule == "folders" else (plain_path(file).stem,)
-        return {split for name in names if (split := split_of(name))}
-
-    for rule in ("shards", "folders", "files"):
-        splits: dict[str, list[str]] = {}
+    rules: dict[str, Callable[[str], Iterable[str]]] = {
+        "shards": _SHARD.findall,
+        "folders": lambda file: {split_of(name) for name in Path(file).parent.parts},
+        "files": lambda file: [split_of(plain_path(file).stem)],
+    }
+    for rule, named in rules.items():
+        found: dict[str, list[str]] = {}
         for file in files:
-            for split in named(file, rule):
-                splits.setdefault(split, []).append(file)
-        for split, held in list(splits.items()):
+            for split in filter(None, named(file)):
+                found.setdefault(split, []).append(file)
+        splits: dict[str, list[str]] = {}
+        for split, held in found.items():
             _refuse_versions(split, held, path)
-            if rule == "files":
-                del splits[split]
-                splits |= _variants(split, held)
+            splits |= _variants(split, held) if rule == "files" else {split: held}
         if splits:
             read = {*itertools.chain(*splits.values())}
             unread = [file for file in files if file not in read and data_type(file) in map(data_type, read)]
@@ -1302,8 +1229,8 @@ def _splits(files: Sequence[str], path: Path) -> dict[str, list[str]]:
                 warnings.warn(f"{listing(unread)} of {path} tells no split by its name, and is not read.", stacklevel=2)
             order = ["train", "validation", "test", *splits]
             return {split: splits[split] for split in sorted(splits, key=order.index)}
-    types = Counter(map(data_type, files))
-    kind = max(types, key=lambda suffix: (types[suffix], -_PREFERRED.index(suffix)))
+    types = [data_type(file) for file in sorted(files, key=lambda file: _PREFERRED.index(data_type(file)))]
+    kind = Counter(types).most_common(1)[0][0]
     return {"train": [file for file in files if data_type(file) == kind]}
 
 
@@ -1344,13 +1271,3 @@ def _one_below_another(files: Sequence[Path], form: FileForm) -> pa.Table:
             )
         tables.append(parsed)
     return concatenated(tables, str(files[0].parent))
-
-
-def _same_columns(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-    """Fill the columns that a split lacks with nulls: a public test split often comes without labels."""
-    fields = {field.name: field for table in reversed(list(tables.values())) for field in table.schema}
-    filled = {}
-    for split, table in tables.items():
-        lacking = pa.schema([field for name, field in fields.items() if name not in table.column_names])
-        filled[split] = pa.concat_tables([table, lacking.empty_table()], promote_options="default")
-    return filled

@@ -7,7 +7,7 @@ import itertools
 import json
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import datasets
@@ -40,8 +40,8 @@ from rightreasons.io.predictions import (
 from rightreasons.io.reading import Described, as_table, described, in_json
 from rightreasons.io.tables import choice_form, known_form, whole_number
 
-SHOWN, FEW = 3, 10
-"""How many items are shown; so many may each have a label of their own."""
+SHOWN = 3
+"""How many items are shown."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -109,25 +109,25 @@ def resolve(table: Any, label_names: Sequence[str] | None = None) -> Resolution:
         parts = tables.parts_of(opened)
     only = str(getattr(opened, "split", None) or tables.ONLY_SPLIT)
     parts = {name or only: part for name, part in parts.items()}
-    found = Resolution(kind, {name: len(part) for name, part in parts.items()})
-    readers = {
+    splits = {name: len(part) for name, part in parts.items()}
+    readers: dict[str, Callable[..., dict[str, Any]]] = {
         "predictions": _predictions,
         "multiple_choice": _choices,
         "question_answering": _questions,
         "classification": _texts,
     }
     try:
-        found = readers[kind](found, description, columns if kind == "predictions" else parts, where)
+        found = readers[kind](description, columns if kind == "predictions" else parts, where)
     except (TypeError, ValueError) as error:
-        return dataclasses.replace(found, items=_rows(columns), doubts=(str(error), *doubts), readable=False)
-    without = [row for row in found.mapping if row.rule == "no label"]
+        return Resolution(kind, splits, items=_rows(columns), doubts=(str(error), *doubts), readable=False)
+    without = [row for row in found.get("mapping", ()) if row.rule == "no label"]
     if without:
         shown = listing([row.value or "nothing" for row in without])
         told_so = f"{sum(row.count for row in without):,} rows have no label ({shown})"
         remedy = "; where that is one, `label_names` renames it" if any(row.value for row in without) else ""
         doubts.insert(0, f"{told_so}, and are left out of what needs one{remedy}.")
-    taken = {what: which for what, which in found.columns.items() if which}
-    return dataclasses.replace(found, columns=taken, doubts=(*found.doubts, *doubts))
+    found["columns"] = {what: which for what, which in found["columns"].items() if which}
+    return Resolution(**{"kind": kind, "splits": splits, **found, "doubts": (*found.get("doubts", ()), *doubts)})
 
 
 def _kind(description: Described, columns: Columns, parts: tables.Parts, where: str) -> str:
@@ -152,21 +152,20 @@ def _kind(description: Described, columns: Columns, parts: tables.Parts, where: 
     return "classification" if form is None or "text_column" in given else "multiple_choice"
 
 
-def _predictions(found: Resolution, description: Described, columns: Columns, where: str) -> Resolution:
+def _predictions(description: Described, columns: Columns, where: str) -> dict[str, Any]:
     options = description.options(PredictionOptions())
     read = find_predictions(columns, where, answers_alone=True, options=options)
     check_logits(read.predictions, scores=read.scores or "probabilities")
-    return dataclasses.replace(
-        found,
-        columns=read.taken,
-        mapping=read.mapping,
-        label_names=read.label_names or (),
-        items=_rows(columns),
-        doubts=tuple(filter(None, (read.doubt, *_order_told(read.mapping, options.label_names)))),
-    )
+    return {
+        "columns": read.taken,
+        "mapping": read.mapping,
+        "label_names": read.label_names or (),
+        "items": _rows(columns),
+        "doubts": tuple(filter(None, (read.doubt, *_order_told(read.mapping, options.label_names)))),
+    }
 
 
-def _texts(found: Resolution, description: Described, parts: tables.Parts, where: str) -> Resolution:
+def _texts(description: Described, parts: tables.Parts, where: str) -> dict[str, Any]:
     options = description.options(TextOptions(require_labels=False))
     named = (options.text_column, options.text_pair_column, options.label_column)
     parts = {part: with_nested(data, named) for part, data in parts.items()}
@@ -200,17 +199,16 @@ def _texts(found: Resolution, description: Described, parts: tables.Parts, where
         doubts.append(
             f"All items of {label!r} have one label, {mapping[0].value}; `label_column` names another column."
         )
-    return dataclasses.replace(
-        found,
-        columns=columns,
-        mapping=mapping,
-        label_names=tuple(opened[first].features["label"].names) if label is not None else (),
-        items=_items(opened[first]),
-        doubts=(*doubts, *_order_told(mapping, options.label_names)),
-    )
+    return {
+        "columns": columns,
+        "mapping": mapping,
+        "label_names": tuple(opened[first].features["label"].names) if label is not None else (),
+        "items": _items(opened[first]),
+        "doubts": (*doubts, *_order_told(mapping, options.label_names)),
+    }
 
 
-def _choices(found: Resolution, description: Described, parts: tables.Parts, where: str) -> Resolution:
+def _choices(description: Described, parts: tables.Parts, where: str) -> dict[str, Any]:
     options = description.options(ChoiceOptions(require_labels=False))
     opened = tables.open_multiple_choice(datasets.DatasetDict(parts), options=options)
     first = next(iter(opened))
@@ -223,23 +221,14 @@ def _choices(found: Resolution, description: Described, parts: tables.Parts, whe
             LabelRow(value, count, "" if place < 0 else f"choice {place}", _rule(value, place))
             for (value, place), count in pairs.most_common()
         )
-    return dataclasses.replace(
-        found,
-        columns=columns,
-        mapping=mapping,
-        items=_items(opened[first]),
-    )
+    return {"columns": columns, "mapping": mapping, "items": _items(opened[first])}
 
 
-def _questions(found: Resolution, description: Described, parts: tables.Parts, where: str) -> Resolution:
+def _questions(description: Described, parts: tables.Parts, where: str) -> dict[str, Any]:
     first = next(iter(parts.values()))
     opened = tables.open_questions(description.source if "paragraphs" in first.column_names else first)
-    return dataclasses.replace(
-        found,
-        splits=found.splits if len(parts) > 1 else {tables.ONLY_SPLIT: len(opened)},
-        columns={name: (name,) for name in tables.EXTRACTIVE_ANSWERS},
-        items=_items(opened),
-    )
+    splits = {} if len(parts) > 1 else {"splits": {tables.ONLY_SPLIT: len(opened)}}
+    return {"columns": {name: (name,) for name in tables.EXTRACTIVE_ANSWERS}, "items": _items(opened), **splits}
 
 
 def _rows(columns: Columns) -> tuple[Mapping[str, Any], ...]:

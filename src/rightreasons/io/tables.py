@@ -13,10 +13,10 @@ import itertools
 import os
 import re
 import string
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, cast
 
 import datasets
 import numpy as np
@@ -80,9 +80,8 @@ def choose_split(
         if split not in splits:
             raise unknown_name(f"split of {where}", split, splits)
         return split
-    candidates = [name for name in preferred if name in splits]
-    if others or len(splits) == 1:
-        candidates += [name for name in splits if name not in preferred]
+    known: Iterable[str] = splits if others or len(splits) == 1 else ()
+    candidates = [name for name in dict.fromkeys((*preferred, *known)) if name in splits]
     if not candidates:
         raise OptionError(
             f"Expected a split of {where} that is called one of {', '.join(preferred)}, but its splits are "
@@ -144,15 +143,8 @@ def chosen_rows(
     if groups is not None:
         check_same_length(ids=ids, groups=groups)
     names = ids if groups is None else [ids[row] if name is None else name for row, name in enumerate(groups)]
-    ranks = np.array(
-        [
-            int.from_bytes(
-                hashlib.blake2b(f"{seed}/{name}".encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big"
-            )
-            for name in names
-        ],
-        dtype=np.uint64,
-    )
+    keys = (f"{seed}/{name}".encode("utf-8", "surrogatepass") for name in names)
+    ranks = np.array([int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big") for key in keys], np.uint64)
     order = np.argsort(ranks, kind="stable")
     if groups is not None and 0 < limit < len(order):
         borders = np.flatnonzero(np.diff(ranks[order])) + 1  # a group ends before each of them
@@ -402,9 +394,9 @@ def open_task_items(
             options = {**source.source(each), **names}
             return each, open_splits(name_or_path, **options, require_labels=require_labels)
         except ValueError as error:
-            if task is not None:
-                raise
             refused.insert(0, error)
+    if task is not None:
+        raise refused[0]
     options = dict.fromkeys(name for error in refused for name in getattr(error, "option", ()))
     raise OptionError(" As multiple choice: ".join(dict.fromkeys(map(str, refused))), option=tuple(options))
 
@@ -516,16 +508,13 @@ def _ids(
     data: datasets.Dataset, id_column: str | None, part: str, name: str
 ) -> tuple[pa.Array | pa.ChunkedArray, str | None]:
     """Return unique ids, and the column that they come from (None: row numbers)."""
-    if id_column is not None:
-        column = columns.named_column(data, id_column, "id_column", name)
+    column = columns.find_column(data, id_column, columns.ID_COLUMNS, "id_column", name)
+    if column is not None:
         ids = columns.names_in(columns.cells_in(columns.arrow_of(data, column)))
-        check_ids(ids, column)
-        return ids.arrow, column
-    usual_id = columns.usual_column(data, columns.ID_COLUMNS)
-    if usual_id is not None:
-        ids = columns.names_in(columns.cells_in(columns.arrow_of(data, usual_id)))
-        if len(ids.arrow.unique()) == len(ids) and not pc.any(pc.equal(ids.arrow, "")).as_py():
-            return ids.arrow, usual_id
+        if id_column is not None:
+            check_ids(ids, column)
+        if id_column or (len(ids.arrow.unique()) == len(ids) and not pc.any(pc.equal(ids.arrow, "")).as_py()):
+            return ids.arrow, column
     numbers = pa.array(np.arange(len(data))).cast(pa.string())
     return pc.binary_join_element_wise(f"{part}-", numbers, "") if part else numbers, None
 
@@ -541,13 +530,10 @@ def _assemble(
         values.cast(kind) if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values, kind)
         for kind, (values, _) in zip(schema.types, made.values(), strict=True)
     ]
+    # Otherwise datasets would pickle and digest the whole table.
+    fingerprint = datasets.fingerprint.generate_random_fingerprint()
     table = pa.Table.from_arrays(arrays, schema=schema)
-    # Otherwise datasets would pickle and digest the whole table; its texts are those of `data`.
-    plain = [column for column, (values, _) in made.items() if not isinstance(values, (pa.Array, pa.ChunkedArray))]
-    content = [part.serialize() for part in table.select(plain).to_batches()]
-    digest = hashlib.blake2b(b"".join(content), digest_size=16).hexdigest()
-    state = (data._fingerprint, *map(str, taken), str(info.features), str(arrays[0][:1]), digest)
-    common = datasets.Dataset(table, info=info, split=data.split, fingerprint=datasets.fingerprint.Hasher.hash(state))
+    common = datasets.Dataset(table, info=info, split=data.split, fingerprint=fingerprint)
     rest = [column for column in data.column_names if column not in taken and column not in made]
     if not rest:
         return common
@@ -583,8 +569,9 @@ def open_questions(
         ValueError: If a column or a split is not there, an id comes twice, or no question has an answer.
     """
     check_kind(data_dir, "data_dir", str | os.PathLike | None)
-    given = None if data_dir is None else os.fspath(data_dir)
-    name, tables, _ = _opened(name_or_path, None, TableOptions(data_dir=given))
+    name, tables, _ = _opened(
+        name_or_path, None, TableOptions(data_dir=None if data_dir is None else os.fspath(data_dir))
+    )
     if "" in tables:
         rows = tables[""]
     elif split is None and len(tables) > 1:
@@ -637,6 +624,8 @@ class ChoiceForm:
     seen: frozenset[int] | None = None
 
 
+_Items: TypeAlias = "Sequence[tuple[list[str], list[str]]]"
+
 _USUAL: Mapping[str, Sequence[str]] = columns.USUAL_COLUMNS["choices"]
 
 FORMS_VARIABLE = "RIGHTREASONS_CHOICE_FORMS"
@@ -688,12 +677,10 @@ def _forms(present: Collection[str], prompt: tuple[str, ...]) -> list[ChoiceForm
 def _counted_form(present: Collection[str], prompt: tuple[str, ...]) -> ChoiceForm | None:
     """Return the format of columns that are named like choices and counted."""
     series: dict[tuple[str, bool], dict[int, str]] = {}
-    for column in sorted(present):
-        match = _COUNTED.fullmatch(column)
-        if match:
-            number = match[2].isdigit()
-            place = int(match[2]) if number else ord(match[2].lower()) - ord("a")
-            series.setdefault((match[1].lower(), number), {})[place] = column
+    for match in filter(None, map(_COUNTED.fullmatch, sorted(present))):
+        number = match[2].isdigit()
+        place = int(match[2]) if number else ord(match[2].lower()) - ord("a")
+        series.setdefault((match[1].lower(), number), {})[place] = match[0]
     usual = {what: columns.usual_column(dict.fromkeys(sorted(present), ()), each) for what, each in _USUAL.items()}
     prompt = prompt or tuple(name for what in ("passage", "question") if (name := usual[what]))
     if prompt and usual["choices"]:
@@ -732,16 +719,12 @@ def choice_form(data: datasets.Dataset, options: ChoiceOptions, name: str) -> tu
         form = known[0]
         label = form.label if columns.read_by(str(form.label)) <= present else None
         form = dataclasses.replace(form, prompt=prompt or form.prompt, choices=choices or form.choices, label=label)
-    if options.label_column is not None:
-        form = dataclasses.replace(form, label=options.label_column)
+    form = dataclasses.replace(form, label=options.label_column or form.label)
     if options.first_label is not None:
         form = dataclasses.replace(form, first_label=options.first_label, counted=True)
     data = with_nested(data, (*form.prompt, *form.choices, form.label))
-    for option, named in (
-        ("prompt_column", form.prompt),
-        ("choices_column", form.choices),
-        ("label_column", _names(form.label)),
-    ):
+    read = {"prompt_column": form.prompt, "choices_column": form.choices, "label_column": _names(form.label)}
+    for option, named in read.items():
         for column in named:
             columns.named_column(data, column, option, name)
         columns.check_once(data, named, name)
@@ -758,14 +741,10 @@ def read_choices(
     # A passage that an item does not have is left out.
     prompts = [" ".join(filter(None, (part.strip() for part in row if part))) for row in parts]
     check_each(prompts, bool, f"a prompt in each row of {name}")
-    choices, marks = [], []
-    for row, cells in enumerate(zip(*(columns.values_of(data, each) for each in form.choices), strict=True)):
-        texts, mark = _choices(cells, row, name)
-        choices.append(texts)
-        marks.append(mark)
-    if form.label is None:
-        return prompts, choices, [-1] * len(prompts)
-    return prompts, choices, _labels(data, choices, marks, form, name)
+    cells = zip(*(columns.values_of(data, each) for each in form.choices), strict=True)
+    items = [_choices(each, row, name) for row, each in enumerate(cells)]
+    labels = [-1] * len(items) if form.label is None else _labels(data, items, form, name)
+    return prompts, [texts for texts, _ in items], labels
 
 
 def _names(named: str | Sequence[str] | None, present: Collection[str] = ()) -> tuple[str, ...]:
@@ -798,15 +777,11 @@ def _choices(cells: Sequence[Any], row: int, name: str) -> tuple[list[str], list
         raise TypeError(f"Expected the choices in {name} to be a list of texts, but row {row} holds {content!r}.")
     if len(content) < 2:
         raise ValueError(f"Expected at least two choices in each row of {name}, but row {row} has {len(content)}.")
-    return _without_letters(content), list(map(str, marks))
-
-
-def _without_letters(choices: Sequence[str]) -> list[str]:
-    """Return choices without their letters, as in "(A) yes", "(B) no", where each has its own."""
-    marked = [_MARKED.fullmatch(choice) for choice in choices]
-    if all(mark and mark[1] == letter for mark, letter in zip(marked, string.ascii_uppercase, strict=False)):
-        return [mark[2] for mark in marked if mark]
-    return [choice.strip() for choice in choices]
+    marked = [_MARKED.fullmatch(choice) for choice in content]
+    letters = zip(marked, string.ascii_uppercase, strict=False)
+    each_has_its_own = all(mark and mark[1] == letter for mark, letter in letters)
+    texts = [mark[2] for mark in marked if mark] if each_has_its_own else [choice.strip() for choice in content]
+    return texts, list(map(str, marks))
 
 
 # ------------------------------------------------------------------------------------------------------- right choices
@@ -822,56 +797,50 @@ def numbers_in(data: datasets.Dataset, form: ChoiceForm) -> set[int]:
     return {number for value in plain if (number := whole_number(value)) is not None}
 
 
-def _labels(
-    data: datasets.Dataset,
-    choices: Sequence[Sequence[str]],
-    marks: Sequence[Sequence[str]],
-    form: ChoiceForm,
-    name: str,
-) -> list[int]:
+def _labels(data: datasets.Dataset, items: _Items, form: ChoiceForm, name: str) -> list[int]:
     """Read the column of right choices, in the one way that all of its values can be read.
 
     The names in a ClassLabel are read like texts; where they name no choices, its numbers are those of the choices.
     """
     values = columns.labels_of(data, str(form.label), name)
     if not isinstance(values, columns.NamedLabels):
-        return _read(values, choices, marks, form, name)
+        return _read(values, items, form, name)
     try:
-        return _read(values, choices, marks, dataclasses.replace(form, seen=frozenset(numbers_in(data, form))), name)
+        return _read(values, items, dataclasses.replace(form, seen=frozenset(numbers_in(data, form))), name)
     except ValueError:
-        if set(map(len, choices)) != {len(values.names)}:
+        if {len(texts) for texts, _ in items} != {len(values.names)}:
             raise
         return [-1 if value is None else value for value in values.numbers]
 
 
-def _read(
-    values: columns.Column,
-    choices: Sequence[Sequence[str]],
-    marks: Sequence[Sequence[str]],
-    form: ChoiceForm,
-    name: str,
-) -> list[int]:
-    rows = [row for row, value in enumerate(values) if not _is_no_label(value, (*choices[row], *marks[row]))]
+def _read(values: columns.Column, items: _Items, form: ChoiceForm, name: str) -> list[int]:
+    rows = [row for row, value in enumerate(values) if not _is_no_label(value, (*items[row][0], *items[row][1]))]
     numbers = {number for row in rows if (number := whole_number(values[row])) is not None} | (form.seen or set())
-    start = _start(numbers, max(map(len, choices)), form)
+    most, start = max(len(texts) for texts, _ in items), cast("int | None", form.first_label)
+    if form.seen is not None and not form.counted:  # None in doubt; a number of no choice is refused where it is read
+        start = 0 if max(numbers, default=0) > most else first_number(numbers, most, None)
     letters = [*string.ascii_uppercase]
-    ways: dict[str, Callable[[Any, int], int | None]] = {
-        "mark": lambda value, row: _position(str(_plain(value)), marks[row]),
-        "number": lambda value, row: _number(value, len(choices[row]), start or 0),
-        "letter": lambda value, row: _position(str(value).strip("() ."), letters[: len(choices[row])]),  # also "(B)"
-        "text": lambda value, row: _position(value.strip(), choices[row]) if isinstance(value, str) else None,
+    ways: dict[str, Callable[[Any, list[str], list[str]], int | None]] = {
+        "mark": lambda value, _, marks: _position(str(_plain(value)), marks),
+        "number": lambda value, texts, _: _number(value, len(texts), start or 0),
+        "letter": lambda value, texts, _: _position(str(value).strip("() ."), letters[: len(texts)]),  # also "(B)"
+        "text": lambda value, texts, _: _position(value.strip(), texts) if isinstance(value, str) else None,
     }
-    readings = {way: [read(values[row], row) for row in rows] for way, read in ways.items()}
+    readings = {way: [read(values[row], *items[row]) for row in rows] for way, read in ways.items()}
     complete = {way: reading for way, reading in readings.items() if None not in reading}
     if form.counted and "number" in complete:
         complete = {"number": complete["number"]}
     where = f"the column {form.label!r} of {name}"
     if not complete:
-        unread = next((row for row, *places in zip(rows, *readings.values(), strict=True) if {*places} == {None}), None)
-        raise _unreadable({row: values[row] for row in rows}, unread, choices, start or 0, where)
+        unread = [row for row, *places in zip(rows, *readings.values(), strict=True) if {*places} == {None}]
+        but = f"row {unread[0]} holds {one_line(values[unread[0]], 40)}" if unread else "they are mixed"
+        raise ValueError(
+            f"Expected the number, the letter or the text of a choice in each row of {where}, but {but}; first_label= "
+            "says whether numbers count from 0 or from 1."
+        )
     way, reading = next(iter(complete.items()))
     if way == "number" and start is None and rows:
-        doubt = number_doubt(numbers, max(map(len, choices)), "first_label says it")
+        doubt = number_doubt(numbers, most, "first_label says it")
         raise ValueError(f"Expected numbers of choices in {where}, but they are {listing(sorted(numbers))}{doubt}.")
     for other, otherwise in complete.items() if way != "mark" else ():  # a mark is the choice's own name
         for row, first, second in zip(rows, reading, otherwise, strict=True):
@@ -882,14 +851,6 @@ def _read(
                 )
     labels = dict(zip(rows, reading, strict=True))
     return [-1 if (label := labels.get(row)) is None else label for row in range(len(values))]
-
-
-def _start(numbers: set[int], most: int, form: ChoiceForm) -> int | None:
-    """Return the number of the first choice; None where it is in doubt."""
-    if form.seen is None or form.counted:
-        return form.first_label
-    # A number that no choice has is refused where it is read.
-    return 0 if max(numbers, default=0) > most else first_number(numbers, most, None)
 
 
 def _is_no_label(value: Any, names: Sequence[str]) -> bool:
@@ -929,19 +890,3 @@ def _position(value: str, names: Sequence[str]) -> int | None:
 def _number(value: Any, n_choices: int, first: int) -> int | None:
     number = whole_number(value)
     return number - first if number is not None and 0 <= number - first < n_choices else None
-
-
-def _unreadable(
-    values: Mapping[int, Any], row: int | None, choices: Sequence[Sequence[str]], first: int, where: str
-) -> ValueError:
-    if row is None:
-        return ValueError(
-            f"Expected the right choices in {where} all as numbers, all as letters or all as texts, but they are mixed."
-        )
-    other = 1 - first
-    shifted = all(_number(each, len(choices[place]), other) is not None for place, each in values.items())
-    hint = f"; where numbers count from {other}, say first_label={other}" if shifted else ""
-    return ValueError(
-        f"Expected the number, the letter or the text of a choice in {where}, but row {row} holds "
-        f"{one_line(values[row], 40)}{hint}."
-    )

@@ -19,7 +19,7 @@ from rightreasons.core.errors import OptionError, first_line, one_line, use_hub_
 from rightreasons.models.batching import vocabulary_size
 from rightreasons.models.classes import Classifier as Classifier
 from rightreasons.models.running import default_device
-from rightreasons.models.trial import SHORTEST
+from rightreasons.models.trial import SHORTEST, classifier_way
 from rightreasons.models.trial import position_bound as position_bound
 from rightreasons.models.weights import ADAPTER, Adapter, adapter_of, without_wrapper
 
