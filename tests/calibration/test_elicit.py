@@ -48,12 +48,13 @@ class Told:
 def test_both_sources_by_hand():
     engine = Told()
     table = elicit_confidence(Prompted(Prompt(scoring="sum"), engine, LABELS), ROWS)
-    assert {tuple(right) for right in table.correct.values()} == {(1, 0, 1)}
+    assert table.correct.tolist() == [1, 0, 1]
     # 4 / (4 + 1), 3 / (3 + 1), 1.5 / (1.5 + 1)
     assert table.confidence["probability"] == pytest.approx([0.8, 0.75, 0.6])
     np.testing.assert_array_equal(table.confidence["verbalized"], [0.9, np.nan, 0.25])
     measured = measure_confidence(table)
     assert {one.name: one.n_confident for one in measured.sources}["verbalized"] == 2
+    assert not any(one.figures for one in measured.sources)  # too few to compare
 
 
 def test_questions_follow_the_answer():
@@ -77,7 +78,7 @@ def test_items_without_an_answer_have_no_confidence():
     )
     table = elicit_confidence(scorer, ROWS)
     assert list(table.confidence) == ["verbalized"]  # one generated answer has no probability
-    assert table.correct["verbalized"].tolist() == [1, -1, 0]
+    assert table.correct.tolist() == [1, -1, 0]
     assert np.isnan(table.confidence["verbalized"][1])
 
 

@@ -484,19 +484,19 @@ class TestJackknife:
         assert (interval.low, interval.high) == pytest.approx((3 - half, 3 + half))
 
     @pytest.mark.parametrize(("n_known", "freedom"), [(None, 3), (3, 2), (9, 3)])
-    def test_on_the_logit_of_the_place_between_bounds(self, n_known, freedom):
-        # The mean of 1, 2, 3 and 4 between 0 and 10 is at 1/4, with a standard error of (5/12)^(1/2) / 10.
-        interval = jackknife(np.mean, [1.0, 2.0, 3.0, 4.0], bounds=(0.0, 10.0), n_known=n_known)
+    def test_on_the_logit(self, n_known, freedom):
+        # The mean is 1/4, with a standard error of (5/12)^(1/2) / 10.
+        interval = jackknife(np.mean, [0.1, 0.2, 0.3, 0.4], on_logit=True, n_known=n_known)
         half = stats.t.ppf(0.975, freedom) * (5 / 12) ** 0.5 / 10 / (1 / 4 * 3 / 4)
-        ends = [10 / (1 + 3 * np.exp(sign * half)) for sign in (1, -1)]
+        ends = [1 / (1 + 3 * np.exp(sign * half)) for sign in (1, -1)]
         assert (interval.low, interval.high) == pytest.approx(tuple(ends))
 
     def test_a_bias_moves_the_place_by_three_quarters_of_the_way_to_a_bound(self):
         # Whatever is left out, 0.2 becomes 0.5: a bias of 3 * 0.3, and an error of 0.
-        interval = jackknife(lambda x: 0.2 if len(x) == 4 else 0.5, np.arange(4.0), bounds=(0.0, 1.0))
+        interval = jackknife(lambda x: 0.2 if len(x) == 4 else 0.5, np.arange(4.0), on_logit=True)
         assert (interval.low, interval.high) == pytest.approx((0.05, 0.05))
-        interval = jackknife(lambda x: 8.0 if len(x) == 4 else 5.0, np.arange(4.0), bounds=(0.0, 10.0))
-        assert (interval.low, interval.high) == pytest.approx((9.5, 9.5))
+        interval = jackknife(lambda x: 0.8 if len(x) == 4 else 0.5, np.arange(4.0), on_logit=True)
+        assert (interval.low, interval.high) == pytest.approx((0.95, 0.95))
 
     def test_clusters_are_left_out_whole(self):
         values = np.repeat([1.0, 2.0, 6.0], [1, 2, 1])

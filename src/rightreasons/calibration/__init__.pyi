@@ -1,6 +1,6 @@
 from .compare import compare_confidence as compare_confidence
-from .confidence_tables import read_confidence as read_confidence
 from .elicit import measure_confidence as measure_confidence
+from .elicit import read_confidence as read_confidence
 from .errors import calibration_error as calibration_error
 from .errors import macro_ce as macro_ce
 from .errors import reliability_diagram as reliability_diagram

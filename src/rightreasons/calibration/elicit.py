@@ -1,9 +1,10 @@
-"""How sure a language model says that it is of its answers, and how sources of confidence compare."""
+"""Sources of confidence in the same answers: read from a table, or asked of a language model, and compared."""
 
 from __future__ import annotations
 
 import dataclasses
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.calibration.compare import ConfidencePair, compare_confidence
-from rightreasons.calibration.confidence_tables import ConfidenceTable
 from rightreasons.calibration.measure import JudgedItems, measure_figures
-from rightreasons.calibration.options import CalibrationOptions
+from rightreasons.calibration.options import ConfidenceOptions
 from rightreasons.core.arrays import Result
+from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import Estimate, share
+from rightreasons.core.label_names import listing
+from rightreasons.core.options import listed as listed_names
+from rightreasons.core.options import takes
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.store import part_of
+from rightreasons.core.validation import check_each
+from rightreasons.io import predictions
+from rightreasons.io.columns import (
+    USUAL_COLUMNS,
+    column_key,
+    in_expression,
+    named_column,
+    names_in,
+    read_columns,
+    usual_column,
+)
+from rightreasons.io.options import PredictionOptions
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item, items_of
 from rightreasons.models.protocol import Message, Request
@@ -33,6 +49,83 @@ VERBALIZED = (
 
 MAX_NEW_TOKENS = 32
 """Tokens of a stated confidence."""
+
+MIN_CONFIDENT = 10
+"""A source that gives fewer answers a confidence than this is named, and compared with none."""
+
+PREFIX = "confidence_"
+"""What the columns of a table begin with; the rest names the source."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ConfidenceTable:
+    """How sure each source was of the same N answers.
+
+    Attributes:
+        confidence: Source -> (N,) confidence in [0, 1]; NaN where the source gave none.
+        correct: (N,) 1 where the answer was right, 0 where it was wrong, -1 where there is none.
+        used: In words, which columns were taken for what.
+    """
+
+    confidence: dict[str, NDArray[np.float64]]
+    correct: NDArray[np.int64]
+    used: str = ""
+
+
+@takes(ConfidenceOptions)
+def read_confidence(file: Any, *, options: ConfidenceOptions) -> ConfidenceTable:
+    """Read how sure several sources were of the same answers.
+
+    Args:
+        file: A file as `read_predictions` takes it, or a table in memory, with a row per item, a column per source
+            (`confidence_p`, `confidence_said`) and whether the answer was right.
+        options: The fields of `ConfidenceOptions`, for columns whose names do not say what they are.
+
+    Returns:
+        A `ConfidenceTable`.
+
+    Raises:
+        TypeError: If it is neither a file nor a table.
+        FileNotFoundError: If the file is missing.
+        ValueError: If a column is missing, a confidence is not in [0, 1], or an item has two rows.
+
+    Example:
+        >>> table = read_confidence({"confidence_p": [0.9, 0.4], "confidence_said": [0.8, None], "correct": [1, 0]})
+        >>> table.confidence["said"].tolist(), table.correct.tolist()
+        ([0.8, nan], [1, 0])
+    """
+    columns, options, where = read_columns(file, options)
+    names = listed_names(options.confidence_column) or [
+        name
+        for name in columns
+        if column_key(name) in predictions.USUAL["confidence"] or name.lower().startswith(PREFIX)
+    ]
+    if not names:
+        raise OptionError(
+            f"Expected a column of confidence in {where}, but it has {listing(list(columns))}; name it with "
+            "`confidence_column`.",
+            option="confidence_column",
+        )
+    of_right = PredictionOptions(correct_column=options.correct_column)
+    right, columns_of_right, _ = predictions.correctness(predictions.roles_of(columns, where, of_right))
+    item = usual_column(columns, USUAL_COLUMNS["confidence"]["item"])
+    if item is not None and len(set(names_in(columns[item]))) < len(right):
+        raise ValueError(f"Expected each item once in {where}, but some come twice in its column {item!r}.")
+    confidence = {}
+    for name in names:
+        column = columns[named_column(columns, name, "confidence_column", where)]
+        values = predictions.as_numbers(column, name, missing=True)
+        check_each(
+            values,
+            lambda value: not (value < 0 or value > 1),
+            f"the confidence in each answer, from 0 to 1, or nothing, in column {name!r} of {where} "
+            f"(`confidence_column` may divide percentages: '{{{{ {in_expression(name)} | float / 100 }}}}')",
+        )
+        confidence[re.sub(f"(?i)^{PREFIX}", "", name) if len(names) > 1 else "confidence"] = values
+    if all(np.isnan(values).all() for values in confidence.values()):
+        raise ValueError(f"Expected the confidence in each answer in {listing(names)} of {where}, but no row has one.")
+    used = f"confidence: {listing(names)}; right: {' is '.join(columns_of_right)}"
+    return ConfidenceTable(confidence, right.astype(np.int64), used)
 
 
 def elicit_confidence(
@@ -87,7 +180,7 @@ def elicit_confidence(
     for source, values in found.items():
         confidence[source][places] = values
     right = np.where(answers < 0, -1, answers == labels).astype(np.int64)
-    return ConfidenceTable(tuple(names), confidence, dict.fromkeys(found, right), f"asked of {scorer.name}")
+    return ConfidenceTable(confidence, right, f"asked of {scorer.name}")
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -135,15 +228,13 @@ class SourceFigures(Result):
 
     Attributes:
         name: Its name.
-        n_answered: Items to which it gave an answer.
-        n_confident: Items for which it gave a confidence too.
-        confident: Share of its answers with a confidence: of verbalized confidence, the share that could be parsed.
+        n_confident: Answers that it gave a confidence.
+        confident: Share of the answers with a confidence: of verbalized confidence, the share that could be parsed.
         figures: Figures of the items that every compared source has, by their keys in `FIGURES`; {} of a source
-            without any confidence, which is not compared.
+            with fewer than `MIN_CONFIDENT` confidences, which is not compared.
     """
 
     name: str
-    n_answered: int
     n_confident: int
     confident: Estimate | None
     figures: Mapping[str, Estimate]
@@ -151,17 +242,19 @@ class SourceFigures(Result):
 
 @dataclasses.dataclass(frozen=True)
 class ConfidenceMeasurement(Result):
-    """Several sources of confidence on the same items.
+    """Several sources of confidence in the same answers.
 
     Attributes:
-        n_items: Items that any source has.
-        n_shared: Items for which every compared source has an answer and a confidence; all figures are about these.
+        n_items: Number of items.
+        n_answered: Items with an answer.
+        n_shared: Items for which every compared source has a confidence; all figures are about these.
         n_bins: Number of bins of the binned figures.
         sources: The sources.
         pairs: How each two of them differ.
     """
 
     n_items: int
+    n_answered: int
     n_shared: int
     n_bins: int
     sources: tuple[SourceFigures, ...]
@@ -169,13 +262,13 @@ class ConfidenceMeasurement(Result):
 
 
 def measure_confidence(
-    table: ConfidenceTable, *, options: CalibrationOptions = CalibrationOptions(), resampling: Resampling = Resampling()
+    table: ConfidenceTable, *, n_bins: int = 15, resampling: Resampling = Resampling()
 ) -> ConfidenceMeasurement:
     """Compare sources of confidence on the items that all of them have.
 
     Args:
-        table: Confidence and correctness by source, as `read_confidence` reads them.
-        options: Number of bins.
+        table: Confidence by source, as `read_confidence` reads it.
+        n_bins: Number of bins of the binned figures.
         resampling: Level, resamples and seed of intervals and tests.
 
     Returns:
@@ -183,50 +276,48 @@ def measure_confidence(
         `rightreasons.calibration.compare.compare_confidence`.
 
     Raises:
-        ValueError: If no item has a confidence from every source that has some.
+        ValueError: If no item has a confidence from every source that is compared.
 
     Example:
         >>> from rightreasons.calibration import read_confidence
-        >>> table = read_confidence({"confidence_p": [0.9, 0.6, 0.2], "confidence_said": [0.9, "", 0.8],
-        ...                          "correct": [1, 1, 0]})
+        >>> table = read_confidence({"confidence_p": [0.9, 0.6, 0.2] * 5, "confidence_said": [0.9, "", 0.8] * 5,
+        ...                          "correct": [1, 1, 0] * 5})
         >>> measured = measure_confidence(table)
-        >>> measured.n_shared, [(one.name, one.confident.value) for one in measured.sources][1]
-        (2, ('said', 0.6666666666666666))
+        >>> measured.n_shared, round(measured.sources[1].confident.value, 6)
+        (10, 0.666667)
         >>> round(measured.pairs[0].differences["brier"].difference, 6)
         -0.3
     """
-    answered = {name: table.correct[name] >= 0 for name in table.confidence}
-    confident = {name: answered[name] & np.isfinite(values) for name, values in table.confidence.items()}
+    answered = table.correct >= 0
+    confident = {name: answered & np.isfinite(values) for name, values in table.confidence.items()}
     # A source without any confidence, as of a model that never says a number, does not end the others' comparison.
-    compared_sources = [name for name, mask in confident.items() if mask.any()]
-    rows = np.flatnonzero(np.logical_and.reduce([confident[name] for name in compared_sources or confident]))
-    if not len(rows):
+    compared = [name for name, mask in confident.items() if mask.sum() >= MIN_CONFIDENT]
+    rows = np.flatnonzero(np.logical_and.reduce([confident[name] for name in compared])) if compared else []
+    if compared and not len(rows):
         counts = ", ".join(f"{int(mask.sum()):,} of {name}" for name, mask in confident.items())
         raise ValueError(f"Expected items that have a confidence from every source, but there is none: {counts}.")
-    confidences = {name: table.confidence[name][rows] for name in compared_sources}
-    correct = {name: table.correct[name][rows] for name in confidences}
-    compared = compare_confidence(confidences, correct, n_bins=options.n_bins, resampling=resampling)
+    confidences = {name: table.confidence[name][rows] for name in compared}
+    correct, n_answered = table.correct[rows], int(answered.sum())
 
-    def figures(name: str) -> dict[str, Estimate]:
-        p = confidences[name]
+    def figures(p: NDArray[np.float64]) -> dict[str, Estimate]:
         with np.errstate(divide="ignore"):
             logs = np.log(np.column_stack((1 - p, p)))
-        how: dict[str, Any] = {"probabilities": p, "kind": "confidence", "n_bins": options.n_bins}
-        return measure_figures(JudgedItems.of(logs, correct[name], **how), resampling=resampling)
+        items = JudgedItems.of(logs, correct, probabilities=p, kind="confidence", n_bins=n_bins)
+        return measure_figures(items, resampling=resampling)
 
     return ConfidenceMeasurement(
-        n_items=len(table),
+        n_items=len(answered),
+        n_answered=n_answered,
         n_shared=len(rows),
-        n_bins=options.n_bins,
+        n_bins=n_bins,
         sources=tuple(
             SourceFigures(
                 name=name,
-                n_answered=int(answered[name].sum()),
-                n_confident=int(confident[name].sum()),
-                confident=share(int(confident[name].sum()), int(answered[name].sum()), resampling),
-                figures=figures(name) if name in confidences else {},
+                n_confident=int(mask.sum()),
+                confident=share(int(mask.sum()), n_answered, resampling),
+                figures=figures(confidences[name]) if name in confidences else {},
             )
-            for name in table.confidence
+            for name, mask in confident.items()
         ),
-        pairs=compared.pairs,
+        pairs=compare_confidence(confidences, correct, n_bins=n_bins, resampling=resampling) if compared else (),
     )

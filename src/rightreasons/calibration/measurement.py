@@ -100,26 +100,7 @@ def _numbers(column: list[Any], name: str) -> NDArray[np.float64]:
         ) from None
 
 
-MIN_CONFIDENT = 10
-"""A source that gives fewer answers a confidence than this is named, and compared with none."""
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class ElicitedItems:
-    """What the model said of its confidence, beside the probability of its answers where it has one.
-
-    Attributes:
-        measured: The sources with enough confidences, compared; None where there is none.
-        rare: Source -> how many answers have a confidence, of those that have too few.
-        n_items: How many items were asked about.
-    """
-
-    measured: ConfidenceMeasurement | None
-    rare: dict[str, int]
-    n_items: int
-
-
-def elicited_items(context: AuditContext, options: CalibrationOptions) -> ElicitedItems | None:
+def elicited_items(context: AuditContext, options: CalibrationOptions) -> ConfidenceMeasurement | None:
     """Ask the model how sure it is where the options say so; else None.
 
     Raises:
@@ -140,20 +121,7 @@ def elicited_items(context: AuditContext, options: CalibrationOptions) -> Elicit
         progress=context.progress,
         out=context.folder(f"confidence-{safe_name(split.name)}", split.fingerprint, str(context.seed)),
     )
-    counts = {
-        name: int((np.isfinite(values) & (table.correct[name] >= 0)).sum()) for name, values in table.confidence.items()
-    }
-    known = [name for name, count in counts.items() if count >= MIN_CONFIDENT]
-    enough = dataclasses.replace(
-        table,
-        confidence={name: table.confidence[name] for name in known},
-        correct={name: table.correct[name] for name in known},
-    )
-    return ElicitedItems(
-        measured=measure_confidence(enough, options=options, resampling=context.resampling) if known else None,
-        rare={name: count for name, count in counts.items() if name not in known},
-        n_items=len(items),
-    )
+    return measure_confidence(table, n_bins=options.n_bins, resampling=context.resampling)
 
 
 COMPARED = ("accuracy", "mean_confidence", "confidence_gap", "ece", "nll")
@@ -174,7 +142,7 @@ class CalibrationAnswers:
     """What is measured; `measured` is None of generated answers, whose confidence is what was asked for alone."""
 
     context: AuditContext
-    asked: ElicitedItems | None
+    asked: ConfidenceMeasurement | None
     measured: CalibrationMeasurement | None = None
     compared: Compared = dataclasses.field(default_factory=dict)
     classes: list[ClassFigures] | None = None
@@ -185,14 +153,14 @@ class CalibrationAnswers:
         """The number of items that the figures are about."""
         if self.measured is not None:
             return len(self.measured.items)
-        return self.asked.measured.n_shared if self.asked and self.asked.measured else 0
+        return self.asked.n_shared if self.asked else 0
 
     @property
     def estimates(self) -> Mapping[str, Estimate]:
         """The figures by their keys."""
         if self.measured is not None:
             return self.measured.figures
-        first = self.asked.measured.sources[0].figures if self.asked and self.asked.measured else {}
+        first = self.asked.sources[0].figures if self.asked else {}
         return {key: first[key] for key in ("accuracy", "mean_confidence", "confidence_gap") if key in first}
 
     def text(self, key: str) -> Any:

@@ -38,4 +38,3 @@ class ConfidenceOptions(Options):
         None, "Comma-separated columns of the confidence in the given answer, one per source."
     )
     correct_column: str | None = option(None, "Column that says whether the given answer was right: 1 or 0.")
-    item_column: str | None = option(None, "Column that names the item; by default rows are items in their order.")

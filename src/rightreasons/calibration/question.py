@@ -80,7 +80,7 @@ def label_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
 
 OF_SOURCES = ("mean_confidence", "ece", "brier_of_answers", "auroc", "aurc")
 OF_COMMAND = ("accuracy", "mean_confidence", "ece", "smooth_ece", "brier_of_answers", "auroc", "aurc")
-PAIRED = ("accuracy", "confidence_gap", "ece", "brier", "auroc", "aurc")
+PAIRED = ("confidence_gap", "ece", "brier", "auroc")
 """The figures of sources of confidence: on a page, by `rightreasons confidence`, and in its tests of each two."""
 
 
@@ -102,9 +102,7 @@ def difference_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...
 
 def data(m: CalibrationAnswers) -> dict[str, Any]:
     """Return what audit.json has beside the figures."""
-    elicited = {}
-    if m.asked is not None:
-        elicited = {"sources": m.asked.measured and m.asked.measured.to_dict(), "rare": m.asked.rare}
+    elicited = {} if m.asked is None else {"sources": m.asked.to_dict()}
     if m.measured is None:
         return elicited
     return {
@@ -230,9 +228,8 @@ CALIBRATION = Question(
             (
                 Table(
                     "confidence_sources",
-                    lambda m: source_rows(m.asked.measured),
+                    lambda m: source_rows(m.asked),
                     "Tian et al. 2023",
-                    when=lambda m: m.asked.measured,
                 ),
             ),
             when=lambda m: m.asked,

@@ -15,7 +15,6 @@ from rightreasons.cli import command_line, hand_over
 from rightreasons.cli.declared import (
     Dataset,
     Declared,
-    FiguresFile,
     Split,
     declared_command,
     refuse,
@@ -113,11 +112,9 @@ def gaps(
         Path | None,
         typer.Option(help="easy_hard_subsets.json of `rightreasons data split`; by default the column `easy` says it."),
     ] = None,
-    out: FiguresFile = None,
     **declared: Any,
 ) -> None:
     """Test whether models of two training sets differ in their Easy/Hard gap, over items and over runs."""
-    from rightreasons.cli.show import write_figures
     from rightreasons.core.options import listed
     from rightreasons.cues.easy_hard import compare_gaps
     from rightreasons.io.predictions import read_runs
@@ -148,7 +145,7 @@ def gaps(
         f"Difference: {compared.difference:+.3f} [{compared.interval.low:+.3f}, {compared.interval.high:+.3f}]; "
         f"p = {compared.item_p_value:.3g} over items for these runs; over items and runs: {p_value}"
     )
-    write_figures(out, compared)
+    hand_over(compared)
 
 
 @RATINGS.callback()
@@ -183,13 +180,11 @@ def read(
     drawn: AuditOptions,
     settings: AuditOptions,
     split: Split = None,
-    out: FiguresFile = None,
 ) -> None:
     """Read the filled sheets: accuracy of the raters, and Fleiss' kappa; for mirrored data of each half too.
 
     The items are those that the sheets were written from: give the same options.
     """
-    from rightreasons.cli.show import write_figures
     from rightreasons.cues.ratings import human_performance, read_rating_sheets
 
     items, taken = open_items(dataset, source, split, limit=drawn.limit, seed=drawn.seed)
@@ -211,7 +206,7 @@ def read(
     typer.secho(f"{dataset}, {taken}: {counted(len(items), 'item')}, {counted(len(sheets), 'rater')}", bold=True)
     for name, half in rows.items():
         _show_performance(name, len(half), figures[name])
-    write_figures(out, figures)
+    hand_over(figures)
 
 
 def _show_performance(name: str, n_items: int, figures: HumanPerformance) -> None:

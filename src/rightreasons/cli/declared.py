@@ -155,13 +155,6 @@ def _of_tuple(kind: Any) -> Any:
     return None if each is None else get_args(each)[0]
 
 
-def writable(file: Path | None) -> Path | None:
-    """Check the file that a command writes before it begins."""
-    from rightreasons.core.store import check_file
-
-    return None if file is None else check_file(file)
-
-
 _DATA = "Name from `rightreasons data list`, hub id, or local csv, tsv, jsonl or parquet file or folder."
 _MODEL = (
     "Folder or hub id of a classifier, a multiple-choice model or a language model; address of a server, or "
@@ -181,7 +174,6 @@ Split = Annotated[
 SuiteName = Annotated[str, typer.Argument(help=SUITE_HELP, metavar="SUITE", show_default=False)]
 Out = Annotated[Path, typer.Option(help="Folder of the report.")]
 Open = Annotated[bool, typer.Option("--open", help="Open the report in a browser when it is written.")]
-FiguresFile = Annotated[Path | None, typer.Option(help="File for all figures, as JSON.", callback=writable)]
 
 
 def refuse(given: Mapping[str, Any], where: str) -> None:

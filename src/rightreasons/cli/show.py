@@ -116,17 +116,6 @@ def print_rows(rows: Iterable[Sequence[str]], *, indent: str = "  ", texts: Coll
         typer.echo((indent + line).rstrip())
 
 
-def write_figures(file: Path | None, figures: object) -> None:
-    """Write a result to the file of all figures, where one is asked for, and say so."""
-    from rightreasons.core.arrays import plain
-    from rightreasons.core.store import write_json
-
-    hand_over(figures)
-    if file is not None:
-        write_json(file, plain(figures))
-        typer.echo(f"Figures: {file}")
-
-
 def show_comparison(comparison: Comparison) -> None:
     """Print what the page of a comparison says in words and tables."""
     from rightreasons.report.comparison import sections

@@ -622,7 +622,7 @@ def jackknife(
     *columns: Any,
     clusters: Any = None,
     level: float = 0.95,
-    bounds: tuple[float, float] | None = None,
+    on_logit: bool = False,
     n_known: int | None = None,
 ) -> Interval:
     r"""Compute the interval of a figure that is biased in few items, by leaving out groups of them.
@@ -639,9 +639,8 @@ def jackknife(
         *columns: Arrays of N items along their first axis, at least two.
         clusters: (N,) names of the clusters, or None.
         level: Confidence level.
-        bounds: Smallest and largest value of a skewed figure, whose interval is then made on the logit of its place
-            between them; the bias moves it by three quarters of the way to a bound at most. None (default) where the
-            interval is made of the figure itself.
+        on_logit: Whether the interval is made on the logit of the figure, a skewed one in [0, 1]; the bias then moves
+            it by three quarters of the way to a bound at most.
         n_known: How many items or clusters the figure rests on, such as wrong answers: t has one degree of freedom
             less, and G - 1 if that is less, or by default.
 
@@ -663,14 +662,12 @@ def jackknife(
     figure, bias, error, n = jackknife_parts(statistic, *columns, clusters=clusters)
     half, center = _student(min(n, n_known or n) - 1, level) * error, figure - bias
     method = "jackknife, less the bias"
-    if bounds is None:
+    if not on_logit:
         return Interval(center - half, center + half, level, method)
-    low, width = bounds[0], bounds[1] - bounds[0]
-    place = (figure - low) / width
-    center = float(np.clip((center - low) / width, place / 4, 1 - (1 - place) / 4))
-    spread = half / width / max(center * (1 - center), _TINY)
-    ends = low + width * special.expit(special.logit(center) + spread * np.array([-1.0, 1.0]))
-    return Interval(float(ends[0]), float(ends[1]), level, f"{method}, on the logit")
+    center = float(np.clip(center, figure / 4, 1 - (1 - figure) / 4))
+    spread = half / max(center * (1 - center), _TINY)
+    low, high = special.expit(special.logit(center) + spread * np.array([-1.0, 1.0])).tolist()
+    return Interval(low, high, level, f"{method}, on the logit")
 
 
 def jackknife_parts(
