@@ -64,14 +64,18 @@ class TestBootstrap:
         # Rounding beyond a bound is cut off.
         assert bootstrap_mean([1 + 1e-15], bounds=(0, 1)).high == 1
 
-    @pytest.mark.parametrize("method", ["percentile", "basic", "bca"])
+    @pytest.mark.parametrize("method", ["basic", "BCa"])
     def test_mean_agrees_with_scipy(self, method):
         values = np.random.default_rng(0).gamma(0.7, size=60)  # skewed: the methods differ by up to 0.1
-        name = "BCa" if method == "bca" else method
-        peer = stats.bootstrap((values,), np.mean, method=name, n_resamples=20_000, **SEED).confidence_interval
-        found = bootstrap_mean(values, method=method, resampling=Resampling(resamples=20_000))
+        peer = stats.bootstrap((values,), np.mean, method=method, n_resamples=20_000, **SEED).confidence_interval
+        how = Resampling(resamples=20_000)
+        found = (
+            bootstrap_mean(values, resampling=how)
+            if method == "BCa"
+            else bootstrap(np.mean, values, resampling=how, mirrored=True)
+        )
         assert (found.low, found.high) == pytest.approx((peer.low, peer.high), abs=0.025)
-        assert (found.method, found.n_resamples) == (f"{name} bootstrap", 20_000)
+        assert (found.method, found.n_resamples) == (f"{method} bootstrap", 20_000)
 
     def test_any_statistic_agrees_with_scipy(self):
         values = np.random.default_rng(5).gamma(0.7, size=40)
@@ -107,14 +111,6 @@ class TestBootstrap:
         values, names = np.arange(6.0), np.array(["a", "b", "a", "b", "a", "b"])
         sums = intervals._cluster_sums(values[:, None], names)
         assert sums[:, 0].tolist() == [6, 9]
-
-    def test_basic_mirrors_the_quantiles_at_the_mean(self):
-        # Skewed, so that the two arms differ: for 2 θ̂ - θ* the long arm of the percentile interval changes its side.
-        values = [0.0] * 12 + [1.0, 2.0, 3.0, 40.0]
-        mean = 46 / 16
-        percentile, basic = (bootstrap_mean(values, method=method) for method in ("percentile", "basic"))
-        assert percentile.high - mean > 1.5 * (mean - percentile.low)
-        assert (basic.low, basic.high) == pytest.approx((2 * mean - percentile.high, 2 * mean - percentile.low))
 
     def test_seed(self):
         values = np.arange(20.0)
@@ -171,7 +167,6 @@ class TestBootstrap:
             (lambda: bootstrap_mean([]), "at least one value in `values`"),
             (lambda: bootstrap_mean([1, np.nan]), "row 1 holds NaN"),
             (lambda: bootstrap_mean([1, 2], clusters=["a"]), "cluster of each of 2 items, but got 1"),
-            (lambda: bootstrap_mean([1, 2], method="studentized"), "`method`"),
             (lambda: bootstrap_sums(lambda s: s, [1, 2]), r"shape \(N, S\)"),
             (lambda: bootstrap_sums(lambda s: s, [[1.0], [np.nan]]), "row 1"),
             (lambda: bootstrap(len, [1], [1, 2]), "one length, but got 1, 2"),

@@ -436,7 +436,7 @@ def _mirrored(figure: Callable[..., float], items: JudgedItems, resampling: Resa
     """
     top, (columns, clusters) = items.top, items.in_order
     slow = resampling.at_most(SLOW_RESAMPLES)
-    drawn = intervals.bootstrap(figure, *columns, clusters=clusters, resampling=slow, method="basic")
+    drawn = intervals.bootstrap(figure, *columns, clusters=clusters, resampling=slow, mirrored=True)
     gap = gap_of_rows(top.confidence, top.correct, items.clusters, resampling)
     low = drawn.low if _null(items, resampling).p_value <= 1 - resampling.level else 0.0
     return dataclasses.replace(drawn, low=low, high=max(drawn.high, gap))

@@ -423,19 +423,16 @@ class Records:
             with np.load(path, allow_pickle=False) as file:
                 arrays = {key: file[key] for key in file.files}
             header = json.loads(str(arrays.pop(_HEADER)))
-            reason = "" if header == _header(self.digest, digest_of_arrays(arrays)) else "it is damaged"
-            if reason and header["content"] == digest_of_arrays(arrays):
-                reason = "it is of another run"
+            if header == _header(self.digest, digest_of_arrays(arrays)):
+                return arrays
         except FileNotFoundError:
             return None
         except PermissionError:
             raise
-        except Exception:  # a damaged file may look like anything: encrypted, compressed in another way, another type
-            reason = "it is damaged"
-        if reason:
-            set_aside(path, reason)
-            return None
-        return arrays
+        except Exception:  # noqa: S110 - a damaged file may look like anything: encrypted, of another type
+            pass
+        set_aside(path)
+        return None
 
     def _set_aside(self, earlier: Mapping[str, Any], held: Iterable[str]) -> None:
         """Set aside what another run left."""
@@ -473,7 +470,7 @@ def read_record(path: Path, inputs: str) -> Any:
     if read == inputs:
         return value
     if path.exists():
-        set_aside(path, "it is damaged" if read is None else "it is of another run")
+        set_aside(path)
     return None
 
 
@@ -497,13 +494,10 @@ def is_sealed(folder: Path, inputs: str) -> bool:
     if not folder.is_dir():
         return False
     files, read = _value_in(folder / SEAL)
-    if read != inputs:
-        set_aside(folder, "it is not whole" if read is None else "it is of another run")
-        return False
-    if changed := changed_files(folder, files):
-        set_aside(folder, f"{changed[0]} in it is damaged")
-        return False
-    return True
+    if read == inputs and not changed_files(folder, files):
+        return True
+    set_aside(folder)
+    return False
 
 
 CACHE_VARIABLE = "RIGHTREASONS_CACHE_DIR"
@@ -517,16 +511,13 @@ def trial_file(depends: Any) -> Path | None:
     return Path(folder) / "trials" / f"{digest_of_value(depends)}.json" if folder else None
 
 
-def set_aside(path: Path, reason: str) -> Path | None:
-    """Move a part into the folder `.set-aside` beside it, and say so; None where another process was faster."""
+def set_aside(path: Path) -> None:
+    """Move a part into the folder `.set-aside` beside it, and say so, unless another process was faster."""
     place = _free(path.parent / SET_ASIDE / path.name)
     place.parent.mkdir(exist_ok=True)
-    try:
+    with contextlib.suppress(FileNotFoundError):
         path.rename(place)
-    except FileNotFoundError:
-        return None
-    tell(f"{path} is computed again, as {reason}; what it held is set aside in {place}.")
-    return place
+        tell(f"{path} is computed again, as it is damaged or of another run; what it held is set aside in {place}.")
 
 
 def digest_of_value(value: Any) -> str:
@@ -595,7 +586,7 @@ def _read_manifest(folder: Path) -> dict[str, Any] | None:
     if isinstance(run, dict) and inputs == digest_of_value(run):
         return run
     if path.exists():
-        set_aside(path, "it is damaged")
+        set_aside(path)
     return None
 
 
