@@ -21,8 +21,8 @@ Args:
         matched by name.
 
 Returns:
-    dict with `dist_ce` first, then its `interval`, `ent_ce` in nats and `ent_ce_interval`, `entropy_gap` (below 0 the
-    model is surer than people are) and `entropy_gap_interval`, `rank_cs` and `rank_cs_interval`, `n_items`, `n_votes`.
+    dict with `dist_ce` first, then its `interval`, `ent_ce` in nats and `ent_ce_interval`, `rank_cs` and
+    `rank_cs_interval`, `n_items`, `n_votes`.
 
 Examples:
     >>> import rightreasons

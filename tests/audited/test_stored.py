@@ -159,7 +159,7 @@ def test_votes_of_people(tmp_path):
         options = {"calibration": {"votes_columns": columns}}
         made = audit(predictions=path, questions=["calibration"], options=options, out=tmp_path / "report", **FAST)
         found = result_of(made).data["votes"]
-        for key in ("dist_ce", "ent_ce", "entropy_gap", "rank_cs", "n_votes"):
+        for key in ("dist_ce", "ent_ce", "rank_cs", "n_votes"):
             assert found[key] == pytest.approx(getattr(expected, key)), key
     for columns, kind, sentence in (
         ("votes_neutral,text", "counts", "votes in each item of the column 'text'"),

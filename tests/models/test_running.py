@@ -67,9 +67,7 @@ def test_a_chunk_of_another_run_is_not_served(tmp_path):
     mine, other = Store(tmp_path / "mine", RUN), one_chunk(tmp_path / "other", {**RUN, "model": "xyz"})
     name = "chunk-000000000.npz"
     (other.folder / name).rename(mine.folder / name)
-    with pytest.warns(
-        SetAsideWarning, match=r"chunk-000000000\.npz is computed again, as it is damaged or"
-    ):
+    with pytest.warns(SetAsideWarning, match=r"chunk-000000000\.npz is computed again, as it is damaged or"):
         assert len(mine.read()) == 0
     assert (mine.folder / ".set-aside" / name).is_file()
 
@@ -99,9 +97,7 @@ def test_a_damaged_manifest_loses_no_chunk(tmp_path):
     one_chunk(tmp_path)
     for damaged in ("{", json.dumps({"format": "something", "version": 7, "run": {}}), ""):
         (tmp_path / "manifest.json").write_text(damaged)
-        with pytest.warns(
-            SetAsideWarning, match=r"manifest\.json is computed again, as it is damaged or"
-        ):
+        with pytest.warns(SetAsideWarning, match=r"manifest\.json is computed again, as it is damaged or"):
             assert len(Store(tmp_path, RUN).read()) == 50
     text = (tmp_path / "manifest.json").read_text()
     (tmp_path / "manifest.json").write_text(text.replace("abc", "abe"))  # a changed value, in whole JSON

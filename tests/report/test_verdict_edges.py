@@ -7,7 +7,6 @@ import pytest
 
 from rightreasons.behavior.measure import score_stored
 from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
-from rightreasons.calibration.human import human_calibration
 from rightreasons.calibration.measure import JudgedItems, measure_figures, worst_split
 from rightreasons.calibration.measurement import CalibrationAnswers
 from rightreasons.calibration.question import CALIBRATION
@@ -97,14 +96,6 @@ class TestCalibration:
         states = dict.fromkeys(("leans", "is_over", "is_apart", "is_off_in_parts"), False)
         m = SimpleNamespace(estimates={"accuracy": Estimate(1.0)}, label_errors=[], n_needed=2300, **states)
         assert CALIBRATION.prose.of(m=m, context=context, report="report").items("advice.here")[0] == said
-
-    @pytest.mark.parametrize(
-        ("votes", "words"),
-        [([[5, 5]], "is as sure as people"), ([[9, 1]], "is less sure than people"), ([[10, 0]], "is less sure")],
-    )
-    def test_votes_of_the_same_entropy(self, votes, words):
-        measured = human_calibration([[0.5, 0.5]], votes, resampling=RESAMPLING)
-        assert words in CALIBRATION.prose.of(m=SimpleNamespace(votes=measured))("part.votes")
 
 
 class TestBehavior:

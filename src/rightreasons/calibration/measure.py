@@ -453,7 +453,7 @@ def _log_loss(items: JudgedItems, resampling: Resampling) -> Estimate | None:
 
 def _binned(items: JudgedItems, resampling: Resampling | None = None, **options: Any) -> CalibrationResult:
     checked = CalibrationErrorOptions(n_bins=items.n_bins, **{"kind": items.kind, **options})
-    draws = items.draws(checked, resampling) if resampling is not None and checked.norm != "max" else None
+    draws = None if resampling is None or checked.norm == "max" else items.draws(checked, resampling)
     return calibration_of(items.top, checked, resampling, clusters=items.clusters, draws=draws)
 
 
@@ -526,5 +526,5 @@ FIGURES = {key: Figure(**_TEXTS[key], estimate=estimate) for key, estimate in ES
 """Every figure by its key, in the order of the report; "{n_bins}" in a definition is the number of bins."""
 
 
-VOTE_FIGURES = {key: FigureText(**_TEXTS[key]) for key in ("dist_ce", "ent_ce", "entropy_gap", "rank_cs")}
+VOTE_FIGURES = {key: FigureText(**_TEXTS[key]) for key in ("dist_ce", "ent_ce", "rank_cs")}
 """The figures against the votes of people, by their names in `HumanCalibration`."""

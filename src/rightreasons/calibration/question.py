@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from rightreasons.core.intervals import Estimate, Power, estimate_of
 from rightreasons.page import plots
 from rightreasons.page.parts import Amount, Cell
 from rightreasons.page.plots import Drawing
-from rightreasons.page.prose import percent, prose
+from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
 
 OVERVIEW = ("accuracy", "macro_f1", "mean_confidence", "confidence_gap")
@@ -28,8 +28,6 @@ OVERVIEW = ("accuracy", "macro_f1", "mean_confidence", "confidence_gap")
 
 N_LABELS = 300
 """Labels to check that a report names at most."""
-
-RELIABILITY = "DeGroot & Fienberg 1983; Guo et al. 2017; consistency bars: Bröcker & Smith 2007"
 
 
 def if_calibrated(m: CalibrationAnswers) -> Estimate | None:
@@ -54,16 +52,6 @@ def draw_splits(key: str, m: CalibrationAnswers) -> Drawing:
     return plots.dot_rows(key, rows=bars, series=("accuracy", "mean confidence"), xlabel="share of items, probability")
 
 
-def bin_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Return the rows behind the reliability diagram."""
-    measured = m.measured
-    for row, accuracy, bar in zip(measured.bins.bins, measured.accuracies, measured.consistency.bars, strict=True):
-        if row.accuracy is not None and row.confidence is not None:
-            name = f"({percent(row.lower)}, {percent(row.upper)}]"
-            calibrated = "" if bar is None else f"{percent(bar[0])} to {percent(bar[1])}"
-            yield name, row.count, row.confidence, accuracy, row.confidence - row.accuracy, calibrated
-
-
 def family_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
     """Return the figures that are not in the overview."""
     for key, it in m.headlines(m.estimates).items():
@@ -78,16 +66,15 @@ def label_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
         yield example.id, example.label, example.prediction, float(chance)
 
 
-OF_SOURCES = ("mean_confidence", "ece", "brier_of_answers", "auroc", "aurc")
-OF_COMMAND = ("accuracy", "mean_confidence", "ece", "smooth_ece", "brier_of_answers", "auroc", "aurc")
+OF_SOURCES = ("accuracy", "mean_confidence", "ece", "smooth_ece", "brier_of_answers", "auroc", "aurc")
 PAIRED = ("confidence_gap", "ece", "brier", "auroc")
-"""The figures of sources of confidence: on a page, by `rightreasons confidence`, and in its tests of each two."""
+"""The figures of sources of confidence, and of the tests of each two."""
 
 
-def source_rows(measured: ConfidenceMeasurement, keys: Sequence[str] = OF_SOURCES) -> Iterator[tuple[Cell, ...]]:
+def source_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...]]:
     """Return the figures of each source of confidence."""
     for source in measured.sources:
-        yield NAMES.get(source.name, source.name), source.confident, *map(source.figures.get, keys)
+        yield NAMES.get(source.name, source.name), source.confident, *map(source.figures.get, OF_SOURCES)
 
 
 def difference_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...]]:
@@ -180,10 +167,7 @@ CALIBRATION = Question(
     parts=(
         Part(
             "overview",
-            (
-                Plot("reliability", draw_reliability, RELIABILITY),
-                Table("bins", bin_rows, RELIABILITY, folded=True),
-            ),
+            (Plot("reliability", draw_reliability, "DeGroot & Fienberg 1983; Guo et al. 2017; Bröcker & Smith 2007"),),
             figures=OVERVIEW,
             when=lambda m: m.measured,
         ),
@@ -267,13 +251,13 @@ CALIBRATION = Question(
 
 SOURCES = Question(
     name="confidence",
-    prose=prose(str(Path(__file__).with_name("sources.py")), FIGURES=FIGURES, OF_COMMAND=OF_COMMAND),
+    prose=prose(str(Path(__file__).with_name("sources.py")), FIGURES=FIGURES, OF_SOURCES=OF_SOURCES),
     verdict=(Rule("neutral", "told"),),
     parts=(
         Part(
             "sources",
             (
-                Table("sources", lambda m: source_rows(m, OF_COMMAND)),
+                Table("sources", source_rows),
                 Table("pairs", difference_rows, when=lambda m: m.pairs),
             ),
         ),

@@ -132,7 +132,7 @@ def run_audit(
         settings |= each.changed()
     model, dataset = arguments
     settings |= {"out": out, "questions": questions, "options": options, "tell": tell}
-    settings["raise_errors"] = wants_traceback()
+    settings["raise_errors"] = wants_traceback.get()
     with warnings.catch_warnings():
         # What failed is printed in the place of its answer.
         warnings.filterwarnings("ignore", message="The question '")

@@ -12,13 +12,7 @@ import typer
 
 import rightreasons
 from rightreasons.cli import command_line, hand_over
-from rightreasons.cli.declared import (
-    Dataset,
-    Declared,
-    Split,
-    declared_command,
-    refuse,
-)
+from rightreasons.cli.declared import Dataset, Declared, Split, declared_command
 from rightreasons.cli.show import print_rows
 from rightreasons.core.choices import HARNESSES, TASKS
 from rightreasons.core.errors import OptionError, counted
@@ -348,7 +342,8 @@ def export(
     """Write items as a benchmark of the Hub, or the question about reasons as a task of another harness."""
     settings = settings.replaced(task=options.task, split=options.split)
     if options.to == BENCHMARK:
-        refuse({"reasons": options.reasons or None, **prompt.changed()}, "with a benchmark")
+        for name in [*(["reasons"] if options.reasons else []), *prompt.changed()]:
+            raise OptionError(f"Expected no `{name}` with a benchmark, which asks nothing itself.", option=name)
         export_benchmark(dataset, settings, out)
     elif options.reasons:
         export_reasons(dataset, settings, prompt, options, out)

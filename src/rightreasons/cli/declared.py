@@ -44,7 +44,7 @@ class Command(typer.core.TyperCommand):
         sections = {"Arguments": [records.pop(flag) for flag, kind in kinds.items() if kind == "Arguments"]}
         for heading, flags in self.groups.items():
             sections[heading] = [records.pop(flag) for flag in flags.split() if flag in records]
-        n_shown = len(records) if shows_all_options() else 0 if self.groups else MOST_SHOWN - 2
+        n_shown = len(records) if shows_all_options.get() else 0 if self.groups else MOST_SHOWN - 2
         for flag in [*records][:n_shown]:
             sections.setdefault(kinds[flag], []).append(records.pop(flag))
         more = [(HELP_ALL, f"Show {len(records)} more options, which can be typed too.")] if records else []
@@ -174,11 +174,3 @@ Split = Annotated[
 SuiteName = Annotated[str, typer.Argument(help=SUITE_HELP, metavar="SUITE", show_default=False)]
 Out = Annotated[Path, typer.Option(help="Folder of the report.")]
 Open = Annotated[bool, typer.Option("--open", help="Open the report in a browser when it is written.")]
-
-
-def refuse(given: Mapping[str, Any], where: str) -> None:
-    """Raise an OptionError about the first option that is given where nothing reads it; None is not given."""
-    for name, value in given.items():
-        if value is not None:
-            shown = ",".join(map(str, value)) if isinstance(value, tuple) else value
-            raise OptionError(f"Expected no `{name}` {where}, but got {shown!r}.", option=name)

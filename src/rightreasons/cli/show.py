@@ -20,7 +20,6 @@ from rightreasons.core.errors import counted
 if TYPE_CHECKING:
     from rightreasons.behavior.learning.collect import CollectedScores
     from rightreasons.page.parts import SectionResult, Table, Verdict
-    from rightreasons.report.comparison import Comparison
     from rightreasons.report.labels import LabelAudits
     from rightreasons.report.plan import Plan
     from rightreasons.report.runner import AuditResult
@@ -114,14 +113,6 @@ def print_rows(rows: Iterable[Sequence[str]], *, indent: str = "  ", texts: Coll
 
     for line in aligned(list(rows), texts):
         typer.echo((indent + line).rstrip())
-
-
-def show_comparison(comparison: Comparison) -> None:
-    """Print what the page of a comparison says in words and tables."""
-    from rightreasons.report.comparison import sections
-
-    for _, title, section, m in sections(comparison):
-        show_section(title, section.answer(m, drawn=False))
 
 
 def say(text: str) -> None:

@@ -46,21 +46,22 @@ class Expectation(BaseModel):
     skip_first: bool | None = None
 
 
+_PARAMETERS: Mapping[str, Mapping[str, Any]] = {
+    "equal": {"value": (int | str | None, None), "clean": (Literal[NORMALIZATIONS], "none")},
+    "not_equal": {"value": (int | str, ...)},
+    "invariant": {"tolerance": (Tolerance, TOLERANCE)},
+    "monotonic": {
+        "increasing": (bool, ...),
+        "tolerance": (Tolerance, 0.0),
+        "label": (Annotated[int, Field(ge=0)] | None, None),
+    },
+    "sentiment_shift": {"positive": (bool, ...), "tolerance": (Tolerance, TOLERANCE)},
+    "transitive": {},
+    "unknown": {"why": (str, ...)},
+}
+
 EXPECTATIONS: Mapping[str, type[Expectation]] = {
-    name: create_model(name, __base__=Expectation, **parameters)
-    for name, parameters in {
-        "equal": {"value": (int | str | None, None), "clean": (Literal[NORMALIZATIONS], "none")},
-        "not_equal": {"value": (int | str, ...)},
-        "invariant": {"tolerance": (Tolerance, TOLERANCE)},
-        "monotonic": {
-            "increasing": (bool, ...),
-            "tolerance": (Tolerance, 0.0),
-            "label": (Annotated[int, Field(ge=0)] | None, None),
-        },
-        "sentiment_shift": {"positive": (bool, ...), "tolerance": (Tolerance, TOLERANCE)},
-        "transitive": {},
-        "unknown": {"why": (str, ...)},
-    }.items()
+    name: create_model(name, __base__=Expectation, **parameters) for name, parameters in _PARAMETERS.items()
 }
 """What every expectation may say, by the name that a suite gives it; null is the same as nothing."""
 
@@ -112,7 +113,7 @@ def check_expectation(spec: Mapping[str, Any]) -> None:
         EXPECTATIONS[name].model_validate({key: value for key, value in spec.items() if value is not None})
     except ValidationError as error:
         wrong = error.errors()[0]
-        key, why = wrong["loc"][0], wrong["msg"]
+        key, why = str(wrong["loc"][0]), wrong["msg"]
         raise ValueError(
             f"Expected `{key}` of {where} as it is taken, but got {spec.get(key)!r}: {why[:1].lower()}{why[1:]}."
         ) from None
