@@ -603,7 +603,7 @@ BAD = [
     (GOOD, [0, 1], {"norm": 1}, TypeError, "Expected `norm` to be one of"),
     (GOOD, [0, 1], {"scores": "probs"}, ValueError, "Expected `scores` to be one of"),
     (GOOD, [0, 1], {"debias": "yes"}, TypeError, "Expected `debias` to be True or False"),
-    (GOOD, [0, 1], {"threshold": 1.5}, ValueError, "Expected `threshold` to be between 0 and 1, but got 1.5"),
+    (GOOD, [0, 1], {"threshold": 1.5}, ValueError, "Expected `threshold` to be between 0.0 and 1.0, but got 1.5"),
     (
         [[0.2, 0.3, 0.5]],
         [0],

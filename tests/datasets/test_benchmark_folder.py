@@ -91,7 +91,6 @@ def test_items_with_a_right_choice_are_declared(items, tmp_path, capsys):
     rows = check(declared, tmp_path / "verbs")
     assert [row["id"] for row in rows["items"]] == ["q0", "q1", "q2", "q3"]
     assert list(rows) == ["items"]
-    assert "Left out: 1 item that no choice is right for." in said
     assert f"hf upload my-name/verbs {tmp_path / 'verbs'} --repo-type dataset" in said
 
 

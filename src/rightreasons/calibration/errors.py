@@ -13,8 +13,8 @@ from scipy import special
 
 from rightreasons.calibration.confidences import (
     ANSWER_KINDS,
+    MISTAKES,
     TopLabel,
-    category,
     is_vector,
     mistake,
     positive_sums,
@@ -37,7 +37,7 @@ from rightreasons.core.errors import OptionError, needs
 from rightreasons.core.intervals import Interval, cluster_codes, clusters_of, rate_interval, wilson
 from rightreasons.core.options import Options, option, takes
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.validation import MOST_BINS, SCORE_KINDS, check_fraction, check_one_of
+from rightreasons.core.validation import MOST_BINS, SCORE_KINDS, check_one_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,10 +63,9 @@ class CalibrationErrorOptions(Options):
     norm: str = option("l1", "How gaps are summed: l1, l2 or max.", choices=NORMS)
     scores: str = option("probabilities", "What the predictions are.", choices=SCORE_KINDS)
     debias: bool = option(False, "Remove the noise of the accuracies from l1 or l2.")
-    threshold: float = option(0.0, "Compare only scores above it, unless it is 0.")
+    threshold: float = option(0.0, "Compare only scores above it, unless it is 0.", minimum=0.0, maximum=1.0)
 
     def _check(self) -> None:
-        object.__setattr__(self, "threshold", check_fraction(self.threshold, "threshold"))
         if self.debias and self.norm == "max":
             raise ValueError("Expected norm='l1' or norm='l2' with debias=True, but got norm='max'.")
 
@@ -245,7 +244,8 @@ def calibration_error(
     top = top_label(predictions, references, scores=options.scores, kind=options.kind)
     result = calibration_of(top, options, resampling, vector=is_vector(predictions), clusters=clusters)
     if result.warning is not None:
-        warnings.warn(result.warning, category(result.warning), stacklevel=3)
+        kind = next(kind for kind, sentence in MISTAKES.items() if sentence == result.warning)
+        warnings.warn(result.warning, kind, stacklevel=3)
     return result
 
 
@@ -279,6 +279,7 @@ def calibration_of(
         interval = _interval(parts, options, resampling, draws, gap)
     over, under = error_parts(*parts)
     positive = positive_sums(top)
+    looks_like = None if positive is None else mistake(positive, vector=vector)
     return CalibrationResult(
         ece=float(binned_error(*parts, norm=options.norm, debias=options.debias)),
         mce=float(binned_error(*parts, norm="max")),
@@ -291,7 +292,7 @@ def calibration_of(
         definition=options.words(vector=vector),
         bins=_table(sums, options),
         interval=interval,
-        warning=None if positive is None else mistake(positive, vector=vector, kind=options.kind),
+        warning=None if looks_like is None else MISTAKES[looks_like],
     )
 
 

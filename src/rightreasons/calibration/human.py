@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from rightreasons.calibration.confidences import check_no_classes
+from rightreasons.calibration.options import VOTE_KINDS
 from rightreasons.core.arrays import Result, as_floats
 from rightreasons.core.intervals import Estimate, Interval, bounded_mean, cluster_wilson, estimate_of
 from rightreasons.core.resampling import Resampling
@@ -17,7 +18,6 @@ from rightreasons.core.validation import check_one_of, check_same_length, check_
 
 Floats = NDArray[np.float64]
 
-VOTE_KINDS = ("counts", "distributions")
 TIES = ("expected", "class_order")
 
 _PAIRS = 4_000_000
@@ -106,11 +106,8 @@ def human_calibration(
     """
     check_one_of(votes, VOTE_KINDS, "votes")
     check_one_of(ties, TIES, "ties")
-    for name, rows in (("predictions", predictions), ("references", references)):
-        if is_ragged(rows):
-            raise ValueError(
-                f"Expected rows of one length in `{name}`, the same classes in each item, but they differ."
-            )
+    if is_ragged(predictions) or is_ragged(references):
+        raise ValueError("Expected rows of one length in `predictions` and `references`, but they differ.")
     if scores == "probabilities":
         check_no_classes(predictions)
     table = check_scores(predictions, scores=scores)
@@ -155,26 +152,22 @@ def check_votes(references: Any, votes: str) -> Floats:
         >>> check_votes([[0.5, 0.5]], "counts")
         Traceback (most recent call last):
         ...
-        ValueError: Expected whole numbers of votes in `references`, but row 0 has 0.5: say votes='distributions'.
+        ValueError: Expected whole numbers of votes in `references` for votes='counts', but row 0 has 0.5.
     """
     check_one_of(votes, VOTE_KINDS, "votes")
     table = as_floats(references, "references")
     if votes == "distributions":
-        if (table > 1.5).any():
-            raise ValueError("Expected shares of the votes in `references`, but got more: say votes='counts'.")
         return check_scores(table, name="references", allow_vector=False)
-    if table.size == 0:
-        raise ValueError("Expected at least one row in `references`, but it is empty.")
-    if table.ndim != 2 or table.shape[1] < 2:
+    if table.ndim != 2 or table.shape[1] < 2 or not len(table):
         raise ValueError(
             f"Expected `references` of shape (N, K), the votes for each class, but got shape {table.shape}."
         )
     wrong = ~np.isfinite(table) | (table < 0) | (table != np.floor(table))
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
-        hint = ": say votes='distributions'" if 0 < table[row, column] < 1 else ""
         raise ValueError(
-            f"Expected whole numbers of votes in `references`, but row {row} has {table[row, column]:g}{hint}."
+            f"Expected whole numbers of votes in `references` for votes='counts', but row {row} has "
+            f"{table[row, column]:g}."
         )
     empty = np.flatnonzero(table.sum(axis=1) == 0)
     if empty.size:

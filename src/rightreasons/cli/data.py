@@ -45,7 +45,7 @@ def open_items(
         **options: Further options of `open_multiple_choice`.
 
     Returns:
-        The items that have a label, and in words what was taken.
+        The items that have a label, and the name of the split.
     """
     from rightreasons.io.tables import TEST_SPLITS, choose_split, labeled_items, open_splits
 
@@ -57,9 +57,7 @@ def open_items(
         raise OptionError(
             f"Expected items with a label in {dataset}, but none of split {name!r} has one.", option="label_column"
         )
-    without = len(splits[name]) - len(items)
-    left_out = counted(without, "item that has", "items that have")
-    return items, name if without == 0 else f"{name} without {left_out} no label"
+    return items, name
 
 
 def easy_flags(items: datasets.Dataset, subsets: Path | None) -> list[bool | None]:
@@ -372,12 +370,10 @@ def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
     first = choose_split(splits, settings.split, where=dataset)
     made = [name for name in splits if settings.split is None and name.startswith(f"{first}_")]
     tasks: dict[str, list[dict[str, Any]]] = {}
-    unanswered = 0
     for split in (first, *made):
         items = limited(splits[split], settings, dataset)
         for item in items:
             if item["label"] < 0:
-                unanswered += 1
                 continue
             row = {name: item[name] for name in ("id", "label", *LINKS, "easy", "group") if name in item}
             if kind == "classification":
@@ -390,8 +386,6 @@ def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
     folder = write_benchmark(tasks, out, name=Path(dataset).stem, builder=builder)
     for task, rows in tasks.items():
         typer.echo(f"{task}: {counted(len(rows), 'item')}")
-    if unanswered:
-        typer.echo(f"Left out: {counted(unanswered, 'item')} that no choice is right for.")
     typer.echo(f"Benchmark: {folder}")
     typer.echo(f"To push it: hf upload {shlex.join([f'my-name/{folder.name}', str(folder)])} --repo-type dataset")
     typer.echo(f"Then it is asked by: inspect eval hf/{shlex.quote(f'my-name/{folder.name}')} --model MODEL")

@@ -7,7 +7,6 @@ import shutil
 import sys
 import textwrap
 import webbrowser
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -149,7 +148,3 @@ def show_scores(collected: CollectedScores) -> None:
                 f"  Changed nothing: {row.n_unchanged:,} of {counted(row.n_runs, 'run')} of {row.configuration} "
                 f"{row.method} (seed {row.seed}), whose every outcome is that of IID."
             )
-    if collected.degenerate:
-        of_methods = Counter(f"{run.configuration} {run.method}" for run in collected.degenerate)
-        named = ", ".join(f"{name} {count:,}" for name, count in of_methods.most_common())
-        say(f"  One answer to over 90% of the independent items: {len(collected.degenerate):,} runs ({named}).")

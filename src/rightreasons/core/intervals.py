@@ -832,9 +832,6 @@ def poisson_binomial_p_value(successes: int, chances: Any, trials: Any = 1) -> f
     probabilities = np.asarray(chances, dtype=np.float64)
     counts = np.broadcast_to(np.asarray(trials, dtype=np.int64), probabilities.shape)
     distinct, group = np.unique(probabilities, return_inverse=True)
-    if distinct.tolist() == [0.5]:  # both tails are alike
-        n = int(counts.sum())
-        return float(min(1.0, 2 * special.bdtr(min(successes, n - successes), n, 0.5)))
     pmf = np.ones(1)
     # Trials of one chance are a binomial; the counts of the groups add up by convolution.
     for chance, n in zip(distinct, np.bincount(group, counts).astype(np.int64).tolist(), strict=True):
@@ -1345,12 +1342,12 @@ def decide_above(estimate: Estimate | None, margin: Margin, n_items: int, n_unit
         >>> [decide_above(Estimate(d, d - 0.1, d + 0.1), Margin(0.1, 0.25), 100).level for d in (-0.5, 0.5)]
         ['small', 'large']
     """
-    decision = decide(estimate, margin, n_items, n_units)
-    if estimate is None or estimate.value is None or estimate.low is None or estimate.high is None:
-        return decision
-    above = Estimate(max(0.0, estimate.value), max(0.0, estimate.low), max(0.0, estimate.high))
-    level = decide(above, margin, n_items, n_units).level
-    return decision if level == "unknown" else Decision(level, n_items)
+    if estimate is not None and estimate.has_interval:
+        ends = (max(0.0, end or 0.0) for end in (estimate.value, estimate.low, estimate.high))
+        above = decide(Estimate(*ends), margin, n_items, n_units)
+        if above.level != "unknown":
+            return above
+    return decide(estimate, margin, n_items, n_units)
 
 
 def _needed(width: float, half: float, n_items: int) -> int | None:

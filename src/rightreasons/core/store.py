@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.errors import OptionError, tell
+from rightreasons.core.errors import OptionError, escaped, tell
 
 LIBRARIES = ("numpy", "scipy", "torch", "transformers")
 
@@ -89,7 +89,7 @@ def check_folder(path: object, name: str = "out", *, own: Sequence[str] = ()) ->
         held = [] if marked else sorted(each.name for each in folder.iterdir() if not each.name.startswith("."))
     except OSError as error:
         raise OptionError(
-            f"Expected `{name}` to be a folder that can be written, but {_shown(folder)} cannot: "
+            f"Expected `{name}` to be a folder that can be written, but {escaped(folder, 200)} cannot: "
             f"{(error.strerror or str(error)).lower()}.",
             option=name,
         ) from error
@@ -125,15 +125,7 @@ def check_file(path: object, name: str = "out") -> Path:
     """
     file = _path(path, name, "a file")
     check_folder(file.absolute().parent, name)
-    try:
-        is_folder = file.is_dir()
-        file.exists()
-    except OSError as error:
-        raise OptionError(
-            f"Expected `{name}` to be a file that can be written, but {_shown(file)} cannot: {error.strerror}.",
-            option=name,
-        ) from error
-    if is_folder:
+    if file.is_dir():
         raise OptionError(f"Expected `{name}` to be a file, but {file} is a folder.", option=name)
     return file
 
@@ -222,11 +214,6 @@ def _path(path: object, name: str, kind: str) -> Path:
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         raise OptionError(f"Expected `{name}` to be {kind}, but got {text!r}.", option=name)
     return Path(text)
-
-
-def _shown(path: Path) -> str:
-    text = str(path)
-    return text if len(text) <= 200 else f"{text[:100]}…{text[-50:]}"
 
 
 # -------- A lease of a folder: who works in it holds one, and no other command moves or deletes what is under way there
