@@ -34,7 +34,7 @@ Examples:
     >>> metric.compute(predictions=[[0.7, 0.3]], references=[[0.5, 0.5]])
     Traceback (most recent call last):
     ...
-    ValueError: Expected whole numbers of votes in `references`, but row 0 has 0.5: say votes='distributions'.
+    ValueError: Expected whole numbers of votes in `references` for votes='counts', but row 0 has 0.5.
 """,
     human_calibration,
     named_classes,

@@ -311,15 +311,3 @@ def is_confidence_beside_labels(positive: BinSums) -> bool:
     promised = (count * center**2).sum()
     spread = np.sqrt(rate * (1 - rate) * promised)
     return bool(promised > RARE * spread and (event * center).sum() <= promised / 4)
-
-
-def mistake(positive: BinSums, *, vector: bool) -> type[UserWarning] | None:
-    """Return the warning of `MISTAKES` about the mistake that an input looks like, or None.
-
-    Args:
-        positive: The bins of P(class 1), or of the confidence for kind="confidence".
-        vector: Whether the input is one number per item.
-    """
-    if is_suspect(positive):
-        return PositiveVersusCorrectnessWarning
-    return ConfidenceVersusLabelWarning if vector and is_confidence_beside_labels(positive) else None

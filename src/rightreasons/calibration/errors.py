@@ -14,9 +14,12 @@ from scipy import special
 from rightreasons.calibration.confidences import (
     ANSWER_KINDS,
     MISTAKES,
+    ConfidenceVersusLabelWarning,
+    PositiveVersusCorrectnessWarning,
     TopLabel,
+    is_confidence_beside_labels,
+    is_suspect,
     is_vector,
-    mistake,
     positive_sums,
     top_label,
 )
@@ -279,7 +282,11 @@ def calibration_of(
         interval = _interval(parts, options, resampling, draws, gap)
     over, under = error_parts(*parts)
     positive = positive_sums(top)
-    looks_like = None if positive is None else mistake(positive, vector=vector)
+    warning = None
+    if positive is not None and is_suspect(positive):
+        warning = MISTAKES[PositiveVersusCorrectnessWarning]
+    elif positive is not None and vector and is_confidence_beside_labels(positive):
+        warning = MISTAKES[ConfidenceVersusLabelWarning]
     return CalibrationResult(
         ece=float(binned_error(*parts, norm=options.norm, debias=options.debias)),
         mce=float(binned_error(*parts, norm="max")),
@@ -292,7 +299,7 @@ def calibration_of(
         definition=options.words(vector=vector),
         bins=_table(sums, options),
         interval=interval,
-        warning=None if looks_like is None else MISTAKES[looks_like],
+        warning=warning,
     )
 
 

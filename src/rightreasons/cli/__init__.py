@@ -194,7 +194,9 @@ def _run(words: Sequence[str], stop_code: Callable[[], int]) -> int:
             error = missing(error)
         expected = is_expected(error)
         more = _look_at(error, words) if expected else f" Add {TRACEBACK} to see where it arose, and please report it."
-        sentence = f"{_with_flags(error, words)}{more}"
+        known = _flags(words)
+        named = [name for name in getattr(error, "option", ()) if name in known]
+        sentence = f"{with_flags(in_one_sentence(error), named)}{more}"
         if (outcome := _outcome.get()) is not None:
             outcome["error"] = sentence
         typer.echo(f"Error: {sentence}", err=True)
@@ -330,12 +332,6 @@ def _look_at(error: Exception, words: Sequence[str]) -> str:
     except EXPECTED:  # which is no table that could be shown
         return ""
     return f" `rightreasons look {shlex.quote(files[-1])}` shows what would be read."
-
-
-def _with_flags(error: Exception, words: Sequence[str]) -> str:
-    """Write an error in one sentence, with the options that it carries as flags of the command."""
-    known = set(_flags(words))
-    return with_flags(in_one_sentence(error), [name for name in getattr(error, "option", ()) if name in known])
 
 
 def _flags(words: Sequence[str]) -> list[str]:

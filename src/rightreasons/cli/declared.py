@@ -35,7 +35,7 @@ class Command(typer.core.TyperCommand):
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, and the options by group."""
-        parameters = [each for each in self.get_params(ctx) if each.name != "help"]
+        parameters: list[Any] = [each for each in self.get_params(ctx) if each.name != "help"]
         records = {each.opts[0].lstrip("-"): each.get_help_record(ctx) for each in parameters}
         kinds = {
             each.opts[0].lstrip("-"): "Arguments" if each.param_type_name == "argument" else each.rich_help_panel

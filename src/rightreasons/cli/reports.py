@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import re
 import tempfile
-from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
@@ -134,23 +133,18 @@ _SKIPPED = ("dev", "peers", "parity")
 """Extras for those who work on the package."""
 
 
-def checks() -> Iterator[tuple[str, bool, str]]:
-    """Look at Python and the extras: name, whether fine, and how it is."""
-    yield "rightreasons", True, f"{rightreasons.__version__}, Python {platform.python_version()}"
+@COMMANDS["doctor"].command()
+def doctor() -> None:
+    """Say what is installed, and which extras are missing."""
     extras: dict[str, list[str]] = {}
     for line in metadata.requires("rightreasons") or ():
         match = re.match(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]", line)
         if match and match[1] != "rightreasons" and match[2] not in _SKIPPED:
             extras.setdefault(match[2], []).append(match[1])
+    found = [("rightreasons", True, f"{rightreasons.__version__}, Python {platform.python_version()}")]
     for extra, packages in extras.items():
         missing = [package for package in packages if installed_version(package) is None]
         state = "installed" if not missing else f"missing {', '.join(missing)}: pip install 'rightreasons[{extra}]'"
-        yield f"[{extra}]", not missing, state
-
-
-@COMMANDS["doctor"].command()
-def doctor() -> None:
-    """Say what is installed, and which extras are missing."""
-    found = list(checks())
+        found.append((f"[{extra}]", not missing, state))
     hand_over([{"name": name, "fine": fine, "told": state} for name, fine, state in found])
     print_rows((("ok" if fine else "--", name, state) for name, fine, state in found), indent="", texts=range(3))

@@ -1343,8 +1343,8 @@ def decide_above(estimate: Estimate | None, margin: Margin, n_items: int, n_unit
         ['small', 'large']
     """
     if estimate is not None and estimate.has_interval:
-        ends = (max(0.0, end or 0.0) for end in (estimate.value, estimate.low, estimate.high))
-        above = decide(Estimate(*ends), margin, n_items, n_units)
+        value, low, high = (max(0.0, end or 0.0) for end in (estimate.value, estimate.low, estimate.high))
+        above = decide(Estimate(value, low, high), margin, n_items, n_units)
         if above.level != "unknown":
             return above
     return decide(estimate, margin, n_items, n_units)
