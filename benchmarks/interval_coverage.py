@@ -13,7 +13,7 @@ import numpy as np
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.core.resampling import Resampling
 
-NORMS = ("l1", "l2", "max")
+NORMS = ("l1", "l2")
 SHAPES = {"spread over [0.5, 1]": (1.5, 1.5), "mostly near 1": (4.0, 0.7)}
 
 
@@ -34,7 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeats", type=int, default=300)
     repeats = parser.parse_args().repeats
-    print("| confidences | true error | items | l1 | l2 | max |\n|---|---:|---:|---:|---:|---:|")
+    print("| confidences | true error | items | l1 | l2 |\n|---|---:|---:|---:|---:|")
     for shape in SHAPES:
         for over in (0.0, 0.02, 0.05, 0.1):
             for n_items in (200, 1000):

@@ -23,7 +23,7 @@ def compared(
     found = compare_confidence(confidences, correct, resampling=Resampling(resamples=200, seed=seed))
     outcome: dict[str, float | tuple[float, float, float] | None] = {}
     for number, key in enumerate(keys):
-        test = found.pairs[0].differences.get(key)
+        test = found[0].differences.get(key)
         if test is None or test.interval is None:
             continue
         path = "" if number else "pairs.differences."
@@ -39,13 +39,13 @@ def scales(rng: np.random.Generator, seed: int) -> Outcome:
     ability = rng.normal(0.5, 1, 150)
     first, second = (ability + rng.normal(0, 0.7, 150) for _ in range(2))
     right = rng.random(150) < sigmoid(2 * ability)
-    return compared({"p": sigmoid(2 * first), "said": 0.8 + 0.1 * sigmoid(second)}, right, ("auroc", "aurc"), 0, seed)
+    return compared({"p": sigmoid(2 * first), "said": 0.8 + 0.1 * sigmoid(second)}, right, ("auroc",), 0, seed)
 
 
 def handful(rng: np.random.Generator, seed: int) -> Outcome:
     """Twenty confidences that rank nothing, and one that is the same for all."""
     right = rng.permutation(20) < 14
-    return compared({"p": rng.uniform(0.5, 1, 20), "said": np.full(20, 0.9)}, right, ("auroc", "aurc"), 0, seed)
+    return compared({"p": rng.uniform(0.5, 1, 20), "said": np.full(20, 0.9)}, right, ("auroc",), 0, seed)
 
 
 def models(rng: np.random.Generator, seed: int) -> Outcome:

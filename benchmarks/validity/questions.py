@@ -54,7 +54,6 @@ def people(rng: np.random.Generator, seed: int) -> Outcome:
     return {
         "interval": ends(result.interval, _PEOPLE["dist_ce"]),
         "ent_ce_interval": ends(result.ent_ce_interval, _PEOPLE["ent_ce"]),
-        "entropy_gap_interval": ends(result.entropy_gap_interval, _PEOPLE["entropy_gap"]),
         "rank_cs_interval": ends(result.rank_cs_interval, _PEOPLE["rank_cs"]),
     }
 
@@ -67,7 +66,7 @@ def _votes(rng: np.random.Generator, n_items: int):
 
 def _population() -> dict[str, float]:
     result = human_calibration(*_votes(np.random.default_rng(1), 40_000), resampling=few(0))
-    return {name: getattr(result, name) for name in ("dist_ce", "ent_ce", "entropy_gap", "rank_cs")}
+    return {name: getattr(result, name) for name in ("dist_ce", "ent_ce", "rank_cs")}
 
 
 # ----------------------------------------------------------------------------------------------------------- shortcuts

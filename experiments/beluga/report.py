@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import stats
 
 from rightreasons.behavior.learning.collect import collect_scores
 from rightreasons.behavior.learning.options import PARTITIONS
 from rightreasons.behavior.learning.plan import Plan
 from rightreasons.behavior.plots import behavior_heat_map
-from rightreasons.core.intervals import bootstrap_mean
+from rightreasons.core.intervals import Interval, quantile_interval
 
 ROUNDING = 1e-9
 """G scores that differ by less are equal."""
@@ -53,6 +54,13 @@ def one_task(plan: Plan) -> dict[str, Any]:
     }
 
 
+def over_rows(values: NDArray[np.float64]) -> Interval:
+    """Return the percentile bootstrap interval of a mean over rows."""
+    n = len(values)
+    drawn = np.random.default_rng([0, 1]).multinomial(n, np.full(n, 1 / n), size=1000)
+    return quantile_interval(drawn @ np.sort(values) / n, 0.95)
+
+
 def steps(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Compare G of each setting with that of the next, harder one, paired over the rows that have all settings."""
     complete = [row["scores"] for row in rows if all(setting in row["scores"] for setting in PARTITIONS)]
@@ -60,7 +68,7 @@ def steps(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     for easier, harder in itertools.pairwise(PARTITIONS):
         differences = np.array([scores[easier] - scores[harder] for scores in complete])
         falls, rises = int((differences > ROUNDING).sum()), int((differences < -ROUNDING).sum())
-        interval = bootstrap_mean(differences, method="percentile")
+        interval = over_rows(differences)
         compared[f"{SHORT[easier]} - {SHORT[harder]}"] = {
             "n_rows": len(complete),
             "mean": float(differences.mean()),

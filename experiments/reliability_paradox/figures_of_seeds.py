@@ -104,7 +104,7 @@ def figures(runs: Sequence[Mapping[str, Any]], when: str, n_resamples: int) -> d
             lambda seen: positive_vs_correctness_error(seen.probabilities, seen.labels, n_bins=N_BINS),
             seeds,
             resampling,
-            method="basic",
+            mirrored=True,
         )
         result["positive_vs_correctness"] = {**mistaken, "low": max(mistaken["low"], 0.0)}
     return {**result, "bins": bins(seeds)}
@@ -118,7 +118,7 @@ def mean_share(by_seed: Sequence[NDArray[np.bool_]]) -> dict[str, Any]:
 
 
 def resampled_mean(
-    measure: Callable[[Seen], float | None], seeds: Sequence[Seen], resampling: Resampling, method: str = "percentile"
+    measure: Callable[[Seen], float | None], seeds: Sequence[Seen], resampling: Resampling, *, mirrored: bool = False
 ) -> dict[str, Any]:
     """Return the mean of a measure with its bootstrap interval; None in all places where a seed has none."""
 
@@ -129,7 +129,7 @@ def resampled_mean(
     items = np.arange(len(seeds[0].labels))
     if mean(items) is None:
         return {"value": None, "low": None, "high": None}
-    interval = bootstrap(mean, items, resampling=resampling, method=method)
+    interval = bootstrap(mean, items, resampling=resampling, mirrored=mirrored)
     return figure([measure(seen) for seen in seeds], interval.low, interval.high)
 
 

@@ -21,8 +21,8 @@ Args:
         matched by name.
 
 Returns:
-    dict with `dist_ce` first, then its `interval`, `ent_ce` in nats and `ent_ce_interval`, `entropy_gap` (below 0 the
-    model is surer than people are) and `entropy_gap_interval`, `rank_cs` and `rank_cs_interval`, `n_items`, `n_votes`.
+    dict with `dist_ce` first, then its `interval`, `ent_ce` in nats and `ent_ce_interval`, `rank_cs` and
+    `rank_cs_interval`, `n_items`, `n_votes`.
 
 Examples:
     >>> import rightreasons
@@ -34,7 +34,7 @@ Examples:
     >>> metric.compute(predictions=[[0.7, 0.3]], references=[[0.5, 0.5]])
     Traceback (most recent call last):
     ...
-    ValueError: Expected whole numbers of votes in `references`, but row 0 has 0.5: say votes='distributions'.
+    ValueError: Expected whole numbers of votes in `references` for votes='counts', but row 0 has 0.5.
 """,
     human_calibration,
     named_classes,

@@ -147,7 +147,7 @@ def _computed(run: Predictions, settings: Settings) -> tuple[CalibrationResult, 
             kind=settings.kind,
             norm=settings.norm,
             debias=settings.debias,
-            resampling=Resampling(LEVEL),
+            resampling=None if settings.norm == "max" else Resampling(LEVEL),
             **options,
         )
         shown = result

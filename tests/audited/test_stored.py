@@ -16,6 +16,7 @@ import rightreasons
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.calibration.human import human_calibration
 from rightreasons.calibration.recalibration import calibration_summary
+from rightreasons.core.scores import label_errors
 from rightreasons.report.runner import audit
 
 pytestmark = pytest.mark.usefixtures("unrendered")
@@ -90,6 +91,20 @@ def test_the_work_in_python_does_not_grow_with_the_rows(tmp_path):
     assert calls(6_000) - calls(4_000) < 30 * 2_000
 
 
+def test_labels_that_the_model_contradicts_are_listed(tmp_path, monkeypatch):
+    path = write(tmp_path / "run.jsonl", rows(id=[f"row {i}" for i in range(N)]))
+    found = [row for row in label_errors(TABLE, LABELS) if TABLE[row].argmax() != LABELS[row]]
+    assert len(found) > 2
+    for most in (300, 2):
+        monkeypatch.setattr("rightreasons.calibration.question.N_LABELS", most)
+        made = audit(predictions=path, out=tmp_path / f"{most}", questions=["calibration"], **FAST)
+        (part,) = [part for part in result_of(made).parts if part.title == "Labels to check first"]
+        assert f"contradicts {len(found)} labels" in part.text
+        (table,) = part.tables
+        assert [row[0] for row in table.rows] == [f"row {row}" for row in found[:most]]
+        assert [row[3] for row in table.rows] == pytest.approx(TABLE[found, LABELS[found]][:most])
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".json", ".jsonl", ".npz", ".parquet"])
 def test_every_format_and_every_kind_of_score_is_one(tmp_path, suffix):
     path, scores = tmp_path / f"run{suffix}", {".npz": "log_probabilities", ".parquet": "logits"}.get(suffix)
@@ -144,7 +159,7 @@ def test_votes_of_people(tmp_path):
         options = {"calibration": {"votes_columns": columns}}
         made = audit(predictions=path, questions=["calibration"], options=options, out=tmp_path / "report", **FAST)
         found = result_of(made).data["votes"]
-        for key in ("dist_ce", "ent_ce", "entropy_gap", "rank_cs", "n_votes"):
+        for key in ("dist_ce", "ent_ce", "rank_cs", "n_votes"):
             assert found[key] == pytest.approx(getattr(expected, key)), key
     for columns, kind, sentence in (
         ("votes_neutral,text", "counts", "votes in each item of the column 'text'"),

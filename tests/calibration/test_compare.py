@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rightreasons.calibration.compare import COMPARED, compare_confidence
-from rightreasons.calibration.recalibration import calibration_summary
+from rightreasons.calibration.compare import compare_confidence
+from rightreasons.calibration.proper_scores import auroc as area
 from rightreasons.core.resampling import Resampling
 
 FEW = Resampling(resamples=300)
@@ -18,24 +18,15 @@ def drawn():
     return p, rng.random(201) < p**2
 
 
-def test_figures_are_those_of_the_summary(drawn):
-    p, right = drawn
-    found = compare_confidence({"p": p}, right, resampling=FEW).figures["p"]
-    summary = calibration_summary(p, right, kind="confidence")
-    summary["confidence_gap"] = summary["mean_confidence"] - summary["accuracy"]
-    assert found == pytest.approx({key: summary[key] for key in COMPARED}, abs=1e-12)
-
-
 def test_differences_tests_and_correction(drawn):
     p, right = drawn
     compared = compare_confidence({"p": p, "same": p, "flat": np.full(len(p), 0.9)}, right, resampling=FEW)
-    same, flat, other = compared.pairs
+    same, flat, other = compared
     assert (same.first, same.second, other.first) == ("p", "same", "same")
     assert {test.p_value for test in same.differences.values()} == {1.0}
-    assert "accuracy" not in flat.differences
     # A constant ranks nothing: its AUROC is 1/2, and that of p is not.
     auroc = flat.differences["auroc"]
-    assert auroc.difference == compared.figures["p"]["auroc"] - 0.5
+    assert auroc.difference == area(p, right) - 0.5
     assert auroc.interval.low > 0
     assert auroc.p_value < 1e-6
     # Two of the three p-values are alike: Holm multiplies the first two by 3 (and by 2, but not below).
@@ -48,18 +39,17 @@ def test_a_handful_of_items_shows_no_difference():
     """Three right above two wrong answers, where the other says the same of all: by chance in 1 of 10 orders."""
     right = [1, 1, 1, 0, 0]
     sources = {"p": [0.95, 0.93, 0.9, 0.8, 0.7], "said": [0.9] * 5, "sure": [1.0] * 5}
-    for pair in compare_confidence(sources, right, resampling=FEW).pairs:
+    for pair in compare_confidence(sources, right, resampling=FEW):
         assert set(pair.differences) == {"mean_confidence", "confidence_gap", "ece", "brier"}
-    one = compare_confidence({"p": [0.9], "said": [0.7]}, [1], resampling=FEW)
-    assert one.pairs[0].differences == {}
-    assert one.figures["p"]["brier"] == pytest.approx(0.01)
+    assert compare_confidence({"p": [0.9], "said": [0.7]}, [1], resampling=FEW)[0].differences == {}
+    assert compare_confidence({"p": [0.5]}, [0], resampling=FEW) == ()
     # Ten right and four wrong answers: the ranking is tested from five of each on.
     rng = np.random.default_rng(2)
     for wrong, tested in ((4, False), (5, True)):
         found = compare_confidence(
             {"p": rng.random(10 + wrong), "flat": np.full(10 + wrong, 0.9)}, [1] * 10 + [0] * wrong, resampling=FEW
         )
-        assert ("auroc" in found.pairs[0].differences) is tested
+        assert ("auroc" in found[0].differences) is tested
 
 
 def test_a_confidence_that_is_alike_for_all_items_is_beaten_by_chance_no_more_often_than_stated():
@@ -67,9 +57,9 @@ def test_a_confidence_that_is_alike_for_all_items_is_beaten_by_chance_no_more_of
     rng = np.random.default_rng(0)
     right = [1] * 5 + [0] * 10
     tests = [
-        compare_confidence({"flat": np.full(15, 0.9), "p": rng.random(15)}, right, resampling=Resampling(resamples=200))
-        .pairs[0]
-        .differences["auroc"]
+        compare_confidence(
+            {"flat": np.full(15, 0.9), "p": rng.random(15)}, right, resampling=Resampling(resamples=200)
+        )[0].differences["auroc"]
         for _ in range(150)
     ]
     assert np.mean([test.p_value < 0.05 for test in tests]) < 0.05
@@ -79,7 +69,7 @@ def test_a_confidence_that_is_alike_for_all_items_is_beaten_by_chance_no_more_of
 def test_a_constant_difference_leaves_a_width():
     # With an item at each bound: mean (12 * 0.1) / 14, mean square (12 * 0.01 + 2) / 14; t(13) = 2.1604.
     confidences = {"sure": [0.9] * 12, "less": [0.8] * 12}
-    tests = compare_confidence(confidences, [1] * 7 + [0] * 5).pairs[0].differences
+    tests = compare_confidence(confidences, [1] * 7 + [0] * 5)[0].differences
     # Gaps lie between -1 and 1, so that their differences lie between -2 and 2: 4 is the square of either bound.
     for key, bound in (("mean_confidence", 1), ("confidence_gap", 4)):
         test, center, square = tests[key], 1.2 / 14, (0.12 + 2 * bound) / 14
@@ -90,7 +80,7 @@ def test_a_constant_difference_leaves_a_width():
 def test_a_ranking_without_an_error_leaves_a_width():
     # AUROC 1 beside 1/2; of 6 wrong answers, a share of up to 1 - 0.025^(1/6) may rank otherwise.
     confidences = {"p": np.linspace(0.9, 0.3, 13), "flat": [0.9] * 13}
-    auroc = compare_confidence(confidences, [1] * 7 + [0] * 6, resampling=FEW).pairs[0].differences["auroc"]
+    auroc = compare_confidence(confidences, [1] * 7 + [0] * 6, resampling=FEW)[0].differences["auroc"]
     unseen = 1 - 0.025 ** (1 / 6)
     assert (auroc.interval.low, auroc.interval.high) == pytest.approx((0.5 - unseen * 1.5, 0.5 + unseen * 0.5))
 
@@ -99,34 +89,12 @@ def test_copies_of_an_item_are_one_item(drawn):
     p, right = drawn
     other = np.clip(p + np.random.default_rng(1).normal(0, 0.2, len(p)), 0, 1)
     rows = np.repeat(np.arange(len(p)), 4)
-    one = compare_confidence({"p": p, "other": other}, right, resampling=FEW).pairs[0].differences
-    copies = (
-        compare_confidence({"p": p[rows], "other": other[rows]}, right[rows], clusters=rows, resampling=FEW)
-        .pairs[0]
-        .differences
-    )
-    for key in ("auroc", "aurc", "brier", "confidence_gap"):
+    one = compare_confidence({"p": p, "other": other}, right, resampling=FEW)[0].differences
+    both = {"p": p[rows], "other": other[rows]}
+    copies = compare_confidence(both, right[rows], clusters=rows, resampling=FEW)[0].differences
+    for key in ("auroc", "brier", "confidence_gap"):
         widths = [found[key].interval.high - found[key].interval.low for found in (one, copies)]
         assert widths[1] == pytest.approx(widths[0], rel=0.1), key
-
-
-def test_answers_of_their_own():
-    confidence = {"one": [0.9, 0.8, 0.7, 0.6], "two": [0.6, 0.7, 0.8, 0.9]}
-    compared = compare_confidence(confidence, {"one": [1, 1, 1, 0], "two": [1, 0, 0, 0]}, resampling=FEW)
-    accuracy = compared.pairs[0].differences["accuracy"]
-    # Two items are right by the first alone: p = (1/2)^2.
-    assert (accuracy.difference, accuracy.p_value) == (0.5, 0.25)
-    assert accuracy.interval.low < 0.5 < accuracy.interval.high
-
-
-def test_figures_that_are_undefined():
-    compared = compare_confidence({"p": [0.9, 0.4], "q": [0.2, 0.3]}, [1, 1], resampling=FEW)
-    assert compared.figures["p"]["auroc"] is None
-    assert "auroc" not in compared.pairs[0].differences
-    assert "aurc" not in compared.pairs[0].differences
-    assert compared.figures["p"]["aurc"] == 0
-    assert compare_confidence({"p": [0.5]}, [0], resampling=FEW).pairs == ()
-    assert compared.to_dict()["n_items"] == 2
 
 
 @pytest.mark.parametrize(
@@ -135,8 +103,7 @@ def test_figures_that_are_undefined():
         ({}, [1], "at least one source"),
         ({"p": [1.2]}, [1], "`p` to be at most 1"),
         ({"p": [0.5, 0.5]}, [1], "of one length, but got 2 and 1"),
-        ({"p": [0.5, 0.5], "q": [0.5]}, {"p": [1, 0], "q": [1]}, "`p` and `q` of one length"),
-        ({"p": [0.5]}, {"q": [1]}, "answers of 'p' were right"),
+        ({"p": [0.5, 0.5], "q": [0.5]}, [1, 0], "`q` and `correct` of one length"),
         ({"p": [float("nan")]}, [1], "finite"),
     ],
 )
@@ -155,5 +122,5 @@ def test_equal_errors_in_unequal_bins_are_seldom_called_different():
         # The means of 0.9 * Beta(2, 1.5) below 0.3, up to 0.6 and above.
         said = np.array([0.196, 0.458, 0.728])[np.digitize(p, (0.3, 0.6))]
         compared = compare_confidence({"p": p + 0.1, "said": said + 0.1}, right, resampling=FEW)
-        p_values.append(compared.pairs[0].differences["ece"].p_value)
+        p_values.append(compared[0].differences["ece"].p_value)
     assert np.mean(np.array(p_values) <= 0.05) <= 0.05

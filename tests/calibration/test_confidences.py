@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from rightreasons.calibration.confidences import (
-    CONFIDENCE_BESIDE_LABELS,
-    SENTENCE,
+    MISTAKES,
     ConfidenceVersusLabelWarning,
     PositiveVersusCorrectnessWarning,
 )
@@ -21,11 +20,11 @@ def warned(predictions, references):
 
 
 def looks_like_positive_vs_correctness(predictions, references):
-    return warned(predictions, references) == SENTENCE
+    return warned(predictions, references) == MISTAKES[PositiveVersusCorrectnessWarning]
 
 
 def looks_like_confidence_vs_label(predictions, references):
-    return warned(predictions, references) == CONFIDENCE_BESIDE_LABELS
+    return warned(predictions, references) == MISTAKES[ConfidenceVersusLabelWarning]
 
 
 def classifier(n=2000, sharpness=3.0, base=0.0, seed=0):
@@ -153,14 +152,14 @@ class TestConfidenceBesideLabels:
     def test_the_kernel_warns_for_either_kind(self):
         positive, labels = classifier()
         confidence = np.maximum(positive, 1 - positive)
-        for kind, match in (("top_label", "none is below 0.5"), ("confidence", "look like class labels")):
+        for kind, match in (("top_label", "none is below 0.5"), ("confidence", "beside class labels")):
             with pytest.warns(ConfidenceVersusLabelWarning, match=match):
                 assert calibration_error(confidence, labels, kind=kind).warning is not None
 
     def test_probability_of_class_1_as_confidence_is_noticed(self):
         positive, labels = classifier()
         right = correctness(positive, labels)
-        with pytest.warns(PositiveVersusCorrectnessWarning, match="not the confidence in the answer"):
+        with pytest.warns(PositiveVersusCorrectnessWarning, match="for kind=.confidence. the larger of"):
             calibration_error(positive, right, kind="confidence")
         with warnings.catch_warnings():
             warnings.simplefilter("error")

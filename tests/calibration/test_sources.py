@@ -8,9 +8,8 @@ import pytest
 
 from command_line import run
 from rightreasons.calibration.compare import compare_confidence
-from rightreasons.calibration.confidence_tables import read_confidence
-from rightreasons.calibration.elicit import measure_confidence
 from rightreasons.calibration.recalibration import calibration_summary
+from rightreasons.calibration.sources import measure_confidence, read_confidence
 from rightreasons.core.resampling import Resampling
 
 
@@ -42,7 +41,7 @@ def test_figures_are_about_the_shared_items(columns):
     assert one.figures["brier_of_answers"].value == pytest.approx(summary["brier"])
     assert all(estimate.has_interval for estimate in one.figures.values() if estimate.value is not None)
     said_of = [columns["confidence_said"][row] for row in shared]
-    assert measured.pairs == compare_confidence({"p": p, "said": said_of}, right, resampling=few).pairs
+    assert measured.pairs == compare_confidence({"p": p, "said": said_of}, right, resampling=few)
 
 
 def test_a_source_that_says_nothing_is_told_and_not_compared(capsys, tmp_path, columns):
@@ -62,16 +61,17 @@ def test_a_source_that_says_nothing_is_told_and_not_compared(capsys, tmp_path, c
 
 
 def test_nothing_in_common():
-    table = read_confidence({"confidence_p": [0.5, None], "confidence_said": [None, 0.5], "correct": [1, 0]})
-    with pytest.raises(ValueError, match="there is none: 1 of p, 1 of said"):
-        measure_confidence(table)
+    columns = {"confidence_p": [0.5, None] * 10, "confidence_said": [None, 0.5] * 10, "correct": [1, 0] * 10}
+    with pytest.raises(ValueError, match="there is none: 10 of p, 10 of said"):
+        measure_confidence(read_confidence(columns))
 
 
 def test_command(columns, tmp_path, capsys):
     file = tmp_path / "answers.json"
     file.write_text(json.dumps(columns))
-    done = run(capsys, "confidence", file, "--n-resamples", "100", "--out", tmp_path / "figures.json")
-    assert "105 items with a confidence from each source" in done.out
-    assert "said: 105 of 120 answers have a confidence (87.5%)" in done.out
-    assert re.search(r"p - said +Confidence gap +−?\d", done.out)
-    assert json.loads((tmp_path / "figures.json").read_text())["n_shared"] == 105
+    done = json.loads(run(capsys, "confidence", file, "--n-resamples", "100", "--json").out)
+    printed = "\n".join(done["printed"])
+    assert "105 items with a confidence from each source" in printed
+    assert "said: 105 of 120 answers have a confidence (87.5%)" in printed
+    assert re.search(r"p - said +Confidence gap +−?\d", printed)
+    assert done["result"]["n_shared"] == 105

@@ -29,15 +29,15 @@ def items(tmp_path):
 
 
 class TestCues:
-    def test_a_data_set_that_gives_its_answers_away(self, items, tmp_path, capsys):
-        code, said, _ = run(capsys, "cues", items, "--out", tmp_path / "figures.json")
-        assert code == 0
+    def test_a_data_set_that_gives_its_answers_away(self, items, capsys):
+        done = json.loads(run(capsys, "cues", items, "--json").out)
+        said = "\n".join(done["printed"])
         assert "40 items" in said
         assert "right on 100.0% [83.9, 100.0]" in said  # Wilson's low end for 20 of 20 pairs: 20 / (20 + 1.96^2)
         said = " ".join(said.split())
         assert "50.0%: the data gives answers away." in said
         assert "10 folds." in said
-        figures = json.loads((tmp_path / "figures.json").read_text("utf-8"))
+        figures = done["result"]
         was = next(row for row in figures["cue_statistics"]["cues"] if row["cue"] == "was")
         assert (was["applicability"], was["productivity"]) == (40, 1.0)
         assert len(figures["cue_classifier"]["credits"]) == 40

@@ -25,10 +25,10 @@ for words in json.loads(sys.argv[2]):
 """
 
 ALONE = """
-cues choices.jsonl --out cues.json
+cues choices.jsonl
 look choices.jsonl
 data ratings write choices.jsonl
-data gaps choices.jsonl --first a.csv,b.csv --second c.csv,d.csv --n-permutations 50 --out gaps.json
+data gaps choices.jsonl --first a.csv,b.csv --second c.csv,d.csv --n-permutations 50
 recalibrate predictions.csv predictions.csv --out recalibrated.csv
 data list
 modules

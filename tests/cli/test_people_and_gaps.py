@@ -55,11 +55,11 @@ class TestRatings:
         for number, sheet in enumerate(sheets):
             # The first two are always right; the third always takes the first choice.
             filled(sheet, lambda text, n=number: 1 if n == 2 else next(v for k, v in right.items() if k in text))
-        code, said, _ = run(capsys, "data", "ratings", "read", file, *sheets, "--out", tmp_path / "figures.json")
-        assert code == 0
+        done = json.loads(run(capsys, "data", "ratings", "read", file, *sheets, "--json").out)
+        said = "\n".join(done["printed"])
         # Labels 0 1 0 0 1 0 0 1 0: the third is right on six of nine, on four of the five originals.
         assert "all (9): accuracy 0.889" in said
-        figures = json.loads((tmp_path / "figures.json").read_text("utf-8"))
+        figures = done["result"]
         assert set(figures) == {"all", "original", "mirrored"}
         assert figures["original"]["accuracy"] == pytest.approx(2.8 / 3)
         assert figures["mirrored"]["accuracy"] == pytest.approx(2.5 / 3)
@@ -94,10 +94,10 @@ class TestGaps:
         folder, picks, labels, easy = runs
         first = f"{folder / 'a.csv'},{folder / 'b.jsonl'}"
         words = ("--first", first, "--second", folder / "c.csv", "--n-permutations", 200)
-        code, said, _ = run(capsys, "data", "gaps", copa[0], *words, "--out", folder / "gaps.json")
-        assert code == 0
+        done = json.loads(run(capsys, "data", "gaps", copa[0], *words, "--json").out)
+        said = "\n".join(done["printed"])
         kernel = compare_gaps(np.stack([picks["a"], picks["b"]], axis=1), picks["c"], labels, easy, n_permutations=200)
-        assert json.loads((folder / "gaps.json").read_text("utf-8")) == kernel.to_dict()
+        assert done["result"] == kernel.to_dict()
         assert "3 Easy and 6 Hard items" in said
         # All three Easy right and none or three of six Hard, against all Easy and five of six Hard.
         assert "Gap of the first: +0.750 (runs: +1.000, +0.500)" in said

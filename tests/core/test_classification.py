@@ -10,6 +10,7 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import (
     accuracy,
     classification_scores,
+    label_errors,
     macro_f1_of,
 )
 
@@ -116,6 +117,38 @@ class TestMacroF1Interval:
         assert macro_f1_interval(*items) == macro_f1_interval(*items)
         wide, narrow = (macro_f1_interval(*items, resampling=Resampling(level=level)) for level in (0.99, 0.5))
         assert wide.high - wide.low > narrow.high - narrow.low
+
+
+def test_labels_that_a_model_contradicts():
+    # Usual confidence: class 0 (.9 + .8 + .3) / 3 = .667, class 1 (.9 + .05 + .55) / 3 = .5, class 2 has no item.
+    probabilities = [
+        [0.9, 0.05, 0.05],
+        [0.8, 0.2, 0],
+        [0.3, 0.6, 0.1],
+        [0.1, 0.9, 0],
+        [0.95, 0.05, 0],
+        [0.4, 0.55, 0.05],
+    ]
+    labels = [0, 0, 0, 1, 1, 1]
+    assert label_errors(probabilities, labels).tolist() == [4, 2]  # .05 before .3
+    assert (
+        label_errors([[0.6, 0.4], [0.5, 0.5]], [0, 0]).tolist() == []
+    )  # nothing is confidently of a class without items
+    with pytest.raises(ValueError, match="probabilities"):
+        label_errors([[0.6, 0.4], [0.5, 0.6]], [0, 0])
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_cleanlab(k):
+    count = pytest.importorskip("cleanlab.count")
+    rng = np.random.default_rng(k)
+    for n in (20, 200):
+        probabilities = rng.dirichlet(np.full(k, 0.7), size=n)
+        labels = np.array([rng.choice(k, p=row) for row in probabilities])
+        _, rows = count.compute_confident_joint(
+            labels, probabilities, return_indices_of_off_diagonals=True, calibrate=False
+        )
+        assert sorted(label_errors(probabilities, labels).tolist()) == sorted(rows)
 
 
 def test_very_many_clusters_are_drawn_in_groups():

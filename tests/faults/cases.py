@@ -131,8 +131,8 @@ def cases(world: Path):
                        "--n-permutations", 20)],
         "data ratings write": [("data", "ratings", "write", choices, "--raters", 2)],
         "data ratings read": [("data", "ratings", "read", choices, *sheets)],
-        "judges": [("judges", world / "judgments.csv", "--n-resamples", 20, "--out", "out.json")],
-        "confidence": [("confidence", world / "answers.csv", "--n-resamples", 20, "--out", "out.json")],
+        "judges": [("judges", world / "judgments.csv", "--n-resamples", 20)],
+        "confidence": [("confidence", world / "answers.csv", "--n-resamples", 20)],
         "recalibrate": [("recalibrate", world / "scores.csv", world / "scores.csv", "--out", "out.csv")],
         "data split": [("data", "split", world / "parted", "--model", world / "encoder", "--n-runs", 1,
                         "--epochs", 1, "--max-length", 24)],
@@ -153,5 +153,6 @@ COVERS = {
 def _with_out(step):
     """Let the words of a command end with `--out out`, where they do not say where to write."""
     words = [str(word) for word in step]
-    names_it = words[0] in ("learn", "card", "gate", "suite") or "--out" in words
+    prints = words[0] in ("learn", "card", "gate", "suite", "cues", "judges", "confidence")
+    names_it = prints or "--out" in words or words[1:3] == ["ratings", "read"] or words[1:2] == ["gaps"]
     return words if names_it else [*words, "--out", "out"]

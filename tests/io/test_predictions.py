@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rightreasons.calibration import calibration_error
-from rightreasons.calibration.confidence_tables import read_confidence
+from rightreasons.calibration.sources import read_confidence
 from rightreasons.io.predictions import find_predictions, parse_predictions, read_answers, read_predictions, read_runs
 from rightreasons.probes.judges import read_judgments
 
@@ -382,11 +382,11 @@ def test_every_reader_takes_columns_for_the_same():
     # In a table with both scores and a confidence, “category” is the label, as in tables of items.
     items = {"p_bad": [0.9, 0.25], "p_good": [0.1, 0.75], "category": ["bad", "good"]}
     sure = read_confidence({**items, "confidence": [0.9, 0.75], "prediction": ["bad", "bad"]})
-    assert sure.correct["confidence"].tolist() == [1, 0]
+    assert sure.correct.tolist() == [1, 0]
     # Odd numbers of columns that nobody needs refuse nothing; those that are meant can be named.
     odd = {"p_0": [0.5, 0.1], "p_2": [0.25, 0.1], "p_5": [0.25, 0.8], "label": ["2", "5"]}
     sure = read_confidence({**odd, "confidence": [0.5, 0.8], "correct": [0, 1]})
-    assert sure.correct["confidence"].tolist() == [0, 1]
+    assert sure.correct.tolist() == [0, 1]
     with pytest.raises(ValueError, match="numbered from 0 or from 1, but got p_0, p_2, p_5; `score_columns` names"):
         find_predictions(odd)
     assert find_predictions(odd, score_columns="p_0,p_2,p_5").references.tolist() == [1, 2]

@@ -217,12 +217,7 @@ def test_headings_that_come_again_are_told(tmp_path):
     assert open_dataset(str(tmp_path / "text.csv"))["text"][:] == ["text", "b"]
 
 
-def test_ids_once_were_whole_numbers(tmp_path):
-    table = pd.DataFrame({"item": [1.0, 2.0, 3.0], "confidence": [0.5, 0.6, 0.7], "correct": [1, 0, 1]})
-    assert read_confidence(table).items == ("1", "2", "3")
-    table.to_csv(tmp_path / "floats.csv", index=False)
-    table.astype({"item": int}).to_csv(tmp_path / "ints.csv", index=False)
-    assert len(read_confidence([tmp_path / "floats.csv", tmp_path / "ints.csv"])) == 3
+def test_ids_once_were_whole_numbers():
     assert open_dataset({"id": [7.0, 8.0], "text": ["a", "b"], "label": [0, 1]})["id"][:] == ["7", "8"]
 
 

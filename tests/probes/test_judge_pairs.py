@@ -55,11 +55,11 @@ def test_figures_and_command(tmp_path, capsys):
     assert (gpt.consistency.value, gpt.position.value) == (0, 0.25)
     # Its own, and longer, candidate wins 1/2 and 3/4.
     assert (gpt.own.value, gpt.length.value, gpt.own_beyond.value) == (0.25, 0.25, 0.5)
-    done = run(capsys, "judges", file, "--out", tmp_path / "figures.json")
-    assert done.code == 0
-    assert "6 judgments, 1 without a verdict" in done.out
-    assert "First place over second" in done.out
-    assert json.loads((tmp_path / "figures.json").read_text())["judges"]["gpt"]["position"]["value"] == 0.25
+    done = json.loads(run(capsys, "judges", file, "--json").out)
+    printed = "\n".join(done["printed"])
+    assert "6 judgments, 1 without a verdict" in printed
+    assert "First place over second" in printed
+    assert done["result"]["judges"]["gpt"]["position"]["value"] == 0.25
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import pytest
 
 from rightreasons.behavior.measure import score_stored
 from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
-from rightreasons.calibration.human import human_calibration
 from rightreasons.calibration.measure import JudgedItems, measure_figures, worst_split
 from rightreasons.calibration.measurement import CalibrationAnswers
 from rightreasons.calibration.question import CALIBRATION
@@ -60,7 +59,7 @@ class TestCalibration:
         context = SimpleNamespace(split=lambda name: split, primary=SimpleNamespace(pair_ids=None))
         compared = {"new data": {"accuracy": Estimate(0.9), "mean_confidence": Estimate(0.4)}}
         answers = CalibrationAnswers(
-            context, None, SimpleNamespace(figures={"accuracy": Estimate(0.8)}), {"new data": compared["new data"]}
+            context, SimpleNamespace(figures={"accuracy": Estimate(0.8)}), {"new data": compared["new data"]}
         )
         vars(answers)["worst"] = "new data"
         assert answers.holds_there
@@ -72,7 +71,7 @@ class TestCalibration:
     @pytest.mark.parametrize(("leans", "is_over", "read"), [(True, True, 1), (True, False, 0), (False, False, 1)])
     def test_an_under_confident_model_has_no_errors_that_it_is_too_sure_of(self, leans, is_over, read):
         accuracy = {"accuracy": Estimate(0.8)}
-        m = SimpleNamespace(estimates=accuracy, leans=leans, is_over=is_over, is_apart=leans)
+        m = SimpleNamespace(estimates=accuracy, leans=leans, is_over=is_over, is_apart=leans, label_errors=[])
         m.is_off_in_parts, m.n_needed = False, None
         for task, fit in (("classification", "Fit a temperature"), ("confidence", "Keep the scores of all")):
             context = SimpleNamespace(task=task)
@@ -95,16 +94,8 @@ class TestCalibration:
         split = type("Split", (list,), {"n_available": n_available})(range(10))
         context = SimpleNamespace(primary=split, task="", command="rightreasons audit --limit 10")
         states = dict.fromkeys(("leans", "is_over", "is_apart", "is_off_in_parts"), False)
-        m = SimpleNamespace(estimates={"accuracy": Estimate(1.0)}, n_needed=2300, **states)
+        m = SimpleNamespace(estimates={"accuracy": Estimate(1.0)}, label_errors=[], n_needed=2300, **states)
         assert CALIBRATION.prose.of(m=m, context=context, report="report").items("advice.here")[0] == said
-
-    @pytest.mark.parametrize(
-        ("votes", "words"),
-        [([[5, 5]], "is as sure as people"), ([[9, 1]], "is less sure than people"), ([[10, 0]], "is less sure")],
-    )
-    def test_votes_of_the_same_entropy(self, votes, words):
-        measured = human_calibration([[0.5, 0.5]], votes, resampling=RESAMPLING)
-        assert words in CALIBRATION.prose.of(m=SimpleNamespace(votes=measured))("part.votes")
 
 
 class TestBehavior:

@@ -123,7 +123,7 @@ def test_a_killed_run_ends_with_the_model_of_one_that_was_not(encoder_folder, tm
     torn = tmp_path / "killed" / "checkpoints" / "checkpoint-9"  # a checkpoint that the kill cut off
     torn.mkdir()
     (torn / "model.safetensors").write_bytes(b"")
-    with pytest.warns(SetAsideWarning, match="checkpoint-9 is computed again, as it is not whole"):
+    with pytest.warns(SetAsideWarning, match="checkpoint-9 is computed again, as it is damaged or of another run"):
         resumed = fine_tune(encoder_folder, table(44), out=tmp_path / "killed", callbacks=[Kill(-1)], **options)
     assert resumed.resumed_from_step == 8
     assert resumed.n_steps == whole.n_steps == 18
@@ -158,7 +158,7 @@ def test_a_torn_checkpoint_is_set_aside_for_the_one_before(encoder_folder, train
         fine_tune(encoder_folder, table(44), out=tmp_path / "m", callbacks=[Kill(10)], **options)
     file = tmp_path / "m" / "checkpoints" / "checkpoint-8" / torn
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-    with pytest.warns(SetAsideWarning, match=r"checkpoint-8 is computed again, as it is not whole"):
+    with pytest.warns(SetAsideWarning, match=r"checkpoint-8 is computed again, as it is damaged or of another run"):
         resumed = fine_tune(encoder_folder, table(44), out=tmp_path / "m", callbacks=[Kill(-1)], **options)
     assert resumed.resumed_from_step == 4
     assert (tmp_path / "m" / "model.safetensors").read_bytes() == trained_whole

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rightreasons.behavior.measure import JudgedCase, JudgedExample, SuiteAnswers
 from rightreasons.behavior.rates import BehavioralPassRate
-from rightreasons.core.suites import EXPECTATION_PARAMETERS
+from rightreasons.core.suites import EXPECTATIONS
 from rightreasons.page.plots import PALETTE, Drawing, layer, shortened
 from rightreasons.page.prose import Prose, percent
 
@@ -92,7 +92,7 @@ def _limit(spec: Mapping[str, Any]) -> str:
 
 
 def _tolerance(spec: Mapping[str, Any]) -> str:
-    parameter, said = EXPECTATION_PARAMETERS[spec["name"]].get("tolerance"), spec.get("tolerance")
+    parameter, said = EXPECTATIONS[spec["name"]].model_fields.get("tolerance"), spec.get("tolerance")
     return "" if parameter is None else f"{parameter.default if said is None else said:g}"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -183,18 +183,14 @@ def _answers(predictions: Any, references: Any, scores: str) -> TopLabel:
             "scores='logits'.",
             option=("scores", "kind"),
         )
-    shape = "rows of different lengths"
-    if not is_ragged(predictions):
-        predictions = to_numpy(predictions, "predictions")
-        if scores == "probabilities":
-            check_no_classes(predictions)
-        shape = f"shape {predictions.shape}"
-    if is_ragged(predictions) or predictions.ndim != 1:
+    predictions = predictions if is_ragged(predictions) else to_numpy(predictions, "predictions")
+    if not is_vector(predictions):
         raise OptionError(
-            f"Expected `predictions` of shape (N,), the confidence in each answer, for kind='confidence', but got "
-            f"{shape}.",
+            "Expected `predictions` of shape (N,), the confidence in each answer, for kind='confidence', but got rows.",
             option="kind",
         )
+    if scores == "probabilities":
+        check_no_classes(predictions)
     table = check_scores(predictions, scores=scores)
     right = to_numpy(references, "references")
     labels = _labels(table, right.astype(np.int64) if right.dtype == bool else right, 2)
@@ -239,23 +235,6 @@ LINT_MINIMUM = 10
 RARE = 3.09
 """Standard errors that chance exceeds, to one side, in 0.1 % of cases."""
 
-SENTENCE = (
-    'The references look like "was the prediction right" beside P(class 1): pass the labels as references, '
-    "or the figure is no calibration error."
-)
-POSITIVE_AS_CONFIDENCE = (
-    "The predictions look like P(class 1), not the confidence in the answer: pass the larger of P(class 1) and "
-    "1 - P(class 1) for kind='confidence', or the figure is no calibration error."
-)
-CONFIDENCE_BESIDE_LABELS = (
-    "The predictions look like confidence in the predicted class beside class labels: none is below 0.5, and they do "
-    "not go with the references; pass class scores with labels, or kind='confidence' with whether each was right."
-)
-CONFIDENCE_OF_NO_USE = (
-    "The references look like class labels beside confidence in the predicted class: no confidence is below 0.5, and "
-    "it does not go with the references; unless they say whether each answer was right, this is no calibration error."
-)
-
 
 class PositiveVersusCorrectnessWarning(UserWarning):
     """P(class 1) seems to be compared with whether the prediction is right, instead of with the label."""
@@ -263,6 +242,17 @@ class PositiveVersusCorrectnessWarning(UserWarning):
 
 class ConfidenceVersusLabelWarning(UserWarning):
     """Confidence in the predicted class seems to be compared with the class label, instead of with correctness."""
+
+
+MISTAKES: Mapping[type[UserWarning], str] = {
+    PositiveVersusCorrectnessWarning: 'The input looks like P(class 1) beside "was the prediction right": pass the '
+    "labels as references, or for kind='confidence' the larger of P(class 1) and 1 - P(class 1), or the figure is no "
+    "calibration error.",
+    ConfidenceVersusLabelWarning: "The input looks like confidence in the predicted class beside class labels: none is "
+    "below 0.5, and they do not go with the references; pass class scores with labels, or kind='confidence' with "
+    "whether each was right, or the figure is no calibration error.",
+}
+"""What an input may look like, by the warning that says so."""
 
 
 def positive_sums(top: TopLabel) -> BinSums | None:
@@ -321,24 +311,3 @@ def is_confidence_beside_labels(positive: BinSums) -> bool:
     promised = (count * center**2).sum()
     spread = np.sqrt(rate * (1 - rate) * promised)
     return bool(promised > RARE * spread and (event * center).sum() <= promised / 4)
-
-
-def mistake(positive: BinSums, *, vector: bool, kind: str) -> str | None:
-    """Return the sentence of the mistake that an input looks like, or None.
-
-    Args:
-        positive: The bins of P(class 1), or of the confidence for kind="confidence".
-        vector: Whether the input is one number per item.
-        kind: What is compared.
-    """
-    if is_suspect(positive):
-        return POSITIVE_AS_CONFIDENCE if kind == "confidence" else SENTENCE
-    if vector and is_confidence_beside_labels(positive):
-        return CONFIDENCE_OF_NO_USE if kind == "confidence" else CONFIDENCE_BESIDE_LABELS
-    return None
-
-
-def category(sentence: str) -> type[UserWarning]:
-    """Return the warning that carries a sentence of `mistake`."""
-    by_label = sentence in (CONFIDENCE_BESIDE_LABELS, CONFIDENCE_OF_NO_USE)
-    return ConfidenceVersusLabelWarning if by_label else PositiveVersusCorrectnessWarning

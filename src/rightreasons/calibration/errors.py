@@ -13,10 +13,13 @@ from scipy import special
 
 from rightreasons.calibration.confidences import (
     ANSWER_KINDS,
+    MISTAKES,
+    ConfidenceVersusLabelWarning,
+    PositiveVersusCorrectnessWarning,
     TopLabel,
-    category,
+    is_confidence_beside_labels,
+    is_suspect,
     is_vector,
-    mistake,
     positive_sums,
     top_label,
 )
@@ -33,11 +36,11 @@ from rightreasons.core.binning import (
     resampled_rows,
     residual_bias,
 )
-from rightreasons.core.errors import needs
+from rightreasons.core.errors import OptionError, needs
 from rightreasons.core.intervals import Interval, cluster_codes, clusters_of, rate_interval, wilson
 from rightreasons.core.options import Options, option, takes
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.validation import MOST_BINS, SCORE_KINDS, check_fraction, check_one_of
+from rightreasons.core.validation import MOST_BINS, SCORE_KINDS, check_one_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,10 +66,9 @@ class CalibrationErrorOptions(Options):
     norm: str = option("l1", "How gaps are summed: l1, l2 or max.", choices=NORMS)
     scores: str = option("probabilities", "What the predictions are.", choices=SCORE_KINDS)
     debias: bool = option(False, "Remove the noise of the accuracies from l1 or l2.")
-    threshold: float = option(0.0, "Compare only scores above it, unless it is 0.")
+    threshold: float = option(0.0, "Compare only scores above it, unless it is 0.", minimum=0.0, maximum=1.0)
 
     def _check(self) -> None:
-        object.__setattr__(self, "threshold", check_fraction(self.threshold, "threshold"))
         if self.debias and self.norm == "max":
             raise ValueError("Expected norm='l1' or norm='l2' with debias=True, but got norm='max'.")
 
@@ -182,9 +184,7 @@ def calibration_error(
     as where all items are alike, the share of items that so many may well show none of may have a gap of -1 or 1. The
     low end is 0 also where a calibrated model with the same scores would have so large an error in more than a share (1
     - confidence_level) / 2 of samples (not for kind="classwise", where the labels of the classes are dependent). For
-    norm="l2" the same is done with the squares; norm="max" is not resampled: its ends are those that Wilson's intervals
-    of the accuracies of all bins, over clusters if there are any, with Bonferroni's correction, leave to the largest
-    gap.
+    norm="l2" the same is done with the squares; norm="max" has no interval.
     docs/calibration.md has the measured coverage: for l1 and 15 bins 92 to 100 % at a level of 95 %. Resamples are
     drawn from the bins, not from the rows: the counts of right and wrong items in the bins follow exactly the
     multinomial law of a bootstrap over rows (with the edges of the bins held fixed), and the sum of the confidences in
@@ -242,10 +242,13 @@ def calibration_error(
         >>> result.definition.split("; ")[1:]
         ['10 bins of equal width', 'each prediction is P(class 1).']
     """
+    if resampling is not None and options.norm == "max":
+        raise OptionError("Expected norm='l1' or norm='l2' for an interval, but got norm='max'.", option="norm")
     top = top_label(predictions, references, scores=options.scores, kind=options.kind)
     result = calibration_of(top, options, resampling, vector=is_vector(predictions), clusters=clusters)
     if result.warning is not None:
-        warnings.warn(result.warning, category(result.warning), stacklevel=3)
+        kind = next(kind for kind, sentence in MISTAKES.items() if sentence == result.warning)
+        warnings.warn(result.warning, kind, stacklevel=3)
     return result
 
 
@@ -272,17 +275,18 @@ def calibration_of(
             f"Expected at least one score above threshold={options.threshold:g} in `predictions`, but there is none."
         )
     interval = None
-    if resampling is not None:
-        units = [None if codes is None else codes[rows] for rows in kept]
-        if options.norm == "max":
-            interval = _interval_of_largest(sums, pairs, units, options, resampling)
-        else:
-            if draws is None:
-                draws = draws_of(top, options, resampling, codes, sums)
-            gap = gap_of_rows(*pairs[0], units[0], resampling) if draws.calibrated is not None else 0.0
-            interval = _interval(parts, options, resampling, draws, gap)
+    if resampling is not None and options.norm != "max":
+        draws = draws or draws_of(top, options, resampling, codes)
+        units = clusters_of(codes, kept[0])
+        gap = gap_of_rows(*pairs[0], units, resampling) if draws.calibrated is not None else 0.0
+        interval = _interval(parts, options, resampling, draws, gap)
     over, under = error_parts(*parts)
     positive = positive_sums(top)
+    warning = None
+    if positive is not None and is_suspect(positive):
+        warning = MISTAKES[PositiveVersusCorrectnessWarning]
+    elif positive is not None and vector and is_confidence_beside_labels(positive):
+        warning = MISTAKES[ConfidenceVersusLabelWarning]
     return CalibrationResult(
         ece=float(binned_error(*parts, norm=options.norm, debias=options.debias)),
         mce=float(binned_error(*parts, norm="max")),
@@ -295,7 +299,7 @@ def calibration_of(
         definition=options.words(vector=vector),
         bins=_table(sums, options),
         interval=interval,
-        warning=None if positive is None else mistake(positive, vector=vector, kind=options.kind),
+        warning=warning,
     )
 
 
@@ -334,7 +338,6 @@ def draws_of(
     options: CalibrationErrorOptions,
     resampling: Resampling,
     clusters: NDArray[np.intp] | None = None,
-    sums: BinSums | None = None,
 ) -> Draws:
     """Draw resamples, and what a calibrated model would show, in the bins of the options.
 
@@ -343,12 +346,10 @@ def draws_of(
         options: Kind, bins and threshold; the norm changes nothing.
         resampling: Number of draws and seed; the level changes nothing.
         clusters: (N,) the numbers of the clusters that are resampled whole; None for independent items.
-        sums: The items in these bins, where they are at hand.
     """
     pairs, uniform = top.pairs(options.kind), options.strategy == "uniform"
     kept, counted = _kept(pairs, options.threshold)
-    if sums is None:
-        sums = BinSums.of(counted, options.n_bins, options.strategy)
+    sums = BinSums.of(counted, options.n_bins, options.strategy)
     if clusters is None and options.kind != "classwise":
         rng = np.random.default_rng(resampling.seed)
         return Draws(sums.resample(resampling.resamples, rng), sums.calibrated_events(resampling.resamples, rng), 1.0)
@@ -435,28 +436,6 @@ def _interval(
         method="debiased basic bootstrap over items",
         n_resamples=resampling.resamples,
     )
-
-
-def _interval_of_largest(
-    sums: BinSums,
-    pairs: Sequence[Pair],
-    units: Sequence[NDArray[np.intp] | None],
-    options: CalibrationErrorOptions,
-    resampling: Resampling,
-) -> Interval:
-    """Bound the largest gap by Wilson's intervals of the accuracies of all bins, with Bonferroni's correction."""
-    wide = resampling.of_family(int(np.count_nonzero(sums.count.sum(axis=1))))
-    least, most = 0.0, 0.0
-    for (scores, events), edges, clusters_here in zip(pairs, sums.edges, units, strict=True):
-        cells = assign_bins(scores, edges, uniform=options.strategy == "uniform")
-        order = np.argsort(cells, kind="stable")
-        for rows in np.split(order, np.flatnonzero(np.diff(cells[order])) + 1):
-            if len(rows):  # above a threshold a class may have no score
-                confidence = min(float(scores[rows].mean()), 1.0)
-                accuracy = rate_interval(events[rows], wide, clusters_of(clusters_here, rows))
-                least = max(least, accuracy.low - confidence, confidence - accuracy.high)
-                most = max(most, accuracy.high - confidence, confidence - accuracy.low)
-    return Interval(float(least), float(most), resampling.level, "Wilson score of every bin, by Bonferroni")
 
 
 # --------------------------------------- MacroCE: calibration of the right and of the wrong predictions, each by itself

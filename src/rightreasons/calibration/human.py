@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 from scipy import special
 
 from rightreasons.calibration.confidences import check_no_classes
+from rightreasons.calibration.options import VOTE_KINDS
 from rightreasons.core.arrays import Result, as_floats
-from rightreasons.core.intervals import Estimate, Interval, bootstrap_mean, cluster_wilson, estimate_of
+from rightreasons.core.intervals import Estimate, Interval, bounded_mean, cluster_wilson, estimate_of
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_one_of, check_same_length, check_scores, is_ragged
 
 Floats = NDArray[np.float64]
 
-VOTE_KINDS = ("counts", "distributions")
 TIES = ("expected", "class_order")
 
 _PAIRS = 4_000_000
@@ -30,11 +30,9 @@ class HumanCalibration(Result):
 
     Attributes:
         dist_ce: Human distribution calibration error, in [0, 1]; lower is better.
-        interval: Its interval over items (`bootstrap_mean` within the figure's bounds, like the next two).
+        interval: Its interval over items (`bounded_mean`, like the next).
         ent_ce: Human entropy calibration error in nats, in [0, log K]: the mean absolute gap; lower is better.
         ent_ce_interval: Its interval.
-        entropy_gap: The mean gap itself: below 0 the model is surer than people are.
-        entropy_gap_interval: Its interval.
         rank_cs: Human ranking calibration score, in [0, 1]; higher is better.
         rank_cs_interval: Its Wilson interval.
         n_items: Number of items.
@@ -45,15 +43,13 @@ class HumanCalibration(Result):
     interval: Interval
     ent_ce: float
     ent_ce_interval: Interval
-    entropy_gap: float
-    entropy_gap_interval: Interval
     rank_cs: float
     rank_cs_interval: Interval
     n_items: int
     n_votes: int | None
 
     def estimate(self, key: str) -> Estimate:
-        """Return "dist_ce", "ent_ce", "entropy_gap" or "rank_cs" with its interval."""
+        """Return "dist_ce", "ent_ce" or "rank_cs" with its interval."""
         interval = self.interval if key == "dist_ce" else getattr(self, f"{key}_interval")
         return estimate_of(getattr(self, key), interval)
 
@@ -105,16 +101,13 @@ def human_calibration(
         Distances 0.2 and 0.1; the first item ranks the classes as the votes do, the second does not.
 
         >>> result = human_calibration([[0.7, 0.2, 0.1], [0.4, 0.5, 0.1]], [[5, 3, 2], [5, 4, 1]])
-        >>> round(result.dist_ce, 6), result.rank_cs, round(result.entropy_gap, 6)
-        (0.15, 0.5, -0.113917)
+        >>> round(result.dist_ce, 6), result.rank_cs, round(result.ent_ce, 6)
+        (0.15, 0.5, 0.113917)
     """
     check_one_of(votes, VOTE_KINDS, "votes")
     check_one_of(ties, TIES, "ties")
-    for name, rows in (("predictions", predictions), ("references", references)):
-        if is_ragged(rows):
-            raise ValueError(
-                f"Expected rows of one length in `{name}`, the same classes in each item, but they differ."
-            )
+    if is_ragged(predictions) or is_ragged(references):
+        raise ValueError("Expected rows of one length in `predictions` and `references`, but they differ.")
     if scores == "probabilities":
         check_no_classes(predictions)
     table = check_scores(predictions, scores=scores)
@@ -126,25 +119,19 @@ def human_calibration(
         )
     totals = given.sum(axis=1)
     shares = given / totals[:, None]
-    entropy_gap, same_ranking = _entropy(table) - _entropy(shares), _same_ranking(table, given, ties)
-
-    def mean(values: Floats, low: float, high: float) -> tuple[float, Interval]:
-        return float(values.mean()), bootstrap_mean(values, bounds=(low, high), resampling=resampling)
-
-    most = float(np.log(table.shape[1]))
-    distance, gap = mean(np.abs(table - shares).sum(axis=1) / 2, 0.0, 1.0), mean(entropy_gap, -most, most)
-    entropy = mean(np.abs(entropy_gap), 0.0, most)
+    same_ranking = _same_ranking(table, given, ties)
+    distance = np.abs(table - shares).sum(axis=1) / 2
+    gap = np.abs(special.entr(table).sum(axis=1) - special.entr(shares).sum(axis=1))
+    most, level = float(np.log(table.shape[1])), resampling.level
     return HumanCalibration(
-        dist_ce=distance[0],
-        interval=distance[1],
-        ent_ce=entropy[0],
-        ent_ce_interval=entropy[1],
-        entropy_gap=gap[0],
-        entropy_gap_interval=gap[1],
+        dist_ce=float(distance.mean()),
+        interval=bounded_mean(np.minimum(distance, 1.0), low=0.0, high=1.0, confidence_level=level),
+        ent_ce=float(gap.mean()),
+        ent_ce_interval=bounded_mean(np.minimum(gap, most), low=0.0, high=most, confidence_level=level),
         rank_cs=float(same_ranking.mean()),
         # One item per cluster: Wilson's interval for chances as well as for 0 and 1.
         rank_cs_interval=dataclasses.replace(
-            cluster_wilson(same_ranking, np.ones(len(table)), confidence_level=resampling.level), method="Wilson score"
+            cluster_wilson(same_ranking, np.ones(len(table)), confidence_level=level), method="Wilson score"
         ),
         n_items=len(table),
         n_votes=int(totals.sum()) if votes == "counts" else None,
@@ -165,26 +152,22 @@ def check_votes(references: Any, votes: str) -> Floats:
         >>> check_votes([[0.5, 0.5]], "counts")
         Traceback (most recent call last):
         ...
-        ValueError: Expected whole numbers of votes in `references`, but row 0 has 0.5: say votes='distributions'.
+        ValueError: Expected whole numbers of votes in `references` for votes='counts', but row 0 has 0.5.
     """
     check_one_of(votes, VOTE_KINDS, "votes")
     table = as_floats(references, "references")
     if votes == "distributions":
-        if (table > 1.5).any():
-            raise ValueError("Expected shares of the votes in `references`, but got more: say votes='counts'.")
         return check_scores(table, name="references", allow_vector=False)
-    if table.size == 0:
-        raise ValueError("Expected at least one row in `references`, but it is empty.")
-    if table.ndim != 2 or table.shape[1] < 2:
+    if table.ndim != 2 or table.shape[1] < 2 or not len(table):
         raise ValueError(
             f"Expected `references` of shape (N, K), the votes for each class, but got shape {table.shape}."
         )
     wrong = ~np.isfinite(table) | (table < 0) | (table != np.floor(table))
     if wrong.any():
         row, column = np.argwhere(wrong)[0]
-        hint = ": say votes='distributions'" if 0 < table[row, column] < 1 else ""
         raise ValueError(
-            f"Expected whole numbers of votes in `references`, but row {row} has {table[row, column]:g}{hint}."
+            f"Expected whole numbers of votes in `references` for votes='counts', but row {row} has "
+            f"{table[row, column]:g}."
         )
     empty = np.flatnonzero(table.sum(axis=1) == 0)
     if empty.size:
@@ -193,10 +176,6 @@ def check_votes(references: Any, votes: str) -> Floats:
 
 
 # ------------------------------------------------------------------------------------------------------------- private
-
-
-def _entropy(table: Floats) -> Floats:
-    return np.asarray(special.entr(table).sum(axis=1))
 
 
 def _same_ranking(table: Floats, votes: Floats, ties: str) -> Floats:

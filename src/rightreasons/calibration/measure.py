@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import yaml
 from numpy.typing import NDArray
-from scipy import special
 
-from rightreasons.calibration.compare import compare_confidence
+from rightreasons.calibration.compare import difference
 from rightreasons.calibration.confidences import TopLabel, top_label
 from rightreasons.calibration.errors import (
     CalibrationErrorOptions,
@@ -26,7 +25,7 @@ from rightreasons.calibration.errors import (
     macro_ce,
 )
 from rightreasons.calibration.options import CalibrationOptions
-from rightreasons.calibration.proper_scores import auroc, brier_score, label_log_probability, ranked
+from rightreasons.calibration.proper_scores import auroc, label_log_probability, ranked
 from rightreasons.calibration.smooth import ConsistencyResult, consistency, ece_sweep, smooth_ece
 from rightreasons.core import intervals
 from rightreasons.core.arrays import Ragged, in_order, take_rows
@@ -45,9 +44,6 @@ MAX_CLASSES = 50
 
 MAX_CLASS_RESAMPLES = 5_000
 """Resamples of all classes together, so that many classes take no longer than a few."""
-
-BRIER_BINS = 15
-"""Bins of each class for the parts of the Brier score."""
 
 DECIDED = ("confidence_gap", "ece_debiased")
 """The figures that the verdict rests on: on average, and in parts of the confidence."""
@@ -126,15 +122,6 @@ class JudgedItems:
         order = in_order(*columns)
         return [column[order] for column in columns], clusters_of(self.clusters, order)
 
-    @functools.cached_property
-    def groups(self) -> list[TopLabel]:
-        """The top labels in random groups of items, of which the intervals of many items are made; else none."""
-        if self.n_units <= intervals.LARGE:
-            return []
-        columns, clusters = self.in_order
-        groups = intervals.random_groups(len(self), clusters)
-        return [TopLabel(*(column[rows] for column in columns)) for rows in groups]
-
     def draws(self, options: CalibrationErrorOptions, resampling: Resampling) -> Draws:
         """Return `draws_of` the items, which the errors of all norms and levels in the same bins share."""
         key = options.kind, options.strategy, options.n_bins, resampling.resamples, resampling.seed
@@ -209,7 +196,6 @@ class ClassFigures:
         n_items: Items of the class.
         precision: Share of its predictions that are right; None without predictions.
         recall: Share of its items that are found; None without items.
-        f1: Harmonic mean of the two; None without items and predictions.
         ece: Calibration error of its probability over all items.
     """
 
@@ -217,7 +203,6 @@ class ClassFigures:
     n_items: int
     precision: Estimate | None
     recall: Estimate | None
-    f1: Estimate | None
     ece: Estimate
 
 
@@ -334,17 +319,12 @@ def paired_test(
         inside = [np.clip(values(items), low, high) for items in (first, second)]
         return intervals.paired_means(*inside, low=low, high=high, clusters=first.clusters, resampling=resampling)
     # Confidence and correctness are all that the top-label error depends on; rounding may carry a confidence past 1.
-    sides = {"first": first.top, "second": second.top}
-    compared = compare_confidence(
-        {name: np.minimum(top.confidence, 1.0) for name, top in sides.items()},
-        {name: top.correct for name, top in sides.items()},
-        n_bins=first.n_bins,
-        clusters=first.clusters,
-        resampling=resampling,
-    )
-    a, b = (compared.figures[name]["ece"] or 0.0 for name in sides)
-    untested = intervals.PairedTest(a - b, 1.0, len(first), "jackknife of the debiased errors", None)
-    return compared.pairs[0].differences.get("ece", untested)
+    sides = [dataclasses.replace(each.top, confidence=np.minimum(each.top.confidence, 1.0)) for each in (first, second)]
+    codes = cluster_codes(first.clusters, len(first))
+    test = difference("ece", (sides[0], sides[1]), first.n_bins, clusters=codes, resampling=resampling)
+    if test is None:
+        return intervals.PairedTest(_binned(first).ece - _binned(second).ece, 1.0, len(first), "too few items")
+    return test
 
 
 # ------------------------------------------------------------- estimators: what computes a figure, and how they compose
@@ -378,11 +358,7 @@ STATISTICS: Mapping[str, Callable[[TopLabel], float | None]] = {
     "smooth_ece": lambda top: smooth_ece(top).smooth_ece,
     "ece_sweep": lambda top: ece_sweep(top).ece,
     "macro_ce": lambda top: macro_ce(top).macro_ce,
-    "brier_reliability": lambda top: brier_score(top, n_bins=BRIER_BINS).reliability,
-    "brier_resolution": lambda top: brier_score(top, n_bins=BRIER_BINS).resolution,
-    "brier_uncertainty": lambda top: brier_score(top).uncertainty,
     "aurc": lambda top: ranked(top.confidence, top.correct)[0],
-    "e_aurc": lambda top: ranked(top.confidence, top.correct)[1],
     "auroc": lambda top: auroc(top.confidence, top.correct),
 }
 """Figures that are functions of the top labels; None where one is undefined."""
@@ -414,33 +390,26 @@ def _units(items: JudgedItems, flags: NDArray[np.bool_]) -> int:
     return intervals.count_units(clusters_of(items.clusters, flags), int(np.count_nonzero(flags)))
 
 
-def _misplaced(items: JudgedItems) -> NDArray[np.bool_]:
-    """Return what differs from the best ranking: wrong answers among as many of the surest as there are right ones."""
-    wrong, confidence = ~items.top.correct, items.top.confidence
-    n_wrong = min(int(np.count_nonzero(wrong)), len(wrong) - 1)
-    return np.asarray(wrong & (confidence >= np.partition(confidence, n_wrong)[n_wrong]))
-
-
-def _few(key: str, items: JudgedItems) -> str:
-    """Say what a figure has too little of for an interval, which fewer would not show either; "" for enough."""
+def _few(items: JudgedItems) -> str:
+    """Say what there is too little of for an interval, which fewer would not show either; "" for enough."""
     wrong = ~items.top.correct
-    counts = [(_units(items, wrong), 5, "answers are wrong"), (_units(items, ~wrong), 5, "answers are right")]
-    if key == "e_aurc":
-        counts.append((_units(items, _misplaced(items)), 5, "wrong answers are among the surest"))
-    elif key in ("brier_reliability", "brier_resolution"):
-        counts.append((items.n_units // (BRIER_BINS * len(items.logits[0])), 3, "items per bin of a class"))
-    lacking = (f"fewer than {least} {what}, so without interval" for count, least, what in counts if count < least)
-    return next(lacking, "")
+    counts = {"wrong": _units(items, wrong), "right": _units(items, ~wrong)}
+    return next((f"fewer than 5 answers are {kind}, so without interval" for kind in counts if counts[kind] < 5), "")
 
 
-def _of_top(key: str, interval: Callable[[str, JudgedItems, Resampling, float], intervals.Interval]) -> Estimator:
+def _of_top(
+    key: str, interval: Callable[[Callable[..., float], JudgedItems, Resampling], intervals.Interval]
+) -> Estimator:
     """Estimate one of `STATISTICS`, with an interval where there is what it needs."""
+
+    def figure(*columns: Any) -> float:
+        return float(STATISTICS[key](TopLabel(*columns)) or 0.0)
 
     def estimate(items: JudgedItems, resampling: Resampling) -> Estimate:
         value = STATISTICS[key](items.top)
-        if few := _few(key, items):
+        if few := _few(items):
             return Estimate(value, method="" if value is None else few)
-        found = interval(key, items, resampling, value or 0.0)
+        found = interval(figure, items, resampling)
         # One that corrects for bias may lie to one side of its figure.
         low, high = np.clip([min(found.low, value or 0.0), max(found.high, value or 0.0)], 0.0, 1.0).tolist()
         return estimate_of(value, dataclasses.replace(found, low=low, high=high))
@@ -448,81 +417,43 @@ def _of_top(key: str, interval: Callable[[str, JudgedItems, Resampling, float], 
     return estimate
 
 
-def _resampled(
-    make: Callable[..., intervals.Interval], key: str, items: JudgedItems, level: float, value: float
-) -> intervals.Interval:
-    """Return the interval of one of `STATISTICS` by groups of many items, or else by leaving out some, or drawing."""
-    if items.groups:
-        figures = [STATISTICS[key](group) or 0.0 for group in items.groups]
-        if (interval := intervals.interval_of_groups(value, figures, level)) is not None:
-            return interval
-    columns, clusters = items.in_order
-    return make(lambda *some: float(STATISTICS[key](TopLabel(*some)) or 0.0), *columns, clusters=clusters)
-
-
-def _left_out(
-    *, upper: Callable[[JudgedItems], float] | None = None
-) -> Callable[[str, JudgedItems, Resampling, float], intervals.Interval]:
-    """Return a function for the jackknife interval of a figure; on the logit of its place below `upper`, if given.
+def _left_out(figure: Callable[..., float], items: JudgedItems, resampling: Resampling) -> intervals.Interval:
+    """Return the jackknife interval of a figure, on its logit.
 
     A ranking is known from its wrong answers, or its right ones, where these are fewer.
     """
-
-    def interval(key: str, items: JudgedItems, resampling: Resampling, value: float) -> intervals.Interval:
-        bounds = None if upper is None else (0.0, upper(items))
-        n_known = min(_units(items, right) for right in (items.top.correct, ~items.top.correct))
-        make = functools.partial(intervals.jackknife, level=resampling.level, bounds=bounds, n_known=n_known)
-        return _resampled(make, key, items, resampling.level, value)
-
-    return interval
+    columns, clusters = items.in_order
+    n_known = min(_units(items, right) for right in (items.top.correct, ~items.top.correct))
+    how: dict[str, Any] = {"level": resampling.level, "on_logit": True, "n_known": n_known}
+    return intervals.jackknife(figure, *columns, clusters=clusters, **how)
 
 
-def _mirrored(key: str, items: JudgedItems, resampling: Resampling, value: float) -> intervals.Interval:
+def _mirrored(figure: Callable[..., float], items: JudgedItems, resampling: Resampling) -> intervals.Interval:
     """Return the basic bootstrap interval of a slow figure that is biased upward, as ECE is.
 
     It reaches as far as the gap between confidence and accuracy may, below which no such error is, and from 0 unless
     the bins show more error than a calibrated model would: no resample of such a model has as little as the truth.
     """
-    top = items.top
-    make = functools.partial(intervals.bootstrap, resampling=resampling.at_most(SLOW_RESAMPLES), method="basic")
-    drawn = _resampled(make, key, items, resampling.level, value)
+    top, (columns, clusters) = items.top, items.in_order
+    slow = resampling.at_most(SLOW_RESAMPLES)
+    drawn = intervals.bootstrap(figure, *columns, clusters=clusters, resampling=slow, mirrored=True)
     gap = gap_of_rows(top.confidence, top.correct, items.clusters, resampling)
     low = drawn.low if _null(items, resampling).p_value <= 1 - resampling.level else 0.0
     return dataclasses.replace(drawn, low=low, high=max(drawn.high, gap))
-
-
-def _most_resolution(items: JudgedItems) -> float:
-    """Return the resolution of a perfect model of equal classes."""
-    return float(1 - 1 / items.table.shape[1])
-
-
-def _of_base_rates(_: str, items: JudgedItems, resampling: Resampling, value: float) -> intervals.Interval:
-    """Return the interval of what the labels bring, 1 less the squares of their shares, by Jeffreys' law of the shares.
-
-    Equal shares, which bring the most, are no figure's middle: whether they are possible is decided by a test.
-    """
-    shares = np.bincount(items.top.labels, minlength=len(items.logits[0])) / len(items)
-    counts, tail = shares * items.n_units, (1 - resampling.level) / 2
-    drawn = np.random.default_rng(resampling.seed).dirichlet(counts + 0.5, size=resampling.resamples)
-    low, high = np.quantile(1 - (drawn**2).sum(axis=1), (tail, 1 - tail))
-    equal = counts.mean()
-    if special.chdtrc(len(counts) - 1, ((counts - equal) ** 2).sum() / equal) > 2 * tail:  # Pearson's test
-        high = 1 - 1 / len(shares)
-    return intervals.Interval(min(float(low), value), max(float(high), value), resampling.level, "Jeffreys")
 
 
 def _log_loss(items: JudgedItems, resampling: Resampling) -> Estimate | None:
     losses = _log_losses(items)
     if not np.isfinite(losses).all():  # a label of probability 0
         return Estimate(None)
-    if few := _few("nll", items):
+    if few := _few(items):
         return Estimate(float(losses.mean()), method=few)
     return mean(losses, resampling, clusters=items.clusters)
 
 
 def _binned(items: JudgedItems, resampling: Resampling | None = None, **options: Any) -> CalibrationResult:
     checked = CalibrationErrorOptions(n_bins=items.n_bins, **{"kind": items.kind, **options})
-    draws = items.draws(checked, resampling) if resampling is not None and checked.norm != "max" else None
+    draws = None if resampling is None or checked.norm == "max" else items.draws(checked, resampling)
     return calibration_of(items.top, checked, resampling, clusters=items.clusters, draws=draws)
 
 
@@ -538,8 +469,6 @@ def _null(items: JudgedItems, resampling: Resampling) -> ConsistencyResult:
 def _class_figures(items: JudgedItems, k: int, resampling: Resampling) -> ClassFigures:
     probability = items.table[:, k]
     predicted, labels = items.top.predicted == k, items.top.labels == k
-    n_predicted, n_items = int(predicted.sum()), int(labels.sum())
-    sums = np.column_stack((2.0 * (predicted & labels), predicted.astype(np.int64) + labels))
     ece = calibration_error(
         np.clip(probability, 0.0, 1.0),
         labels.astype(np.int64),
@@ -548,20 +477,12 @@ def _class_figures(items: JudgedItems, k: int, resampling: Resampling) -> ClassF
         resampling=resampling,
         clusters=items.clusters,
     )
-    f1 = None
-    if n_predicted + n_items:
-        # A resample without the class has no F1, and is left out.
-        interval = intervals.bootstrap_sums(
-            lambda s: s[..., 0] / s[..., 1], sums, clusters=items.clusters, resampling=resampling
-        )
-        f1 = estimate_of(float(sums[:, 0].sum() / sums[:, 1].sum()), interval)
     of_predicted, of_labels = (clusters_of(items.clusters, group) for group in (predicted, labels))
     return ClassFigures(
         label=k,
-        n_items=n_items,
+        n_items=int(labels.sum()),
         precision=rate(labels[predicted], resampling, of_predicted),
         recall=rate(predicted[labels], resampling, of_labels),
-        f1=f1,
         ece=estimate_of(ece.ece, ece.interval),
     )
 
@@ -583,20 +504,16 @@ ESTIMATORS: Mapping[str, Estimator] = {
     "rmsce_debiased": _error(norm="l2", debias=True),
     "mce": _error(norm="max"),
     "classwise_ece": _by_class(_error(kind="classwise")),
-    "macro_ce": _of_top("macro_ce", _left_out(upper=lambda _: 1.0)),
+    "macro_ce": _of_top("macro_ce", _left_out),
     "brier": _by_class(_bounded(_squared_distances, 0.0, 2.0)),
     "brier_of_answers": lambda items, resampling: (
         _bounded(lambda each: _gaps(each) ** 2, 0.0, 1.0)(items, resampling) if items.kind == "confidence" else None
     ),
-    "brier_reliability": _by_class(_of_top("brier_reliability", _left_out())),
-    "brier_resolution": _by_class(_of_top("brier_resolution", _left_out(upper=_most_resolution))),
-    "brier_uncertainty": _by_class(_of_top("brier_uncertainty", _of_base_rates)),
     "nll": _log_loss,
-    "aurc": _of_top("aurc", _left_out(upper=lambda _: 1.0)),
-    "e_aurc": _of_top("e_aurc", _left_out(upper=lambda _: 1.0)),
+    "aurc": _of_top("aurc", _left_out),
     "auroc": _of_top(
         "auroc",
-        lambda _, items, resampling, value: intervals.delong(
+        lambda _, items, resampling: intervals.delong(
             items.top.confidence, items.top.correct, confidence_level=resampling.level, clusters=items.clusters
         ),
     ),
@@ -609,5 +526,5 @@ FIGURES = {key: Figure(**_TEXTS[key], estimate=estimate) for key, estimate in ES
 """Every figure by its key, in the order of the report; "{n_bins}" in a definition is the number of bins."""
 
 
-VOTE_FIGURES = {key: FigureText(**_TEXTS[key]) for key in ("dist_ce", "ent_ce", "entropy_gap", "rank_cs")}
+VOTE_FIGURES = {key: FigureText(**_TEXTS[key]) for key in ("dist_ce", "ent_ce", "rank_cs")}
 """The figures against the votes of people, by their names in `HumanCalibration`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, QuestionOptions, option
 
 VOTE_KINDS = ("counts", "distributions")
@@ -17,18 +16,6 @@ class CalibrationOptions(QuestionOptions):
         "Comma-separated columns of the votes of people, one per class, or one of lists in the order of the classes.",
     )
     votes: str = option("counts", "What the votes are: counts or distributions.", choices=VOTE_KINDS)
-    elicit: tuple[str, ...] = option(
-        (),
-        "How a language model is asked for the confidence in its answers too: verbalized, the number that it states.",
-        choices=("verbalized",),
-    )
-
-    def _check(self) -> None:
-        if self.votes_columns is None and self.votes != "counts":
-            raise OptionError(
-                f"Expected `votes_columns` where `votes` is {self.votes!r}, but there is none.",
-                option=("votes_columns", "votes"),
-            )
 
 
 class ConfidenceOptions(Options):
@@ -38,4 +25,3 @@ class ConfidenceOptions(Options):
         None, "Comma-separated columns of the confidence in the given answer, one per source."
     )
     correct_column: str | None = option(None, "Column that says whether the given answer was right: 1 or 0.")
-    item_column: str | None = option(None, "Column that names the item; by default rows are items in their order.")

@@ -203,9 +203,7 @@ def label_log_probability(
     """Return log softmax(inverse_temperature * logits) at the labels, (N,)."""
     if isinstance(logits, Ragged):
         rows = Ragged(logits.values * inverse_temperature, logits.offsets)
-        highest = rows.reduce(np.maximum)
-        powers = Ragged(np.exp(rows.values - np.repeat(highest, rows.lengths)), rows.offsets)
-        return np.asarray(rows.at(labels) - highest - np.log(powers.reduce(np.add)), dtype=np.float64)
+        return np.asarray(rows.at(labels) - rows.reduce(np.logaddexp), dtype=np.float64)
     table = logits * inverse_temperature
     highest = table.max(axis=1)
     at_label = table[np.arange(len(table)), labels]

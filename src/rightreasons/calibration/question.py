@@ -2,36 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rightreasons.calibration.elicit import OF_ANSWERS, ConfidenceMeasurement
 from rightreasons.calibration.measure import FIGURES, VOTE_FIGURES
 from rightreasons.calibration.measurement import (
     COMPARED,
     MARGIN,
-    NAMES,
+    N_EXAMPLES,
     CalibrationAnswers,
     measure,
 )
+from rightreasons.calibration.sources import OF_ANSWERS, ConfidenceMeasurement
 from rightreasons.core.intervals import Estimate, Power, estimate_of
 from rightreasons.page import plots
 from rightreasons.page.parts import Amount, Cell
 from rightreasons.page.plots import Drawing
-from rightreasons.page.prose import percent, prose
-from rightreasons.page.question import Figure, Lead, Need, Part, Plot, Question, Rule, Table
+from rightreasons.page.prose import prose
+from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
 
 OVERVIEW = ("accuracy", "macro_f1", "mean_confidence", "confidence_gap")
 """The figures of the first part; all others are in the table of the second."""
 
-RELIABILITY = "DeGroot & Fienberg 1983; Guo et al. 2017; consistency bars: Bröcker & Smith 2007"
+N_LABELS = 300
+"""Labels to check that a report names at most."""
 
 
-def if_calibrated(m: CalibrationAnswers) -> Estimate | None:
+def if_calibrated(m: CalibrationAnswers) -> Estimate:
     """Return the calibration error of a calibrated model."""
-    if m.measured is None:
-        return None
     null = m.measured.consistency
     return Estimate(null.expected, 0.0, null.upper, null.confidence_level, "one-sided, binomial draws")
 
@@ -50,16 +49,6 @@ def draw_splits(key: str, m: CalibrationAnswers) -> Drawing:
     return plots.dot_rows(key, rows=bars, series=("accuracy", "mean confidence"), xlabel="share of items, probability")
 
 
-def bin_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Return the rows behind the reliability diagram."""
-    measured = m.measured
-    for row, accuracy, bar in zip(measured.bins.bins, measured.accuracies, measured.consistency.bars, strict=True):
-        if row.accuracy is not None and row.confidence is not None:
-            name = f"({percent(row.lower)}, {percent(row.upper)}]"
-            calibrated = "" if bar is None else f"{percent(bar[0])} to {percent(bar[1])}"
-            yield name, row.count, row.confidence, accuracy, row.confidence - row.accuracy, calibrated
-
-
 def family_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
     """Return the figures that are not in the overview."""
     for key, it in m.headlines(m.estimates).items():
@@ -67,16 +56,22 @@ def family_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
             yield it.name, Amount(it.estimate, it.unit), it.better or "", it.definition, it.source
 
 
-OF_SOURCES = ("mean_confidence", "ece", "brier_of_answers", "auroc", "aurc")
-OF_COMMAND = ("accuracy", "mean_confidence", "ece", "smooth_ece", "brier_of_answers", "auroc", "aurc")
-PAIRED = ("accuracy", "confidence_gap", "ece", "brier", "auroc", "aurc")
-"""The figures of sources of confidence: on a page, by `rightreasons confidence`, and in its tests of each two."""
+def label_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
+    """Return the labels that the model contradicts."""
+    rows = m.label_errors[:N_LABELS]
+    for example, chance in zip(m.shown(rows), m.measured.items.label_probability[rows], strict=True):
+        yield example.id, example.label, example.prediction, float(chance)
 
 
-def source_rows(measured: ConfidenceMeasurement, keys: Sequence[str] = OF_SOURCES) -> Iterator[tuple[Cell, ...]]:
+OF_SOURCES = ("accuracy", "mean_confidence", "ece", "smooth_ece", "brier_of_answers", "auroc", "aurc")
+PAIRED = ("confidence_gap", "ece", "brier", "auroc")
+"""The figures of sources of confidence, and of the tests of each two."""
+
+
+def source_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...]]:
     """Return the figures of each source of confidence."""
     for source in measured.sources:
-        yield NAMES.get(source.name, source.name), source.confident, *map(source.figures.get, keys)
+        yield source.name, source.confident, *map(source.figures.get, OF_SOURCES)
 
 
 def difference_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...]]:
@@ -91,15 +86,9 @@ def difference_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...
 
 def data(m: CalibrationAnswers) -> dict[str, Any]:
     """Return what audit.json has beside the figures."""
-    elicited = {}
-    if m.asked is not None:
-        elicited = {"sources": m.asked.measured and m.asked.measured.to_dict(), "rare": m.asked.rare}
-    if m.measured is None:
-        return elicited
     return {
         "bins": m.measured.bins.to_dict(),
         "consistency": m.measured.consistency.to_dict(),
-        **elicited,
         "votes": m.votes and m.votes.to_dict(),
         "figures": {key: figure.to_dict() for key, figure in m.headlines(m.measured.figures).items()},
         "splits": {name: {key: each[key].to_dict() for key in COMPARED} for name, each in m.compared.items()},
@@ -113,16 +102,15 @@ CALIBRATION = Question(
     prose=prose(
         __file__,
         MARGIN=MARGIN,
-        NAMES=NAMES,
+        N_LABELS=N_LABELS,
         FIGURES=FIGURES,
         COMPARED=COMPARED,
-        OF_SOURCES=OF_SOURCES,
     ),
     reads="audited",
     needs=(
         Need("labels", lambda context, options: context.primary.labeled.any()),
         Need("stored", lambda context, options: context.stored is None or not context.answers_once),
-        Need("elicited", lambda context, options: options.elicit or not context.answers_once),
+        Need("once", lambda context, options: not context.answers_once),
     ),
     measure=measure,
     power=Power("confidence", tests=2),
@@ -150,16 +138,8 @@ CALIBRATION = Question(
             for key, text in VOTE_FIGURES.items()
         ),
     ),
-    headlines=lambda m: (
-        "accuracy",
-        "accuracy_worst" if m.measured else "mean_confidence",
-        "confidence_gap",
-        "ece",
-        "auroc",
-    ),
+    headlines=("accuracy", "accuracy_worst", "confidence_gap", "ece", "auroc"),
     verdict=(
-        Rule("neutral", "few_confidences", lambda m: not m.estimates),
-        Rule("neutral", "asked", lambda m: m.measured is None),
         Rule("bad", "worst", lambda m: m.worst),
         Rule("bad", "over", lambda m: m.is_apart and m.is_over),
         Rule("bad", "under", lambda m: m.is_apart),
@@ -170,18 +150,13 @@ CALIBRATION = Question(
     parts=(
         Part(
             "overview",
-            (
-                Plot("reliability", draw_reliability, RELIABILITY),
-                Table("bins", bin_rows, RELIABILITY, folded=True),
-            ),
+            (Plot("reliability", draw_reliability, "DeGroot & Fienberg 1983; Guo et al. 2017; Bröcker & Smith 2007"),),
             figures=OVERVIEW,
-            when=lambda m: m.measured,
         ),
         Part(
             "family",
             (Table("calibration_family", family_rows),),
             figures=("ece", "ece_if_calibrated", "nll", "brier"),
-            when=lambda m: m.measured,
         ),
         Part(
             "splits",
@@ -191,7 +166,14 @@ CALIBRATION = Question(
         Part(
             "ranking",
             figures=("auroc", "aurc", "macro_ce"),
-            when=lambda m: m.measured,
+        ),
+        Part(
+            "labels",
+            (
+                Examples("labels", lambda m: m.shown(m.label_errors[:N_EXAMPLES])),
+                Table("labels", label_rows, "Northcutt et al. 2021", folded=True),
+            ),
+            when=lambda m: m.label_errors.size,
         ),
         Part(
             "classes",
@@ -205,18 +187,6 @@ CALIBRATION = Question(
             when=lambda m: m.classes is not None,
         ),
         Part("votes", figures=tuple(VOTE_FIGURES), when=lambda m: m.votes),
-        Part(
-            "asked",
-            (
-                Table(
-                    "confidence_sources",
-                    lambda m: source_rows(m.asked.measured),
-                    "Tian et al. 2023",
-                    when=lambda m: m.asked.measured,
-                ),
-            ),
-            when=lambda m: m.asked,
-        ),
     ),
     leads=(
         Lead(
@@ -241,7 +211,6 @@ CALIBRATION = Question(
             plot="reliability",
             # A page without a fault opens with what the model decides by, where that is known.
             size=lambda m: None if m.is_small else max(abs(m.estimates["confidence_gap"].value), m.measured.bins.ece),
-            when=lambda m: m.measured,
         ),
     ),
     data=data,
@@ -250,13 +219,13 @@ CALIBRATION = Question(
 
 SOURCES = Question(
     name="confidence",
-    prose=prose(str(Path(__file__).with_name("sources.py")), FIGURES=FIGURES, OF_COMMAND=OF_COMMAND),
+    prose=prose(str(Path(__file__).with_name("sources.py")), FIGURES=FIGURES, OF_SOURCES=OF_SOURCES),
     verdict=(Rule("neutral", "told"),),
     parts=(
         Part(
             "sources",
             (
-                Table("sources", lambda m: source_rows(m, OF_COMMAND)),
+                Table("sources", source_rows),
                 Table("pairs", difference_rows, when=lambda m: m.pairs),
             ),
         ),

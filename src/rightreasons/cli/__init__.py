@@ -48,9 +48,11 @@ HELP_ALL = "--help-all"
 _INTERRUPTED = 130
 """What typer returns in place of a KeyboardInterrupt."""
 
-_wants_traceback = contextvars.ContextVar("wants_traceback", default=False)
+wants_traceback = contextvars.ContextVar("wants_traceback", default=False)
+"""Whether the command line asks for the traceback of an error."""
 _outcome: contextvars.ContextVar[dict[str, Any] | None] = contextvars.ContextVar("outcome", default=None)
-_shows_all = contextvars.ContextVar("shows_all", default=False)
+shows_all_options = contextvars.ContextVar("shows_all_options", default=False)
+"""Whether the help that is asked for has every option."""
 
 COMMANDS: Mapping[str, Mapping[str, Mapping[str, Any]]] = json.loads(
     Path(__file__).with_name("commands.json").read_text(encoding="utf-8")
@@ -65,8 +67,6 @@ SHARED = {name for name, about in ABOUT.items() if about["module"] == "ask"} | {
     "fine-tune",
 }
 """Commands whose items are shared by the processes of a launch; the others are run by the first process alone."""
-
-CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 
 class _Group(typer.core.TyperGroup):
@@ -121,9 +121,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     flags = ANYWHERE.intersection(words)
-    show_traceback = TRACEBACK in flags or bool(os.environ.get("RIGHTREASONS_TRACEBACK"))
-    _wants_traceback.set(show_traceback)
-    _shows_all.set(HELP_ALL in words)
+    wants_traceback.set(TRACEBACK in flags)
+    shows_all_options.set(HELP_ALL in words)
     words = ["--help" if word == HELP_ALL else word for word in words if word not in ANYWHERE]
     # A bar per split and perturbation would bury the lines that matter.
     os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
@@ -145,7 +144,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     watched = unwatched.set(unseen)
     printed = contextlib.redirect_stdout(lines if unseen else sys.stdout)
     with stopped_by_signals() as stop_code, _plain_lines(words), printed:
-        code = _run(words, show_traceback, stop_code)
+        code = _run(words, stop_code)
     unwatched.reset(watched)
     if outcome is not None:
         typer.echo(json.dumps({"exit_code": code, **outcome, "printed": lines.getvalue().splitlines()}))
@@ -167,7 +166,7 @@ def tell(line: str) -> None:
         typer.echo(line, err=True)
 
 
-def _run(words: Sequence[str], show_traceback: bool, stop_code: Callable[[], int]) -> int:
+def _run(words: Sequence[str], stop_code: Callable[[], int]) -> int:
     """Run a command and return its exit code."""
     try:
         _check_words(words)
@@ -189,13 +188,15 @@ def _run(words: Sequence[str], show_traceback: bool, stop_code: Callable[[], int
                 error.show()
                 return int(error.exit_code)
             error = ValueError(sentence)
-        if show_traceback:
+        if wants_traceback.get():
             raise
         if isinstance(error, ModuleNotFoundError):
             error = missing(error)
         expected = is_expected(error)
         more = _look_at(error, words) if expected else f" Add {TRACEBACK} to see where it arose, and please report it."
-        sentence = f"{_with_flags(error, words)}{more}"
+        known = _flags(words)
+        named = [name for name in getattr(error, "option", ()) if name in known]
+        sentence = f"{with_flags(in_one_sentence(error), named)}{more}"
         if (outcome := _outcome.get()) is not None:
             outcome["error"] = sentence
         typer.echo(f"Error: {sentence}", err=True)
@@ -239,37 +240,20 @@ def _plain_lines(words: Sequence[str]) -> Iterator[None]:
         warnings.showwarning = show
 
 
-def wants_traceback() -> bool:
-    """Say whether the command line asks for the traceback of an error."""
-    return _wants_traceback.get()
-
-
-def shows_all_options() -> bool:
-    """Say whether the help that is asked for has every option."""
-    return _shows_all.get()
-
-
-def command_line() -> typer.Typer:
+def command_line(group: type[_Group] = _Group, name: str | None = None) -> typer.Typer:
     """Return a new app for a command, or a group of commands."""
     return typer.Typer(
-        cls=_Group,
-        add_completion=False,
+        cls=group,
+        name=name,
+        add_completion=name is not None,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
         no_args_is_help=True,
-        context_settings=CONTEXT,
+        context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
 
 
-_app = typer.Typer(
-    cls=_Commands,
-    name="rightreasons",
-    no_args_is_help=True,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings=CONTEXT,
-)
+_app = command_line(_Commands, "rightreasons")
 
 
 @functools.cache
@@ -346,16 +330,8 @@ def _look_at(error: Exception, words: Sequence[str]) -> str:
         with warnings.catch_warnings(action="ignore"):  # which were told when it was read
             as_table(files[-1])
     except EXPECTED:  # which is no table that could be shown
-        named = [f"--{name}=…" for name in ("separator", "quote", "encoding") if name in str(error)]
-        how = f"`rightreasons look {shlex.quote(files[-1])} {named[0]}`" if named else ""
-        return f" {how} writes a data.yaml, which every command takes." if how else ""
+        return ""
     return f" `rightreasons look {shlex.quote(files[-1])}` shows what would be read."
-
-
-def _with_flags(error: Exception, words: Sequence[str]) -> str:
-    """Write an error in one sentence, with the options that it carries as flags of the command."""
-    known = set(_flags(words))
-    return with_flags(in_one_sentence(error), [name for name in getattr(error, "option", ()) if name in known])
 
 
 def _flags(words: Sequence[str]) -> list[str]:

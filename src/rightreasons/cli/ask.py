@@ -24,13 +24,7 @@ from rightreasons.cli.declared import (
     SuiteName,
     declared_command,
 )
-from rightreasons.cli.show import (
-    show_audit,
-    show_labels,
-    show_plan,
-    show_section,
-    write_figures,
-)
+from rightreasons.cli.show import show_audit, show_labels, show_plan, show_section
 from rightreasons.core.options import Options, listed
 from rightreasons.io.options import AuditOptions, ScoreOptions, StoredOptions
 from rightreasons.models.servers.options import ServerOptions
@@ -138,7 +132,7 @@ def run_audit(
         settings |= each.changed()
     model, dataset = arguments
     settings |= {"out": out, "questions": questions, "options": options, "tell": tell}
-    settings["raise_errors"] = wants_traceback()
+    settings["raise_errors"] = wants_traceback.get()
     with warnings.catch_warnings():
         # What failed is printed in the place of its answer.
         warnings.filterwarnings("ignore", message="The question '")
@@ -254,7 +248,8 @@ def ways(
     And ask again, with a doubt and without: how many right answers turn wrong, and how many wrong ones right?
     """
     from rightreasons.audited.context import AuditContext, choose_splits, open_asked, take_splits
-    from rightreasons.core.store import WORK, check_folder
+    from rightreasons.core.arrays import plain
+    from rightreasons.core.store import WORK, check_folder, write_json
     from rightreasons.models.prompted import prompted_of
     from rightreasons.report.files import OWN, WAYS
     from rightreasons.report.plan import plan_of_one
@@ -286,8 +281,9 @@ def ways(
         return
     figures = measure_ways(prompted, split, options=options, how=how, out=place, judge=judge)
     show_section("Does it matter how it is asked?", WAYS_ASKED.answer(figures, how.level, drawn=False))
-    typer.echo("")
-    write_figures(folder / WAYS, {"model": prompted.name, "data": dataset, "split": name, **figures.to_dict()})
+    found = plain({"model": prompted.name, "data": dataset, "split": name, **figures.to_dict()})
+    hand_over(found)
+    typer.echo(f"\nFigures: {write_json(folder / WAYS, found)}")
 
 
 @COMMANDS["demo"].command()

@@ -12,14 +12,7 @@ import typer
 
 import rightreasons
 from rightreasons.cli import command_line, hand_over
-from rightreasons.cli.declared import (
-    Dataset,
-    Declared,
-    FiguresFile,
-    Split,
-    declared_command,
-    refuse,
-)
+from rightreasons.cli.declared import Dataset, Declared, Split, declared_command
 from rightreasons.cli.show import print_rows
 from rightreasons.core.choices import HARNESSES, TASKS
 from rightreasons.core.errors import OptionError, counted
@@ -52,7 +45,7 @@ def open_items(
         **options: Further options of `open_multiple_choice`.
 
     Returns:
-        The items that have a label, and in words what was taken.
+        The items that have a label, and the name of the split.
     """
     from rightreasons.io.tables import TEST_SPLITS, choose_split, labeled_items, open_splits
 
@@ -64,9 +57,7 @@ def open_items(
         raise OptionError(
             f"Expected items with a label in {dataset}, but none of split {name!r} has one.", option="label_column"
         )
-    without = len(splits[name]) - len(items)
-    left_out = counted(without, "item that has", "items that have")
-    return items, name if without == 0 else f"{name} without {left_out} no label"
+    return items, name
 
 
 def easy_flags(items: datasets.Dataset, subsets: Path | None) -> list[bool | None]:
@@ -113,11 +104,9 @@ def gaps(
         Path | None,
         typer.Option(help="easy_hard_subsets.json of `rightreasons data split`; by default the column `easy` says it."),
     ] = None,
-    out: FiguresFile = None,
     **declared: Any,
 ) -> None:
     """Test whether models of two training sets differ in their Easy/Hard gap, over items and over runs."""
-    from rightreasons.cli.show import write_figures
     from rightreasons.core.options import listed
     from rightreasons.cues.easy_hard import compare_gaps
     from rightreasons.io.predictions import read_runs
@@ -148,7 +137,7 @@ def gaps(
         f"Difference: {compared.difference:+.3f} [{compared.interval.low:+.3f}, {compared.interval.high:+.3f}]; "
         f"p = {compared.item_p_value:.3g} over items for these runs; over items and runs: {p_value}"
     )
-    write_figures(out, compared)
+    hand_over(compared)
 
 
 @RATINGS.callback()
@@ -183,13 +172,11 @@ def read(
     drawn: AuditOptions,
     settings: AuditOptions,
     split: Split = None,
-    out: FiguresFile = None,
 ) -> None:
     """Read the filled sheets: accuracy of the raters, and Fleiss' kappa; for mirrored data of each half too.
 
     The items are those that the sheets were written from: give the same options.
     """
-    from rightreasons.cli.show import write_figures
     from rightreasons.cues.ratings import human_performance, read_rating_sheets
 
     items, taken = open_items(dataset, source, split, limit=drawn.limit, seed=drawn.seed)
@@ -211,7 +198,7 @@ def read(
     typer.secho(f"{dataset}, {taken}: {counted(len(items), 'item')}, {counted(len(sheets), 'rater')}", bold=True)
     for name, half in rows.items():
         _show_performance(name, len(half), figures[name])
-    write_figures(out, figures)
+    hand_over(figures)
 
 
 def _show_performance(name: str, n_items: int, figures: HumanPerformance) -> None:
@@ -353,7 +340,8 @@ def export(
     """Write items as a benchmark of the Hub, or the question about reasons as a task of another harness."""
     settings = settings.replaced(task=options.task, split=options.split)
     if options.to == BENCHMARK:
-        refuse({"reasons": options.reasons or None, **prompt.changed()}, "with a benchmark")
+        for name in [*(["reasons"] if options.reasons else []), *prompt.changed()]:
+            raise OptionError(f"Expected no `{name}` with a benchmark, which asks nothing itself.", option=name)
         export_benchmark(dataset, settings, out)
     elif options.reasons:
         export_reasons(dataset, settings, prompt, options, out)
@@ -382,12 +370,10 @@ def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
     first = choose_split(splits, settings.split, where=dataset)
     made = [name for name in splits if settings.split is None and name.startswith(f"{first}_")]
     tasks: dict[str, list[dict[str, Any]]] = {}
-    unanswered = 0
     for split in (first, *made):
         items = limited(splits[split], settings, dataset)
         for item in items:
             if item["label"] < 0:
-                unanswered += 1
                 continue
             row = {name: item[name] for name in ("id", "label", *LINKS, "easy", "group") if name in item}
             if kind == "classification":
@@ -400,8 +386,6 @@ def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
     folder = write_benchmark(tasks, out, name=Path(dataset).stem, builder=builder)
     for task, rows in tasks.items():
         typer.echo(f"{task}: {counted(len(rows), 'item')}")
-    if unanswered:
-        typer.echo(f"Left out: {counted(unanswered, 'item')} that no choice is right for.")
     typer.echo(f"Benchmark: {folder}")
     typer.echo(f"To push it: hf upload {shlex.join([f'my-name/{folder.name}', str(folder)])} --repo-type dataset")
     typer.echo(f"Then it is asked by: inspect eval hf/{shlex.quote(f'my-name/{folder.name}')} --model MODEL")

@@ -33,31 +33,26 @@ class Command(typer.core.TyperCommand):
     groups: Mapping[str, str] = {}
     """Heading -> the flags under it that the help shows, without dashes; {} for the first ones there are."""
 
-    headings: Mapping[str, str] = {}
-    """Beginning of the names of parameters -> the heading of those that no group has."""
-
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the arguments, and the options by group."""
-        parameters = [each for each in self.get_params(ctx) if each.name != "help"]
+        parameters: list[Any] = [each for each in self.get_params(ctx) if each.name != "help"]
         records = {each.opts[0].lstrip("-"): each.get_help_record(ctx) for each in parameters}
-        kinds = {each.opts[0].lstrip("-"): self._heading(each) for each in parameters}
+        kinds = {
+            each.opts[0].lstrip("-"): "Arguments" if each.param_type_name == "argument" else each.rich_help_panel
+            for each in parameters
+        }
         sections = {"Arguments": [records.pop(flag) for flag, kind in kinds.items() if kind == "Arguments"]}
         for heading, flags in self.groups.items():
             sections[heading] = [records.pop(flag) for flag in flags.split() if flag in records]
-        n_shown = len(records) if shows_all_options() else 0 if self.groups else MOST_SHOWN - 2
+        n_shown = len(records) if shows_all_options.get() else 0 if self.groups else MOST_SHOWN - 2
         for flag in [*records][:n_shown]:
-            sections.setdefault(kinds[flag], []).append(records.pop(flag))
+            sections.setdefault(kinds[flag] or "Options", []).append(records.pop(flag))
         more = [(HELP_ALL, f"Show {len(records)} more options, which can be typed too.")] if records else []
         sections["Help"] = [("-h, --help", "Show this message and exit."), *more]
         for heading, lines in sections.items():
             if lines:
                 with formatter.section(heading):
                     formatter.write_dl(lines)
-
-    def _heading(self, parameter: Any) -> str:
-        if parameter.param_type_name == "argument":
-            return "Arguments"
-        return next((self.headings[kind] for kind in self.headings if parameter.name.startswith(f"{kind}_")), "Options")
 
 
 def declared_command(
@@ -92,10 +87,7 @@ def declared_command(
         run.__doc__ = function.__doc__
         run.__signature__ = inspect.Signature(every)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
-        headings = {
-            name: re.split(r"\n|;", options.__doc__ or "")[0].rstrip(".") for name, (options, _) in classes.items()
-        }
-        command = type("Declared", (Command,), {"groups": ABOUT.get(name, {}).get("shown", {}), "headings": headings})
+        command = type("Declared", (Command,), {"groups": ABOUT.get(name, {}).get("shown", {})})
         app.command(name, cls=command, no_args_is_help=True)(run)
         return function
 
@@ -105,6 +97,7 @@ def declared_command(
 def _parameters(options: type[Options], names: Sequence[str], argument: str) -> list[inspect.Parameter]:
     """Return options of a class as parameters that typer reads."""
     hints, prefix = typing.get_type_hints(options), _prefix(argument)
+    heading = re.split(r"\n|;", options.__doc__ or "")[0].rstrip(".")
     parameters = []
     for name in names:
         field: Any = options.model_fields[name]
@@ -116,6 +109,7 @@ def _parameters(options: type[Options], names: Sequence[str], argument: str) -> 
         info = typer.Option(
             f"--{flag}/--no-{flag}" if kind is bool else f"--{flag}",
             help=field.description,
+            rich_help_panel=heading,
         )
         annotation: Any = Annotated[kind, info]
         keyword = inspect.Parameter.KEYWORD_ONLY
@@ -155,13 +149,6 @@ def _of_tuple(kind: Any) -> Any:
     return None if each is None else get_args(each)[0]
 
 
-def writable(file: Path | None) -> Path | None:
-    """Check the file that a command writes before it begins."""
-    from rightreasons.core.store import check_file
-
-    return None if file is None else check_file(file)
-
-
 _DATA = "Name from `rightreasons data list`, hub id, or local csv, tsv, jsonl or parquet file or folder."
 _MODEL = (
     "Folder or hub id of a classifier, a multiple-choice model or a language model; address of a server, or "
@@ -181,12 +168,3 @@ Split = Annotated[
 SuiteName = Annotated[str, typer.Argument(help=SUITE_HELP, metavar="SUITE", show_default=False)]
 Out = Annotated[Path, typer.Option(help="Folder of the report.")]
 Open = Annotated[bool, typer.Option("--open", help="Open the report in a browser when it is written.")]
-FiguresFile = Annotated[Path | None, typer.Option(help="File for all figures, as JSON.", callback=writable)]
-
-
-def refuse(given: Mapping[str, Any], where: str) -> None:
-    """Raise an OptionError about the first option that is given where nothing reads it; None is not given."""
-    for name, value in given.items():
-        if value is not None:
-            shown = ",".join(map(str, value)) if isinstance(value, tuple) else value
-            raise OptionError(f"Expected no `{name}` {where}, but got {shown!r}.", option=name)

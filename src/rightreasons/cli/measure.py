@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 from rightreasons.calibration.options import CalibrationOptions, ConfidenceOptions
-from rightreasons.cli import command_line
-from rightreasons.cli.declared import Dataset, FiguresFile, declared_command
-from rightreasons.cli.show import say, show_section, show_table, write_figures
+from rightreasons.cli import command_line, hand_over
+from rightreasons.cli.declared import Dataset, declared_command
+from rightreasons.cli.show import say, show_section, show_table
 from rightreasons.core.errors import counted
 from rightreasons.cues.options import CuesOptions
 from rightreasons.io.options import RESAMPLED, AuditOptions, SourceOptions
@@ -30,28 +30,26 @@ COMMANDS = {name: command_line() for name in ("confidence", "judges", "cues")}
     },
 )
 def confidence(
-    files: Annotated[
-        list[str],
+    file: Annotated[
+        str,
         typer.Argument(
-            help="Tables with a confidence and whether the answer was right; of several, each is a source.",
+            help="Table with a column per source (confidence_NAME) and whether the answer was right.",
             metavar="FILE",
             show_default=False,
         ),
     ],
-    out: FiguresFile = None,
     **declared: Any,
 ) -> None:
     """Compare sources of confidence on the same items: calibration, ranking of right above wrong answers, tests."""
-    from rightreasons.calibration.confidence_tables import read_confidence
-    from rightreasons.calibration.elicit import measure_confidence
     from rightreasons.calibration.question import SOURCES
+    from rightreasons.calibration.sources import measure_confidence, read_confidence
 
     settings: AuditOptions = declared["settings"]
-    table = read_confidence(list(files), options=declared["options"])
-    measured = measure_confidence(table, options=declared["bins"], resampling=settings.resampling)
+    table = read_confidence(file, options=declared["options"])
+    measured = measure_confidence(table, n_bins=declared["bins"].n_bins, resampling=settings.resampling)
     answer = SOURCES.answer(measured, settings.confidence_level, drawn=False)
-    show_section(f"{', '.join(files)} ({table.used})", answer)
-    write_figures(out, measured)
+    show_section(f"{file} ({table.used})", answer)
+    hand_over(measured)
 
 
 @declared_command(
@@ -71,7 +69,6 @@ def judges(
             show_default=False,
         ),
     ],
-    out: FiguresFile = None,
     **declared: Any,
 ) -> None:
     """Measure what judges of pairs prefer beside quality: position, length, their own answers."""
@@ -81,7 +78,7 @@ def judges(
     settings = declared["settings"]
     measured = measure_judges(read_judgments(file, options=declared["options"]), resampling=settings.resampling)
     show_section(str(file), JUDGES.answer(measured, settings.confidence_level, drawn=False))
-    write_figures(out, measured)
+    hand_over(measured)
 
 
 @declared_command(
@@ -97,7 +94,6 @@ def cues(
     dataset: Dataset,
     split: Annotated[str | None, typer.Option(help="The split; by default train or the first with labels.")] = None,
     top: Annotated[int, typer.Option(help="Number of cues to print.", min=0)] = 20,
-    out: FiguresFile = None,
     **declared: Any,
 ) -> None:
     """Count superficial cues in the choices, and see how far a classifier gets by them alone."""
@@ -120,4 +116,4 @@ def cues(
     say(CUES.prose.of(m=m)("part.alone"))
     if figures.classifier is not None:
         say(f"{figures.classifier.n_folds} folds.")
-    write_figures(out, {"cue_statistics": figures.statistics, "cue_classifier": figures.classifier})
+    hand_over({"cue_statistics": figures.statistics, "cue_classifier": figures.classifier})

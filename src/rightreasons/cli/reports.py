@@ -5,7 +5,6 @@ from __future__ import annotations
 import platform
 import re
 import tempfile
-from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,8 +14,8 @@ import typer
 import rightreasons
 from rightreasons.cli import command_line, hand_over
 from rightreasons.cli.declared import declared_command
-from rightreasons.cli.show import print_rows, show_comparison, show_section
-from rightreasons.core.errors import OptionError, in_one_sentence, why_unreached
+from rightreasons.cli.show import print_rows, show_section
+from rightreasons.core.errors import OptionError
 from rightreasons.core.store import installed_version
 from rightreasons.io.options import RESAMPLED, AuditOptions
 
@@ -69,6 +68,7 @@ def compare(
     Logs of harnesses, and folders of them, are audited first, for their accuracy and calibration.
     """
     from rightreasons.report.comparison import compare as compare_reports
+    from rightreasons.report.comparison import sections
     from rightreasons.report.schema import read_audit
     from rightreasons.report.tasks import TASKS, models_by_tasks, reports_of, write_tasks
 
@@ -86,7 +86,8 @@ def compare(
             return
         comparison = compare_reports(*reports, out=out, **how)
     hand_over(comparison)
-    show_comparison(comparison)
+    for _, title, section, m in sections(comparison):
+        show_section(title, section.answer(m, drawn=False))
     if out is not None:
         typer.echo(f"\nPage: {out / 'index.html'}")
 
@@ -132,44 +133,18 @@ _SKIPPED = ("dev", "peers", "parity")
 """Extras for those who work on the package."""
 
 
-def checks() -> Iterator[tuple[str, bool, str]]:
-    """Look at Python, the extras, a GPU, WordNet and the hub: name, whether fine, and how it is."""
-    from huggingface_hub import constants
-
-    from rightreasons.datasets.perturbing.edits import find_wordnet
-
-    yield "rightreasons", True, f"{rightreasons.__version__}, Python {platform.python_version()}"
+@COMMANDS["doctor"].command()
+def doctor() -> None:
+    """Say what is installed, and which extras are missing."""
     extras: dict[str, list[str]] = {}
     for line in metadata.requires("rightreasons") or ():
         match = re.match(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]", line)
         if match and match[1] != "rightreasons" and match[2] not in _SKIPPED:
             extras.setdefault(match[2], []).append(match[1])
+    found = [("rightreasons", True, f"{rightreasons.__version__}, Python {platform.python_version()}")]
     for extra, packages in extras.items():
         missing = [package for package in packages if installed_version(package) is None]
         state = "installed" if not missing else f"missing {', '.join(missing)}: pip install 'rightreasons[{extra}]'"
-        yield f"[{extra}]", not missing, state
-    try:
-        from rightreasons.models.running import default_device
-
-        device = str(default_device())
-        yield "GPU", device != "cpu", "none: models run on the CPU" if device == "cpu" else device
-    except ImportError:
-        yield "GPU", False, "unknown without torch"
-    try:
-        find_wordnet()
-        yield "WordNet", True, "found"
-    except (ImportError, ValueError) as error:
-        yield "WordNet", False, f"{in_one_sentence(error)} Without it, no synonyms replace words."
-    why = "offline, as HF_HUB_OFFLINE says" if constants.HF_HUB_OFFLINE else why_unreached()
-    yield "hub", not why, f"cannot be reached ({why}): local models and data alone" if why else constants.ENDPOINT
-
-
-@COMMANDS["doctor"].command()
-def doctor() -> None:
-    """Say what is installed, which extras are missing, and whether there are a GPU, WordNet and the hub.
-
-    Nothing is installed or downloaded; the hub is asked for three seconds at most, and not at all offline.
-    """
-    found = list(checks())
+        found.append((f"[{extra}]", not missing, state))
     hand_over([{"name": name, "fine": fine, "told": state} for name, fine, state in found])
     print_rows((("ok" if fine else "--", name, state) for name, fine, state in found), indent="", texts=range(3))

@@ -7,7 +7,6 @@ import shutil
 import sys
 import textwrap
 import webbrowser
-from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +19,6 @@ from rightreasons.core.errors import counted
 if TYPE_CHECKING:
     from rightreasons.behavior.learning.collect import CollectedScores
     from rightreasons.page.parts import SectionResult, Table, Verdict
-    from rightreasons.report.comparison import Comparison
     from rightreasons.report.labels import LabelAudits
     from rightreasons.report.plan import Plan
     from rightreasons.report.runner import AuditResult
@@ -116,25 +114,6 @@ def print_rows(rows: Iterable[Sequence[str]], *, indent: str = "  ", texts: Coll
         typer.echo((indent + line).rstrip())
 
 
-def write_figures(file: Path | None, figures: object) -> None:
-    """Write a result to the file of all figures, where one is asked for, and say so."""
-    from rightreasons.core.arrays import plain
-    from rightreasons.core.store import write_json
-
-    hand_over(figures)
-    if file is not None:
-        write_json(file, plain(figures))
-        typer.echo(f"Figures: {file}")
-
-
-def show_comparison(comparison: Comparison) -> None:
-    """Print what the page of a comparison says in words and tables."""
-    from rightreasons.report.comparison import sections
-
-    for _, title, section, m in sections(comparison):
-        show_section(title, section.answer(m, drawn=False))
-
-
 def say(text: str) -> None:
     """Print a paragraph; that of an indented text stays so."""
     indent = text[: len(text) - len(text.lstrip())]
@@ -169,7 +148,3 @@ def show_scores(collected: CollectedScores) -> None:
                 f"  Changed nothing: {row.n_unchanged:,} of {counted(row.n_runs, 'run')} of {row.configuration} "
                 f"{row.method} (seed {row.seed}), whose every outcome is that of IID."
             )
-    if collected.degenerate:
-        of_methods = Counter(f"{run.configuration} {run.method}" for run in collected.degenerate)
-        named = ", ".join(f"{name} {count:,}" for name, count in of_methods.most_common())
-        say(f"  One answer to over 90% of the independent items: {len(collected.degenerate):,} runs ({named}).")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -25,11 +24,6 @@ if TYPE_CHECKING:
     from rightreasons.training.examples import TrainingData
     from rightreasons.training.finetune import FineTuned
 
-
-DEMO = "demo"
-"""What the packaged encoder is called."""
-
-TUNED_FIGURES: Mapping[str, str] = {"accuracy": "accuracy", "f1": "F1", "ece": "ECE"}
 
 RECALIBRATED = ("accuracy", "ece", "smooth_ece", "classwise_ece", "brier", "nll")
 
@@ -65,7 +59,7 @@ def fine_tune(
     from rightreasons.training.finetune import fine_tune as tune
 
     check_folder(out)
-    encoder = str(demo_encoder()) if model == DEMO and not (Path(DEMO) / "config.json").is_file() else model
+    encoder = str(demo_encoder()) if model == "demo" and not Path("demo", "config.json").is_file() else model
     data = open_training_data(dataset, source, task=options.task, label_names=options.label_names)
     tell(f"Fine-tuning {model} on {counted(len(data.train), 'item')} of {dataset}, {data.train_name}.")
     tuned = tune(
@@ -87,11 +81,8 @@ def _show_tuned(tuned: FineTuned, data: TrainingData, out: Path, test: str, sour
     task = tuned.task.replace("_", " ")
     typer.secho(f"{task}: {counted(tuned.n_steps, 'step')}, {tuned.seconds:,.0f} s{resumed}", bold=True)
     if data.validation is not None:
-        figures = [
-            f"{name} {value:.1%}"
-            for key, name in TUNED_FIGURES.items()
-            if (value := tuned.metrics.get(key)) is not None
-        ]
+        found = {name: tuned.metrics.get(name.lower()) for name in ("accuracy", "F1", "ECE")}
+        figures = [f"{name} {value:.1%}" for name, value in found.items() if value is not None]
         typer.echo(f"On {counted(len(data.validation), 'item')} of {data.validation_name}: {', '.join(figures)}.")
     if tuned.n_truncated:
         typer.echo(f"Cut, as longer than the model reads: {counted(tuned.n_truncated, 'text')} (--max-length).")

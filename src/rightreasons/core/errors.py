@@ -156,7 +156,9 @@ def in_one_sentence(error: BaseException) -> str:
         text = f"Expected an answer from the network, but got {type(error).__name__}{f': {text}' if text else ''}."
     elif not isinstance(error, EXPECTED):
         text = f"An error inside rightreasons: {type(error).__name__}{f': {text}' if text else ''}."
-    return _shortened(text) or type(error).__name__
+    if len(text) > LONGEST:
+        text = f"{text[: LONGEST // 2 - 2]} … {text[1 - LONGEST // 2 :]}"
+    return text or type(error).__name__
 
 
 def first_line(error: Exception) -> str:
@@ -216,10 +218,6 @@ def with_article(noun: str) -> str:
         ('a list', 'an option', 'an ndarray')
     """
     return f"{'an' if noun[:1].lower() in ('a', 'e', 'i', 'o', 'u') or noun.startswith('nd') else 'a'} {noun}"
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[: LONGEST // 2 - 2]} … {text[1 - LONGEST // 2 :]}"
 
 
 EXTRAS = {

@@ -30,14 +30,11 @@ from rightreasons.core.validation import (
     check_flags,
     check_fraction,
     check_kind,
-    check_one_of,
     check_same_length,
     check_vector,
 )
 
 Floats = NDArray[np.float64]
-
-METHODS = ("bca", "percentile", "basic")
 
 MAX_UNITS = 5_000
 """Above this number, units (items or clusters) are pooled into this many random groups and the groups are resampled.
@@ -469,9 +466,8 @@ def bootstrap_mean(
     bounds: tuple[float, float] | None = None,
     clusters: Any = None,
     resampling: Resampling = Resampling(),
-    method: str = "bca",
 ) -> Interval:
-    """Compute a bootstrap interval of a mean; of a mean of bounded values, `bounded_mean`.
+    """Compute a BCa bootstrap interval of a mean; of a mean of bounded values, `bounded_mean`.
 
     Args:
         values: (N,) one value per item; True and False count as 1 and 0.
@@ -480,7 +476,6 @@ def bootstrap_mean(
         clusters: (N,) names of the clusters that the items belong to; whole clusters are resampled. None for
             independent items.
         resampling: Level, number of resamples and seed.
-        method: "bca" (bias-corrected and accelerated), "percentile" or "basic" (2 θ̂ - θ*).
 
     Returns:
         The interval.
@@ -502,9 +497,7 @@ def bootstrap_mean(
         inside = np.clip(checked, low, high)  # rounding may carry a value beyond a bound
         return bounded_mean(inside, low=low, high=high, confidence_level=resampling.level, clusters=clusters)
     sums = np.column_stack((checked, np.ones(len(checked))))
-    return bootstrap_sums(
-        lambda sums: sums[..., 0] / sums[..., 1], sums, clusters=clusters, resampling=resampling, method=method
-    )
+    return bootstrap_sums(lambda sums: sums[..., 0] / sums[..., 1], sums, clusters=clusters, resampling=resampling)
 
 
 def bootstrap_sums(
@@ -513,9 +506,8 @@ def bootstrap_sums(
     *,
     clusters: Any = None,
     resampling: Resampling = Resampling(),
-    method: str = "bca",
 ) -> Interval:
-    """Compute a bootstrap interval of any figure that is a function of sums over items; all resamples at once.
+    """Compute a BCa bootstrap interval of any figure that is a function of sums over items; all resamples at once.
 
     (`scipy.stats.bootstrap` gives the same for a figure that every resample has, without clusters and without the tails
     of Student's t, in as long or longer.)
@@ -525,7 +517,6 @@ def bootstrap_sums(
         values: (N, S) what each item adds to the S sums.
         clusters: (N,) names of the clusters, or None.
         resampling: Level, number of resamples and seed.
-        method: "bca", "percentile" or "basic".
 
     Returns:
         The interval; `n_resamples` is the number of resamples in which the figure was defined.
@@ -541,7 +532,6 @@ def bootstrap_sums(
         >>> bootstrap_sums(precision, np.column_stack((hits, predicted)), resampling=Resampling(seed=1)).high
         1.0
     """
-    check_one_of(method, METHODS, "method")
     table = _table(values)
     units = _cluster_sums(table, clusters, np.random.default_rng(resampling.seed))
     total, n_units = units.sum(axis=0), len(units)
@@ -552,8 +542,8 @@ def bootstrap_sums(
             np.atleast_1d(statistic(rng.multinomial(n_units, shares, size=rounds).astype(np.float64) @ units))
             for rounds in resampling.parts(n_units)
         ]
-        without = np.atleast_1d(statistic(total - units)) if method == "bca" else units
-    return _defined_interval((estimate, n_units), np.concatenate(resamples), without, resampling.level, method)
+        without = np.atleast_1d(statistic(total - units))
+    return bca_interval(estimate, _defined(estimate, np.concatenate(resamples)), without, n_units, resampling.level)
 
 
 def bootstrap(
@@ -561,9 +551,9 @@ def bootstrap(
     *columns: Any,
     clusters: Any = None,
     resampling: Resampling = Resampling(),
-    method: str = "bca",
+    mirrored: bool = False,
 ) -> Interval:
-    r"""Compute a bootstrap interval of any figure; recomputed on every resample, so prefer `bootstrap_sums`.
+    r"""Compute a BCa bootstrap interval of any figure; recomputed on every resample, so prefer `bootstrap_sums`.
 
     Of more than `LARGE` units it is the t interval of `N_GROUPS` = G random groups of them, which reads each once:
 
@@ -580,7 +570,8 @@ def bootstrap(
         *columns: Arrays of N items along their first axis, resampled together.
         clusters: (N,) names of the clusters, or None.
         resampling: Level, number of resamples and seed.
-        method: "bca" (its acceleration from at most `MAX_LEFT_OUT` groups of units), "percentile" or "basic".
+        mirrored: Whether it is a basic bootstrap, with the ends 2 θ̂ - θ*, for a figure that is biased. The acceleration
+            of BCa is that of at most `MAX_LEFT_OUT` groups of units.
 
     Returns:
         The interval.
@@ -590,15 +581,14 @@ def bootstrap(
         >>> interval.low, interval.high
         (1.0, 100.0)
     """
-    check_one_of(method, METHODS, "method")
     arrays, n_items = _columns(columns, clusters)
     codes = cluster_codes(clusters, n_items)
     members = None if codes is None else _members(codes)
     n_units = len(members) if members else n_items
     if n_units > LARGE:
-        whole = statistic(*arrays)
+        known = statistic(*arrays)
         parts = [statistic(*(array[rows] for array in arrays)) for rows in random_groups(n_items, codes)]
-        if whole is not None and (interval := interval_of_groups(whole, parts, resampling.level)) is not None:
+        if known is not None and (interval := interval_of_groups(known, parts, resampling.level)) is not None:
             return interval
 
     def figure(units: NDArray[np.intp]) -> float:
@@ -608,13 +598,15 @@ def bootstrap(
 
     rng = np.random.default_rng(resampling.seed)
     resamples = [figure(rng.integers(n_units, size=n_units)) for _ in range(resampling.resamples)]
-    groups: list[NDArray[np.intp]] = []
-    if method == "bca" and n_units > 1:
-        shuffled = np.random.default_rng([resampling.seed, 5]).permutation(n_units)
-        groups = np.array_split(shuffled, min(n_units, MAX_LEFT_OUT))
     every = np.arange(n_units)
+    whole = figure(every)
+    defined = _defined(whole, np.array(resamples))
+    if mirrored:
+        return quantile_interval(defined, resampling.level, mirrored_at=whole)
+    shuffled = np.random.default_rng([resampling.seed, 5]).permutation(n_units)
+    groups = np.array_split(shuffled, min(n_units, MAX_LEFT_OUT)) if n_units > 1 else []
     without = np.array([figure(np.delete(every, group)) for group in groups])
-    return _defined_interval((figure(every), n_units), np.array(resamples), without, resampling.level, method)
+    return bca_interval(whole, defined, without, n_units, resampling.level)
 
 
 def jackknife(
@@ -622,7 +614,7 @@ def jackknife(
     *columns: Any,
     clusters: Any = None,
     level: float = 0.95,
-    bounds: tuple[float, float] | None = None,
+    on_logit: bool = False,
     n_known: int | None = None,
 ) -> Interval:
     r"""Compute the interval of a figure that is biased in few items, by leaving out groups of them.
@@ -639,9 +631,8 @@ def jackknife(
         *columns: Arrays of N items along their first axis, at least two.
         clusters: (N,) names of the clusters, or None.
         level: Confidence level.
-        bounds: Smallest and largest value of a skewed figure, whose interval is then made on the logit of its place
-            between them; the bias moves it by three quarters of the way to a bound at most. None (default) where the
-            interval is made of the figure itself.
+        on_logit: Whether the interval is made on the logit of the figure, a skewed one in [0, 1]; the bias then moves
+            it by three quarters of the way to a bound at most.
         n_known: How many items or clusters the figure rests on, such as wrong answers: t has one degree of freedom
             less, and G - 1 if that is less, or by default.
 
@@ -663,14 +654,12 @@ def jackknife(
     figure, bias, error, n = jackknife_parts(statistic, *columns, clusters=clusters)
     half, center = _student(min(n, n_known or n) - 1, level) * error, figure - bias
     method = "jackknife, less the bias"
-    if bounds is None:
+    if not on_logit:
         return Interval(center - half, center + half, level, method)
-    low, width = bounds[0], bounds[1] - bounds[0]
-    place = (figure - low) / width
-    center = float(np.clip((center - low) / width, place / 4, 1 - (1 - place) / 4))
-    spread = half / width / max(center * (1 - center), _TINY)
-    ends = low + width * special.expit(special.logit(center) + spread * np.array([-1.0, 1.0]))
-    return Interval(float(ends[0]), float(ends[1]), level, f"{method}, on the logit")
+    center = float(np.clip(center, figure / 4, 1 - (1 - figure) / 4))
+    spread = half / max(center * (1 - center), _TINY)
+    low, high = special.expit(special.logit(center) + spread * np.array([-1.0, 1.0])).tolist()
+    return Interval(low, high, level, f"{method}, on the logit")
 
 
 def jackknife_parts(
@@ -843,9 +832,6 @@ def poisson_binomial_p_value(successes: int, chances: Any, trials: Any = 1) -> f
     probabilities = np.asarray(chances, dtype=np.float64)
     counts = np.broadcast_to(np.asarray(trials, dtype=np.int64), probabilities.shape)
     distinct, group = np.unique(probabilities, return_inverse=True)
-    if distinct.tolist() == [0.5]:  # both tails are alike
-        n = int(counts.sum())
-        return float(min(1.0, 2 * special.bdtr(min(successes, n - successes), n, 0.5)))
     pmf = np.ones(1)
     # Trials of one chance are a binomial; the counts of the groups add up by convolution.
     for chance, n in zip(distinct, np.bincount(group, counts).astype(np.int64).tolist(), strict=True):
@@ -1003,17 +989,12 @@ def _student(freedom: float, level: float) -> float:
     return float(special.stdtrit(max(freedom, 1.0), 0.5 + level / 2))
 
 
-def _defined_interval(
-    known: tuple[float, int], resamples: Floats, without: Floats, level: float, method: str
-) -> Interval:
-    """Make the interval of a figure of a number of units, of the resamples in which it is defined."""
-    estimate, n_units = known
+def _defined(estimate: float, resamples: Floats) -> Floats:
+    """Return the resamples in which a figure is defined, where it is."""
     defined = resamples[np.isfinite(resamples)]
     if not np.isfinite(estimate) or not defined.size:
         raise ValueError("Expected a figure that is defined for the items, but it is undefined.")
-    if method == "bca":
-        return bca_interval(estimate, defined, without, n_units, level)
-    return quantile_interval(defined, level, mirrored_at=estimate if method == "basic" else None)
+    return defined
 
 
 def _vector(values: Any, name: str) -> Floats:
@@ -1361,12 +1342,12 @@ def decide_above(estimate: Estimate | None, margin: Margin, n_items: int, n_unit
         >>> [decide_above(Estimate(d, d - 0.1, d + 0.1), Margin(0.1, 0.25), 100).level for d in (-0.5, 0.5)]
         ['small', 'large']
     """
-    decision = decide(estimate, margin, n_items, n_units)
-    if estimate is None or estimate.value is None or estimate.low is None or estimate.high is None:
-        return decision
-    above = Estimate(max(0.0, estimate.value), max(0.0, estimate.low), max(0.0, estimate.high))
-    level = decide(above, margin, n_items, n_units).level
-    return decision if level == "unknown" else Decision(level, n_items)
+    if estimate is not None and estimate.has_interval:
+        value, low, high = (max(0.0, end or 0.0) for end in (estimate.value, estimate.low, estimate.high))
+        above = decide(Estimate(value, low, high), margin, n_items, n_units)
+        if above.level != "unknown":
+            return above
+    return decide(estimate, margin, n_items, n_units)
 
 
 def _needed(width: float, half: float, n_items: int) -> int | None:

@@ -20,6 +20,7 @@ from rightreasons.core.validation import (
     check_one_of,
     check_ragged,
     check_same_length,
+    check_scores,
     softmax,
 )
 
@@ -267,3 +268,41 @@ def macro_f1_of(
         method="bias-corrected bootstrap, joined with the posterior under Jeffreys' prior",
         n_resamples=len(resamples),
     )
+
+
+def label_errors(probabilities: Any, labels: Any) -> NDArray[np.int64]:
+    r"""Find the labels that a model contradicts, by confident learning.
+
+    The usual confidence in class j is its mean probability over the items labeled j,
+    \(t_j = |X_j|^{-1} \sum_{x \in X_j} p_j(x)\). An item is confidently of the class of largest probability among those
+    with \(p_j(x) \ge t_j\), and its label is contradicted where that is another class. These are the items off the
+    diagonal of the confident joint. The model must not have been trained on the items. What it contradicts is a wrong
+    label or a wrong model: a model that follows a shortcut contradicts right labels where the shortcut fails.
+
+    Args:
+        probabilities: (N, K) probabilities, rows summing to 1.
+        labels: (N,) class indices in 0..K-1.
+
+    Returns:
+        The rows whose label is contradicted, the smallest probability of the label first.
+
+    Raises:
+        ValueError: If the shapes do not fit, or rows are no probabilities.
+
+    References:
+        Northcutt, Jiang & Chuang (2021), Confident learning: estimating uncertainty in dataset labels, equations 1-2.
+
+    Example:
+        >>> label_errors([[0.9, 0.1], [0.8, 0.2], [0.1, 0.9], [0.95, 0.05]], [0, 0, 1, 1])
+        array([3])
+    """
+    p = check_scores(probabilities, name="probabilities", allow_vector=False)
+    y = check_labels(labels, p.shape[1], name="labels")
+    check_same_length(probabilities=p, labels=y)
+    of_label = p[np.arange(len(y)), y]
+    counts = np.bincount(y, minlength=p.shape[1])
+    with np.errstate(invalid="ignore"):  # of a class without items, which no item is confidently of
+        usual = np.bincount(y, of_label, minlength=p.shape[1]) / counts
+    confident = np.where(p >= usual, p, -1.0)
+    found = np.flatnonzero((confident.max(axis=1) >= 0) & (confident.argmax(axis=1) != y))
+    return np.asarray(found[np.argsort(of_label[found], kind="stable")])

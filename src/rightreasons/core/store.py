@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.errors import OptionError, tell
+from rightreasons.core.errors import OptionError, escaped, tell
 
 LIBRARIES = ("numpy", "scipy", "torch", "transformers")
 
@@ -89,7 +89,7 @@ def check_folder(path: object, name: str = "out", *, own: Sequence[str] = ()) ->
         held = [] if marked else sorted(each.name for each in folder.iterdir() if not each.name.startswith("."))
     except OSError as error:
         raise OptionError(
-            f"Expected `{name}` to be a folder that can be written, but {_shown(folder)} cannot: "
+            f"Expected `{name}` to be a folder that can be written, but {escaped(folder, 200)} cannot: "
             f"{(error.strerror or str(error)).lower()}.",
             option=name,
         ) from error
@@ -125,15 +125,7 @@ def check_file(path: object, name: str = "out") -> Path:
     """
     file = _path(path, name, "a file")
     check_folder(file.absolute().parent, name)
-    try:
-        is_folder = file.is_dir()
-        file.exists()
-    except OSError as error:
-        raise OptionError(
-            f"Expected `{name}` to be a file that can be written, but {_shown(file)} cannot: {error.strerror}.",
-            option=name,
-        ) from error
-    if is_folder:
+    if file.is_dir():
         raise OptionError(f"Expected `{name}` to be a file, but {file} is a folder.", option=name)
     return file
 
@@ -222,11 +214,6 @@ def _path(path: object, name: str, kind: str) -> Path:
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         raise OptionError(f"Expected `{name}` to be {kind}, but got {text!r}.", option=name)
     return Path(text)
-
-
-def _shown(path: Path) -> str:
-    text = str(path)
-    return text if len(text) <= 200 else f"{text[:100]}…{text[-50:]}"
 
 
 # -------- A lease of a folder: who works in it holds one, and no other command moves or deletes what is under way there
@@ -423,19 +410,16 @@ class Records:
             with np.load(path, allow_pickle=False) as file:
                 arrays = {key: file[key] for key in file.files}
             header = json.loads(str(arrays.pop(_HEADER)))
-            reason = "" if header == _header(self.digest, digest_of_arrays(arrays)) else "it is damaged"
-            if reason and header["content"] == digest_of_arrays(arrays):
-                reason = "it is of another run"
+            if header == _header(self.digest, digest_of_arrays(arrays)):
+                return arrays
         except FileNotFoundError:
             return None
         except PermissionError:
             raise
-        except Exception:  # a damaged file may look like anything: encrypted, compressed in another way, another type
-            reason = "it is damaged"
-        if reason:
-            set_aside(path, reason)
-            return None
-        return arrays
+        except Exception:  # noqa: S110 - a damaged file may look like anything: encrypted, of another type
+            pass
+        set_aside(path)
+        return None
 
     def _set_aside(self, earlier: Mapping[str, Any], held: Iterable[str]) -> None:
         """Set aside what another run left."""
@@ -473,7 +457,7 @@ def read_record(path: Path, inputs: str) -> Any:
     if read == inputs:
         return value
     if path.exists():
-        set_aside(path, "it is damaged" if read is None else "it is of another run")
+        set_aside(path)
     return None
 
 
@@ -497,13 +481,10 @@ def is_sealed(folder: Path, inputs: str) -> bool:
     if not folder.is_dir():
         return False
     files, read = _value_in(folder / SEAL)
-    if read != inputs:
-        set_aside(folder, "it is not whole" if read is None else "it is of another run")
-        return False
-    if changed := changed_files(folder, files):
-        set_aside(folder, f"{changed[0]} in it is damaged")
-        return False
-    return True
+    if read == inputs and not changed_files(folder, files):
+        return True
+    set_aside(folder)
+    return False
 
 
 CACHE_VARIABLE = "RIGHTREASONS_CACHE_DIR"
@@ -517,16 +498,13 @@ def trial_file(depends: Any) -> Path | None:
     return Path(folder) / "trials" / f"{digest_of_value(depends)}.json" if folder else None
 
 
-def set_aside(path: Path, reason: str) -> Path | None:
-    """Move a part into the folder `.set-aside` beside it, and say so; None where another process was faster."""
+def set_aside(path: Path) -> None:
+    """Move a part into the folder `.set-aside` beside it, and say so, unless another process was faster."""
     place = _free(path.parent / SET_ASIDE / path.name)
     place.parent.mkdir(exist_ok=True)
-    try:
+    with contextlib.suppress(FileNotFoundError):
         path.rename(place)
-    except FileNotFoundError:
-        return None
-    tell(f"{path} is computed again, as {reason}; what it held is set aside in {place}.")
-    return place
+        tell(f"{path} is computed again, as it is damaged or of another run; what it held is set aside in {place}.")
 
 
 def digest_of_value(value: Any) -> str:
@@ -595,7 +573,7 @@ def _read_manifest(folder: Path) -> dict[str, Any] | None:
     if isinstance(run, dict) and inputs == digest_of_value(run):
         return run
     if path.exists():
-        set_aside(path, "it is damaged")
+        set_aside(path)
     return None
 
 

@@ -14,10 +14,11 @@ from __future__ import annotations
 import dataclasses
 import numbers
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
 from rightreasons.core.errors import unknown_name
 from rightreasons.core.options import check_options
@@ -31,53 +32,41 @@ TOLERANCE = 0.1
 NORMALIZATIONS = ("none", "article", "squad")
 """What may be done to texts before they are compared; see `behavior.expectations`."""
 
-
-@dataclasses.dataclass(frozen=True)
-class Parameter:
-    """What a parameter of an expectation may be.
-
-    Attributes:
-        called: What it has to be, in words.
-        kind: Its type, or types.
-        required: Whether the suite has to say it.
-        least: The smallest number that it may be; None where there is none.
-        among: The texts that it may be; empty for any.
-        default: What holds where the suite does not say it.
-    """
-
-    called: str
-    kind: Any
-    required: bool = False
-    least: float | None = None
-    among: tuple[str, ...] = ()
-    default: Any = None
+Labels = Annotated[Sequence[int], Field(min_length=1)]
+Tolerance = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
-_ANSWER = Parameter("a whole number or a text", (int, str))
-_SWITCH = Parameter("true or false", bool, required=True)
-_TOLERANCE = Parameter("a number from 0 up", numbers.Real, least=0.0, default=TOLERANCE)
-_CLEAN = Parameter("none, article or squad", str, among=NORMALIZATIONS, default="none")
+class Expectation(BaseModel):
+    """What every expectation of a suite may say."""
 
-EXPECTATION_PARAMETERS: Mapping[str, Mapping[str, Parameter]] = {
-    "equal": {"value": _ANSWER, "clean": _CLEAN},
-    "not_equal": {"value": dataclasses.replace(_ANSWER, required=True)},
-    "invariant": {"tolerance": _TOLERANCE},
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: str
+    where_first: Annotated[dict[Literal["is", "not"], Labels], Field(min_length=1, max_length=1)] | None = None
+    skip_first: bool | None = None
+
+
+_PARAMETERS: Mapping[str, Mapping[str, Any]] = {
+    "equal": {"value": (int | str | None, None), "clean": (Literal[NORMALIZATIONS], "none")},
+    "not_equal": {"value": (int | str, ...)},
+    "invariant": {"tolerance": (Tolerance, TOLERANCE)},
     "monotonic": {
-        "increasing": _SWITCH,
-        "tolerance": dataclasses.replace(_TOLERANCE, default=0.0),
-        "label": Parameter("a whole number from 0 up", int, least=0),
+        "increasing": (bool, ...),
+        "tolerance": (Tolerance, 0.0),
+        "label": (Annotated[int, Field(ge=0)] | None, None),
     },
-    "sentiment_shift": {"positive": _SWITCH, "tolerance": _TOLERANCE},
+    "sentiment_shift": {"positive": (bool, ...), "tolerance": (Tolerance, TOLERANCE)},
     "transitive": {},
-    "unknown": {"why": Parameter("a text", str, required=True)},
+    "unknown": {"why": (str, ...)},
 }
-"""The parameters of every expectation, by the name that a suite gives it."""
+
+EXPECTATIONS: Mapping[str, type[Expectation]] = {
+    name: create_model(name, __base__=Expectation, **parameters) for name, parameters in _PARAMETERS.items()
+}
+"""What every expectation may say, by the name that a suite gives it; null is the same as nothing."""
 
 PAIRWISE = ("invariant", "monotonic", "sentiment_shift")
 """Expectations that compare with the first example of a case, which therefore does not count."""
-
-OF_ALL = ("name", "where_first", "skip_first")
-"""What every expectation may say."""
 
 
 def skips_first(spec: Mapping[str, Any]) -> bool:
@@ -97,63 +86,37 @@ def expectation_parameters(spec: Mapping[str, Any]) -> dict[str, Any]:
         >>> expectation_parameters({"name": "equal", "value": 1, "where_first": {"is": [0]}})
         {'value': 1}
     """
-    return {key: value for key, value in spec.items() if key not in OF_ALL and value is not None}
+    return {key: value for key, value in spec.items() if key not in Expectation.model_fields and value is not None}
 
 
 def check_expectation(spec: Mapping[str, Any]) -> None:
     """Check that an expectation of a suite has a known name, and parameters that it takes.
 
     Raises:
-        TypeError: If a parameter is of the wrong kind.
-        ValueError: If the name or a parameter is unknown or out of bounds, or a parameter is missing.
+        TypeError: If it is no mapping.
+        ValueError: If the name or a parameter is unknown or wrong, or a parameter is missing.
 
     Example:
         >>> check_expectation({"name": "monotonic"})
         Traceback (most recent call last):
         ...
-        ValueError: Expected the expectation 'monotonic' to say `increasing`, but it does not.
+        ValueError: Expected `increasing` of the expectation 'monotonic' as it is taken, but got None: field required.
     """
     if not isinstance(spec, Mapping):
         raise TypeError(f'Expected an expectation to be like {{"name": "equal"}}, but got {spec!r}.')
     name = spec.get("name")
-    if not isinstance(name, str) or name not in EXPECTATION_PARAMETERS:
-        raise unknown_name("expectation", str(name), EXPECTATION_PARAMETERS)
+    if not isinstance(name, str) or name not in EXPECTATIONS:
+        raise unknown_name("expectation", str(name), EXPECTATIONS)
     where = f"the expectation {name!r}"
-    taken = EXPECTATION_PARAMETERS[name]
-    check_options({key: value for key, value in spec.items() if key not in OF_ALL}, taken, where)
-    for key, parameter in {**taken, "skip_first": dataclasses.replace(_SWITCH, required=False)}.items():
-        value = spec.get(key)
-        if value is None:
-            if parameter.required:
-                raise ValueError(f"Expected {where} to say `{key}`, but it does not.")
-            continue
-        sentence = f"Expected `{key}` of {where} to be {parameter.called}, but got {value!r}."
-        # True is a whole number to Python, and to nobody else.
-        if not isinstance(value, parameter.kind) or (isinstance(value, bool) and parameter.kind is not bool):
-            raise TypeError(sentence)
-        if (parameter.least is not None and not value >= parameter.least) or (
-            parameter.among and value not in parameter.among
-        ):
-            raise ValueError(sentence)
-    condition = spec.get("where_first")
-    if condition is not None and (
-        not isinstance(condition, Mapping)
-        or len(condition) != 1
-        or not condition.keys() <= {"is", "not"}
-        or not all(_are_labels(labels) for labels in condition.values())
-    ):
+    check_options(spec, EXPECTATIONS[name].model_fields, where)
+    try:
+        EXPECTATIONS[name].model_validate({key: value for key, value in spec.items() if value is not None})
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        key, why = str(wrong["loc"][0]), wrong["msg"]
         raise ValueError(
-            f'Expected `where_first` of {where} to be {{"is": labels}} or {{"not": labels}}, but got {condition!r}.'
-        )
-
-
-def _are_labels(values: Any) -> bool:
-    return (
-        isinstance(values, Sequence)
-        and not isinstance(values, str)
-        and len(values) > 0
-        and all(isinstance(value, int) and not isinstance(value, bool) for value in values)
-    )
+            f"Expected `{key}` of {where} as it is taken, but got {spec.get(key)!r}: {why[:1].lower()}{why[1:]}."
+        ) from None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -435,7 +435,7 @@ def _last_checkpoint(store: Store) -> str | None:
         files = store.read_json(f"{CHECKPOINTS}/{path.name}.json")
         if files is not None and not changed_files(path, files):
             return str(path)
-        set_aside(path, "it is not whole")
+        set_aside(path)
     return None
 
 

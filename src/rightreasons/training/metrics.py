@@ -89,8 +89,7 @@ def compute_metrics(*names: str, **options: Any) -> ComputeMetrics:
     | aurc | [0, 1] | lower | area under the risk-coverage curve |
     | auroc | [0, 1] | higher | how well confidence separates correct from wrong; None unless there are both |
 
-    So are the other figures of `rightreasons.calibration.measure.STATISTICS`, functions of the top labels, such
-    as `ece_sweep`, `e_aurc` and `brier_reliability`.
+    So is `ece_sweep`, the other figure of `rightreasons.calibration.measure.STATISTICS`.
 
     Trainer prefixes each name, so `ece` is logged as `eval_ece`. It assumes that higher is better for every metric
     whose name does not end in "loss": to choose a checkpoint by calibration, set `greater_is_better=False`:

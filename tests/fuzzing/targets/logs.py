@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fuzzing.damage import altered, as_json, damaged
 from fuzzing.judging import Target
 from fuzzing.targets.tables import lines, packed, parquet, written
-from rightreasons.calibration.confidence_tables import read_confidence
+from rightreasons.calibration.sources import read_confidence
 from rightreasons.io.predictions import read_answers, read_predictions
 
 
@@ -122,7 +122,7 @@ def check(value, folder):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # samples that are left out are counted in one
         if kind == "confidence":
-            assert read_confidence([str(path)]).items
+            assert len(read_confidence(str(path)).correct)
         else:
             assert len(read_predictions(path) if kind == "predictions" else read_answers(path)) > 0
 
