@@ -11,7 +11,7 @@ import pytest
 
 from rightreasons.calibration import calibration_error
 from rightreasons.calibration.confidence_tables import read_confidence
-from rightreasons.io.predictions import find_predictions, parse_predictions, read_answers, read_predictions, read_runs
+from rightreasons.io.predictions import find_predictions, parse_predictions, read_answers, read_predictions
 from rightreasons.probes.judges import read_judgments
 
 SCORES = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
@@ -557,23 +557,6 @@ def test_a_pasted_text_may_begin_with_a_byte_order_mark():
         assert (parsed.predictions.tolist(), parsed.label_names) == ([[0.9, 0.1]], ("no", "yes"))
 
 
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        (
-            "id,p_0,p_1\na,0.2,0.8\nb,nan,0.8\n",
-            "Expected a score for each choice in run.csv, but row 1 holds [nan, 0.8].",
-        ),
-        ("id,prediction\na,0\nb,-1\n", "Expected the number of a choice in each row of run.csv, but row 1 holds -1."),
-    ],
-)
-def test_a_run_without_a_choice_is_refused(tmp_path, rows, message):
-    file = tmp_path / "run.csv"
-    file.write_text(rows)
-    with pytest.raises(ValueError, match=re.escape(message)):
-        read_runs([file], ["a", "b"])
-
-
 class TestLengthsOfCandidates:
     ROW = {"item": [1, 2], "model_a": ["x", "x"], "model_b": ["y", "y"], "winner": ["a", "b"]}
 
@@ -591,11 +574,6 @@ class TestLengthsOfCandidates:
             ValueError, match="Expected a length, a whole number .*, for the second candidate, but row 1 of the"
         ):
             self.longer(first_length=[1, 2], second_length=["4", "long"])
-
-
-def test_a_binary_run_chooses_by_the_probability_of_class_1(tmp_path):
-    (tmp_path / "run.csv").write_text("id,probabilities\na,0.9\nb,0.2\nc,0.6\n")
-    assert read_runs([tmp_path / "run.csv"], ["a", "b", "c"]).tolist() == [[1], [0], [1]]
 
 
 def test_columns_of_predictions_may_be_fields_or_expressions():
