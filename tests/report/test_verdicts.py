@@ -139,8 +139,9 @@ def measured(scorer, count, joint):
     steady = (np.ones(count, dtype=bool), None)
     decided = decisions(scores, picked, steady=steady, joint=joint, resampling=RESAMPLING)
     figures = measure_probes(scores, resampling=RESAMPLING)
+    context = SimpleNamespace(resampling=RESAMPLING)
     return ProbesMeasurement(
-        SimpleNamespace(resampling=RESAMPLING), scores, picked, decided, scored=figures, joint=joint
+        context, scores, picked, decided, figures.reading, scored=figures, steady=steady, joint=joint
     )
 
 
