@@ -12,7 +12,6 @@ import pytest
 from rightreasons.calibration import calibration_error
 from rightreasons.calibration.confidence_tables import read_confidence
 from rightreasons.io.predictions import find_predictions, parse_predictions, read_answers, read_predictions
-from rightreasons.probes.judges import read_judgments
 
 SCORES = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
 LABELS = [0, 1, 1]
@@ -555,25 +554,6 @@ def test_a_pasted_text_may_begin_with_a_byte_order_mark():
     for text in ("\ufeffp_no,p_yes,label\r\n0.9,0.1,no\r\n", '\ufeff [{"p_no": 0.9, "p_yes": 0.1, "label": "no"}]'):
         parsed = parse_predictions(text)
         assert (parsed.predictions.tolist(), parsed.label_names) == ([[0.9, 0.1]], ("no", "yes"))
-
-
-class TestLengthsOfCandidates:
-    ROW = {"item": [1, 2], "model_a": ["x", "x"], "model_b": ["y", "y"], "winner": ["a", "b"]}
-
-    def longer(self, **columns):
-        return read_judgments({**self.ROW, **columns}).judges[0].longer
-
-    def test_what_is_not_known_is_nobody_s(self):
-        # 9 > 4 characters; nothing is as long as nothing else.
-        np.testing.assert_array_equal(self.longer(first_length=["9", ""], second_length=["4", "4"]), [1.0, np.nan])
-        np.testing.assert_array_equal(self.longer(first_length=[9, np.nan], second_length=[9, 4]), [0.5, np.nan])
-        np.testing.assert_array_equal(self.longer(first_text=["abc", None], second_text=["abcd", "a"]), [0.0, np.nan])
-
-    def test_another_length_is_refused(self):
-        with pytest.raises(
-            ValueError, match="Expected a length, a whole number .*, for the second candidate, but row 1 of the"
-        ):
-            self.longer(first_length=[1, 2], second_length=["4", "long"])
 
 
 def test_columns_of_predictions_may_be_fields_or_expressions():
