@@ -52,7 +52,6 @@ like, and the whole forms."""
 STOP_WORDS: frozenset[str] = frozenset(word for words in FUNCTION_WORDS.values() for word in words.split())
 """The function words of English, lower case; see `FUNCTION_WORDS`."""
 
-_WORD_OR_END = re.compile(rf"{WORD_PATTERN.pattern}|\n")
 _BEGIN_MARKS = {"byte_level": "Ġ", "metaspace": "▁"}
 _NUMBER = re.compile(r"[+-]?\d+(?:[.,:/]\d+)*")
 
@@ -71,24 +70,6 @@ def words(text: str) -> list[str]:
         ['it', "'", 's', 'good', ',', 'isn', "'", 't', 'it', '?']
     """
     return WORD_PATTERN.findall(text.lower())
-
-
-def words_of_all(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
-    r"""Split many texts at once, which is faster than `words` of each where they are short.
-
-    Args:
-        texts: N texts, joined while they are split: a few megabytes at a time.
-
-    Returns:
-        The tokens of all texts in their order, and (T,) which text each is of.
-
-    Example:
-        >>> words_of_all(["Good film!", "", "A\nbore"])
-        (['good', 'film', '!', 'a', 'bore'], array([0, 0, 0, 2, 2]))
-    """
-    found = _WORD_OR_END.findall("\n".join(text.replace("\n", " ") for text in texts).lower())
-    is_end = np.fromiter(map("\n".__eq__, found), dtype=np.bool_, count=len(found))
-    return [word for word in found if word != "\n"], np.cumsum(is_end, dtype=np.int64)[~is_end]
 
 
 def category_codes(

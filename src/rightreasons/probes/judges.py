@@ -239,8 +239,8 @@ class Judgments:
     """The judgments of a table, by judge.
 
     Attributes:
-        judges: Judge -> its N pairs of candidates, as `judge_bias` takes them: "first_wins", "swapped", "longer", "own",
-            "reference" and "items".
+        judges: Judge -> its N pairs of candidates, as `judge_bias` takes them: "first_wins", "swapped", "longer",
+            "own", "reference" and "items".
         n_rows: Rows of the table.
         n_without: Rows without a verdict, such as answers that could not be parsed.
     """
