@@ -261,8 +261,6 @@ HANDED_ON = {
         ),
         ("pass_rates",),
     ),
-    "ShortcutMeasurement.bin_accuracies": ("share",),
-    "ShortcutMeasurement.types": ("share",),
     "measure_shortcuts": ("shortcut_reliance", "shortcut_tradeoff", "calibration_error"),
     "measure_judges": ("judge_bias",),
     "measure_confidence": ("compare_confidence", "measure_figures", "share"),

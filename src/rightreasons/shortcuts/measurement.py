@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ from rightreasons.shortcuts.families.training import Training, near_duplicates
 from rightreasons.shortcuts.judging import Judge, conclude, considered, vanishing_words
 from rightreasons.shortcuts.measure import (
     ShortcutMeasurement,
-    ShortcutRecord,
     WithheldError,
     measure_shortcuts,
     training_heads,
@@ -68,7 +67,7 @@ class ShortcutAnswers:
     items: AuditSplit | None = None
     measured: ShortcutMeasurement | None = None
     withheld: str = ""
-    records: Sequence[ShortcutRecord] = ()
+    records: Sequence[Mapping[str, Any]] = ()
     remembered: NDArray[np.bool_] | None = None
     halved: bool = False
 
@@ -121,14 +120,17 @@ class ShortcutAnswers:
     @property
     def types(self) -> dict[str, Estimate]:
         """The shares of lexicon-cued and of grammar-cued predictions."""
-        return self.measured.types(self.context.resampling) if self.measured else {}
+        if self.measured is None:
+            return {}
+        found, resampling = self.measured.reliance, self.context.resampling
+        shares = {"lexicon_cued": found.lexicon_cued, "grammar_cued": found.grammar_cued}
+        rates = {name: share(round(value * found.n_items), found.n_items, resampling) for name, value in shares.items()}
+        return {name: rate for name, rate in rates.items() if rate is not None}
 
     @property
-    def null(self) -> NullModel:
-        """What blind picks of words of like frequency give."""
-        if self.measured is None:
-            raise ValueError(self.withheld)
-        return self.measured.reliance.null["frequency"]
+    def null(self) -> NullModel | None:
+        """What blind picks of words of like frequency give; None where nothing was measured."""
+        return self.measured.reliance.null["frequency"] if self.measured else None
 
 
 def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers:
@@ -167,7 +169,7 @@ def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers
         swaps,
         _judge(context, options, training, swaps),
         protocol_of(options.protocol),
-        records=[ShortcutRecord.of(row) for row in read_json(file)] if file.is_file() else [],
+        records=read_json(file) if file.is_file() else [],
         remembered=near_duplicates(with_pairs(*items), with_pairs(*columns)),
         halved=halved,
     )

@@ -11,7 +11,7 @@ import numpy as np
 from rightreasons.audited.context import AuditContext, example_of
 from rightreasons.audited.context import changes as differences
 from rightreasons.core.choices import MIN_ITEMS
-from rightreasons.core.intervals import Estimate, Power, estimate_of
+from rightreasons.core.intervals import Estimate, Power, estimate_of, share
 from rightreasons.core.tokens import is_punctuation
 from rightreasons.page.parts import Cell, Change, Example, ItemFigure, Mark
 from rightreasons.page.plots import (
@@ -212,13 +212,6 @@ def changes(m: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
             yield before, Change(name, text[0], m.context.label_name(label))
 
 
-def outcome_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Return the shortcuts among right and among wrong predictions."""
-    for name, outcome in (("right", m.measured.reliance.correct), ("wrong", m.measured.reliance.wrong)):
-        if outcome is not None and outcome.interval is not None:
-            yield name, outcome.n_items, estimate_of(outcome.rate, outcome.interval), outcome.joint
-
-
 def draw_types(key: str, m: Any) -> Drawing:
     """Draw the types of shortcuts."""
     found = m.measured.reliance
@@ -231,19 +224,20 @@ def draw_types(key: str, m: Any) -> Drawing:
 
 def draw_bins(key: str, m: Any) -> Drawing:
     """Draw reliability and shortcuts by confidence."""
-    intervals = m.measured.bin_accuracies(m.context.resampling)
-    return shortcut_bins(key, m.measured.reliance.bins, intervals=intervals, null=m.null.rate)
+    bins, resampling = m.measured.reliance.bins, m.context.resampling
+    intervals = [share(round((row.accuracy or 0.0) * row.n_items), row.n_items, resampling) for row in bins]
+    return shortcut_bins(key, bins, intervals=intervals, null=m.null.rate)
 
 
 def draw_training(key: str, m: ShortcutAnswers) -> Drawing:
     """Draw the figures over training."""
     lines = [
-        Curve("shortcut rate", [Estimate(row.shortcut_rate, *row.shortcut_rate_interval) for row in m.records]),
-        Curve("F1", [Estimate(row.f1) for row in m.records]),
-        Curve("ECE", [Estimate(row.ece, *row.ece_interval or ()) for row in m.records]),
-        Curve("blind picks", [Estimate(row.null_rate) for row in m.records], dashed=True),
+        Curve("shortcut rate", [Estimate(row["shortcut_rate"], *row["shortcut_rate_interval"]) for row in m.records]),
+        Curve("F1", [Estimate(row["f1"]) for row in m.records]),
+        Curve("ECE", [Estimate(row["ece"], *row["ece_interval"] or ()) for row in m.records]),
+        Curve("blind picks", [Estimate(row["null_rate"]) for row in m.records], dashed=True),
     ]
-    steps = [row.step for row in m.records]
+    steps = [row["step"] for row in m.records]
     return curves(key, steps, lines, xlabel="optimizer steps (0: before fine-tuning)", ylabel="share")
 
 
@@ -271,20 +265,16 @@ def data(m: Any) -> dict[str, Any]:
         "n_items": m.swaps.n_items,
         "n_passes": m.swaps.n_passes,
     }
-    return {"swaps": swaps, **figures_of_paper(m)}
-
-
-def figures_of_paper(m: Any) -> dict[str, Any]:
-    """Return what is known of the words that predictions rest on."""
     protocol = {"protocol": m.protocol.to_dict()}
     if m.measured is None:
-        return {"withheld": m.withheld, **protocol}
+        return {"swaps": swaps, "withheld": m.withheld, **protocol}
     reliance = m.measured.reliance
     return {
-        "splits": {m.items.name: m.measured.record().to_dict()},
+        "swaps": swaps,
+        "splits": {m.items.name: m.measured.record()},
         "null": {name: null.to_dict() for name, null in reliance.null.items()},
         "bins": [row.to_dict() for row in reliance.bins],
-        "over_training": [record.to_dict() for record in m.records],
+        "over_training": list(m.records),
         "attribution": m.measured.attributions.definition,
         **protocol,
     }
@@ -375,10 +365,7 @@ SHORTCUTS = Question(
         Part("withheld", when=lambda m: m.withheld),
         Part(
             "overview",
-            (
-                Plot("shortcut_types", draw_types, f"{PARADOX}, figure 1"),
-                Table("shortcuts_by_outcome", outcome_rows, PARADOX),
-            ),
+            (Plot("shortcut_types", draw_types, f"{PARADOX}, figure 1"),),
             figures=("shortcut_rate", "shortcut_excess", "lexicon_cued", "grammar_cued"),
             when=lambda m: m.measured,
         ),
