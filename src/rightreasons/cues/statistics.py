@@ -73,8 +73,8 @@ def extract_cues(
         entries += [(row, choice, cue) for choice, cues in enumerate(held) for cue in cues if times[cue] == 1]
     names = sorted({cue for *_, cue in entries})
     index = {name: place for place, name in enumerate(names)}
-    table = np.array([(row, choice, index[cue]) for row, choice, cue in entries], dtype=np.int64).reshape(-1, 3)
-    return CueTable(tuple(names), *table.T, np.array([*map(len, items)], dtype=np.int64))
+    table = np.array([(row, choice, index[cue]) for row, choice, cue in entries], dtype=np.int64).reshape(-1, 3).T
+    return CueTable(tuple(names), table[0], table[1], table[2], np.array([*map(len, items)], dtype=np.int64))
 
 
 def check_features(features: object) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.audited.context import AuditContext, example_of
 from rightreasons.audited.context import changes as differences
+from rightreasons.audited.context import example_of
 from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.intervals import Estimate, Power, estimate_of, share
 from rightreasons.core.tokens import is_punctuation
@@ -100,12 +100,6 @@ SWAPS = "This package; Wang & Culotta 2021; Joshi et al. 2022"
 
 DECIDED = {"large": "over a quarter", "some": "over a tenth", "small": "under a tenth", "unknown": "open"}
 TYPES = ("shortcut-cued", "lexicon-cued", "grammar-cued", "blind picks")
-
-
-def is_written(context: AuditContext) -> bool:
-    """Whether each answer is a text that a model without gradients writes."""
-    is_generated = context.prompted is not None and context.prompted.rendering.scoring == "generated"
-    return is_generated and bool(context.why_no_gradients())
 
 
 def subject(row: FamilyEffect) -> str:
@@ -299,7 +293,14 @@ SHORTCUTS = Question(
         Need("labels", lambda context, options: context.primary.labeled.sum() >= MIN_ITEMS),
         Need("training", lambda context, options: has_training(context)),
         Need("classes", lambda context, options: missing_class(context) is None),
-        Need("scores", lambda context, options: not is_written(context)),
+        Need(
+            "scores",
+            lambda context, options: (
+                context.prompted is None
+                or context.prompted.rendering.scoring != "generated"
+                or not context.why_no_gradients()
+            ),
+        ),
     ),
     measure=measure,
     power=Power("decides", tests=8, part=0.5),

@@ -7,6 +7,7 @@ attribution) and in the head of the LMI ranking of the predicted label.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -328,7 +329,6 @@ def find_shortcuts(
     predictions: Any,
     heads: Heads,
     *,
-    stop_words: Collection[str] | None = None,
     options: DetectorOptions,
 ) -> Shortcuts:
     r"""Find the shortcut tokens of predictions.
@@ -340,7 +340,6 @@ def find_shortcuts(
         attributions: N lists of attributions, one per token; larger means that the prediction rests on it more.
         predictions: (N,) predicted labels.
         heads: label -> the tokens of its head, or an `LmiResult`.
-        stop_words: Stop words; default `tokens.STOP_WORDS`.
         options: A `DetectorOptions`, in place of the following keywords.
         top_n: N; default 3. Of equal attributions the first in the text comes first.
         rank_by: "value" (default) or "magnitude": |a|, where both signs of a signed attribution should count.
@@ -391,13 +390,13 @@ def find_shortcuts(
     # How frequent a token is, training data tell, where they are at hand.
     counts = heads.frequencies() if isinstance(heads, LmiResult) else Counter(flat)
     strata = frequency_bins(vocabulary, counts, options.n_frequency_bins)[ids]
-    style: dict[str, Any] = {"style": options.piece_style, "stop_words": stop_words, "kinds": options.kinds}
+    categories = category_codes(ids, offsets, vocabulary, style=options.piece_style, kinds=options.kinds)
     return Shortcuts(
         tokens=np.array(flat, dtype=object),
         offsets=offsets,
         in_top=in_top,
         in_head=in_head,
-        category=category_codes(ids, offsets, vocabulary, **style),
+        category=categories,
         predictions=predicted,
         chance_random=chance_of_hit(row_of, len(rows), in_top, in_head),
         chance_frequency=chance_of_hit(row_of, len(rows), in_top, in_head, strata),
@@ -413,7 +412,6 @@ def shortcut_reliance(
     *,
     references: Any = None,
     confidences: Any = None,
-    stop_words: Collection[str] | None = None,
     options: RelianceOptions,
     resampling: Resampling = Resampling(),
 ) -> ShortcutReliance:
@@ -433,7 +431,6 @@ def shortcut_reliance(
         heads: label -> the tokens of its head, or an `LmiResult`.
         references: (N,) labels, to split by right and wrong; default None.
         confidences: (N,) probabilities of the predicted labels, for the bins; default None.
-        stop_words: Stop words; default `tokens.STOP_WORDS`.
         options: A `RelianceOptions`, in place of the following keywords.
         top_n: N; default 3.
         rank_by: "value" (default) or "magnitude".
@@ -473,7 +470,6 @@ def shortcut_reliance(
         attributions,
         predictions,
         heads,
-        stop_words=stop_words,
         **{name: getattr(options, name) for name in DetectorOptions.names()},
     )
     result = summarize(
@@ -533,8 +529,8 @@ def summarize(
         interval=wilson(n_cued, n_items, confidence_level=resampling.level),
         n_items=n_items,
         n_cued=n_cued,
-        lexicon_cued=_share(types == TYPES.index("lexicon")),
-        grammar_cued=_share(types == TYPES.index("grammar")),
+        lexicon_cued=float((types == TYPES.index("lexicon")).mean()),
+        grammar_cued=float((types == TYPES.index("grammar")).mean()),
         null=null,
         correct=None if correct is None else _outcome(cued, correct, resampling.level),
         wrong=None if correct is None else _outcome(cued, ~correct, resampling.level),
@@ -585,10 +581,6 @@ def _check_heads(heads: Heads, predicted: NDArray[np.int64]) -> dict[int, frozen
     return members
 
 
-def _share(flags: NDArray[np.bool_]) -> float:
-    return float(flags.mean())
-
-
 def _outcome(cued: NDArray[np.bool_], outcome: NDArray[np.bool_], confidence_level: float) -> OutcomeShare:
     n_items, n_both = int(outcome.sum()), int((cued & outcome).sum())
     return OutcomeShare(
@@ -605,11 +597,10 @@ def _bins(
     correct: NDArray[np.bool_] | None,
     n_bins: int,
 ) -> tuple[ConfidenceBin, ...]:
-    edges = uniform_edges(n_bins)
+    edges, bins = uniform_edges(n_bins), []
     place = assign_bins(confidences, edges, uniform=True)
-    order, bins = np.argsort(place, kind="stable"), []
-    members = np.split(order, np.searchsorted(place[order], np.arange(1, n_bins)))
-    for lower, upper, rows in zip(edges[:-1].tolist(), edges[1:].tolist(), members, strict=True):
+    for number, (lower, upper) in enumerate(itertools.pairwise(edges.tolist())):
+        rows = np.flatnonzero(place == number)
         if not len(rows):
             bins.append(ConfidenceBin(lower, upper, 0, *[None] * 5))
             continue
@@ -621,19 +612,12 @@ def _bins(
 
 
 def _examples(shortcuts: Shortcuts, types: NDArray[np.int8]) -> tuple[ShortcutExample, ...]:
-    places = np.flatnonzero(shortcuts.found)
-    cuts = np.searchsorted(places, shortcuts.offsets).tolist()
-    tokens = shortcuts.tokens[places].tolist()
-    positions = (places - np.repeat(shortcuts.offsets[:-1], np.diff(shortcuts.offsets))[places]).tolist()
-    return tuple(
-        ShortcutExample(
-            cued=last > first,
-            type=TYPES[kind],
-            tokens=tuple(tokens[first:last]),
-            positions=tuple(positions[first:last]),
-        )
-        for first, last, kind in zip(cuts, cuts[1:], types.tolist(), strict=False)
-    )
+    examples = []
+    for (first, last), kind in zip(itertools.pairwise(shortcuts.offsets.tolist()), types.tolist(), strict=True):
+        places = np.flatnonzero(shortcuts.found[first:last])
+        tokens = tuple(shortcuts.tokens[first:last][places])
+        examples.append(ShortcutExample(len(places) > 0, TYPES[kind], tokens, tuple(places.tolist())))
+    return tuple(examples)
 
 
 # ------------------------------------------------------------------------------------ what a score costs in shortcuts
