@@ -13,7 +13,7 @@ from rightreasons.io.options import SourceOptions
 
 @pytest.fixture(scope="module")
 def copa(tmp_path_factory):
-    """Nine items, of which four mirror another."""
+    """Nine items."""
     rows = [
         {
             "id": f"i{n}{'-m' if n % 2 else ''}",
@@ -22,7 +22,6 @@ def copa(tmp_path_factory):
             "choice1": f"The street was wet {n}.",
             "choice2": f"The sun rose {n}.",
             "label": n % 3 % 2,
-            "mirrored": bool(n % 2),
         }
         for n in range(9)
     ]
@@ -55,14 +54,12 @@ class TestRatings:
             filled(sheet, lambda text, n=number: 1 if n == 2 else next(v for k, v in right.items() if k in text))
         code, said, _ = run(capsys, "data", "ratings", "read", file, *sheets, "--out", tmp_path / "figures.json")
         assert code == 0
-        # Labels 0 1 0 0 1 0 0 1 0: the third is right on six of nine, on four of the five originals.
-        assert "all (9): accuracy 0.889" in said
+        # Labels 0 1 0 0 1 0 0 1 0: the third is right on six of nine.
+        assert "accuracy 0.889" in said
         figures = json.loads((tmp_path / "figures.json").read_text("utf-8"))
-        assert set(figures) == {"all", "original", "mirrored"}
-        assert figures["original"]["accuracy"] == pytest.approx(2.8 / 3)
-        assert figures["mirrored"]["accuracy"] == pytest.approx(2.5 / 3)
+        assert figures["accuracy"] == pytest.approx(8 / 9)
         # Votes (3, 0) six times and (1, 2) three: P = (6 + 3 / 3) / 9, P_e = (21^2 + 6^2) / 27^2.
-        assert figures["all"]["kappa"]["fleiss_kappa"] == pytest.approx((7 / 9 - 477 / 729) / (1 - 477 / 729))
+        assert figures["kappa"]["fleiss_kappa"] == pytest.approx((7 / 9 - 477 / 729) / (1 - 477 / 729))
 
     def test_a_sheet_without_answers(self, copa, tmp_path, capsys):
         run(capsys, "data", "ratings", "write", copa[0], "--out", tmp_path / "sheets", "--raters", 2)

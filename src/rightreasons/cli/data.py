@@ -32,8 +32,6 @@ from rightreasons.training.options import SplitOptions
 if TYPE_CHECKING:
     import datasets
 
-    from rightreasons.cues.ratings import HumanPerformance
-
 
 DATA, RATINGS = command_line(), command_line()
 DATA.add_typer(RATINGS, name="ratings")
@@ -106,7 +104,7 @@ def read(
     split: Split = None,
     out: FiguresFile = None,
 ) -> None:
-    """Read the filled sheets: accuracy of the raters, and Fleiss' kappa; for mirrored data of each half too.
+    """Read the filled sheets: accuracy of the raters, and Fleiss' kappa.
 
     The items are those that the sheets were written from: give the same options.
     """
@@ -115,37 +113,19 @@ def read(
 
     items, taken = open_items(dataset, source, split, limit=drawn.limit, seed=drawn.seed)
     answers = read_rating_sheets(items, sheets)
-    rows = {"all": list(range(len(items)))}
-    if "mirrored" in items.column_names:
-        for mirrored, name in ((False, "original"), (True, "mirrored")):
-            half = [row for row, flag in enumerate(items["mirrored"][:]) if bool(flag) is mirrored]
-            rows |= {name: half} if 2 <= len(half) < len(items) else {}
-    figures = {
-        name: human_performance(
-            [answers.ratings[row] for row in half],
-            [answers.references[row] for row in half],
-            n_choices=answers.n_choices,
-            confidence_level=settings.confidence_level,
-        )
-        for name, half in rows.items()
-    }
+    figures = human_performance(
+        answers.ratings,
+        answers.references,
+        n_choices=answers.n_choices,
+        confidence_level=settings.confidence_level,
+    )
+    kappa, ends, interval = figures.kappa.fleiss_kappa, figures.interval, figures.kappa.interval
+    agreement = "no kappa, as all answers are the same choice"
+    if interval is not None:
+        agreement = f"Fleiss' kappa {kappa:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
     typer.secho(f"{dataset}, {taken}: {counted(len(items), 'item')}, {counted(len(sheets), 'rater')}", bold=True)
-    for name, half in rows.items():
-        _show_performance(name, len(half), figures[name])
+    typer.echo(f"accuracy {figures.accuracy:.3f} [{ends.low:.3f}, {ends.high:.3f}]; {agreement}")
     write_figures(out, figures)
-
-
-def _show_performance(name: str, n_items: int, figures: HumanPerformance) -> None:
-    kappa, interval = figures.kappa.fleiss_kappa, figures.kappa.interval
-    agreement = (
-        "no kappa, as all answers are the same choice"
-        if kappa is None or interval is None
-        else f"Fleiss' kappa {kappa:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
-    )
-    typer.echo(
-        f"{name} ({n_items:,}): accuracy {figures.accuracy:.3f} [{figures.interval.low:.3f}, "
-        f"{figures.interval.high:.3f}]; {agreement}"
-    )
 
 
 class PartedOptions(Options):

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import Ragged, Result
 from rightreasons.core.intervals import (
     Interval,
-    bounded_mean,
     cluster_codes,
     clusters_of,
     count_units,
@@ -31,7 +30,6 @@ from rightreasons.core.scores import Scores
 from rightreasons.core.validation import (
     as_ragged,
     check_count,
-    check_labels,
     check_ragged,
     check_same_length,
 )
@@ -42,7 +40,6 @@ from rightreasons.probes.option_order import (
     PositionBias,
     choices_only,
     position_bias,
-    pride_debias,
     pride_prior,
     pride_prior_intervals,
 )
@@ -392,29 +389,6 @@ def orders_in_words(n_choices: int) -> str:
 
 
 @dataclasses.dataclass(frozen=True)
-class OrderAccuracy(Result):
-    """A scorer on the held-out items, with or without a correction.
-
-    Attributes:
-        accuracy: Accuracy in [0, 1].
-        interval: Its interval (Wilson).
-        rstd: Spread of the recalls over the position of the right choice (`position_bias`).
-        rstd_interval: Its interval; None where one position holds every right choice.
-        gain: Accuracy minus that without correction, in [-1, 1]; 0 where there is none.
-        gain_interval: Its interval over items (`bounded_mean`); None without correction.
-        picked: How often each position is picked.
-    """
-
-    accuracy: float
-    interval: Interval
-    rstd: float
-    rstd_interval: Interval | None
-    gain: float
-    gain_interval: Interval | None
-    picked: list[int]
-
-
-@dataclasses.dataclass(frozen=True)
 class OrderFigures(Result):
     """The effect of the order of the choices; see `measure_option_order`.
 
@@ -427,9 +401,7 @@ class OrderFigures(Result):
         consistency_interval: Its interval (Wilson).
         prior: The scorer's prior over positions (PriDe), from the estimation items.
         prior_intervals: The interval of each position's share over these items.
-        n_estimation: Number of items on which the prior was estimated; it is tested on the others.
-        uncorrected: The held-out items without correction.
-        pride: The same with the prior divided out.
+        n_estimation: Number of items on which the prior was estimated.
         steady: Which items keep their picked content under every order.
     """
 
@@ -442,8 +414,6 @@ class OrderFigures(Result):
     prior: list[float]
     prior_intervals: list[Interval]
     n_estimation: int
-    uncorrected: OrderAccuracy
-    pride: OrderAccuracy
     steady: tuple[bool, ...]
 
 
@@ -454,9 +424,9 @@ def measure_option_order(
     clusters: Any = None,
     resampling: Resampling = Resampling(),
 ) -> OrderFigures:
-    """Score several orders of the choices, and take the preference for positions out.
+    """Score several orders of the choices: does the same content win, and which positions are preferred?
 
-    PriDe's prior is estimated on the first quarter of the items, and tested on the others.
+    PriDe's prior is estimated on the first quarter of the items; `pride_debias` divides it out.
 
     Of up to three choices all orders are asked, of more the cyclic ones: in order r, position j holds choice (j + r)
     mod n. So every choice is equally often at every position, and the first order is the original one.
@@ -479,34 +449,12 @@ def measure_option_order(
     """
     check_same_length(**{name: items[name][:] for name in ("id", "prompt", "choices", "label")})
     places, _, logits = ask_in_orders(items, score)
-    labels, (n_orders, n) = items["label"][:], places.shape
-    size = len(labels)
+    (n_orders, n), size = places.shape, len(items["id"][:])
     n_estimation = min(math.ceil(size / 4), size - 1)
     table = check_ragged(logits, scores="logits", name="scores").values.reshape(-1, n)
     observed = table.reshape(n_orders, size, n).transpose(1, 0, 2)  # item, order, position
     estimation = observed[:n_estimation]
-    prior, level, units = pride_prior(estimation), resampling.level, cluster_codes(clusters, size)
-    held_units = clusters_of(units, np.arange(n_estimation, size))
-    held_out, gold = observed[n_estimation:, 0], check_labels(labels, n)[n_estimation:]
-    uncorrected = held_out.argmax(axis=1) == gold
-
-    def tested(probabilities: NDArray[np.float64], *, corrected: bool = True) -> OrderAccuracy:
-        picked = probabilities.argmax(axis=1)
-        right = picked == gold
-        spread = position_bias(picked, gold, n, clusters=held_units, confidence_level=level)
-        change = right.astype(np.float64) - uncorrected
-        return OrderAccuracy(
-            accuracy=float(right.mean()),
-            interval=rate_interval(right, resampling, held_units),
-            rstd=spread.rstd,
-            rstd_interval=spread.interval,
-            gain=float(change.mean()),
-            gain_interval=bounded_mean(change, low=-1.0, high=1.0, clusters=held_units, confidence_level=level)
-            if corrected
-            else None,
-            picked=spread.picked,
-        )
-
+    units = cluster_codes(clusters, size)
     steady = steady_picks(places, observed.argmax(axis=2).T)[1]
     return OrderFigures(
         n_items=size,
@@ -515,13 +463,11 @@ def measure_option_order(
         n_orders=n_orders,
         consistency=float(steady.mean()),
         consistency_interval=rate_interval(steady, resampling, units),
-        prior=prior.tolist(),
+        prior=pride_prior(estimation).tolist(),
         prior_intervals=pride_prior_intervals(
-            estimation, clusters=clusters_of(units, np.arange(n_estimation)), confidence_level=level
+            estimation, clusters=clusters_of(units, np.arange(n_estimation)), confidence_level=resampling.level
         ),
         n_estimation=n_estimation,
-        uncorrected=tested(held_out, corrected=False),
-        pride=tested(pride_debias(held_out, prior)),
         steady=tuple(steady.tolist()),
     )
 

@@ -105,13 +105,6 @@ def paralysis_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
         yield k, *drops, restricted.estimate, restricted.t_p_value, *accuracies
 
 
-def correction_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Return the accuracy with and without the preference for positions."""
-    for name, effect in (("none", m.orders.uncorrected), ("PriDe", m.orders.pride)):
-        gain = None if effect.gain_interval is None else estimate_of(effect.gain, effect.gain_interval)
-        yield name, estimate_of(effect.accuracy, effect.interval), gain, estimate_of(effect.rstd, effect.rstd_interval)
-
-
 def shortened(text: str) -> str:
     """Cut a long text."""
     return text if len(text) <= LONGEST_CHOICE else f"{text[: LONGEST_CHOICE - 1].rstrip()}…"
@@ -255,7 +248,6 @@ PROBES = Question(
         ),
         Part(
             "order",
-            (Table("corrections", correction_rows, ZHENG, when=lambda m: m.orders),),
             figures=("order_consistency",),
             when=is_scored,
         ),
