@@ -96,10 +96,6 @@ def test_a_mark_of_a_space_that_stands_alone_is_no_word():
     assert categorize([["▁", "film"]], style="metaspace") == [["punctuation", "lexical"]]
 
 
-def test_a_list_of_stop_words_can_be_handed_in():
-    assert categorize([["the", "film"]], stop_words=["film"]) == [["lexical", "stop_word"]]
-
-
 def test_emoji_are_lexical_and_ascii_symbols_punctuation():
     assert categorize([["😂", "^", "`", "«"]]) == [["lexical", "punctuation", "punctuation", "punctuation"]]
     assert not is_punctuation("")

@@ -166,27 +166,25 @@ def easy_hard_gap(
     )
 
 
-def check_runs(predictions: object, name: str = "predictions") -> NDArray[np.int64]:
-    """Check the predictions of one run, (N,), or of several, (N, R); returns (N, R).
+def check_runs(values: object, name: str = "predictions", *, least: int = 1) -> NDArray[np.int64]:
+    """Check rows of one number of whole numbers from 0, (N, R), or a vector, which is one column.
 
     Example:
         >>> check_runs([0, 1]).shape, check_runs([[0, 1, 1], [1, 1, 1]]).shape
         ((2, 1), (2, 3))
     """
-    values = ingest(predictions, name)
-    if len(values) == 0:
+    rows = ingest(values, name)
+    if len(rows) == 0:
         raise ValueError(f"Expected at least one item in `{name}`, but it is empty.")
-    lengths = [len(row) if isinstance(row, list) or (isinstance(row, np.ndarray) and row.ndim) else 0 for row in values]
-    if not lengths[0]:
-        return validation.check_labels(values, name=name)[:, None]
-    for item, length in enumerate(lengths):
-        if length != lengths[0]:
-            raise ValueError(
-                f"Expected each row of `{name}` to hold one prediction per run, but row 0 has {lengths[0]} and "
-                f"row {item} has {length}."
-            )
-    columns = [validation.check_labels([row[r] for row in values], name=name) for r in range(lengths[0])]
-    return np.stack(columns, axis=1)
+    widths = sorted({len(row) if isinstance(row, list) or np.ndim(row) else 0 for row in rows})
+    if widths == [0] and least == 1:
+        return validation.check_labels(rows, name=name)[:, None]
+    if len(widths) > 1 or widths[0] < least:
+        raise ValueError(
+            f"Expected each row of `{name}` to hold the same number of values, at least {least}, but rows have "
+            f"{', '.join(map(str, widths))}."
+        )
+    return np.stack([validation.check_labels(row, name=name) for row in rows])
 
 
 def permutation_p(

@@ -124,7 +124,7 @@ def hard_errors(m: CuesMeasurement) -> Iterator[Example]:
 def by_item(m: CuesMeasurement) -> Iterator[ItemFigure]:
     """Say whether each of the Easy and of the Hard items is right."""
     easy = np.asarray(m.cues.easy, dtype=bool)
-    right = m.cues.predicted == m.items.labels
+    right = np.asarray(m.cues.predicted == m.items.labels)
     for key, name, chosen in (
         ("easy_accuracy", "Accuracy on Easy items, which cues alone solve", easy),
         ("hard_accuracy", "Accuracy on Hard items, which cues alone do not solve", ~easy),

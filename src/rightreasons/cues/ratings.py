@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rightreasons.core import validation
-from rightreasons.core.arrays import Result, ingest
+from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import Interval, bounded_mean, wilson_ends
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import check_folder, write_text
 from rightreasons.core.validation import check_columns, check_count, check_each, check_ids, check_seed
+from rightreasons.cues.easy_hard import check_runs
 from rightreasons.datasets.perturbing.mirroring import choices_of
 from rightreasons.io.columns import read_columns
 from rightreasons.io.options import ScoreOptions
@@ -146,7 +147,7 @@ def human_performance(
         (0.889, 0.55)
     """
     right = validation.check_labels(references)
-    table = _table(ratings, "ratings", "a row per item with the same number of raters").T
+    table = check_runs(ratings, "ratings", least=2).T
     validation.check_same_length(ratings=table.T, references=right)
     largest = int(max(table.max(), right.max())) + 1
     size = max(largest, 2) if n_choices is None else validation.check_count(n_choices, "n_choices", minimum=2)
@@ -309,20 +310,8 @@ def _answers(file: Path, sizes: dict[str, int]) -> dict[str, int]:
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _table(values: Any, name: str, expected: str) -> NDArray[np.int64]:
-    """Check rows of one number of whole numbers, at least 2."""
-    rows = ingest(values, name)
-    widths = {len(row) if isinstance(row, (list, np.ndarray)) else 0 for row in rows}
-    if len(widths) != 1 or min(widths) < 2:
-        raise ValueError(
-            f"Expected `{name}` to have {expected}, at least 2, but rows have "
-            f"{', '.join(map(str, sorted(widths))) or 'none'}."
-        )
-    return np.stack([validation.check_labels(row, name=name) for row in rows])
-
-
 def _counts(counts: Any) -> NDArray[np.int64]:
-    table = _table(counts, "counts", "a row per item with a number for each category")
+    table = check_runs(counts, "counts", least=2)
     if len(table) < 2:
         raise ValueError("Expected at least 2 items in `counts`, but got 1.")
     sums = table.sum(axis=1)

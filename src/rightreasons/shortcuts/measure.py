@@ -207,12 +207,9 @@ def measure_shortcuts(
         confidences=probabilities.max(axis=1),
         n_bins=settings.n_bins,
         resampling=resampling,
+        definition=f"Share of predictions with one of their {settings.top_n} most attributed tokens in the head of the "
+        f"LMI ranking of the {settings.label} label; protocol {settings.name}.",
     )
-    definition = (
-        f"Share of predictions with one of their {settings.top_n} most attributed tokens in the head of the LMI "
-        f"ranking of the {settings.label} label; protocol {settings.name}."
-    )
-    reliance = dataclasses.replace(reliance, definition=definition)
     return ShortcutMeasurement(
         attributions=attributions,
         probabilities=probabilities,

@@ -472,18 +472,15 @@ def shortcut_reliance(
         heads,
         **{name: getattr(options, name) for name in DetectorOptions.names()},
     )
-    result = summarize(
+    return summarize(
         shortcuts,
         references=references,
         confidences=confidences,
         n_bins=options.n_bins,
         resampling=resampling,
+        definition=f"Share of predictions with one of their {options.top_n} most attributed tokens in the head of the "
+        "LMI ranking of the predicted label.",
     )
-    definition = (
-        f"Share of predictions with one of their {options.top_n} most attributed tokens in the head of the LMI ranking "
-        "of the predicted label."
-    )
-    return dataclasses.replace(result, definition=definition)
 
 
 def summarize(
@@ -494,6 +491,7 @@ def summarize(
     confidences: Any = None,
     n_bins: int = 10,
     resampling: Resampling = Resampling(),
+    definition: str = "Share of predictions with a shortcut among their most attributed tokens.",
 ) -> ShortcutReliance:
     """Summarize the shortcuts of predictions, of one batch or merged; see `shortcut_reliance`.
 
@@ -536,7 +534,7 @@ def summarize(
         wrong=None if correct is None else _outcome(cued, ~correct, resampling.level),
         bins=() if trust is None else _bins(trust, types, correct, n_bins),
         examples=_examples(shortcuts, types),
-        definition="Share of predictions with a shortcut among their most attributed tokens.",
+        definition=definition,
     )
 
 
@@ -622,8 +620,6 @@ def _examples(shortcuts: Shortcuts, types: NDArray[np.int8]) -> tuple[ShortcutEx
 
 # ------------------------------------------------------------------------------------ what a score costs in shortcuts
 
-SCORES = ("f1", "accuracy")
-
 _CELLS_AT_ONCE = 2**22
 
 
@@ -657,7 +653,6 @@ def shortcut_tradeoff(
     references: Any,
     cued: Any,
     *,
-    score: str = "f1",
     average: str = "macro",
     n_classes: int | None = None,
     resampling: Resampling = Resampling(),
@@ -673,9 +668,8 @@ def shortcut_tradeoff(
         predictions: (N,) predicted labels.
         references: (N,) labels.
         cued: (N,) whether each prediction is shortcut-cued, such as the `cued` of `shortcut_reliance`'s examples.
-        score: "f1" (default) or "accuracy".
-        average: Average of F1: "macro" (default), "binary" (F1 of class 1), "micro" or "weighted". The paper does not
-            say which; its CoLA figures fit the binary one, its TweetEval figures the macro one.
+        average: Average of F1: "macro" (default), "binary" (F1 of class 1), "micro" (accuracy) or "weighted". The paper
+            does not say which; its CoLA figures fit the binary one, its TweetEval figures the macro one.
         n_classes: Number of classes; default: the largest label there is, plus one, and at least two.
         resampling: How the interval is resampled.
 
@@ -690,11 +684,10 @@ def shortcut_tradeoff(
         Bihani and Rayz 2025, "The Reliability Paradox", section 2.2 and Table 3.
 
     Example:
-        >>> result = shortcut_tradeoff([1, 1, 0, 0], [1, 0, 0, 0], [True, False, True, False], score="accuracy")
+        >>> result = shortcut_tradeoff([1, 1, 0, 0], [1, 0, 0, 0], [True, False, True, False], average="micro")
         >>> result.shortcut_tradeoff, result.score, result.shortcut_rate
         (1.5, 0.75, 0.5)
     """
-    check_one_of(score, SCORES, "score")
     check_one_of(average, AVERAGES, "average")
     flags = check_flags(cued, "cued")
     most = MOST_CLASSES if n_classes is None else check_count(n_classes, "n_classes", minimum=2, maximum=MOST_CLASSES)
@@ -702,11 +695,11 @@ def shortcut_tradeoff(
     labels = check_labels(references, most, name="references")
     check_same_length(predictions=predicted, references=labels, cued=flags)
     size = n_classes or max(int(predicted.max()), int(labels.max()), 1) + 1
-    if score == "f1" and average == "binary" and size != 2:
+    if average == "binary" and size != 2:
         raise ValueError(f"Expected two classes for average='binary', but got {size}.")
     counts = np.bincount((labels * size + predicted) * 2 + flags, minlength=2 * size**2).reshape(size, size, 2)
     present = counts.sum(axis=(1, 2)) + counts.sum(axis=(0, 2)) > 0
-    value, rate = _parts(counts, score, average, present)
+    value, rate = _parts(counts, average, present)
     ratio = _ratio(value, rate)
     # A bootstrap over items draws the counts of the cells from a multinomial law. Its shares are those observed, with
     # half an item per class spread evenly over the predictions, so that a rare class without errors may err; where one
@@ -717,8 +710,7 @@ def shortcut_tradeoff(
     ratios = []
     for n_draws in resampling.parts(counts.size, at_once=_CELLS_AT_ONCE):
         tables = rng.multinomial(len(labels), shares, size=n_draws).reshape(-1, *counts.shape)
-        ratios.append(_ratio(*_parts(tables, score, average, present)))
-    name = "accuracy" if score == "accuracy" else f"{average} F1"
+        ratios.append(_ratio(*_parts(tables, average, present)))
     return ShortcutTradeoff(
         shortcut_tradeoff=float(ratio) if np.isfinite(ratio) else None,
         score=float(value) if np.isfinite(value) else None,
@@ -726,12 +718,12 @@ def shortcut_tradeoff(
         interval=_interval(np.concatenate(ratios), resampling.level) if np.isfinite(ratio) else None,
         n_items=len(labels),
         n_cued=int(flags.sum()),
-        definition=f"{name} divided by the share of shortcut-cued predictions, both as fractions.",
+        definition=f"{average} F1 divided by the share of shortcut-cued predictions, both as fractions.",
     )
 
 
 def _parts(
-    counts: NDArray[np.int64], score: str, average: str, present: NDArray[np.bool_]
+    counts: NDArray[np.int64], average: str, present: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the score and the shortcut rate of (..., K, K, 2) counts; NaN where a score is undefined.
 
@@ -741,7 +733,7 @@ def _parts(
     rate = counts[..., 1].sum(axis=(-2, -1)) / size
     confusion = counts.sum(axis=-1)
     hits = np.diagonal(confusion, axis1=-2, axis2=-1)
-    if score == "accuracy" or average == "micro":
+    if average == "micro":
         return np.asarray(hits.sum(axis=-1) / size), rate
     support, predicted = confusion.sum(axis=-1), confusion.sum(axis=-2)
     either = support + predicted
