@@ -12,7 +12,6 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -250,11 +249,17 @@ def cue_statistics(
     by_size, alpha = by_size[kept], alpha[kept]
     hits = np.bincount(table.cue[hit], minlength=len(table.names))[kept]
     if int(group.max()) + 1 == len(right):
-        p_values, effective = _p_values(by_size, hits, sizes), alpha
+        # The null is a sum of binomials, one for each number of choices.
+        distinct, inverse = np.unique(np.column_stack((by_size, hits)), axis=0, return_inverse=True)
+        tested = [poisson_binomial_p_value(row[-1], 1 / sizes, row[:-1]) for row in distinct]
+        p_values, effective = np.array(tested, dtype=np.float64)[inverse.reshape(-1)], alpha
     else:
         p_values, effective = _of_groups(table, hit, group, kept)
     p_holm = holm(p_values)
-    low, high = _clopper_pearson(hits * (effective / alpha), effective, level)
+    # Clopper and Pearson, of the effective number of items.
+    tail, found, misses = (1 - level) / 2, hits * (effective / alpha), effective - hits * (effective / alpha)
+    low = np.where(found > 0, stats.beta.ppf(tail, np.where(found > 0, found, 1), misses + 1), 0.0)
+    high = np.where(misses > 1e-9, stats.beta.ppf(1 - tail, found + 1, np.where(misses > 1e-9, misses, 1)), 1.0)
     chance = (by_size / sizes).sum(axis=1) / alpha
     columns = (kept, alpha, hits / alpha, alpha / len(right), hits, chance, p_values, p_holm, low, high)
     rows = zip(*(column[:top].tolist() for column in columns), strict=True)
@@ -307,19 +312,3 @@ def _of_groups(
         least = alpha**2 / float((sizes**2).sum())
         effective[n] = max(least, min(alpha, independent if 0 < rate < 1 else least))
     return p_values, effective
-
-
-def _p_values(by_size: NDArray[np.int64], hits: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Exact two-sided p-values: the null is a sum of binomials, one for each number of choices."""
-    distinct, inverse = np.unique(np.column_stack((by_size, hits)), axis=0, return_inverse=True)
-    p_values = np.array([poisson_binomial_p_value(row[-1], 1 / sizes, row[:-1]) for row in distinct], dtype=np.float64)
-    return p_values[inverse.reshape(-1)]
-
-
-def _clopper_pearson(
-    hits: NDArray[Any], trials: NDArray[Any], level: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    tail, misses = (1 - level) / 2, trials - hits
-    low = np.where(hits > 0, stats.beta.ppf(tail, np.where(hits > 0, hits, 1), misses + 1), 0.0)
-    high = np.where(misses > 1e-9, stats.beta.ppf(1 - tail, hits + 1, np.where(misses > 1e-9, misses, 1)), 1.0)
-    return low, high

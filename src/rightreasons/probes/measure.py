@@ -449,6 +449,10 @@ def measure_option_order(
     """
     check_same_length(**{name: items[name][:] for name in ("id", "prompt", "choices", "label")})
     places, _, logits = ask_in_orders(items, score)
+    if isinstance(logits, Scores):
+        for reason in logits.failures.values():  # an item was scored in another order, so that it can be
+            raise ValueError(reason)
+        logits = logits.logits
     (n_orders, n), size = places.shape, len(items["id"][:])
     n_estimation = min(math.ceil(size / 4), size - 1)
     table = check_ragged(logits, scores="logits", name="scores").values.reshape(-1, n)
@@ -470,9 +474,3 @@ def measure_option_order(
         n_estimation=n_estimation,
         steady=tuple(steady.tolist()),
     )
-
-
-def added_choices(rows: Sequence[Sequence[str]], ks: Sequence[int]) -> tuple[int, ...]:
-    """Return which of the wanted numbers of choices can be added to items with some choices; 1 for none of them."""
-    spare = spare_choices(rows)
-    return tuple(k for k in dict.fromkeys(ks) if k <= spare) or (1,)

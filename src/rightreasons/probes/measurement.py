@@ -30,12 +30,12 @@ from rightreasons.probes.measure import (
     ProbeFigures,
     ProbeTables,
     Score,
-    added_choices,
     ask_in_orders,
     measure_option_order,
     measure_probes,
     orders_in_words,
     probe_tables,
+    spare_choices,
     steady_picks,
 )
 from rightreasons.probes.options import ProbesOptions
@@ -240,8 +240,9 @@ def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
     """Put the probes to the model."""
     items, score = context.primary.data, _scorer(context)
     is_generated = context.prompted is not None and context.prompted.rendering.scoring == "generated"
-    ks, groups = added_choices(items["choices"][:], options.ks), context.primary.groups_column
-    tables = probe_tables(items, ks=ks, groups_column=groups, seed=context.seed)
+    spare = spare_choices(items["choices"][:])
+    ks = tuple(k for k in dict.fromkeys(options.ks) if k <= spare) or (1,)
+    tables = probe_tables(items, ks=ks, groups_column=context.primary.groups_column, seed=context.seed)
     how: dict[str, Any] = {"resampling": context.resampling}
     depends, scored, orders, steady = str(ks), None, None, None
     joint = context.scorer.joint and not is_generated
@@ -261,8 +262,7 @@ def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
         picked = {name: rows.argmax() for name, rows in (tables.logits or {}).items()}
         scored = measure_probes(tables, **how)
         if joint and len(set(tables.sizes().tolist())) == 1:
-            ordered = _complete(score("orders"))
-            orders = measure_option_order(tables.tables[ORIGINAL], ordered, clusters=tables.units, **how)
+            orders = measure_option_order(tables.tables[ORIGINAL], score("orders"), clusters=tables.units, **how)
             steady = np.array(orders.steady), tables.units
     return ProbesMeasurement(
         context,
@@ -289,15 +289,3 @@ def _scorer(context: AuditContext) -> Any:
         return lambda prompts, choices, ids: choose(model, prompts, choices, ids=ids, **context.running(folder))
 
     return scorer
-
-
-def _complete(score: Score) -> Score:
-    """Return the logits alone, of a scorer that must not fail: each of its items was scored in another order."""
-
-    def logits(*items: Any) -> Any:
-        scores = score(*items)
-        for reason in getattr(scores, "failures", {}).values():
-            raise ValueError(reason)
-        return getattr(scores, "logits", scores)
-
-    return logits

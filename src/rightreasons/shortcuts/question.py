@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -65,29 +65,24 @@ def shortcut_bins(
     known = [interval for row, interval in zip(bins, intervals, strict=True) if row.n_items]
     colors = {"accuracy": "blue-soft", **KINDS, "blind picks": "ink"}
     top = {"layer": accuracy_layers(full, known, colors, "accuracy"), "width": PANEL, "height": 220, "title": title}
-    shares = [(row.lexicon or 0.0, row.grammar or 0.0) for row in full]
-    stacks = _stacks(full, [(a, b, 1 - a - b) for a, b in shares], [*KINDS], colors)
-    blind = layer({"type": "rule", "strokeDash": DASHES}, [{"y": null}], y="y", color=series_of("blind picks", colors))
-    bottom = {"layer": [*stacks, blind], "width": PANEL, "height": 190}
-    return Drawing(key, {"vconcat": [top, bottom], "spacing": 12})
-
-
-def _stacks(
-    bins: Sequence[ConfidenceBin], shares: Sequence[Sequence[float]], names: Sequence[str], colors: Mapping[str, str]
-) -> list[dict[str, Any]]:
-    """Return layers of the shares of each bin upon each other, with its number of items above."""
     x = axis("left", "confidence", percent=True, domain=(0, 1), grid=False)
     y = axis("low", "share of the bin", domain=(0, 1.1), values=[0, 0.2, 0.4, 0.6, 0.8, 1])
-    layers = []
-    for place, name in enumerate(names):
+    stacks, bars = [], {"type": "bar", "stroke": PALETTE["paper"]}
+    low = np.zeros(len(full))
+    lexicon, grammar = (np.array([getattr(row, name) or 0.0 for row in full]) for name in ("lexicon", "grammar"))
+    for name, share_of_bin in zip(KINDS, (lexicon, grammar, 1 - lexicon - grammar), strict=True):
+        high = low + share_of_bin
         rows = [
-            {"left": row.lower, "right": row.upper, "low": sum(each[:place]), "high": sum(each[: place + 1])}
-            for row, each in zip(bins, shares, strict=True)
+            {"left": row.lower, "right": row.upper, "low": below, "high": above}
+            for row, below, above in zip(full, low.tolist(), high.tolist(), strict=True)
         ]
         color = series_of(name, colors)
-        bars = {"type": "bar", "stroke": PALETTE["paper"]}
-        layers.append(layer(bars, rows, x=x, x2={"field": "right"}, y=y, y2={"field": "high"}, color=color))
-    return [*layers, count_layer(bins, [row.n_items for row in bins], [1.0] * len(bins))]
+        stacks.append(layer(bars, rows, x=x, x2={"field": "right"}, y=y, y2={"field": "high"}, color=color))
+        low = high
+    counts = count_layer(full, [row.n_items for row in full], [1.0] * len(full))
+    blind = layer({"type": "rule", "strokeDash": DASHES}, [{"y": null}], y="y", color=series_of("blind picks", colors))
+    bottom = {"layer": [*stacks, counts, blind], "width": PANEL, "height": 190}
+    return Drawing(key, {"vconcat": [top, bottom], "spacing": 12})
 
 
 N_EXAMPLES = 5
@@ -177,14 +172,10 @@ def _becomes(before: Sequence[str], after: Sequence[str]) -> tuple[tuple[Mark, .
     if 1 <= len(becomes) <= MAX_WORDS:
         return tuple(marks), becomes
     places = ("the first text", "the second text") if before[1:] else ("it",)
-    becomes = [
-        f"{place} becomes {_visible(new)}" for place, old, new in zip(places, before, after, strict=True) if old != new
-    ]
+    shown = [f"“{new}”".replace("  ", "␣␣").replace("\n", "⏎") for new in after]
+    named = zip(places, shown, before, after, strict=True)
+    becomes = [f"{place} becomes {new}" for place, new, was, now in named if was != now]
     return tuple(dataclasses.replace(mark, kind="cue", note="") for mark in differences(after[0], before[0])), becomes
-
-
-def _visible(text: str) -> str:
-    return f"“{text}”".replace("  ", "␣␣").replace("\n", "⏎")
 
 
 def _replaced(before: str, after: str) -> list[tuple[Token, Token]]:
