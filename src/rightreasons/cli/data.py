@@ -113,12 +113,7 @@ def read(
 
     items, taken = open_items(dataset, source, split, limit=drawn.limit, seed=drawn.seed)
     answers = read_rating_sheets(items, sheets)
-    figures = human_performance(
-        answers.ratings,
-        answers.references,
-        n_choices=answers.n_choices,
-        confidence_level=settings.confidence_level,
-    )
+    figures = human_performance(**answers, confidence_level=settings.confidence_level)
     kappa, ends, interval = figures.kappa.fleiss_kappa, figures.interval, figures.kappa.interval
     agreement = "no kappa, as all answers are the same choice"
     if interval is not None:

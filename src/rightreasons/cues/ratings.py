@@ -166,23 +166,6 @@ ANSWER, ITEM, CHOICE = "answer", "item", "choice "
 """The columns of a sheet beside the texts; choices are numbered from 1."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Ratings(Result):
-    """The answers of several people, as `human_performance` takes them.
-
-    Attributes:
-        ids: N ids of the items, in the order of the data.
-        ratings: N rows, the choice of each rater, counted from 0.
-        references: N right choices.
-        n_choices: The largest number of choices of an item.
-    """
-
-    ids: tuple[str, ...]
-    ratings: tuple[tuple[int, ...], ...]
-    references: tuple[int, ...]
-    n_choices: int
-
-
 def write_rating_sheets(
     dataset: datasets.Dataset, out: str | os.PathLike[str], *, n_raters: int = 3, seed: int = 0
 ) -> list[Path]:
@@ -232,7 +215,7 @@ def write_rating_sheets(
     return files
 
 
-def read_rating_sheets(dataset: datasets.Dataset, files: Sequence[str | os.PathLike[str]]) -> Ratings:
+def read_rating_sheets(dataset: datasets.Dataset, files: Sequence[str | os.PathLike[str]]) -> dict[str, Any]:
     """Read the sheets that raters have filled.
 
     Args:
@@ -240,7 +223,8 @@ def read_rating_sheets(dataset: datasets.Dataset, files: Sequence[str | os.PathL
         files: The csv file of each rater, at least 2, in any order of rows; comma- or semicolon-separated.
 
     Returns:
-        `Ratings`, for `human_performance`.
+        What `human_performance` takes: "ratings", the choice of each rater, counted from 0; "references", the right
+        choices; and "n_choices", the largest number of choices of an item.
 
     Raises:
         TypeError: If something is of the wrong kind.
@@ -256,24 +240,20 @@ def read_rating_sheets(dataset: datasets.Dataset, files: Sequence[str | os.PathL
         ...     files = write_rating_sheets(data, folder, n_raters=2)
         ...     for file, answer in zip(files, "12"):
         ...         _ = file.write_text(file.read_text("utf-8-sig").rstrip() + answer, "utf-8")
-        ...     read_rating_sheets(data, files).ratings
-        ((0, 1),)
+        ...     read_rating_sheets(data, files)["ratings"]
+        [[0, 1]]
     """
     if len(files) < 2:
         raise ValueError(f"Expected the sheets of at least 2 raters in `files`, but got {len(files)}.")
     check_columns(dataset.column_names, ["label"], "the items, to compare the answers with")
     sizes = {code: sum(column.startswith(CHOICE) for column in row) for code, row in _rows(dataset).items()}
     sheets = [_answers(Path(file), sizes) for file in files]
-    ids, labels = tuple(map(str, dataset["id"][:])), dataset["label"][:]
-    for name, size, label in zip(ids, sizes.values(), labels, strict=True):
+    labels = dataset["label"][:]
+    for name, size, label in zip(dataset["id"][:], sizes.values(), labels, strict=True):
         if not isinstance(label, int) or not 0 <= label < size:
-            raise ValueError(f"Expected the label of item {name!r} to be one of its choices, but it is {label}.")
-    return Ratings(
-        ids=ids,
-        ratings=tuple(tuple(sheet[code] for sheet in sheets) for code in sizes),
-        references=tuple(labels),
-        n_choices=max(sizes.values()),
-    )
+            raise ValueError(f"Expected the label of item '{name}' to be one of its choices, but it is {label}.")
+    ratings = [[sheet[code] for sheet in sheets] for code in sizes]
+    return {"ratings": ratings, "references": list(labels), "n_choices": max(sizes.values())}
 
 
 def _rows(dataset: datasets.Dataset) -> dict[str, dict[str, str]]:
