@@ -67,10 +67,10 @@ def prior(n: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
 
 
 def words(n: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    from rightreasons.shortcuts.mutual_information import LmiCounts
+    from rightreasons.shortcuts.mutual_information import lmi
 
     data, labels = texts(n), np.random.default_rng(0).integers(2, size=n)
-    return lambda: LmiCounts().update(data, labels), lambda: "\n".join(data).lower().encode()
+    return lambda: lmi(data, labels), lambda: "\n".join(data).lower().encode()
 
 
 def cues(n: int) -> tuple[Callable[[], Any], Callable[[], Any]]:

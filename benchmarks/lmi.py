@@ -5,14 +5,12 @@
 Both sides count lower-case words and marks of punctuation by label, and the counts are compared. Without `--data` the
 texts are made up from Zipf's law; `--data` takes real ones: every .tsv and .csv below the folder, repeated as often as
 needed. Both sides run in one thread, and what is timed is processor time, which neighbors on the machine disturb less.
-The memory is the peak of a process of its own that streams the texts in batches.
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-import multiprocessing
 import string
 import time
 from collections.abc import Iterator
@@ -22,10 +20,9 @@ import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 
 from rightreasons.core.tokens import WORD_PATTERN
-from rightreasons.shortcuts.mutual_information import LmiCounts
+from rightreasons.shortcuts.mutual_information import LmiResult, lmi
 
 N_LABELS = 4
-BATCH = 2_000
 
 
 def zipf_texts(seed: int = 0, *, n_words: int = 60_000, length: int = 24, block: int = 10_000) -> Iterator[str]:
@@ -65,12 +62,6 @@ def sample(folder: Path | None, n_tokens: int) -> tuple[list[str], np.ndarray]:
     return texts, np.random.default_rng(1).integers(N_LABELS, size=len(texts))
 
 
-def ours(texts: list[str], labels: np.ndarray) -> LmiCounts:
-    counts = LmiCounts()
-    counts.update(texts, labels)
-    return counts
-
-
 def peer(texts: list[str], labels: np.ndarray) -> tuple[CountVectorizer, np.ndarray]:
     vectorizer = CountVectorizer(token_pattern=WORD_PATTERN.pattern)
     table = vectorizer.fit_transform(texts)
@@ -79,25 +70,12 @@ def peer(texts: list[str], labels: np.ndarray) -> tuple[CountVectorizer, np.ndar
     return vectorizer, table.T @ one_hot
 
 
-def same(counts: LmiCounts, vectorizer: CountVectorizer, table: np.ndarray) -> bool:
+def same(counts: LmiResult, vectorizer: CountVectorizer, table: np.ndarray) -> bool:
     return all(
-        counts.tokens[label]
+        dict(zip(counts[label].tokens, counts[label].count.tolist(), strict=True))
         == {token: int(table[row, label]) for token, row in vectorizer.vocabulary_.items() if table[row, label]}
         for label in range(N_LABELS)
     )
-
-
-def peak_of_stream(folder: Path | None, n_tokens: int, queue: multiprocessing.Queue) -> None:
-    texts = zipf_texts() if folder is None else real_texts(folder)
-    counts, size = LmiCounts(), 0
-    while size < n_tokens:
-        batch = list(itertools.islice(texts, BATCH))
-        size += sum(len(WORD_PATTERN.findall(text)) for text in batch)
-        counts.update(batch, np.arange(BATCH) % N_LABELS)
-    vocabulary = len(set().union(*counts.tokens.values()))
-    # The peak of this very process (Linux); getrusage would report the parent's where that is larger.
-    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    queue.put((int(status["VmHWM"].split()[0]) / 1024, vocabulary))
 
 
 def main() -> None:
@@ -111,28 +89,19 @@ def main() -> None:
     seconds: dict[str, list[float]] = {"rightreasons": [], "CountVectorizer + numpy": []}
     for _ in range(options.repeats):
         begin = time.process_time()
-        counts = ours(texts, labels)
+        counts = lmi(texts, labels)
         middle = time.process_time()
         vectorizer, table = peer(texts, labels)
         end = time.process_time()
         seconds["rightreasons"].append(middle - begin)
         seconds["CountVectorizer + numpy"].append(end - middle)
     assert same(counts, vectorizer, table), "the two counts differ"
-    n_tokens = sum(sum(counter.values()) for counter in counts.tokens.values())
+    n_tokens = counts.n_tokens
     best = {name: min(values) for name, values in seconds.items()}
     print(f"{len(texts):,} texts, {n_tokens:,} tokens, {len(vectorizer.vocabulary_):,} distinct; the counts are equal")
     for name, value in best.items():
         print(f"{name:26s} {value:7.2f} s   {value / n_tokens * 1e9:6.0f} ns a token   (best of {options.repeats})")
     print(f"ratio {best['CountVectorizer + numpy'] / best['rightreasons']:.2f}")
-
-    context = multiprocessing.get_context("spawn")
-    for n in (options.tokens // 10, options.tokens):
-        queue = context.Queue()
-        process = context.Process(target=peak_of_stream, args=(options.data, n, queue))
-        process.start()
-        peak, vocabulary = queue.get()
-        process.join()
-        print(f"streaming {n:>11,} tokens: peak memory {peak:6.0f} MiB, {vocabulary:,} distinct tokens")
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ MIRRORS = {
         "calibration/test_sources.py",
     ),
     "cli/": ("cli/test_cli.py", "cli/test_mistakes.py", "cli/test_declared.py"),
-    "cli/data.py": ("cli/test_cues.py", "cli/test_people_and_gaps.py", "datasets/test_benchmark_folder.py"),
+    "cli/data.py": ("cli/test_cues.py", "cli/test_people.py", "datasets/test_benchmark_folder.py"),
     "cli/declared.py": ("cli/test_declared.py",),
     "cli/reports.py": ("cli/test_doctor.py",),
     "core/arrays.py": (

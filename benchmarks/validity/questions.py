@@ -13,7 +13,7 @@ from rightreasons.calibration.human import human_calibration
 from rightreasons.calibration.smooth import consistency
 from rightreasons.core.scores import macro_f1_of
 from rightreasons.core.suites import SuiteTable
-from rightreasons.cues.easy_hard import compare_gaps, easy_hard_gap
+from rightreasons.cues.easy_hard import easy_hard_gap
 from rightreasons.cues.ratings import fleiss_kappa, human_performance
 from rightreasons.cues.statistics import cue_statistics
 from rightreasons.difficulty.contrast import contrast_consistency
@@ -188,27 +188,6 @@ def easy_and_hard(rng: np.random.Generator, seed: int) -> Outcome:
         "hard_accuracy_interval": ends(result.hard_accuracy_interval, rate),
         "runs.p_value": result.runs[0].p_value,
     }
-
-
-def training_sets(n_items: int, n_runs: tuple[int, int], run_deviation: float):
-    """Two training sets with the same gap on average, whose seeds have gaps of their own."""
-
-    def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        easy = np.arange(n_items) < n_items // 3
-        base = rng.normal(0.6, 0.8, (n_items, 1))
-
-        def runs(number: int):
-            gaps = rng.normal(0.0, run_deviation, number)
-            return (base + np.where(easy[:, None], 0.5, -0.5) * gaps + rng.normal(0, 0.3, (n_items, number)) > 0) + 0
-
-        result = compare_gaps(
-            runs(n_runs[0]), runs(n_runs[1]), np.ones(n_items, int), easy, n_permutations=199, seed=seed
-        )
-        # The permutation over items is of these very runs: its null is that they have no gaps of their own.
-        of_items = None if run_deviation else result.item_p_value
-        return {"p_value": result.p_value, "item_p_value": of_items, "interval": ends(result.interval, 0.0)}
-
-    return draw
 
 
 def raters(n_items: int, n_raters: int, shares: tuple[float, ...], faithful: float):
@@ -434,14 +413,6 @@ SCENARIOS = (
         "cue_statistics", "a word in one of two choices, labels at random, 60 items", cue_table, conservative=True
     ),
     Scenario("easy_hard_gap", "three runs, no gap, 40 Easy and 80 Hard items", easy_and_hard, conservative=True),
-    Scenario(
-        "compare_gaps", "three runs each, seeds alike, 150 items", training_sets(150, (3, 3), 0.0), conservative=True
-    ),
-    Scenario(
-        "compare_gaps", "three runs each, seeds differ, 150 items", training_sets(150, (3, 3), 0.6), conservative=True
-    ),
-    Scenario("compare_gaps", "five and three runs, 24 items", training_sets(24, (5, 3), 0.3), conservative=True),
-    Scenario("compare_gaps", "one run each, 60 items", training_sets(60, (1, 1), 0.0), conservative=True),
     Scenario("fleiss_kappa", "10 items, three raters who mostly agree", raters(10, 3, (0.5, 0.5), 0.9)("fleiss_kappa")),
     Scenario(
         "human_performance",

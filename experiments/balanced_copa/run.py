@@ -32,7 +32,7 @@ from styles import as_multiple_choice
 
 from rightreasons.core.intervals import Estimate
 from rightreasons.cues.classifier import cue_transfer
-from rightreasons.cues.easy_hard import EasyHardGap, compare_gaps, easy_hard_gap
+from rightreasons.cues.easy_hard import EasyHardGap, easy_hard_gap
 from rightreasons.cues.statistics import cue_statistics
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.models.loading import load_multiple_choice
@@ -112,7 +112,6 @@ def _experiment(given: argparse.Namespace) -> dict[str, Any]:
         "rows": [row.to_dict() for row in rows],
         "premise_oblivious": _short(split),
         "own_easy_hard": _own_split(rows, split, given.runs, test),
-        "comparisons": _compared(rows, given.runs, test),
         "sensitivity": {
             row.cue: {**sensitivity[row.cue], "productivity": row.productivity, "applicability": row.applicability}
             for row in cues.cues
@@ -228,19 +227,6 @@ def _chosen(row: CopaRow, runs: Path) -> NDArray[np.int64]:
     return np.stack([load_scores(folder / "scores-test").predicted for folder in folders], axis=1)
 
 
-def _compared(rows: Sequence[CopaRow], runs: Path, test: datasets.Dataset) -> dict[str, Any]:
-    """Compare the gap after COPA with that after each of the other training sets, of whole and of frozen encoders."""
-    compared: dict[str, Any] = {}
-    for name, frozen in (("fine_tuned", False), ("frozen", True)):
-        chosen = {row.training_set: _chosen(row, runs) for row in rows if row.frozen_encoder == frozen}
-        first = chosen.pop("original")
-        compared[name] = {
-            other: compare_gaps(first, answers, test["label"][:], test["easy"][:]).to_dict()
-            for other, answers in chosen.items()
-        }
-    return compared
-
-
 # -------------------------------------------------------------------------------------------------------------- tables
 
 
@@ -263,7 +249,6 @@ def _tables(results: Mapping[str, Any]) -> str:
         "",
         *_training_table("## Table 5: fine-tuned", rows, frozen=False),
         *_training_table("## Table 6: frozen encoder, trained head", rows, frozen=True),
-        *_differences(results["comparisons"]),
         "## Table 7: sensitivity to cues (1e-2)",
         "",
         "| cue | productivity | applicable | COPA | B-COPA | change | COPA (paper) | B-COPA (paper) | change |",
@@ -309,21 +294,6 @@ def _training_table(title: str, rows: Sequence[Mapping[str, Any]], *, frozen: bo
     for model in MODELS:
         for name, shown in NAMES.items():
             lines.append(f"| {model} (paper) {_paper_row(shown, PAPER[model, frozen, name])} |")
-    return [*lines, ""]
-
-
-def _differences(compared: Mapping[str, Mapping[str, Any]]) -> list[str]:
-    lines = ["## The gap after COPA less that after other training sets", ""]
-    lines += [
-        "| encoder | trained on | difference [95 %], items and seeds | p | p, items alone |",
-        "|---|---|---|---|---|",
-    ]
-    for trained, tests in compared.items():
-        for name, test in tests.items():
-            ends, shown = test["interval"], trained.replace("_", "-")
-            interval = f"{100 * test['difference']:+.1f} [{100 * ends['low']:+.1f}, {100 * ends['high']:+.1f}]"
-            p_values = ("< 0.001" if p < 0.001 else f"{p:.3f}" for p in (test["p_value"], test["item_p_value"]))
-            lines.append(f"| {shown} | {NAMES[name]} | {interval} | {' | '.join(p_values)} |")
     return [*lines, ""]
 
 

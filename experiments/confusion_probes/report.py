@@ -30,15 +30,7 @@ DROPS = (
     "Drop of the confidence in the right choice; the null adds choices as good as the item's own; beyond dilution is "
     "the drop among the item's own choices."
 )
-ORDERS = (
-    "data",
-    "same content under every order",
-    "prior over positions (PriDe)",
-    "accuracy",
-    "RStd",
-    "with PriDe",
-    "RStd",
-)
+ORDERS = ("data", "same content under every order", "prior over positions (PriDe)")
 Cells = Mapping[tuple[str, str], dict[str, Any]]
 
 
@@ -116,7 +108,7 @@ def _tables(cells: Cells, ways: Sequence[Any], sets: Sequence[str]) -> str:
         "## Order of the choices (letters)",
         "",
         f"| {' | '.join(ORDERS)} |",
-        "|" + "---|" * 7,
+        "|" + "---|" * 3,
     ]
     for way in ways:
         for name in sets:
@@ -146,7 +138,6 @@ def _tables(cells: Cells, ways: Sequence[Any], sets: Sequence[str]) -> str:
                 o = cell["orders"]
                 prior = ", ".join(f"{p:.2f}" for p in o["prior"])
                 row = [f"{o['consistency']:.3f}", prior]
-                row += [f"{o[how][key]:.3f}" for how in ("uncorrected", "pride") for key in ("accuracy", "rstd")]
                 order.append(f"| {name} | " + " | ".join(row) + " |")
     pictures = [
         "![Prior bias](figures/prior_bias.png)",

@@ -37,7 +37,7 @@ from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.options import Attributions
 from rightreasons.models.loading import Classifier, load_classifier
 from rightreasons.models.scorers import demo_encoder
-from rightreasons.shortcuts.mutual_information import LmiCounts, LmiResult
+from rightreasons.shortcuts.mutual_information import LmiResult, lmi
 from rightreasons.shortcuts.reliance import find_shortcuts, summarize
 from rightreasons.training.finetune import fine_tune
 
@@ -134,10 +134,9 @@ def attribute(model: Trained, setting: Setting, unit: str = "wordpiece") -> Attr
     )
 
 
-def count(model: Trained, unit: str = "wordpiece") -> LmiCounts:
-    counts = LmiCounts(tokenizer=model.classifier.tokenizer if unit == "wordpiece" else "words")
-    counts.update(model.data["train"]["text"], model.data["train"]["label"])
-    return counts
+def count(model: Trained, unit: str = "wordpiece", **options: Any) -> LmiResult:
+    tokenizer = model.classifier.tokenizer if unit == "wordpiece" else "words"
+    return lmi(model.data["train"]["text"], model.data["train"]["label"], tokenizer=tokenizer, **options)
 
 
 def planted_mask(planted: Sequence[Mapping[str, Any]], spans: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -215,18 +214,17 @@ def experiment(options: argparse.Namespace) -> dict[str, Any]:
 def over_strengths(models: dict[float, Trained]) -> Iterator[dict[str, Any]]:
     for strength, model in models.items():
         reliance = {"decided_by_cue": share(model.decided), **model.accuracy}
-        found = measure(model, attribute(model, Setting()), count(model).result())
+        found = measure(model, attribute(model, Setting()), count(model))
         yield {"varied": "strength", "value": f"{strength:g}", **reliance, **found}
 
 
 def over_settings(model: Trained) -> Iterator[dict[str, Any]]:
     """Change one setting after another from its default."""
-    counts = count(model)
-    heads, found = counts.result(), attribute(model, Setting())
+    heads, found = count(model), attribute(model, Setting())
     for top_n in TOP_N:
         yield {"varied": "top_n", "value": str(top_n), **measure(model, found, heads, top_n=top_n)}
     for fraction in HEAD_FRACTIONS:
-        smaller = counts.result(head_fraction=fraction)
+        smaller = count(model, head_fraction=fraction)
         sizes = "/".join(str(table.head_size) for table in smaller.by_label)
         yield {"varied": "head_fraction", "value": f"{fraction:g} ({sizes})", **measure(model, found, smaller)}
     for setting in STEPS:
@@ -235,7 +233,7 @@ def over_settings(model: Trained) -> Iterator[dict[str, Any]]:
     for setting in TARGETS:
         name = f"{setting.target}, {setting.baseline}, {setting.reduce}"
         yield {"varied": "target", "value": name, **measure(model, attribute(model, setting), heads)}
-    words = measure(model, attribute(model, Setting(), "word"), count(model, "word").result(), piece_style="word")
+    words = measure(model, attribute(model, Setting(), "word"), count(model, "word"), piece_style="word")
     yield {"varied": "unit", "value": "wordpiece", **measure(model, found, heads)}
     yield {"varied": "unit", "value": "word", **words}
     for n_bins in FREQUENCY_BINS:

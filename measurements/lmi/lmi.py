@@ -7,7 +7,7 @@ import evaluate
 
 from rightreasons.core.validation import check_token_lists
 from rightreasons.evaluate_module import KernelModule, describe_options, kernel_options, options_for
-from rightreasons.shortcuts.mutual_information import LmiCounts, lmi
+from rightreasons.shortcuts.mutual_information import lmi
 
 _DESCRIPTION = """
 Local mutual information (LMI) of tokens and labels, LMI(w, l) = p(w, l) * log(p(l | w) / p(l)): per label the ranked
@@ -95,19 +95,19 @@ class Lmi(KernelModule, evaluate.Measurement):
     def _compute(
         self, data, labels, *, top_k=100, label_names=None, text_column="text", label_column="label", **options
     ):
-        counts = LmiCounts(**options_for(LmiCounts, options))
         if isinstance(data, _DATASETS):
             if labels is not None:
                 raise ValueError("Expected no `labels` with a data set, which has its own: give its label_column.")
+            texts, labels = [], []
             for batch in data.iter(batch_size=_BATCH_SIZE):
-                counts.update(_column(batch, text_column), _column(batch, label_column))
+                texts += _column(batch, text_column)
+                labels += _column(batch, label_column)
             if label_names is None and data.features is not None:
                 label_names = getattr(data.features[label_column], "names", None)
-        else:
-            if labels is None or all(label is None for label in labels):
-                raise ValueError(f"Expected `data` and `labels` in {self.name}, but got only `data`.")
-            counts.update(data, labels)
-        result = counts.result(**options_for(counts.result, options))
+            data = texts
+        elif labels is None or all(label is None for label in labels):
+            raise ValueError(f"Expected `data` and `labels` in {self.name}, but got only `data`.")
+        result = lmi(data, labels, **options_for(lmi, options))
         names = result.name_labels(label_names)
         return {
             "lmi": {names[table.label]: table.rows(top_k) for table in result.by_label},

@@ -25,7 +25,7 @@ Args:
 Returns:
     dict with `choice_paralysis` first, then `drop` and `restricted_drop` (each with mean, paired tests and interval),
     `mechanical_drop`, `null_drop`, the confidences and accuracies before, after and among the original choices,
-    `n_items`, a `reading` in words and the `definition`.
+    `n_items` and the `definition`.
 
 Examples:
     >>> import rightreasons

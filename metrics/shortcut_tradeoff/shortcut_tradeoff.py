@@ -28,7 +28,7 @@ Raises:
 
 Examples:
     >>> import rightreasons
-    >>> tradeoff = rightreasons.load("shortcut_tradeoff", score="accuracy")
+    >>> tradeoff = rightreasons.load("shortcut_tradeoff", average="micro")
     >>> cued = [True, False, True, False]
     >>> results = tradeoff.compute(predictions=[1, 1, 0, 0], references=[1, 0, 0, 0], cued=cued)
     >>> results["shortcut_tradeoff"], results["score"], results["shortcut_rate"]

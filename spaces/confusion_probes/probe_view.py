@@ -234,18 +234,12 @@ def page(found: Forms, scores: Mapping[str, Sequence[float]], joint: bool | None
         ("Beyond dilution", f"{round(drop.restricted_drop.mean, 9) + 0.0:.4f}", "the drop among its own choices"),
         ("If the new were as good", f"{drop.null_drop:.4f}", "the drop by dilution alone"),
     ]
-    reading = drop.reading
-    if joint is False:
-        reading += " This scorer looks at one choice at a time, so it could not be otherwise."
+    alone = "This scorer looks at one choice at a time, so it shows dilution alone. " if joint is False else ""
     words = (
         "Prior bias is the population variance of the confidences: 0 is no preference, the largest value for "
         f"{len(found.item['choices'])} choices is {figure(_largest(len(found.item['choices'])))}."
     )
-    head = (
-        f"{verdict(*_verdict(found, confidences))}{tiles(entries)}"
-        f"<p class='rr-definition' id='reading'>{html.escape(reading)}</p>"
-        f"<p class='rr-small'>{words}</p>"
-    )
+    head = f"{verdict(*_verdict(found, confidences))}{tiles(entries)}<p class='rr-small'>{alone}{words}</p>"
     return head, "".join(_form(name, row, confidences[name], found.item) for name, row in found.rows.items())
 
 

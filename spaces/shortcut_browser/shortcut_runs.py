@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from rightreasons.datasets.planted import PlantedConfig, planted_examples
-from rightreasons.shortcuts.mutual_information import LmiCounts, LmiResult
+from rightreasons.shortcuts.mutual_information import LmiResult, lmi
 
 RUNS = Path(__file__).resolve().parent / "bundled"
 STRENGTHS = (0.5, 0.7, 0.8, 0.9, 1.0)
@@ -28,12 +28,10 @@ def config(strength: float) -> PlantedConfig:
 
 
 @functools.cache
-def counts(strength: float) -> LmiCounts:
-    """Count the words of the training texts, which are generated again."""
+def training(strength: float) -> tuple[list[str], list[int]]:
+    """Return the training texts and their labels, which are generated again."""
     items = list(planted_examples("train", config(strength)))
-    words = LmiCounts()
-    words.update([item["text"] for item in items], [item["label"] for item in items])
-    return words
+    return [item["text"] for item in items], [item["label"] for item in items]
 
 
 @functools.cache
@@ -45,7 +43,7 @@ def cue_labels(strength: float) -> np.ndarray:
 @functools.lru_cache(maxsize=256)
 def heads(strength: float, percent: float) -> LmiResult:
     """Rank the words of the training texts by LMI; the first `percent` of each label are its head."""
-    return counts(strength).result(head_fraction=percent / 100)
+    return lmi(*training(strength), head_fraction=percent / 100)
 
 
 def run_file(strength: float) -> str:

@@ -309,15 +309,10 @@ def test_data(capsys):
         (("audit", "{tiny}", "{reviews}", "--plan=no"), "but got: option '--plan' does not take a value."),
         (("audit", "{tiny}", "{reviews}", "more", "yet"), "but got: got unexpected extra argument(s) (more yet)."),
         (
-            ("data", "gaps", "{reviews}"),
-            "Expected what `rightreasons data gaps -h` lists, but got: missing option '--first'.",
-        ),
-        (
             ("data", "ratings", "read", "{reviews}"),
             "Expected what `rightreasons data ratings read -h` lists, but got: missing argument 'SHEETS'.",
         ),
         (("split", "{reviews}"), "Expected the name of a command, but got 'split'. Did you mean 'data split'"),
-        (("gaps", "{reviews}"), "Expected the name of a command, but got 'gaps'. Did you mean 'data gaps'"),
         (("ratings", "read"), "Expected the name of a command, but got 'ratings'. Did you mean 'data ratings'"),
         (
             ("audit", "{tiny}", "{reviews}", "--difficulty-items", "10"),

@@ -28,7 +28,6 @@ ALONE = """
 cues choices.jsonl
 look choices.jsonl
 data ratings write choices.jsonl
-data gaps choices.jsonl --first a.csv,b.csv --second c.csv,d.csv --n-permutations 50
 recalibrate predictions.csv predictions.csv --out recalibrated.csv
 data list
 modules

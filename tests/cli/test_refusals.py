@@ -71,7 +71,6 @@ COMMANDS = {
     "confidence": "confidence {}",
     "cues": "cues {}",
     "data export": "data export {} --reasons",
-    "data gaps": "data gaps {} --first answers.csv --second answers.csv",
     "data ratings read": "data ratings read {} sheet.csv",
     "data ratings write": "data ratings write {}",
     "data split": "data split {}",

@@ -15,7 +15,7 @@ SENTENCE = re.compile(
 )
 WITHOUT_MODELS = {
     *("card", "doctor", "gate", "recalibrate", "suite convert"),
-    *(f"data {name}" for name in ("export", "gaps", "list", "ratings read", "ratings write")),
+    *(f"data {name}" for name in ("export", "list", "ratings read", "ratings write")),
 }
 
 

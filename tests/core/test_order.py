@@ -16,7 +16,7 @@ from rightreasons.calibration.smooth import ece_sweep, smooth_ece
 from rightreasons.core import intervals
 from rightreasons.core.arrays import falling, plain
 from rightreasons.core.resampling import Resampling
-from rightreasons.cues.easy_hard import compare_gaps, easy_hard_gap
+from rightreasons.cues.easy_hard import easy_hard_gap
 from rightreasons.cues.ratings import human_performance
 from rightreasons.cues.statistics import cue_statistics
 from rightreasons.difficulty.ranking import distribution_overlap, paired_difficulty
@@ -101,7 +101,6 @@ KERNELS = {
         distribution_overlap(i.values, i.others),
     ],
     "Easy and Hard": lambda i: easy_hard_gap(i.runs, i.labels, i.flags, clusters=i.clusters, resampling=FEW),
-    "two gaps": lambda i: compare_gaps(i.runs, i.runs[:, ::-1], i.labels, i.flags, n_permutations=50),
     "cues": lambda i: cue_statistics(i.choices, i.labels % 2),
     "people": lambda i: human_performance(i.votes, i.labels),
     "LMI": lambda i: lmi(i.texts, i.labels),

@@ -4,8 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from rightreasons.core.tokens import (
     CATEGORIES,
@@ -16,7 +14,6 @@ from rightreasons.core.tokens import (
     piece_style,
     strip_marks,
     words,
-    words_of_all,
 )
 
 
@@ -26,18 +23,6 @@ def categorize(tokens, **options):
     offsets = np.cumsum([0, *map(len, tokens)])
     codes = category_codes(np.arange(len(pieces)), offsets, pieces, **options)
     return [[CATEGORIES[code] for code in codes[a:b]] for a, b in itertools.pairwise(offsets)]
-
-
-PROSE = st.lists(st.sampled_from(["a", "ΟΔΟΣ", "İ", "don't", "x_1", "(", "...", "\n", "\r", "\0", "É"])).map(" ".join)
-
-
-@settings(deadline=None)
-@given(st.lists(st.text(max_size=30) | PROSE, max_size=12))
-def test_words_of_many_texts_are_those_of_each(texts):
-    found, rows = words_of_all(texts)
-    assert list(zip(found, rows.tolist(), strict=True)) == [
-        (word, row) for row, text in enumerate(texts) for word in words(text)
-    ]
 
 
 def test_words_are_the_ones_bert_splits():
@@ -109,10 +94,6 @@ def test_byte_level_letters_are_read_as_text():
 
 def test_a_mark_of_a_space_that_stands_alone_is_no_word():
     assert categorize([["▁", "film"]], style="metaspace") == [["punctuation", "lexical"]]
-
-
-def test_a_list_of_stop_words_can_be_handed_in():
-    assert categorize([["the", "film"]], stop_words=["film"]) == [["lexical", "stop_word"]]
 
 
 def test_emoji_are_lexical_and_ascii_symbols_punctuation():

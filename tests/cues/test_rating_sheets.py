@@ -67,8 +67,8 @@ def test_filled_sheets_give_accuracy_and_kappa(data, tmp_path):
     fill(files[1], right, delimiter=";")
     fill(files[2], lambda row: right(row) if row["choice 1"] != "a 3" else str(3 - int(right(row))))
     read = read_rating_sheets(data, files)
-    assert read.references == tuple(data["label"])
-    result = human_performance(read.ratings, read.references, n_choices=read.n_choices)
+    assert read["references"] == list(data["label"])
+    result = human_performance(**read)
     # The third rater errs on the item 3 and on its mirror: 46 of 48; of two items, one pair of three agrees.
     assert result.accuracy == pytest.approx(46 / 48)
     agreement = (14 + 2 / 3) / 16

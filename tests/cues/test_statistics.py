@@ -11,16 +11,14 @@ from rightreasons.core.intervals import holm
 from rightreasons.core.tokens import words as split_words
 from rightreasons.cues.classifier import cue_classifier, cue_transfer
 from rightreasons.cues.statistics import (
-    LEAST_OVERLAP,
-    LONGEST,
-    MOST_OVERLAP,
+    EXTREMES,
     NEGATION,
-    SHORTEST,
     cue_statistics,
     extract_cues,
 )
 from rightreasons.datasets.builder import load_dataset
 
+(LONGEST, SHORTEST), (MOST_OVERLAP, LEAST_OVERLAP) = EXTREMES["length"], EXTREMES["overlap"]
 ITEMS = [
     ["The dog barked.", "A dog slept."],
     ["He was in.", "The man was out."],

@@ -127,8 +127,6 @@ def cases(world: Path):
         "card": [("card", world / "of-model", "--to", "out")],
         "gate": [("gate", world / "of-model", "--fail-if", "calibration.ece > 0.99")],
         "cues": [("cues", choices)],
-        "data gaps": [("data", "gaps", choices, "--first", world / "first.csv", "--second", world / "second.csv",
-                       "--n-permutations", 20)],
         "data ratings write": [("data", "ratings", "write", choices, "--raters", 2)],
         "data ratings read": [("data", "ratings", "read", choices, *sheets)],
         "judges": [("judges", world / "judgments.csv", "--n-resamples", 20)],

@@ -11,8 +11,7 @@ import pytest
 
 from rightreasons.calibration import calibration_error
 from rightreasons.calibration.sources import read_confidence
-from rightreasons.io.predictions import find_predictions, parse_predictions, read_answers, read_predictions, read_runs
-from rightreasons.probes.judges import read_judgments
+from rightreasons.io.predictions import find_predictions, parse_predictions, read_answers, read_predictions
 
 SCORES = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
 LABELS = [0, 1, 1]
@@ -555,47 +554,6 @@ def test_a_pasted_text_may_begin_with_a_byte_order_mark():
     for text in ("\ufeffp_no,p_yes,label\r\n0.9,0.1,no\r\n", '\ufeff [{"p_no": 0.9, "p_yes": 0.1, "label": "no"}]'):
         parsed = parse_predictions(text)
         assert (parsed.predictions.tolist(), parsed.label_names) == ([[0.9, 0.1]], ("no", "yes"))
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        (
-            "id,p_0,p_1\na,0.2,0.8\nb,nan,0.8\n",
-            "Expected the number of a choice in each row of run.csv, but row 1 holds -1.",
-        ),
-        ("id,prediction\na,0\nb,-1\n", "Expected the number of a choice in each row of run.csv, but row 1 holds -1."),
-    ],
-)
-def test_a_run_without_a_choice_is_refused(tmp_path, rows, message):
-    file = tmp_path / "run.csv"
-    file.write_text(rows)
-    with pytest.raises(ValueError, match=re.escape(message)):
-        read_runs([file], ["a", "b"])
-
-
-class TestLengthsOfCandidates:
-    ROW = {"item": [1, 2], "model_a": ["x", "x"], "model_b": ["y", "y"], "winner": ["a", "b"]}
-
-    def longer(self, **columns):
-        return read_judgments({**self.ROW, **columns}).judges[0].longer
-
-    def test_what_is_not_known_is_nobody_s(self):
-        # 9 > 4 characters; nothing is as long as nothing else.
-        np.testing.assert_array_equal(self.longer(first_length=["9", ""], second_length=["4", "4"]), [1.0, np.nan])
-        np.testing.assert_array_equal(self.longer(first_length=[9, np.nan], second_length=[9, 4]), [0.5, np.nan])
-        np.testing.assert_array_equal(self.longer(first_text=["abc", None], second_text=["abcd", "a"]), [0.0, np.nan])
-
-    def test_another_length_is_refused(self):
-        with pytest.raises(
-            ValueError, match="Expected a length, a whole number .*, for the second candidate, but row 1 of the"
-        ):
-            self.longer(first_length=[1, 2], second_length=["4", "long"])
-
-
-def test_a_binary_run_chooses_by_the_probability_of_class_1(tmp_path):
-    (tmp_path / "run.csv").write_text("id,probabilities\na,0.9\nb,0.2\nc,0.6\n")
-    assert read_runs([tmp_path / "run.csv"], ["a", "b", "c"]).tolist() == [[1], [0], [1]]
 
 
 def test_columns_of_predictions_may_be_fields_or_expressions():

@@ -18,7 +18,6 @@ from rightreasons.io import (
     read_predictions,
     resolve,
 )
-from rightreasons.probes import read_judgments
 
 NAMES = ("contradiction", "entailment", "neutral")
 GOLD = ["entailment", "neutral", "contradiction", "neutral", "entailment", "contradiction", "entailment"]
@@ -188,10 +187,6 @@ def test_a_point_beside_a_decimal_comma_is_no_decimal_point(tmp_path):
     (tmp_path / "a.csv").write_text("label;logit_gut;logit_schlecht\ngut;1.234;2,5\nschlecht;0;3,5\ngut;2,5;1\n")
     with pytest.raises(ValueError, match="one decimal mark, .*'logit_gut', but it holds 2,5 and 1.234"):
         read_predictions(tmp_path / "a.csv")
-    pair = {"model_a": ["x"], "model_b": ["y"], "winner": ["tie"], "length_a": ["1,234"], "length_b": ["987"]}
-    with pytest.raises(ValueError, match="without marks of thousands, or nothing, for the first candidate"):
-        read_judgments(pair)
-    assert read_judgments({**pair, "length_a": [1234.0]}).judges[0].longer.tolist() == [1]
 
 
 @pytest.mark.parametrize(

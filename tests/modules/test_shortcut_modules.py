@@ -227,7 +227,7 @@ class TestDecidingShare:
 
 class TestShortcutTradeoff:
     def test_every_way_in(self):
-        metric = rightreasons.load("shortcut_tradeoff", score="accuracy", n_resamples=50, keep_in_memory=True)
+        metric = rightreasons.load("shortcut_tradeoff", average="micro", n_resamples=50, keep_in_memory=True)
         inputs = {"predictions": [1, 1, 0, 0], "references": [1, 0, 0, 0], "cued": [True, False, True, False]}
         expected = metric.compute(**inputs)
         assert expected["shortcut_tradeoff"] == 1.5
@@ -243,6 +243,6 @@ class TestShortcutTradeoff:
             metric.add_batch(predictions=[1, 0], references=[1, 0], cued=[1, 0.7])
 
     def test_combines_with_other_metrics(self):
-        both = evaluate.combine([rightreasons.load("shortcut_tradeoff", score="accuracy", n_resamples=50)])
+        both = evaluate.combine([rightreasons.load("shortcut_tradeoff", average="micro", n_resamples=50)])
         found = both.compute(predictions=[1, 0], references=[1, 0], cued=[True, False])
         assert found["shortcut_tradeoff"] == 2.0

@@ -27,23 +27,29 @@ def columns():
 def test_judgments_are_joined_by_pair():
     read = read_judgments(columns())
     assert (read.n_rows, read.n_without) == (6, 1)
-    gpt, llama = read.judges
-    assert gpt.pairs == (("gpt", "llama"), ("llama", "gpt"))
+    gpt, llama = read.judges["gpt"], read.judges["llama"]
+    assert gpt["items"] == ["q1", "q2"]
     # q1: gpt wins where it is first, loses where second; q2: llama loses where it is first, ties where second.
-    assert gpt.first_wins.tolist() == [1, 0]
-    assert gpt.swapped.tolist() == [0, 0.5]
-    assert gpt.longer.tolist() == [1, 0]
-    assert gpt.own.tolist() == [1, 0]
+    assert gpt["first_wins"].tolist() == [1, 0]
+    assert gpt["swapped"].tolist() == [0, 0.5]
+    assert gpt["longer"].tolist() == [1, 0]
+    assert gpt["own"].tolist() == [1, 0]
     # The other judge is the reference.
-    np.testing.assert_array_equal(gpt.reference, [0, np.nan])
-    np.testing.assert_array_equal(llama.reference, [0.5, 0.25])
-    np.testing.assert_array_equal(llama.first_wins, [0, np.nan])
+    np.testing.assert_array_equal(gpt["reference"], [0, np.nan])
+    np.testing.assert_array_equal(llama["reference"], [0.5, 0.25])
+    np.testing.assert_array_equal(llama["first_wins"], [0, np.nan])
+
+
+def test_a_text_that_is_missing_has_no_length():
+    rows = {"model_a": ["x", "x"], "model_b": ["y", "y"], "winner": ["a", "b"]}
+    read = read_judgments({**rows, "text_a": ["abc", None], "text_b": ["abcd", "a"]})
+    np.testing.assert_array_equal(read.judges["judge"]["longer"], [0.0, np.nan])
 
 
 def test_a_column_is_the_reference():
     rows = {**columns(), "human": ["a", "b", "a", "b", "a", "b"]}
     # q1: people prefer gpt thrice; q2: gpt thrice, and llama is the first of that pair.
-    assert read_judgments(rows).judges[0].reference.tolist() == [1, 0]
+    assert read_judgments(rows).judges["gpt"]["reference"].tolist() == [1, 0]
 
 
 def test_figures_and_command(tmp_path, capsys):
@@ -82,6 +88,6 @@ def test_bad_tables(change, sentence):
 @pytest.mark.parametrize(("verdict", "wins"), [("a", 1.0), ("b", 0.0)])
 def test_a_candidate_may_bear_the_name_of_its_own_place_alone(verdict, wins):
     rows = {"item": [1, 1], "model_a": ["a", "b"], "model_b": ["b", "a"], "winner": [verdict, "tie"]}
-    assert read_judgments(rows).judges[0].first_wins.tolist() == [wins]
+    assert read_judgments(rows).judges["judge"]["first_wins"].tolist() == [wins]
     with pytest.raises(ValueError, match="names a place and the candidate in the other: rename the candidates"):
         read_judgments({**rows, "winner": ["tie", verdict]})

@@ -2,17 +2,20 @@
 
 import numpy as np
 
-from rightreasons.probes.measure import ChoiceOrders, measure_option_order, orders_in_words
+from rightreasons.probes.measure import choice_orders, measure_option_order, steady_picks
 
 
 def test_more_than_three_choices_go_round():
-    rows = [list("wxyz")] * 2
-    orders = ChoiceOrders.of(rows)
-    assert orders.kind == "cyclic"
-    assert orders.places[0].tolist() == [0, 1, 2, 3]
-    assert (np.sort(orders.places, axis=0) == np.arange(4)[:, None]).all()  # every choice once at each position
-    picked = orders.original(np.full((4, 2), 2))
-    assert ["wxyz"[choice] for choice in picked.flat] == [row[2] for row in orders.turned(rows)]
+    places = choice_orders(4)
+    assert places[0].tolist() == [0, 1, 2, 3]
+    assert (np.sort(places, axis=0) == np.arange(4)[:, None]).all()  # every choice once at each position
+
+
+def test_who_has_no_answer_is_not_counted():
+    # Under both orders of two choices: the first item keeps its choice, the second its position.
+    known, steady = steady_picks(choice_orders(2), np.array([[0, 1, 0], [1, 1, -1]]))
+    assert known.tolist() == [True, True, False]
+    assert steady.tolist() == [True, False]
 
 
 def test_all_orders_of_few_choices():
@@ -30,6 +33,6 @@ def test_all_orders_of_few_choices():
 
     items = {"id": list("abcdef"), "prompt": ["p"] * 6, "choices": rows, "label": [0] * 6}
     every = measure_option_order(items, score)
-    assert orders_in_words(every.orders, every.n_orders) == "all 6 orders"
+    assert (every.orders, every.n_orders) == ("all", 6)
     # In y, x, z the last position holds z.
     assert every.consistency == 0.0

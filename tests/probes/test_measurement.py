@@ -10,7 +10,7 @@ import pytest
 from rightreasons.core.intervals import Decision, Estimate
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.perturbing.probes import ORIGINAL
-from rightreasons.probes.measure import Picked, PickFigures, ProbeScores, ProbeTables
+from rightreasons.probes.measure import ProbeTables
 from rightreasons.probes.measurement import ProbesMeasurement, decisions
 from rightreasons.probes.question import PROBES, kept_items
 
@@ -42,8 +42,8 @@ def measured(n_items, *, kept=0.0, accuracy=0.9, prior=0.25, steady=None, copies
     found = tables(np.repeat(right, copies), groups)
     hits = None if steady is None else (np.arange(steady[1]) < steady[0], None)
     decided = decisions(found, picked, steady=hits, resampling=RESAMPLING)
-    picks = PickFigures(len(found), {ORIGINAL: Picked(len(found), 0, None)}, reading=found.reading(picked, RESAMPLING))
-    return ProbesMeasurement(SimpleNamespace(resampling=RESAMPLING), found, picked, decided, picks=picks)
+    reading, context = found.reading(picked, RESAMPLING), SimpleNamespace(resampling=RESAMPLING)
+    return ProbesMeasurement(context, found, picked, decided, reading, steady=hits)
 
 
 def test_items_are_shown_whose_answer_stays_the_right_ones_first():
@@ -117,9 +117,9 @@ def test_paralysis_is_that_of_the_most_choices_and_a_test_of_its_own(monkeypatch
         asked.append((k, resampling.level))
         return SimpleNamespace(restricted_drop=SimpleNamespace(estimate=Estimate(0.3, 0.2, 0.4)))
 
-    monkeypatch.setattr(ProbeScores, "paralysis", paralysis)
+    monkeypatch.setattr(ProbeTables, "paralysis", paralysis)
     labels = np.arange(40) % 4
-    scores = ProbeScores(tables(labels).tables, (1, 4, 2), 0, logits={})
+    scores = ProbeTables(tables(labels).tables, (1, 4, 2), 0)
     picked = dict.fromkeys((ORIGINAL, "no_question", "wrong_question"), labels)
     assert decisions(scores, picked, joint=True, resampling=RESAMPLING)["paralysis"].level == "large"
     assert "paralysis" not in decisions(scores, picked, resampling=RESAMPLING)

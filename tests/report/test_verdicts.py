@@ -89,7 +89,7 @@ def test_cues(easy, hard, alone, tone, key):
     logits = np.eye(2)[np.where(right, labels, 1 - labels)]
     items = ChoiceItems(["why"] * n_items, [["good", "b"]] * n_items, labels, easy=is_easy)
     figures = measure_cues(items, train=train, logits=logits, options=CuesOptions(features=("unigram",)))
-    rule = CUES.rule(CuesMeasurement(None, items, figures, figures.model))
+    rule = CUES.rule(CuesMeasurement(None, items, figures))
     assert (rule.tone, rule.key) == (tone, key)
 
 
@@ -139,8 +139,9 @@ def measured(scorer, count, joint):
     steady = (np.ones(count, dtype=bool), None)
     decided = decisions(scores, picked, steady=steady, joint=joint, resampling=RESAMPLING)
     figures = measure_probes(scores, resampling=RESAMPLING)
+    context = SimpleNamespace(resampling=RESAMPLING)
     return ProbesMeasurement(
-        SimpleNamespace(resampling=RESAMPLING), scores, picked, decided, scored=figures, joint=joint
+        context, scores, picked, decided, figures.reading, scored=figures, steady=steady, joint=joint
     )
 
 

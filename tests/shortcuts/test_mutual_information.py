@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rightreasons.core.tokens import words
-from rightreasons.shortcuts.mutual_information import LmiCounts, lmi
+from rightreasons.shortcuts.mutual_information import lmi
 
 TEXTS = ["good movie", "good good plot", "bad movie", "bad plot"]
 LABELS = [0, 0, 1, 1]
@@ -167,17 +167,6 @@ DOCUMENTS = st.lists(st.tuples(TOKENS, st.integers(0, 2)), min_size=1, max_size=
 
 
 @settings(deadline=None)
-@given(DOCUMENTS, DOCUMENTS, DOCUMENTS, st.sampled_from(["occurrence", "presence"]))
-def test_counts_of_parts_add_up_to_those_of_the_whole(first, second, third, count):
-    parts, whole = LmiCounts(tokenizer="none", count=count), LmiCounts(tokenizer="none", count=count)
-    for part in (first, second, third):
-        parts.update([tokens for tokens, _ in part], [label for _, label in part])
-    rows = [*first, *second, *third]
-    whole.update([tokens for tokens, _ in rows], [label for _, label in rows])
-    assert (parts.tokens, parts.documents) == (whole.tokens, whole.documents)
-
-
-@settings(deadline=None)
 @given(DOCUMENTS)
 def test_weighted_sum_of_lmi_is_a_kullback_leibler_divergence_and_not_negative(documents):
     labels = [label for _, label in documents]
@@ -187,13 +176,6 @@ def test_weighted_sum_of_lmi_is_a_kullback_leibler_divergence_and_not_negative(d
     # The sum over all tokens and labels is the mutual information of token and label.
     assert sum(float(table.lmi.sum()) for table in result.by_label) >= -1e-12
     assert all(float(table.lmi.sum()) >= -1e-12 for table in result.by_label)
-
-
-def test_streams_of_batches_give_what_one_call_gives():
-    counts = LmiCounts()
-    for i in (0, 2):
-        counts.update(TEXTS[i : i + 2], LABELS[i : i + 2])
-    assert counts.result().to_dict() == lmi(TEXTS, LABELS).to_dict()
 
 
 @pytest.mark.real_data

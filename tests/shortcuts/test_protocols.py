@@ -83,7 +83,7 @@ def test_shortcuts_are_the_ranked_pieces_in_the_head(classifier):
         if inside:
             assert row.rate == pytest.approx(np.mean([n > 0 for n in inside]))
     assert measured.calibration.ece == pytest.approx(ECE(bins=10).measure(measured.probabilities, LABELS))
-    assert measured.record().n_bins == 10
+    assert measured.record()["n_bins"] == 10
 
 
 def test_du_explains_gold_labels_and_looks_into_their_heads(classifier):

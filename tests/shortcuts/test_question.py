@@ -1,6 +1,5 @@
 """The section about shortcuts on a model that has learned a planted cue: it must name the cue."""
 
-import dataclasses
 import json
 import re
 
@@ -14,7 +13,6 @@ from rightreasons.models.classes import predict
 from rightreasons.models.loading import load_classifier
 from rightreasons.report.runner import audit
 from rightreasons.shortcuts import measure_deciding, measurement
-from rightreasons.shortcuts.measure import ShortcutRecord
 from rightreasons.shortcuts.protocols import protocol_of
 from rightreasons.shortcuts.question import _becomes
 
@@ -24,25 +22,26 @@ OPTIONS = {"n_resamples": 100, "progress": False, "raise_errors": True, "questio
 @pytest.fixture(scope="module")
 def outcome(planted, planted_model, tmp_path_factory):
     out = tmp_path_factory.mktemp("shortcuts") / "report"
-    before = ShortcutRecord(
-        step=0,
-        epoch=0.0,
-        n_items=50,
-        shortcut_rate=0.3,
-        shortcut_rate_interval=(0.2, 0.4),
-        null_rate=0.3,
-        excess=0.0,
-        lexicon_cued=0.2,
-        grammar_cued=0.1,
-        f1=0.5,
-        accuracy=0.5,
-        shortcut_tradeoff=1.7,
-        ece=0.1,
-        ece_interval=(0.0, 0.2),
-    )
-    records = [before, dataclasses.replace(before, step=52, epoch=4.0, shortcut_rate=0.9, lexicon_cued=0.8)]
+    before = {
+        "step": 0,
+        "epoch": 0.0,
+        "n_items": 50,
+        "shortcut_rate": 0.3,
+        "shortcut_rate_interval": (0.2, 0.4),
+        "null_rate": 0.3,
+        "excess": 0.0,
+        "lexicon_cued": 0.2,
+        "grammar_cued": 0.1,
+        "f1": 0.5,
+        "accuracy": 0.5,
+        "shortcut_tradeoff": 1.7,
+        "ece": 0.1,
+        "ece_interval": (0.0, 0.2),
+        "n_bins": 10,
+    }
+    records = [before, before | {"step": 52, "epoch": 4.0, "shortcut_rate": 0.9, "lexicon_cued": 0.8}]
     file = planted_model / "shortcuts.json"
-    file.write_text(json.dumps([record.to_dict() for record in records]), "utf-8")
+    file.write_text(json.dumps(records), "utf-8")
     result = audit(planted_model, planted, out=out, **OPTIONS)
     file.unlink()
     return result.outcomes[0], out

@@ -246,7 +246,6 @@ def test_seed_decides_and_repeats():
         ({"confidences": [0.5] * 4}, ValueError, "`predictions` and `confidences` of one length, but got 5 and 4."),
         ({"confidences": [1.5] * 5}, ValueError, "Expected each value in `confidences` to be at most 1.0"),
         ({"n_bins": 0}, ValueError, "Expected `n_bins` to be at least 1, but got 0."),
-        ({"stop_words": [1]}, TypeError, "Expected each item of `stop_words` to be a text"),
     ],
 )
 def test_bad_input_is_told_in_one_sentence(change, error, sentence):

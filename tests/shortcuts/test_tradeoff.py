@@ -96,7 +96,6 @@ def test_binary_f1_without_class_1_is_undefined():
         ),
         ({"references": [0.5, 1]}, ValueError, "Expected whole numbers in `references`"),
         ({"references": []}, ValueError, "Expected at least one label in `references`, but it is empty."),
-        ({"score": "f2"}, ValueError, "Expected `score` to be one of 'f1' or 'accuracy'"),
         ({"average": "marco"}, ValueError, "Did you mean 'macro'?"),
         (
             {"references": [0, 2], "average": "binary"},

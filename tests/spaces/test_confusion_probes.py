@@ -24,7 +24,6 @@ def test_a_model_scores_each_choice_by_itself_or_all_together(visit):
     unfold(page, "How it is probed and scored")
     pick(page, "mean")
     apply(page)
-    expect(page.locator("#reading")).to_contain_text("one choice at a time")
     expect(page.locator("[data-form=no_question] .cp-prompt")).to_have_text("nothing")
     expect(page.locator("[data-form=extra_choices] .cp-choice")).to_have_count(6)
     expect(page.locator("[data-form=extra_choices] .cp-borrowed")).to_have_count(3)
@@ -33,7 +32,6 @@ def test_a_model_scores_each_choice_by_itself_or_all_together(visit):
     pick(page, "letters")
     apply(page)
     expect(tile(page, "Beyond dilution")).not_to_have_text("0.0000")
-    expect(page.locator("#reading")).to_contain_text("left among the item's own choices")
 
 
 def test_pasted_scores_of_an_item_of_ones_own(visit):

@@ -9,7 +9,7 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import softmax
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import load_classifier
-from rightreasons.shortcuts.measure import ShortcutRecord, measure_shortcuts
+from rightreasons.shortcuts.measure import measure_shortcuts
 from rightreasons.shortcuts.mutual_information import lmi
 from rightreasons.shortcuts.protocols import protocol_of
 from rightreasons.training.callbacks import DataMapCallback, ShortcutCallback, classifier_of
@@ -41,8 +41,8 @@ def shortcut_callback(**options):
 def test_shortcuts_before_and_at_each_evaluation(encoder_folder, tmp_path):
     callback = shortcut_callback()
     run = fine_tune(encoder_folder, TRAIN, validation=VALIDATION, out=tmp_path / "run", callbacks=[callback], **QUICK)
-    assert [record.step for record in callback.records] == [0, 6, 12, 18, 24, 30, 36]
-    assert [record.epoch for record in callback.records] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+    assert [record["step"] for record in callback.records] == [0, 6, 12, 18, 24, 30, 36]
+    assert [record["epoch"] for record in callback.records] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
     # The last record is what the finished model gives, asked from outside.
     outside = measure_shortcuts(
         load_classifier(run.folder),
@@ -54,17 +54,16 @@ def test_shortcuts_before_and_at_each_evaluation(encoder_folder, tmp_path):
         progress=False,
     )
     last = callback.records[-1]
-    assert last.shortcut_rate == outside.reliance.shortcut_reliance
-    assert last.accuracy == pytest.approx(run.metrics["accuracy"])
-    assert last.ece == pytest.approx(outside.calibration.ece, abs=1e-4)
-    assert last.shortcut_tradeoff == pytest.approx(last.f1 / last.shortcut_rate)
-    assert last.accuracy > callback.records[0].accuracy
+    assert last["shortcut_rate"] == outside.reliance.shortcut_reliance
+    assert last["accuracy"] == pytest.approx(run.metrics["accuracy"])
+    assert last["ece"] == pytest.approx(outside.calibration.ece, abs=1e-4)
+    assert last["shortcut_tradeoff"] == pytest.approx(last["f1"] / last["shortcut_rate"])
+    assert last["accuracy"] > callback.records[0]["accuracy"]
     for record in callback.records:
-        assert record.excess == pytest.approx(record.shortcut_rate - record.null_rate)
-        assert record.lexicon_cued + record.grammar_cued == pytest.approx(record.shortcut_rate)
-        assert record.shortcut_rate_interval[0] <= record.shortcut_rate <= record.shortcut_rate_interval[1]
-        again = ShortcutRecord.of(json.loads(json.dumps(record.to_dict())))
-        assert again == record
+        assert record["excess"] == pytest.approx(record["shortcut_rate"] - record["null_rate"])
+        assert record["lexicon_cued"] + record["grammar_cued"] == pytest.approx(record["shortcut_rate"])
+        assert record["shortcut_rate_interval"][0] <= record["shortcut_rate"] <= record["shortcut_rate_interval"][1]
+        assert json.loads(json.dumps(record)) == record
 
 
 def test_records_come_back_when_a_run_is_resumed(encoder_folder, tmp_path):
@@ -99,10 +98,10 @@ def test_records_come_back_when_a_run_is_resumed(encoder_folder, tmp_path):
             Watch.kill = False
         else:
             assert fine_tune(encoder_folder, TRAIN, **call).resumed_from_step == 12
-    assert [record.step for record in made[0].records] == [0, 6, 12]
-    assert [record.step for record in made[1].records] == [0, 6, 12, 18]
+    assert [record["step"] for record in made[0].records] == [0, 6, 12]
+    assert [record["step"] for record in made[1].records] == [0, 6, 12, 18]
     assert made[1].records[:3] == made[0].records
-    assert made[1].records[-1].shortcut_rate == pytest.approx(whole.records[-1].shortcut_rate, abs=0.1)
+    assert made[1].records[-1]["shortcut_rate"] == pytest.approx(whole.records[-1]["shortcut_rate"], abs=0.1)
 
 
 def test_data_map_follows_every_example(encoder_folder, tmp_path):

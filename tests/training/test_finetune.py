@@ -401,7 +401,7 @@ result = fine_tune(
     device="cpu", progress=False, metrics=names, callbacks=[shortcuts, data_map],
 )
 watched = {
-    "records": [record.to_dict() for record in shortcuts.records],
+    "records": shortcuts.records,
     "confidence": data_map.result().confidence.tolist(),
 }
 with open(f"{out}/rank{rank}.json", "w") as file:

@@ -88,27 +88,27 @@ def run(request, folder, tmp_path_factory):
 
 def test_an_evaluation_has_the_figures_wherever_it_goes(run):
     made, callbacks, out = run
-    records = {record.step: record for record in callbacks["ours"].records}
+    records = {record["step"]: record for record in callbacks["ours"].records}
     assert list(records) == [0, 8, 16]
     state = json.loads((out / "checkpoint-16" / "trainer_state.json").read_text("utf-8"))
     for logs in (state["log_history"], callbacks["reporter"].logged):
         evaluations = [entry for entry in logs if "eval_loss" in entry]
         assert [entry["step"] for entry in evaluations] == [8, 16]
-        assert [entry["eval_shortcut_excess"] for entry in evaluations] == [records[8].excess, records[16].excess]
+        assert [entry["eval_shortcut_excess"] for entry in evaluations] == [records[8]["excess"], records[16]["excess"]]
         # Nothing twice.
         assert [entry["step"] for entry in logs if f"eval_{RATE}" in entry] == [8, 16]
     assert [entry["step"] for entry in state["log_history"] if "shortcuts" in entry] == [0, 8, 16]
-    rates = [records[step].shortcut_rate for step in (8, 16)]
+    rates = [records[step]["shortcut_rate"] for step in (8, 16)]
     assert callbacks["stopping"].read == rates
     assert made.state.best_metric == max(rates)
 
 
 def test_the_best_checkpoint_is_measured_when_it_is_evaluated(run):
     made, callbacks, _ = run
-    best = {record.step: record for record in callbacks["ours"].records}[made.state.best_global_step]
+    best = {record["step"]: record for record in callbacks["ours"].records}[made.state.best_global_step]
     metrics = made.evaluate()
-    assert metrics[f"eval_{RATE}"] == best.shortcut_rate
-    assert metrics["eval_shortcut_excess"] == best.excess
+    assert metrics[f"eval_{RATE}"] == best["shortcut_rate"]
+    assert metrics["eval_shortcut_excess"] == best["excess"]
     assert len(callbacks["ours"].records) == 3
 
 
@@ -126,7 +126,7 @@ def test_each_of_several_evaluation_sets_has_them_under_its_own_prefix(folder, t
     made = trainer(folder, tmp_path, [reporter, ours], evaluated=sets)
     metrics = made.evaluate()
     assert ours.n_measured == 1
-    rate = ours.records[0].shortcut_rate
+    rate = ours.records[0]["shortcut_rate"]
     assert (metrics[f"eval_id_{RATE}"], metrics[f"eval_ood_{RATE}"]) == (rate, rate)
     assert [sorted(key for key in logs if key.endswith(RATE)) for logs in reporter.logged] == [
         [f"eval_id_{RATE}"],
@@ -152,8 +152,8 @@ def test_tensorboard_has_the_figures_with_and_without_evaluations(folder, tmp_pa
         for tag in log.Tags()["scalars"]:
             scalars.setdefault(tag, []).extend((event.step, event.value) for event in log.Scalars(tag))
     records = callbacks[0].records
-    assert [record.step for record in records] == [0, 3]
-    assert scalars[f"eval/{RATE}"] == [(0, pytest.approx(records[0].shortcut_rate, abs=1e-6))]
+    assert [record["step"] for record in records] == [0, 3]
+    assert scalars[f"eval/{RATE}"] == [(0, pytest.approx(records[0]["shortcut_rate"], abs=1e-6))]
     ((step, confidence),) = scalars["train/data_map_confidence"]
     assert (step, confidence) == (3, pytest.approx(callbacks[1].result().confidence.mean(), abs=1e-6))
 

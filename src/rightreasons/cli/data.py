@@ -25,8 +25,6 @@ from rightreasons.training.options import SplitOptions
 if TYPE_CHECKING:
     import datasets
 
-    from rightreasons.cues.ratings import HumanPerformance
-
 
 DATA, RATINGS = command_line(), command_line()
 DATA.add_typer(RATINGS, name="ratings")
@@ -60,84 +58,7 @@ def open_items(
     return items, name
 
 
-def easy_flags(items: datasets.Dataset, subsets: Path | None) -> list[bool | None]:
-    """Return whether each item is Easy; None for one that is in neither subset.
-
-    Args:
-        items: The items; without subsets, their column `easy` says it.
-        subsets: easy_hard_subsets.json, as `rightreasons data split` writes it.
-    """
-    from rightreasons.core.validation import read_json
-
-    if subsets is None:
-        if "easy" not in items.column_names:
-            raise ValueError(
-                "Expected a column `easy` that says whether an item is Easy, or --subsets, but the data has "
-                f"{', '.join(items.column_names)}."
-            )
-        return [bool(flag) for flag in items["easy"][:]]
-    known = read_json(subsets)
-    if not isinstance(known, dict) or not all(isinstance(known.get(name), list) for name in ("easy", "hard")):
-        raise ValueError(
-            f"Expected the lists `easy` and `hard` in {subsets.name}, as `rightreasons data split` writes them."
-        )
-    easy, hard = ({str(name) for name in known[name]} for name in ("easy", "hard"))
-    flags = [True if str(name) in easy else False if str(name) in hard else None for name in items["id"][:]]
-    if all(flag is None for flag in flags):
-        raise ValueError(f"Expected ids of the items in {subsets.name}, but it has none of them.")
-    return flags
-
-
 CHOSEN: Mapping[str, Declared] = {"source": SourceOptions, "drawn": (AuditOptions, ("limit", "seed"))}
-
-
-@declared_command(DATA, "gaps", {"source": SourceOptions, "settings": (AuditOptions, ("seed", "confidence_level"))})
-def gaps(
-    dataset: Dataset,
-    first: Annotated[
-        str, typer.Option(help="Comma-separated files of answers or scores: the runs of the first training set.")
-    ],
-    second: Annotated[str, typer.Option(help="The same for the second training set.")],
-    split: Split = None,
-    n_permutations: Annotated[int, typer.Option(help="Permutations of the p-value over items.", min=1)] = 10_000,
-    subsets: Annotated[
-        Path | None,
-        typer.Option(help="easy_hard_subsets.json of `rightreasons data split`; by default the column `easy` says it."),
-    ] = None,
-    **declared: Any,
-) -> None:
-    """Test whether models of two training sets differ in their Easy/Hard gap, over items and over runs."""
-    from rightreasons.core.options import listed
-    from rightreasons.cues.easy_hard import compare_gaps
-    from rightreasons.io.predictions import read_runs
-
-    settings: AuditOptions = declared["settings"]
-    items, taken = open_items(dataset, declared["source"], split)
-    easy = easy_flags(items, subsets)
-    rows = [row for row, flag in enumerate(easy) if flag is not None]
-    items = items.select(rows)
-    runs_first, runs_second = (read_runs(listed(files) or [], items["id"][:]) for files in (first, second))
-    compared = compare_gaps(
-        runs_first,
-        runs_second,
-        items["label"][:],
-        [easy[row] for row in rows],
-        n_permutations=n_permutations,
-        confidence_level=settings.confidence_level,
-        seed=settings.seed,
-    )
-    typer.secho(f"{dataset}, {taken}: {compared.n_easy:,} Easy and {compared.n_hard:,} Hard items", bold=True)
-    for name, gap, runs in (
-        ("first", compared.first, compared.first_runs),
-        ("second", compared.second, compared.second_runs),
-    ):
-        typer.echo(f"Gap of the {name}: {gap:+.3f} (runs: {', '.join(f'{value:+.3f}' for value in runs)})")
-    p_value = "none with one run" if compared.p_value is None else f"{compared.p_value:.3g}"
-    typer.echo(
-        f"Difference: {compared.difference:+.3f} [{compared.interval.low:+.3f}, {compared.interval.high:+.3f}]; "
-        f"p = {compared.item_p_value:.3g} over items for these runs; over items and runs: {p_value}"
-    )
-    hand_over(compared)
 
 
 @RATINGS.callback()
@@ -173,7 +94,7 @@ def read(
     settings: AuditOptions,
     split: Split = None,
 ) -> None:
-    """Read the filled sheets: accuracy of the raters, and Fleiss' kappa; for mirrored data of each half too.
+    """Read the filled sheets: accuracy of the raters, and Fleiss' kappa.
 
     The items are those that the sheets were written from: give the same options.
     """
@@ -181,37 +102,14 @@ def read(
 
     items, taken = open_items(dataset, source, split, limit=drawn.limit, seed=drawn.seed)
     answers = read_rating_sheets(items, sheets)
-    rows = {"all": list(range(len(items)))}
-    if "mirrored" in items.column_names:
-        for mirrored, name in ((False, "original"), (True, "mirrored")):
-            half = [row for row, flag in enumerate(items["mirrored"][:]) if bool(flag) is mirrored]
-            rows |= {name: half} if 2 <= len(half) < len(items) else {}
-    figures = {
-        name: human_performance(
-            [answers.ratings[row] for row in half],
-            [answers.references[row] for row in half],
-            n_choices=answers.n_choices,
-            confidence_level=settings.confidence_level,
-        )
-        for name, half in rows.items()
-    }
+    figures = human_performance(**answers, confidence_level=settings.confidence_level)
+    kappa, ends, interval = figures.kappa.fleiss_kappa, figures.interval, figures.kappa.interval
+    agreement = "no kappa, as all answers are the same choice"
+    if interval is not None:
+        agreement = f"Fleiss' kappa {kappa:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
     typer.secho(f"{dataset}, {taken}: {counted(len(items), 'item')}, {counted(len(sheets), 'rater')}", bold=True)
-    for name, half in rows.items():
-        _show_performance(name, len(half), figures[name])
+    typer.echo(f"accuracy {figures.accuracy:.3f} [{ends.low:.3f}, {ends.high:.3f}]; {agreement}")
     hand_over(figures)
-
-
-def _show_performance(name: str, n_items: int, figures: HumanPerformance) -> None:
-    kappa, interval = figures.kappa.fleiss_kappa, figures.kappa.interval
-    agreement = (
-        "no kappa, as all answers are the same choice"
-        if kappa is None or interval is None
-        else f"Fleiss' kappa {kappa:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
-    )
-    typer.echo(
-        f"{name} ({n_items:,}): accuracy {figures.accuracy:.3f} [{figures.interval.low:.3f}, "
-        f"{figures.interval.high:.3f}]; {agreement}"
-    )
 
 
 class PartedOptions(Options):

@@ -9,14 +9,14 @@ import json
 import re
 import string
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.choices import TOKEN_KINDS
-from rightreasons.core.validation import check_one_of, check_texts
+from rightreasons.core.validation import check_one_of
 
 _IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _LETTERS = rf"[^\W{_IDEOGRAPHS}]"
@@ -52,7 +52,6 @@ like, and the whole forms."""
 STOP_WORDS: frozenset[str] = frozenset(word for words in FUNCTION_WORDS.values() for word in words.split())
 """The function words of English, lower case; see `FUNCTION_WORDS`."""
 
-_WORD_OR_END = re.compile(rf"{WORD_PATTERN.pattern}|\n")
 _BEGIN_MARKS = {"byte_level": "Ġ", "metaspace": "▁"}
 _NUMBER = re.compile(r"[+-]?\d+(?:[.,:/]\d+)*")
 
@@ -73,31 +72,12 @@ def words(text: str) -> list[str]:
     return WORD_PATTERN.findall(text.lower())
 
 
-def words_of_all(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
-    r"""Split many texts at once, which is faster than `words` of each where they are short.
-
-    Args:
-        texts: N texts, joined while they are split: a few megabytes at a time.
-
-    Returns:
-        The tokens of all texts in their order, and (T,) which text each is of.
-
-    Example:
-        >>> words_of_all(["Good film!", "", "A\nbore"])
-        (['good', 'film', '!', 'a', 'bore'], array([0, 0, 0, 2, 2]))
-    """
-    found = _WORD_OR_END.findall("\n".join(text.replace("\n", " ") for text in texts).lower())
-    is_end = np.fromiter(map("\n".__eq__, found), dtype=np.bool_, count=len(found))
-    return [word for word in found if word != "\n"], np.cumsum(is_end, dtype=np.int64)[~is_end]
-
-
 def category_codes(
     ids: NDArray[np.int64],
     offsets: NDArray[np.int64],
     vocabulary: Sequence[str],
     *,
     style: str = "word",
-    stop_words: Collection[str] | None = None,
     kinds: str = "rightreasons",
 ) -> NDArray[np.int8]:
     """Return the category of every token, as positions in `CATEGORIES`, from flat token ids.
@@ -118,7 +98,6 @@ def category_codes(
         offsets: (N + 1,) where each text begins.
         vocabulary: The distinct tokens.
         style: How the tokens show where a word begins, one of `PIECE_STYLES`; default "word".
-        stop_words: Lower-case stop words; default `STOP_WORDS`. The released code takes NLTK's.
         kinds: "rightreasons" (default) or "bihani2025".
 
     Returns:
@@ -139,15 +118,13 @@ def category_codes(
     """
     check_one_of(style, PIECE_STYLES, "piece_style")
     check_one_of(kinds, TOKEN_KINDS, "kinds")
-    words = list(stop_words) if isinstance(stop_words, (set, frozenset)) else stop_words
-    listed = STOP_WORDS if words is None else frozenset(check_texts(words, "stop_words"))
     if kinds == "bihani2025":
-        return _released_codes(ids, offsets, vocabulary, style, listed)
+        return _released_codes(ids, offsets, vocabulary, style)
     bare = [strip_marks(token, style) for token in vocabulary]
     # A mark of a space that stands alone is no word either.
     punctuation = np.fromiter((not token or is_punctuation(token) for token in bare), dtype=np.bool_, count=len(bare))
     number = np.fromiter((_NUMBER.fullmatch(token) is not None for token in bare), dtype=np.bool_, count=len(bare))
-    stop = np.fromiter((token.lower() in listed for token in bare), dtype=np.bool_, count=len(bare))
+    stop = np.fromiter((token.lower() in STOP_WORDS for token in bare), dtype=np.bool_, count=len(bare))
     is_mark, begins = punctuation[ids], np.ones(len(ids), dtype=np.bool_)
     if style == "wordpiece":
         begins = ~np.array([token.startswith("##") and len(token) > 2 for token in vocabulary], dtype=np.bool_)[ids]
@@ -212,14 +189,13 @@ def _released_codes(
     offsets: NDArray[np.int64],
     vocabulary: Sequence[str],
     style: str,
-    stop_words: Collection[str],
 ) -> NDArray[np.int8]:
     """Return the categories by the rules of the released code of Bihani and Rayz, kinds="bihani2025"."""
 
     def kind(token: str, piece: bool = False) -> int:
         if token in string.punctuation:
             return CATEGORIES.index("punctuation")
-        return CATEGORIES.index("stop_word" if token in stop_words else "sub_word" if piece else "lexical")
+        return CATEGORIES.index("stop_word" if token in STOP_WORDS else "sub_word" if piece else "lexical")
 
     def inside(token: str) -> int:
         """Return the kind of a token that is not the first of its text."""

@@ -1,5 +1,4 @@
 from .classifier import cue_classifier as cue_classifier
-from .easy_hard import compare_gaps as compare_gaps
 from .easy_hard import easy_hard_gap as easy_hard_gap
 from .measure import measure_cues as measure_cues
 from .ratings import fleiss_kappa as fleiss_kappa
@@ -9,7 +8,6 @@ from .ratings import write_rating_sheets as write_rating_sheets
 from .statistics import cue_statistics as cue_statistics
 
 __all__ = [
-    "compare_gaps",
     "cue_classifier",
     "cue_statistics",
     "easy_hard_gap",

@@ -1,4 +1,4 @@
-"""Easy and Hard: how much better a model is where cues alone give the answer, and whether two models differ in it."""
+"""Easy and Hard: how much better a model is where cues alone give the answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from rightreasons.core.resampling import Resampling
 UNITS = ("item", "prediction")
 
 METHOD = "percentile bootstrap over items, Easy and Hard resampled apart"
-COMPARISON = "t over items and runs, Satterthwaite"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -129,14 +128,14 @@ def easy_hard_gap(
     units = None if clusters is None else cluster_codes(clusters, len(right))
 
     def tested(hits: NDArray[np.int64], most: int) -> float:
-        return permutation_p(hits, (0, most), flags, rounds, rng) if units is None else cluster_p(hits, flags, units)
+        return permutation_p(hits, most, flags, rounds, rng) if units is None else cluster_p(hits, flags, units)
 
     correct = (chosen == right[:, None]).astype(np.int64)
     n_runs = correct.shape[1]
     runs = tuple(_figures(hits, 1, flags, tested(hits, 1)) for hits in correct.T)
     hits = correct.sum(axis=1)
     if unit == "prediction":
-        p_value = permutation_p(correct.ravel(), (0, 1), np.repeat(flags, n_runs), rounds, rng)
+        p_value = permutation_p(correct.ravel(), 1, np.repeat(flags, n_runs), rounds, rng)
     else:
         p_value = tested(hits, n_runs)
     pooled, share = _figures(hits, n_runs, flags, p_value), flags.mean()
@@ -167,32 +166,30 @@ def easy_hard_gap(
     )
 
 
-def check_runs(predictions: object, name: str = "predictions") -> NDArray[np.int64]:
-    """Check the predictions of one run, (N,), or of several, (N, R); returns (N, R).
+def check_runs(values: object, name: str = "predictions", *, least: int = 1) -> NDArray[np.int64]:
+    """Check rows of one number of whole numbers from 0, (N, R), or a vector, which is one column.
 
     Example:
         >>> check_runs([0, 1]).shape, check_runs([[0, 1, 1], [1, 1, 1]]).shape
         ((2, 1), (2, 3))
     """
-    values = ingest(predictions, name)
-    if len(values) == 0:
+    rows = ingest(values, name)
+    if len(rows) == 0:
         raise ValueError(f"Expected at least one item in `{name}`, but it is empty.")
-    lengths = [len(row) if isinstance(row, list) or (isinstance(row, np.ndarray) and row.ndim) else 0 for row in values]
-    if not lengths[0]:
-        return validation.check_labels(values, name=name)[:, None]
-    for item, length in enumerate(lengths):
-        if length != lengths[0]:
-            raise ValueError(
-                f"Expected each row of `{name}` to hold one prediction per run, but row 0 has {lengths[0]} and "
-                f"row {item} has {length}."
-            )
-    columns = [validation.check_labels([row[r] for row in values], name=name) for r in range(lengths[0])]
-    return np.stack(columns, axis=1)
+    widths = sorted({len(row) if isinstance(row, list) or np.ndim(row) else 0 for row in rows})
+    if widths == [0] and least == 1:
+        return validation.check_labels(rows, name=name)[:, None]
+    if len(widths) > 1 or widths[0] < least:
+        raise ValueError(
+            f"Expected each row of `{name}` to hold the same number of values, at least {least}, but rows have "
+            f"{', '.join(map(str, widths))}."
+        )
+    return np.stack([validation.check_labels(row, name=name) for row in rows])
 
 
 def permutation_p(
     values: NDArray[np.int64],
-    bounds: tuple[int, int],
+    most: int,
     easy: NDArray[np.bool_],
     n_permutations: int,
     rng: np.random.Generator,
@@ -203,18 +200,17 @@ def permutation_p(
     hypergeometric: the same law, without shuffling anything.
 
     Args:
-        values: (N,) whole numbers, such as how many runs got an item right.
-        bounds: The smallest and the largest value that there can be.
+        values: (N,) whole numbers from 0, such as how many runs got an item right.
+        most: The largest value that there can be.
         easy: (N,) whether each item is Easy.
         n_permutations: Number of shuffles.
         rng: Their source.
     """
-    low, high = bounds
     n_items, n_easy = len(values), int(easy.sum())
-    counts = np.bincount(values - low, minlength=high - low + 1)
+    counts = np.bincount(values, minlength=most + 1)
     in_easy = rng.multivariate_hypergeometric(counts, n_easy, size=n_permutations, method="marginals")
     total = int(values.sum())
-    value = np.arange(low, high + 1)
+    value = np.arange(most + 1)
 
     # |sum_easy / n_easy - sum_hard / n_hard| grows with |n sum_easy - n_easy total|: whole numbers, exact ties.
     observed = abs(n_items * int(values[easy].sum()) - n_easy * total)
@@ -301,139 +297,3 @@ def _bootstrap_clusters(
         hits, sizes = (times @ np.bincount(units, weights, n_units) for weights in (shares * part, part))
         means.append(np.where(sizes > 0, hits / np.where(sizes > 0, sizes, 1), shares[part].mean()))
     return means
-
-
-@dataclasses.dataclass(frozen=True)
-class GapComparison(Result):
-    """The Easy/Hard gaps of the models of two training sets, and their difference.
-
-    Attributes:
-        difference: Gap of the first minus gap of the second, in [-2, 2]; negative: the first leans on cues less.
-        first: Gap of the first, the mean over its runs, in [-1, 1].
-        second: Gap of the second.
-        p_value: Two-sided p-value of no difference, over items and runs; None with fewer than two runs of either.
-        item_p_value: Two-sided permutation p-value over items alone: of these very runs.
-        interval: Interval of the difference over items and runs; over items alone with one run of either.
-        first_runs: Gap of each run of the first.
-        second_runs: Gap of each run of the second.
-        n_easy: Number of Easy items.
-        n_hard: Number of Hard items.
-        n_permutations: Number of permutations.
-    """
-
-    difference: float
-    first: float
-    second: float
-    p_value: float | None
-    item_p_value: float
-    interval: Interval
-    first_runs: tuple[float, ...]
-    second_runs: tuple[float, ...]
-    n_easy: int
-    n_hard: int
-    n_permutations: int
-
-
-def compare_gaps(
-    first: object,
-    second: object,
-    references: object,
-    easy: object,
-    *,
-    n_permutations: int = 10_000,
-    confidence_level: float = 0.95,
-    seed: int = 0,
-) -> GapComparison:
-    r"""Test whether models of two training sets have different Easy/Hard gaps on the same items.
-
-    That one gap is significant and the other is not says nothing about their difference. With \(d_i\) the share of the
-    first's runs that get item i right minus that of the second's, and \(g_r\) the gap of run r,
-
-    \[ \Delta = \bar d_{Easy} - \bar d_{Hard}, \qquad
-       v = \sum_{k \in \{Easy, Hard\}} \frac{\sum_{i \in k} (d_i - \bar d_k)^2 + 1}{n_k (n_k + 1)}
-         + \frac{s^2(g^{(1)})}{R_1} + \frac{s^2(g^{(2)})}{R_2}, \]
-
-    and \(\Delta / \sqrt v\) is referred to Student's t with Satterthwaite's degrees of freedom. So items are paired and
-    runs are a level of their own: another seed may have another gap. What items and runs share is in both parts, so the
-    test is cautious, most of all where seeds hardly differ. The 1 stands for one answer that differs, so that the
-    interval never has width zero.
-
-    `item_p_value` shuffles which items are called Easy, with the d of each: it is exact where the difference has the
-    same distribution on Easy and Hard items, and says nothing about other seeds.
-
-    Args:
-        first: (N,) or (N, R1) the chosen index of each item by each run of the first training set.
-        second: (N,) or (N, R2) the same for the second, on the same items.
-        references: (N,) the right index of each item.
-        easy: (N,) whether each item is Easy; both kinds must occur.
-        n_permutations: Number of shuffles; default 10,000.
-        confidence_level: Such as 0.95.
-        seed: Seed of the shuffles.
-
-    Returns:
-        `GapComparison`.
-
-    Raises:
-        TypeError: If predictions or references are no whole numbers, or easy holds no flags.
-        ValueError: If lengths differ, an input is empty, or all items are Easy, or none.
-
-    References:
-        Kavumba et al. (2019), Tables 4 and 5, compare gaps without such a test; Satterthwaite (1946), An Approximate
-        Distribution of Estimates of Variance Components; Noreen (1989), Computer-Intensive Methods.
-
-    Example:
-        Two runs of a model that only gets Easy items right, and two of one that gets all right.
-
-        >>> easy = [True] * 20 + [False] * 20
-        >>> cued, reading = [[1, 1]] * 20 + [[0, 0]] * 19 + [[0, 1]], [[1, 1]] * 40
-        >>> result = compare_gaps(cued, reading, [1] * 40, easy)
-        >>> round(result.first, 3), result.second, round(result.difference, 3), result.item_p_value < 0.001
-        (0.975, 0.0, 0.975, True)
-    """
-    runs = [check_runs(first, "first"), check_runs(second, "second")]
-    right = validation.check_labels(references)
-    flags = check_easy(easy)
-    validation.check_same_length(first=runs[0], second=runs[1], references=right, easy=flags)
-    rounds = validation.check_count(n_permutations, "n_permutations", maximum=validation.MOST_DRAWS)
-    level = validation.check_fraction(confidence_level, "confidence_level", open_ends=True)
-    rng = np.random.default_rng([validation.check_seed(seed), 2])
-
-    hits = [chosen == right[:, None] for chosen in runs]
-    gaps = [table[flags].mean(axis=0) - table[~flags].mean(axis=0) for table in hits]
-    n_runs = [table.shape[1] for table in hits]
-    differences = hits[0].mean(axis=1) - hits[1].mean(axis=1)
-    means = [float(gap.mean()) for gap in gaps]
-
-    # Variances with their degrees of freedom.
-    of_items = 0.0
-    for group in (differences[flags], differences[~flags]):
-        of_items += float((np.sum((group - group.mean()) ** 2) + 1) / (len(group) * (len(group) + 1)))
-    parts = [(of_items, max(len(right) - 2, 1))]
-    parts += [(float(gap.var(ddof=1)) / n, n - 1) for gap, n in zip(gaps, n_runs, strict=True) if n > 1]
-    variance = sum(part for part, _ in parts)
-    freedom = variance**2 / sum(part**2 / df for part, df in parts)
-    delta, deviation = means[0] - means[1], float(np.sqrt(variance))
-    half = float(stats.t.isf((1 - level) / 2, freedom)) * deviation
-
-    # Whole numbers in place of shares, for exact ties.
-    shift = n_runs[0] * n_runs[1]
-    values = n_runs[1] * hits[0].sum(axis=1) - n_runs[0] * hits[1].sum(axis=1)
-    over_runs = min(n_runs) > 1
-    return GapComparison(
-        difference=delta,
-        first=means[0],
-        second=means[1],
-        p_value=min(1.0, 2 * float(stats.t.sf(abs(delta) / deviation, freedom))) if over_runs else None,
-        item_p_value=permutation_p(values, (-shift, shift), flags, rounds, rng),
-        interval=Interval(
-            max(-2.0, delta - half),
-            min(2.0, delta + half),
-            level,
-            COMPARISON if over_runs else f"{COMPARISON}; runs count where there are several",
-        ),
-        first_runs=tuple(gaps[0].tolist()),
-        second_runs=tuple(gaps[1].tolist()),
-        n_easy=int(flags.sum()),
-        n_hard=int((~flags).sum()),
-        n_permutations=rounds,
-    )

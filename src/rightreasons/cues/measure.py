@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, Result, falling
+from rightreasons.core.arrays import Ragged, Result
 from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import (
@@ -95,27 +95,6 @@ class ChoiceItems:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class ModelOnCues(Result):
-    """How a model does on items that cues alone get right (Easy), and on the others (Hard).
-
-    Attributes:
-        predicted: (n,) its choices.
-        confidence: (n,) its confidence in them.
-        gap: The comparison; None where all items are Easy, or none is.
-        hard_errors: Rows of the Hard items that it gets wrong, the most confident first.
-        decided: Whether the gap is small or large, at the level of the verdict; None without one.
-        is_misled: Whether it is surely worse than guessing on Hard items, at that level.
-    """
-
-    predicted: NDArray[np.int64]
-    confidence: NDArray[np.float64]
-    gap: EasyHardGap | None
-    hard_errors: NDArray[np.intp]
-    decided: Decision | None
-    is_misled: bool
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
 class CueFigures(Result):
     """What cues give away; see `measure_cues`.
 
@@ -127,10 +106,12 @@ class CueFigures(Result):
         classifier: Cross-validation on the items; None where there are training items.
         easy: (n,) which items are Easy: those that the data calls so, or else those that the classifier gets right.
         easy_is_given: Whether the data itself says which items are Easy.
-        n_groups: Number of groups of items; without groups, that of the items.
         alone: Whether cues alone gain or lose much against guessing, at the level of the verdict.
         is_below: Whether they surely do worse than guessing, at that level.
-        model: How a model does on them; None without its scores.
+        predicted: (n,) the choices of a model; None without its scores, as are the following.
+        gap: The model on Easy and on Hard items; None also where all items are Easy, or none is.
+        decided: Whether the gap is small or large, at the level of the verdict; None without one.
+        is_misled: Whether the model is surely worse than guessing on Hard items, at that level.
     """
 
     statistics: CueStatistics
@@ -140,10 +121,12 @@ class CueFigures(Result):
     classifier: CueClassifier | None
     easy: NDArray[np.bool_]
     easy_is_given: bool
-    n_groups: int
     alone: Decision
     is_below: bool
-    model: ModelOnCues | None
+    predicted: NDArray[np.int64] | None = None
+    gap: EasyHardGap | None = None
+    decided: Decision | None = None
+    is_misled: bool = False
 
     @property
     def alpha(self) -> float:
@@ -174,8 +157,7 @@ class CueFigures(Result):
     @property
     def n_needed(self) -> int | None:
         """About how many items would tell all that is open; None where nothing is, or no number is known to."""
-        tests = (self.alone, None if self.model is None else self.model.decided)
-        needed = [test.n_needed for test in tests if test is not None and test.level == "unknown"]
+        needed = [test.n_needed for test in (self.alone, self.decided) if test is not None and test.level == "unknown"]
         known = [n for n in needed if n is not None]
         return max(known) if known and len(known) == len(needed) else None
 
@@ -270,7 +252,8 @@ def measure_cues(
     wide = resampling.of_family(1 if logits is None else 3)
     sure = _accuracy(credit, group, wide)
     easy = credit == 1.0 if items.easy is None else items.easy
-    return CueFigures(
+    n_units = len(set(groups))
+    figures = CueFigures(
         statistics=statistics,
         n_train=None if train is None else len(train),
         accuracy=accuracy,
@@ -278,31 +261,21 @@ def measure_cues(
         classifier=classifier,
         easy=easy,
         easy_is_given=items.easy is not None,
-        n_groups=len(set(groups)),
-        alone=decide(beyond(sure, chance), MARGINS["accuracy"], len(items), len(set(groups))),
-        is_below=sure.high is not None and sure.high < chance and len(set(groups)) >= MIN_ITEMS,
-        model=None if logits is None else _measure_model(items, easy, logits, (resampling, wide), chance),
+        alone=decide(beyond(sure, chance), MARGINS["accuracy"], len(items), n_units),
+        is_below=sure.high is not None and sure.high < chance and n_units >= MIN_ITEMS,
+        predicted=None if logits is None else check_ragged(logits, scores="logits", name="logits").argmax(),
     )
+    if figures.predicted is None or easy.all() or not easy.any():
+        return figures
+    gap, strict = (
+        easy_hard_gap(figures.predicted, items.labels, easy, clusters=items.groups, resampling=each)
+        for each in (resampling, wide)
+    )
+    decided = decide_above(estimate_of(strict.easy_hard_gap, strict.interval), MARGINS["accuracy"], len(items), n_units)
+    is_misled = strict.hard_accuracy_interval.high < chance
+    return dataclasses.replace(figures, gap=gap, decided=decided, is_misled=is_misled)
 
 
 def _accuracy(credit: NDArray[np.float64], group: NDArray[np.int64], resampling: Resampling) -> Estimate:
     interval = cluster_wilson(np.bincount(group, credit), np.bincount(group), confidence_level=resampling.level)
     return estimate_of(float(credit.mean()), interval)
-
-
-def _measure_model(
-    items: ChoiceItems, easy: NDArray[np.bool_], logits: object, levels: tuple[Resampling, Resampling], chance: float
-) -> ModelOnCues:
-    """Compare a model on Easy and on Hard items, at the level of the figures and at that of the verdict."""
-    confidences = check_ragged(logits, scores="logits", name="logits")
-    predicted, confidence = confidences.argmax(), confidences.reduce(np.maximum)
-    gap, decided, is_misled = None, None, False
-    if easy.any() and not easy.all():
-        how: dict[str, Any] = {"clusters": items.groups}
-        gap, sure = (easy_hard_gap(predicted, items.labels, easy, resampling=each, **how) for each in levels)
-        n_units = None if items.groups is None else len(set(items.groups))
-        decided = decide_above(estimate_of(sure.easy_hard_gap, sure.interval), MARGINS["accuracy"], len(items), n_units)
-        is_misled = sure.hard_accuracy_interval.high < chance
-    errors = np.flatnonzero(~easy & (predicted != items.labels))
-    errors = errors[falling(confidence[errors], [items.prompts[row] for row in errors.tolist()])]
-    return ModelOnCues(predicted, confidence, gap, errors, decided, is_misled)

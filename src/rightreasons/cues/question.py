@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from rightreasons.audited.context import AuditContext, example_of
+from rightreasons.core.arrays import falling
 from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.intervals import Estimate, Power, estimate_of
 from rightreasons.cues.easy_hard import EasyHardGap
-from rightreasons.cues.measure import ChoiceItems, CueFigures, ModelOnCues, measure_cues
+from rightreasons.cues.measure import ChoiceItems, CueFigures, measure_cues
 from rightreasons.cues.options import CuesOptions
 from rightreasons.page.parts import Cell, Example, ItemFigure
 from rightreasons.page.plots import Drawing, dot_rows
@@ -35,7 +36,6 @@ class CuesMeasurement:
     context: AuditContext
     items: ChoiceItems
     cues: CueFigures
-    model: ModelOnCues
     shown: int = SHOWN
 
     @property
@@ -46,19 +46,18 @@ class CuesMeasurement:
     @property
     def gap(self) -> EasyHardGap | None:
         """Easy against Hard items; None where all are of one kind."""
-        return self.model.gap
+        return self.cues.gap
 
     @property
     def is_better(self) -> bool:
         """Whether the model is surely better on Easy items, by more than the margin."""
-        return self.model.decided is not None and self.model.decided.level == "large"
+        return self.cues.decided is not None and self.cues.decided.level == "large"
 
     @property
     def is_open(self) -> bool:
         """Whether the items leave open what cues do, to the data or to the model."""
-        return (
-            self.cues.conclusion == "cannot tell" or self.model.decided is None or self.model.decided.level != "small"
-        )
+        decided = self.cues.decided
+        return self.cues.conclusion == "cannot tell" or decided is None or decided.level != "small"
 
 
 def measure(context: AuditContext, options: CuesOptions) -> CuesMeasurement:
@@ -75,9 +74,7 @@ def measure(context: AuditContext, options: CuesOptions) -> CuesMeasurement:
         options=options,
         resampling=context.resampling,
     )
-    if cues.model is None:
-        raise ValueError("Expected the model's scores for the items, but there are none.")
-    return CuesMeasurement(context, items, cues, cues.model)
+    return CuesMeasurement(context, items, cues)
 
 
 def cue_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
@@ -116,15 +113,18 @@ def draw_gap(key: str, m: CuesMeasurement) -> Drawing:
 
 def hard_errors(m: CuesMeasurement) -> Iterator[Example]:
     """Show the most confident errors on Hard items."""
-    for place in m.model.hard_errors[:N_EXAMPLES]:
-        row, predicted = int(m.items.rows[place]), int(m.model.predicted[place])
-        yield example_of(m.context, m.context.primary, row, predicted, float(m.model.confidence[place]), marks=())
+    rows, scores = m.items.rows, m.context.scores()
+    errors = np.flatnonzero(~np.asarray(m.cues.easy, dtype=bool) & (m.cues.predicted != m.items.labels))
+    prompts = [m.items.prompts[place] for place in errors.tolist()]
+    for row in rows[errors[falling(scores.confidence[rows[errors]], prompts)]][:N_EXAMPLES].tolist():
+        predicted, confidence = int(scores.predicted[row]), float(scores.confidence[row])
+        yield example_of(m.context, m.context.primary, row, predicted, confidence, marks=())
 
 
 def by_item(m: CuesMeasurement) -> Iterator[ItemFigure]:
     """Say whether each of the Easy and of the Hard items is right."""
     easy = np.asarray(m.cues.easy, dtype=bool)
-    right = m.model.predicted == m.items.labels
+    right = np.asarray(m.cues.predicted == m.items.labels)
     for key, name, chosen in (
         ("easy_accuracy", "Accuracy on Easy items, which cues alone solve", easy),
         ("hard_accuracy", "Accuracy on Hard items, which cues alone do not solve", ~easy),
@@ -164,7 +164,7 @@ CUES = Question(
     ),
     headlines=("easy_hard_gap", "cue_only_accuracy", "easy_accuracy", "hard_accuracy"),
     verdict=(
-        Rule("bad", "misled", lambda m: m.is_better and m.model.is_misled),
+        Rule("bad", "misled", lambda m: m.is_better and m.cues.is_misled),
         Rule("warn", "better", lambda m: m.is_better),
         Rule("warn", "cues_alone", lambda m: m.cues.conclusion == "gives answers away"),
         Rule("neutral", "one_kind", lambda m: m.gap is None),

@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rightreasons.core import validation
-from rightreasons.core.arrays import Result, ingest
+from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import Interval, bounded_mean, wilson_ends
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import check_folder, write_text
 from rightreasons.core.validation import check_columns, check_count, check_each, check_ids, check_seed
+from rightreasons.cues.easy_hard import check_runs
 from rightreasons.datasets.perturbing.mirroring import choices_of
 from rightreasons.io.columns import read_columns
 from rightreasons.io.options import ScoreOptions
@@ -146,7 +147,7 @@ def human_performance(
         (0.889, 0.55)
     """
     right = validation.check_labels(references)
-    table = _table(ratings, "ratings", "a row per item with the same number of raters").T
+    table = check_runs(ratings, "ratings", least=2).T
     validation.check_same_length(ratings=table.T, references=right)
     largest = int(max(table.max(), right.max())) + 1
     size = max(largest, 2) if n_choices is None else validation.check_count(n_choices, "n_choices", minimum=2)
@@ -163,23 +164,6 @@ def human_performance(
 
 ANSWER, ITEM, CHOICE = "answer", "item", "choice "
 """The columns of a sheet beside the texts; choices are numbered from 1."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Ratings(Result):
-    """The answers of several people, as `human_performance` takes them.
-
-    Attributes:
-        ids: N ids of the items, in the order of the data.
-        ratings: N rows, the choice of each rater, counted from 0.
-        references: N right choices.
-        n_choices: The largest number of choices of an item.
-    """
-
-    ids: tuple[str, ...]
-    ratings: tuple[tuple[int, ...], ...]
-    references: tuple[int, ...]
-    n_choices: int
 
 
 def write_rating_sheets(
@@ -231,7 +215,7 @@ def write_rating_sheets(
     return files
 
 
-def read_rating_sheets(dataset: datasets.Dataset, files: Sequence[str | os.PathLike[str]]) -> Ratings:
+def read_rating_sheets(dataset: datasets.Dataset, files: Sequence[str | os.PathLike[str]]) -> dict[str, Any]:
     """Read the sheets that raters have filled.
 
     Args:
@@ -239,7 +223,8 @@ def read_rating_sheets(dataset: datasets.Dataset, files: Sequence[str | os.PathL
         files: The csv file of each rater, at least 2, in any order of rows; comma- or semicolon-separated.
 
     Returns:
-        `Ratings`, for `human_performance`.
+        What `human_performance` takes: "ratings", the choice of each rater, counted from 0; "references", the right
+        choices; and "n_choices", the largest number of choices of an item.
 
     Raises:
         TypeError: If something is of the wrong kind.
@@ -255,24 +240,20 @@ def read_rating_sheets(dataset: datasets.Dataset, files: Sequence[str | os.PathL
         ...     files = write_rating_sheets(data, folder, n_raters=2)
         ...     for file, answer in zip(files, "12"):
         ...         _ = file.write_text(file.read_text("utf-8-sig").rstrip() + answer, "utf-8")
-        ...     read_rating_sheets(data, files).ratings
-        ((0, 1),)
+        ...     read_rating_sheets(data, files)["ratings"]
+        [[0, 1]]
     """
     if len(files) < 2:
         raise ValueError(f"Expected the sheets of at least 2 raters in `files`, but got {len(files)}.")
     check_columns(dataset.column_names, ["label"], "the items, to compare the answers with")
     sizes = {code: sum(column.startswith(CHOICE) for column in row) for code, row in _rows(dataset).items()}
     sheets = [_answers(Path(file), sizes) for file in files]
-    ids, labels = tuple(map(str, dataset["id"][:])), dataset["label"][:]
-    for name, size, label in zip(ids, sizes.values(), labels, strict=True):
+    labels = dataset["label"][:]
+    for name, size, label in zip(dataset["id"][:], sizes.values(), labels, strict=True):
         if not isinstance(label, int) or not 0 <= label < size:
-            raise ValueError(f"Expected the label of item {name!r} to be one of its choices, but it is {label}.")
-    return Ratings(
-        ids=ids,
-        ratings=tuple(tuple(sheet[code] for sheet in sheets) for code in sizes),
-        references=tuple(labels),
-        n_choices=max(sizes.values()),
-    )
+            raise ValueError(f"Expected the label of item '{name}' to be one of its choices, but it is {label}.")
+    ratings = [[sheet[code] for sheet in sheets] for code in sizes]
+    return {"ratings": ratings, "references": list(labels), "n_choices": max(sizes.values())}
 
 
 def _rows(dataset: datasets.Dataset) -> dict[str, dict[str, str]]:
@@ -309,20 +290,8 @@ def _answers(file: Path, sizes: dict[str, int]) -> dict[str, int]:
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _table(values: Any, name: str, expected: str) -> NDArray[np.int64]:
-    """Check rows of one number of whole numbers, at least 2."""
-    rows = ingest(values, name)
-    widths = {len(row) if isinstance(row, (list, np.ndarray)) else 0 for row in rows}
-    if len(widths) != 1 or min(widths) < 2:
-        raise ValueError(
-            f"Expected `{name}` to have {expected}, at least 2, but rows have "
-            f"{', '.join(map(str, sorted(widths))) or 'none'}."
-        )
-    return np.stack([validation.check_labels(row, name=name) for row in rows])
-
-
 def _counts(counts: Any) -> NDArray[np.int64]:
-    table = _table(counts, "counts", "a row per item with a number for each category")
+    table = check_runs(counts, "counts", least=2)
     if len(table) < 2:
         raise ValueError("Expected at least 2 items in `counts`, but got 1.")
     sums = table.sum(axis=1)

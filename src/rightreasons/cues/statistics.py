@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,19 +22,15 @@ from rightreasons.core.arrays import Result, kind_of
 from rightreasons.core.choices import FEATURES
 from rightreasons.core.errors import OptionError, OptionTypeError, unknown_name
 from rightreasons.core.intervals import chances_p_value, holm, poisson_binomial_p_value
-from rightreasons.core.tokens import words_of_all
+from rightreasons.core.tokens import words
 
-Vocabulary = defaultdict[str, int]
-"""Each token and each cue with its number, in the order in which they come."""
-
-LONGEST, SHORTEST = "<longest>", "<shortest>"
-MOST_OVERLAP, LEAST_OVERLAP = "<most overlap>", "<least overlap>"
+EXTREMES = {"length": ("<longest>", "<shortest>"), "overlap": ("<most overlap>", "<least overlap>")}
 NEGATION = "<negation>"
 
 _NEGATION = re.compile(
     r"\b(?:no|not|never|none|nobody|nothing|nowhere|neither|nor|without|cannot|\w+n['’]t)\b", re.IGNORECASE
 )
-_NGRAM_SIZE = {"bigram": 2, "trigram": 3}
+_NGRAM_SIZE = {"unigram": 1, "bigram": 2, "trigram": 3}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -68,18 +63,17 @@ def extract_cues(
     items = validation.check_choice_lists(data, "data")
     if prompts is None and "overlap" in families:
         raise ValueError("Expected `prompts` for the feature 'overlap', but got None.")
-    read = [] if prompts is None else validation.check_texts(prompts, "prompts", allow_empty=True)
-    if prompts is not None:
-        validation.check_same_length(data=items, prompts=read)
-    n_choices = np.fromiter(map(len, items), dtype=np.int64, count=len(items))
-    vocabulary = defaultdict[str, int]()
-    vocabulary.default_factory = vocabulary.__len__
-    item, choice, cue = _pointings(items, n_choices, read, families, vocabulary)
-    names = list(vocabulary)
-    in_order = sorted(np.flatnonzero(np.bincount(cue)).tolist(), key=names.__getitem__)
-    rank = np.zeros(len(names), dtype=np.int64)
-    rank[in_order] = np.arange(len(in_order))
-    return CueTable(tuple(names[index] for index in in_order), item, choice, rank[cue], n_choices)
+    read = [""] * len(items) if prompts is None else validation.check_texts(prompts, "prompts", allow_empty=True)
+    validation.check_same_length(data=items, prompts=read)
+    entries = []
+    for row, (choices, prompt) in enumerate(zip(items, read, strict=True)):
+        held = _cues_of(choices, prompt, families)
+        times = Counter(chain.from_iterable(held))
+        entries += [(row, choice, cue) for choice, cues in enumerate(held) for cue in cues if times[cue] == 1]
+    names = sorted({cue for *_, cue in entries})
+    index = {name: place for place, name in enumerate(names)}
+    table = np.array([(row, choice, index[cue]) for row, choice, cue in entries], dtype=np.int64).reshape(-1, 3).T
+    return CueTable(tuple(names), table[0], table[1], table[2], np.array([*map(len, items)], dtype=np.int64))
 
 
 def check_features(features: object) -> tuple[str, ...]:
@@ -98,93 +92,30 @@ def check_features(features: object) -> tuple[str, ...]:
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _numbers(vocabulary: Vocabulary, names: Iterable[str]) -> NDArray[np.int64]:
-    """Return the numbers of names, in the order in which they come."""
-    return np.fromiter(map(vocabulary.__getitem__, names), dtype=np.int64)
-
-
-def _read(vocabulary: Vocabulary, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the tokens of all texts in their order, and which text each is of."""
-    tokens, owner = words_of_all(texts)
-    return _numbers(vocabulary, tokens), owner
-
-
-def _pointings(
-    items: Sequence[Sequence[str]],
-    n_choices: NDArray[np.int64],
-    prompts: Sequence[str],
-    families: tuple[str, ...],
-    vocabulary: Vocabulary,
-) -> NDArray[np.int64]:
-    """Return (3, E): the item, the choice and the cue of each entry."""
-    starts = np.cumsum(n_choices) - n_choices
-    item_of = np.repeat(np.arange(len(items)), n_choices)
-    texts = list(chain.from_iterable(items))
-    tokens, owner = _read(vocabulary, texts)
-    cues: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []
-
-    def mark_extremes(values: NDArray[np.float64], largest: str, smallest: str) -> None:
-        # A tie marks several choices, which makes the cue inapplicable, as it should be.
-        for ufunc, name in ((np.maximum, largest), (np.minimum, smallest)):
-            extreme = np.flatnonzero(values == ufunc.reduceat(values, starts)[item_of])
-            cues.append((extreme, _numbers(vocabulary, [name] * len(extreme))))
-
+def _cues_of(choices: Sequence[str], prompt: str, families: Sequence[str]) -> list[dict[str, None]]:
+    """Return the cues of each choice of an item, each once; of extremes that tie, all choices have one."""
+    tokens = [words(choice) for choice in choices]
+    held: list[dict[str, None]] = [{} for _ in choices]
     for family in families:
-        if family == "unigram":
-            cues.append((owner, tokens))
-        elif family in _NGRAM_SIZE:
-            cues.append(_ngrams(tokens, owner, _NGRAM_SIZE[family], vocabulary))
-        elif family == "length":
-            mark_extremes(np.bincount(owner, minlength=len(texts)).astype(np.float64), LONGEST, SHORTEST)
-        elif family == "overlap":
-            mark_extremes(_overlaps(tokens, owner, item_of, prompts, vocabulary), MOST_OVERLAP, LEAST_OVERLAP)
+        if family in _NGRAM_SIZE:
+            for cues, row in zip(held, tokens, strict=True):
+                runs = zip(*(row[start:] for start in range(_NGRAM_SIZE[family])), strict=False)
+                cues.update(dict.fromkeys(map(" ".join, runs)))
+        elif family == "negation":
+            for cues, choice in zip(held, choices, strict=True):
+                cues.update({NEGATION: None} if _NEGATION.search(choice) else {})
         else:
-            negated = np.array([row for row, text in enumerate(texts) if _NEGATION.search(text)], dtype=np.int64)
-            cues.append((negated, _numbers(vocabulary, [NEGATION] * len(negated))))
-    owner, cue = (np.concatenate(columns) for columns in zip(*cues, strict=True)) if len(cues) > 1 else cues[0]
-    # Sorted by item, cue and choice, a cue of one choice alone is a run of equal keys.
-    for_choice, for_cue = int(n_choices.max() - 1).bit_length(), len(vocabulary).bit_length()
-    place = (item_of << (for_cue + for_choice)) | (np.arange(len(texts)) - np.repeat(starts, n_choices))
-    keys = np.sort(place.take(owner) | (cue << for_choice))
-    pair = keys >> for_choice
-    edge = pair[:1] == pair[:1]  # True, or nothing where there is no cue
-    differs = pair[1:] != pair[:-1]
-    first, last = (np.flatnonzero(np.concatenate(edges)) for edges in ((edge, differs), (differs, edge)))
-    alone = keys.take(first)
-    alone = alone[alone == keys.take(last)]
-    entries = np.empty((3, len(alone)), dtype=np.int64)
-    np.right_shift(alone, for_cue + for_choice, out=entries[0])
-    np.bitwise_and(alone, (1 << for_choice) - 1, out=entries[1])
-    np.bitwise_and(alone >> for_choice, (1 << for_cue) - 1, out=entries[2])
-    return entries
+            values = [len(row) if family == "length" else _overlap(row, prompt) for row in tokens]
+            for name, extreme in zip(EXTREMES[family], (max(values), min(values)), strict=True):
+                for cues, value in zip(held, values, strict=True):
+                    cues.update({name: None} if value == extreme else {})
+    return held
 
 
-def _ngrams(
-    tokens: NDArray[np.int64], owner: NDArray[np.int64], size: int, vocabulary: Vocabulary
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the choice and the cue of each run of at least two tokens."""
-    starts = np.flatnonzero(owner[: 1 - size] == owner[size - 1 :])
-    runs, inverse = np.unique(tokens[starts[:, None] + np.arange(size)], axis=0, return_inverse=True)
-    names = list(vocabulary)
-    numbers = _numbers(vocabulary, [" ".join([names[token] for token in run]) for run in runs.tolist()])
-    return owner[starts], numbers[inverse.reshape(-1)]
-
-
-def _overlaps(
-    tokens: NDArray[np.int64],
-    owner: NDArray[np.int64],
-    item_of: NDArray[np.int64],
-    prompts: Sequence[str],
-    vocabulary: Vocabulary,
-) -> NDArray[np.float64]:
-    """Return the share of each choice's distinct words that are in its prompt; 0 where it has no words."""
-    prompt_tokens, prompt_owner = _read(vocabulary, prompts)
-    size = len(vocabulary)
-    is_word = np.array([name[:1].isalnum() for name in list(vocabulary)], dtype=np.bool_)[tokens]
-    choice, word = np.divmod(np.unique(owner[is_word] * size + tokens[is_word]), max(size, 1))
-    shared = np.isin(item_of[choice] * size + word, prompt_owner * size + prompt_tokens)
-    count = np.bincount(choice, minlength=len(item_of))
-    return np.bincount(choice, weights=shared, minlength=len(item_of)) / np.maximum(count, 1)
+def _overlap(tokens: Sequence[str], prompt: str) -> float:
+    """Return the share of a choice's distinct words that are in the prompt; 0 where it has no words."""
+    distinct = {token for token in tokens if token[:1].isalnum()}
+    return len(distinct.intersection(words(prompt))) / max(len(distinct), 1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -318,11 +249,17 @@ def cue_statistics(
     by_size, alpha = by_size[kept], alpha[kept]
     hits = np.bincount(table.cue[hit], minlength=len(table.names))[kept]
     if int(group.max()) + 1 == len(right):
-        p_values, effective = _p_values(by_size, hits, sizes), alpha
+        # The null is a sum of binomials, one for each number of choices.
+        distinct, inverse = np.unique(np.column_stack((by_size, hits)), axis=0, return_inverse=True)
+        tested = [poisson_binomial_p_value(row[-1], 1 / sizes, row[:-1]) for row in distinct]
+        p_values, effective = np.array(tested, dtype=np.float64)[inverse.reshape(-1)], alpha
     else:
         p_values, effective = _of_groups(table, hit, group, kept)
     p_holm = holm(p_values)
-    low, high = _clopper_pearson(hits * (effective / alpha), effective, level)
+    # Clopper and Pearson, of the effective number of items.
+    tail, found, misses = (1 - level) / 2, hits * (effective / alpha), effective - hits * (effective / alpha)
+    low = np.where(found > 0, stats.beta.ppf(tail, np.where(found > 0, found, 1), misses + 1), 0.0)
+    high = np.where(misses > 1e-9, stats.beta.ppf(1 - tail, found + 1, np.where(misses > 1e-9, misses, 1)), 1.0)
     chance = (by_size / sizes).sum(axis=1) / alpha
     columns = (kept, alpha, hits / alpha, alpha / len(right), hits, chance, p_values, p_holm, low, high)
     rows = zip(*(column[:top].tolist() for column in columns), strict=True)
@@ -375,19 +312,3 @@ def _of_groups(
         least = alpha**2 / float((sizes**2).sum())
         effective[n] = max(least, min(alpha, independent if 0 < rate < 1 else least))
     return p_values, effective
-
-
-def _p_values(by_size: NDArray[np.int64], hits: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Exact two-sided p-values: the null is a sum of binomials, one for each number of choices."""
-    distinct, inverse = np.unique(np.column_stack((by_size, hits)), axis=0, return_inverse=True)
-    p_values = np.array([poisson_binomial_p_value(row[-1], 1 / sizes, row[:-1]) for row in distinct], dtype=np.float64)
-    return p_values[inverse.reshape(-1)]
-
-
-def _clopper_pearson(
-    hits: NDArray[Any], trials: NDArray[Any], level: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    tail, misses = (1 - level) / 2, trials - hits
-    low = np.where(hits > 0, stats.beta.ppf(tail, np.where(hits > 0, hits, 1), misses + 1), 0.0)
-    high = np.where(misses > 1e-9, stats.beta.ppf(1 - tail, hits + 1, np.where(misses > 1e-9, misses, 1)), 1.0)
-    return low, high

@@ -16,15 +16,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-import os
 import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import expit
@@ -50,7 +47,7 @@ from rightreasons.core.label_names import (
 )
 from rightreasons.core.options import listed as listed_names
 from rightreasons.core.options import takes
-from rightreasons.core.validation import ROW_SUM_TOLERANCE, check_each, check_ids, check_kind, check_same_length
+from rightreasons.core.validation import ROW_SUM_TOLERANCE, check_each, check_ids
 from rightreasons.io.columns import (
     LABEL_COLUMNS,
     USUAL_COLUMNS,
@@ -958,53 +955,3 @@ def _typed(column: Column) -> list[Any]:
 
 def _is_answer(value: Any) -> bool:
     return isinstance(value, (str, int)) or (is_number(value) and float(value).is_integer())
-
-
-# ----------------------------------------------------------------------------------------------------------------- runs
-
-
-def read_runs(files: Sequence[str | os.PathLike[str]], ids: Sequence[object]) -> NDArray[np.int64]:
-    r"""Read the choices of several runs, matched to items by their ids.
-
-    Args:
-        files: A file of answers or scores per run, as `read_answers` takes them, with a column `id`; or, without one,
-            as many rows as there are items, in their order.
-        ids: N ids of the items.
-
-    Returns:
-        (N, R) the chosen index of each item by each run.
-
-    Raises:
-        FileNotFoundError: If a file is missing.
-        ValueError: If there is no file, or one has no answer to an item, has an item twice, has texts as answers, or a
-            number that is none of a choice.
-
-    Example:
-        >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     one, two = Path(folder, "1.csv"), Path(folder, "2.csv")
-        ...     _ = one.write_text("id,prediction\nb,1\na,0\n")
-        ...     _ = two.write_text("id,p_0,p_1\na,0.2,0.8\nb,0.7,0.3\n")
-        ...     read_runs([one, two], ["a", "b"]).tolist()
-        [[0, 1], [1, 0]]
-    """
-    check_kind(files, "files", Iterable)
-    if not files:
-        raise ValueError("Expected at least one file of answers, but got none.")
-    names = check_ids(ids, "ids")
-    return np.stack([_choices(Path(file), names) for file in files], axis=1)
-
-
-def _choices(file: Path, names: Sequence[str]) -> NDArray[np.int64]:
-    stored = read_answers(file)
-    choices: Any = stored.answers
-    if stored.scores is not None:
-        table = stored.scores if stored.scores.ndim > 1 else np.stack((1 - stored.scores, stored.scores), 1)
-        choices = np.where(np.isnan(table).any(axis=1), -1, table.argmax(axis=1))
-    expected = f"the number of a choice in each row of {file.name}"
-    check_each(list(choices), lambda choice: not isinstance(choice, str) and choice >= 0, expected)
-    if stored.ids is None:
-        check_same_length(**{f"the rows of {file.name} without ids": choices, "ids": names})
-    found = pd.Series(choices, check_ids(stored.ids or names, f"id of {file.name}")).reindex(names)
-    check_each(found, pd.notna, f"an answer to each item in {file.name}", unit="item", names=names)
-    return np.asarray(found, dtype=np.int64)

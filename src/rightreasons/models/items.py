@@ -34,6 +34,7 @@ from rightreasons.models.trial import (
     ONE_BY_ONE,
     Way,
     check_tokens,
+    classifier_way,
     fails_at,
     padding_token,
 )

@@ -17,12 +17,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Result, as_floats, to_numpy
-from rightreasons.core.errors import one_line
 from rightreasons.core.intervals import Interval, bounded_mean, sign_flip_p_value
 from rightreasons.core.options import takes
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_each, check_same_length
-from rightreasons.io.columns import USUAL_COLUMNS, all_found, find_column, names_in, read_columns
+from rightreasons.io.columns import USUAL_COLUMNS, all_found, find_column, read_columns
 from rightreasons.probes.options import JudgmentOptions
 
 Floats = NDArray[np.float64]
@@ -210,13 +209,11 @@ def measure_judges(judgments: Judgments, *, resampling: Resampling = Resampling(
     Raises:
         ValueError: If no judgment has a verdict.
     """
-    biases = {}
-    for judge in judgments.judges:
-        if np.isfinite(np.column_stack((judge.first_wins, judge.swapped))).any():
-            sides = {name: getattr(judge, name) for name in ("longer", "own", "reference")}
-            biases[judge.judge] = judge_bias(
-                judge.first_wins, judge.swapped, items=list(judge.items), resampling=resampling, **sides
-            )
+    biases = {
+        judge: judge_bias(**pairs, resampling=resampling)
+        for judge, pairs in judgments.judges.items()
+        if np.isfinite([pairs["first_wins"], pairs["swapped"]]).any()
+    }
     if not biases:
         raise ValueError(f"Expected judgments with a verdict, but none of {judgments.n_rows:,} has one.")
     return JudgesMeasurement(biases, judgments.n_rows, judgments.n_without)
@@ -238,44 +235,17 @@ NONE = frozenset(("", "none", "null", "nan", "error", "n/a"))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class JudgedPairs:
-    """The judgments of one judge on N pairs of candidates; `judge_bias` says what each array is.
-
-    Attributes:
-        judge: The judge.
-        items: N names of items.
-        pairs: N (first, second) names of candidates.
-        first_wins: (N,) share of judgments that the first wins where it is shown first; NaN for none.
-        swapped: (N,) the same where it is shown second.
-        longer: (N,) 1, 0 or 0.5; NaN where lengths are unknown.
-        reference: (N,) share of judgments of the reference that the first wins; NaN for none.
-    """
-
-    judge: str
-    items: tuple[str, ...]
-    pairs: tuple[tuple[str, str], ...]
-    first_wins: NDArray[np.float64]
-    swapped: NDArray[np.float64]
-    longer: NDArray[np.float64]
-    reference: NDArray[np.float64]
-
-    @property
-    def own(self) -> NDArray[np.float64]:
-        """(N,) 1 where the first candidate is the judge's own, 0 where the second is, 0.5 otherwise."""
-        return np.array([0.5 * (1 + (first == self.judge) - (second == self.judge)) for first, second in self.pairs])
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
 class Judgments:
     """The judgments of a table, by judge.
 
     Attributes:
-        judges: The judges with what they said.
+        judges: Judge -> its N pairs of candidates, as `judge_bias` takes them: "first_wins", "swapped", "longer",
+            "own", "reference" and "items".
         n_rows: Rows of the table.
         n_without: Rows without a verdict, such as answers that could not be parsed.
     """
 
-    judges: tuple[JudgedPairs, ...]
+    judges: Mapping[str, Mapping[str, Any]]
     n_rows: int
     n_without: int
 
@@ -299,24 +269,33 @@ def read_judgments(source: Any, *, options: JudgmentOptions) -> Judgments:
 
     Example:
         >>> rows = {"item": [1, 1], "model_a": ["x", "y"], "model_b": ["y", "x"], "winner": ["model_a", "tie"]}
-        >>> pairs = read_judgments(rows).judges[0]
-        >>> pairs.pairs, pairs.first_wins.tolist(), pairs.swapped.tolist()
-        ((('x', 'y'),), [1.0], [0.5])
+        >>> pairs = read_judgments(rows).judges["judge"]
+        >>> pairs["first_wins"].tolist(), pairs["swapped"].tolist()
+        ([1.0], [0.5])
     """
     rows, keys = [], dict[tuple[str, ...], int]()
-    held_by_row, where = _held(source, options, needed=SHOWN)
-    for row, held in enumerate(held_by_row):
-        first, second, place = str(held["first"]), str(held["second"]), f"row {row} of {where}"
+    columns, options, where = read_columns(source, options)
+
+    def find(what: str) -> str | None:
+        option = f"{what}_column"
+        return find_column(columns, getattr(options, option), USUAL[what], option, where, SHOWN.get(what, ""))
+
+    found = all_found(*(functools.partial(find, what) for what in USUAL))
+    taken = {what: columns[name] for what, name in zip(USUAL, found, strict=True) if name is not None}
+    authors = list(zip(map(str, taken["first"]), map(str, taken["second"]), strict=True))
+    check_each(authors, lambda pair: pair[0] != pair[1], f"two candidates in each row of {where}")
+    for row, cells in enumerate(zip(*taken.values(), strict=True)):
+        held, (first, second), place = dict(zip(taken, cells, strict=True)), authors[row], f"row {row} of {where}"
         key = (str(held.get("item", row)), *sorted((first, second)))
         reference = _verdict(held["reference"], first, second, place) if "reference" in held else None
-        values = (_verdict(held["verdict"], first, second, place), reference, _longer(held, place))
+        values = (_verdict(held["verdict"], first, second, place), reference, _longer(held))
         turned = (None if value is None else value if first == key[1] else 1 - value for value in values)
         judge = str(held.get("judge", "judge"))
         rows.append((keys.setdefault(key, len(keys)), judge, key[0], (first, second), first == key[1], *turned))
-    columns = ["pair", "judge", "item", "shown", "ahead", "wins", "reference", "longer"]
-    table = pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[5:], float))
+    names = ["pair", "judge", "item", "shown", "ahead", "wins", "reference", "longer"]
+    table = pd.DataFrame(rows, columns=names).astype(dict.fromkeys(names[5:], float))
     return Judgments(
-        judges=tuple(_pairs_of(judge, table) for judge in table["judge"].unique()),
+        judges={judge: _pairs_of(judge, table) for judge in table["judge"].unique()},
         n_rows=len(rows),
         n_without=int(table["wins"].isna().sum()),
     )
@@ -325,26 +304,7 @@ def read_judgments(source: Any, *, options: JudgmentOptions) -> Judgments:
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _held(source: Any, options: JudgmentOptions, needed: Mapping[str, str]) -> tuple[list[dict[str, Any]], str]:
-    """Return what each row of a table holds of `USUAL`, without what it has no column of, and what it is called."""
-    columns, options, where = read_columns(source, options)
-
-    def find(what: str) -> str | None:
-        option = f"{what}_column"
-        return find_column(columns, getattr(options, option), USUAL[what], option, where, needed.get(what, ""))
-
-    found = all_found(*(functools.partial(find, what) for what in USUAL))
-    taken = {what: columns[name] for what, name in zip(USUAL, found, strict=True) if name is not None}
-    rows = [dict(zip(taken, cells, strict=True)) for cells in zip(*taken.values(), strict=True)]
-    check_each(map(_authors, rows), lambda pair: pair[0] != pair[1], f"two candidates in each row of {where}")
-    return rows, where
-
-
-def _authors(held: Mapping[str, Any]) -> tuple[str, str]:
-    return str(held.get("first", "first")), str(held.get("second", "second"))
-
-
-def _pairs_of(judge: str, table: pd.DataFrame) -> JudgedPairs:
+def _pairs_of(judge: str, table: pd.DataFrame) -> dict[str, Any]:
     """Join the judgments of the same two candidates, and those of the others as their reference.
 
     The table counts for the alphabetically first candidate; the pairs, for the one that the judge first saw first.
@@ -361,15 +321,16 @@ def _pairs_of(judge: str, table: pd.DataFrame) -> JudgedPairs:
     means = pd.DataFrame(parts).groupby(table["pair"]).mean().loc[pairs["pair"]]
     turned = ~pairs["ahead"].to_numpy()
     first, second, longer, reference = (np.where(turned, 1 - mean, mean) for mean in means.to_numpy().T)
-    return JudgedPairs(
-        judge,
-        items=tuple(pairs["item"]),
-        pairs=tuple(pairs["shown"]),
-        first_wins=np.where(turned, second, first),
-        swapped=np.where(turned, first, second),
-        longer=longer,
-        reference=reference,
-    )
+    return {
+        "items": list(pairs["item"]),
+        "first_wins": np.where(turned, second, first),
+        "swapped": np.where(turned, first, second),
+        "longer": longer,
+        "own": np.array(
+            [0.5 * (1 + (first_author == judge) - (other == judge)) for first_author, other in pairs["shown"]]
+        ),
+        "reference": reference,
+    }
 
 
 def _verdict(value: Any, first: str, second: str, place: str) -> float | None:
@@ -392,22 +353,10 @@ def _verdict(value: Any, first: str, second: str, place: str) -> float | None:
     )
 
 
-def _longer(held: Mapping[str, Any], place: str) -> float | None:
+def _longer(held: Mapping[str, Any]) -> float | None:
     """Return 1 where the first candidate is longer, 0 where the second is, 0.5 for equal; None where one is unknown."""
-    lengths = []
-    for side in ("first", "second"):
-        if f"{side}_length" in held:
-            (length_text,) = names_in([held[f"{side}_length"]])
-            if length_text and not length_text.isdecimal():  # "1,234" and "1.234" have a mark of thousands, or not
-                raise ValueError(
-                    f"Expected a length, a whole number without marks of thousands, or nothing, for the {side} "
-                    f"candidate, but {place} has {one_line(length_text, 40)}."
-                )
-            length = float(length_text or "nan")
-        else:
-            text = held.get(f"{side}_text")
-            length = np.nan if text is None else float(len(str(text)))
-        lengths.append(length)
-    if np.isnan(lengths).any():
+    texts = [held.get("first_text"), held.get("second_text")]
+    if None in texts:
         return None
-    return 0.5 + 0.5 * float(np.sign(lengths[0] - lengths[1]))
+    first, second = (len(str(text)) for text in texts)
+    return 0.5 + 0.5 * float(np.sign(first - second))

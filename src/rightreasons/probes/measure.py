@@ -17,17 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, Result, take_rows
+from rightreasons.core.arrays import Ragged, Result
 from rightreasons.core.intervals import (
-    Estimate,
     Interval,
-    bounded_mean,
-    chances_p_value,
     cluster_codes,
     clusters_of,
     count_units,
-    paired_means,
-    rate,
     rate_interval,
 )
 from rightreasons.core.resampling import Resampling
@@ -35,7 +30,6 @@ from rightreasons.core.scores import Scores
 from rightreasons.core.validation import (
     as_ragged,
     check_count,
-    check_labels,
     check_ragged,
     check_same_length,
 )
@@ -46,7 +40,6 @@ from rightreasons.probes.option_order import (
     PositionBias,
     choices_only,
     position_bias,
-    pride_debias,
     pride_prior,
     pride_prior_intervals,
 )
@@ -70,6 +63,8 @@ GROUPS = ("pair_id", "source_id")
 KS = (1, 2, 4, 8)
 """Default numbers of choices that the fourth probe adds."""
 
+Places = NDArray[np.int64]
+
 Score = Callable[[Sequence[str], Sequence[Sequence[str]], Sequence[str]], Any]
 """(prompts, choices, ids) -> logits, as an array, `Ragged` or rows, or `Scores`, which may lack items."""
 
@@ -83,12 +78,16 @@ class ProbeTables:
         ks: The numbers of added choices.
         n_dropped: Number of items left out because they have no label or two equal choices.
         groups_column: The column of what belongs together; None for `pair_id` or `source_id` where there is one.
+        logits: Name of the table -> scores of its choices, from `scored_by`; None where they are not scored.
+        left_out: (id, reason) of the items that the scorer could not score in all tables.
     """
 
     tables: Mapping[str, datasets.Dataset]
     ks: tuple[int, ...]
     n_dropped: int
     groups_column: str | None = None
+    logits: Mapping[str, Ragged] | None = None
+    left_out: tuple[tuple[str, str], ...] = ()
 
     def __len__(self) -> int:
         return len(self.tables[ORIGINAL])
@@ -139,7 +138,7 @@ class ProbeTables:
         ids = self.column(ORIGINAL, "id")
         return columns[0], columns[1], [f"{item}/{name}" for name in self.tables for item in ids]
 
-    def scored_by(self, score: Score) -> ProbeScores:
+    def scored_by(self, score: Score) -> ProbeTables:
         """Have the choices of all tables scored by one call.
 
         Args:
@@ -149,59 +148,29 @@ class ProbeTables:
         Raises:
             ValueError: If no item has scores in all tables.
         """
-        answers = score(*self.requests())
-        scored, left_out = self, dict[str, str]()
+        prompts, choices, names = self.requests()
+        answers = score(prompts, choices, names)
+        tables, left_out = self.tables, dict[str, str]()
         if isinstance(answers, Scores):
             for each, reason in answers.failures.items():
                 left_out.setdefault(each.rpartition("/")[0], reason)
-            answers, scored = self._without(answers, left_out)
-        rows, size = as_ragged(answers, "scores"), len(scored)
-        logits = {name: rows.take(np.arange(size) + size * place) for place, name in enumerate(self.tables)}
-        parts = (scored.tables, self.ks, self.n_dropped, self.groups_column)
-        return ProbeScores(*parts, logits=logits, left_out=tuple(left_out.items()))
-
-    def _without(
-        self, answers: Scores, left_out: Mapping[str, str]
-    ) -> tuple[NDArray[np.float64] | Ragged, ProbeTables]:
-        """Return the logits, and the tables, of the items that have scores in all tables."""
-        if not left_out:
-            return answers.logits, self
-        items = self.tables[ORIGINAL]["id"][:]
-        keep = [row for row, item in enumerate(items) if item not in left_out]
-        if not keep:
-            raise ValueError(next(iter(left_out.values())))
-        place = {each: row for row, each in enumerate(answers.ids)}
-        order = np.array([place[f"{items[row]}/{name}"] for name in self.tables for row in keep], dtype=np.intp)
-        tables = {name: table.select(keep) for name, table in self.tables.items()}
-        return take_rows(answers.logits, order), dataclasses.replace(self, tables=tables)
-
-
-@dataclasses.dataclass(frozen=True, eq=False, kw_only=True)
-class ProbeScores(ProbeTables):
-    """Items before and after every probe, with the scores of their choices.
-
-    Attributes:
-        logits: Name of the table -> scores of its choices.
-        left_out: (id, reason) of the items that the scorer could not score in all tables.
-    """
-
-    logits: Mapping[str, Ragged]
-    left_out: tuple[tuple[str, str], ...] = ()
+            keep = [row for row, item in enumerate(self.column(ORIGINAL, "id")) if item not in left_out]
+            if not keep:
+                raise ValueError(next(iter(left_out.values())))
+            if left_out:
+                place = {each: row for row, each in enumerate(answers.ids)}
+                wanted = [names[row + len(self) * n] for n in range(len(tables)) for row in keep]
+                answers = answers.take(np.array([place[name] for name in wanted], dtype=np.intp))
+                tables = {name: table.select(keep) for name, table in tables.items()}
+            answers = answers.logits
+        rows, size = as_ragged(answers, "scores"), len(tables[ORIGINAL])
+        logits = {name: rows.take(np.arange(size) + size * place) for place, name in enumerate(tables)}
+        return dataclasses.replace(self, tables=tables, logits=logits, left_out=tuple(left_out.items()))
 
     @functools.cached_property
     def confidences(self) -> Mapping[str, Ragged]:
-        """Name -> softmax of the scores within each item."""
-        return {name: check_ragged(rows, scores="logits") for name, rows in self.logits.items()}
-
-    @property
-    def uniform(self) -> float | None:
-        """Confidence of an even spread before any probe; None where the number of choices differs."""
-        lengths = self.confidences[ORIGINAL].lengths
-        return 1 / float(lengths[0]) if (lengths == lengths[0]).all() else None
-
-    def top(self, name: str) -> NDArray[np.float64]:
-        """(N,) confidence in the picked choice."""
-        return self.confidences[name].reduce(np.maximum)
+        """Name -> softmax of the scores within each item; none where choices are not scored."""
+        return {name: check_ragged(rows, scores="logits") for name, rows in (self.logits or {}).items()}
 
     def right(self, name: str = ORIGINAL) -> NDArray[np.float64]:
         """(N,) confidence in the right choice."""
@@ -310,7 +279,7 @@ def probe_tables(
     return ProbeTables({ORIGINAL: original, **tables}, tuple(ks), len(items) - len(original), groups_column)
 
 
-def measure_probes(scores: ProbeScores, *, resampling: Resampling = Resampling()) -> ProbeFigures:
+def measure_probes(scores: ProbeTables, *, resampling: Resampling = Resampling()) -> ProbeFigures:
     """Turn the scores into figures: reading, prior bias, choice paralysis, and the effect of the position of a choice.
 
     Args:
@@ -324,8 +293,11 @@ def measure_probes(scores: ProbeScores, *, resampling: Resampling = Resampling()
         Shen and Kejriwal (2022), "Understanding Prior Bias and Choice Paralysis in Transformer-based Language
         Representation Models through Four Experimental Probes", section 3.
     """
-    labels, before, units = scores.labels(), scores.confidences[ORIGINAL], scores.units
-    picked, sizes, level = before.argmax(), np.unique(before.lengths), resampling.level
+    if scores.logits is None:
+        raise ValueError("Expected tables with scores, as `scored_by` returns them, but these have none.")
+    labels, units, level = scores.labels(), scores.units, resampling.level
+    picks = {name: rows.argmax() for name, rows in scores.logits.items()}
+    picked, sizes = picks[ORIGINAL], np.unique(scores.logits[ORIGINAL].lengths)
     how: dict[str, Any] = {"clusters": units, "resampling": resampling}
     biases, intervals = {}, {}
     for name in WITHOUT_ANSWER:
@@ -333,127 +305,87 @@ def measure_probes(scores: ProbeScores, *, resampling: Resampling = Resampling()
         known = old >= 0
         biases[name] = prior_bias(scores.logits[name], old if known.any() else None, scores="logits", **how)
         if known.any():
-            hits = (scores.logits[name].argmax() == old)[known]
+            hits = (picks[name] == old)[known]
             intervals[name] = rate_interval(hits, resampling, clusters_of(units, known))
     position: dict[str, Any] = {"clusters": units, "confidence_level": level}
     return ProbeFigures(
         n_items=len(scores),
         accuracy=float((picked == labels).mean()),
         accuracy_interval=rate_interval(picked == labels, resampling, units),
-        reading=scores.reading({name: rows.argmax() for name, rows in scores.logits.items()}, resampling),
+        reading=scores.reading(picks, resampling),
         original=prior_bias(scores.logits[ORIGINAL], labels, scores="logits", **how),
         prior_bias=biases,
         pseudo_correct_intervals=intervals,
         paralysis={k: scores.paralysis(k, resampling) for k in scores.ks},
         position_bias=position_bias(picked, labels, int(sizes[0]), **position) if len(sizes) == 1 else None,
-        choices_only=choices_only(scores.confidences["no_question"].argmax(), labels, clusters=units),
+        choices_only=choices_only(picks["no_question"], labels, clusters=units),
     )
 
 
-# ----- What a scorer that sees all choices together does under the orders of them: the cyclic ones, random ones, or all
+# ------------------------ What a scorer that sees all choices together does under their orders: cyclic ones, or all
 
 
 FEW = 3
 """Of so many choices at most all orders are asked, which are six; of more, the cyclic ones."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class ChoiceOrders:
-    """Orders of the choices of some items; the first is the original one.
-
-    Attributes:
-        places: (R, n) the choice at each position, under each order.
-    """
-
-    places: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, choices: Sequence[Sequence[str]]) -> ChoiceOrders:
-        """Choose the orders of items with one number of choices.
-
-        Raises:
-            ValueError: If the number of choices differs between items, or there are fewer than two.
-
-        Example:
-            >>> ChoiceOrders.of(["wxyz", "stuv"]).places.tolist()
-            [[0, 1, 2, 3], [1, 2, 3, 0], [2, 3, 0, 1], [3, 0, 1, 2]]
-        """
-        sizes = sorted({len(row) for row in choices})
-        if len(sizes) > 1 or len(choices) < 2:
-            raise ValueError(
-                "Expected at least two items with one number of choices to turn, but got "
-                f"{len(choices)} with {', '.join(map(str, sizes))}."
-            )
-        circle = np.arange(sizes[0])
-        cyclic = (circle[:, None] + circle) % len(circle)
-        if len(circle) > FEW:
-            return cls(cyclic)
-        first = [tuple(order) for order in cyclic.tolist()]
-        rest = [order for order in itertools.permutations(circle.tolist()) if order not in first]
-        return cls(np.array([*first, *rest]))
-
-    @property
-    def kind(self) -> str:
-        """Which they are: "cyclic" or "all"."""
-        return "all" if self.places.shape[1] <= FEW else "cyclic"
-
-    def names(self, ids: Sequence[str]) -> list[str]:
-        """Return the ids of the items under each order, one order after another."""
-        return [f"{item}/order {number}" for number in range(len(self.places)) for item in ids]
-
-    def turned(self, rows: Sequence[Sequence[str]]) -> list[list[str]]:
-        """Return the choices under each order, one order after another."""
-        return [[row[place] for place in order] for order in self.places.tolist() for row in rows]
-
-    def requests(
-        self, prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]
-    ) -> tuple[list[str], list[list[str]], list[str]]:
-        """Return the prompts, choices and ids to ask: each order of the items."""
-        return list(prompts) * len(self.places), self.turned(choices), self.names(ids)
-
-    def original(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return which choices are at some positions.
-
-        Args:
-            positions: (R, N) a position under each order, of each item.
-        """
-        choices: NDArray[np.int64] = np.take_along_axis(self.places, positions, axis=1)
-        return choices
-
-
-def orders_in_words(kind: str, n_orders: int) -> str:
-    """Say which orders were asked.
+def choice_orders(n: int) -> Places:
+    """Return (R, n) the choice at each position under each order, the original one first.
 
     Example:
-        >>> orders_in_words("all", 2), orders_in_words("all", 6), orders_in_words("cyclic", 4)
+        >>> choice_orders(4).tolist()
+        [[0, 1, 2, 3], [1, 2, 3, 0], [2, 3, 0, 1], [3, 0, 1, 2]]
+    """
+    circle = np.arange(n)
+    cyclic = (circle[:, None] + circle) % n
+    if n > FEW:
+        return cyclic
+    first = [tuple(order) for order in cyclic.tolist()]
+    rest = [order for order in itertools.permutations(range(n)) if order not in first]
+    return np.array([*first, *rest])
+
+
+def ask_in_orders(items: Mapping[str, Sequence[Any]], score: Score) -> tuple[Places, list[str], Any]:
+    """Return the orders, the names of the items under each, one order after another, and what the scorer says.
+
+    Raises:
+        ValueError: If the number of choices differs between items, or there are fewer than two items.
+    """
+    ids, prompts, choices = (items[name][:] for name in ("id", "prompt", "choices"))
+    sizes = sorted({len(row) for row in choices})
+    if len(sizes) > 1 or len(choices) < 2:
+        raise ValueError(
+            "Expected at least two items with one number of choices to turn, but got "
+            f"{len(choices)} with {', '.join(map(str, sizes))}."
+        )
+    places = choice_orders(sizes[0])
+    turned = [[row[place] for place in order] for order in places.tolist() for row in choices]
+    names = [f"{item}/order {number}" for number in range(len(places)) for item in ids]
+    return places, names, score(list(prompts) * len(places), turned, names)
+
+
+def steady_picks(
+    places: NDArray[np.int64], positions: NDArray[np.int64]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return (N,) which items have an answer under every order, and which of these keep it.
+
+    Args:
+        places: From `choice_orders`.
+        positions: (R, N) the picked position of each item under each order; -1 for no answer.
+    """
+    contents = np.take_along_axis(places, positions, axis=1)
+    known, steady = (np.asarray(flags.all(axis=0)) for flags in (positions >= 0, contents == contents[0]))
+    return known, steady[known]
+
+
+def orders_in_words(n_choices: int) -> str:
+    """Say which orders of so many choices were asked.
+
+    Example:
+        >>> orders_in_words(2), orders_in_words(3), orders_in_words(4)
         ('both orders', 'all 6 orders', 'all 4 cyclic orders')
     """
-    if n_orders == 2:
-        return "both orders"
-    return f"all {n_orders} {'cyclic ' if kind == 'cyclic' else ''}orders"
-
-
-@dataclasses.dataclass(frozen=True)
-class OrderAccuracy(Result):
-    """A scorer on the held-out items, with or without a correction.
-
-    Attributes:
-        accuracy: Accuracy in [0, 1].
-        interval: Its interval (Wilson).
-        rstd: Spread of the recalls over the position of the right choice (`position_bias`).
-        rstd_interval: Its interval; None where one position holds every right choice.
-        gain: Accuracy minus that without correction, in [-1, 1]; 0 where there is none.
-        gain_interval: Its interval over items (`bounded_mean`); None without correction.
-        picked: How often each position is picked.
-    """
-
-    accuracy: float
-    interval: Interval
-    rstd: float
-    rstd_interval: Interval | None
-    gain: float
-    gain_interval: Interval | None
-    picked: list[int]
+    return {2: "both orders", 3: "all 6 orders"}.get(n_choices, f"all {n_choices} cyclic orders")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -469,9 +401,7 @@ class OrderFigures(Result):
         consistency_interval: Its interval (Wilson).
         prior: The scorer's prior over positions (PriDe), from the estimation items.
         prior_intervals: The interval of each position's share over these items.
-        n_estimation: Number of items on which the prior was estimated; it is tested on the others.
-        uncorrected: The held-out items without correction.
-        pride: The same with the prior divided out.
+        n_estimation: Number of items on which the prior was estimated.
         steady: Which items keep their picked content under every order.
     """
 
@@ -484,8 +414,6 @@ class OrderFigures(Result):
     prior: list[float]
     prior_intervals: list[Interval]
     n_estimation: int
-    uncorrected: OrderAccuracy
-    pride: OrderAccuracy
     steady: tuple[bool, ...]
 
 
@@ -496,9 +424,9 @@ def measure_option_order(
     clusters: Any = None,
     resampling: Resampling = Resampling(),
 ) -> OrderFigures:
-    """Score several orders of the choices, and take the preference for positions out.
+    """Score several orders of the choices: does the same content win, and which positions are preferred?
 
-    PriDe's prior is estimated on the first quarter of the items, and tested on the others.
+    PriDe's prior is estimated on the first quarter of the items; `pride_debias` divides it out.
 
     Of up to three choices all orders are asked, of more the cyclic ones: in order r, position j holds choice (j + r)
     mod n. So every choice is equally often at every position, and the first order is the original one.
@@ -519,226 +447,30 @@ def measure_option_order(
     References:
         Zheng et al. (2024), "Large Language Models Are Not Robust Multiple Choice Selectors", ICLR.
     """
-    ids, prompts, choices, labels = (items[name][:] for name in ("id", "prompt", "choices", "label"))
-    check_same_length(prompts=prompts, choices=choices, labels=labels, ids=ids)
-    turned, size = ChoiceOrders.of(choices), len(ids)
-    n_orders, n = turned.places.shape
+    check_same_length(**{name: items[name][:] for name in ("id", "prompt", "choices", "label")})
+    places, _, logits = ask_in_orders(items, score)
+    if isinstance(logits, Scores):
+        for reason in logits.failures.values():  # an item was scored in another order, so that it can be
+            raise ValueError(reason)
+        logits = logits.logits
+    (n_orders, n), size = places.shape, len(items["id"][:])
     n_estimation = min(math.ceil(size / 4), size - 1)
-    logits = score(*turned.requests(prompts, choices, ids))
     table = check_ragged(logits, scores="logits", name="scores").values.reshape(-1, n)
     observed = table.reshape(n_orders, size, n).transpose(1, 0, 2)  # item, order, position
     estimation = observed[:n_estimation]
-    prior, level, units = pride_prior(estimation), resampling.level, cluster_codes(clusters, size)
-    held_units = clusters_of(units, np.arange(n_estimation, size))
-    held_out, gold = observed[n_estimation:, 0], check_labels(labels, n)[n_estimation:]
-    uncorrected = held_out.argmax(axis=1) == gold
-
-    def tested(probabilities: NDArray[np.float64], *, corrected: bool = True) -> OrderAccuracy:
-        picked = probabilities.argmax(axis=1)
-        right = picked == gold
-        spread = position_bias(picked, gold, n, clusters=held_units, confidence_level=level)
-        change = right.astype(np.float64) - uncorrected
-        return OrderAccuracy(
-            accuracy=float(right.mean()),
-            interval=rate_interval(right, resampling, held_units),
-            rstd=spread.rstd,
-            rstd_interval=spread.interval,
-            gain=float(change.mean()),
-            gain_interval=bounded_mean(change, low=-1.0, high=1.0, clusters=held_units, confidence_level=level)
-            if corrected
-            else None,
-            picked=spread.picked,
-        )
-
-    contents = turned.original(observed.argmax(axis=2).T).T
-    steady = (contents == contents[:, :1]).all(axis=1)
+    units = cluster_codes(clusters, size)
+    steady = steady_picks(places, observed.argmax(axis=2).T)[1]
     return OrderFigures(
         n_items=size,
         n_choices=n,
-        orders=turned.kind,
+        orders="all" if n <= FEW else "cyclic",
         n_orders=n_orders,
         consistency=float(steady.mean()),
         consistency_interval=rate_interval(steady, resampling, units),
-        prior=prior.tolist(),
+        prior=pride_prior(estimation).tolist(),
         prior_intervals=pride_prior_intervals(
-            estimation, clusters=clusters_of(units, np.arange(n_estimation)), confidence_level=level
+            estimation, clusters=clusters_of(units, np.arange(n_estimation)), confidence_level=resampling.level
         ),
         n_estimation=n_estimation,
-        uncorrected=tested(held_out, corrected=False),
-        pride=tested(pride_debias(held_out, prior)),
         steady=tuple(steady.tolist()),
-    )
-
-
-def added_choices(rows: Sequence[Sequence[str]], ks: Sequence[int]) -> tuple[int, ...]:
-    """Return which of the wanted numbers of choices can be added to items with some choices; 1 for none of them."""
-    spare = spare_choices(rows)
-    return tuple(k for k in dict.fromkeys(ks) if k <= spare) or (1,)
-
-
-# ------------------------------------------ The probes as picks without confidences, of generated answers
-
-
-Ask = Callable[[Sequence[str], Sequence[Sequence[str]], Sequence[str]], Scores]
-"""(prompts, choices, ids) -> the scores of the items that have an answer."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Picked(Result):
-    """What is picked under one probe.
-
-    Attributes:
-        n_items: Items with an answer, under the probe and as they are.
-        n_unanswered: Items without an answer under the probe.
-        rate: Share of the items on which what the probe asks about is picked: the right choice; without the question
-            the one that was right. None where nothing can be picked rightly.
-        reference: What to compare it with: 1 / n without the question; the accuracy on the same items as they are. None
-            where there is nothing.
-        p_value: Test of no difference from the reference: exact, of the binomial kind without the question, else
-            McNemar's; of clusters `chances_p_value`, or sign flips; None likewise.
-    """
-
-    n_items: int
-    n_unanswered: int
-    rate: Estimate | None
-    reference: float | None = None
-    p_value: float | None = None
-
-
-@dataclasses.dataclass(frozen=True)
-class PickFigures(Result):
-    """The picks under every probe; see `measure_picks`.
-
-    Attributes:
-        n_items: Number of items.
-        probes: Name of the table of `probe_tables` -> what is picked.
-        orders: Which orders of the choices were asked: "cyclic" or "all"; "" for none.
-        n_orders: How many.
-        consistency: Share of the items with an answer under every order whose picked choice is always the same.
-        n_ordered: The number of these items.
-        reading: "no_question" and "wrong_question" -> what becomes of the answers without their question.
-    """
-
-    n_items: int
-    probes: Mapping[str, Picked]
-    orders: str = ""
-    n_orders: int = 0
-    consistency: Estimate | None = None
-    n_ordered: int = 0
-    reading: Mapping[str, Reading] = dataclasses.field(default_factory=dict)
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class OrderPicks:
-    """What is picked under some orders of the choices.
-
-    Attributes:
-        orders: The orders.
-        picked: (N, R) the picked choices, of the original order; -1 for no answer.
-    """
-
-    orders: ChoiceOrders
-    picked: NDArray[np.int64]
-
-    @property
-    def known(self) -> NDArray[np.bool_]:
-        """(N,) which items have an answer under every order."""
-        return np.asarray((self.picked >= 0).all(axis=1))
-
-    @property
-    def steady(self) -> NDArray[np.bool_]:
-        """Which of these keep their answer."""
-        return np.asarray((self.picked == self.picked[:, :1]).all(axis=1)[self.known])
-
-
-def ask_for_picks(tables: ProbeTables, ask: Ask) -> dict[str, NDArray[np.int64]]:
-    """Ask about all tables at once.
-
-    Args:
-        tables: From `probe_tables`.
-        ask: (prompts, choices, ids) -> scores; items without an answer are among its `failures`.
-
-    Returns:
-        Name of the table -> (N,) picked choices, -1 where there is no answer.
-    """
-    prompts, choices, ids = tables.requests()
-    picked = ask(prompts, choices, ids).answers(ids).reshape(-1, len(tables))
-    return dict(zip(tables.tables, picked, strict=True))
-
-
-def ask_for_orders(tables: ProbeTables, ask: Ask) -> OrderPicks | None:
-    """Ask about several orders of the choices; None where the number of choices differs between items.
-
-    Args:
-        tables: From `probe_tables`.
-        ask: As in `ask_for_picks`.
-    """
-    prompts, choices, ids = (tables.column(ORIGINAL, name) for name in ("prompt", "choices", "id"))
-    n = len(choices[0])
-    if any(len(row) != n for row in choices):
-        return None
-    turned = ChoiceOrders.of(choices)
-    names = turned.names(ids)
-    picked = ask(*turned.requests(prompts, choices, ids)).answers(names).reshape(-1, len(ids))
-    return OrderPicks(turned, np.where(picked < 0, -1, turned.original(picked)).T)
-
-
-def measure_picks(
-    tables: ProbeTables,
-    picked: Mapping[str, NDArray[np.int64]],
-    *,
-    orders: OrderPicks | None = None,
-    resampling: Resampling = Resampling(),
-) -> PickFigures:
-    """Turn picks into figures: those of the probes that need no confidence.
-
-    Of generated answers a prior bias, which is a variance of confidences, and a drop of confidence are not known. What
-    is picked without the question, among more choices, and under another order of them, is.
-
-    Args:
-        tables: From `probe_tables`.
-        picked: Name of the table -> (N,) picked choices, -1 for no answer.
-        orders: From `ask_for_orders`; None for none.
-        resampling: Level of the intervals.
-
-    Returns:
-        A `PickFigures`.
-
-    References:
-        Shen and Kejriwal (2022), section 3, for the probes; Zheng et al. (2024) for the orders.
-    """
-    before = picked[ORIGINAL]
-    right = before == tables.labels()
-    figures = {}
-    for name in tables.tables:
-        wanted, both, base = tables.labels(name), picked[name] >= 0, None
-        if name in WITHOUT_QUESTION:
-            wanted = tables.labels(name, "pseudo_label")
-        elif name != ORIGINAL:
-            both, base = both & (before >= 0), right
-        n_unanswered = int((picked[name] < 0).sum())
-        if name == "no_right_answer":
-            figures[name] = Picked(len(tables) - n_unanswered, n_unanswered, None)
-            continue
-        hits, n = (picked[name] == wanted)[both], int(both.sum())
-        reference = p_value = None
-        units = clusters_of(tables.units, both)
-        if n and name in WITHOUT_QUESTION:
-            chances = 1 / tables.sizes()[both]
-            reference, p_value = float(chances.mean()), chances_p_value(hits, chances, clusters=units)
-        elif n and base is not None:
-            reference, p_value = (
-                float(base[both].mean()),
-                paired_means(hits, base[both], clusters=units, resampling=resampling).p_value,
-            )
-        figures[name] = Picked(n, n_unanswered, rate(hits, resampling, units), reference, p_value)
-    found = PickFigures(len(tables), figures, reading=tables.reading(picked, resampling))
-    if orders is None:
-        return found
-    return dataclasses.replace(
-        found,
-        orders=orders.orders.kind,
-        n_orders=len(orders.orders.places),
-        consistency=rate(orders.steady, resampling, clusters_of(tables.units, orders.known)),
-        n_ordered=int(orders.known.sum()),
     )

@@ -27,19 +27,16 @@ from rightreasons.probes.bias import Reading
 from rightreasons.probes.measure import (
     WITHOUT_QUESTION,
     OrderFigures,
-    PickFigures,
     ProbeFigures,
-    ProbeScores,
     ProbeTables,
     Score,
-    added_choices,
-    ask_for_orders,
-    ask_for_picks,
+    ask_in_orders,
     measure_option_order,
-    measure_picks,
     measure_probes,
     orders_in_words,
     probe_tables,
+    spare_choices,
+    steady_picks,
 )
 from rightreasons.probes.options import ProbesOptions
 from rightreasons.probes.paralysis import ChoiceParalysis, Drop
@@ -66,7 +63,7 @@ def decisions(
     """Decide what the probes say, at one level for all of them together.
 
     Args:
-        tables: The items under every probe; `ProbeScores` where choices are scored.
+        tables: The items under every probe, with their scores where choices are scored.
         picked: Name of the table -> (N,) picked choices, -1 for no answer.
         steady: Which items keep their answer under every order of the choices, and their clusters; None where no orders
             were asked.
@@ -79,9 +76,8 @@ def decisions(
         guessing, the accuracy lost without it, the confidence lost to added choices, and the share of answers that
         change with the order are small or large.
     """
-    scored = isinstance(tables, ProbeScores) and joint
     # What is lost only tells two kinds of knowing the answer apart, and so is no test of its own.
-    wide = resampling.of_family(len(WITHOUT_QUESTION) + 1 + scored + (steady is not None))
+    wide = resampling.of_family(len(WITHOUT_QUESTION) + 1 + joint + (steady is not None))
     found = {}
     for name, read in tables.reading(picked, wide).items():
         sizes = read.n_items, read.n_units
@@ -89,7 +85,7 @@ def decisions(
         if name == "no_question":
             found["unasked"] = decide_above(read.excess, MARGINS["accuracy"], *sizes)
             found["lost"] = decide_above(read.lost, MARGINS["accuracy"], *sizes)
-    if isinstance(tables, ProbeScores) and joint:
+    if joint:
         drop = tables.paralysis(max(tables.ks), wide).restricted_drop
         found["paralysis"] = decide_above(drop.estimate, MARGINS["paralysis"], len(tables), tables.n_units)
     if steady is not None:
@@ -108,9 +104,11 @@ class ProbesMeasurement:
         tables: The items under every probe, with the scores where the model gives them.
         picked: Name of the table -> (N,) picked choices, -1 for no answer.
         decided: What they say, by `decisions`.
+        reading: Probe that takes the question away -> what becomes of the answers; none where no item has one.
         scored: Prior bias and choice paralysis; None where answers are generated.
-        picks: What is picked where answers are generated; None where choices are scored.
         orders: The effect of the order of scored choices; None for a scorer that sees one choice at a time.
+        steady: Which of the items with an answer under every order keep it, and their clusters; None where no orders
+            were asked.
         joint: Whether choices are scored together.
         left_out: Numbers of added choices for which the data has too few.
     """
@@ -119,9 +117,10 @@ class ProbesMeasurement:
     tables: ProbeTables
     picked: Mapping[str, NDArray[np.int64]]
     decided: Mapping[str, Decision]
+    reading: Mapping[str, Reading]
     scored: ProbeFigures | None = None
-    picks: PickFigures | None = None
     orders: OrderFigures | None = None
+    steady: Hits | None = None
     joint: bool = False
     left_out: tuple[int, ...] = ()
 
@@ -160,12 +159,6 @@ class ProbesMeasurement:
         return self.effect.restricted_drop if self.joint else None
 
     @property
-    def reading(self) -> Mapping[str, Reading]:
-        """Probe that takes the question away -> what becomes of the answers; none where no item has one."""
-        figures = self.scored or self.picks
-        return {} if figures is None else figures.reading
-
-    @property
     def probe(self) -> str:
         """The probe that the first screen is about: the one under which most answers surely stay."""
         order = ("large", "some", "unknown", "small")
@@ -191,9 +184,7 @@ class ProbesMeasurement:
     @property
     def consistency(self) -> Estimate | None:
         """Share of the items that keep their answer under every order; None where no orders were asked."""
-        if self.orders is not None:
-            return estimate_of(self.orders.consistency, self.orders.consistency_interval)
-        return None if self.picks is None else self.picks.consistency
+        return None if self.steady is None else rate(self.steady[0], self.context.resampling, self.steady[1])
 
     @property
     def moves(self) -> bool:
@@ -204,19 +195,18 @@ class ProbesMeasurement:
     @property
     def in_words(self) -> str:
         """Which orders were asked."""
-        figures = self.orders or self.picks
-        return "" if figures is None else orders_in_words(figures.orders, figures.n_orders)
+        return orders_in_words(len(self.tables.column(ORIGINAL, "choices")[0]))
 
     @property
     def n_ordered(self) -> int:
         """The number of items with an answer under every order."""
-        return self.picks.n_ordered if self.picks is not None else self.n_items
+        return 0 if self.steady is None else len(self.steady[0])
 
     @property
     def open_questions(self) -> dict[str, Decision | None]:
         """What the items leave open -> its decision; None where it was not measured."""
         found: dict[str, Decision | None] = {f"kept_{n}": None for n in WITHOUT_QUESTION if n not in self.reading}
-        if (self.joint or self.picks is not None) and "order" not in self.decided:
+        if (self.joint or self.scored is None) and "order" not in self.decided:
             found["order"] = None
         # Only what is surely better with the question reads it.
         settled = {"lost": ("large",)}
@@ -238,48 +228,53 @@ class ProbesMeasurement:
     @property
     def mean_unanswered(self) -> float:
         """The mean share of the items without an answer, over all probes."""
-        probes = () if self.picks is None else self.picks.probes.values()
-        return float(np.mean([each.n_unanswered / self.n_items for each in probes] or [0.0]))
+        return float(np.mean([(picked < 0).mean() for picked in self.picked.values()]))
 
     @property
     def not_scored(self) -> str:
         """Which items the model could not score, in a sentence; "" where it scored all."""
-        left_out = self.tables.left_out if isinstance(self.tables, ProbeScores) else ()
-        return " ".join(not_scored_told("item", self.n_items, left_out))
+        return " ".join(not_scored_told("item", self.n_items, self.tables.left_out))
 
 
 def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
     """Put the probes to the model."""
     items, score = context.primary.data, _scorer(context)
     is_generated = context.prompted is not None and context.prompted.rendering.scoring == "generated"
-    ks, groups = added_choices(items["choices"][:], options.ks), context.primary.groups_column
-    tables = probe_tables(items, ks=ks, groups_column=groups, seed=context.seed)
-    resampling: dict[str, Any] = {"resampling": context.resampling}
-    added = str(ks)
+    spare = spare_choices(items["choices"][:])
+    ks = tuple(k for k in dict.fromkeys(options.ks) if k <= spare) or (1,)
+    tables = probe_tables(items, ks=ks, groups_column=context.primary.groups_column, seed=context.seed)
+    how: dict[str, Any] = {"resampling": context.resampling}
+    depends, scored, orders, steady = str(ks), None, None, None
+    joint = context.scorer.joint and not is_generated
     if is_generated:
-        picked = ask_for_picks(tables, score("probes", added))
-        of_orders = ask_for_orders(tables, score("orders", added))
-        picks = measure_picks(tables, picked, orders=of_orders, **resampling)
-        steady = (of_orders.steady, clusters_of(tables.units, of_orders.known)) if of_orders else None
-        decided = decisions(tables, picked, steady=steady, **resampling)
-        return ProbesMeasurement(context, tables, picked, decided, picks=picks)
-    joint = context.scorer.joint
-    scores = tables.scored_by(score("probes", added))
-    orders = None
-    if joint and scores.uniform is not None:
-        how = {"clusters": scores.units, **resampling}
-        orders = measure_option_order(scores.tables[ORIGINAL], _complete(score("orders")), **how)
-    picked = {name: rows.argmax() for name, rows in scores.logits.items()}
-    kept = None if orders is None else (np.array(orders.steady), scores.units)
+        # Of a variance or a drop of confidences, picks say nothing: what they show is whether the question is read.
+        kept = {name: tables.tables[name] for name in (ORIGINAL, *WITHOUT_QUESTION)}
+        tables = dataclasses.replace(tables, tables=kept)
+        prompts, choices, names = tables.requests()
+        answers = score("probes", depends)(prompts, choices, names).answers(names).reshape(-1, len(tables))
+        picked = dict(zip(kept, answers, strict=True))
+        if len(set(tables.sizes().tolist())) == 1:
+            places, names, said = ask_in_orders(kept[ORIGINAL], score("orders", depends))
+            known, flags = steady_picks(places, said.answers(names).reshape(-1, len(tables)))
+            steady = flags, clusters_of(tables.units, known)
+    else:
+        tables = tables.scored_by(score("probes", depends))
+        picked = {name: rows.argmax() for name, rows in (tables.logits or {}).items()}
+        scored = measure_probes(tables, **how)
+        if joint and len(set(tables.sizes().tolist())) == 1:
+            orders = measure_option_order(tables.tables[ORIGINAL], score("orders"), clusters=tables.units, **how)
+            steady = np.array(orders.steady), tables.units
     return ProbesMeasurement(
         context,
-        scores,
+        tables,
         picked,
-        decisions(scores, picked, steady=kept, joint=joint, **resampling),
-        scored=measure_probes(scores, **resampling),
+        decisions(tables, picked, steady=steady, joint=joint, **how),
+        reading=scored.reading if scored else tables.reading(picked, context.resampling),
+        scored=scored,
         orders=orders,
+        steady=steady,
         joint=joint,
-        left_out=tuple(k for k in dict.fromkeys(options.ks) if k not in ks),
+        left_out=() if is_generated else tuple(k for k in dict.fromkeys(options.ks) if k not in ks),
     )
 
 
@@ -294,15 +289,3 @@ def _scorer(context: AuditContext) -> Any:
         return lambda prompts, choices, ids: choose(model, prompts, choices, ids=ids, **context.running(folder))
 
     return scorer
-
-
-def _complete(score: Score) -> Score:
-    """Return the logits alone, of a scorer that must not fail: each of its items was scored in another order."""
-
-    def logits(*items: Any) -> Any:
-        scores = score(*items)
-        for reason in getattr(scores, "failures", {}).values():
-            raise ValueError(reason)
-        return getattr(scores, "logits", scores)
-
-    return logits

@@ -31,8 +31,6 @@ class JudgmentOptions(Options):
     verdict_column: str | None = option(None, "Column of the verdict: first, second or tie.")
     first_text_column: str | None = option(None, "Column of the text that was shown first, for its length.")
     second_text_column: str | None = option(None, "Column of the text that was shown second, for its length.")
-    first_length_column: str | None = option(None, "Column of the length of the text that was shown first.")
-    second_length_column: str | None = option(None, "Column of the length of the text that was shown second.")
     reference_column: str | None = option(
         None, "Column of the verdict of a reference, such as people; by default the other judges are it."
     )

@@ -64,7 +64,6 @@ class ChoiceParalysis(Result):
         perturbed_accuracy: Accuracy after.
         restricted_accuracy: Accuracy after, among the item's own choices.
         n_items: How many items.
-        reading: Which part of the drop is mechanical, in words.
         definition: The measure in words.
     """
 
@@ -80,7 +79,6 @@ class ChoiceParalysis(Result):
     perturbed_accuracy: float
     restricted_accuracy: float
     n_items: int
-    reading: str
     definition: str = DEFINITION
 
 
@@ -163,12 +161,11 @@ def choice_paralysis(
     null = confidence * added / after.lengths
     accuracy = float((before.argmax() == labels).mean())
     perturbed_accuracy = float((after.argmax() == moved).mean())
-    mechanical = float(drop.mean() - restricted_drop.mean())
     return ChoiceParalysis(
         choice_paralysis=float(drop.mean()),
         drop=_drop(drop, units, resampling),
         restricted_drop=_drop(restricted_drop, units, resampling),
-        mechanical_drop=mechanical,
+        mechanical_drop=float(drop.mean() - restricted_drop.mean()),
         null_drop=float(null.mean()),
         confidence=float(confidence.mean()),
         perturbed_confidence=float(perturbed.mean()),
@@ -177,7 +174,6 @@ def choice_paralysis(
         perturbed_accuracy=perturbed_accuracy,
         restricted_accuracy=float((best - after.starts == moved).mean()),
         n_items=len(before),
-        reading=_reading(float(drop.mean()), mechanical, restricted_drop),
     )
 
 
@@ -213,16 +209,3 @@ def _drop(values: NDArray[np.float64], units: NDArray[np.intp] | None, resamplin
         interval = bootstrap_mean(values, bounds=(-1.0, 1.0), clusters=units, resampling=resampling)
     changes = unit_means(np.where(np.abs(values) < ROUNDING, 0.0, values), units)
     return Drop(float(values.mean()), t_p_value(changes), wilcoxon_p_value(changes), interval)
-
-
-def _reading(drop: float, mechanical: float, restricted: NDArray[np.float64]) -> str:
-    if np.abs(restricted).max() < ROUNDING:
-        return (
-            f"The whole drop of {drop:.4f} is mechanical: among the item's own choices nothing changes, and the added "
-            "ones only dilute the softmax."
-        )
-    left = drop - mechanical
-    return (
-        f"Of the drop of {drop:.4f}, {mechanical:.4f} is mechanical dilution by the added choices; {left:.4f} is left "
-        "among the item's own choices."
-    )

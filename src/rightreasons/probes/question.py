@@ -8,40 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.core.errors import counted
 from rightreasons.core.intervals import MARGINS, Estimate, Power, estimate_of
 from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.page.parts import Cell, Example, ItemFigure
-from rightreasons.page.plots import DASHES, PALETTE, Curve, Drawing, axis, curves, dot_rows, layer, series_of
+from rightreasons.page.plots import Curve, Drawing, curves
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
 from rightreasons.probes.bias import PriorBias
-from rightreasons.probes.measure import WITHOUT_ANSWER, ProbeScores, extra_choices_name, spare_choices
+from rightreasons.probes.measure import WITHOUT_ANSWER, extra_choices_name, spare_choices
 from rightreasons.probes.measurement import NAMES, ProbesMeasurement, measure
-
-N_BINS = 20
-
-
-def confidence_panels(key: str, m: Any) -> Drawing:
-    """Draw the confidences of the same items before and after each probe, as shares of the items."""
-    scores, edges = m.tables, np.linspace(0, 1, N_BINS + 1)
-    panels = [(NAMES[name], scores.top(ORIGINAL), scores.top(name), scores.uniform) for name in WITHOUT_ANSWER]
-    panels.append((f"{m.k} added: right choice", scores.right(), scores.right(extra_choices_name(m.k)), None))
-    colors, x = {"before": "muted", "after": "orange"}, axis("low", "confidence", domain=(0, 1))
-    drawn = []
-    for name, before, after, even in panels:
-        layers = []
-        for label, values in (("before", before), ("after", after)):
-            shares = np.histogram(np.clip(values, 0, 1), edges)[0] / max(len(values), 1)
-            rows = [{"low": edge, "share": share} for edge, share in zip(edges, [*shares, shares[-1]], strict=True)]
-            steps = {"type": "area", "interpolate": "step-after", "fillOpacity": 0.28, "line": True}
-            y = axis("share", "share of items", percent=True)
-            layers.append(layer(steps, rows, x=x, y=y, color=series_of(label, colors)))
-        if even is not None:
-            look = {"type": "rule", "strokeDash": DASHES, "color": PALETTE["ink"]}
-            layers.append(layer(look, [{"low": even}], x=x))
-        drawn.append({"title": name, "width": 310, "height": 150, "layer": layers})
-    return Drawing(key, {"concat": drawn, "columns": 2, "spacing": 18})
 
 
 def paralysis_curve(key: str, m: Any) -> Drawing:
@@ -71,9 +46,6 @@ DONE = {
     "wrong_question": "the prompt is replaced by that of another item",
     "no_right_answer": "the right choice is replaced by one of another item",
 }
-ASKED = {**dict.fromkeys(WITHOUT, "the old answer"), "no_right_answer": ""}
-"""What is looked for among the picks under a probe; under all others the right choice."""
-
 KEPT = {"no_question": "kept_without_question", "wrong_question": "kept_with_another_question"}
 """Probe -> the figure of the answers that stay under it."""
 
@@ -81,12 +53,6 @@ DROPS = {
     "choice_paralysis": lambda effect: effect.drop.estimate,
     "restricted_drop": lambda effect: effect.restricted_drop.estimate,
 }
-
-
-def probe_name(probe: str) -> str:
-    """Return what is done under a probe, for readers."""
-    kind, _, count = probe.rpartition("_")
-    return f"{counted(int(count), 'choice')} added" if kind == "extra_choices" else NAMES[probe]
 
 
 def reading_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
@@ -139,26 +105,6 @@ def paralysis_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
         yield k, *drops, restricted.estimate, restricted.t_p_value, *accuracies
 
 
-def draw_prior(key: str, m: Any) -> Drawing:
-    """Draw how far each position is preferred."""
-    rows = [(f"position {place}", [each]) for place, each in enumerate(m.prior, start=1)]
-    return dot_rows(key, rows=rows, series=("preference",), xlabel="preference", line=1 / len(rows))
-
-
-def correction_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Return the accuracy with and without the preference for positions."""
-    for name, effect in (("none", m.orders.uncorrected), ("PriDe", m.orders.pride)):
-        gain = None if effect.gain_interval is None else estimate_of(effect.gain, effect.gain_interval)
-        yield name, estimate_of(effect.accuracy, effect.interval), gain, estimate_of(effect.rstd, effect.rstd_interval)
-
-
-def pick_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Return what is picked under each probe."""
-    for name, picked in m.picks.probes.items():
-        what = ASKED.get(name, "the right choice")
-        yield probe_name(name), picked.n_items, picked.n_unanswered, what, picked.rate, picked.reference, picked.p_value
-
-
 def shortened(text: str) -> str:
     """Cut a long text."""
     return text if len(text) <= LONGEST_CHOICE else f"{text[: LONGEST_CHOICE - 1].rstrip()}…"
@@ -170,8 +116,8 @@ def data(m: ProbesMeasurement) -> dict[str, Any]:
         "decided": {name: each.to_dict() for name, each in m.decided.items()},
         "n_left_out": m.tables.n_dropped,
     }
-    if m.scored is None or not isinstance(m.tables, ProbeScores):
-        return {"picks": m.picks and m.picks.to_dict(), **shared}
+    if m.scored is None:
+        return {"reading": {name: read.to_dict() for name, read in m.reading.items()}, **shared}
     orders = None if m.orders is None else m.orders.to_dict()
     if orders is not None:
         del orders["steady"]
@@ -186,16 +132,14 @@ def data(m: ProbesMeasurement) -> dict[str, Any]:
 
 def by_item(m: ProbesMeasurement) -> Iterator[ItemFigure]:
     """Return what is picked and preferred without the question, and what added choices cost."""
-    if m.scored is None or not isinstance(m.tables, ProbeScores):
+    if m.scored is None:
         return
-    scores = m.tables
-    ids = scores.column(ORIGINAL, "id")
-    answers = scores.logits[ORIGINAL].argmax()
-    kept = answers == scores.logits["no_question"].argmax()
+    scores, ids = m.tables, m.tables.column(ORIGINAL, "id")
+    kept = m.picked[ORIGINAL] == m.picked["no_question"]
     yield ItemFigure.of("kept_without_question", "Answer stays without the question", "lower", ids, kept)
     for name, words in WITHOUT.items():
         if m.scored.prior_bias[name].pseudo_correct is not None:
-            old = scores.logits[name].argmax() == np.asarray(scores.column(name, "pseudo_label"))
+            old = m.picked[name] == scores.labels(name, "pseudo_label")
             yield ItemFigure.of(f"pseudo_correct_{name}", f"Old answer picked {words}", "lower", ids, old)
     bias, title = [float(np.var(row)) for row in scores.confidences["no_question"]], "Prior bias without the question"
     yield ItemFigure.of("prior_bias_no_question", title, "lower", ids, bias, high=0.25, unit="ratio")
@@ -220,7 +164,6 @@ PROBES = Question(
         DONE=DONE,
         NAMES=NAMES,
         WITHOUT_ANSWER=WITHOUT_ANSWER,
-        probe_name=probe_name,
     ),
     needs=(
         Need("choices", lambda context, options: context.unscored or context.primary.choices is not None),
@@ -290,10 +233,7 @@ PROBES = Question(
         ),
         Part(
             "bias",
-            (
-                Plot("probe_confidence", confidence_panels, SHEN, wide=True),
-                Table("prior_bias", bias_rows, SHEN),
-            ),
+            (Table("prior_bias", bias_rows, SHEN),),
             figures=("prior_bias_no_question",),
             when=is_scored,
         ),
@@ -308,20 +248,15 @@ PROBES = Question(
         ),
         Part(
             "order",
-            (
-                Plot("position_prior", draw_prior, ZHENG, when=lambda m: m.orders),
-                Table("corrections", correction_rows, ZHENG, when=lambda m: m.orders),
-            ),
             figures=("order_consistency",),
             when=is_scored,
         ),
-        Part("picks", (Table("picks", pick_rows, SHEN),), when=lambda m: m.picks),
+        Part("picks", when=lambda m: not is_scored(m)),
     ),
     leads=(
         Lead(
             "order",
             figure="order_consistency",
-            plot="position_prior",
             size=lambda m: 1 - m.consistency.value,
             when=lambda m: m.moves,
         ),
@@ -337,7 +272,6 @@ PROBES = Question(
         Lead(
             "kept",
             figure="kept_without_question",
-            plot="probe_confidence",
             pair=lambda m: tuple(kept_items(m))[:1],
             contrast=lambda m: (m.read.kept, m.read.by_chance),
             size=lambda m: max(m.read.beyond_chance.value or 0.0, 0.0),

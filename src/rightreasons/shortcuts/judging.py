@@ -70,13 +70,10 @@ class Judge:
             return "planted" if names & self.planted else "vanishing" if names & self.vanishing else "named"
         if not self.task or names & self.reasons:
             return ""
-        listed = (
-            all(map(self._is_listed, row.words)) if row.family == "words" else row.family in no_reasons()["families"]
-        )
-        return "listed" if listed else ""
-
-    def _is_listed(self, word: str) -> bool:
-        return kind_of(word) == "mark" or word in no_reasons()["words"].split()
+        known, is_listed = no_reasons(), row.family in no_reasons()["families"]
+        if row.family == "words":
+            is_listed = all(kind_of(word) == "mark" or word in known["words"].split() for word in row.words)
+        return "listed" if is_listed else ""
 
 
 def vanishing_words(

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.calibration.errors import CalibrationResult, calibration_error
-from rightreasons.core.arrays import Result
-from rightreasons.core.intervals import Estimate, share
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.tokens import piece_style
 from rightreasons.core.validation import check_ids, check_labels, check_same_length, check_texts, softmax
 from rightreasons.models.classes import Classifier
 from rightreasons.models.gradients.options import MAX_TOKENS, Attributions
 from rightreasons.shortcuts.mutual_information import LmiResult, lmi
-from rightreasons.shortcuts.protocols import PROTOCOLS, Protocol, protocol_of
+from rightreasons.shortcuts.protocols import Protocol, protocol_of
 from rightreasons.shortcuts.reliance import (
     Heads,
     ShortcutReliance,
@@ -80,86 +78,31 @@ class ShortcutMeasurement:
         """(N,) which predictions are shortcut-cued."""
         return np.array([example.cued for example in self.reliance.examples])
 
-    def types(self, resampling: Resampling) -> dict[str, Estimate]:
-        """Return the shares of lexicon-cued and grammar-cued predictions with their Wilson intervals."""
-        reliance = self.reliance
-        return {
-            name: share(round(value * reliance.n_items), reliance.n_items, resampling) or Estimate(None)
-            for name, value in (("lexicon_cued", reliance.lexicon_cued), ("grammar_cued", reliance.grammar_cued))
-        }
+    def record(self, *, step: int = 0, epoch: float = 0.0) -> dict[str, Any]:
+        """Return the figures alone, as one row of a table over training: plain values, as JSON has them.
 
-    def bin_accuracies(self, resampling: Resampling) -> list[Estimate | None]:
-        """Return the accuracy of each bin of confidence with its Wilson interval; None for empty bins."""
-        return [
-            share(round((row.accuracy or 0.0) * row.n_items), row.n_items, resampling) for row in self.reliance.bins
-        ]
-
-    def record(self, *, step: int = 0, epoch: float = 0.0) -> ShortcutRecord:
-        """Return the figures alone, as one row of a table over training."""
+        Shares are in [0, 1]; `ece_interval` is None where no interval was requested, `f1` and `shortcut_tradeoff` where
+        they are undefined.
+        """
         reliance, tradeoff, calibration = self.reliance, self.tradeoff, self.calibration
         null, ends = reliance.null["frequency"], calibration.interval
-        return ShortcutRecord(
-            step=step,
-            epoch=epoch,
-            n_items=reliance.n_items,
-            shortcut_rate=reliance.shortcut_reliance,
-            shortcut_rate_interval=(reliance.interval.low, reliance.interval.high),
-            null_rate=null.rate,
-            excess=null.excess,
-            lexicon_cued=reliance.lexicon_cued,
-            grammar_cued=reliance.grammar_cued,
-            f1=tradeoff.score,
-            accuracy=calibration.accuracy,
-            shortcut_tradeoff=tradeoff.shortcut_tradeoff,
-            ece=calibration.ece,
-            ece_interval=None if ends is None else (ends.low, ends.high),
-            n_bins=self.protocol.n_bins,
-        )
-
-
-@dataclasses.dataclass(frozen=True)
-class ShortcutRecord(Result):
-    """The figures at one point of training. Shares in [0, 1].
-
-    Attributes:
-        step: Optimizer steps so far; 0 is before fine-tuning.
-        epoch: Epochs so far.
-        n_items: Number of predictions.
-        shortcut_rate: P_sc, share of shortcut-cued predictions.
-        shortcut_rate_interval: Its Wilson interval.
-        null_rate: What blind picks of tokens of like frequency would give.
-        excess: `shortcut_rate - null_rate`.
-        lexicon_cued: Share with a lexical shortcut.
-        grammar_cued: Share whose shortcuts are function words and punctuation alone.
-        f1: F1 of the chosen average; None where undefined.
-        accuracy: Share of right predictions.
-        shortcut_tradeoff: T_sc, F1 over shortcut rate; None without shortcuts.
-        ece: Top-label calibration error.
-        ece_interval: Its bootstrap interval; None where none was requested.
-        n_bins: Number of bins of the calibration error.
-    """
-
-    step: int
-    epoch: float
-    n_items: int
-    shortcut_rate: float
-    shortcut_rate_interval: tuple[float, float]
-    null_rate: float
-    excess: float
-    lexicon_cued: float
-    grammar_cued: float
-    f1: float | None
-    accuracy: float
-    shortcut_tradeoff: float | None
-    ece: float
-    ece_interval: tuple[float, float] | None
-    n_bins: int = PROTOCOLS["rightreasons"].n_bins
-
-    @classmethod
-    def of(cls, row: Mapping[str, Any]) -> ShortcutRecord:
-        """Build a record from its `to_dict`, as JSON gives it back."""
-        fields: dict[str, Any] = {name: tuple(it) if isinstance(it, list) else it for name, it in row.items()}
-        return cls(**fields)
+        return {
+            "step": step,
+            "epoch": epoch,
+            "n_items": reliance.n_items,
+            "shortcut_rate": reliance.shortcut_reliance,
+            "shortcut_rate_interval": [reliance.interval.low, reliance.interval.high],
+            "null_rate": null.rate,
+            "excess": null.excess,
+            "lexicon_cued": reliance.lexicon_cued,
+            "grammar_cued": reliance.grammar_cued,
+            "f1": tradeoff.score,
+            "accuracy": calibration.accuracy,
+            "shortcut_tradeoff": tradeoff.shortcut_tradeoff,
+            "ece": calibration.ece,
+            "ece_interval": ends and [ends.low, ends.high],
+            "n_bins": self.protocol.n_bins,
+        }
 
 
 def measure_shortcuts(
@@ -233,7 +176,12 @@ def measure_shortcuts(
     places = {name: row for row, name in enumerate(check_ids(range(len(gold)) if ids is None else ids, "ids"))}
     n_given, valid = len(gold), np.flatnonzero(attributions.valid)
     rows = np.array([places[attributions.ids[row]] for row in valid.tolist()], dtype=np.int64)
-    left_out = _left_out(attributions, settings)
+    left_out = ""
+    if len(rows) < n_given:
+        why = next(iter(attributions.failures.values()), "their gradients are not finite.")
+        if settings.max_gap is not None and not attributions.failures:
+            why = f"their attributions miss more than {100 * settings.max_gap:g} % of the change of the score."
+        left_out = f"{n_given - len(rows):,} of {n_given:,} items are left out, because {why}"
     if len(rows) < max(1, settings.min_valid * n_given):
         raise WithheldError(
             f"Expected valid attributions of at least {100 * settings.min_valid:g} % of the items, but {left_out}"
@@ -259,12 +207,9 @@ def measure_shortcuts(
         confidences=probabilities.max(axis=1),
         n_bins=settings.n_bins,
         resampling=resampling,
+        definition=f"Share of predictions with one of their {settings.top_n} most attributed tokens in the head of the "
+        f"LMI ranking of the {settings.label} label; protocol {settings.name}.",
     )
-    definition = (
-        f"Share of predictions with one of their {settings.top_n} most attributed tokens in the head of the LMI "
-        f"ranking of the {settings.label} label; protocol {settings.name}."
-    )
-    reliance = dataclasses.replace(reliance, definition=definition)
     return ShortcutMeasurement(
         attributions=attributions,
         probabilities=probabilities,
@@ -273,7 +218,7 @@ def measure_shortcuts(
         tradeoff=shortcut_tradeoff(
             predicted,
             gold,
-            [example.cued for example in reliance.examples],
+            shortcuts.cued,
             average=average,
             n_classes=len(classifier.label_names),
             resampling=resampling,
@@ -325,21 +270,6 @@ def training_heads(
     pairs = None if text_pairs is None else [text_pairs[row] for row in rows]
     pieces = _pieces(classifier, [texts[row] for row in rows], pairs, settings)
     return lmi(pieces, labels[rows], tokenizer="none", **ranking)
-
-
-def _left_out(attributions: Attributions, settings: Protocol) -> str:
-    """Say how many items are left out and why; "" where none is."""
-    n_given, failed = len(attributions) + len(attributions.failures), ""
-    if attributions.failures:
-        name, reason = next(iter(attributions.failures.items()))
-        failed = f"{len(attributions.failures):,} of {n_given:,} items are left out, the first {name!r}: {reason}"
-    if not attributions.n_invalid:
-        return failed
-    why = "their gradients are not finite"
-    if settings.max_gap is not None:
-        why = f"their attributions miss more than {100 * settings.max_gap:g} % of the change of the score"
-    invalid = f"{attributions.n_invalid:,} of {n_given:,} items are left out, because {why}."
-    return f"{invalid} {failed}".rstrip()
 
 
 def with_pairs(texts: Sequence[str], text_pairs: Sequence[str] | None = None) -> list[str]:

@@ -15,7 +15,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Result
-from rightreasons.core.intervals import MARGINS, Decision, Estimate, Margin, bounded_mean, decide, decide_above, share
+from rightreasons.core.intervals import (
+    MARGINS,
+    Decision,
+    Estimate,
+    Margin,
+    bounded_mean,
+    clusters_of,
+    count_units,
+    decide,
+    decide_above,
+    share,
+)
 from rightreasons.core.resampling import Resampling, item_rng
 from rightreasons.core.store import digest_of_value
 from rightreasons.models.classes import predict
@@ -78,8 +89,7 @@ class FamilyEffect(Result):
     @property
     def estimate(self) -> Estimate:
         """The share that it decides, with the interval that holds for all families together."""
-        interval = self.effect.interval
-        return Estimate(self.effect.deciding_share, interval.low, interval.high, self.level, interval.method)
+        return dataclasses.replace(self.effect.estimate, level=self.level, method=self.effect.interval.method)
 
     @property
     def follow_rate(self) -> Estimate | None:
@@ -164,13 +174,29 @@ def measure_swaps(
     """
     shuffled = np.argsort([item_rng(resampling.seed, f"swaps {name}").random() for name in ids], kind="stable")
     order = shuffled[:limit]
-    answers = functools.partial(_predicted, source, out, options)
-    items: list[Text] = [tuple(str(column[row]) for column in columns) for row in order.tolist()]
-    trial = _Trial(answers, items, np.asarray(predictions, dtype=np.int64), training, ids, order, resampling.seed)
-    sizes = _looks(len(order))
+
+    def predicted(texts: Sequence[Text]) -> list[int]:
+        """Return what the model says of changed items; -1 where it says nothing."""
+        names = [f"{place}" for place in range(len(texts))]
+        folder = None if out is None else Path(out) / digest_of_value([list(text) for text in texts])
+        pairs = [text[1] for text in texts] if len(texts[0]) > 1 else None
+        scores = predict(source, [text[0] for text in texts], text_pairs=pairs, ids=names, out=folder, **options)
+        return list(scores.answers(names).tolist())
+
+    trial = _Trial(
+        predicted,
+        training,
+        resampling.seed,
+        order=order,
+        items=[tuple(str(column[row]) for column in columns) for row in order.tolist()],
+        predictions=np.asarray(predictions, dtype=np.int64)[order],
+        ids=[str(ids[row]) for row in order.tolist()],
+        clusters=None if clusters is None else np.array(clusters, dtype=str)[order],
+    )
     spent, began, n_done = 0.0, time.perf_counter(), 0
     rows: tuple[FamilyEffect, ...] = ()
-    for n_items in sizes:
+    while n_done < len(order):
+        n_items = min(2 * n_done or FIRST_LOOK, len(order))
         took = time.perf_counter() - began
         if limit is None and n_done and took * n_items / n_done > seconds:
             break
@@ -179,8 +205,9 @@ def measure_swaps(
         trial.ask(n_items)
         n_tests = len(trial.offered) + (2 if "words" in trial.offered else 0)
         level = dataclasses.replace(resampling, level=1 - error / max(n_tests, 1))
-        found = trial.rows(n_items, level, clusters)
-        rows, n_done = tuple(dataclasses.replace(row, level=resampling.level) for row in found), n_items
+        found = [trial.row(*group, chosen, level) for group, chosen in trial.chosen(n_items).items()]
+        rows = tuple(dataclasses.replace(row, level=resampling.level) for row in found if row is not None)
+        n_done = n_items
         # What surely decides settles the verdict; so does that nothing decides.
         levels = {row.decision.level for row in rows}
         if "large" in levels or levels <= {"small"}:
@@ -191,7 +218,7 @@ def measure_swaps(
         rows=tuple(sorted(rows, key=lambda row: -row.effect.deciding_share)),
         untested=trial.untested(n_done),
         absent=tuple(family for family in FAMILIES if family not in trial.offered),
-        pairs=tuple(trial.single_pairs(n_done, resampling, clusters)),
+        pairs=tuple(trial.single_pairs(n_done, resampling)),
         accuracy=share(int(right.sum()), len(right), resampling),
         most_frequent=float(np.bincount(gold[gold >= 0]).max() / len(right)) if len(right) else 0.0,
         accuracy_without=share(int(without.sum()), len(without), resampling),
@@ -203,52 +230,26 @@ def measure_swaps(
     )
 
 
-def _looks(n_items: int) -> list[int]:
-    """Return after how many items the figures are looked at.
-
-    Example:
-        >>> _looks(1000), _looks(90)
-        ([100, 200, 400, 800, 1000], [90])
-    """
-    sizes = [FIRST_LOOK]
-    while sizes[-1] < n_items:
-        sizes.append(2 * sizes[-1])
-    return [*(size for size in sizes if size < n_items), n_items] if n_items else []
-
-
-def _predicted(
-    source: Any, out: str | os.PathLike[str] | None, options: Mapping[str, Any], texts: Sequence[Text]
-) -> list[int]:
-    """Return what the model says of changed items; -1 where it says nothing."""
-    names = [f"{place}" for place in range(len(texts))]
-    folder = None if out is None else Path(out) / digest_of_value([list(text) for text in texts])
-    pairs = [text[1] for text in texts] if len(texts[0]) > 1 else None
-    scores = predict(source, [text[0] for text in texts], text_pairs=pairs, ids=names, out=folder, **options)
-    return list(scores.answers(names).tolist())
-
-
+@dataclasses.dataclass(eq=False)
 class _Trial:
-    """The edits of all candidates, and what the model says of them."""
+    """The edits of all candidates, and what the model says of them; items are in the order in which they are asked."""
 
-    def __init__(
-        self,
-        predicted: Callable[[Sequence[Text]], list[int]],
-        items: Sequence[Text],
-        predictions: Labels,
-        training: Training,
-        ids: Sequence[str],
-        order: NDArray[np.intp],
-        seed: int,
-    ) -> None:
-        self.predicted, self.items, self.rows_of_items, self.seed = predicted, items, order, seed
-        self.predictions = predictions[order]
-        self.ids = [str(ids[row]) for row in order.tolist()]
+    predicted: Callable[[Sequence[Text]], list[int]]
+    training: Training
+    seed: int
+    _: dataclasses.KW_ONLY
+    order: NDArray[np.intp]
+    items: Sequence[Text]
+    predictions: Labels
+    ids: Sequence[str]
+    clusters: NDArray[np.str_] | None
+
+    def __post_init__(self) -> None:
         # Kept as long as the trial: a cache of the class would keep every trial of the process.
-        self.joint, self.edits = functools.cache(self._joint), functools.cache(self._edits)
-        self.chosen = functools.cache(self._chosen)
-        self.training = training
-        self.word_pairs: list[Pair] = word_pairs(training)
-        found = {family: candidates(training, family) for family in FAMILIES}
+        self.joint = functools.cache(functools.partial(swap, self.training))
+        self.edits, self.chosen = functools.cache(self._edits), functools.cache(self._chosen)
+        self.word_pairs: list[Pair] = word_pairs(self.training)
+        found = {family: candidates(self.training, family) for family in FAMILIES}
         # Each pair of words is one candidate, alone or among several.
         found["words"] = [self.joint((pair,)) for pair in self.word_pairs]
         self.offered = {family: listed for family, listed in found.items() if listed}
@@ -256,9 +257,6 @@ class _Trial:
         self.n_screened = 0
 
     # ------------------------------------------------------------------ candidates and their edits
-
-    def _joint(self, pairs: tuple[Pair, ...]) -> Candidate:
-        return swap(self.training, pairs)
 
     def _edits(self, candidate: Candidate, row: int) -> Edits:
         rng = item_rng(self.seed, f"{candidate.name} {self.ids[row]}")
@@ -327,54 +325,42 @@ class _Trial:
         after = self.label(self.edits(candidate, row).treated)
         return after >= 0 and after != int(self.predictions[row])
 
-    def rows(self, n_items: int, resampling: Resampling, clusters: Sequence[Any] | None) -> Iterable[FamilyEffect]:
-        for (family, n_pairs), chosen in self.chosen(n_items).items():
-            row = self.row(family, chosen, n_items, resampling, clusters)
-            if row is not None:
-                yield dataclasses.replace(row, n_pairs=max(n_pairs, 1))
-
     def row(
-        self,
-        family: str,
-        chosen: Sequence[Candidate],
-        n_items: int,
-        resampling: Resampling,
-        clusters: Sequence[Any] | None,
+        self, family: str, n_pairs: int, chosen: Sequence[Candidate], resampling: Resampling
     ) -> FamilyEffect | None:
         """Return what the chosen candidates decide; None where no item has anything to change."""
-        edits = [self.edits(candidate, row) for row, candidate in enumerate(chosen)]
+        n_items, edits = len(chosen), [self.edits(candidate, row) for row, candidate in enumerate(chosen)]
         swapped = np.array([self.label(each.treated) for each in edits], dtype=np.int64)
         if (swapped >= 0).sum() == 0:
             return None
         before = self.predictions[:n_items]
         named = max(chosen, key=lambda candidate: (sum(candidate is other for other in chosen), candidate.name))
-        of_items = None if clusters is None else [clusters[row] for row in self.rows_of_items[:n_items].tolist()]
+        clusters = clusters_of(self.clusters, slice(n_items))
+        n_units = count_units(clusters, n_items)
+        control = np.array([self.label(each.control) for each in edits], dtype=np.int64)
+        how: dict[str, Any] = {"clusters": clusters, "resampling": resampling}
         if named.fixes:
-            effect = fixed_share(before, swapped, clusters=of_items, resampling=resampling)
+            effect = fixed_share(before, swapped, **how)
         else:
-            control = np.array([self.label(each.control) for each in edits], dtype=np.int64)
-            goals = np.array([each.goal for each in edits], dtype=np.int64)
-            effect = deciding_share(before, swapped, control, goals=goals, clusters=of_items, resampling=resampling)
-        n_units = None if of_items is None else len(set(of_items))
-        estimate = Estimate(effect.deciding_share, effect.interval.low, effect.interval.high)
+            effect = deciding_share(before, swapped, control, goals=np.array([each.goal for each in edits]), **how)
         if named.pairs[1:]:
-            decision = self.of_several(chosen, swapped, control, of_items, resampling)
+            decision = self.of_several(chosen, swapped, control, resampling)
             if decision.level != "large":
                 decision = decide_above(self.beyond_singles(chosen, resampling), REDUNDANT, n_items, n_units)
         else:
-            decision = decide(estimate, MARGINS["decides"], n_items, n_units)
+            decision = decide(effect.estimate, MARGINS["decides"], n_items, n_units)
         has_control = named.match is not None and named.match <= WORST_MATCH
         # Where the control changes surely more than the swap, it is none.
         if (decision.level != "small" and effect.interval.high < 0) or (decision.level == "small" and not has_control):
             decision = dataclasses.replace(decision, level="unknown")
-        return FamilyEffect(family, named.name, named.words, named.association, named.match, effect, decision)
+        about = named.name, named.words, named.association, named.match
+        return FamilyEffect(family, *about, effect, decision, n_pairs=max(n_pairs, 1))
 
     def of_several(
         self,
         chosen: Sequence[Candidate],
         swapped: Labels,
         control: Labels,
-        clusters: Sequence[Any] | None,
         resampling: Resampling,
     ) -> Decision:
         """Decide about several pairs of words, among the predictions of the labels that they point at."""
@@ -382,10 +368,9 @@ class _Trial:
         able = np.array([label in each.labels for label, each in zip(before.tolist(), chosen, strict=True)])
         if not able.any():
             return Decision("small", 0)
-        among = None if clusters is None else np.array(clusters, dtype=str)[able]
+        among = clusters_of(self.clusters, np.flatnonzero(able))
         effect = deciding_share(before[able], swapped[able], control[able], clusters=among, resampling=resampling)
-        estimate = Estimate(effect.deciding_share, effect.interval.low, effect.interval.high)
-        return decide_above(estimate, SEVERAL, int(able.sum()), None if among is None else len(set(among.tolist())))
+        return decide_above(effect.estimate, SEVERAL, effect.n_items, count_units(among, effect.n_items))
 
     def beyond_singles(self, chosen: Sequence[Candidate], resampling: Resampling) -> Estimate:
         """Return how many predictions pairs of words change together, minus those that each changes by itself."""
@@ -397,14 +382,12 @@ class _Trial:
         interval = bounded_mean(values, low=low, high=1.0, confidence_level=resampling.level)
         return Estimate(float(np.mean(values)), interval.low, interval.high)
 
-    def single_pairs(
-        self, n_items: int, resampling: Resampling, clusters: Sequence[Any] | None
-    ) -> Iterable[FamilyEffect]:
+    def single_pairs(self, n_items: int, resampling: Resampling) -> Iterable[FamilyEffect]:
         """Return what each pair of words decides by itself, on the items that were asked about all; by size."""
         n = min(n_items, self.n_screened)
         listed = self.offered.get("words", [])
         self._ask(self.edits(candidate, row).control for candidate in listed for row in range(n))
-        found = [self.row("words", [candidate] * n, n, resampling, clusters) for candidate in listed]
+        found = [self.row("words", 1, [candidate] * n, resampling) for candidate in listed]
         return sorted((row for row in found if row is not None), key=lambda row: -row.effect.deciding_share)
 
     def untested(self, n_items: int) -> dict[str, str]:
@@ -434,7 +417,7 @@ class _Trial:
             for row, candidate in enumerate(candidates_of_rows):
                 text = self.edits(candidate, row).treated
                 if text is not None and self.label(text) >= 0:
-                    yield int(self.rows_of_items[row]), candidate.name, text, self.label(text)
+                    yield int(self.order[row]), candidate.name, text, self.label(text)
 
     def decided(self, n_items: int) -> dict[int, bool]:
         """Return which predictions the feature that changes most of them changes."""
@@ -444,4 +427,4 @@ class _Trial:
             if n_pairs == 1
         ]
         most = max(flags, key=sum, default=[])
-        return dict(zip(self.rows_of_items[: len(most)].tolist(), most, strict=True))
+        return dict(zip(self.order[: len(most)].tolist(), most, strict=True))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ from rightreasons.shortcuts.families.training import Training, near_duplicates
 from rightreasons.shortcuts.judging import Judge, conclude, considered, vanishing_words
 from rightreasons.shortcuts.measure import (
     ShortcutMeasurement,
-    ShortcutRecord,
     WithheldError,
     measure_shortcuts,
     training_heads,
@@ -35,6 +34,8 @@ from rightreasons.shortcuts.protocols import Protocol, protocol_of
 from rightreasons.shortcuts.reliance import NullModel
 
 if TYPE_CHECKING:
+    import datasets
+
     from rightreasons.models.classes import Classifier
 
 MIN_HALVED = 100
@@ -68,7 +69,7 @@ class ShortcutAnswers:
     items: AuditSplit | None = None
     measured: ShortcutMeasurement | None = None
     withheld: str = ""
-    records: Sequence[ShortcutRecord] = ()
+    records: Sequence[Mapping[str, Any]] = ()
     remembered: NDArray[np.bool_] | None = None
     halved: bool = False
 
@@ -121,21 +122,25 @@ class ShortcutAnswers:
     @property
     def types(self) -> dict[str, Estimate]:
         """The shares of lexicon-cued and of grammar-cued predictions."""
-        return self.measured.types(self.context.resampling) if self.measured else {}
+        if self.measured is None:
+            return {}
+        found, resampling = self.measured.reliance, self.context.resampling
+        shares = {"lexicon_cued": found.lexicon_cued, "grammar_cued": found.grammar_cued}
+        rates = {name: share(round(value * found.n_items), found.n_items, resampling) for name, value in shares.items()}
+        return {name: rate for name, rate in rates.items() if rate is not None}
 
     @property
-    def null(self) -> NullModel:
-        """What blind picks of words of like frequency give."""
-        if self.measured is None:
-            raise ValueError(self.withheld)
-        return self.measured.reliance.null["frequency"]
+    def null(self) -> NullModel | None:
+        """What blind picks of words of like frequency give; None where nothing was measured."""
+        return self.measured.reliance.null["frequency"] if self.measured else None
 
 
 def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers:
     """Measure what decides by swaps, then the figures of the paper on the primary split."""
     halved = context.train is None
     context = with_training(context)
-    split, columns = context.primary, _columns(context)
+    split, train = context.primary, cast("datasets.Dataset", context.train)
+    columns: list[list[str]] = [train[name][:] for name in ("text", "text_pair") if name in train.column_names]
     items = [column for column in (split.texts, split.text_pairs) if column is not None][: len(columns)]
     labels = train_labels(context)
     training = Training(
@@ -167,18 +172,36 @@ def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers
         swaps,
         _judge(context, options, training, swaps),
         protocol_of(options.protocol),
-        records=[ShortcutRecord.of(row) for row in read_json(file)] if file.is_file() else [],
+        records=read_json(file) if file.is_file() else [],
         remembered=near_duplicates(with_pairs(*items), with_pairs(*columns)),
         halved=halved,
     )
-    why_no_gradients = context.why_no_gradients()
-    if why_no_gradients:
-        return dataclasses.replace(answers, withheld=why_no_gradients)
+    withheld = context.why_no_gradients()
+    if withheld:
+        return dataclasses.replace(answers, withheld=withheld)
+    protocol, chosen = (
+        answers.protocol,
+        context.picked(split, min(options.items or MAX_ITEMS, int(split.labeled.sum()))),
+    )
+    classifier, pairs = cast("Classifier", context.scorer), columns[1] if len(columns) > 1 else None
+    heads = training_heads(columns[0], labels, text_pairs=pairs, protocol=protocol, classifier=classifier)
+    depends = split.fingerprint, str(len(chosen)), str(context.seed), json.dumps(protocol.to_dict(), sort_keys=True)
     try:
-        measured = _measured(context, options, columns, labels)
+        with bars_about(split.name):
+            measured = measure_shortcuts(
+                classifier,
+                chosen.texts,
+                chosen.labels,
+                heads,
+                text_pairs=chosen.text_pairs,
+                ids=chosen.ids,
+                resampling=context.resampling,
+                protocol=protocol,
+                **context.running(context.folder(f"shortcuts-{safe_name(split.name)}", *depends)),
+            )
     except WithheldError as error:
         return dataclasses.replace(answers, withheld=str(error))
-    return dataclasses.replace(answers, items=measured[0].take(measured[1].rows), measured=measured[1])
+    return dataclasses.replace(answers, items=chosen.take(measured.rows), measured=measured)
 
 
 def has_training(context: AuditContext) -> bool:
@@ -233,13 +256,6 @@ def _half(context: AuditContext) -> NDArray[np.int64]:
     return np.asarray(labeled[chosen_rows(ids, len(labeled) // 2, seed=context.seed, groups=groups)])
 
 
-def _columns(context: AuditContext) -> list[list[str]]:
-    """Return the training texts, and the second ones where there are such."""
-    if context.train is None:
-        raise ValueError("Expected a training split, but there is none.")
-    return [context.train[name][:] for name in ("text", "text_pair") if name in context.train.column_names]
-
-
 def _judge(context: AuditContext, options: ShortcutsOptions, training: Training, swaps: SwapMeasurement) -> Judge:
     """Gather what the data and the user say about the words that may decide."""
     planted = {token["token"].lower() for row in context.primary.planted or () for token in row}
@@ -258,28 +274,3 @@ def _judge(context: AuditContext, options: ShortcutsOptions, training: Training,
         planted=frozenset(planted),
         vanishing=vanishing,
     )
-
-
-def _measured(
-    context: AuditContext, options: ShortcutsOptions, columns: list[list[str]], labels: NDArray[np.int64]
-) -> tuple[AuditSplit, ShortcutMeasurement]:
-    """Return the shortcuts of the primary split's items, and these."""
-    protocol, split, limit = protocol_of(options.protocol), context.primary, options.items or MAX_ITEMS
-    items = context.picked(split, min(limit, int(split.labeled.sum())))
-    pairs = columns[1] if len(columns) > 1 else None
-    classifier = cast("Classifier", context.scorer)
-    heads = training_heads(columns[0], labels, text_pairs=pairs, protocol=protocol, classifier=classifier)
-    depends = split.fingerprint, str(len(items)), str(context.seed), json.dumps(protocol.to_dict(), sort_keys=True)
-    with bars_about(split.name):
-        measured = measure_shortcuts(
-            classifier,
-            items.texts,
-            items.labels,
-            heads,
-            text_pairs=items.text_pairs,
-            ids=items.ids,
-            resampling=context.resampling,
-            protocol=protocol,
-            **context.running(context.folder(f"shortcuts-{safe_name(split.name)}", *depends)),
-        )
-    return items, measured

@@ -1,7 +1,6 @@
 """Which tokens of a labeled data set point to which label: local mutual information and related figures.
 
-All figures follow from counts of (token, label). The counts are sparse and can be filled in any number of batches;
-their memory grows with the vocabulary, not with the texts.
+All figures follow from counts of (token, label), which are sparse: their memory grows with the vocabulary.
 """
 
 from __future__ import annotations
@@ -187,143 +186,6 @@ class LmiResult(Result):
         }
 
 
-class LmiCounts:
-    """Counts of (token, label), which add up.
-
-    Args:
-        tokenizer: How a text becomes tokens. "words" (default): lower-case words and marks of punctuation, see
-            `tokens.words`. "none": the data are lists of tokens already. Or a function of one text that gives its
-            tokens, or a Hugging Face tokenizer, for its word pieces.
-        count: "occurrence" (default): every occurrence counts. "presence": a token counts once per text.
-
-    Raises:
-        TypeError: If the tokenizer is neither a known name nor a function.
-        ValueError: If a name is unknown.
-
-    Example:
-        >>> counts = LmiCounts()
-        >>> counts.update(["good movie", "good good plot"], [0, 0])
-        >>> counts.update(["bad movie", "bad plot"], [1, 1])
-        >>> result = counts.result()
-        >>> [(table.tokens[0], round(float(table.lmi[0]), 6)) for table in result.by_label]
-        [('good', 0.195929), ('bad', 0.180207)]
-    """
-
-    def __init__(self, *, tokenizer: str | Tokenizer = "words", count: str = "occurrence") -> None:
-        if not callable(tokenizer):
-            check_one_of(tokenizer, TOKENIZERS, "tokenizer")
-        # A tokenizer of transformers can be called too, but gives ids then.
-        self.tokenizer: str | Tokenizer = getattr(tokenizer, "tokenize", tokenizer)
-        self.count = check_one_of(count, COUNTS, "count")
-        self.documents: Counter[int] = Counter()
-        """label -> number of texts."""
-        self.tokens: dict[int, Counter[str]] = {}
-        """label -> token -> count(w, l)."""
-        self.texts: dict[int, Counter[str]] = {}
-        """label -> token -> number of texts that have it."""
-
-    def update(self, data: Iterable[Any], labels: Any) -> None:
-        """Add texts and their labels.
-
-        Args:
-            data: N texts, or N lists of tokens with tokenizer="none". None may be empty.
-            labels: (N,) labels, whole numbers from 0.
-
-        Raises:
-            TypeError: If a text is not a text, a token list not a list of tokens, or a label not a whole number.
-            ValueError: If the lengths differ, something is empty, or a label is below 0.
-        """
-        texts: list[Any] = check_token_lists(data, "data") if self.tokenizer == "none" else check_texts(data, "data")
-        numbers = check_labels(labels, name="labels").tolist()
-        check_same_length(data=texts, labels=numbers)
-        self.documents.update(numbers)
-        texts_of: dict[int, list[Any]] = {}
-        for text, label in zip(texts, numbers, strict=True):
-            texts_of.setdefault(label, []).append(text)
-        for label, rows in texts_of.items():
-            for known, counts in zip((self.tokens, self.texts), self._counts_of(rows), strict=True):
-                known.setdefault(label, Counter()).update(counts)
-
-    @takes(LmiOptions)
-    def result(self, *, options: LmiOptions) -> LmiResult:
-        """Compute the figures; see `lmi` for the formulas and the options."""
-        if len(self.documents) < 2:
-            seen = ", ".join(str(label) for label in self.documents) or "none"
-            raise ValueError(f"Expected texts of at least two labels, but got labels: {seen}.")
-
-        for label in self.documents:
-            if not self.tokens.get(label):
-                raise ValueError(f"Expected tokens in the texts of label {label}, but the tokenizer found none.")
-        # Sorted, so that an id is also the place in the alphabet.
-        vocabulary = sorted(set().union(*self.tokens.values()))
-        index = {token: position for position, token in enumerate(vocabulary)}
-        total, n_texts = np.zeros((2, len(vocabulary)), dtype=np.int64)
-        cells: dict[int, tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = {}
-        for label in sorted(self.documents):
-            counter, of_texts = self.tokens[label], self.texts[label]
-            ids = np.fromiter((index[token] for token in counter), dtype=np.int64, count=len(counter))
-            count = np.fromiter(counter.values(), dtype=np.int64, count=len(counter))
-            with_token = np.fromiter((of_texts[token] for token in counter), dtype=np.int64, count=len(counter))
-            total[ids] += count
-            n_texts[ids] += with_token
-            cells[label] = ids, count, with_token
-
-        # The units that are counted: tokens, or (for p(l) and p(w, l) of presences) texts.
-        n_tokens, n_labels, presence = int(total.sum()), len(cells), self.count == "presence"
-        n_units = self.documents.total() if presence else n_tokens
-        divisor = len(vocabulary) if options.denominator == "vocab" else n_units
-        smoothing = options.pmi_smoothing
-        smoothed_total = n_tokens + smoothing * len(vocabulary) * n_labels
-        tables = []
-        for label, (ids, count, with_token) in cells.items():
-            of_label, of_token = int(count.sum()), total[ids]
-            prior = (self.documents[label] if presence else of_label) / n_units
-            p_label = count / of_token
-            lmi_values = count / divisor * np.log(p_label / prior) / math.log(options.log_base or math.e)
-            smoothed = (of_token + smoothing * n_labels) * (of_label + smoothing * len(vocabulary))
-            p_null = self.documents[label] / self.documents.total() if options.null == "prior" else 1 / n_labels
-            z = (with_token / n_texts[ids] - p_null) / np.sqrt(p_null * (1 - p_null) / n_texts[ids])
-            order = np.lexsort((ids, -count, -lmi_values))
-            columns = {
-                "lmi": lmi_values,
-                "pmi": np.log((count + smoothing) * smoothed_total / smoothed),
-                "count": count,
-                "total": of_token,
-                "p_label": p_label,
-                "z": z,
-                "p_value": 2.0 * special.ndtr(-np.abs(z)),
-            }
-            tables.append(
-                LabelTokens(
-                    label=label,
-                    prior=prior,
-                    head_size=options.size_of(len(ids)),
-                    tokens=tuple(vocabulary[i] for i in ids[order].tolist()),
-                    **{name: column[order] for name, column in columns.items()},
-                )
-            )
-        return LmiResult(
-            by_label=tuple(tables),
-            n_documents=self.documents.total(),
-            n_tokens=n_tokens,
-            vocabulary_size=len(vocabulary),
-            count=self.count,
-            denominator=options.denominator,
-            log_base=options.log_base,
-        )
-
-    def _counts_of(self, data: Sequence[Any]) -> tuple[Counter[str], Counter[str]]:
-        """Return count(w, l) of texts, and the number of texts that have each token."""
-        counts: Counter[str] = Counter()
-        present: Counter[str] = Counter()
-        for row in data:
-            tokens = row if self.tokenizer == "none" else (words if self.tokenizer == "words" else self.tokenizer)(row)  # type: ignore[operator]
-            listed = list(tokens)
-            counts.update(listed)
-            present.update(set(listed))
-        return (present if self.count == "presence" else counts), present
-
-
 @takes(LmiOptions)
 def lmi(
     data: Iterable[Any],
@@ -354,7 +216,9 @@ def lmi(
     Args:
         data: N texts, or N lists of tokens with tokenizer="none".
         labels: (N,) labels, whole numbers from 0; at least two different ones.
-        tokenizer: "words" (default), "none", a function of one text, or a Hugging Face tokenizer; see `LmiCounts`.
+        tokenizer: How a text becomes tokens. "words" (default): lower-case words and marks of punctuation, see
+            `tokens.words`. "none": the data are lists of tokens already. Or a function of one text that gives its
+            tokens, or a Hugging Face tokenizer, for its word pieces.
         count: "occurrence" (default) or "presence": a token counts once per text, and p(w, l) and p(l) are shares of
             texts.
         options: An `LmiOptions`, in place of the following keywords.
@@ -394,6 +258,80 @@ def lmi(
         >>> round(float(lmi(texts, [0, 0, 1, 1], denominator="vocab")[0].lmi[0]), 6)
         0.44084
     """
-    counts = LmiCounts(tokenizer=tokenizer, count=count)
-    counts.update(data, labels)
-    return counts.result(options=options)
+    check_one_of(count, COUNTS, "count")
+    # A tokenizer of transformers can be called too, but gives ids then.
+    split: Any = getattr(tokenizer, "tokenize", tokenizer)
+    if not callable(tokenizer):
+        split = {"words": words, "none": list}[check_one_of(tokenizer, TOKENIZERS, "tokenizer")]
+    texts: list[Any] = check_token_lists(data, "data") if tokenizer == "none" else check_texts(data, "data")
+    numbers = check_labels(labels, name="labels").tolist()
+    check_same_length(data=texts, labels=numbers)
+    documents = Counter(numbers)
+    if len(documents) < 2:
+        raise ValueError(f"Expected texts of at least two labels, but got labels: {', '.join(map(str, documents))}.")
+    # label -> token -> the texts that have it, and count(w, l).
+    present = {label: Counter[str]() for label in sorted(documents)}
+    counted = present if count == "presence" else {label: Counter[str]() for label in present}
+    for text, label in zip(texts, numbers, strict=True):
+        tokens = list(split(text))
+        present[label].update(set(tokens))
+        if counted is not present:
+            counted[label].update(tokens)
+    for label, counter in counted.items():
+        if not counter:
+            raise ValueError(f"Expected tokens in the texts of label {label}, but the tokenizer found none.")
+
+    # Sorted, so that an id is also the place in the alphabet.
+    vocabulary = sorted(set().union(*counted.values()))
+    index = {token: position for position, token in enumerate(vocabulary)}
+    total, n_texts = np.zeros((2, len(vocabulary)), dtype=np.int64)
+    cells: dict[int, NDArray[np.int64]] = {}
+    for label, counter in counted.items():
+        rows = [(index[token], number, present[label][token]) for token, number in counter.items()]
+        ids, of_tokens, with_token = cells[label] = np.array(rows, dtype=np.int64).T
+        total[ids] += of_tokens
+        n_texts[ids] += with_token
+
+    # The units that are counted: tokens, or (for p(l) and p(w, l) of presences) texts.
+    n_tokens, n_labels, presence = int(total.sum()), len(cells), count == "presence"
+    n_units = len(texts) if presence else n_tokens
+    divisor = len(vocabulary) if options.denominator == "vocab" else n_units
+    smoothing = options.pmi_smoothing
+    smoothed_total = n_tokens + smoothing * len(vocabulary) * n_labels
+    tables = []
+    for label, (ids, number, with_token) in cells.items():
+        of_label, of_token = int(number.sum()), total[ids]
+        prior = (documents[label] if presence else of_label) / n_units
+        p_label = number / of_token
+        lmi_values = number / divisor * np.log(p_label / prior) / math.log(options.log_base or math.e)
+        smoothed = (of_token + smoothing * n_labels) * (of_label + smoothing * len(vocabulary))
+        p_null = documents[label] / len(texts) if options.null == "prior" else 1 / n_labels
+        z = (with_token / n_texts[ids] - p_null) / np.sqrt(p_null * (1 - p_null) / n_texts[ids])
+        order = np.lexsort((ids, -number, -lmi_values))
+        columns = {
+            "lmi": lmi_values,
+            "pmi": np.log((number + smoothing) * smoothed_total / smoothed),
+            "count": number,
+            "total": of_token,
+            "p_label": p_label,
+            "z": z,
+            "p_value": 2.0 * special.ndtr(-np.abs(z)),
+        }
+        tables.append(
+            LabelTokens(
+                label=label,
+                prior=prior,
+                head_size=options.size_of(len(ids)),
+                tokens=tuple(vocabulary[i] for i in ids[order].tolist()),
+                **{name: column[order] for name, column in columns.items()},
+            )
+        )
+    return LmiResult(
+        by_label=tuple(tables),
+        n_documents=len(texts),
+        n_tokens=n_tokens,
+        vocabulary_size=len(vocabulary),
+        count=count,
+        denominator=options.denominator,
+        log_base=options.log_base,
+    )

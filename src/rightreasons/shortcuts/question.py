@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from rightreasons.audited.context import AuditContext, example_of
 from rightreasons.audited.context import changes as differences
+from rightreasons.audited.context import example_of
 from rightreasons.core.choices import MIN_ITEMS
-from rightreasons.core.intervals import Estimate, Power, estimate_of
+from rightreasons.core.intervals import Estimate, Power, estimate_of, share
 from rightreasons.core.tokens import is_punctuation
 from rightreasons.page.parts import Cell, Change, Example, ItemFigure, Mark
 from rightreasons.page.plots import (
@@ -65,29 +65,24 @@ def shortcut_bins(
     known = [interval for row, interval in zip(bins, intervals, strict=True) if row.n_items]
     colors = {"accuracy": "blue-soft", **KINDS, "blind picks": "ink"}
     top = {"layer": accuracy_layers(full, known, colors, "accuracy"), "width": PANEL, "height": 220, "title": title}
-    shares = [(row.lexicon or 0.0, row.grammar or 0.0) for row in full]
-    stacks = _stacks(full, [(a, b, 1 - a - b) for a, b in shares], [*KINDS], colors)
-    blind = layer({"type": "rule", "strokeDash": DASHES}, [{"y": null}], y="y", color=series_of("blind picks", colors))
-    bottom = {"layer": [*stacks, blind], "width": PANEL, "height": 190}
-    return Drawing(key, {"vconcat": [top, bottom], "spacing": 12})
-
-
-def _stacks(
-    bins: Sequence[ConfidenceBin], shares: Sequence[Sequence[float]], names: Sequence[str], colors: Mapping[str, str]
-) -> list[dict[str, Any]]:
-    """Return layers of the shares of each bin upon each other, with its number of items above."""
     x = axis("left", "confidence", percent=True, domain=(0, 1), grid=False)
     y = axis("low", "share of the bin", domain=(0, 1.1), values=[0, 0.2, 0.4, 0.6, 0.8, 1])
-    layers = []
-    for place, name in enumerate(names):
+    stacks, bars = [], {"type": "bar", "stroke": PALETTE["paper"]}
+    low = np.zeros(len(full))
+    lexicon, grammar = (np.array([getattr(row, name) or 0.0 for row in full]) for name in ("lexicon", "grammar"))
+    for name, share_of_bin in zip(KINDS, (lexicon, grammar, 1 - lexicon - grammar), strict=True):
+        high = low + share_of_bin
         rows = [
-            {"left": row.lower, "right": row.upper, "low": sum(each[:place]), "high": sum(each[: place + 1])}
-            for row, each in zip(bins, shares, strict=True)
+            {"left": row.lower, "right": row.upper, "low": below, "high": above}
+            for row, below, above in zip(full, low.tolist(), high.tolist(), strict=True)
         ]
         color = series_of(name, colors)
-        bars = {"type": "bar", "stroke": PALETTE["paper"]}
-        layers.append(layer(bars, rows, x=x, x2={"field": "right"}, y=y, y2={"field": "high"}, color=color))
-    return [*layers, count_layer(bins, [row.n_items for row in bins], [1.0] * len(bins))]
+        stacks.append(layer(bars, rows, x=x, x2={"field": "right"}, y=y, y2={"field": "high"}, color=color))
+        low = high
+    counts = count_layer(full, [row.n_items for row in full], [1.0] * len(full))
+    blind = layer({"type": "rule", "strokeDash": DASHES}, [{"y": null}], y="y", color=series_of("blind picks", colors))
+    bottom = {"layer": [*stacks, counts, blind], "width": PANEL, "height": 190}
+    return Drawing(key, {"vconcat": [top, bottom], "spacing": 12})
 
 
 N_EXAMPLES = 5
@@ -100,12 +95,6 @@ SWAPS = "This package; Wang & Culotta 2021; Joshi et al. 2022"
 
 DECIDED = {"large": "over a quarter", "some": "over a tenth", "small": "under a tenth", "unknown": "open"}
 TYPES = ("shortcut-cued", "lexicon-cued", "grammar-cued", "blind picks")
-
-
-def is_written(context: AuditContext) -> bool:
-    """Whether each answer is a text that a model without gradients writes."""
-    is_generated = context.prompted is not None and context.prompted.rendering.scoring == "generated"
-    return is_generated and bool(context.why_no_gradients())
 
 
 def subject(row: FamilyEffect) -> str:
@@ -183,14 +172,10 @@ def _becomes(before: Sequence[str], after: Sequence[str]) -> tuple[tuple[Mark, .
     if 1 <= len(becomes) <= MAX_WORDS:
         return tuple(marks), becomes
     places = ("the first text", "the second text") if before[1:] else ("it",)
-    becomes = [
-        f"{place} becomes {_visible(new)}" for place, old, new in zip(places, before, after, strict=True) if old != new
-    ]
+    shown = [f"“{new}”".replace("  ", "␣␣").replace("\n", "⏎") for new in after]
+    named = zip(places, shown, before, after, strict=True)
+    becomes = [f"{place} becomes {new}" for place, new, was, now in named if was != now]
     return tuple(dataclasses.replace(mark, kind="cue", note="") for mark in differences(after[0], before[0])), becomes
-
-
-def _visible(text: str) -> str:
-    return f"“{text}”".replace("  ", "␣␣").replace("\n", "⏎")
 
 
 def _replaced(before: str, after: str) -> list[tuple[Token, Token]]:
@@ -212,13 +197,6 @@ def changes(m: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
             yield before, Change(name, text[0], m.context.label_name(label))
 
 
-def outcome_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Return the shortcuts among right and among wrong predictions."""
-    for name, outcome in (("right", m.measured.reliance.correct), ("wrong", m.measured.reliance.wrong)):
-        if outcome is not None and outcome.interval is not None:
-            yield name, outcome.n_items, estimate_of(outcome.rate, outcome.interval), outcome.joint
-
-
 def draw_types(key: str, m: Any) -> Drawing:
     """Draw the types of shortcuts."""
     found = m.measured.reliance
@@ -231,19 +209,20 @@ def draw_types(key: str, m: Any) -> Drawing:
 
 def draw_bins(key: str, m: Any) -> Drawing:
     """Draw reliability and shortcuts by confidence."""
-    intervals = m.measured.bin_accuracies(m.context.resampling)
-    return shortcut_bins(key, m.measured.reliance.bins, intervals=intervals, null=m.null.rate)
+    bins, resampling = m.measured.reliance.bins, m.context.resampling
+    intervals = [share(round((row.accuracy or 0.0) * row.n_items), row.n_items, resampling) for row in bins]
+    return shortcut_bins(key, bins, intervals=intervals, null=m.null.rate)
 
 
 def draw_training(key: str, m: ShortcutAnswers) -> Drawing:
     """Draw the figures over training."""
     lines = [
-        Curve("shortcut rate", [Estimate(row.shortcut_rate, *row.shortcut_rate_interval) for row in m.records]),
-        Curve("F1", [Estimate(row.f1) for row in m.records]),
-        Curve("ECE", [Estimate(row.ece, *row.ece_interval or ()) for row in m.records]),
-        Curve("blind picks", [Estimate(row.null_rate) for row in m.records], dashed=True),
+        Curve("shortcut rate", [Estimate(row["shortcut_rate"], *row["shortcut_rate_interval"]) for row in m.records]),
+        Curve("F1", [Estimate(row["f1"]) for row in m.records]),
+        Curve("ECE", [Estimate(row["ece"], *row["ece_interval"] or ()) for row in m.records]),
+        Curve("blind picks", [Estimate(row["null_rate"]) for row in m.records], dashed=True),
     ]
-    steps = [row.step for row in m.records]
+    steps = [row["step"] for row in m.records]
     return curves(key, steps, lines, xlabel="optimizer steps (0: before fine-tuning)", ylabel="share")
 
 
@@ -271,20 +250,16 @@ def data(m: Any) -> dict[str, Any]:
         "n_items": m.swaps.n_items,
         "n_passes": m.swaps.n_passes,
     }
-    return {"swaps": swaps, **figures_of_paper(m)}
-
-
-def figures_of_paper(m: Any) -> dict[str, Any]:
-    """Return what is known of the words that predictions rest on."""
     protocol = {"protocol": m.protocol.to_dict()}
     if m.measured is None:
-        return {"withheld": m.withheld, **protocol}
+        return {"swaps": swaps, "withheld": m.withheld, **protocol}
     reliance = m.measured.reliance
     return {
-        "splits": {m.items.name: m.measured.record().to_dict()},
+        "swaps": swaps,
+        "splits": {m.items.name: m.measured.record()},
         "null": {name: null.to_dict() for name, null in reliance.null.items()},
         "bins": [row.to_dict() for row in reliance.bins],
-        "over_training": [record.to_dict() for record in m.records],
+        "over_training": list(m.records),
         "attribution": m.measured.attributions.definition,
         **protocol,
     }
@@ -309,7 +284,14 @@ SHORTCUTS = Question(
         Need("labels", lambda context, options: context.primary.labeled.sum() >= MIN_ITEMS),
         Need("training", lambda context, options: has_training(context)),
         Need("classes", lambda context, options: missing_class(context) is None),
-        Need("scores", lambda context, options: not is_written(context)),
+        Need(
+            "scores",
+            lambda context, options: (
+                context.prompted is None
+                or context.prompted.rendering.scoring != "generated"
+                or not context.why_no_gradients()
+            ),
+        ),
     ),
     measure=measure,
     power=Power("decides", tests=8, part=0.5),
@@ -375,10 +357,7 @@ SHORTCUTS = Question(
         Part("withheld", when=lambda m: m.withheld),
         Part(
             "overview",
-            (
-                Plot("shortcut_types", draw_types, f"{PARADOX}, figure 1"),
-                Table("shortcuts_by_outcome", outcome_rows, PARADOX),
-            ),
+            (Plot("shortcut_types", draw_types, f"{PARADOX}, figure 1"),),
             figures=("shortcut_rate", "shortcut_excess", "lexicon_cued", "grammar_cued"),
             when=lambda m: m.measured,
         ),

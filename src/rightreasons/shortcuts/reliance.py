@@ -7,6 +7,7 @@ attribution) and in the head of the LMI ranking of the predicted label.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -328,7 +329,6 @@ def find_shortcuts(
     predictions: Any,
     heads: Heads,
     *,
-    stop_words: Collection[str] | None = None,
     options: DetectorOptions,
 ) -> Shortcuts:
     r"""Find the shortcut tokens of predictions.
@@ -340,7 +340,6 @@ def find_shortcuts(
         attributions: N lists of attributions, one per token; larger means that the prediction rests on it more.
         predictions: (N,) predicted labels.
         heads: label -> the tokens of its head, or an `LmiResult`.
-        stop_words: Stop words; default `tokens.STOP_WORDS`.
         options: A `DetectorOptions`, in place of the following keywords.
         top_n: N; default 3. Of equal attributions the first in the text comes first.
         rank_by: "value" (default) or "magnitude": |a|, where both signs of a signed attribution should count.
@@ -391,13 +390,13 @@ def find_shortcuts(
     # How frequent a token is, training data tell, where they are at hand.
     counts = heads.frequencies() if isinstance(heads, LmiResult) else Counter(flat)
     strata = frequency_bins(vocabulary, counts, options.n_frequency_bins)[ids]
-    style: dict[str, Any] = {"style": options.piece_style, "stop_words": stop_words, "kinds": options.kinds}
+    categories = category_codes(ids, offsets, vocabulary, style=options.piece_style, kinds=options.kinds)
     return Shortcuts(
         tokens=np.array(flat, dtype=object),
         offsets=offsets,
         in_top=in_top,
         in_head=in_head,
-        category=category_codes(ids, offsets, vocabulary, **style),
+        category=categories,
         predictions=predicted,
         chance_random=chance_of_hit(row_of, len(rows), in_top, in_head),
         chance_frequency=chance_of_hit(row_of, len(rows), in_top, in_head, strata),
@@ -413,7 +412,6 @@ def shortcut_reliance(
     *,
     references: Any = None,
     confidences: Any = None,
-    stop_words: Collection[str] | None = None,
     options: RelianceOptions,
     resampling: Resampling = Resampling(),
 ) -> ShortcutReliance:
@@ -433,7 +431,6 @@ def shortcut_reliance(
         heads: label -> the tokens of its head, or an `LmiResult`.
         references: (N,) labels, to split by right and wrong; default None.
         confidences: (N,) probabilities of the predicted labels, for the bins; default None.
-        stop_words: Stop words; default `tokens.STOP_WORDS`.
         options: A `RelianceOptions`, in place of the following keywords.
         top_n: N; default 3.
         rank_by: "value" (default) or "magnitude".
@@ -473,21 +470,17 @@ def shortcut_reliance(
         attributions,
         predictions,
         heads,
-        stop_words=stop_words,
         **{name: getattr(options, name) for name in DetectorOptions.names()},
     )
-    result = summarize(
+    return summarize(
         shortcuts,
         references=references,
         confidences=confidences,
         n_bins=options.n_bins,
         resampling=resampling,
+        definition=f"Share of predictions with one of their {options.top_n} most attributed tokens in the head of the "
+        "LMI ranking of the predicted label.",
     )
-    definition = (
-        f"Share of predictions with one of their {options.top_n} most attributed tokens in the head of the LMI ranking "
-        "of the predicted label."
-    )
-    return dataclasses.replace(result, definition=definition)
 
 
 def summarize(
@@ -498,6 +491,7 @@ def summarize(
     confidences: Any = None,
     n_bins: int = 10,
     resampling: Resampling = Resampling(),
+    definition: str = "Share of predictions with a shortcut among their most attributed tokens.",
 ) -> ShortcutReliance:
     """Summarize the shortcuts of predictions, of one batch or merged; see `shortcut_reliance`.
 
@@ -533,14 +527,14 @@ def summarize(
         interval=wilson(n_cued, n_items, confidence_level=resampling.level),
         n_items=n_items,
         n_cued=n_cued,
-        lexicon_cued=_share(types == TYPES.index("lexicon")),
-        grammar_cued=_share(types == TYPES.index("grammar")),
+        lexicon_cued=float((types == TYPES.index("lexicon")).mean()),
+        grammar_cued=float((types == TYPES.index("grammar")).mean()),
         null=null,
         correct=None if correct is None else _outcome(cued, correct, resampling.level),
         wrong=None if correct is None else _outcome(cued, ~correct, resampling.level),
         bins=() if trust is None else _bins(trust, types, correct, n_bins),
         examples=_examples(shortcuts, types),
-        definition="Share of predictions with a shortcut among their most attributed tokens.",
+        definition=definition,
     )
 
 
@@ -585,10 +579,6 @@ def _check_heads(heads: Heads, predicted: NDArray[np.int64]) -> dict[int, frozen
     return members
 
 
-def _share(flags: NDArray[np.bool_]) -> float:
-    return float(flags.mean())
-
-
 def _outcome(cued: NDArray[np.bool_], outcome: NDArray[np.bool_], confidence_level: float) -> OutcomeShare:
     n_items, n_both = int(outcome.sum()), int((cued & outcome).sum())
     return OutcomeShare(
@@ -605,11 +595,10 @@ def _bins(
     correct: NDArray[np.bool_] | None,
     n_bins: int,
 ) -> tuple[ConfidenceBin, ...]:
-    edges = uniform_edges(n_bins)
+    edges, bins = uniform_edges(n_bins), []
     place = assign_bins(confidences, edges, uniform=True)
-    order, bins = np.argsort(place, kind="stable"), []
-    members = np.split(order, np.searchsorted(place[order], np.arange(1, n_bins)))
-    for lower, upper, rows in zip(edges[:-1].tolist(), edges[1:].tolist(), members, strict=True):
+    for number, (lower, upper) in enumerate(itertools.pairwise(edges.tolist())):
+        rows = np.flatnonzero(place == number)
         if not len(rows):
             bins.append(ConfidenceBin(lower, upper, 0, *[None] * 5))
             continue
@@ -621,24 +610,15 @@ def _bins(
 
 
 def _examples(shortcuts: Shortcuts, types: NDArray[np.int8]) -> tuple[ShortcutExample, ...]:
-    places = np.flatnonzero(shortcuts.found)
-    cuts = np.searchsorted(places, shortcuts.offsets).tolist()
-    tokens = shortcuts.tokens[places].tolist()
-    positions = (places - np.repeat(shortcuts.offsets[:-1], np.diff(shortcuts.offsets))[places]).tolist()
-    return tuple(
-        ShortcutExample(
-            cued=last > first,
-            type=TYPES[kind],
-            tokens=tuple(tokens[first:last]),
-            positions=tuple(positions[first:last]),
-        )
-        for first, last, kind in zip(cuts, cuts[1:], types.tolist(), strict=False)
-    )
+    examples = []
+    for (first, last), kind in zip(itertools.pairwise(shortcuts.offsets.tolist()), types.tolist(), strict=True):
+        places = np.flatnonzero(shortcuts.found[first:last])
+        tokens = tuple(shortcuts.tokens[first:last][places])
+        examples.append(ShortcutExample(len(places) > 0, TYPES[kind], tokens, tuple(places.tolist())))
+    return tuple(examples)
 
 
 # ------------------------------------------------------------------------------------ what a score costs in shortcuts
-
-SCORES = ("f1", "accuracy")
 
 _CELLS_AT_ONCE = 2**22
 
@@ -673,7 +653,6 @@ def shortcut_tradeoff(
     references: Any,
     cued: Any,
     *,
-    score: str = "f1",
     average: str = "macro",
     n_classes: int | None = None,
     resampling: Resampling = Resampling(),
@@ -689,9 +668,8 @@ def shortcut_tradeoff(
         predictions: (N,) predicted labels.
         references: (N,) labels.
         cued: (N,) whether each prediction is shortcut-cued, such as the `cued` of `shortcut_reliance`'s examples.
-        score: "f1" (default) or "accuracy".
-        average: Average of F1: "macro" (default), "binary" (F1 of class 1), "micro" or "weighted". The paper does not
-            say which; its CoLA figures fit the binary one, its TweetEval figures the macro one.
+        average: Average of F1: "macro" (default), "binary" (F1 of class 1), "micro" (accuracy) or "weighted". The paper
+            does not say which; its CoLA figures fit the binary one, its TweetEval figures the macro one.
         n_classes: Number of classes; default: the largest label there is, plus one, and at least two.
         resampling: How the interval is resampled.
 
@@ -706,11 +684,10 @@ def shortcut_tradeoff(
         Bihani and Rayz 2025, "The Reliability Paradox", section 2.2 and Table 3.
 
     Example:
-        >>> result = shortcut_tradeoff([1, 1, 0, 0], [1, 0, 0, 0], [True, False, True, False], score="accuracy")
+        >>> result = shortcut_tradeoff([1, 1, 0, 0], [1, 0, 0, 0], [True, False, True, False], average="micro")
         >>> result.shortcut_tradeoff, result.score, result.shortcut_rate
         (1.5, 0.75, 0.5)
     """
-    check_one_of(score, SCORES, "score")
     check_one_of(average, AVERAGES, "average")
     flags = check_flags(cued, "cued")
     most = MOST_CLASSES if n_classes is None else check_count(n_classes, "n_classes", minimum=2, maximum=MOST_CLASSES)
@@ -718,11 +695,11 @@ def shortcut_tradeoff(
     labels = check_labels(references, most, name="references")
     check_same_length(predictions=predicted, references=labels, cued=flags)
     size = n_classes or max(int(predicted.max()), int(labels.max()), 1) + 1
-    if score == "f1" and average == "binary" and size != 2:
+    if average == "binary" and size != 2:
         raise ValueError(f"Expected two classes for average='binary', but got {size}.")
     counts = np.bincount((labels * size + predicted) * 2 + flags, minlength=2 * size**2).reshape(size, size, 2)
     present = counts.sum(axis=(1, 2)) + counts.sum(axis=(0, 2)) > 0
-    value, rate = _parts(counts, score, average, present)
+    value, rate = _parts(counts, average, present)
     ratio = _ratio(value, rate)
     # A bootstrap over items draws the counts of the cells from a multinomial law. Its shares are those observed, with
     # half an item per class spread evenly over the predictions, so that a rare class without errors may err; where one
@@ -733,8 +710,7 @@ def shortcut_tradeoff(
     ratios = []
     for n_draws in resampling.parts(counts.size, at_once=_CELLS_AT_ONCE):
         tables = rng.multinomial(len(labels), shares, size=n_draws).reshape(-1, *counts.shape)
-        ratios.append(_ratio(*_parts(tables, score, average, present)))
-    name = "accuracy" if score == "accuracy" else f"{average} F1"
+        ratios.append(_ratio(*_parts(tables, average, present)))
     return ShortcutTradeoff(
         shortcut_tradeoff=float(ratio) if np.isfinite(ratio) else None,
         score=float(value) if np.isfinite(value) else None,
@@ -742,12 +718,12 @@ def shortcut_tradeoff(
         interval=_interval(np.concatenate(ratios), resampling.level) if np.isfinite(ratio) else None,
         n_items=len(labels),
         n_cued=int(flags.sum()),
-        definition=f"{name} divided by the share of shortcut-cued predictions, both as fractions.",
+        definition=f"{average} F1 divided by the share of shortcut-cued predictions, both as fractions.",
     )
 
 
 def _parts(
-    counts: NDArray[np.int64], score: str, average: str, present: NDArray[np.bool_]
+    counts: NDArray[np.int64], average: str, present: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the score and the shortcut rate of (..., K, K, 2) counts; NaN where a score is undefined.
 
@@ -757,7 +733,7 @@ def _parts(
     rate = counts[..., 1].sum(axis=(-2, -1)) / size
     confusion = counts.sum(axis=-1)
     hits = np.diagonal(confusion, axis1=-2, axis2=-1)
-    if score == "accuracy" or average == "micro":
+    if average == "micro":
         return np.asarray(hits.sum(axis=-1) / size), rate
     support, predicted = confusion.sum(axis=-1), confusion.sum(axis=-2)
     either = support + predicted

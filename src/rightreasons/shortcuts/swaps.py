@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Result
-from rightreasons.core.intervals import Interval, bounded_mean, wilson
+from rightreasons.core.intervals import Estimate, Interval, bounded_mean, rate_interval
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_labels, check_same_length
 
@@ -42,6 +42,11 @@ class DecidingShare(Result):
     control_rate: float | None
     follow_rate: float | None = None
     follow_interval: Interval | None = None
+
+    @property
+    def estimate(self) -> Estimate:
+        """The share that it decides, with its interval."""
+        return Estimate(self.deciding_share, self.interval.low, self.interval.high)
 
 
 def deciding_share(
@@ -104,7 +109,7 @@ def deciding_share(
         rate=_share(changes, after >= 0),
         control_rate=_share(control_changes, beside >= 0),
         follow_rate=_share(after == pointing, pointed),
-        follow_interval=_wilson(after == pointing, pointed, resampling),
+        follow_interval=rate_interval((after == pointing)[pointed], resampling) if pointed.any() else None,
     )
 
 
@@ -160,8 +165,3 @@ def fixed_share(
 
 def _share(hits: NDArray[np.bool_], among: NDArray[np.bool_]) -> float | None:
     return float(hits[among].mean()) if among.any() else None
-
-
-def _wilson(hits: NDArray[np.bool_], among: NDArray[np.bool_], resampling: Resampling) -> Interval | None:
-    n = int(among.sum())
-    return wilson(int(hits[among].sum()), n, confidence_level=resampling.level) if n else None

@@ -23,7 +23,7 @@ from rightreasons.difficulty.ranking import DataMap, data_map
 from rightreasons.models.classes import Classifier, predict
 from rightreasons.models.loading import class_names
 from rightreasons.models.running import processes
-from rightreasons.shortcuts.measure import ShortcutRecord, WithheldError, measure_shortcuts
+from rightreasons.shortcuts.measure import WithheldError, measure_shortcuts
 from rightreasons.shortcuts.reliance import Heads
 
 
@@ -113,7 +113,7 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
             `average`.
 
     Attributes:
-        records: One `ShortcutRecord` per measurement, the one before fine-tuning (step 0) first.
+        records: One dict of figures per measurement, the one before fine-tuning (step 0) first.
 
     References:
         Bihani & Rayz (2025), "The Reliability Paradox", figure 2.
@@ -143,10 +143,10 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
         check_same_length(texts=self._texts, labels=self._labels)
         self._heads, self._resampling, self._options = heads, resampling, options
         self._out = None if out is None else Path(out)
-        self._measured: tuple[tuple[int, int], ShortcutRecord | None] | None = None
-        self.records: list[ShortcutRecord] = []
+        self._measured: tuple[tuple[int, int], dict[str, Any] | None] | None = None
+        self.records: list[dict[str, Any]] = []
 
-    def measure(self, parts: Mapping[str, Any], *, step: int, epoch: float) -> ShortcutRecord | None:
+    def measure(self, parts: Mapping[str, Any], *, step: int, epoch: float) -> dict[str, Any] | None:
         """Measure the shortcuts of the model that the Trainer gives; None, with a warning, where they are withheld."""
         classifier = classifier_of(parts)
         try:
@@ -164,12 +164,14 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
             return None
         return measured.record(step=step, epoch=epoch)
 
-    def figures(self, record: ShortcutRecord) -> dict[str, float]:
+    def figures(self, record: Mapping[str, Any]) -> dict[str, float]:
         """Return the figures that join an evaluation, without its prefix."""
-        figures = {"shortcut_rate": record.shortcut_rate, "shortcut_excess": record.excess}
-        if record.shortcut_tradeoff is not None:
-            figures["shortcut_tradeoff"] = record.shortcut_tradeoff
-        return figures
+        names = {
+            "shortcut_rate": "shortcut_rate",
+            "shortcut_excess": "excess",
+            "shortcut_tradeoff": "shortcut_tradeoff",
+        }
+        return {name: record[key] for name, key in names.items() if record[key] is not None}
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
         """Record the model before fine-tuning, or restore the records of a resumed run."""
@@ -177,7 +179,7 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
         rows = [entry[LOGGED] for entry in state.log_history if LOGGED in entry]
         if state.global_step and self._out is not None and self._out.is_file():
             rows += read_json(self._out)  # that of an evaluation right after the checkpoint, too
-        by_step = {row["step"]: ShortcutRecord.of(row) for row in rows if row["step"] <= state.global_step}
+        by_step = {row["step"]: row for row in rows if row["step"] <= state.global_step}
         self.records = [by_step[step] for step in sorted(by_step)]
         self._measured = None
         if state.global_step == 0:
@@ -205,13 +207,13 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
             self._current_figures(state, parts)
 
     def _is_recorded(self, state: Any) -> bool:
-        return bool(self.records) and self.records[-1].step == state.global_step
+        return bool(self.records) and self.records[-1]["step"] == state.global_step
 
     def _current_figures(self, state: Any, parts: Mapping[str, Any]) -> dict[str, float]:
         record = self._current(state, parts)
         return {} if record is None else self.figures(record)
 
-    def _current(self, state: Any, parts: Mapping[str, Any]) -> ShortcutRecord | None:
+    def _current(self, state: Any, parts: Mapping[str, Any]) -> dict[str, Any] | None:
         """Measure the model as it is now, once for any number of evaluation sets."""
         # The best checkpoint, loaded at the end, is another model at the same step.
         model = (int(state.global_step), sum(parameter._version for parameter in parts["model"].parameters()))
@@ -221,9 +223,9 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
             self._measured = (model, record)
             if record is not None and not self._is_recorded(state):
                 self.records.append(record)
-                state.log_history.append({"epoch": record.epoch, "step": record.step, LOGGED: record.to_dict()})
+                state.log_history.append({"epoch": record["epoch"], "step": record["step"], LOGGED: record})
                 if self._out is not None and workers.is_main:
-                    write_json(self._out, [row.to_dict() for row in self.records])
+                    write_json(self._out, self.records)
         return self._measured[1]
 
 

@@ -85,7 +85,7 @@ def check_sheets(value, folder):
         files[-1].write_bytes(content)
     made = read_rating_sheets(ITEMS, files)
     assert all(
-        0 <= answer < len(item["choices"]) for item, row in zip(ITEMS, made.ratings, strict=True) for answer in row
+        0 <= answer < len(item["choices"]) for item, row in zip(ITEMS, made["ratings"], strict=True) for answer in row
     )
 
 

@@ -92,8 +92,9 @@ def ends(training: Training, column: int) -> list[Candidate]:
     """The first and the last word of a text; words that point at a label wherever they stand are left alone."""
 
     def word_at(place: int, text: str) -> list[Span]:
-        spans, weak = _words(text), {token.start for token in training.weak_places(column, text)}
-        return [span for span in spans[place:][:1] if span[0] in weak]
+        words = [token for token in tokens_of(text) if kind_of(token.word) != "mark"]
+        weak = training.weak_places(column, text)
+        return [(token.start, token.end) for token in words[place:][:1] if token in weak]
 
     kinds = (Kind(name, functools.partial(word_at, at)) for name, at in {"first word": 0, "last word": -1}.items())
     return _offered(training, column, [*kinds])
@@ -119,10 +120,6 @@ def between(training: Training, column: int) -> list[Candidate]:
 
 
 # ------------------------------------------------------------------------------------------------------------- private
-
-
-def _words(text: str) -> list[Span]:
-    return [(token.start, token.end) for token in tokens_of(text) if kind_of(token.word) != "mark"]
 
 
 def _gaps(text: str) -> list[Span]:

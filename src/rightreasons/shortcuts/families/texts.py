@@ -36,6 +36,9 @@ from rightreasons.shortcuts.families.training import (
     with_column,
 )
 
+Write = Callable[[str], str]
+"""Writes a word in another form."""
+
 
 def length(training: Training, column: int) -> list[Candidate]:
     """Neutral words are put in or taken out until a text is as long as those of another label.
@@ -47,8 +50,15 @@ def length(training: Training, column: int) -> list[Candidate]:
         goal, text = values.goal(predicted, rng), item[column]
 
         def resized(label: int) -> str | None:
-            size = values.draw(label, rng)
-            new = None if size is None else _resized(training, column, text, int(size), rng)
+            """Put neutral words in, or take them out, until a text is as long as another; None where too few can be."""
+            size, tokens, spare = values.draw(label, rng), tokens_of(text), training.weak_places(column, text)
+            if size is None:
+                return None
+            if size >= len(tokens):
+                words = [training.filler(column, rng) for _ in range(int(size) - len(tokens))]
+                new = None if None in words else inserted(text, [word for word in words if word], rng)
+            else:
+                new = deleted(text, drawn(spare, len(tokens) - max(int(size), 1), rng)) if spare else None
             return new if new is not None and values.points_at(len(tokens_of(new))) == label else None
 
         treated = None if goal < 0 else resized(goal)
@@ -67,20 +77,50 @@ def capitals(training: Training, column: int) -> list[Candidate]:
     """Words are put into capitals or taken out of them; the control changes the capitals of another word."""
     texts = training.columns[column]
 
-    def form(name: str, form: Form) -> Feature:
-        flags = np.array([any(form[0](word) for word in _inner(text)) for text in texts])
-        return Feature(name, flags, functools.partial(_toggled, training, column, form))
+    def form(name: str, has: Callable[[str], bool], write: Write, other: Write) -> Feature:
+        """A neutral word is put into a form, or all words are taken out of it; the control takes another form."""
+
+        def change(item: Text, predicted: int, rng: Rng, values: Values) -> Changed:
+            text, spare = item[column], _lower_places(training, column, item[column])
+            formed = [token for token in tokens_of(text)[1:] if has(text[token.start : token.end])]
+            if not formed and not spare:
+                return UNCHANGED
+            treated = _written(text, formed, str.lower) if formed else _written(text, drawn(spare, 1, rng), write)
+            control = None
+            if spare:
+                # Where a form goes, no other comes: a word is replaced by another one.
+                control = (
+                    training.reworded(column, text, rng) if formed else _written(text, drawn(spare, 1, rng), other)
+                )
+            return treated, control, values.points_at(not formed)
+
+        # The first word is left out, whose capital every sentence has.
+        words = ([word for word in WORD_PATTERN.findall(text) if word.isalpha()][1:] for text in texts)
+        return Feature(name, np.array([any(map(has, row)) for row in words]), change)
 
     def turn(name: str, has: Callable[[str], bool], write: Callable[[str, bool], str]) -> Feature:
-        return Feature(name, np.array([*map(has, texts)]), functools.partial(_turned, training, column, write))
+        """The capitals of a whole text are turned; the control replaces a neutral word."""
+
+        def change(item: Text, predicted: int, rng: Rng, values: Values) -> Changed:
+            text = item[column]
+            treated = next((changed for changed in (write(text, True), write(text, False)) if changed != text), None)
+            if treated is None:
+                return UNCHANGED
+            return treated, training.reworded(column, text, rng), values.points_at(write(text, True) != text)
+
+        return Feature(name, np.array([*map(has, texts)]), change)
 
     def begin(text: str, on: bool) -> str:
         return (text[:1].upper() if on else text[:1].lower()) + text[1:]
 
+    def is_upper(text: str) -> bool:
+        letters = [letter for letter in text if letter.isalpha()]
+        return sum(map(str.isupper, letters)) > 0.6 * max(len(letters), 1)
+
     features = [
-        form("words in capitals", (lambda word: len(word) > 1 and word.isupper(), str.upper, str.title)),
-        form("capitalized words", (lambda word: len(word) > 1 and word.istitle(), str.title, str.upper)),
-        turn("text in capitals", _is_upper, lambda text, on: text.upper() if on else text.capitalize()),
+        form("words in capitals", lambda word: len(word) > 1 and word.isupper(), str.upper, str.title),
+        form("capitalized words", lambda word: len(word) > 1 and word.istitle(), str.title, str.upper),
+        turn("text in capitals", is_upper, lambda text, on: text.upper() if on else text.capitalize()),
         turn("capital at the beginning", lambda text: text[:1].isupper(), begin),
     ]
     return strongest([*offered(training, column, features), *_words_in_capitals(training, column)])
@@ -89,66 +129,14 @@ def capitals(training: Training, column: int) -> list[Candidate]:
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _resized(training: Training, column: int, text: str, size: int, rng: Rng) -> str | None:
-    """Put neutral words in, or take them out, until a text has a number of words; None where too few can be."""
-    tokens = tokens_of(text)
-    if size >= len(tokens):
-        words = [training.filler(column, rng) for _ in range(size - len(tokens))]
-        return None if None in words else inserted(text, [word for word in words if word], rng)
-    spare = training.weak_places(column, text)
-    return deleted(text, drawn(spare, len(tokens) - max(size, 1), rng)) if spare else None
-
-
-def _inner(text: str) -> list[str]:
-    """Return the words of a text but the first, whose capital every sentence has."""
-    return [match.group() for match in WORD_PATTERN.finditer(text) if match.group().isalpha()][1:]
-
-
-def _is_upper(text: str) -> bool:
-    letters = [letter for letter in text if letter.isalpha()]
-    return sum(map(str.isupper, letters)) > 0.6 * max(len(letters), 1)
-
-
 def _lower_places(training: Training, column: int, text: str) -> list[Token]:
     """Return the neutral words of a text in lower case, the first one left out."""
     spare = training.neutral_places(column, text)
     return [token for token in spare if token.start and len(token.word) > 2 and text[token.start : token.end].islower()]
 
 
-def _written(text: str, tokens: list[Token], write: Callable[[str], str]) -> str:
+def _written(text: str, tokens: list[Token], write: Write) -> str:
     return put(text, [(token.start, token.end, write(text[token.start : token.end])) for token in tokens])
-
-
-Form = tuple[Callable[[str], bool], Callable[[str], str], Callable[[str], str]]
-"""Whether a word has a form, what writes it, and what writes another one."""
-
-
-def _toggled(
-    training: Training, column: int, form: Form, item: Text, predicted: int, rng: Rng, values: Values
-) -> Changed:
-    """Put a neutral word into a form, or take all words out of it; the control writes a word in another form."""
-    text, (has, write, other) = item[column], form
-    formed = [token for token in tokens_of(text)[1:] if has(text[token.start : token.end])]
-    goal, spare = values.points_at(not formed), _lower_places(training, column, text)
-    if not formed and not spare:
-        return UNCHANGED
-    treated = _written(text, formed, str.lower) if formed else _written(text, drawn(spare, 1, rng), write)
-    control = None
-    if spare:
-        # Where a form goes, no other comes: a word is replaced by another one.
-        control = training.reworded(column, text, rng) if formed else _written(text, drawn(spare, 1, rng), other)
-    return treated, control, goal
-
-
-def _turned(
-    training: Training, column: int, turn: Callable[[str, bool], str], item: Text, _: int, rng: Rng, values: Values
-) -> Changed:
-    """Turn the capitals of a whole text; the control replaces a neutral word."""
-    text = item[column]
-    treated = next((changed for changed in (turn(text, True), turn(text, False)) if changed != text), None)
-    if treated is None:
-        return UNCHANGED
-    return treated, training.reworded(column, text, rng), values.points_at(turn(text, True) != text)
 
 
 def _words_in_capitals(training: Training, column: int) -> list[Candidate]:
@@ -203,8 +191,15 @@ def position(training: Training, column: int) -> list[Candidate]:
             return UNCHANGED
 
         def moved(label: int) -> str | None:
+            """Move the word to a share of the way from the first word of the text to the last."""
             share = values.draw(label, rng)
-            return None if share is None else _moved(text, here[0], share)
+            if share is None:
+                return None
+            rest, name = deleted(text, [here[0]]), text[here[0].start : here[0].end]
+            starts = [token.start for token in tokens_of(rest)]
+            place = round(share * len(starts))
+            start = starts[place] if place < len(starts) else None
+            return f"{rest} {name}" if start is None else f"{rest[:start]}{name} {rest[start:]}"
 
         treated, control = moved(goal), moved(predicted)
         return UNCHANGED if treated == text else (treated, control, goal)
@@ -277,12 +272,44 @@ def _bigrams(
         error = math.sqrt(max(known[label] * (1 - known[label]), 0.01) / counts.sum())
         if rise >= LEAST_DIFFERENCE and math.erfc(rise / error / math.sqrt(2)) * len(table) < LEAST_P:
             pointing[pair] = label, float(rise), int(counts.sum())
-    ranked = sorted(pointing, key=lambda pair: (-pointing[pair][1] * pointing[pair][2], pair))
     if not pointing:
         return None
-    swaps = {pair: _of_another_label(pair, pointing) for pair in ranked}
-    name = ", ".join(f"“{between.join(pair)}”" for pair in ranked[:2])
-    return _two_for_two(column, f"{name}{names_of(training, column)}", places_of, swaps, pointing)
+    ranked = sorted(pointing, key=lambda pair: (-pointing[pair][1] * pointing[pair][2], pair))
+    swaps = {}
+    for pair in ranked:  # the one of another label that is nearest in frequency; else the words in the other order
+        others = [other for other, its in pointing.items() if its[0] != pointing[pair][0]]
+        of_texts = {other: abs(math.log(pointing[other][2] / pointing[pair][2])) for other in others}
+        swaps[pair] = min(others, key=lambda other: (of_texts[other], other), default=pair[::-1])
+
+    def edit(item: Text, predicted: int, rng: Rng) -> Edits:
+        text = item[column]
+        tokens, taken, free = tokens_of(text), set[int](), list[tuple[Token, Token]]()
+        for places in places_of([token.word for token in tokens]):
+            first, second = (tokens[place] for place in places)
+            if (first.word, second.word) in swaps and taken.isdisjoint(places):
+                taken.update(places)
+                free.append((first, second))
+        if not free:
+            return Edits()
+
+        def written(new: Sequence[tuple[str, str]]) -> Text:
+            spans = []
+            for (first, second), (new_first, other) in zip(free, new, strict=True):
+                spans += [(first.start, first.end, new_first), (second.start, second.end, other)]
+            return with_column(item, column, put(text, spans))
+
+        here = [(first.word, second.word) for first, second in free]
+        # Others of their own label are the control.
+        same = [
+            next((other for other in pointing if pointing[other][0] == pointing[pair][0] and other != pair), pair)
+            for pair in here
+        ]
+        goal = pointing.get(swaps[here[0]], (-1,))[0]
+        return Edits(written([swaps[pair] for pair in here]), written(same) if same != here else None, goal)
+
+    name = ", ".join(f"“{between.join(pair)}”" for pair in ranked[:2]) + names_of(training, column)
+    association = 0.5 + max(rise for _, rise, _ in pointing.values()) / 2
+    return Candidate(name, association, edit, tuple(dict.fromkeys(word for pair in swaps for word in pair))[:4])
 
 
 def count(training: Training, column: int) -> list[Candidate]:
@@ -311,20 +338,6 @@ def count(training: Training, column: int) -> list[Candidate]:
 
     several = {word: held for word, held in times.items() if sum(n > 1 for _, n in held) >= training.least}
     return offered(training, column, _of_words(training, "how often “{}” is there", several, change))
-
-
-# ------------------------------------------------------------------------------------------------------------- private
-
-
-def _moved(text: str, token: Token, share: float) -> str:
-    """Move a word to a share of the way from the first word of the text to the last."""
-    rest = deleted(text, [token])
-    others, word = tokens_of(rest), text[token.start : token.end]
-    place = round(share * len(others))
-    if place >= len(others):
-        return f"{rest} {word}"
-    start = others[place].start
-    return f"{rest[:start]}{word} {rest[start:]}"
 
 
 def _of_words(
@@ -363,56 +376,6 @@ def _exchanged(
     ]
     control = exchanged(*min(others, key=lambda latter: latter[:2])[2:]) if others else None
     return exchanged(first, second), control, values.points_at(first.start > second.start)
-
-
-def _of_another_label(
-    pair: tuple[str, str], pointing: dict[tuple[str, str], tuple[int, float, int]]
-) -> tuple[str, str]:
-    """Return the bigram of another label that is nearest in frequency; else the words in the other order."""
-    label, _, texts = pointing[pair]
-    others = [other for other, its in pointing.items() if its[0] != label]
-    return min(others, key=lambda other: (abs(math.log(pointing[other][2] / texts)), other), default=pair[::-1])
-
-
-def _two_for_two(
-    column: int,
-    name: str,
-    places_of: Callable[[Sequence[str]], Places],
-    swaps: dict[tuple[str, str], tuple[str, str]],
-    pointing: dict[tuple[str, str], tuple[int, float, int]],
-) -> Candidate:
-    """Swap the bigrams of a label for those of another one, and for others of their own label as a control."""
-    by_label: dict[int, list[tuple[str, str]]] = {}
-    for pair, (label, _, _) in pointing.items():
-        by_label.setdefault(label, []).append(pair)
-
-    def edit(item: Text, predicted: int, rng: Rng) -> Edits:
-        text = item[column]
-        tokens = tokens_of(text)
-        taken: set[int] = set()
-        free: list[tuple[Token, Token]] = []
-        for places in places_of([token.word for token in tokens]):
-            first, second = (tokens[place] for place in places)
-            if (first.word, second.word) in swaps and taken.isdisjoint(places):
-                taken.update(places)
-                free.append((first, second))
-        if not free:
-            return Edits()
-
-        def written(new: Sequence[tuple[str, str]]) -> Text:
-            spans = []
-            for (first, second), (new_first, other) in zip(free, new, strict=True):
-                spans += [(first.start, first.end, new_first), (second.start, second.end, other)]
-            return with_column(item, column, put(text, spans))
-
-        pairs = [(first.word, second.word) for first, second in free]
-        same = [next((other for other in by_label[pointing[pair][0]] if other != pair), pair) for pair in pairs]
-        control = written(same) if same != pairs else None
-        goal = pointing.get(swaps[pairs[0]], (-1,))[0]
-        return Edits(written([swaps[pair] for pair in pairs]), control, goal)
-
-    words = tuple(dict.fromkeys(word for pair in swaps for word in pair))
-    return Candidate(name, 0.5 + max(rise for _, rise, _ in pointing.values()) / 2, edit, words[:4])
 
 
 def overlap(training: Training, column: int) -> list[Candidate]:

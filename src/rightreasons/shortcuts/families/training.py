@@ -142,14 +142,9 @@ class Training:
         return len(self.labels)
 
     @functools.cached_property
-    def tokens(self) -> tuple[list[list[Token]], ...]:
-        """The tokens of each text of each column."""
-        return tuple([tokens_of(text) for text in column] for column in self.columns)
-
-    @functools.cached_property
     def words(self) -> tuple[list[list[str]], ...]:
         """The lower-case words and marks of each text of each column."""
-        return tuple([[token.word for token in row] for row in column] for column in self.tokens)
+        return tuple([[token.word for token in tokens_of(text)] for text in column] for column in self.columns)
 
     @functools.cached_property
     def least(self) -> int:
@@ -181,15 +176,12 @@ class Training:
         # Each word once, in an order that no hash decides, as it breaks ties.
         return tuple(self.table(map(dict.fromkeys, column)) for column in self.words)
 
-    def neutral(self, column: int) -> dict[str, int]:
-        """Return the words that no label goes with, and in how many texts each is.
+    @functools.cached_property
+    def neutral(self) -> tuple[dict[str, int], ...]:
+        """The words of each column that no label goes with, and in how many texts each is.
 
         Occurrences are compared with the words of a label rather than its texts, as longer texts hold more of each.
         """
-        return self._neutral[column]
-
-    @functools.cached_property
-    def _neutral(self) -> tuple[dict[str, int], ...]:
         found = []
         for column, words in enumerate(self.words):
             counts = self.table(words)
@@ -211,38 +203,33 @@ class Training:
     def fillers(self) -> tuple[tuple[list[str], Floats], ...]:
         """The neutral words of each column with their chances to be drawn, by frequency; words of letters alone."""
         drawn = []
-        for column in range(len(self.columns)):
-            neutral = {word: n for word, n in self.neutral(column).items() if word.isalpha() and len(word) > 2}
-            counts = np.array(list(neutral.values()), dtype=np.float64)
-            drawn.append((list(neutral), counts / max(counts.sum(), 1.0)))
+        for column in self.neutral:
+            words = {word: n for word, n in column.items() if word.isalpha() and len(word) > 2}
+            counts = np.array(list(words.values()), dtype=np.float64)
+            drawn.append((list(words), counts / max(counts.sum(), 1.0)))
         return tuple(drawn)
 
     def filler(self, column: int, rng: Rng, absent: Iterable[str] = ()) -> str | None:
         """Draw a neutral word that is not among some words; None where there is none."""
-        names, chances = self.fillers[column]
-        if not names:
-            return None
-        taken = set(absent)
-        for _ in range(20):
+        (names, chances), taken = self.fillers[column], set(absent)
+        for _ in range(20 if names else 0):
             word = names[int(rng.choice(len(names), p=chances))]
             if word not in taken:
                 return word
         return None
 
-    def is_neutral(self, column: int, word: str) -> bool:
-        """Return whether no label goes with a word of letters, one that the training texts do not have included."""
-        return word.isalpha() and word not in NEGATIONS and word not in self._associated[column]
-
     @functools.cached_property
     def _associated(self) -> tuple[set[str], ...]:
+        """The words of each column that a label goes with, and those that turn a meaning around."""
         return tuple(
-            {word for word, row in counts.items() if row.sum() >= 3} - self.neutral(column).keys()
-            for column, counts in enumerate(self.texts_with)
+            {word for word, row in counts.items() if row.sum() >= 3} - neutral.keys() | NEGATIONS
+            for counts, neutral in zip(self.texts_with, self.neutral, strict=True)
         )
 
     def neutral_places(self, column: int, text: str) -> list[Token]:
-        """Return the neutral words of a text."""
-        return [token for token in tokens_of(text) if self.is_neutral(column, token.word)]
+        """Return the words of letters of a text that no label goes with, also those that no training text has."""
+        associated = self._associated[column]
+        return [token for token in tokens_of(text) if token.word.isalpha() and token.word not in associated]
 
     def reworded(self, column: int, text: str, rng: Rng, kept: Sequence[tuple[int, int]] = ()) -> str | None:
         """Replace a neutral word of a text, outside of some spans, by another one; None where there is none."""
@@ -292,12 +279,6 @@ def association(values: Any, labels: Labels, n_classes: int) -> tuple[float, flo
             if abs(auroc - 0.5) > abs(best[0] - 0.5):
                 best = auroc, min(1.0, float(found.pvalue) * n_tested)
     return best
-
-
-def is_offered(found: tuple[float, float], n_features: int = 1) -> bool:
-    """Return whether an association is one that a model can follow, of as many features as were looked at."""
-    auroc, p = found
-    return abs(auroc - 0.5) >= LEAST_AUROC and p * n_features < LEAST_P
 
 
 class Values:
@@ -390,8 +371,8 @@ class Feature:
     def candidate(self, training: Training, column: int, n_features: int) -> Candidate | None:
         """Return the candidate of this feature; None where it does not go with a label, of as many that are tried."""
         labels = training.labels if self.labels is None else self.labels
-        how = self.told or association(self.values, labels, training.n_classes)
-        if not is_offered(how, n_features):
+        auroc, p = self.told or association(self.values, labels, training.n_classes)
+        if abs(auroc - 0.5) < LEAST_AUROC or p * n_features >= LEAST_P:
             return None
         values = Values(self.values, labels, training.n_classes, self.shown)
 
@@ -401,7 +382,7 @@ class Feature:
             return Edits(made[0], made[1], goal)
 
         name = self.name if self.of_both else f"{self.name}{names_of(training, column)}"
-        return Candidate(name, how[0], edit, self.words, coverage=self.coverage)
+        return Candidate(name, auroc, edit, self.words, coverage=self.coverage)
 
 
 def offered(

@@ -36,6 +36,9 @@ WORST_MATCH = 2.0
 """A control whose training frequency differs by more than this factor is no control."""
 
 
+ENDINGS = ("ing", "ed", "ly", "s")
+
+
 @dataclasses.dataclass(frozen=True)
 class Pair:
     """Two words that point at different labels, swapped for each other; the second may be a neutral word.
@@ -121,8 +124,8 @@ def swap(training: Training, pairs: Sequence[Pair]) -> Candidate:
         ]
         put_in = {goals[place] for place in present} - {-1}
         return Edits(
-            treated=_apply(item, by_column) if present else None,
-            control=_changed(item, controls),
+            treated=apply(item, by_column),
+            control=apply(item, controls),
             goal=put_in.pop() if len(put_in) == 1 else -1,
         )
 
@@ -151,7 +154,10 @@ def without_words(training: Training, pairs: Sequence[Pair]) -> dict[int, dict[s
 
 def apply(item: Text, mappings: Mapping[int, Mapping[str, str]]) -> Text | None:
     """Replace words of an item; None where it has none of them."""
-    return _changed(item, mappings)
+    changed = item
+    for column, mapping in mappings.items():
+        changed = with_column(changed, column, replaced(changed[column], mapping))
+    return None if changed == item else changed
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -190,15 +196,14 @@ def _like(word: str, its: tuple[int, float, int], other: str, theirs: tuple[int,
 
 
 def _distance(word: str, its: tuple[int, float, int], other: str, theirs: tuple[int, float, int]) -> float:
-    endings = next((ending for ending in ("ing", "ed", "ly", "s") if word.endswith(ending)), "")
-    ending = next((ending for ending in ("ing", "ed", "ly", "s") if other.endswith(ending)), "")
+    endings = {next((ending for ending in ENDINGS if each.endswith(ending)), "") for each in (word, other)}
     by_counts = abs(math.log(its[2] / theirs[2])) + abs(math.log(max(its[1], 1e-9) / max(theirs[1], 1e-9)))
-    return by_counts + 0.1 * (endings != ending) + 0.02 * abs(len(word) - len(other))
+    return by_counts + 0.1 * (len(endings) > 1) + 0.02 * abs(len(word) - len(other))
 
 
 def _neutral_like(training: Training, column: int, word: str, texts: int) -> str | None:
     """Return the neutral word of the same kind that is nearest in frequency and length; a word for a lonely mark."""
-    neutral, kind = training.neutral(column), kind_of(word)
+    neutral, kind = training.neutral[column], kind_of(word)
     same = [other for other in neutral if kind_of(other) == kind and other != word]
     if not same:
         same = [other for other in neutral if kind_of(other) == "word"]
@@ -220,7 +225,7 @@ def _controls(training: Training, pairs: Sequence[Pair]) -> tuple[dict[int, dict
         taken = mappings.setdefault(pair.column, {})
         neutral = {
             word: n
-            for word, n in training.neutral(pair.column).items()
+            for word, n in training.neutral[pair.column].items()
             if kind_of(word) == "word" and word not in taken and word not in pair.words
         }
         wanted, reached = float(pair.texts), 0.0
@@ -236,14 +241,3 @@ def _controls(training: Training, pairs: Sequence[Pair]) -> tuple[dict[int, dict
         ratio = max(wanted / reached, reached / wanted) if reached else math.inf
         worst = max(worst, ratio)
     return mappings, worst if math.isfinite(worst) else None
-
-
-def _apply(item: Text, mappings: Mapping[int, Mapping[str, str]]) -> Text:
-    for column, mapping in mappings.items():
-        item = with_column(item, column, replaced(item[column], mapping))
-    return item
-
-
-def _changed(item: Text, mappings: Mapping[int, Mapping[str, str]]) -> Text | None:
-    changed = _apply(item, mappings)
-    return None if changed == item else changed

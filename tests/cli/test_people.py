@@ -1,4 +1,4 @@
-"""`rightreasons data ratings`, `rightreasons data gaps` and `rightreasons recalibrate`, as a user types them."""
+"""`rightreasons data ratings` and `rightreasons recalibrate`, as a user types them."""
 
 import csv
 import json
@@ -8,13 +8,12 @@ import pytest
 
 from command_line import run
 from rightreasons.calibration.recalibration import recalibrate
-from rightreasons.cues.easy_hard import compare_gaps
 from rightreasons.io.options import SourceOptions
 
 
 @pytest.fixture(scope="module")
 def copa(tmp_path_factory):
-    """Nine items, of which four mirror another; three are Easy."""
+    """Nine items."""
     rows = [
         {
             "id": f"i{n}{'-m' if n % 2 else ''}",
@@ -23,8 +22,6 @@ def copa(tmp_path_factory):
             "choice1": f"The street was wet {n}.",
             "choice2": f"The sun rose {n}.",
             "label": n % 3 % 2,
-            "mirrored": bool(n % 2),
-            "easy": n % 3 == 0,
         }
         for n in range(9)
     ]
@@ -56,15 +53,12 @@ class TestRatings:
             # The first two are always right; the third always takes the first choice.
             filled(sheet, lambda text, n=number: 1 if n == 2 else next(v for k, v in right.items() if k in text))
         done = json.loads(run(capsys, "data", "ratings", "read", file, *sheets, "--json").out)
-        said = "\n".join(done["printed"])
-        # Labels 0 1 0 0 1 0 0 1 0: the third is right on six of nine, on four of the five originals.
-        assert "all (9): accuracy 0.889" in said
+        # Labels 0 1 0 0 1 0 0 1 0: the third is right on six of nine.
+        assert "accuracy 0.889" in "\n".join(done["printed"])
         figures = done["result"]
-        assert set(figures) == {"all", "original", "mirrored"}
-        assert figures["original"]["accuracy"] == pytest.approx(2.8 / 3)
-        assert figures["mirrored"]["accuracy"] == pytest.approx(2.5 / 3)
+        assert figures["accuracy"] == pytest.approx(8 / 9)
         # Votes (3, 0) six times and (1, 2) three: P = (6 + 3 / 3) / 9, P_e = (21^2 + 6^2) / 27^2.
-        assert figures["all"]["kappa"]["fleiss_kappa"] == pytest.approx((7 / 9 - 477 / 729) / (1 - 477 / 729))
+        assert figures["kappa"]["fleiss_kappa"] == pytest.approx((7 / 9 - 477 / 729) / (1 - 477 / 729))
 
     def test_a_sheet_without_answers(self, copa, tmp_path, capsys):
         run(capsys, "data", "ratings", "write", copa[0], "--out", tmp_path / "sheets", "--raters", 2)
@@ -74,83 +68,20 @@ class TestRatings:
         assert (code, "Expected an answer from 1 to 2 in rater-1.csv, but row 2 holds" in told) == (2, True)
 
 
-class TestGaps:
-    @pytest.fixture
-    def runs(self, copa, tmp_path):
-        """Two runs that only get Easy items right, one as scores; one run that gets all right but one."""
-        _, rows = copa
-        labels, easy = np.array([row["label"] for row in rows]), np.array([row["easy"] for row in rows])
-        picks = {"a": np.where(easy, labels, 1 - labels), "b": np.where(easy, labels, 0), "c": labels.copy()}
-        picks["c"][4] = 1 - labels[4]
-        order = np.random.default_rng(0).permutation(len(rows))
-        for name in "ac":
-            lines = [f"{rows[row]['id']},{picks[name][row]}" for row in order]
-            (tmp_path / f"{name}.csv").write_text("\n".join(["id,prediction", *lines]), "utf-8")
-        lines = [json.dumps({"id": rows[row]["id"], "logits": [-2.0 * picks["b"][row], -1.0]}) for row in order]
-        (tmp_path / "b.jsonl").write_text("\n".join(lines), "utf-8")
-        return tmp_path, picks, labels, easy
-
-    def test_two_training_sets(self, copa, runs, capsys):
-        folder, picks, labels, easy = runs
-        first = f"{folder / 'a.csv'},{folder / 'b.jsonl'}"
-        words = ("--first", first, "--second", folder / "c.csv", "--n-permutations", 200)
-        done = json.loads(run(capsys, "data", "gaps", copa[0], *words, "--json").out)
-        said = "\n".join(done["printed"])
-        kernel = compare_gaps(np.stack([picks["a"], picks["b"]], axis=1), picks["c"], labels, easy, n_permutations=200)
-        assert done["result"] == kernel.to_dict()
-        assert "3 Easy and 6 Hard items" in said
-        # All three Easy right and none or three of six Hard, against all Easy and five of six Hard.
-        assert "Gap of the first: +0.750 (runs: +1.000, +0.500)" in said
-        assert "Gap of the second: +0.167" in said
-        assert "over items and runs: none with one run" in said
-
-    def test_the_split_by_default_is_the_one_to_test_on(self, copa, runs, capsys):
-        folder = runs[0]
-        both = folder / "both"
+class TestSplits:
+    def test_the_split_by_default_is_the_one_to_test_on(self, copa, tmp_path, capsys):
+        both = tmp_path / "both"
         both.mkdir()
         lines = copa[0].read_text("utf-8").splitlines()
         (both / "train.jsonl").write_text("\n".join(lines[:4]), "utf-8")
         (both / "test.jsonl").write_text("\n".join(lines[4:]), "utf-8")
-        words = ("data", "gaps", both, "--first", folder / "a.csv", "--second", folder / "c.csv")
-        _, said, _ = run(capsys, *words)
-        assert f"{both}, test: 1 Easy and 4 Hard items" in said
-        _, said, _ = run(capsys, *words, "--split", "train")
-        assert f"{both}, train: 2 Easy and 2 Hard items" in said
-        _, said, _ = run(capsys, "data", "ratings", "write", both, "--out", folder / "sheets")
+        _, said, _ = run(capsys, "data", "ratings", "write", both, "--out", tmp_path / "sheets")
         assert f"{both}, test: 5 items" in said
+        _, said, _ = run(capsys, "data", "ratings", "write", both, "--out", tmp_path / "others", "--split", "train")
+        assert f"{both}, train: 4 items" in said
         # Cues are what a model could learn, so they are sought in what it learns from.
         _, said, _ = run(capsys, "cues", both, "--n-folds", 2, "--features", "length")
         assert f"{both}, train: 4 items" in said
-
-    def test_subsets_of_split(self, copa, runs, capsys):
-        folder, _, _, easy = runs
-        names = [row["id"] for row in copa[1]]
-        subsets = {"easy": [n for n, e in zip(names, easy, strict=True) if e], "hard": names[1:3]}
-        (folder / "subsets.json").write_text(json.dumps(subsets), "utf-8")
-        words = ("data", "gaps", copa[0], "--first", folder / "a.csv", "--second", folder / "c.csv")
-        code, said, _ = run(capsys, *words, "--subsets", folder / "subsets.json")
-        assert (code, "3 Easy and 2 Hard items" in said) == (0, True)
-        (folder / "subsets.json").write_text('{"easy": ["x"], "hard": ["y"]}', "utf-8")
-        code, _, told = run(capsys, *words, "--subsets", folder / "subsets.json")
-        assert (code, "but it has none of them" in told) == (2, True)
-
-    @pytest.mark.parametrize(
-        ("text", "message"),
-        [
-            ("id,prediction\ni0,1\n", "but 8 of 9 have none, such as 'i1-m'"),
-            ("prediction\n1\n0\n", "Expected a row per item in d.csv, 9, or a column `id`, but got 2 rows"),
-            (
-                "id,prediction\ni0,wet\n",
-                "Expected the number of the chosen answer of each item in d.csv, but got texts",
-            ),
-            ("id,prediction\ni0,1\ni0,0\n", "but 'i0' comes again"),
-        ],
-    )
-    def test_answers_that_do_not_fit(self, copa, runs, capsys, text, message):
-        folder = runs[0]
-        (folder / "d.csv").write_text(text, "utf-8")
-        code, _, told = run(capsys, "data", "gaps", copa[0], "--first", folder / "a.csv", "--second", folder / "d.csv")
-        assert (code, message in told) == (2, True)
 
 
 class TestRecalibrate:
@@ -211,7 +142,6 @@ class TestRecalibrate:
 @pytest.mark.parametrize(
     "words",
     [
-        ("data", "gaps", "items", "--first", "a", "--second", "b"),
         ("data", "ratings", "write", "items"),
         ("data", "ratings", "read", "items", "a", "b"),
         ("cues", "items"),
