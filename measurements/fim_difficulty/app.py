@@ -2,10 +2,8 @@
 
 import re
 
-import numpy as np
 from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
-from rightreasons.difficulty.page_rankings import difficulty_scatter
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
@@ -17,14 +15,6 @@ TEXTS = [
 ]
 
 
-def draw(result):
-    pairs = zip(result["fim_difficulty"], result["confidences"], strict=True)
-    points = np.array([pair for pair in pairs if pair[0] is not None])
-    if not len(points):
-        return ""
-    return difficulty_scatter("fisher", difficulty=points[:, 0], confidence=points[:, 1], correct=None).svg
-
-
 def build():
     # An untrained model shows the form of the result. It is an object, so that no visitor names a folder of the server.
     words = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted({*re.findall(r"\w+|\.", " ".join(TEXTS).lower())}))
@@ -32,7 +22,7 @@ def build():
     config = BertConfig(vocab_size=len(words), hidden_size=16, num_hidden_layers=1, num_attention_heads=2)
     model = BertForSequenceClassification(config).eval()
     models = {"model": model, "tokenizer": tokenizer}
-    return module_page(__file__, {"data": TEXTS}, draw, **models)
+    return module_page(__file__, {"data": TEXTS}, **models)
 
 
 if __name__ == "__main__":

@@ -353,20 +353,6 @@ def dot_rows(
     return Drawing(key, {"layer": layers, "height": 90 + size * len(rows), **fit})
 
 
-def dots(rows: Mapping[str, Sequence[Any]], *series: str, xlabel: str = "") -> str:
-    """Draw figures of a module's result as SVG: a row per name, in it a value, or a value and its interval, per series.
-
-    A row whose values are all None is left out.
-    """
-    drawn_rows = []
-    for name, figures in rows.items():
-        pairs = (each if isinstance(each, tuple) else (each, None) for each in figures)
-        estimates = [Estimate(value, (ends or {}).get("low"), (ends or {}).get("high")) for value, ends in pairs]
-        if any(each.value is not None for each in estimates):
-            drawn_rows.append((name, estimates))
-    return dot_rows("figure", rows=drawn_rows, series=series, xlabel=xlabel).svg
-
-
 def shortened(name: str, longest: int = 26) -> str:
     """Shorten a user's name to what fits next to an axis.
 
