@@ -94,7 +94,7 @@ def test_a_figure_without_interval_definition_or_source_is_refused():
 
 
 def test_a_picture_without_words_is_refused():
-    said = {"key": "p", "title": "P", "caption": "C", "alt": "A", "source": "S", "png": b""}
+    said = {"key": "p", "title": "P", "caption": "C", "alt": "A", "source": "S", "spec": {}}
     for name in ("caption", "alt", "source"):
         with pytest.raises(ValueError, match=f"'p' to say its {name}"):
             Plot(**{**said, name: ""})
@@ -116,7 +116,7 @@ def test_every_kind_of_part_is_shown():
         title="A part",
         text="First paragraph.\n\nSecond paragraph.",
         headlines=(headline(name="Inner figure"),),
-        plots=(drawing.plot(key="dots", title="Dots", caption="Caption.", alt="Alternative.", source="Somebody 1999"),),
+        plots=(Plot("dots", "Dots", "Caption.", "Alternative.", "Somebody 1999", drawing.spec),),
         tables=(
             Table(
                 "t",

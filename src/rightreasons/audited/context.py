@@ -444,7 +444,6 @@ class AuditContext:
             them is an object.
         answers: What the model says of each split that is scored, or why it cannot be; {} before `scored`.
         beside: What a further model becomes before it is asked: a plan counts what it would be sent.
-        drawn: Whether the pictures of the answers are drawn, which nobody sees where only a verdict is wanted.
     """
 
     source: Scorer | StoredModel
@@ -458,7 +457,6 @@ class AuditContext:
     command: str = ""
     answers: Mapping[str, Scores | ValueError] = dataclasses.field(default_factory=dict)
     beside: Callable[[Engine], Engine] = lambda engine: engine
-    drawn: bool = True
     _shared: dict[Any, Any] = dataclasses.field(default_factory=dict)
 
     def scored(self, reads: Iterable[Reads] = ("audited",), known: Mapping[str, Scores] | None = None) -> AuditContext:

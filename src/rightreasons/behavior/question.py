@@ -246,7 +246,6 @@ def data(m: BehaviorMeasurement) -> dict[str, Any]:
 
 BEHAVIOR = Question(
     name="behavior",
-    order=6,
     title="Does it pass basic behavioral tests?",
     prose=prose(__file__, WEAK=WEAK, TYPES=TYPES, HOW_TO_READ=HOW_TO_READ),
     needs_labels=False,

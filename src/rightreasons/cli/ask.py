@@ -237,7 +237,7 @@ def behavior(
     page = write_behavior_report(tested, out, resampling=resampling, examples=options.examples, command=typed)
     hand_over(functools.partial(read_json, page.parent / RATES))
     measured = BehaviorMeasurement(tested, resampling, 0)
-    show_section(BEHAVIOR.title, BEHAVIOR.answer(measured, resampling.level, drawn=False))
+    show_section(BEHAVIOR.title, BEHAVIOR.answer(measured, resampling.level))
     typer.echo(f"\nPass rates: {page.parent / RATES}")
     typer.echo(f"Report: {page}")
 
@@ -285,7 +285,7 @@ def ways(
         show_plan(plan_of_one("ways", prompted, count))
         return
     figures = measure_ways(prompted, split, options=options, how=how, out=place, judge=judge)
-    show_section("Does it matter how it is asked?", WAYS_ASKED.answer(figures, how.level, drawn=False))
+    show_section("Does it matter how it is asked?", WAYS_ASKED.answer(figures, how.level))
     typer.echo("")
     write_figures(folder / WAYS, {"model": prompted.name, "data": dataset, "split": name, **figures.to_dict()})
 
@@ -328,6 +328,6 @@ def reasons(
 
     rows = only_part(as_table(model), model)
     m = measure_reasons(read_traces(rows, model), resampling=settings.resampling)
-    answer = REASONS.answer(m, settings.confidence_level, drawn=False)
+    answer = REASONS.answer(m, settings.confidence_level)
     hand_over(answer)
     show_section(REASONS.title, answer)

@@ -49,7 +49,7 @@ def confidence(
     settings: AuditOptions = declared["settings"]
     table = read_confidence(list(files), options=declared["options"])
     measured = measure_confidence(table, options=declared["bins"], resampling=settings.resampling)
-    answer = SOURCES.answer(measured, settings.confidence_level, drawn=False)
+    answer = SOURCES.answer(measured, settings.confidence_level)
     show_section(f"{', '.join(files)} ({table.used})", answer)
     write_figures(out, measured)
 
@@ -80,7 +80,7 @@ def judges(
 
     settings = declared["settings"]
     measured = measure_judges(read_judgments(file, options=declared["options"]), resampling=settings.resampling)
-    show_section(str(file), JUDGES.answer(measured, settings.confidence_level, drawn=False))
+    show_section(str(file), JUDGES.answer(measured, settings.confidence_level))
     write_figures(out, measured)
 
 

@@ -65,7 +65,7 @@ def show_labels(found: LabelAudits, *, open_page: bool = False) -> None:
     from rightreasons.report.labels import LABELS
 
     hand_over(found)
-    show_section("Each label by itself", LABELS.answer(found, drawn=False))
+    show_section("Each label by itself", LABELS.answer(found))
     typer.echo(f"\nReport: {found.page}")
     _open(found.page, open_page)
 
@@ -91,6 +91,8 @@ def show_section(title: str, answer: SectionResult) -> None:
     typer.secho(f"\n{title}", bold=True)
     say(f"  {answer.verdict.label}. {answer.verdict.summary}")
     for part in answer.parts:
+        if not part.tables and (part.plots or part.examples):
+            continue
         for paragraph in filter(None, part.text.split("\n\n")):
             say(f"  {paragraph}")
         for table in part.tables:
@@ -129,10 +131,9 @@ def write_figures(file: Path | None, figures: object) -> None:
 
 def show_comparison(comparison: Comparison) -> None:
     """Print what the page of a comparison says in words and tables."""
-    from rightreasons.report.comparison import sections
+    from rightreasons.report.comparison import ANSWERS, TITLE
 
-    for _, title, section, m in sections(comparison):
-        show_section(title, section.answer(m, drawn=False))
+    show_section(TITLE, ANSWERS.answer(comparison))
 
 
 def say(text: str) -> None:

@@ -288,7 +288,6 @@ EIGENVALUE_FIGURES = (
 
 EIGENVALUE = Question(
     name="eigenvalue",
-    order=1,
     title="How far is each prediction from changing?",
     prose=Prose(Path(__file__).with_name("eigenvalue.md.j2"), MIN_ITEMS=MIN_ITEMS, TOP_K=TOP_K, REPLACED=REPLACED),
     needs=(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from rightreasons.core.arrays import UNTOLD, Result
 from rightreasons.core.intervals import Estimate, FigureText
@@ -67,7 +67,7 @@ class Headline(Result):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Plot(Result):
-    """A picture: the same drawing as PNG (kept beside the report) and SVG (inside it).
+    """A picture, kept beside the report as PNG and inside it as SVG.
 
     Attributes:
         key: The name of its file, `[a-z0-9_]+`.
@@ -75,8 +75,7 @@ class Plot(Result):
         caption: How to read it, and what the intervals in it are.
         alt: What it shows, in words and numbers, for readers who cannot see it.
         source: Where the kind of figure comes from.
-        png: The picture on a light ground.
-        svg: The picture with the page's colors; "" to show the PNG.
+        spec: Its specification in Vega-Lite, which `plots.Drawing` draws.
         wide: Whether it takes the whole width of the page.
     """
 
@@ -85,11 +84,8 @@ class Plot(Result):
     caption: str
     alt: str
     source: str
-    png: bytes = dataclasses.field(repr=False, metadata=UNTOLD)
-    svg: str = dataclasses.field(default="", repr=False, metadata=UNTOLD)
+    spec: Mapping[str, Any] = dataclasses.field(repr=False, metadata=UNTOLD)
     wide: bool = dataclasses.field(default=False, metadata=UNTOLD)
-
-    __pydantic_config__: ClassVar[Any] = {"ser_json_bytes": "base64", "val_json_bytes": "base64"}
 
     def __post_init__(self) -> None:
         _check_key(self.key)
@@ -441,35 +437,6 @@ class SectionResult(Result):
 
 Reads: TypeAlias = Literal["none", "primary", "audited"]
 """Splits of an audit whose scores are read: none, the primary one, or the audited ones."""
-
-
-@runtime_checkable
-class Section(Protocol):
-    """One question of the audit; its options are an instance of its class in `report.questions.QUESTIONS`.
-
-    Attributes:
-        question: Its name on the command line, that of its folder.
-        title: The question as a reader would ask it.
-        order: Its place in the report, 1 to 7 as in the seven questions.
-        needs_labels: Whether it needs labels; data without any is refused when the question is asked.
-        without_model: Why it cannot be asked of stored predictions, in one sentence; "" where it can.
-        reads: The splits whose scores it may ask for, see `Reads`.
-    """
-
-    question: str
-    title: str
-    order: int
-    needs_labels: bool
-    without_model: str
-    reads: Reads
-
-    def why_not(self, context: Any, options: Any) -> str:
-        """Say why the question cannot be asked of this model and data, in one sentence; "" where it can."""
-        ...
-
-    def run(self, context: Any, options: Any) -> SectionResult:
-        """Answer the question."""
-        ...
 
 
 def _check_key(key: str) -> None:

@@ -18,7 +18,6 @@ import numpy as np
 import vl_convert
 
 from rightreasons.core.intervals import Estimate
-from rightreasons.page.parts import Plot
 from rightreasons.page.prose import level_percent, percent, written
 
 PALETTE = {
@@ -99,11 +98,9 @@ class Drawing:
     key: str
     spec: Mapping[str, Any]
 
-    @functools.cached_property
+    @property
     def _svg(self) -> str:
-        return str(
-            vl_convert.vegalite_to_svg(json.dumps({"background": None, "config": _CONFIG, **self.spec}, default=float))
-        )
+        return _drawn(json.dumps({"background": None, "config": _CONFIG, **self.spec}, default=float))
 
     @property
     def png(self) -> bytes:
@@ -126,9 +123,10 @@ class Drawing:
             svg = svg.replace(color, f"var(--plot-{name})")
         return svg
 
-    def plot(self, **texts: Any) -> Plot:
-        """Join the drawing with its texts: title, caption, alt and source."""
-        return Plot(**{"key": self.key, "png": self.png, "svg": self.svg, **texts})
+
+@functools.lru_cache(maxsize=64)
+def _drawn(spec: str) -> str:
+    return str(vl_convert.vegalite_to_svg(spec))
 
 
 def layer(mark: str | Mapping[str, Any], rows: Iterable[Mapping[str, Any]], **encoding: Any) -> dict[str, Any]:

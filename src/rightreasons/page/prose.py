@@ -18,7 +18,7 @@ from __future__ import annotations
 import functools
 import re
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
@@ -293,19 +293,7 @@ class Prose:
         self._macros, *found = _HEADING.split(path.read_text("utf-8"))
         self._titles = dict(zip(found[::3], found[1::3], strict=True))
         self._bodies = dict(zip(found[::3], found[2::3], strict=True))
-        if len(self._bodies) * 3 != len(found):
-            raise ValueError(f"Expected each heading of {path} once.")
         self._compiled = functools.cache(self._compile)
-
-    def check(self, question: str, declared: Iterable[str]) -> None:
-        """Check that there is an entry for all that a question declares, and no other but those of its page."""
-        used = {self._entry(name) for name in declared}
-        missing = sorted(used - self._bodies.keys())
-        free = {"limits", "facts", "made", *self.names("data.")}
-        unused = sorted(self._bodies.keys() - used - free)
-        for what, names in (("has none", missing), ("has one that nothing shows", unused)):
-            if names:
-                raise ValueError(f"Expected an entry per declaration of {question!r}, but {names[0]!r} {what}.")
 
     def names(self, prefix: str) -> list[str]:
         """Name the entries whose names begin with a prefix."""
@@ -325,11 +313,11 @@ class Prose:
 
     def title(self, name: str) -> str:
         """Return the title of an entry."""
-        return self._titles.get(self._entry(name)) or ""
+        return self._titles[self._entry(name)] or ""
 
     def body(self, name: str) -> str:
-        """Return the text of an entry, with its items and paragraphs marked; "" where there is no entry."""
-        body = re.sub(r"^- ", _ITEM, self._bodies.get(self._entry(name), "").strip(), flags=re.MULTILINE)
+        """Return the text of an entry, with its items and paragraphs marked."""
+        body = re.sub(r"^- ", _ITEM, self._bodies[self._entry(name)].strip(), flags=re.MULTILINE)
         return re.sub(r"\n\s*\n", _PARAGRAPH, body)
 
     def _compile(self, text: str) -> Any:

@@ -24,7 +24,7 @@ from rightreasons.page.prose import percent
 if TYPE_CHECKING:
     from rightreasons.audited.context import AuditContext, AuditSplit
     from rightreasons.core.options import Options
-    from rightreasons.page.parts import Section
+    from rightreasons.page.question import Question
 
 MOST_UNREAD = 0.1
 """Share of answers that cannot be read beyond which nothing is concluded from the others."""
@@ -217,7 +217,7 @@ def withheld(
     return dataclasses.replace(result, verdict=Verdict("neutral", "Cannot tell", summary), finding=None)
 
 
-def at_bounds(context: AuditContext, section: Section, options: Options) -> list[Verdict]:
+def at_bounds(context: AuditContext, section: Question, options: Options) -> list[Verdict]:
     """Return the verdicts with every answer that cannot be read counted as wrong, and as right; [] where none is known.
 
     Nothing more is asked: a question that would ask about an item whose answer could not be read leaves it out there.
@@ -238,7 +238,6 @@ def at_bounds(context: AuditContext, section: Section, options: Options) -> list
                 source=context.prompted.assuming(assumed),
                 out=Path(folder) / assumed,
                 progress=False,
-                drawn=False,
             )
             try:
                 found.append(section.run(bounded.scored([section.reads]), options).verdict)

@@ -40,6 +40,7 @@ from rightreasons.core.store import (
     write_text,
 )
 from rightreasons.page.parts import Column, ItemFigure, Table
+from rightreasons.page.plots import Drawing
 from rightreasons.page.prose import badness, short_name, written
 from rightreasons.report.answers import AnswerFigures, failed_of
 from rightreasons.report.questions import available_questions, question_options
@@ -292,7 +293,7 @@ def write_report(
             if result is None:
                 continue
             for plot in result.plots:
-                write_bytes(new / "figures" / f"{plot.key}.png", plot.png)
+                write_bytes(new / "figures" / f"{plot.key}.png", Drawing(plot.key, plot.spec).png)
             for name, text in result.files.items():
                 write_text(new / name, text)
             if result.by_item:

@@ -39,6 +39,7 @@ from rightreasons.page.parts import (
     SectionResult,
     Table,
 )
+from rightreasons.page.plots import Drawing
 from rightreasons.page.prose import Prose, badness, cell, level_percent, number, written
 
 if TYPE_CHECKING:
@@ -343,7 +344,7 @@ def write_page(out: Path, page: Page, results: Mapping[str, object]) -> None:
     html = render_page(page)
     with swapped_in(out) as new:
         for plot in (plot for outcome in page.outcomes if outcome.result for plot in outcome.result.plots):
-            write_bytes(new / "figures" / f"{plot.key}.png", plot.png)
+            write_bytes(new / "figures" / f"{plot.key}.png", Drawing(plot.key, plot.spec).png)
         for name, result in results.items():
             write_json(new / name, result)
         write_text(new / PAGE, html)
@@ -382,8 +383,7 @@ def _template() -> Any:
         whole=lambda value: f"{int(value):,}",
         counted=counted,
         level=level_percent,
-        base64=lambda content: base64.b64encode(content).decode(),
-        drawing=Markup,
+        drawing=lambda plot: Markup(Drawing(plot.key, plot.spec).svg),  # noqa: S704 - Vega escapes its texts
         sourced=lambda source: Markup("").join(
             link.format(url, name) if url else escape(name) for name, url in linked(source)
         ),

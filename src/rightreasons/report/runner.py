@@ -42,7 +42,7 @@ from rightreasons.io.options import AuditOptions, StoredOptions
 from rightreasons.models.running import bars_about, processes
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
-from rightreasons.page.parts import Section, Verdict
+from rightreasons.page.parts import Verdict
 from rightreasons.page.prose import not_scored_told
 from rightreasons.report.answers import AnswerFigures, at_bounds, conflicting, failed_of, measure_answers, withheld
 from rightreasons.report.files import (
@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     import datasets
 
     from rightreasons.models.protocol import Scorer
+    from rightreasons.page.question import Question
 
 
 T = TypeVar("T", bound=Options)
@@ -206,7 +207,7 @@ def audit(
         FileNotFoundError: If the data is not there.
     """
     check_kind(options, "options", Mapping | None)
-    sections = {section.question: section for section in load_sections(questions)}
+    sections = {section.name: section for section in load_sections(questions)}
     for several in ("split", "label_names", "text_column", "choices_column"):
         if isinstance(settings.get(several), (list, tuple)):  # as code names several
             single = settings[several][0] if len(settings[several]) == 1 else None
@@ -323,7 +324,7 @@ def audit(
 def _answered(
     unscored: AuditContext,
     context: AuditContext,
-    sections: Mapping[str, Section],
+    sections: Mapping[str, Question],
     options: Mapping[str, QuestionOptions],
     why_not: Mapping[str, str],
     *,
@@ -367,7 +368,7 @@ def verdicts(context: AuditContext, scores: Scores, questions: Sequence[str]) ->
     Returns:
         Question -> the label of its verdict, "" for one that does not apply or cannot be answered, and why.
     """
-    sections = {section.question: section for section in load_sections(questions)}
+    sections = {section.name: section for section in load_sections(questions)}
     options, heard = question_options(sections, None), context.scored(("primary",), {context.primary.name: scores})
     why_not = {name: _why_not(section, heard, options[name]) for name, section in sections.items()}
     outcomes, _ = _answered(context, heard, sections, options, why_not)
@@ -405,11 +406,11 @@ def audit_command(made: Mapping[str, Any]) -> str:
     return shlex.join(["rightreasons", "audit", *audit_words(made)]) if made else ""
 
 
-def plan_lines(context: AuditContext, sections: Sequence[Section]) -> tuple[str, ...]:
+def plan_lines(context: AuditContext, sections: Sequence[Question]) -> tuple[str, ...]:
     """Say in a sentence which questions are asked of how many items; none where predictions are stored."""
     if context.stored is not None or not sections:
         return ()
-    names = ", ".join(section.question for section in sections)
+    names = ", ".join(section.name for section in sections)
     others = "".join(f", and {split.name}" for split in context.comparisons)
     n_questions, n_items = counted(len(sections), "question"), counted(len(context.primary), "item")
     return (f"{n_questions} ({names}) about {n_items} of {context.primary.name}{others}.",)
@@ -488,7 +489,7 @@ def told_apart(
     return model, dataset, predictions
 
 
-def _why_not(section: Section, context: AuditContext, options: Options) -> str:
+def _why_not(section: Question, context: AuditContext, options: Options) -> str:
     return (context.stored is not None and section.without_model) or section.why_not(context, options)
 
 

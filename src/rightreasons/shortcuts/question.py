@@ -292,7 +292,6 @@ def figures_of_paper(m: Any) -> dict[str, Any]:
 
 SHORTCUTS = Question(
     name="shortcuts",
-    order=2,
     title="Does it decide by shortcuts?",
     prose=prose(
         __file__,
