@@ -33,7 +33,7 @@ from rightreasons.page.parts import (
     Table,
     Verdict,
 )
-from rightreasons.report.render import WORKS, Outcome, Page, bar_of, first_screen, items_of, render_page
+from rightreasons.report.render import Outcome, Page, bar_of, first_screen, items_of, render_page
 from rightreasons.report.runner import audit
 from tiny_models import save_tiny_classifier
 
@@ -255,15 +255,6 @@ def test_right_items_have_places_among_those_of_the_page(monkeypatch, n_wrong, n
     assert doubtful == [n_wrong - 1][: 0 < n_wrong <= shown[0]]  # the last of the wrong ones
 
 
-def test_sources_are_links():
-    table = Table(
-        "t", "A table", (Column("a", "Name", "text"), Column("b", "Value", "share")),
-        (("x, y", Estimate(0.5, 0.4, 0.6)), ("z", None)), source="Guo et al. 2017, section 4",
-    )  # fmt: skip
-    html = page_of(Part(title="P", text="Its calibration error is small.", tables=(table,)), subject="m")
-    assert '<a href="https://arxiv.org/abs/1706.04599">Guo et al. 2017</a>, section 4' in html
-
-
 def test_links_lead_to_parts_of_the_page():
     """Also where there is no table of items, and on pages without a first screen."""
     finding = Finding("is sure.", "Read.", actions=(Action("Read the errors.", link="#items"),))
@@ -273,11 +264,6 @@ def test_links_lead_to_parts_of_the_page():
     for subject in ("it", ""):
         html = render_page(Page(outcomes=outcomes, subject=subject, **said))
         assert set(re.findall(r'href="#([^"]+)"', html)) <= set(re.findall(r' id="([^"]+)"', html))
-
-
-def test_every_address_is_one():
-    for work, address in WORKS.items():
-        assert re.fullmatch(r"https://[a-z.]+/[^\s<>]+", address), work
 
 
 def test_texts_of_users_stay_texts(tmp_path):

@@ -69,11 +69,6 @@ class Predictions:
     def __len__(self) -> int:
         return len(self.ids)
 
-    @property
-    def named(self) -> list[tuple[str, str]]:
-        """The id and the text of each item: reports that share both are about the same item."""
-        return list(zip(self.ids, self.texts, strict=True))
-
 
 def predictions_file(split: str) -> str:
     """Return the file of the predictions of a split, relative to the folder of the report."""
@@ -471,8 +466,9 @@ class AuditContext:
         """
         answers: dict[str, Scores | ValueError] = {}
         kept = {split.name: split for split in self.splits}
-        wanted = [each for each in reads if each != "none"]
-        for split in dict.fromkeys(split for each in wanted for split in (self.primary, *self.read(each))):
+        wanted = {*reads}
+        splits = self.splits if "audited" in wanted else (self.primary,) if "primary" in wanted else ()
+        for split in splits:
             try:
                 scores = self._predict(split) if known is None else known[split.name]
                 reason = next(iter(scores.failures.values()), "")
@@ -480,7 +476,7 @@ class AuditContext:
                     raise ValueError(reason)
                 if not len(scores):
                     raise ValueError(
-                        f"Expected answers of {self.model_name} to the items of “{split.name}”, but none of "
+                        f"Expected answers of {self.source.name} to the items of “{split.name}”, but none of "
                         f"{len(split)} can be read: {reason}."
                     )
             except ValueError as error:
@@ -497,19 +493,16 @@ class AuditContext:
             answers=answers,
         )
 
-    def scores(self, split: AuditSplit | str | None = None) -> Scores:
+    def scores(self, split: AuditSplit | None = None) -> Scores:
         """Return what the model says about a split that the question reads, in the order of the split's items.
 
         Args:
-            split: A split or its name; None for the primary one.
+            split: A split; None for the primary one.
 
         Raises:
             ValueError: If the model could not score it.
         """
-        name = self.primary.name if split is None else split if isinstance(split, str) else split.name
-        if name not in self.answers:
-            raise unknown_name("split that the question reads", name, self.answers)
-        answer = self.answers[name]
+        answer = self.answers[self.primary.name if split is None else split.name]
         if isinstance(answer, ValueError):
             raise answer
         return answer
@@ -517,13 +510,6 @@ class AuditContext:
     def has_scores(self, split: AuditSplit) -> bool:
         """Say whether a split is scored: it is not where no question asked for that, or where those that did failed."""
         return isinstance(self.answers.get(split.name), Scores)
-
-    def split(self, name: str) -> AuditSplit:
-        """Return a split by its name."""
-        known = {split.name: split for split in self.splits}
-        if name not in known:
-            raise unknown_name("split of this audit", name, known)
-        return known[name]
 
     @property
     def resampling(self) -> Resampling:
@@ -534,15 +520,6 @@ class AuditContext:
     def seed(self) -> int:
         """Decides every random choice of every question."""
         return self.settings.seed
-
-    @property
-    def batch_size(self) -> int:
-        """Items per batch."""
-        if self.settings.batch_size is None and self.stored is None:
-            from rightreasons.models.running import default_batch_size
-
-            return default_batch_size(self.scorer)
-        return self.settings.batch_size or 32
 
     @property
     def stored(self) -> StoredModel | None:
@@ -572,37 +549,18 @@ class AuditContext:
         return bool(getattr(self.source, "unscored", False))
 
     @property
-    def to_log(self) -> str:
-        """What the usual harnesses must log, where a log has answers without scores."""
-        return (
-            "lm-evaluation-harness logs the scores of choices where the task has `output_type: multiple_choice`, "
-            "inspect_ai those of letters with `--logprobs --top-logprobs 20`; of rows of your own "
-            "`--confidence-column` names the confidence in the answer."
-        )
-
-    @property
     def server(self) -> dict[str, Any] | None:
         """The server that is asked, what its trial found and what it cost so far; None where the model is here."""
         return None if self.prompted is None else self.prompted.server()
 
-    @property
-    def n_parameters(self) -> int | None:
-        """The number of the model's parameters; None where it is not here."""
-        return getattr(self.source, "n_parameters", None)
-
     def why_no_gradients(self) -> str:
         """Say why the words of a text have no gradients, for a section that does not apply; "" where they have."""
         lacks = lacking(self.scorer, "gradients")
-        if lacks and self.n_parameters is None:  # it is not here, and neither need torch be
+        if lacks and getattr(self.source, "n_parameters", None) is None:  # it is not here, and neither need torch be
             return lacks
         from rightreasons.models.gradients.inputs import why_no_gradients
 
         return why_no_gradients(self.scorer)
-
-    @property
-    def model_name(self) -> str:
-        """What the model is called, or the file of its predictions."""
-        return self.source.name
 
     @property
     def label_names(self) -> tuple[str, ...] | None:
@@ -620,10 +578,6 @@ class AuditContext:
     def splits(self) -> tuple[AuditSplit, ...]:
         """The audited splits, the primary one first."""
         return (self.primary, *self.comparisons)
-
-    def read(self, reads: Reads) -> tuple[AuditSplit, ...]:
-        """Return the splits whose scores a question may ask for."""
-        return {"none": (), "primary": (self.primary,), "audited": self.splits}[reads]
 
     def label_name(self, label: int) -> str:
         """Return the name of a class, or "choice 1" of a multiple-choice item; "" for no label."""
@@ -659,8 +613,10 @@ class AuditContext:
 
     def running(self, out: Path) -> dict[str, Any]:
         """Return how the model is asked about items, as keyword arguments; `out`, of `folder`, keeps its answers."""
-        said = {"progress": self.progress, "fail_fast": self.settings.fail_fast}
-        return {"out": out, "batch_size": self.batch_size, **said}
+        from rightreasons.models.running import default_batch_size
+
+        size = self.settings.batch_size or default_batch_size(self.scorer)
+        return {"out": out, "batch_size": size, "progress": self.progress, "fail_fast": self.settings.fail_fast}
 
     def folder(self, purpose: str, *depends: str, model: str = "") -> Path:
         """Return a folder for results under way, one for each model with its tokenizer and what else they depend on.
@@ -869,29 +825,6 @@ def load_model(model: str | os.PathLike[str], *, task: str | None = None, **how:
         return open_engine(model, Prompt(), ServerOptions(), **how)
     chooses = kind in ("choice", "language model")
     return _head(model, "multiple_choice" if chooses else "classification", AuditOptions(**how))
-
-
-def prompted_model(
-    model: str | os.PathLike[str],
-    prompt: Prompt,
-    server: ServerOptions,
-    label_names: tuple[str, ...] | None,
-    *,
-    seed: int = 0,
-) -> Prompted:
-    """Open a language model, here or behind a server, and ask it through a prompt.
-
-    Args:
-        model: A folder, a hub id, a GGUF file or the address of a server.
-        prompt: How it is asked.
-        server: How a server is asked.
-        label_names: The names of the classes; None for multiple choice.
-        seed: As of `Prompted`.
-    """
-    from rightreasons.models.prompted import Prompted
-    from rightreasons.models.scorers import open_engine
-
-    return Prompted(prompt, open_engine(model, prompt, server), label_names, seed=seed)
 
 
 def is_asked(model: Any) -> bool:

@@ -289,7 +289,7 @@ BEHAVIOR = Question(
             ),
         ),
         Part("functionalities", (Table("functionalities", functionality_rows, RIBEIRO),)),
-        Part("failing", (Tables("failing", failing),)),
+        Part("failing", (Tables("failing", failing),), when=lambda m: m.examples),
     ),
     leads=(
         Lead("nothing", when=lambda m: not m.defined),

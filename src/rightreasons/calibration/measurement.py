@@ -86,7 +86,7 @@ def _votes(context: AuditContext, columns: list[str]) -> NDArray[np.float64]:
     begin = max(shared.rfind(sign) for sign in "_:. -") + 1
     named = [name[begin:] for name in columns]
     where = f"the columns {listing(columns)}"
-    return np.asarray(table[:, match_columns(named, classes, where=where, classes_of=context.model_name)])
+    return np.asarray(table[:, match_columns(named, classes, where=where, classes_of=context.source.name)])
 
 
 def _numbers(column: list[Any], name: str) -> NDArray[np.float64]:
@@ -128,7 +128,7 @@ def elicited_items(context: AuditContext, options: CalibrationOptions) -> Elicit
     if not options.elicit:
         return None
     if context.prompted is None:
-        raise ValueError(f"Expected a language model to ask how sure it is, but {context.model_name} is none.")
+        raise ValueError(f"Expected a language model to ask how sure it is, but {context.source.name} is none.")
     from rightreasons.calibration.elicit import elicit_confidence, measure_confidence
 
     split = context.primary
@@ -260,7 +260,7 @@ class CalibrationAnswers:
     @property
     def there(self) -> AuditSplit:
         """The worst split."""
-        return self.context.split(self.worst or "")
+        return next(split for split in self.context.splits if split.name == self.worst)
 
     @property
     def holds_there(self) -> bool:

@@ -179,7 +179,7 @@ def behavior(
     **declared: Any,
 ) -> None:
     """Test a model on a behavioral suite: which share of the cases passes, by functionality."""
-    from rightreasons.audited.context import is_asked, prompted_model
+    from rightreasons.audited.context import is_asked
     from rightreasons.behavior.measure import (
         is_reading,
         label_words,
@@ -191,8 +191,9 @@ def behavior(
     from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
     from rightreasons.core.validation import read_json
     from rightreasons.datasets.suites.suite import open_suite
-    from rightreasons.models.prompted import prompted_of
+    from rightreasons.models.prompted import Prompted, prompted_of
     from rightreasons.models.running import default_batch_size
+    from rightreasons.models.scorers import open_engine
     from rightreasons.report.behavior_page import RATES, write_behavior_report
     from rightreasons.report.plan import plan_of_one
     from rightreasons.report.schema import page_folder
@@ -216,8 +217,8 @@ def behavior(
 
             scorer = load_question_answering(model)
         elif is_asked(model):
-            settings_of_model = declared["prompt"], declared["server"]
-            scorer = prompted_model(model, *settings_of_model, label_words(opened), seed=settings.seed)
+            engine = open_engine(model, declared["prompt"], declared["server"])
+            scorer = Prompted(declared["prompt"], engine, label_words(opened), seed=settings.seed)
         else:
             from rightreasons.models.loading import load_classifier
 
@@ -273,7 +274,7 @@ def ways(
     place = folder / WORK / f"ways-{prompted.fingerprint[:16]}-{split.fingerprint[:16]}"
 
     def judge(scorer: Prompted, scores: Scores, **other: Any) -> dict[str, tuple[str, str]]:
-        of_way: dict[str, Any] = {"out": place, "settings": settings, "progress": False, "drawn": False, **other}
+        of_way: dict[str, Any] = {"out": place, "settings": settings, "progress": False, **other}
         context = AuditContext(scorer, dataset, split, comparisons=(), train=None, **of_way)
         return verdicts(context, scores, options.questions)
 

@@ -380,7 +380,7 @@ def _compared_splits(
     ids: dict[str, frozenset[str]] = {}
     for name in names:
         first, second = (read_predictions(folder / file[name]) for folder, file in zip(folders, files, strict=True))
-        rows = shared_rows(first.named, second.named)
+        rows = shared_rows(*(list(zip(each.ids, each.texts, strict=True)) for each in (first, second)))
         mine, its = rows[:, first.labels[rows[0]] >= 0]
         if not len(mine):
             continue

@@ -14,7 +14,7 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -58,49 +58,11 @@ def sentences(name: str, **constants: Any) -> Prose:
     return Prose(Path(str(_TEMPLATES / f"{name}.md.j2")), **constants)
 
 
-WORKS: Mapping[str, str] = _read("works.json")
-"""Authors and year as the report cites them -> address."""
-
-_WORK = re.compile("|".join(re.escape(work) for work in sorted(WORKS, key=len, reverse=True)))
-
-
-def linked(source: str) -> Iterator[tuple[str, str]]:
-    """Divide a source into texts and the addresses that they link to, "" for none.
-
-    Example:
-        >>> list(linked("LMI: Schuster et al. 2019, section 3"))
-        [('LMI: ', ''), ('Schuster et al. 2019', 'https://arxiv.org/abs/1908.05267'), (', section 3', '')]
-    """
-    end = 0
-    for match in _WORK.finditer(source):
-        if match.start() > end:
-            yield source[end : match.start()], ""
-        yield match.group(), WORKS[match.group()]
-        end = match.end()
-    if end < len(source):
-        yield source[end:], ""
-
-
 # ------------------------------------ The terms of the report, each in a sentence, for readers who meet them first here
 
 
 TERMS: Mapping[str, str] = _read("terms.json")
 """Term -> what it means, in one or two sentences."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Asked:
-    """How a language model was asked, for the top of a report.
-
-    Attributes:
-        told: What `Prompted.describe` returns.
-        right: How many answers are right, in a sentence; "" where a section says it.
-        server: What `ServerEngine.describe` returns; None for a model that is here.
-    """
-
-    told: Mapping[str, Any]
-    right: str = ""
-    server: Mapping[str, Any] | None = None
 
 
 # --------------------------------------------------------- The items of a split on the page, in a table to step through
@@ -304,7 +266,8 @@ class Page:
             about several models, whose sections are in the given order and no problems.
         items: The items of the first screen's data; None for none.
         files: (address, name) of the files beside the page.
-        asked: How a language model was asked; None for another model.
+        asked: How a language model was asked: `told`, what `Prompted.describe` returns; `right`, how many answers are
+            right, where no section says it; and the `server`. None for another model.
     """
 
     title: str
@@ -317,7 +280,7 @@ class Page:
     subject: str = ""
     items: Items | None = None
     files: Sequence[tuple[str, str]] = ()
-    asked: Asked | None = None
+    asked: Mapping[str, Any] | None = None
 
 
 def render_page(page: Page) -> str:
@@ -376,7 +339,6 @@ def _template() -> Any:
         undefined=jinja2.StrictUndefined,
         trim_blocks=False,
     )
-    link = Markup('<a href="{}">{}</a>')
     environment.filters.update(
         amount=number,
         cell=cell,
@@ -384,9 +346,6 @@ def _template() -> Any:
         counted=counted,
         level=level_percent,
         drawing=lambda plot: Markup(Drawing(plot.key, plot.spec).svg),  # noqa: S704 - Vega escapes its texts
-        sourced=lambda source: Markup("").join(
-            link.format(url, name) if url else escape(name) for name, url in linked(source)
-        ),
         place=lambda name: "item-" + "_".join(name.split()),
         repr=repr,
         lead_plot=plot_of,

@@ -168,20 +168,17 @@ def check_audit(audit: object) -> None:
         >>> check_audit({"schema_version": "1.0"})
         Traceback (most recent call last):
         ...
-        ValueError: Expected the audit to fit its schema, but `rightreasons` is missing.
+        ValueError: Expected the audit to fit its schema, but `rightreasons` does not: field required.
     """
     try:
         Audit.model_validate(audit)
     except ValidationError as error:
         first = error.errors()[0]
-        *path, field = ("", *(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"]))
-        if first["type"] in ("missing", "extra_forbidden"):
-            what = f"`{field[1:]}` is {'missing' if first['type'] == 'missing' else 'unknown'}"
-        else:
-            path.append(field)
-            what = f"got {one_line(first['input'], LONGEST)}: {first['msg'][:1].lower()}{first['msg'][1:]}"
-        place = f"`{''.join(path)[1:]}` in the audit" if any(path) else "the audit"
-        raise ValueError(f"Expected {place} to fit its schema, but {what}.") from None
+        place, what = ".".join(map(str, first["loc"])), first["msg"]
+        got = "" if first["type"] == "missing" else f": {one_line(first['input'], LONGEST)}"
+        raise ValueError(
+            f"Expected the audit to fit its schema, but `{place}` does not{got}: {what[:1].lower()}{what[1:]}."
+        ) from None
 
 
 def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
