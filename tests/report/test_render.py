@@ -76,37 +76,6 @@ def text_of(html):
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html.split("<body>")[1]))
 
 
-# ------------------------------------------------------------------------------------------------- what is not accepted
-
-
-def test_a_figure_without_interval_definition_or_source_is_refused():
-    with pytest.raises(ValueError, match="to have an interval or the reason why it has none"):
-        headline(low=None, high=None)
-    assert headline(low=None, high=None, no_interval="Counted in full.").no_interval
-    with pytest.raises(ValueError, match="'accuracy' to say its definition"):
-        headline(definition=" ")
-    with pytest.raises(ValueError, match="'accuracy' to say its source"):
-        headline(source="")
-    with pytest.raises(ValueError, match="both ends"):
-        Estimate(0.5, 0.4)
-    with pytest.raises(ValueError, match="a key of lower-case letters"):
-        headline(key="../escape")
-
-
-def test_a_picture_without_words_is_refused():
-    said = {"key": "p", "title": "P", "caption": "C", "alt": "A", "source": "S", "spec": {}}
-    for name in ("caption", "alt", "source"):
-        with pytest.raises(ValueError, match=f"'p' to say its {name}"):
-            Plot(**{**said, name: ""})
-
-
-def test_rows_and_marks_that_do_not_fit_are_refused():
-    with pytest.raises(ValueError, match="Expected 2 cells in each row of table 't', but row 1 has 1"):
-        Table("t", "T", (Column("a", "A"), Column("b", "B")), ((1, 2), (3,)))
-    with pytest.raises(ValueError, match="in order, apart and inside its text"):
-        Example("1", "short", "a", "b", 0.5, marks=(Mark(0, 3), Mark(2, 4)))
-
-
 # ------------------------------------------------------------------------------------------------------------- the page
 
 

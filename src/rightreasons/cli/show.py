@@ -63,11 +63,13 @@ def _open(page: Path, wanted: bool) -> None:
 def show_labels(found: LabelAudits, *, open_page: bool = False) -> None:
     """Print the figures and the verdicts of each label, and the means over labels."""
     from rightreasons.report.labels import LABELS
+    from rightreasons.report.render import PAGE
 
     hand_over(found)
     show_section("Each label by itself", LABELS.answer(found))
-    typer.echo(f"\nReport: {found.page}")
-    _open(found.page, open_page)
+    page = found.out / PAGE
+    typer.echo(f"\nReport: {page}")
+    _open(page, open_page)
 
 
 def show_plan(plan: Plan) -> None:

@@ -2,7 +2,7 @@
 
 A section is the `question.py` in the folder of a question. It turns what `measure.py` beside it returns into words,
 tables and pictures; it neither computes nor writes files nor knows HTML. Its result is made of a few kinds of parts.
-Each says what it shows, how that is defined and where it comes from, so no figure can reach the report without them.
+Each says what it shows, how that is defined and where it comes from.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _KEY = re.compile(r"[a-z0-9][a-z0-9_]*")
 
 @dataclasses.dataclass(frozen=True)
 class Headline(Result):
-    """A figure that the report shows large; one without interval, definition or source is refused.
+    """A figure that the report shows large.
 
     Attributes:
         key: Its stable name in audit.json, `[a-z0-9_]+`.
@@ -45,14 +45,6 @@ class Headline(Result):
     split: str = ""
     n: int = 0
     no_interval: str = ""
-
-    def __post_init__(self) -> None:
-        _check_key(self.key)
-        _check_said(self.key, definition=self.definition, source=self.source)
-        if not self.estimate.has_interval and not self.no_interval:
-            raise ValueError(
-                f"Expected headline {self.key!r} to have an interval or the reason why it has none, but it has neither."
-            )
 
     @classmethod
     def of(
@@ -86,10 +78,6 @@ class Plot(Result):
     source: str
     spec: Mapping[str, Any] = dataclasses.field(repr=False, metadata=UNTOLD)
     wide: bool = dataclasses.field(default=False, metadata=UNTOLD)
-
-    def __post_init__(self) -> None:
-        _check_key(self.key)
-        _check_said(self.key, caption=self.caption, alt=self.alt, source=self.source)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the texts and the file of the picture."""
@@ -155,15 +143,6 @@ class Table(Result):
     source: str = ""
     folded: bool = dataclasses.field(default=False, metadata=UNTOLD)
 
-    def __post_init__(self) -> None:
-        _check_key(self.key)
-        for index, row in enumerate(self.rows):
-            if len(row) != len(self.columns):
-                raise ValueError(
-                    f"Expected {len(self.columns)} cells in each row of table {self.key!r}, "
-                    f"but row {index} has {len(row)}."
-                )
-
     def to_dict(self) -> dict[str, Any]:
         """Return the table with each row as a mapping from column key to cell."""
         keys = [column.key for column in self.columns]
@@ -214,13 +193,6 @@ class Example(Result):
     marks: tuple[Mark, ...] = ()
     note: str = ""
 
-    def __post_init__(self) -> None:
-        end = 0
-        for mark in self.marks:
-            if not end <= mark.start < mark.end <= len(self.text):
-                raise ValueError(f"Expected the marks of example {self.id!r} in order, apart and inside its text.")
-            end = mark.end
-
 
 @dataclasses.dataclass(frozen=True)
 class ExampleList(Result):
@@ -239,10 +211,6 @@ class ExampleList(Result):
     note: str
     examples: tuple[Example, ...]
     folded: bool = dataclasses.field(default=False, metadata=UNTOLD)
-
-    def __post_init__(self) -> None:
-        _check_key(self.key)
-        _check_said(self.key, note=self.note)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -437,14 +405,3 @@ class SectionResult(Result):
 
 Reads: TypeAlias = Literal["none", "primary", "audited"]
 """Splits of an audit whose scores are read: none, the primary one, or the audited ones."""
-
-
-def _check_key(key: str) -> None:
-    if not _KEY.fullmatch(key):
-        raise ValueError(f"Expected a key of lower-case letters, digits and underscores, but got {key!r}.")
-
-
-def _check_said(key: str, **texts: str) -> None:
-    for name, text in texts.items():
-        if not text.strip():
-            raise ValueError(f"Expected {key!r} to say its {name}, but it is empty.")

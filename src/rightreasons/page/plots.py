@@ -12,6 +12,7 @@ import json
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,19 +21,9 @@ import vl_convert
 from rightreasons.core.intervals import Estimate
 from rightreasons.page.prose import level_percent, percent, written
 
-PALETTE = {
-    "ink": "#1d2433",
-    "muted": "#667085",
-    "grid": "#e4e7ec",
-    "paper": "#fefefe",
-    "blue": "#2f6bd8",
-    "blue-soft": "#b9d0f6",
-    "orange": "#d9602a",
-    "orange-soft": "#f7c9ae",
-    "green": "#1f8a5b",
-    "violet": "#7a4fc4",
-    "band": "#c9ced8",
-}
+_STYLE = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+
+PALETTE: Mapping[str, str] = _STYLE["palette"]
 """The colors of the pictures; the page has a variable `--plot-NAME` for each."""
 
 SERIES = ("blue", "orange", "green", "violet", "muted")
@@ -47,43 +38,6 @@ PANEL = WIDTH - 70
 """Pixels between the axes of a picture with panels, whose axes stand outside."""
 
 DASHES = [5, 4]
-
-_CONFIG: dict[str, Any] = {
-    "font": "DejaVu Sans, Verdana, sans-serif",
-    "view": {"stroke": None},
-    "mark": {"aria": False},
-    "axis": {
-        "aria": False,
-        "labelFontSize": 12,
-        "titleFontSize": 12,
-        "titleFontWeight": "normal",
-        "labelColor": PALETTE["ink"],
-        "titleColor": PALETTE["ink"],
-        "tickColor": PALETTE["muted"],
-        "domainColor": PALETTE["muted"],
-        "gridColor": PALETTE["grid"],
-        "labelLimit": 400,
-        "labelFlush": False,
-        "titleLimit": WIDTH,
-    },
-    "legend": {
-        "aria": False,
-        "orient": "top",
-        "title": None,
-        "columns": 2,
-        "labelFontSize": 11.5,
-        "labelColor": PALETTE["ink"],
-        "labelLimit": 400,
-        "titleFontSize": 11.5,
-        "titleFontWeight": "normal",
-        "titleColor": PALETTE["ink"],
-        "symbolSize": 90,
-        "symbolOpacity": 1,
-    },
-    "title": {"aria": False, "anchor": "start", "fontSize": 13, "color": PALETTE["ink"]},
-    "text": {"color": PALETTE["muted"], "fontSize": 10},
-    "rule": {"color": PALETTE["muted"]},
-}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -100,7 +54,7 @@ class Drawing:
 
     @property
     def _svg(self) -> str:
-        return _drawn(json.dumps({"background": None, "config": _CONFIG, **self.spec}, default=float))
+        return _drawn(json.dumps({"background": None, "config": _STYLE["config"], **self.spec}, default=float))
 
     @property
     def png(self) -> bytes:
@@ -256,26 +210,14 @@ def reliability_diagram(
     full = [place for place, row in enumerate(bins) if row.count]
     rows, ends = [bins[place] for place in full], [intervals[place] for place in full]
     calibrated = f"if calibrated, {level_percent(level)}"
-    colors = {"accuracy": "blue-soft", "overconfident by": "orange", "underconfident by": "green"}
+    colors = {"accuracy": "blue-soft"}
     bands = [
         {"sure": bins[place].confidence, "low": bar[0], "high": bar[1]}
         for place in full
         if (bar := bars[place]) is not None
     ]
     colors |= {calibrated: "band"} if bands else {}
-    gaps = [{"sure": row.confidence, "accuracy": row.accuracy} for row in rows]
     columns, *others = accuracy_layers(rows, ends, colors, "accuracy of the bin")
-    between = [
-        layer(
-            {"type": "rule", "strokeWidth": 3.5},
-            [row for row in gaps if (row["sure"] > row["accuracy"]) == is_over],
-            x="sure",
-            y="accuracy",
-            y2={"field": "sure"},
-            color=series_of(name, colors),
-        )
-        for name, is_over in (("overconfident by", True), ("underconfident by", False))
-    ]
     thick, drawn = {"type": "rule", "strokeWidth": 12}, series_of(calibrated, colors)
     band = [layer(thick, bands, x="sure", y="low", y2={"field": "high"}, color=drawn)] if bands else []
     counts = [row.count for row in rows]
@@ -291,7 +233,7 @@ def reliability_diagram(
         y2={"datum": 0},
     )
     below = {"layer": [items, count_layer(rows, counts, counts)], "width": PANEL, "height": 90}
-    above = {"layer": [columns, *band, *between, *others], "height": 300, "width": PANEL}
+    above = {"layer": [columns, *band, *others], "height": 300, "width": PANEL}
     return Drawing(key, {"vconcat": [above, below], "spacing": 12})
 
 

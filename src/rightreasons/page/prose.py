@@ -15,6 +15,7 @@ begin an item.
 
 from __future__ import annotations
 
+import copy
 import functools
 import re
 import shlex
@@ -281,74 +282,42 @@ _DASH = re.compile(r"\s—\s")
 
 
 class Prose:
-    """The entries of a file.
+    """The entries of a file, written with some values.
 
     Args:
         path: The file.
-        **constants: What the templates may name beside the values of an answer.
+        **values: What the templates may name.
     """
 
-    def __init__(self, path: Path, **constants: Any) -> None:
-        self.constants = constants
+    def __init__(self, path: Path, **values: Any) -> None:
+        self._values = values
         self._macros, *found = _HEADING.split(path.read_text("utf-8"))
         self._titles = dict(zip(found[::3], found[1::3], strict=True))
         self._bodies = dict(zip(found[::3], found[2::3], strict=True))
         self._compiled = functools.cache(self._compile)
 
+    def of(self, **values: Any) -> Prose:
+        """Return the same entries, written with more values."""
+        said = copy.copy(self)
+        said._values = {**self._values, **values}
+        return said
+
     def names(self, prefix: str) -> list[str]:
         """Name the entries whose names begin with a prefix."""
         return [name for name in self._bodies if name.startswith(prefix)]
 
-    def of(self, **values: Any) -> Say:
-        """Return what writes the entries with some values."""
-        return Say(self, {**self.constants, **values})
-
-    def render(self, text: str, values: dict[str, Any]) -> str:
-        """Return a template filled in."""
-        return str(self._compiled(text).render(values))
-
-    def _entry(self, name: str) -> str:
-        kind, _, key = name.partition(".")
-        return kind if key and name not in self._bodies and kind in self._bodies else name
-
-    def title(self, name: str) -> str:
-        """Return the title of an entry."""
-        return self._titles[self._entry(name)] or ""
-
-    def body(self, name: str) -> str:
-        """Return the text of an entry, with its items and paragraphs marked."""
-        body = re.sub(r"^- ", _ITEM, self._bodies[self._entry(name)].strip(), flags=re.MULTILINE)
-        return re.sub(r"\n\s*\n", _PARAGRAPH, body)
-
-    def _compile(self, text: str) -> Any:
-        # Macros are compiled with each text: only where it calls one.
-        calls = any(f"{name}(" in text for name in re.findall(r"macro (\w+)", self._macros))
-        return _environment().from_string(self._macros + text if calls else text)
-
-
-class Say:
-    """Writes the entries of a prose with some values.
-
-    Args:
-        prose: The entries.
-        values: Name -> value.
-    """
-
-    def __init__(self, prose: Prose, values: dict[str, Any]) -> None:
-        self.prose, self.values = prose, values
-
     def __call__(self, name: str) -> str:
         """Return the paragraphs of an entry, those before its items, with an empty line between them."""
-        paragraphs = map(_folded, self._filled(self.prose.body(name)).partition(_ITEM)[0].split(_PARAGRAPH))
+        paragraphs = map(_folded, self._filled(self._body(name)).partition(_ITEM)[0].split(_PARAGRAPH))
         return "\n\n".join(filter(None, paragraphs))
 
     def title(self, name: str) -> str:
         """Return the title of an entry."""
-        return self.line(self.prose.title(name))
+        return self.line(self._titles[self._entry(name)] or "")
 
     def items(self, name: str) -> tuple[str, ...]:
         """Return the items of an entry that is a list."""
-        return tuple(map(_folded, self._filled(self.prose.body(name)).split(_ITEM)[1:]))
+        return tuple(map(_folded, self._filled(self._body(name)).split(_ITEM)[1:]))
 
     def pairs(self, name: str) -> list[tuple[str, str]]:
         """Return the items of an entry that is a list of names with values, `- name: value`."""
@@ -356,7 +325,7 @@ class Say:
 
     def columns(self, name: str) -> Iterator[Column]:
         """Return the columns of a table, which are the items of its entry."""
-        for item in self._filled(_DASH.sub(_DEFINITION, self.prose.body(name))).split(_ITEM)[1:]:
+        for item in self._filled(_DASH.sub(_DEFINITION, self._body(name))).split(_ITEM)[1:]:
             head, _, definition = item.partition(_DEFINITION)
             key, _, called = _folded(head).partition(": ")
             key, _, kind = key.removesuffix(")").partition(" (")
@@ -367,8 +336,22 @@ class Say:
         """Return a short text filled in, where it is a template."""
         return _folded(self._filled(text)) if "{" in text else text
 
+    def _entry(self, name: str) -> str:
+        kind, _, key = name.partition(".")
+        return kind if key and name not in self._bodies and kind in self._bodies else name
+
+    def _body(self, name: str) -> str:
+        """Return the text of an entry, with its items and paragraphs marked."""
+        body = re.sub(r"^- ", _ITEM, self._bodies[self._entry(name)].strip(), flags=re.MULTILINE)
+        return re.sub(r"\n\s*\n", _PARAGRAPH, body)
+
     def _filled(self, text: str) -> str:
-        return self.prose.render(text, self.values)
+        return str(self._compiled(text).render(self._values))
+
+    def _compile(self, text: str) -> Any:
+        # Macros are compiled with each text: only where it calls one.
+        calls = any(f"{name}(" in text for name in re.findall(r"macro (\w+)", self._macros))
+        return _environment().from_string(self._macros + text if calls else text)
 
 
 def prose(module: str, **constants: Any) -> Prose:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from rightreasons.core.intervals import Estimate, FigureText, Power
 from rightreasons.page import parts as p
-from rightreasons.page.prose import Prose, Say, action, level_percent
+from rightreasons.page.prose import Prose, action, level_percent
 
 if TYPE_CHECKING:
     from rightreasons.page.plots import Drawing
@@ -54,7 +54,7 @@ class Figure:
     suffix: Callable[[Any], object] | None = None
     no_interval: str = ""
 
-    def headline(self, m: Any, say: Say, split: str) -> p.Headline | None:
+    def headline(self, m: Any, say: Prose, split: str) -> p.Headline | None:
         """Return the figure with its text, as the page and audit.json have it."""
         estimate = self.of(m)
         if estimate is None:
@@ -90,7 +90,7 @@ class Table:
     folded: bool = False
     when: When = None
 
-    def shown(self, m: Any, say: Say) -> p.Table:
+    def shown(self, m: Any, say: Prose) -> p.Table:
         """Return the table of a measurement."""
         name = f"table.{self.key}"
         columns, rows, source = tuple(say.columns(name)), tuple(self.rows(m)), say.line(self.source)
@@ -116,7 +116,7 @@ class Plot:
     wide: bool = False
     when: When = None
 
-    def shown(self, m: Any, say: Say) -> p.Plot:
+    def shown(self, m: Any, say: Prose) -> p.Plot:
         """Return the picture of a measurement."""
         name = f"plot.{self.key}"
         texts = {"title": say.title(name), "caption": say(name), "alt": say(f"alt.{self.key}"), "source": self.source}
@@ -133,7 +133,7 @@ class Examples:
     folded: bool = False
     when: When = None
 
-    def shown(self, m: Any, say: Say) -> p.ExampleList | None:
+    def shown(self, m: Any, say: Prose) -> p.ExampleList | None:
         """Return the examples of a measurement."""
         name, examples = f"examples.{self.key}", tuple(self.pick(m))
         return p.ExampleList(self.key, say.title(name), say(name), examples, self.folded) if examples else None
@@ -148,7 +148,7 @@ class Part:
     figures: tuple[str, ...] = ()
     when: When = None
 
-    def shown(self, m: Any, say: Say, figures: Mapping[str, p.Headline]) -> p.Part:
+    def shown(self, m: Any, say: Prose, figures: Mapping[str, p.Headline]) -> p.Part:
         """Return the part of a measurement."""
         made: list[object] = []
         for each in self.shows:
@@ -181,7 +181,7 @@ class Lead:
     contrast: Callable[[Any], Sequence[Estimate | float | None]] | None = None
     when: When = None
 
-    def contrasted(self, m: Any, say: Say) -> p.Contrast | None:
+    def contrasted(self, m: Any, say: Prose) -> p.Contrast | None:
         """Return the shares of a measurement; None where fewer than two are defined."""
         if self.contrast is None:
             return None
@@ -289,7 +289,7 @@ class Question:
         )
 
     def _finding(
-        self, lead: Lead, m: Any, say: Say, figures: Mapping[str, p.Headline], plots: Sequence[str]
+        self, lead: Lead, m: Any, say: Prose, figures: Mapping[str, p.Headline], plots: Sequence[str]
     ) -> p.Finding:
         return p.Finding(
             claim=say(f"claim.{lead.key}"),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rightreasons.audited.context import safe_name
-from rightreasons.core.arrays import plain
+from rightreasons.core.arrays import UNTOLD, Result
 from rightreasons.core.errors import OptionError, counted, in_one_sentence, unknown_name
 from rightreasons.core.intervals import Estimate
 from rightreasons.core.options import as_listed, listed
@@ -48,7 +48,7 @@ MOST_FIGURES = 3
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class LabelAudits:
+class LabelAudits(Result):
     """The audits of several labels, and the means of their figures.
 
     Attributes:
@@ -60,16 +60,11 @@ class LabelAudits:
             theirs: labels share their items, and its standard error is at most the mean of theirs.
     """
 
-    out: Path
+    out: Path = dataclasses.field(metadata=UNTOLD)
     figures: Mapping[str, Mapping[str, AuditFigure]]
     verdicts: Mapping[str, Mapping[str, str]]
     failed: Mapping[str, str]
     macro: Mapping[str, Estimate]
-
-    @property
-    def page(self) -> Path:
-        """The page with the table."""
-        return self.out / PAGE
 
     @functools.cached_property
     def shown(self) -> list[AuditFigure]:
@@ -79,11 +74,6 @@ class LabelAudits:
         for figure in known.values():
             questions.setdefault(figure.question, []).append(figure)
         return [figure for each in questions.values() for figure in each[:MOST_FIGURES]]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what labels.json holds."""
-        named = {name: getattr(self, name) for name in ("macro", "figures", "verdicts", "failed")}
-        return dict(plain(named))
 
     def rows(self) -> Iterator[tuple[p.Cell, ...]]:
         """Yield the mean over labels and each label: its name, the figures that are shown, and its verdicts."""
