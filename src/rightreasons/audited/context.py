@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from rightreasons.behavior.options import BehaviorOptions
     from rightreasons.datasets.suites.suite import Suite
-    from rightreasons.models.prompted import Prompted
     from rightreasons.models.prompts import Examples, Item
     from rightreasons.models.protocol import Engine, Scorer
 
@@ -88,15 +87,8 @@ def save_predictions(path: Path, split: AuditSplit, scores: Scores) -> None:
     is_named = scores.label_names is not None and len(set(names)) == len(names)
     label = datasets.ClassLabel(names=names) if is_named else datasets.Value("int64")
     logits = scores.logits if isinstance(scores.logits, Ragged) else Ragged.of_table(scores.logits)
-    features = datasets.Features(
-        {
-            "id": datasets.Value("string"),
-            "text": datasets.Value("string"),
-            "label": label,
-            "prediction": label,
-            "logits": datasets.List(datasets.Value("float64")),
-        }
-    )
+    kinds = dict.fromkeys(("id", "text"), datasets.Value("string")) | dict.fromkeys(("label", "prediction"), label)
+    features = datasets.Features({**kinds, "logits": datasets.List(datasets.Value("float64"))})
     columns = {
         "id": split.ids.arrow,
         "text": arrow_of(split.data, split.text_column),
@@ -762,35 +754,23 @@ def open_asked(
         engine = None if scorer is model else getattr(scorer, "engine", None)
         model = scorer
     kind = "" if loaded else _kind(model, given.revision, "choice" if given.task == "multiple_choice" else "")
-    for options, kinds in ((prompt, ("language model", "server")), (server, ("server",))):
-        name = next(iter(options.changed()), None)
-        if name is None or kind in kinds:
-            continue
+    by_prompt = kind in ("language model", "server")
+    odd = [*(() if by_prompt else prompt.changed()), *(() if kind == "server" else server.changed())]
+    odd += [name for name in (_HOW if loaded else ("target",) if by_prompt else ()) if getattr(given, name) is not None]
+    if odd:
         raise OptionError(
-            f"Expected a {kinds[0]} to open where `{name}` says how it is asked, but got "
-            f"{getattr(model, 'name', model)}.",
-            option=name,
+            f"Expected no `{odd[0]}` with {getattr(model, 'name', model)}, to which it does not apply.", option=odd[0]
         )
-    if loaded:
-        changed = next((name for name in _HOW if getattr(given, name) is not None), None)
-        if changed is not None:
-            raise OptionError(
-                f"Expected no `{changed}` with a model that is loaded, but got {getattr(given, changed)!r}.",
-                option=changed,
-            )
     # The model comes first: one that cannot be asked is refused before any data is read.
-    if kind in ("language model", "server"):
+    if by_prompt:
         from rightreasons.models.scorers import open_engine
 
-        if given.target is not None:
-            raise OptionError(
-                f"Expected a multi-label classifier where `target` names a label, but got {model}.", option="target"
-            )
         how = {name: getattr(given, name) for name in _OF_ENGINES}
         engine = open_engine(model, prompt, server, batch_size=given.batch_size, **how)
     if engine is not None:
         task, data = task_of_data(dataset, given, prompt.label_words, require_labels=require_labels)
-        return data, _prompted(engine, task, data, given, prompt)
+        names = _class_names(data.values(), "the data") if task == "classification" else None
+        return data, Prompted(prompt, engine, names, examples=examples_of(data, task, prompt.shots), seed=given.seed)
     chooses = model.label_names is None if loaded else kind == "choice"
     task = given.task or ("multiple_choice" if chooses else "classification")
     opened = model if loaded else _head(model, task, given)
@@ -864,12 +844,7 @@ def asked_items(
 
     task, splits = task_of_data(dataset, given, label_words, require_labels=False)
     rows = limited(splits[choose_split(splits, given.split, where=str(dataset))], given, str(dataset))
-    if task == "classification" and "label" not in rows.column_names:
-        raise OptionError(
-            f"Expected labels in {dataset}, whose names a language model chooses from, but it has none.",
-            option="label_column",
-        )
-    names = None if task == "multiple_choice" else tuple(rows.features["label"].names)
+    names = _class_names([rows], str(dataset)) if task == "classification" else None
     fields = ("prompt", "choices") if names is None else ("text", "text_pair")
     return [
         Item(str(row["id"]), {name: row.get(name) for name in fields}, int(row.get("label", -1))) for row in rows
@@ -915,15 +890,11 @@ def _head(model: Any, task: str, given: AuditOptions) -> Scorer:
     return load_classifier(model, **how)
 
 
-def _prompted(
-    engine: Engine, task: str, data: Mapping[str, datasets.Dataset], given: AuditOptions, prompt: Prompt
-) -> Prompted:
-    from rightreasons.models.prompted import Prompted
-
-    names = None
-    if task == "classification":
-        labeled = [rows for rows in data.values() if "label" in rows.column_names]
-        if not labeled:
-            raise ValueError("Expected labels in the data, whose names a language model chooses from, but it has none.")
-        names = tuple(labeled[0].features["label"].names)
-    return Prompted(prompt, engine, names, examples=examples_of(data, task, prompt.shots), seed=given.seed)
+def _class_names(data: Iterable[datasets.Dataset], where: str) -> tuple[str, ...]:
+    for rows in data:
+        if "label" in rows.column_names:
+            return tuple(rows.features["label"].names)
+    raise OptionError(
+        f"Expected labels in {where}, whose names a language model chooses from, but it has none.",
+        option="label_column",
+    )
