@@ -148,9 +148,9 @@ def test_the_first_screen_has_the_worst_finding_first():
     ]
     page = Page(title="T", heading="H", facts=[], outcomes=asked, made=[], subject="m")
     first = first_screen(page)
-    assert first.claim == "m is 0.3 wrong."
-    assert [outcome.question for outcome, _ in first.rows] == ["large", "small", "open", "fine"]
-    assert {question: [action.text for action in actions] for question, actions in first.actions.items()} == {
+    assert first["claim"] == "m is 0.3 wrong."
+    assert [outcome.question for outcome, _ in first["rows"]] == ["large", "small", "open", "fine"]
+    assert {question: [action.text for action in actions] for question, actions in first["actions"].items()} == {
         "large": ["Read.", "x", "y"], "small": ["One.", "Two.", "Three."], "open": [], "fine": [],
     }  # fmt: skip
     assert first_screen(dataclasses.replace(page, outcomes=asked[-2:])) is None

@@ -309,10 +309,14 @@ def take_splits(
         )
         class_of = np.append(match.class_of, -1)  # an index of -1 reads the last entry
         how = label_match or match.in_words
+    from rightreasons.io.reading import content_of
+
     splits = []
     for name, rows in chosen.items():
         known = class_of if name in labeled else None
         numbers = labels[name] if known is None else known[labels[name]]
+        kept = [column for column in ("id", "text", "text_pair", "prompt", "choices") if column in rows.column_names]
+        content = content_of(rows.select_columns(kept).with_format("arrow")[:])
         splits.append(
             AuditSplit(
                 name=name,
@@ -323,7 +327,7 @@ def take_splits(
                 label_mapping=how if name in labeled else "the data has no labels",
                 class_of=known,
                 n_available=len(data[name]),
-                fingerprint=_fingerprint(rows, numbers),
+                fingerprint=hashlib.blake2b(numbers.tobytes() + content, digest_size=16).hexdigest(),
                 groups_column=settings.groups_column,
             )
         )
@@ -404,14 +408,6 @@ def _labels(data: datasets.Dataset) -> NDArray[np.int64]:
     if "label" not in data.column_names:
         return np.full(len(data), -1, dtype=np.int64)
     return np.asarray(arrow_of(data, "label").to_numpy(), dtype=np.int64)
-
-
-def _fingerprint(data: datasets.Dataset, labels: NDArray[np.int64]) -> str:
-    from rightreasons.io.reading import content_of
-
-    kept = [name for name in ("id", "text", "text_pair", "prompt", "choices") if name in data.column_names]
-    content = content_of(data.select_columns(kept).with_format("arrow")[:])
-    return hashlib.blake2b(labels.tobytes() + content, digest_size=16).hexdigest()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -626,19 +622,17 @@ class AuditContext:
         ).hexdigest()
         return self.out / WORK / f"{safe_name(purpose)}-{digest}"
 
-    def _predictions(self, split: AuditSplit) -> Path:
-        method = str(getattr(self.source, "method", ""))
-        # What was generated is kept by what was asked, and read anew.
-        rendering = "" if self.prompted is None else self.prompted.asked
-        return self.folder(f"predictions-{split.name}", split.fingerprint, *filter(None, [method]), model=rendering)
-
     def _predict(self, split: AuditSplit) -> Scores:
         if self.stored is not None:
             return self.stored.scores(split)
         from rightreasons.models.classes import choose, predict
         from rightreasons.models.running import bars_about
 
-        shared = {"ids": split.ids, "labels": split.labels, **self.running(self._predictions(split))}
+        # What was generated is kept by what was asked, and read anew.
+        rendering = "" if self.prompted is None else self.prompted.asked
+        method = filter(None, [str(getattr(self.source, "method", ""))])
+        out = self.folder(f"predictions-{split.name}", split.fingerprint, *method, model=rendering)
+        shared = {"ids": split.ids, "labels": split.labels, **self.running(out)}
         with bars_about("predictions", split.name):
             if split.choices is not None:
                 return choose(self.scorer, split.texts, split.choices, distinct=False, **shared)

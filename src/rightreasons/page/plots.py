@@ -173,10 +173,6 @@ def accuracy_layers(
     ]
 
 
-WHOLE = "datum.value % 1 ? '' : format(datum.value, ',d')"
-"""The labels of an axis of counts: there is no half item."""
-
-
 def count_layer(bins: Sequence[Any], counts: Sequence[int], heights: Sequence[float]) -> dict[str, Any]:
     """Return a layer with the number of items above the bar of each bin."""
     rows = [
@@ -220,21 +216,9 @@ def reliability_diagram(
     columns, *others = accuracy_layers(rows, ends, colors, "accuracy of the bin")
     thick, drawn = {"type": "rule", "strokeWidth": 12}, series_of(calibrated, colors)
     band = [layer(thick, bands, x="sure", y="low", y2={"field": "high"}, color=drawn)] if bands else []
-    counts = [row.count for row in rows]
-    heights = [{"left": row.lower, "right": row.upper, "n": row.count} for row in rows]
-    x = axis("left", "confidence", percent=True, domain=(0, 1), grid=False)
-    y = axis("n", "items", tickCount=3, labelExpr=WHOLE)
-    items = layer(
-        {"type": "bar", "color": PALETTE["blue"], "stroke": PALETTE["paper"]},
-        heights,
-        x=x,
-        x2={"field": "right"},
-        y=y,
-        y2={"datum": 0},
-    )
-    below = {"layer": [items, count_layer(rows, counts, counts)], "width": PANEL, "height": 90}
-    above = {"layer": [columns, *band, *others], "height": 300, "width": PANEL}
-    return Drawing(key, {"vconcat": [above, below], "spacing": 12})
+    columns["encoding"]["x"] = axis("left", "confidence", percent=True, domain=(0, 1))
+    counts = count_layer(rows, [row.count for row in rows], [0.0] * len(rows))
+    return Drawing(key, {"layer": [columns, *band, *others, counts], "height": 300, "width": PANEL})
 
 
 def dot_rows(

@@ -194,7 +194,7 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
 
 
 def withheld(
-    result: SectionResult, figures: AnswerFigures, bounds: Callable[[], Sequence[Verdict]] = tuple
+    result: SectionResult, figures: AnswerFigures, bounds: Callable[[], Sequence[Verdict]] = tuple, conflict: str = ""
 ) -> SectionResult:
     """Return the answer to a question without its verdict, where the answers that cannot be read might change it.
 
@@ -202,7 +202,12 @@ def withheld(
         result: The answer.
         figures: How many cannot be read.
         bounds: Returns the verdicts with all of these wrong, and right; see `at_bounds`.
+        conflict: How normalizations contradict each other, by `conflicting`.
     """
+    if conflict:
+        summary = f"A softmax over log-likelihoods is no one confidence: {conflict}, whichever figures are shown."
+        verdict = Verdict("neutral", "Depends on the normalization", summary)
+        return dataclasses.replace(result, verdict=verdict, finding=None)
     if not figures.n_unread or result.verdict.tone == "neutral":
         return result
     summary = f"{percent(figures.n_unread / figures.n_items)} of the answers cannot be read ({figures.lacks_in_words})"

@@ -18,7 +18,7 @@ import yaml
 from pydantic import TypeAdapter
 
 import rightreasons
-from rightreasons.audited.context import AuditContext, AuditSplit, predictions_file, save_predictions
+from rightreasons.audited.context import AuditContext, predictions_file, save_predictions
 from rightreasons.core.arrays import Result, plain
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate
@@ -374,7 +374,20 @@ def record_of(
             "label_mapping": context.primary.label_mapping,
             "label_classes": classes,
             "primary": context.primary.name,
-            "splits": [_split_record(context, split) for split in context.splits],
+            "splits": [
+                {
+                    "name": split.name,
+                    "role": split.role,
+                    "n_items": len(split),
+                    "n_available": split.n_available,
+                    "n_truncated": int(context.scores(split).truncated) if scored and not context.stored else None,
+                    "fingerprint": split.fingerprint,
+                    "predictions": predictions_file(split.name) if scored else None,
+                    "left_out": [{"id": name, "reason": reason} for name, reason in split.left_out],
+                }
+                for split in context.splits
+                for scored in [context.has_scores(split)]
+            ],
         },
         "settings": {
             **settings,
@@ -385,20 +398,6 @@ def record_of(
         "subject": subject,
         "answers": None if answers is None else answers.to_dict(),
         "questions": [outcome.to_dict() for outcome in outcomes],
-    }
-
-
-def _split_record(context: AuditContext, split: AuditSplit) -> dict[str, Any]:
-    scored = context.has_scores(split)
-    return {
-        "name": split.name,
-        "role": split.role,
-        "n_items": len(split),
-        "n_available": split.n_available,
-        "n_truncated": int(context.scores(split).truncated) if scored and not context.stored else None,
-        "fingerprint": split.fingerprint,
-        "predictions": predictions_file(split.name) if scored else None,
-        "left_out": [{"id": name, "reason": reason} for name, reason in split.left_out],
     }
 
 

@@ -40,11 +40,6 @@ class Registered:
     options: type[QuestionOptions]
     unasked: bool = True
 
-    def load(self) -> Any:
-        """Import the question."""
-        module, _, name = self.question.partition(":")
-        return getattr(import_module(module), name)
-
 
 QUESTIONS = {
     "calibration": Registered("rightreasons.calibration.question:CALIBRATION", CalibrationOptions),
@@ -91,7 +86,8 @@ def load_sections(questions: Iterable[str] | None = None) -> list[Question]:
         if not isinstance(name, str) or name not in known:
             raise unknown_name("question", name, known)
     needs("vl_convert")
-    return [question.load() for name, question in QUESTIONS.items() if name in names]
+    places = [question.question.split(":") for name, question in QUESTIONS.items() if name in names]
+    return [getattr(import_module(module), attribute) for module, attribute in places]
 
 
 def question_options(questions: Iterable[str], given: Mapping[str, Any] | None) -> dict[str, QuestionOptions]:

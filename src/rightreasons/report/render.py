@@ -28,7 +28,6 @@ from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate
 from rightreasons.core.store import swapped_in, write_bytes, write_json, write_text
 from rightreasons.page.parts import (
-    Action,
     Amount,
     Change,
     Example,
@@ -48,11 +47,6 @@ if TYPE_CHECKING:
 _TEMPLATES = resources.files("rightreasons.report") / "templates"
 
 
-def _read(name: str) -> dict[str, str]:
-    texts: dict[str, str] = json.loads((_TEMPLATES / name).read_text("utf-8"))
-    return texts
-
-
 def sentences(name: str, **constants: Any) -> Prose:
     """Read the sentences of a page, or of a section of it that is about no question alone."""
     return Prose(Path(str(_TEMPLATES / f"{name}.md.j2")), **constants)
@@ -61,7 +55,7 @@ def sentences(name: str, **constants: Any) -> Prose:
 # ------------------------------------ The terms of the report, each in a sentence, for readers who meet them first here
 
 
-TERMS: Mapping[str, str] = _read("terms.json")
+TERMS: Mapping[str, str] = json.loads((_TEMPLATES / "terms.json").read_text("utf-8"))
 """Term -> what it means, in one or two sentences."""
 
 
@@ -145,23 +139,6 @@ LIGHTS = {"bad": "Problem", "warn": "Look closer", "neutral": "No verdict", "goo
 """What the tones of a verdict say."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class FirstScreen:
-    """What a reader sees first.
-
-    Attributes:
-        claim: The finding in one sentence.
-        rows: The answered questions, each with its answer; those about one model the worst first.
-        plot: The picture that shows the finding, if any; None where a contrast shows it.
-        actions: What to do, by question.
-    """
-
-    claim: str
-    rows: tuple[tuple[Outcome, SectionResult], ...]
-    plot: Plot | None
-    actions: Mapping[str, tuple[Action, ...]]
-
-
 def worst_first(outcomes: Sequence[Outcome]) -> list[tuple[Outcome, SectionResult]]:
     """Order the answered questions by their tone, those of one tone by the share of predictions that they are about."""
     answered = [(outcome, outcome.result) for outcome in outcomes if outcome.result is not None]
@@ -174,14 +151,16 @@ def finding_of(result: SectionResult) -> Finding:
     return result.finding or Finding(claim=f"— {verdict.label[:1].lower()}{verdict.label[1:]}", evidence="")
 
 
-def first_screen(page: Page) -> FirstScreen | None:
+def first_screen(page: Page) -> dict[str, Any] | None:
     """Gather what a reader sees first.
 
     Args:
         page: The page.
 
     Returns:
-        The first screen; None where no question is answered.
+        `claim`, the finding in one sentence; `rows`, the answered questions, each with its answer, those about one
+        model the worst first; `plot`, the picture that shows the finding, where no contrast does; and `actions`, what
+        to do by question. None where no question is answered.
     """
     if page.subject:
         rows = worst_first(page.outcomes)
@@ -200,7 +179,12 @@ def first_screen(page: Page) -> FirstScreen | None:
     }
     finding = finding_of(rows[0][1])
     claim = f"{page.subject} {finding.claim}".rstrip(".") + "." if page.subject else page.heading
-    return FirstScreen(claim, tuple(rows), None if finding.contrast else plot_of(rows[0][1]), actions)
+    return {
+        "claim": claim,
+        "rows": rows,
+        "plot": None if finding.contrast else plot_of(rows[0][1]),
+        "actions": actions,
+    }
 
 
 def plot_of(result: SectionResult) -> Plot | None:
@@ -287,13 +271,13 @@ def render_page(page: Page) -> str:
     """Render a page as HTML."""
     first = first_screen(page)
     changes: dict[str, dict[str, Change]] = {}
-    for _, result in first.rows if first else ():
+    for _, result in first["rows"] if first else ():
         for text, change in result.changes:
             known = changes.setdefault(" ".join(text.split()), {})
             if len(known) < MOST_CHANGES:
                 known.setdefault(change.text, change)
     html: str = _template().render(
-        **vars(page) | {"heading": first.claim if first else page.heading},
+        **vars(page) | {"heading": first["claim"] if first else page.heading},
         first=first,
         terms=TERMS,
         changes=changes,

@@ -42,7 +42,6 @@ from rightreasons.io.options import AuditOptions, StoredOptions
 from rightreasons.models.running import bars_about, processes
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
-from rightreasons.page.parts import Verdict
 from rightreasons.page.prose import not_scored_told
 from rightreasons.report.answers import AnswerFigures, at_bounds, conflicting, failed_of, measure_answers, withheld
 from rightreasons.report.files import (
@@ -302,7 +301,13 @@ def audit(
     ):
         say(line)
     outcomes, answers = _answered(unscored, context, sections, chosen, why_not, raise_errors=raise_errors)
-    _check_answered(outcomes)
+    failed = {outcome.question: outcome.reason for outcome in outcomes if outcome.status == "failed"}
+    if failed and not any(outcome.status == "answered" for outcome in outcomes):
+        # Errors left no answer; one that all have in common is reported once.
+        if len({*failed.values()}) == 1:
+            raise ValueError(next(iter(failed.values())))
+        listed = " ".join(f"{question}: {reason}" for question, reason in failed.items())
+        raise ValueError(f"Expected an answer to at least one question, but each failed. {listed}")
     if answers is not None and (answers.n_unread or answers.worst or context.answers_once):
         say(answers.sentence)
     for reason, n_failed, first in failed_of(context):
@@ -350,10 +355,12 @@ def _answered(
         outcomes.append(Outcome(name, section.title, status, reason, result))
     answers = measure_answers(context)
     if answers is not None:
-        outcomes = [
-            _withheld(outcome, answers, context, functools.partial(at_bounds, unscored, sections[name], options[name]))
-            for name, outcome in zip(sections, outcomes, strict=True)
-        ]
+        for place, outcome in enumerate(outcomes):
+            name, conflict = outcome.question, conflicting(context) if outcome.question == "calibration" else ""
+            if outcome.result is not None:
+                bounds = functools.partial(at_bounds, unscored, sections[name], options[name])
+                result = withheld(outcome.result, answers, bounds, conflict)
+                outcomes[place] = dataclasses.replace(outcome, result=result)
     return outcomes, answers
 
 
@@ -491,33 +498,6 @@ def told_apart(
 
 def _why_not(section: Question, context: AuditContext, options: Options) -> str:
     return (context.stored is not None and section.without_model) or section.why_not(context, options)
-
-
-def _withheld(
-    outcome: Outcome, answers: AnswerFigures, context: AuditContext, bounds: Callable[[], Sequence[Verdict]]
-) -> Outcome:
-    """Return an outcome without its verdict, where too much is unread, or normalizations contradict each other."""
-    if outcome.result is None:
-        return outcome
-    result = withheld(outcome.result, answers, bounds)
-    conflict = conflicting(context) if outcome.question == "calibration" else ""
-    if conflict:
-        summary = f"A softmax over log-likelihoods is no one confidence: {conflict}, whichever figures are shown."
-        verdict = Verdict("neutral", "Depends on the normalization", summary)
-        result = dataclasses.replace(result, verdict=verdict, finding=None)
-    return dataclasses.replace(outcome, result=result)
-
-
-def _check_answered(outcomes: Sequence[Outcome]) -> None:
-    """Refuse to write a report in which errors left no answer; an error that all have in common is reported once."""
-    failed = [outcome for outcome in outcomes if outcome.status == "failed"]
-    if not failed or any(outcome.status == "answered" for outcome in outcomes):
-        return
-    reasons = dict.fromkeys(outcome.reason for outcome in failed)
-    if len(reasons) == 1:
-        raise ValueError(next(iter(reasons)))
-    listed = " ".join(f"{outcome.question}: {outcome.reason}" for outcome in failed)
-    raise ValueError(f"Expected an answer to at least one question, but each failed. {listed}")
 
 
 # ---------------------------------------------------------------- The demo

@@ -194,7 +194,15 @@ def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
         FileNotFoundError: If there is none.
         ValueError: If it is not an audit, or of a later major version.
     """
-    file, audit = _parsed(report)
+    check_kind(report, "report", str | os.PathLike)
+    path = Path(report)
+    file = path / AUDIT_FILE if path.is_dir() else path
+    if not file.is_file():
+        raise FileNotFoundError(f"Expected the folder of a report with {AUDIT_FILE} in it, but {str(path)!r} has none.")
+    try:
+        audit = json.loads(file.read_text("utf-8"), parse_constant=_refuse)
+    except ValueError as error:
+        raise ValueError(f"Expected {str(file)!r} to be an audit in JSON, but it cannot be read: {error}.") from error
     version = audit.get("schema_version") if isinstance(audit, dict) else None
     if isinstance(version, str) and version.split(".")[0] != SCHEMA_VERSION.split(".")[0]:
         raise ValueError(f"Expected an audit of schema version {SCHEMA_VERSION}, but {str(file)!r} is of {version}.")
@@ -208,19 +216,6 @@ def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
             "goes on from what it kept."
         )
     return dict(audit)
-
-
-def _parsed(report: str | os.PathLike[str]) -> tuple[Path, Any]:
-    """Return the audit.json of a report, and what it holds, unchecked."""
-    check_kind(report, "report", str | os.PathLike)
-    path = Path(report)
-    file = path / AUDIT_FILE if path.is_dir() else path
-    if not file.is_file():
-        raise FileNotFoundError(f"Expected the folder of a report with {AUDIT_FILE} in it, but {str(path)!r} has none.")
-    try:
-        return file, json.loads(file.read_text("utf-8"), parse_constant=_refuse)
-    except ValueError as error:
-        raise ValueError(f"Expected {str(file)!r} to be an audit in JSON, but it cannot be read: {error}.") from error
 
 
 def signed(audit: Mapping[str, Any]) -> dict[str, Any]:

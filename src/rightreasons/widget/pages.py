@@ -33,9 +33,6 @@ MAX_TABLE_ROWS = 200
 MISTAKES = (TypeError, ValueError)
 """Errors that a user's input may raise; the page shows their message. Any other error is a bug of ours."""
 
-_WORDS_OF = {True: "yes", False: "no", None: NONE}
-
-
 FILTER = "Filter of a log"
 """The field of a page in which a visitor names the filter or the scorer of a log that has several."""
 
@@ -110,7 +107,7 @@ def figure(value: Any) -> str:
         ('0.1235', '12,000', '–', '1e-07', 'yes')
     """
     if value is None or isinstance(value, bool):
-        return _WORDS_OF[value]
+        return NONE if value is None else "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
