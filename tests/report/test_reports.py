@@ -96,13 +96,6 @@ def test_questions_that_are_asked_later_are_added(tiny, rows, tmp_path):
     assert "--calibration-n-bins 7" in page
 
 
-def test_answers_of_other_code_are_left_out(tiny, rows, tmp_path, monkeypatch):
-    asking(tiny, rows, tmp_path, "difficulty")
-    monkeypatch.setattr("rightreasons.report.files.package_code", lambda: "another")
-    asking(tiny, rows, tmp_path, "calibration")
-    assert [question["question"] for question in read_audit(tmp_path)["questions"]] == ["calibration"]
-
-
 def test_work_of_another_question_is_kept(tiny, rows, tmp_path):
     """Also when that audit was killed."""
     killed = tmp_path / ".work" / "difficulty-0123456789abcdef"

@@ -8,42 +8,36 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
-import json
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import TypeAdapter
 
 import rightreasons
 from rightreasons.audited.context import AuditContext, predictions_file, save_predictions
-from rightreasons.core.arrays import Result, plain
+from rightreasons.core.arrays import Result
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate
-from rightreasons.core.options import Options, QuestionOptions
+from rightreasons.core.options import Options
 from rightreasons.core.store import (
-    WORK,
     csv_text,
     digest_of_files,
     digest_of_value,
     installed_version,
     json_lines,
     json_text,
-    package_code,
     swapped_in,
     write_bytes,
-    write_json,
     write_text,
 )
 from rightreasons.page.parts import Column, ItemFigure, Table
 from rightreasons.page.plots import Drawing
 from rightreasons.page.prose import badness, short_name, written
 from rightreasons.report.answers import AnswerFigures, failed_of
-from rightreasons.report.questions import available_questions, question_options
 from rightreasons.report.render import PAGE, Outcome, Page, items_of, render_page, sentences
-from rightreasons.report.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit, signed
+from rightreasons.report.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit, read_audit, signed
 
 COLUMNS = ("figure", "id", "group", "value")
 
@@ -97,9 +91,6 @@ def read_items(report: Path, question: str, result: Mapping[str, Any]) -> dict[s
             each["key"], each["name"], each["better"], its["id"], its["value"], groups=groups, **about
         )
     return found
-
-
-_ANSWER = TypeAdapter(Outcome)
 
 
 # -------------- The figures of an audit by a path, such as `calibration.ece`: what a gate checks and a model card lists
@@ -231,19 +222,14 @@ def subject_of(context: AuditContext, settings: Mapping[str, Any]) -> str:
     return digest_of_value([digest_of_value([context.model_fingerprint, context.dataset_name, items]), about])
 
 
-def kept_answers(context: AuditContext, subject: str) -> dict[str, tuple[Outcome, QuestionOptions]]:
-    """Return the answers that earlier audits of the same subject left in the folder, with their options, by question.
-
-    Those of other code, or that cannot be read, are none.
-    """
-    kept: dict[str, tuple[Outcome, QuestionOptions]] = {}
-    for question in available_questions():
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            stored = json.loads(_kept_in(context, question).read_text("utf-8"))
-            if stored["of"] == [subject, package_code()]:
-                outcome = _ANSWER.validate_json(json.dumps(stored["outcome"]))
-                kept[question] = outcome, question_options([question], {question: stored["options"]})[question]
-    return kept
+def earlier_options(context: AuditContext, subject: str) -> dict[str, dict[str, Any]]:
+    """Return the questions that a report of the same subject in the folder answers, with their options."""
+    with contextlib.suppress(OSError, ValueError):
+        earlier = read_audit(context.out)
+        if earlier.get("subject") == subject:
+            options = earlier["settings"]["options"]
+            return {each["question"]: options[each["question"]] for each in earlier["questions"] if each["result"]}
+    return {}
 
 
 def write_report(
@@ -253,7 +239,7 @@ def write_report(
     page: str,
     again: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Write the files of a report in place of those that the folder holds, and keep its answers.
+    """Write the files of a report in place of those that the folder holds.
 
     Args:
         context: What is audited, scored.
@@ -291,17 +277,7 @@ def write_report(
             write_text(new / AGAIN_FILE, yaml.safe_dump(dict(again), sort_keys=False, allow_unicode=True))
         record = signed({**record, "files": digest_of_files(new)})
         write_text(new / AUDIT_FILE, json_text(record))
-    for outcome in outcomes:
-        if outcome.status == "answered":
-            value = _ANSWER.dump_python(outcome, mode="json", fallback=plain, warnings=False)
-            options = record["settings"]["options"][outcome.question]
-            stored = {"of": [record["subject"], package_code()], "options": options, "outcome": value}
-            write_json(_kept_in(context, outcome.question), stored)
     return record
-
-
-def _kept_in(context: AuditContext, question: str) -> Path:
-    return context.out / WORK / "answers" / f"{question}.json"
 
 
 def _files(folder: Path) -> list[str]:

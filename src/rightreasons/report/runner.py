@@ -50,7 +50,7 @@ from rightreasons.report.files import (
     AuditFigure,
     answers_worst_first,
     audit_figures,
-    kept_answers,
+    earlier_options,
     page_of,
     record_of,
     subject_of,
@@ -262,11 +262,19 @@ def audit(
     say = tell if tell is not None and is_main else lambda line: None
     for line in _labels_told(context):
         say(line)
+    everything = {**general.to_dict(), **stored.to_dict(), "prompt": prompt.to_dict(), "server": server.to_dict()}
+    subject = subject_of(context, everything)
+    # An earlier report's questions are asked again, of what the model said then.
+    wanted = list(sections)
+    earlier = {question: its for question, its in earlier_options(context, subject).items() if question not in wanted}
+    if earlier:
+        sections |= {section.name: section for section in load_sections(earlier)}
+        chosen |= question_options(earlier, earlier)
     # First of all what every question needs, so that a bad suite or folder fails before any computation.
     why_not = {name: _why_not(section, context, chosen[name]) for name, section in sections.items()}
     # Of answers without confidences, the accuracy is a report all the same.
-    if questions is not None and all(why_not.values()) and not context.answers_once:
-        reasons = " ".join(f"{name}: {reason}" for name, reason in why_not.items())
+    if questions is not None and all(why_not[name] for name in wanted) and not context.answers_once:
+        reasons = " ".join(f"{name}: {why_not[name]}" for name in wanted)
         raise ValueError(
             f"Expected a question that applies, but got {reasons} With none named, all that apply are asked."
         )
@@ -275,10 +283,7 @@ def audit(
         for line in plan.lines:
             say(line)
         return AuditResult(folder, {"plan": plan.costs}, (), written=False)
-    everything = {**general.to_dict(), **stored.to_dict(), "prompt": prompt.to_dict(), "server": server.to_dict()}
-    subject = subject_of(context, everything)
-    kept = {question: each for question, each in kept_answers(context, subject).items() if question not in sections}
-    unscored, context = context, context.scored(section.reads for section in load_sections([*sections, *kept]))
+    unscored, context = context, context.scored(section.reads for section in sections.values())
     doubt = _order_doubt(context)
     if doubt:
         mapping = f"{context.primary.label_mapping}. {doubt}"
@@ -301,8 +306,9 @@ def audit(
     ):
         say(line)
     outcomes, answers = _answered(unscored, context, sections, chosen, why_not, raise_errors=raise_errors)
-    failed = {outcome.question: outcome.reason for outcome in outcomes if outcome.status == "failed"}
-    if failed and not any(outcome.status == "answered" for outcome in outcomes):
+    made = [outcome for outcome in outcomes if outcome.question in wanted]
+    failed = {outcome.question: outcome.reason for outcome in made if outcome.status == "failed"}
+    if failed and not any(outcome.status == "answered" for outcome in made):
         # Errors left no answer; one that all have in common is reported once.
         if len({*failed.values()}) == 1:
             raise ValueError(next(iter(failed.values())))
@@ -313,17 +319,16 @@ def audit(
     for reason, n_failed, first in failed_of(context):
         say(f"{counted(n_failed, 'request')} of the questions without an answer, such as {first}: {reason}")
     place = {question: number for number, question in enumerate(available_questions())}
-    every = sorted([*outcomes, *(outcome for outcome, _ in kept.values())], key=lambda each: place[each.question])
-    known = {**chosen, **{question: its for question, (_, its) in kept.items()}}
-    options_of = {each.question: known[each.question] for each in every}
+    every = sorted(outcomes, key=lambda each: place[each.question])
+    options_of = {each.question: chosen[each.question] for each in every}
     record = record_of(context, every, everything, options_of, subject, answers)
     check_audit(record)
     if is_main:
-        named = list(options_of) if questions or kept else ()
+        named = list(options_of) if questions or earlier else ()
         again = reproduction(sources, how, named, options_of) if command is None else {}
         page = page_of(context, record, every, audit_command(again) if command is None else command, answers)
         record = write_report(context, record, every, page, again)
-    return AuditResult(folder, record, tuple(outcomes), is_main)
+    return AuditResult(folder, record, tuple(made), is_main)
 
 
 def _answered(
