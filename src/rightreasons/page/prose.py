@@ -204,29 +204,12 @@ def first_of(shown: int, among: int, noun: str, order: str) -> str:
 
     Example:
         >>> first_of(5, 12, "wrong prediction", "surest")
-        'The 5 surest of 12 wrong predictions'
-        >>> first_of(3, 3, "wrong prediction", "surest"), first_of(1, 1, "wrong prediction", "surest")
-        ('All 3 wrong predictions, the surest first', 'The only wrong prediction')
+        '5 of 12 wrong predictions, the surest first'
     """
-    if among == 1:
-        return f"The only {noun}"
-    if shown == among:
-        return f"All {counted(among, noun)}, the {order} first"
-    return f"The {f'{shown:,} ' if shown > 1 else ''}{order} of {counted(among, noun)}"
+    return f"{shown:,} of {counted(among, noun)}, the {order} first"
 
 
-def named_reasons(left_out: Sequence[tuple[str, str]], most: int = 3) -> str:
-    """Name items that are left out, with the reasons: the first few, and how many more there are.
-
-    Example:
-        >>> named_reasons([("7", "it is empty."), ("9", "it is NaN.")], most=1)
-        '7: it is empty; and 1 more'
-    """
-    named = "; ".join(f"{name}: {reason.rstrip('.')}" for name, reason in left_out[:most])
-    return named + (f"; and {len(left_out) - most:,} more" if len(left_out) > most else "")
-
-
-def not_scored_told(what: str, n_scored: int, left_out: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+def not_scored_told(what: str, n_scored: int, left_out: Sequence[tuple[str, str]], most: int = 3) -> tuple[str, ...]:
     """Say in one sentence which items the model could not score, or nothing where it scored all; `what` names one.
 
     Example:
@@ -235,8 +218,9 @@ def not_scored_told(what: str, n_scored: int, left_out: Sequence[tuple[str, str]
     """
     if not left_out:
         return ()
-    whole = counted(n_scored + len(left_out), what)
-    return (f"The model could not score {len(left_out):,} of {whole} ({named_reasons(left_out)}).",)
+    named = "; ".join(f"{name}: {reason.rstrip('.')}" for name, reason in left_out[:most])
+    named += f"; and {len(left_out) - most:,} more" if len(left_out) > most else ""
+    return (f"The model could not score {len(left_out):,} of {counted(n_scored + len(left_out), what)} ({named}).",)
 
 
 def ask(context: Any, question: str, *, all_items: bool = False, **options: str) -> str:
@@ -398,10 +382,5 @@ def _environment() -> Any:
         level=level_percent,
         capitalized=lambda text: capitalized(_folded(text)),
     )
-    environment.globals.update(
-        ask=ask,
-        first_of=first_of,
-        compare=compare,
-        gate=gate,
-    )
+    environment.globals.update(ask=ask, first_of=first_of, compare=compare, gate=gate)
     return environment

@@ -276,30 +276,30 @@ class Question:
         parts = tuple(part.shown(m, say, figures) for part in self.parts if _holds(part, m))
         plots = [plot.key for part in parts for plot in part.plots]
         lead = next((lead for lead in self.leads if _holds(lead, m)), None)
+        finding = (
+            None
+            if lead is None
+            else p.Finding(
+                claim=say(f"claim.{lead.key}"),
+                evidence=say(f"evidence.{lead.key}"),
+                figure=figures[lead.figure].key if lead.figure in figures else lead.figure,
+                size=lead.size(m),
+                plot=lead.plot if lead.plot in plots else "",
+                pair=lead.pair(m),
+                actions=tuple(map(action, say.items(f"advice.{lead.key}"))),
+                contrast=lead.contrasted(m, say),
+            )
+        )
         return p.SectionResult(
             verdict=p.Verdict(rule.tone, say.title(verdict), say(verdict)),
             headlines=tuple(figures[key] for key in overview if key in figures)[: self.most],
             parts=parts,
             limits=say.items("limits") if self.prose.names("limits") else (),
             data={**self.data(m), **{name.removeprefix("data."): say(name) for name in self.prose.names("data.")}},
-            finding=None if lead is None else self._finding(lead, m, say, figures, plots),
+            finding=finding,
             files=self.files(m),
             by_item=tuple(self.by_item(m)),
             changes=tuple(self.changes(m)),
-        )
-
-    def _finding(
-        self, lead: Lead, m: Any, say: Prose, figures: Mapping[str, p.Headline], plots: Sequence[str]
-    ) -> p.Finding:
-        return p.Finding(
-            claim=say(f"claim.{lead.key}"),
-            evidence=say(f"evidence.{lead.key}"),
-            figure=figures[lead.figure].key if lead.figure in figures else lead.figure,
-            size=lead.size(m),
-            plot=lead.plot if lead.plot in plots else "",
-            pair=lead.pair(m),
-            actions=tuple(map(action, say.items(f"advice.{lead.key}"))),
-            contrast=lead.contrasted(m, say),
         )
 
 

@@ -339,12 +339,6 @@ def _check_paired(folders: Sequence[Path], audits: Sequence[dict[str, Any]]) -> 
         ):
             if here != first:
                 raise ValueError(f"Expected reports of the same {what}, {first}, but {folder} is of {here}.")
-    files = [prediction_files(audit) for audit in audits]
-    if not set(files[0]) & set(files[1]) and not same_items(audits):
-        raise ValueError(
-            f"Expected two reports of the same splits, but {folders[0]} holds the predictions of "
-            f"{', '.join(files[0]) or 'none'} and {folders[1]} of {', '.join(files[1]) or 'none'}."
-        )
 
 
 def _matched_classes(audits: Sequence[dict[str, Any]]) -> NDArray[np.int64] | None:
@@ -411,7 +405,7 @@ def _compared_splits(
             known = {"question": "calibration", "name": about.name, "unit": about.unit, "better": about.better}
             pair = ours[key], theirs[key]
             figures.append(ComparedFigure.of(key, test, pair, split=name, n_items=len(mine), **known))
-    if names and not splits:
+    if not splits and (names or not same_items(audits)):
         raise ValueError(
             f"Expected two reports of the same items, but {folders[0]} and {folders[1]} share no labeled item with "
             "the same id and text."

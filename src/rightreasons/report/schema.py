@@ -47,11 +47,8 @@ _LATER: dict[type, tuple[str, ...]] = {AnswerGroup: ("p_value",), parts.Finding:
 """Fields that reports of earlier versions lack."""
 
 _FIELDS: dict[type, dict[str, Any]] = {
-    parts.Headline: {"n": Count},
     parts.Plot: {"file": str},
     parts.Table: {"rows": list[dict[str, Any]]},
-    parts.Mark: {"start": Count, "end": Annotated[int, Field(ge=1)], "weight": Annotated[float, Field(ge=-1, le=1)]},
-    parts.Example: {"confidence": Annotated[float | None, Field(ge=0, le=1)]},
     parts.ItemFigure: {"better": Literal["higher", "lower"], "unit": Literal["fraction", "ratio"], "n_items": int},
 }
 
