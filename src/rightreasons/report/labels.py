@@ -139,8 +139,9 @@ def audit_labels(
             result = audit(model, dataset, out=folder / safe_name(name), tell=tell, **how)
         except ValueError as error:
             failed[name] = in_one_sentence(error)
-        else:
-            written |= {name: result} if result.written else {}
+            continue
+        if result.written:
+            written[name] = result
     if len(failed) == len(names):
         raise ValueError(next(iter(failed.values())))
     figures = {name: result.figures for name, result in written.items()}
@@ -156,7 +157,19 @@ def audit_labels(
     found = LabelAudits(folder, figures, verdicts, failed, macro)
     if figures:
         source = model if predictions is None else predictions
-        _write(found, short_name(str(source)) if isinstance(source, (str, os.PathLike)) else "the table", dataset)
+        name = short_name(str(source)) if isinstance(source, (str, os.PathLike)) else "the table"
+        page = Page(
+            title=f"{name}: {counted(len(figures), 'label')}",
+            heading=f"Each label of {name}",
+            facts=[
+                ("labels", str(len(figures))),
+                *([("data", short_name(dataset))] if isinstance(dataset, str) else []),
+            ],
+            outcomes=[Outcome("labels", "Each label by itself", "answered", "", LABELS.answer(found))],
+            made=[(label, f"report {safe_name(label)}") for label in figures],
+            files=[(f"{safe_name(label)}/{PAGE}", label) for label in figures],
+        )
+        write_page(folder, page, {LABELS_FILE: found.to_dict()})
     return found
 
 
@@ -232,25 +245,5 @@ LABELS = Question(
     name="labels",
     prose=sentences("labels"),
     verdict=(Rule("neutral", "told"),),
-    parts=(
-        Part(
-            "labels",
-            (Table("labels", lambda m: m.rows()),),
-        ),
-    ),
+    parts=(Part("labels", (Table("labels", lambda m: m.rows()),)),),
 )
-
-
-def _write(found: LabelAudits, name: str, dataset: Any) -> None:
-    page = Page(
-        title=f"{name}: {counted(len(found.figures), 'label')}",
-        heading=f"Each label of {name}",
-        facts=[
-            ("labels", str(len(found.figures))),
-            *([("data", short_name(dataset))] if isinstance(dataset, str) else []),
-        ],
-        outcomes=[Outcome("labels", "Each label by itself", "answered", "", LABELS.answer(found))],
-        made=[(label, f"report {safe_name(label)}") for label in found.figures],
-        files=[(f"{safe_name(label)}/{PAGE}", label) for label in found.figures],
-    )
-    write_page(found.out, page, {LABELS_FILE: found.to_dict()})

@@ -481,23 +481,17 @@ def told_apart(
         # A model is a folder, a hub id or a GGUF file.
         elif (Path(model).is_file() and Path(model).suffix != ".gguf") or data_type(Path(model)) in NAMED_TYPES:
             model, predictions = None, model
-    if predictions is None:
-        odd = next(iter(stored.changed()), None)
-        if odd is not None:
-            raise OptionError(f"Expected `predictions`, a file, where `{odd}` is given, but there is none.", option=odd)
-        if model is None or dataset is None:
-            only = dataset if model is None else model
-            given = "neither" if only is None else f"only {one_line(only)}"
-            raise OptionError(
-                f"Expected a model and a data set, or `predictions`, a file or a table of them, but got {given}.",
-                option="predictions",
-            )
-    elif model is not None:
-        both = f"{one_line(model)} and {one_line(predictions)}"
-        raise ValueError(f"Expected a model or `predictions`, but got both: {both}.")
-    elif prompt.changed():
-        odd, held = next(iter(prompt.changed())), one_line(predictions)
-        raise ValueError(f"Expected no `{odd}` for {held}, which is answered.")
+    # Options of stored predictions without them, and of a prompt where all is answered.
+    odd = next(iter((stored if predictions is None else prompt).changed()), None)
+    if odd is not None:
+        end = "without `predictions`" if predictions is None else f"for {one_line(predictions)}, which is answered"
+        raise OptionError(f"Expected no `{odd}` {end}.", option=odd)
+    if (model is None or dataset is None) if predictions is None else model is not None:
+        given = " and ".join(one_line(each) for each in (model, dataset, predictions) if each is not None) or "neither"
+        raise OptionError(
+            f"Expected a model and a data set, or `predictions`, a file or a table of them, but got {given}.",
+            option="predictions",
+        )
     return model, dataset, predictions
 
 
