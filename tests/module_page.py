@@ -15,15 +15,6 @@ def choose(page: Page, **options: Any) -> None:
     page.locator("#chosen textarea").fill(json.dumps(options))
 
 
-def unfold(page: Page, which: str = "#options") -> None:
-    """Open what is folded: the options, the card ("#about") or all figures ("#all").
-
-    What opens mounts its fields, and on a loaded machine a field that is typed into at once is mounted after that, with
-    the value that it had. So a test opens first, computes, and types when the page has answered.
-    """
-    page.locator(f"{which} button").first.click()
-
-
 def edit(page: Page, name: str, item: int, value: Any) -> None:
     """Write another value of one item, or a text where it stands, into the inputs."""
     field = page.locator("#inputs textarea")

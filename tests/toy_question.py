@@ -118,7 +118,6 @@ def toy(folder, prose=PROSE, **changes):
     path.write_text(prose, "utf-8")
     question = Question(
         name="toy",
-        order=7,
         title="Are the texts long?",
         prose=Prose(path),
         needs=(Need("texts", lambda context, options: len(context.primary) > 1),),

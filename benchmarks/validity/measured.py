@@ -274,7 +274,6 @@ HANDED_ON = {
     **dict.fromkeys(("models_by_tasks", "ModelsByTasks.by_model"), ("rate",)),
     "estimate_of": ("share", "mean"),
     "beyond": ("share", "mean", "cluster_wilson"),
-    "sections": ("compare",),
     "interval_of_groups": ("bootstrap",),
     "rate_interval": ("share",),
     "measure_swaps": ("share", "bounded_mean"),

@@ -1,8 +1,5 @@
 """The demo of this measurement: type items with their choices, and see which words give the answers away."""
 
-from types import SimpleNamespace
-
-from rightreasons.cues.question import cue_productivity
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
@@ -19,13 +16,8 @@ EXAMPLE = {
 }
 
 
-def draw(result):
-    cues = [SimpleNamespace(**row) for row in result["cues"][:15]]
-    return cue_productivity("cues", cues, cues[0].chance).svg if cues else ""
-
-
 def build():
-    return module_page(__file__, EXAMPLE, draw, options={"top": 20})
+    return module_page(__file__, EXAMPLE, options={"top": 20})
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """The demo of this measurement: predictions before, with a feature swapped, and with a control changed."""
 
-from rightreasons.page.plots import dots
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
@@ -13,15 +12,8 @@ EXAMPLE = {
 }
 
 
-def draw(result):
-    rows = {"decided": [(result["deciding_share"], result["interval"])]}
-    if result["follow_rate"] is not None:
-        rows["follow rate"] = [(result["follow_rate"], result["follow_interval"])]
-    return dots(rows, "feature", xlabel="share of predictions")
-
-
 def build():
-    return module_page(__file__, EXAMPLE, draw)
+    return module_page(__file__, EXAMPLE)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ import re
 
 from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
-from rightreasons.page.plots import PANEL, Drawing, axis, layer
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
@@ -16,14 +15,6 @@ TEXTS = [
 ]
 
 
-def draw(result):
-    pairs = zip(result["fim_difficulty"], result["confidences"], strict=True)
-    points = [{"x": sure, "y": value} for value, sure in pairs if value is not None]
-    axes = {"x": axis("x", "confidence"), "y": axis("y", "largest Fisher eigenvalue")}
-    spec = {"layer": [layer({"type": "point"}, points, **axes)], "width": PANEL, "height": 270}
-    return Drawing("fisher", spec).svg if points else ""
-
-
 def build():
     # An untrained model shows the form of the result. It is an object, so that no visitor names a folder of the server.
     words = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted({*re.findall(r"\w+|\.", " ".join(TEXTS).lower())}))
@@ -31,7 +22,7 @@ def build():
     config = BertConfig(vocab_size=len(words), hidden_size=16, num_hidden_layers=1, num_attention_heads=2)
     model = BertForSequenceClassification(config).eval()
     models = {"model": model, "tokenizer": tokenizer}
-    return module_page(__file__, {"data": TEXTS}, draw, **models)
+    return module_page(__file__, {"data": TEXTS}, **models)
 
 
 if __name__ == "__main__":

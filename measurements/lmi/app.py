@@ -1,6 +1,5 @@
 """The demo of this measurement: type texts and labels, see which tokens point at which label."""
 
-from rightreasons.page.plots import dots
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
@@ -18,20 +17,8 @@ EXAMPLE = {
 }
 
 
-def draw(result):
-    """Draw, for the first tokens of each label, how often they occur with it, beside how common the label is."""
-    priors = {row["name"]: row["prior"] for row in result["labels"]}
-    rows = {
-        f"{row['token']} → {name}": (row["p_label"], priors[name])
-        for name, tokens in result["lmi"].items()
-        for row in tokens[:4]
-        if row["lmi"] > 0
-    }
-    return dots(rows, "where the token is", "anywhere", xlabel="share of the label")
-
-
 def build():
-    return module_page(__file__, EXAMPLE, draw, options=OPTIONS)
+    return module_page(__file__, EXAMPLE, options=OPTIONS)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,5 @@
 """Local mutual information: which tokens of a labeled data set point to which label?"""
 
-from typing import ClassVar
-
 import datasets
 import evaluate
 
@@ -17,13 +15,10 @@ tokens, with smoothed PMI, counts, p(l | w), the z of the competency problem wit
 _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
-    data: N texts, or N lists of tokens (with `tokenizer="none"`), or a `datasets.Dataset` or `IterableDataset` with
-        texts and labels; a data set is read in batches and never loaded whole.
-    labels: (N,) labels, whole numbers from 0, at least two different ones; omitted when `data` is a data set.
+    data: N texts, or N lists of tokens (with `tokenizer="none"`).
+    labels: (N,) labels, whole numbers from 0, at least two different ones.
     top_k: Number of ranked tokens returned per label; default 100; None for all. Heads are always complete.
-    label_names: Names of the labels 0, 1, …; default: those of the data set, else the numbers.
-    text_column: The column of texts (or tokens) of a data set; default "text".
-    label_column: The column of labels of a data set; default "label".
+    label_names: Names of the labels 0, 1, …; default: the numbers.
 
 Returns:
     dict with `lmi`: for each label (by name) the ranked tokens, each with `token`, `lmi`, `pmi`, `count`, `total`,
@@ -69,16 +64,9 @@ _CITATION = """
 }
 """
 
-_DATASETS = (datasets.Dataset, datasets.IterableDataset)
-
-_BATCH_SIZE = 1000
-
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class Lmi(KernelModule, evaluate.Measurement):
-    OPTIONAL_INPUTS = ("labels",)
-    STREAMED: ClassVar = {"data": _DATASETS}
-
     def _info(self):
         return evaluate.MeasurementInfo(
             description=_DESCRIPTION,
@@ -92,21 +80,7 @@ class Lmi(KernelModule, evaluate.Measurement):
         )
 
     @kernel_options(lmi)
-    def _compute(
-        self, data, labels, *, top_k=100, label_names=None, text_column="text", label_column="label", **options
-    ):
-        if isinstance(data, _DATASETS):
-            if labels is not None:
-                raise ValueError("Expected no `labels` with a data set, which has its own: give its label_column.")
-            texts, labels = [], []
-            for batch in data.iter(batch_size=_BATCH_SIZE):
-                texts += _column(batch, text_column)
-                labels += _column(batch, label_column)
-            if label_names is None and data.features is not None:
-                label_names = getattr(data.features[label_column], "names", None)
-            data = texts
-        elif labels is None or all(label is None for label in labels):
-            raise ValueError(f"Expected `data` and `labels` in {self.name}, but got only `data`.")
+    def _compute(self, data, labels, *, top_k=100, label_names=None, **options):
         result = lmi(data, labels, **options_for(lmi, options))
         names = result.name_labels(label_names)
         return {
@@ -129,28 +103,9 @@ class Lmi(KernelModule, evaluate.Measurement):
             "definition": result.definition,
         }
 
-    def add_batch(self, **kwargs):
-        """Add texts, or lists of tokens, and their labels."""
-        if isinstance(kwargs.get("data"), _DATASETS):
-            raise TypeError(
-                "Expected texts or lists of tokens in `data`, but got a data set: pass it to compute, which streams it."
-            )
-        super().add_batch(**kwargs)
-
     def _checked(self, inputs):
-        """Check texts by the declared feature; data sets and lists of tokens are the kernel's to check."""
         data = inputs["data"]
-        if isinstance(data, _DATASETS):
-            return {**super()._checked({**inputs, "data": None}), "data": data}
-        if isinstance(data[0], list):
-            return {
-                **super()._checked({**inputs, "data": None}),
-                "data": check_token_lists(data, "data", allow_empty=True),
-            }
-        return super()._checked(inputs)
-
-
-def _column(batch, name):
-    if name not in batch:
-        raise ValueError(f"Expected a column {name!r} in the data set, but it has {', '.join(map(repr, batch))}.")
-    return batch[name]
+        if not isinstance(data[0], list):
+            return super()._checked(inputs)
+        # A text may be without tokens.
+        return {**super()._checked({**inputs, "data": None}), "data": check_token_lists(data, "data", allow_empty=True)}

@@ -1,6 +1,5 @@
 """The demo of this measurement: tokens with attributions and predictions, and which tokens are shortcuts."""
 
-from rightreasons.page.plots import dots
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
@@ -24,18 +23,8 @@ EXAMPLE = {
 }
 
 
-def draw(result):
-    rows = {
-        "all predictions": [(result["shortcut_reliance"], result["interval"])],
-        "right ones": [(result["correct"]["rate"], result["correct"]["interval"])],
-        "wrong ones": [(result["wrong"]["rate"], result["wrong"]["interval"])],
-        **{f"blind picks, {name}": [null["rate"]] for name, null in result["null"].items()},
-    }
-    return dots(rows, "shortcut-cued")
-
-
 def build():
-    return module_page(__file__, EXAMPLE, draw, options=OPTIONS)
+    return module_page(__file__, EXAMPLE, options=OPTIONS)
 
 
 if __name__ == "__main__":

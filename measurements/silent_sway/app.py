@@ -1,6 +1,5 @@
 """The demo of this measurement: answers plainly, beside a neutral sentence and beside a hint, and who mentions it."""
 
-from rightreasons.page.plots import dots
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
@@ -15,18 +14,8 @@ EXAMPLE = {
 }
 
 
-def draw(result):
-    sway, silent = result["sway"]["estimate"], result["silent"]["estimate"]
-    rows = {
-        "moved": [(sway["value"], sway)],
-        "in silence, at least": [(silent["value"], silent)],
-        "in silence, at most": [result["upper"]],
-    }
-    return dots(rows, "share of the answers")
-
-
 def build():
-    return module_page(__file__, EXAMPLE, draw)
+    return module_page(__file__, EXAMPLE)
 
 
 if __name__ == "__main__":

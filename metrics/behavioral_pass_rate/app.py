@@ -1,6 +1,5 @@
 """The demo of this metric: answers to a small suite, and which cases they pass."""
 
-from rightreasons.behavior.plots import behavior_heat_map
 from rightreasons.datasets.suites.cases import Case, Functionality
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.widget.demos import module_page
@@ -17,15 +16,8 @@ SUITE = Suite("demo", ("text",), (NEGATION, INVARIANCE))
 EXAMPLE = {"predictions": [[0.8, 0.2], [0.7, 0.3], [0.1, 0.9], [0.15, 0.85]]}
 
 
-def draw(result):
-    found = result["functionalities"]
-    columns = [(row["functionality"], row["functionality_class"], row["test_type"]) for row in found]
-    rates = {"these answers": {row["functionality"]: row["pass_rate"] for row in found}}
-    return behavior_heat_map("rates", rows=rates, functionalities=columns).svg
-
-
 def build():
-    return module_page(__file__, EXAMPLE, draw, suite=SUITE)
+    return module_page(__file__, EXAMPLE, suite=SUITE)
 
 
 if __name__ == "__main__":

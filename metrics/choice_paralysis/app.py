@@ -1,6 +1,5 @@
 """The demo of this metric: type scores before and after adding choices, and see how much of the drop is dilution."""
 
-from rightreasons.page.plots import dots
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
@@ -12,14 +11,8 @@ EXAMPLE = {
 }
 
 
-def draw(result):
-    stages = {"as it was": "", "with more choices": "perturbed_", "its own choices of these": "restricted_"}
-    rows = {title: (result[f"{stage}confidence"], result[f"{stage}accuracy"]) for title, stage in stages.items()}
-    return dots(rows, "confidence", "accuracy")
-
-
 def build():
-    return module_page(__file__, EXAMPLE, draw)
+    return module_page(__file__, EXAMPLE)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """The demo of this metric: predictions on small contrast sets, and which sets are right throughout."""
 
-from rightreasons.page.plots import dots
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
@@ -12,17 +11,8 @@ EXAMPLE = {
 }
 
 
-def draw(result):
-    rows = {
-        "original items": [(result["original_accuracy"], result["original_interval"])],
-        "contrast items": [(result["contrast_accuracy"], result["contrast_interval"])],
-        "whole sets": [(result["contrast_consistency"], result["interval"])],
-    }
-    return dots(rows, "share that is right", xlabel="right")
-
-
 def build():
-    return module_page(__file__, EXAMPLE, draw)
+    return module_page(__file__, EXAMPLE)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """The demo of this metric: class probabilities beside the votes of ten people per item."""
 
-from rightreasons.page.plots import dots
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
@@ -10,17 +9,8 @@ EXAMPLE = {
 }
 
 
-def draw(result):
-    ranks, interval = result["rank_cs"], result["rank_cs_interval"]
-    rows = {
-        "distance from the votes": [(result["dist_ce"], result["interval"])],
-        "classes ranked otherwise": [(1 - ranks, {"low": 1 - interval["high"], "high": 1 - interval["low"]})],
-    }
-    return dots(rows, "lower is better")
-
-
 def build():
-    return module_page(__file__, EXAMPLE, draw)
+    return module_page(__file__, EXAMPLE)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """The demo of this metric: chosen and right answers, which items are Easy, and the Easy/Hard gap."""
 
-from rightreasons.page.plots import dots
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
@@ -11,14 +10,8 @@ EXAMPLE = {
 }
 
 
-def draw(result):
-    parts = {"all items": "accuracy", "Easy items": "easy_accuracy", "Hard items": "hard_accuracy"}
-    rows = {title: [(result[key], result[f"{key}_interval"])] for title, key in parts.items()}
-    return dots(rows, "accuracy")
-
-
 def build():
-    return module_page(__file__, EXAMPLE, draw)
+    return module_page(__file__, EXAMPLE)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,5 @@
 """The demo of this metric: type predictions and labels, and see the calibration error and its bins."""
 
-from types import SimpleNamespace
-
-from rightreasons.core.intervals import wilson
-from rightreasons.page.plots import reliability_diagram
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
@@ -13,14 +9,8 @@ EXAMPLE = {
 }
 
 
-def draw(result):
-    bins = [SimpleNamespace(**row) for row in result["bins"] if row["class_index"] in (None, 0)]
-    intervals = [wilson(round(row.accuracy * row.count), row.count) if row.count else None for row in bins]
-    return reliability_diagram("reliability", bins, intervals=intervals, bars=[None] * len(bins)).svg
-
-
 def build():
-    return module_page(__file__, EXAMPLE, draw, options={"n_bins": 10})
+    return module_page(__file__, EXAMPLE, options={"n_bins": 10})
 
 
 if __name__ == "__main__":

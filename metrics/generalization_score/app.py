@@ -1,6 +1,5 @@
 """The demo of this metric: type pass rates by setting, see the G scores."""
 
-from rightreasons.page.plots import dots
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
@@ -13,13 +12,8 @@ EXAMPLE = {
 }
 
 
-def draw(result):
-    rows = {name: (result["suite_scores"][name], score) for name, score in result["scores"].items()}
-    return dots(rows, "mean pass rate", "G score")
-
-
 def build():
-    return module_page(__file__, EXAMPLE, draw, options={"iid_score": 0.92})
+    return module_page(__file__, EXAMPLE, options={"iid_score": 0.92})
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """The demo of this metric: type the scores of items without a right choice, and see how strongly some are preferred."""
 
-from rightreasons.page.plots import dots
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
@@ -10,18 +9,8 @@ EXAMPLE = {
 }
 
 
-def draw(result):
-    old = result["pseudo_correct"] or {"rate": None, "chance": None}
-    rows = {
-        "prior bias, of its maximum": (result["normalized_prior_bias"], None),
-        "confidence in its favorites": (result["mean_top_confidence"], None),
-        "picks the choice that was right": (old["rate"], old["chance"]),
-    }
-    return dots(rows, "the model", "by chance")
-
-
 def build():
-    return module_page(__file__, EXAMPLE, draw)
+    return module_page(__file__, EXAMPLE)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """The demo of this metric: predictions, labels and which predictions are cued, and the trade-off between the two."""
 
-from rightreasons.page.plots import dots
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
@@ -11,12 +10,8 @@ EXAMPLE = {
 }
 
 
-def draw(result):
-    return dots({"score": [result["score"]], "shortcut-cued": [result["shortcut_rate"]]}, "both as shares")
-
-
 def build():
-    return module_page(__file__, EXAMPLE, draw)
+    return module_page(__file__, EXAMPLE)
 
 
 if __name__ == "__main__":

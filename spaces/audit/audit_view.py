@@ -16,6 +16,7 @@ from typing import Any
 
 from rightreasons.core.intervals import Estimate
 from rightreasons.core.validation import check_count, check_one_of
+from rightreasons.page.plots import Drawing
 from rightreasons.page.prose import written
 from rightreasons.report.files import answers_worst_first
 from rightreasons.report.questions import QUESTIONS
@@ -180,15 +181,10 @@ def _section(outcome: Any) -> str:
         for headline in result.headlines
     ]
     pictures = "".join(
-        f'<figure class="rr-figure">{plot.svg or _png(plot)}'
+        f'<figure class="rr-figure">{Drawing(plot.key, plot.spec).svg}'
         f"<figcaption>{html.escape(plot.caption)}</figcaption></figure>"
         for plot in result.plots[:6]
     )
     label = result.verdict.label
     head = verdict(label if label.endswith(".") else f"{label}.", result.verdict.tone)
     return f'{head}{tiles(entries) if entries else ""}<div class="au-plots">{pictures}</div>'
-
-
-def _png(plot: Any) -> str:
-    picture = base64.b64encode(plot.png).decode()
-    return f'<img alt="{html.escape(plot.alt)}" src="data:image/png;base64,{picture}">'

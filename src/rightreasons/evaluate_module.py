@@ -6,9 +6,10 @@ these folders are at the top; a wheel carries them as data. `evaluate` is import
 
 from __future__ import annotations
 
-import dataclasses
+import copy
 import functools
 import inspect
+import itertools
 import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
@@ -120,6 +121,10 @@ def _root() -> Path:
     return shipped if shipped.is_dir() else package.parents[1]
 
 
+Batch = tuple[dict[str, Any], dict[tuple[str, ...], tuple[str, ...]]]
+"""The column of each input, None for an omitted one, and the names of the classes of each group that names them."""
+
+
 class KernelModule:
     """What all modules of this package share: declared options, and inputs in every form by every way.
 
@@ -130,14 +135,11 @@ class KernelModule:
 
     Batches are checked when they are added and stay in memory as arrays, so that `compute` gives what it gives for all
     of them at once; evaluate's Arrow file would silently cast a label 1.5 to 1. Several processes hand their items to
-    one of them (`num_process` is 1).
+    one of them (`num_process` is 1). `evaluate.combine` has to be given optional inputs, too.
     """
 
     OPTIONAL_INPUTS: ClassVar[tuple[str, ...]] = ()
     """Features that may be omitted; `_compute` then gets None."""
-
-    STREAMED: ClassVar[Mapping[str, tuple[type, ...]]] = {}
-    """For an input the types of it that `_compute` reads by itself."""
 
     CLASSES: ClassVar[tuple[tuple[str, ...], ...]] = ()
     """Groups of inputs that have their classes in common: scores with a column per class, and labels."""
@@ -158,10 +160,10 @@ class KernelModule:
             raise ValueError(f"Expected `num_process` to be 1, but got {options['num_process']!r}.")
         self._batches: list[Batch] = []
         super().__init__(*args, **options)
-        _let_combine_omit_inputs()
 
     def __len__(self) -> int:
-        return sum(map(len, self._batches))
+        batches = (batch.values() for batch, _ in self._batches)
+        return sum(len(next(column for column in columns if column is not None)) for columns in batches)
 
     @classmethod
     def option_names(cls) -> list[str]:
@@ -176,13 +178,14 @@ class KernelModule:
         """
         inputs, options = self._split(kwargs)
         check_options(options, self.option_names(), f"{self.name}.compute")
-        options = self._checked_options({**self.options, **options})
-        has_inputs = any(value is not None for value in inputs.values())
-        if not has_inputs and not self._batches:
-            required = [name for name in inputs if name not in self.OPTIONAL_INPUTS]
-            expected = " and ".join(f"`{name}`" for name in required) or " or ".join(f"`{name}`" for name in inputs)
-            raise ValueError(f"Expected {expected}, at compute or added before, but {self.name} has nothing.")
-        batches = self._batches_with(self._batch(inputs, options)) if has_inputs else self._batches
+        options = {**self.options, **options}
+        declared = inspect.signature(self._compute).parameters
+        for name, value in options.items():  # the kernel checks the others
+            if isinstance(declared[name].default, bool):
+                options[name] = check_bool(value, name)
+        batches = list(self._batches)
+        if not batches or any(value is not None for value in inputs.values()):
+            batches.append(self._batch(inputs, options))
         self._batches = []
         return dict(self._compute(**self._joined(batches, options), **options))
 
@@ -190,35 +193,14 @@ class KernelModule:
         """Add a batch of inputs; a batch that is refused changes nothing."""
         inputs, others = self._split(kwargs)
         check_options(others, inputs, f"{self.name}.add_batch")
-        batch = self._batch(inputs, self.options)
-        batches = self._batches_with(batch)
-        self._batches = [*batches[:-1], batch.copy()]
-
-    def _batches_with(self, batch: Batch) -> list[Batch]:
-        """Return the batches and another one, after a check that it has the inputs of those before in the same form."""
-        batches = self._batches
-        for name, before in batches[0].columns.items() if batches else ():
-            expected, got = (
-                "nothing" if column is None else form_name(form_of(column)) for column in (before, batch.columns[name])
-            )
-            if expected != got:
-                raise ValueError(
-                    f"Expected {expected} in `{name}`, the form of those added before to {self.name}, but got {got}: "
-                    "call compute first."
-                )
-        return [*batches, batch]
+        # A caller may use arrays and lists again for the next one.
+        self._batches.append(copy.deepcopy(self._batch(inputs, self.options)))
 
     def add(self, **kwargs: Any) -> None:
         """Add one item by `prediction=` and `reference=`, or by the inputs' own names."""
         plural = {"prediction": "predictions", "reference": "references"}
         items = {plural.get(name, name): value for name, value in kwargs.items()}
         self.add_batch(**{name: None if value is None else [value] for name, value in items.items()})
-
-    def _checked_options(self, options: dict[str, Any]) -> dict[str, Any]:
-        """Check the flags among the options; the kernel checks the others."""
-        declared = inspect.signature(self._compute).parameters
-        flags = [name for name in options if isinstance(declared[name].default, bool)]
-        return {**options, **{name: check_bool(options[name], name) for name in flags}}
 
     def _split(self, kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the inputs, None for those omitted, and the rest without the host's defaults for other modules."""
@@ -233,29 +215,23 @@ class KernelModule:
         if missing or not present:
             expected = " and ".join(f"`{name}`" for name in missing or inputs)
             got = ", ".join(f"`{name}`" for name in present) or "nothing"
-            raise ValueError(f"Expected {expected} in {self.name}, but got only {got}.")
+            raise ValueError(f"Expected {expected} in {self.name}, but got {got}.")
         plain = dict(inputs)
         for name in present:
-            if not isinstance(inputs[name], self.STREAMED.get(name, ())):
-                dtype = getattr(self._forms()[0][name], "dtype", None)
-                expected = "a sequence of texts" if dtype == "string" else "an array or a list"
-                plain[name] = ingest(inputs[name], name, expected)
-                if len(plain[name]) == 0:
-                    raise ValueError(f"Expected at least one item in `{name}`, but it is empty.")
-        batch = Batch(plain)
-        for group in self.CLASSES:
-            self._name_classes(group, inputs, batch, options)
-        batch.columns = columns = self._checked(plain)
-        loaded = {name: columns[name] for name in present if not isinstance(inputs[name], self.STREAMED.get(name, ()))}
-        if loaded:
-            check_same_length(**loaded)
-        return batch
+            dtype = getattr(self._forms()[0][name], "dtype", None)
+            expected = "a sequence of texts" if dtype == "string" else "an array or a list"
+            plain[name] = ingest(inputs[name], name, expected)
+            if len(plain[name]) == 0:
+                raise ValueError(f"Expected at least one item in `{name}`, but it is empty.")
+        named = {group: self._name_classes(group, inputs, plain, options) for group in self.CLASSES}
+        columns = self._checked(plain)
+        check_same_length(**{name: columns[name] for name in present})
+        return columns, {group: classes for group, classes in named.items() if classes}
 
     def _name_classes(
-        self, group: tuple[str, ...], inputs: Mapping[str, Any], batch: Batch, options: Mapping[str, Any]
-    ) -> None:
-        """Bring the inputs of a group whose classes have names into one order of the classes."""
-        plain = batch.columns
+        self, group: tuple[str, ...], inputs: Mapping[str, Any], plain: dict[str, Any], options: Mapping[str, Any]
+    ) -> tuple[str, ...]:
+        """Bring the inputs of a group whose classes have names into one order of the classes; returns these names."""
         present = [name for name in group if inputs[name] is not None]
         tables = {name: classes for name in present if (classes := classes_in(inputs[name]))}
         class_labels = {name: names for name in present if (names := _class_label(inputs[name]))}
@@ -264,17 +240,16 @@ class KernelModule:
         named = {f"the ClassLabel of `{name}`": names for name, names in class_labels.items()}
         named |= {f"the columns of `{name}`": names for name, names in tables.items()}
         if not named and not words:
-            return
+            return ()
         first = next(iter(named.items()), ("", ()))
-        before = next((each.classes[group] for each in self._batches if group in each.classes), ())
-        whose, classes = self._class_names(options, first[1]) or (("the batches before", before) if before else first)
+        before = [("the batches before", known[group]) for _, known in self._batches if group in known]
+        whose, classes = self._class_names(options, first[1]) or (*before, first)[0]
         if not classes:
             others = "`label_names`, or " if "label_names" in self.option_names() else ""
             raise TypeError(
                 f"Expected whole numbers in `{words[0]}` ({others}scores in columns with the names of the classes, say "
                 f"what words mean), but item 0 is {kind_of(plain[words[0]][0])}."
             )
-        batch.classes[group] = classes
         for name, names_here in tables.items():
             order = match_columns(names_here, classes, where=f"the columns of `{name}`", classes_of=whose)
             plain[name] = plain[name][:, order]
@@ -296,6 +271,7 @@ class KernelModule:
                     f"Expected a label in each item of `{name}`, but item {item} is {plain[name][item]!r}."
                 )
             plain[name] = ids
+        return classes
 
     def _class_names(self, options: Mapping[str, Any], columns: tuple[str, ...]) -> tuple[str, tuple[str, ...]] | None:
         """Return whose names of classes count, and these names; None for those of the inputs, which are `columns`."""
@@ -304,27 +280,29 @@ class KernelModule:
 
     def _joined(self, batches: Sequence[Batch], options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the columns of all batches."""
+        first = batches[0][0]
         for group in self.CLASSES:
-            known = next((batch.classes[group] for batch in batches if group in batch.classes), ())
-            whose, classes = self._class_names(options, known) or ("the batches before", known)
-            if other := next(
-                (known for batch in batches if (known := batch.classes.get(group, classes)) != classes), ()
-            ):
-                raise ValueError(
-                    f"Expected the classes {listing(classes)}, those of {whose}, in this order in every batch, but got "
-                    f"{listing(other)}."
-                )
-            for name in group if classes else ():
-                column = batches[0].columns[name]
-                width = np.shape(column)[1] if isinstance(column, np.ndarray) and column.ndim > 1 else len(classes)
-                if width != len(classes):
+            found = {known[group] for _, known in batches if group in known}
+            given = self._class_names(options, next(iter(found), ()))
+            found |= {given[1]} if given else set()
+            if len(found) > 1:
+                got = " and ".join(sorted(map(listing, found)))
+                raise ValueError(f"Expected the same classes in the same order in every batch, but got {got}.")
+            for classes, name in itertools.product(found, group):
+                column = first[name]
+                if isinstance(column, np.ndarray) and column.ndim > 1 and column.shape[1] != len(classes):
                     raise ValueError(
-                        f"Expected {width} names of classes, one per column of `{name}`, but those of {whose} are "
+                        f"Expected {column.shape[1]} names of classes, one per column of `{name}`, but got "
                         f"{listing(classes)}."
                     )
+        for name in first:
+            forms = {"nothing" if each[name] is None else form_name(form_of(each[name])) for each, _ in batches}
+            if len(forms) > 1:
+                got = " and ".join(sorted(forms))
+                raise ValueError(f"Expected one form of `{name}` in every batch of {self.name}, but got {got}.")
         return {
-            name: None if column is None else concatenated([batch.columns[name] for batch in batches], name)
-            for name, column in batches[0].columns.items()
+            name: None if column is None else concatenated([columns[name] for columns, _ in batches], name)
+            for name, column in first.items()
         }
 
     def _forms(self) -> list[Any]:
@@ -342,49 +320,6 @@ def _class_label(column: Any) -> tuple[str, ...]:
     """Return the names of a column of `datasets` that is a ClassLabel."""
     names = getattr(getattr(column, "features", None), "names", None)
     return tuple(names) if isinstance(names, list) and all(isinstance(name, str) for name in names) else ()
-
-
-@functools.cache
-def _let_combine_omit_inputs() -> None:
-    """Let `add` and `add_batch` of `evaluate.combine` omit optional inputs, which the host looks up by name."""
-    from evaluate.module import CombinedEvaluations
-
-    def completed(method: Any) -> Any:
-        @functools.wraps(method)
-        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            optional = {name for module in self.evaluation_modules for name in getattr(module, "OPTIONAL_INPUTS", ())}
-            return method(self, *args, **dict.fromkeys(optional - {"predictions", "references", *kwargs}), **kwargs)
-
-        return call
-
-    CombinedEvaluations.add = completed(CombinedEvaluations.add)
-    CombinedEvaluations.add_batch = completed(CombinedEvaluations.add_batch)
-
-
-@dataclasses.dataclass
-class Batch:
-    """The inputs of one batch.
-
-    Attributes:
-        columns: The column of each input, None for an input that was omitted.
-        classes: The names of the classes of each group of inputs where any of them names its classes.
-    """
-
-    columns: dict[str, Any]
-    classes: dict[tuple[str, ...], tuple[str, ...]] = dataclasses.field(default_factory=dict)
-
-    def __len__(self) -> int:
-        return len(next(column for column in self.columns.values() if column is not None))
-
-    def copy(self) -> Batch:
-        """Return the batch with columns of its own, as a caller may use arrays and lists again for the next one."""
-        return dataclasses.replace(self, columns={name: _copied(column) for name, column in self.columns.items()})
-
-
-def _copied(column: Any) -> Any:
-    if isinstance(column, list):
-        return [list(row) if isinstance(row, list) else row for row in column]
-    return None if column is None else column.copy()
 
 
 def concatenated(parts: list[Any], name: str) -> Any:

@@ -273,9 +273,9 @@ def test_predictions_about_other_texts_are_refused(tmp_path):
     [
         ({}, "a model and a data set, or `predictions`"),
         ({"model": "m"}, "a model and a data set, or `predictions`"),
-        ({"model": "m", "dataset": "d", "scores": "logits"}, "Expected `predictions`, a file, where `scores` is given"),
-        ({"model": "m", "dataset": "d", "predictions": "p.csv"}, "or `predictions`, but got both: 'm' and 'p.csv'"),
-        ({"model": {"p_a": [0.5] * 99}}, "a file or a table of them, but got only {'p_a'"),
+        ({"model": "m", "dataset": "d", "scores": "logits"}, "Expected no `scores` without `predictions`"),
+        ({"model": "m", "dataset": "d", "predictions": "p.csv"}, "a table of them, but got 'm' and 'd' and 'p.csv'"),
+        ({"model": {"p_a": [0.5] * 99}}, "a file or a table of them, but got {'p_a'"),
         ({"predictions": "p.xlsx"}, "a file of predictions at p.xlsx, but there is no such file"),
         ({"predictions": "p.csv", "split": "test"}, "Expected no `split` for p.csv alone, but got 'test'"),
         ({"predictions": "p.csv", "dataset": "d", "revision": "r"}, "Expected no `revision` for p.csv, but got 'r'"),

@@ -8,7 +8,6 @@ import pytest
 
 from command_line import run
 from fake_server import serving
-from rightreasons.page.plots import Drawing
 
 
 @pytest.fixture(scope="module")
@@ -17,8 +16,7 @@ def server():
         yield fake
 
 
-def test_ways_of_a_server_are_planned_asked_once_and_written(server, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(Drawing, "plot", lambda *drawing, **texts: pytest.fail("a picture that nobody sees"))
+def test_ways_of_a_server_are_planned_asked_once_and_written(server, tmp_path, capsys):
     rows = [
         {"id": n, "prompt": f"Which is it, {n}?", "choices": ["one", "two", "three"], "label": n % 3} for n in range(21)
     ]
@@ -46,7 +44,6 @@ def test_ways_of_a_server_are_planned_asked_once_and_written(server, tmp_path, c
     assert again.out == asked.out
     assert not any("Which is it" in str(body) for body in server.bodies)
     # An audit writes its report into the same folder, and leaves the ways there.
-    monkeypatch.undo()
     audited = run(
         capsys, "audit", server.url, file, "--style", "letters", "--questions", "cues", "--out", tmp_path / "out"
     )

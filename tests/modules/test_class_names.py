@@ -99,7 +99,7 @@ def test_batches_in_other_orders_join_by_name(ece, figures):
     assert ece.compute() == figures
     ece.add_batch(predictions=first(OTHER), references=WORDS[:1])
     ece.add_batch(predictions=rest, references=WORDS[1:])
-    with pytest.raises(ValueError, match=r"the classes joy, anger, fear, those of `label_names`, in this order"):
+    with pytest.raises(ValueError, match=r"same order in every batch, but got fear, joy, anger and joy, anger, fear"):
         ece.compute(label_names=NAMES)
     # A batch whose classes have other names is refused, and those before stay.
     ece.add_batch(predictions=reordered(NAMES), references=WORDS)

@@ -112,7 +112,7 @@ def test_unknown_option_is_refused_at_load_and_at_compute(folder):
 
 
 def test_nothing_to_compute_is_one_sentence(folder):
-    with pytest.raises(ValueError, match="has nothing"):
+    with pytest.raises(ValueError, match="but got nothing"):
         rightreasons.load(folder.name).compute()
 
 

@@ -51,19 +51,8 @@ class TestLmi:
             lmi.add(data=row, labels=label)
         assert lmi.compute() == expected
 
-    def test_data_sets_are_streamed(self, lmi, expected, dataset):
-        named = lmi.compute(data=dataset)
-        assert list(named["lmi"]) == ["positive", "negative"]
-        assert lmi.compute(data=dataset, label_names=["0", "1"]) == expected
-        assert lmi.compute(data=dataset.to_iterable_dataset(), label_names=["0", "1"]) == expected
-        stream = datasets.IterableDataset.from_generator(lambda: iter(dataset))
-        assert lmi.compute(data=stream) == expected
+    def test_columns_of_data_sets_and_generators(self, lmi, expected, dataset):
         assert lmi.compute(data=dataset["text"], labels=dataset["label"]) == expected
-
-    def test_other_columns_and_generators(self, lmi, expected, dataset):
-        renamed = dataset.rename_columns({"text": "sentence", "label": "y"})
-        found = lmi.compute(data=renamed, text_column="sentence", label_column="y", label_names=["0", "1"])
-        assert found == expected
         assert lmi.compute(data=iter(TEXTS), labels=np.array(LABELS)) == expected
 
     def test_word_pieces_of_a_hugging_face_tokenizer(self, lmi):
@@ -82,8 +71,8 @@ class TestLmi:
     @pytest.mark.parametrize(
         ("inputs", "error", "sentence"),
         [
-            ({"data": TEXTS}, ValueError, "Expected `data` and `labels` in lmi, but got only `data`."),
-            ({"labels": LABELS}, ValueError, "Expected `data` in lmi, but got only `labels`."),
+            ({"data": TEXTS}, ValueError, "Expected `labels` in lmi, but got `data`."),
+            ({"labels": LABELS}, ValueError, "Expected `data` in lmi, but got `labels`."),
             ({"data": "text", "labels": LABELS}, TypeError, "Expected `data` to be a sequence of texts"),
             ({"data": [], "labels": []}, ValueError, "Expected at least one item in `data`, but it is empty."),
             (
@@ -107,24 +96,6 @@ class TestLmi:
         with pytest.raises(error) as caught:
             lmi.compute(**inputs)
         assert sentence in str(caught.value)
-
-    def test_bad_data_sets(self, lmi, dataset):
-        with pytest.raises(ValueError, match="Expected no `labels` with a data set"):
-            lmi.compute(data=dataset, labels=LABELS)
-        with pytest.raises(
-            ValueError, match="Expected a column 'sentence' in the data set, but it has 'text', 'label'"
-        ):
-            lmi.compute(data=dataset, text_column="sentence")
-        with pytest.raises(TypeError, match="but got a data set: pass it to compute"):
-            lmi.add_batch(data=dataset)
-
-    def test_streams_longer_than_a_batch(self, lmi):
-        def rows():
-            for number in range(3000):
-                yield {"text": f"good w{number % 7}", "label": number % 2}
-
-        found = lmi.compute(data=datasets.IterableDataset.from_generator(rows))
-        assert (found["n_documents"], found["vocabulary_size"]) == (3000, 8)
 
 
 class TestShortcutReliance:

@@ -55,7 +55,7 @@ def test_a_folder_of_logs_is_one_table_of_models_and_tasks(logs, tmp_path):
     ]  # fmt: skip
     rows = list(table.by_model())
     assert (rows[0][2], rows[1][2].estimate.value) == (None, 10 / 40)
-    assert TASKS.answer(table, drawn=False).verdict.label == "2 models on 2 tasks"
+    assert TASKS.answer(table).verdict.label == "2 models on 2 tasks"
     # A second run of a model on a task, such as one with another prompt, has its own row.
     again = models_by_tasks([found[0], found[0]])
     assert again.models == ["org/first", "org/first (2)"]

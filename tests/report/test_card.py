@@ -96,7 +96,7 @@ def test_a_card_without_metadata(report, tmp_path, text):
         ("a: [", "Expected the metadata of a model card in README.md, but got"),
         ("- a", "repo card metadata block should be a dict"),
         ("model-index: [{name: a}]", "Expected the metadata of a model card in README.md, but got"),
-        ("model-index: [{name: a, results: []}, {name: b, results: []}]", "one model in the model-index"),
+        ("model-index: [{name: a, results: []}, {name: b, results: []}]", "several models in its model-index"),
     ],
 )
 def test_metadata_that_is_none(report, tmp_path, metadata, message):

@@ -7,7 +7,6 @@ import yaml
 from huggingface_hub import EvalResultEntry
 
 from command_line import run
-from rightreasons.report.card import every_eval_ever
 from rightreasons.report.runner import audit
 
 
@@ -28,8 +27,7 @@ def report(tmp_path_factory):
 def test_a_record_of_every_eval_ever_has_every_figure_with_its_interval(report, capsys, tmp_path):
     done = run(capsys, "card", report, "--to", tmp_path / "record.json")
     assert done.code == 0, done.err
-    record, held = json.loads((tmp_path / "record.json").read_text()), json.loads((report / "audit.json").read_text())
-    assert record == every_eval_ever(held)
+    record = json.loads((tmp_path / "record.json").read_text())
     assert {"schema_version", "evaluation_id", "retrieved_timestamp", "source_metadata", "model_info", "eval_library",
             "evaluation_results"} <= record.keys()  # fmt: skip
     results = {each["evaluation_name"]: each for each in record["evaluation_results"]}

@@ -52,7 +52,7 @@ def test_passes_are_counted(question, options, passes):
 
 
 def test_stored_predictions_have_no_plan():
-    sections = [SimpleNamespace(question="calibration")]
+    sections = [SimpleNamespace(name="calibration")]
     assert plan_lines(context(), sections) == ("1 question (calibration) about 1,000 items of test, and test_flipped.",)
     assert plan_lines(context(stored=object()), sections) == ()
 

@@ -138,7 +138,7 @@ def test_generated_answers_are_told_apart_from_none(files, tmp_path):
         (("--shots", "99"), "Expected 99 few-shot examples beside each item, but the training split has"),
         (("--label-words", "good,good"), "Expected distinct words in --label-words"),
         (("--scoring", "next_words", "--label-words", "very bad,very good"), "both begin with 'very'"),
-        (("--timeout", "3"), "Expected a server to open where --timeout says how"),
+        (("--timeout", "3"), "Expected no --timeout with"),
     ],
 )
 def test_mistakes_are_one_sentence(files, tmp_path, words, sentence, capsys):

@@ -36,26 +36,13 @@ def test_every_object_of_the_schema_refuses_what_it_does_not_name():
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (
-            ("schema_version",),
-            "one",
-            r"`schema_version` in the audit to fit its schema, but got 'one': string should match pattern '\^1",
-        ),
-        (("model", "n_parameters"), "many", r"`model\.n_parameters` .* got 'many': input should be a valid integer\.$"),
-        (("model", "n_parameters"), True, "but got True: input should be a valid integer"),
-        (
-            ("dataset", "splits", 0, "role"),
-            "third",
-            r"`dataset\.splits\[0\]\.role` .* got 'third': input should be",
-        ),
-        (("questions", 0, "result", "verdict", "tone"), "great", r"`questions\[0\]\.result\.verdict\.tone`"),
-        (
-            ("questions", 0, "result", "headlines", 0, "estimate", "value"),
-            "high",
-            "got 'high': input should be a",
-        ),
-        (("questions", 0, "extra"), 1, r"`questions\[0\]` .* `extra` is unknown"),
-        (("questions",), {}, r"`questions` in the audit to fit its schema, but got \{\}: input should be a valid list"),
+        (("schema_version",), "one", r"`schema_version` does not: 'one': string should match pattern '\^1"),
+        (("model", "n_parameters"), "many", r"`model\.n_parameters` does not: 'many': input should be a valid integer"),
+        (("model", "n_parameters"), True, "does not: True: input should be a valid integer"),
+        (("dataset", "splits", 0, "role"), "third", r"`dataset\.splits\.0\.role` does not: 'third': input should be"),
+        (("questions", 0, "result", "verdict", "tone"), "great", r"`questions\.0\.result\.verdict\.tone`"),
+        (("questions", 0, "extra"), 1, r"`questions\.0\.extra` does not: 1: extra inputs are not permitted"),
+        (("questions",), {}, r"`questions` does not: \{\}: input should be a valid list"),
     ],
 )
 def test_what_does_not_fit_is_named(report, path, value, message):
@@ -72,7 +59,7 @@ def test_what_does_not_fit_is_named(report, path, value, message):
 def test_a_missing_field_is_named(report):
     audit = copy.deepcopy(report.to_dict())
     del audit["questions"][0]["result"]["parts"][0]["title"]
-    with pytest.raises(ValueError, match=r"Expected `questions\[0\]\.result\.parts\[0\]` .* `title` is missing"):
+    with pytest.raises(ValueError, match=r"`questions\.0\.result\.parts\.0\.title` does not: field required"):
         check_audit(audit)
 
 
@@ -91,5 +78,5 @@ def test_reading_back(report, tmp_path):
     with pytest.raises(ValueError, match=r"an audit of schema version 1\.0, but .* is of 2\.0"):
         read_audit(tmp_path)
     file.write_text(json.dumps([1]))
-    with pytest.raises(ValueError, match=r"the audit to fit its schema, but got \[1\]: input should be"):
+    with pytest.raises(ValueError, match=r"the audit to fit its schema, but `` does not: \[1\]: input should be"):
         read_audit(tmp_path)

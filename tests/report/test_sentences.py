@@ -4,7 +4,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from rightreasons.core.intervals import Estimate
 from rightreasons.report import comparison as page
 
 
@@ -23,7 +22,6 @@ def test_one_better_figure_is_not_a_better_model(first, second, open_, tone, lab
     comparison = SimpleNamespace(
         first="one",
         second="two",
-        answers=(),
         better_at=at.__getitem__,
         winners=[side for side in ("first", "second") if at[side]],
         n_tests=first + second + open_,
@@ -32,16 +30,3 @@ def test_one_better_figure_is_not_a_better_model(first, second, open_, tone, lab
     rule, say = page.ANSWERS.rule(comparison), page.ANSWERS.prose.of(m=comparison)
     assert (rule.tone, say.title(f"verdict.{rule.key}")) == (tone, label)
     assert ("1 figure is undecided" in say(f"verdict.{rule.key}")) == (open_ == 1)
-
-
-@pytest.mark.parametrize(("n", "alone", "says"), [(1, 1, "1 item is right"), (9, 0, "0 items are right")])
-def test_accuracy(n, alone, says):
-    accuracy = SimpleNamespace(first=Estimate(0.5), second=Estimate(0.25), p_value=1.0, winner="")
-    split = SimpleNamespace(n_items=n, first_right=alone, second_right=0)
-    comparison = SimpleNamespace(first="one", second="two")
-    m = SimpleNamespace(comparison=comparison, split=split, n_items=n, accuracy=accuracy)
-    rule, say = page.SPLIT.rule(m), page.SPLIT.prose.of(m=m)
-    assert say.title(f"verdict.{rule.key}") == "No difference in accuracy shown"
-    said = say(f"verdict.{rule.key}")
-    assert f"On {n} shared item{'s' * (n > 1)} one is right" in said
-    assert f"{says} in the first alone, 0 in the second alone (McNemar's mid-p test, p = 1.000)" in said

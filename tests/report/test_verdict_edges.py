@@ -55,8 +55,8 @@ class TestCalibration:
         assert found == ("b" if named else None)
 
     def test_a_split_where_it_is_as_often_right_is_about_confidence(self):
-        split = SimpleNamespace(pair_ids=None, labeled=np.ones(1, bool))
-        context = SimpleNamespace(split=lambda name: split, primary=SimpleNamespace(pair_ids=None))
+        split = SimpleNamespace(name="new data", pair_ids=None, labeled=np.ones(1, bool))
+        context = SimpleNamespace(splits=[split], primary=SimpleNamespace(pair_ids=None))
         compared = {"new data": {"accuracy": Estimate(0.9), "mean_confidence": Estimate(0.4)}}
         answers = CalibrationAnswers(
             context, SimpleNamespace(figures={"accuracy": Estimate(0.8)}), {"new data": compared["new data"]}

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     from rightreasons.behavior.options import BehaviorOptions
     from rightreasons.datasets.suites.suite import Suite
-    from rightreasons.models.prompted import Prompted
     from rightreasons.models.prompts import Examples, Item
     from rightreasons.models.protocol import Engine, Scorer
 
@@ -69,11 +68,6 @@ class Predictions:
     def __len__(self) -> int:
         return len(self.ids)
 
-    @property
-    def named(self) -> list[tuple[str, str]]:
-        """The id and the text of each item: reports that share both are about the same item."""
-        return list(zip(self.ids, self.texts, strict=True))
-
 
 def predictions_file(split: str) -> str:
     """Return the file of the predictions of a split, relative to the folder of the report."""
@@ -93,15 +87,8 @@ def save_predictions(path: Path, split: AuditSplit, scores: Scores) -> None:
     is_named = scores.label_names is not None and len(set(names)) == len(names)
     label = datasets.ClassLabel(names=names) if is_named else datasets.Value("int64")
     logits = scores.logits if isinstance(scores.logits, Ragged) else Ragged.of_table(scores.logits)
-    features = datasets.Features(
-        {
-            "id": datasets.Value("string"),
-            "text": datasets.Value("string"),
-            "label": label,
-            "prediction": label,
-            "logits": datasets.List(datasets.Value("float64")),
-        }
-    )
+    kinds = dict.fromkeys(("id", "text"), datasets.Value("string")) | dict.fromkeys(("label", "prediction"), label)
+    features = datasets.Features({**kinds, "logits": datasets.List(datasets.Value("float64"))})
     columns = {
         "id": split.ids.arrow,
         "text": arrow_of(split.data, split.text_column),
@@ -322,10 +309,14 @@ def take_splits(
         )
         class_of = np.append(match.class_of, -1)  # an index of -1 reads the last entry
         how = label_match or match.in_words
+    from rightreasons.io.reading import content_of
+
     splits = []
     for name, rows in chosen.items():
         known = class_of if name in labeled else None
         numbers = labels[name] if known is None else known[labels[name]]
+        kept = [column for column in ("id", "text", "text_pair", "prompt", "choices") if column in rows.column_names]
+        content = content_of(rows.select_columns(kept).with_format("arrow")[:])
         splits.append(
             AuditSplit(
                 name=name,
@@ -336,7 +327,7 @@ def take_splits(
                 label_mapping=how if name in labeled else "the data has no labels",
                 class_of=known,
                 n_available=len(data[name]),
-                fingerprint=_fingerprint(rows, numbers),
+                fingerprint=hashlib.blake2b(numbers.tobytes() + content, digest_size=16).hexdigest(),
                 groups_column=settings.groups_column,
             )
         )
@@ -419,14 +410,6 @@ def _labels(data: datasets.Dataset) -> NDArray[np.int64]:
     return np.asarray(arrow_of(data, "label").to_numpy(), dtype=np.int64)
 
 
-def _fingerprint(data: datasets.Dataset, labels: NDArray[np.int64]) -> str:
-    from rightreasons.io.reading import content_of
-
-    kept = [name for name in ("id", "text", "text_pair", "prompt", "choices") if name in data.column_names]
-    content = content_of(data.select_columns(kept).with_format("arrow")[:])
-    return hashlib.blake2b(labels.tobytes() + content, digest_size=16).hexdigest()
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class AuditContext:
     """The model, the items and the predictions of one audit; questions read it, and change nothing in it.
@@ -444,7 +427,6 @@ class AuditContext:
             them is an object.
         answers: What the model says of each split that is scored, or why it cannot be; {} before `scored`.
         beside: What a further model becomes before it is asked: a plan counts what it would be sent.
-        drawn: Whether the pictures of the answers are drawn, which nobody sees where only a verdict is wanted.
     """
 
     source: Scorer | StoredModel
@@ -458,7 +440,6 @@ class AuditContext:
     command: str = ""
     answers: Mapping[str, Scores | ValueError] = dataclasses.field(default_factory=dict)
     beside: Callable[[Engine], Engine] = lambda engine: engine
-    drawn: bool = True
     _shared: dict[Any, Any] = dataclasses.field(default_factory=dict)
 
     def scored(self, reads: Iterable[Reads] = ("audited",), known: Mapping[str, Scores] | None = None) -> AuditContext:
@@ -473,8 +454,9 @@ class AuditContext:
         """
         answers: dict[str, Scores | ValueError] = {}
         kept = {split.name: split for split in self.splits}
-        wanted = [each for each in reads if each != "none"]
-        for split in dict.fromkeys(split for each in wanted for split in (self.primary, *self.read(each))):
+        wanted = {*reads}
+        splits = self.splits if "audited" in wanted else (self.primary,) if "primary" in wanted else ()
+        for split in splits:
             try:
                 scores = self._predict(split) if known is None else known[split.name]
                 reason = next(iter(scores.failures.values()), "")
@@ -482,7 +464,7 @@ class AuditContext:
                     raise ValueError(reason)
                 if not len(scores):
                     raise ValueError(
-                        f"Expected answers of {self.model_name} to the items of “{split.name}”, but none of "
+                        f"Expected answers of {self.source.name} to the items of “{split.name}”, but none of "
                         f"{len(split)} can be read: {reason}."
                     )
             except ValueError as error:
@@ -499,19 +481,16 @@ class AuditContext:
             answers=answers,
         )
 
-    def scores(self, split: AuditSplit | str | None = None) -> Scores:
+    def scores(self, split: AuditSplit | None = None) -> Scores:
         """Return what the model says about a split that the question reads, in the order of the split's items.
 
         Args:
-            split: A split or its name; None for the primary one.
+            split: A split; None for the primary one.
 
         Raises:
             ValueError: If the model could not score it.
         """
-        name = self.primary.name if split is None else split if isinstance(split, str) else split.name
-        if name not in self.answers:
-            raise unknown_name("split that the question reads", name, self.answers)
-        answer = self.answers[name]
+        answer = self.answers[self.primary.name if split is None else split.name]
         if isinstance(answer, ValueError):
             raise answer
         return answer
@@ -519,13 +498,6 @@ class AuditContext:
     def has_scores(self, split: AuditSplit) -> bool:
         """Say whether a split is scored: it is not where no question asked for that, or where those that did failed."""
         return isinstance(self.answers.get(split.name), Scores)
-
-    def split(self, name: str) -> AuditSplit:
-        """Return a split by its name."""
-        known = {split.name: split for split in self.splits}
-        if name not in known:
-            raise unknown_name("split of this audit", name, known)
-        return known[name]
 
     @property
     def resampling(self) -> Resampling:
@@ -536,15 +508,6 @@ class AuditContext:
     def seed(self) -> int:
         """Decides every random choice of every question."""
         return self.settings.seed
-
-    @property
-    def batch_size(self) -> int:
-        """Items per batch."""
-        if self.settings.batch_size is None and self.stored is None:
-            from rightreasons.models.running import default_batch_size
-
-            return default_batch_size(self.scorer)
-        return self.settings.batch_size or 32
 
     @property
     def stored(self) -> StoredModel | None:
@@ -574,37 +537,18 @@ class AuditContext:
         return bool(getattr(self.source, "unscored", False))
 
     @property
-    def to_log(self) -> str:
-        """What the usual harnesses must log, where a log has answers without scores."""
-        return (
-            "lm-evaluation-harness logs the scores of choices where the task has `output_type: multiple_choice`, "
-            "inspect_ai those of letters with `--logprobs --top-logprobs 20`; of rows of your own "
-            "`--confidence-column` names the confidence in the answer."
-        )
-
-    @property
     def server(self) -> dict[str, Any] | None:
         """The server that is asked, what its trial found and what it cost so far; None where the model is here."""
         return None if self.prompted is None else self.prompted.server()
 
-    @property
-    def n_parameters(self) -> int | None:
-        """The number of the model's parameters; None where it is not here."""
-        return getattr(self.source, "n_parameters", None)
-
     def why_no_gradients(self) -> str:
         """Say why the words of a text have no gradients, for a section that does not apply; "" where they have."""
         lacks = lacking(self.scorer, "gradients")
-        if lacks and self.n_parameters is None:  # it is not here, and neither need torch be
+        if lacks and getattr(self.source, "n_parameters", None) is None:  # it is not here, and neither need torch be
             return lacks
         from rightreasons.models.gradients.inputs import why_no_gradients
 
         return why_no_gradients(self.scorer)
-
-    @property
-    def model_name(self) -> str:
-        """What the model is called, or the file of its predictions."""
-        return self.source.name
 
     @property
     def label_names(self) -> tuple[str, ...] | None:
@@ -622,10 +566,6 @@ class AuditContext:
     def splits(self) -> tuple[AuditSplit, ...]:
         """The audited splits, the primary one first."""
         return (self.primary, *self.comparisons)
-
-    def read(self, reads: Reads) -> tuple[AuditSplit, ...]:
-        """Return the splits whose scores a question may ask for."""
-        return {"none": (), "primary": (self.primary,), "audited": self.splits}[reads]
 
     def label_name(self, label: int) -> str:
         """Return the name of a class, or "choice 1" of a multiple-choice item; "" for no label."""
@@ -661,8 +601,10 @@ class AuditContext:
 
     def running(self, out: Path) -> dict[str, Any]:
         """Return how the model is asked about items, as keyword arguments; `out`, of `folder`, keeps its answers."""
-        said = {"progress": self.progress, "fail_fast": self.settings.fail_fast}
-        return {"out": out, "batch_size": self.batch_size, **said}
+        from rightreasons.models.running import default_batch_size
+
+        size = self.settings.batch_size or default_batch_size(self.scorer)
+        return {"out": out, "batch_size": size, "progress": self.progress, "fail_fast": self.settings.fail_fast}
 
     def folder(self, purpose: str, *depends: str, model: str = "") -> Path:
         """Return a folder for results under way, one for each model with its tokenizer and what else they depend on.
@@ -680,19 +622,17 @@ class AuditContext:
         ).hexdigest()
         return self.out / WORK / f"{safe_name(purpose)}-{digest}"
 
-    def _predictions(self, split: AuditSplit) -> Path:
-        method = str(getattr(self.source, "method", ""))
-        # What was generated is kept by what was asked, and read anew.
-        rendering = "" if self.prompted is None else self.prompted.asked
-        return self.folder(f"predictions-{split.name}", split.fingerprint, *filter(None, [method]), model=rendering)
-
     def _predict(self, split: AuditSplit) -> Scores:
         if self.stored is not None:
             return self.stored.scores(split)
         from rightreasons.models.classes import choose, predict
         from rightreasons.models.running import bars_about
 
-        shared = {"ids": split.ids, "labels": split.labels, **self.running(self._predictions(split))}
+        # What was generated is kept by what was asked, and read anew.
+        rendering = "" if self.prompted is None else self.prompted.asked
+        method = filter(None, [str(getattr(self.source, "method", ""))])
+        out = self.folder(f"predictions-{split.name}", split.fingerprint, *method, model=rendering)
+        shared = {"ids": split.ids, "labels": split.labels, **self.running(out)}
         with bars_about("predictions", split.name):
             if split.choices is not None:
                 return choose(self.scorer, split.texts, split.choices, **shared)
@@ -808,35 +748,23 @@ def open_asked(
         engine = None if scorer is model else getattr(scorer, "engine", None)
         model = scorer
     kind = "" if loaded else _kind(model, given.revision, "choice" if given.task == "multiple_choice" else "")
-    for options, kinds in ((prompt, ("language model", "server")), (server, ("server",))):
-        name = next(iter(options.changed()), None)
-        if name is None or kind in kinds:
-            continue
+    by_prompt = kind in ("language model", "server")
+    odd = [*(() if by_prompt else prompt.changed()), *(() if kind == "server" else server.changed())]
+    odd += [name for name in (_HOW if loaded else ("target",) if by_prompt else ()) if getattr(given, name) is not None]
+    if odd:
         raise OptionError(
-            f"Expected a {kinds[0]} to open where `{name}` says how it is asked, but got "
-            f"{getattr(model, 'name', model)}.",
-            option=name,
+            f"Expected no `{odd[0]}` with {getattr(model, 'name', model)}, to which it does not apply.", option=odd[0]
         )
-    if loaded:
-        changed = next((name for name in _HOW if getattr(given, name) is not None), None)
-        if changed is not None:
-            raise OptionError(
-                f"Expected no `{changed}` with a model that is loaded, but got {getattr(given, changed)!r}.",
-                option=changed,
-            )
     # The model comes first: one that cannot be asked is refused before any data is read.
-    if kind in ("language model", "server"):
+    if by_prompt:
         from rightreasons.models.scorers import open_engine
 
-        if given.target is not None:
-            raise OptionError(
-                f"Expected a multi-label classifier where `target` names a label, but got {model}.", option="target"
-            )
         how = {name: getattr(given, name) for name in _OF_ENGINES}
         engine = open_engine(model, prompt, server, batch_size=given.batch_size, **how)
     if engine is not None:
         task, data = task_of_data(dataset, given, prompt.label_words, require_labels=require_labels)
-        return data, _prompted(engine, task, data, given, prompt)
+        names = _class_names(data.values(), "the data") if task == "classification" else None
+        return data, Prompted(prompt, engine, names, examples=examples_of(data, task, prompt.shots), seed=given.seed)
     chooses = model.label_names is None if loaded else kind == "choice"
     task = given.task or ("multiple_choice" if chooses else "classification")
     opened = model if loaded else _head(model, task, given)
@@ -871,29 +799,6 @@ def load_model(model: str | os.PathLike[str], *, task: str | None = None, **how:
         return open_engine(model, Prompt(), ServerOptions(), **how)
     chooses = kind in ("choice", "language model")
     return _head(model, "multiple_choice" if chooses else "classification", AuditOptions(**how))
-
-
-def prompted_model(
-    model: str | os.PathLike[str],
-    prompt: Prompt,
-    server: ServerOptions,
-    label_names: tuple[str, ...] | None,
-    *,
-    seed: int = 0,
-) -> Prompted:
-    """Open a language model, here or behind a server, and ask it through a prompt.
-
-    Args:
-        model: A folder, a hub id, a GGUF file or the address of a server.
-        prompt: How it is asked.
-        server: How a server is asked.
-        label_names: The names of the classes; None for multiple choice.
-        seed: As of `Prompted`.
-    """
-    from rightreasons.models.prompted import Prompted
-    from rightreasons.models.scorers import open_engine
-
-    return Prompted(prompt, open_engine(model, prompt, server), label_names, seed=seed)
 
 
 def is_asked(model: Any) -> bool:
@@ -933,12 +838,7 @@ def asked_items(
 
     task, splits = task_of_data(dataset, given, label_words, require_labels=False)
     rows = limited(splits[choose_split(splits, given.split, where=str(dataset))], given, str(dataset))
-    if task == "classification" and "label" not in rows.column_names:
-        raise OptionError(
-            f"Expected labels in {dataset}, whose names a language model chooses from, but it has none.",
-            option="label_column",
-        )
-    names = None if task == "multiple_choice" else tuple(rows.features["label"].names)
+    names = _class_names([rows], str(dataset)) if task == "classification" else None
     fields = ("prompt", "choices") if names is None else ("text", "text_pair")
     return [
         Item(str(row["id"]), {name: row.get(name) for name in fields}, int(row.get("label", -1))) for row in rows
@@ -984,15 +884,11 @@ def _head(model: Any, task: str, given: AuditOptions) -> Scorer:
     return load_classifier(model, **how)
 
 
-def _prompted(
-    engine: Engine, task: str, data: Mapping[str, datasets.Dataset], given: AuditOptions, prompt: Prompt
-) -> Prompted:
-    from rightreasons.models.prompted import Prompted
-
-    names = None
-    if task == "classification":
-        labeled = [rows for rows in data.values() if "label" in rows.column_names]
-        if not labeled:
-            raise ValueError("Expected labels in the data, whose names a language model chooses from, but it has none.")
-        names = tuple(labeled[0].features["label"].names)
-    return Prompted(prompt, engine, names, examples=examples_of(data, task, prompt.shots), seed=given.seed)
+def _class_names(data: Iterable[datasets.Dataset], where: str) -> tuple[str, ...]:
+    for rows in data:
+        if "label" in rows.column_names:
+            return tuple(rows.features["label"].names)
+    raise OptionError(
+        f"Expected labels in {where}, whose names a language model chooses from, but it has none.",
+        option="label_column",
+    )

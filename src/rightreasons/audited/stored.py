@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -45,7 +44,7 @@ class StoredModel:
         ids: The ids of the items.
         logits: As in `Scores`.
         probabilities: As in `Scores`.
-        fingerprint: A digest of the files.
+        fingerprint: A digest of their columns.
         used: In words, which columns were taken for what.
         answers_once: Whether there is one answer per item and no confidence, as in a log of generated answers.
         label_match: How the labels in the file met its columns, in words; "" where they are those of a data set.
@@ -112,6 +111,7 @@ def open_stored(
         ValueError: If a column is missing, or predictions and items do not go together.
     """
     from rightreasons.io.logs import logged
+    from rightreasons.io.reading import content_of, table_of
     from rightreasons.io.tables import choose_split, open_task_items
 
     path = str(stored.predictions)
@@ -148,7 +148,7 @@ def open_stored(
         ids=ids,
         logits=logits,
         probabilities=probabilities,
-        fingerprint=hashlib.blake2b(_digest(table, read).encode(), digest_size=16).hexdigest(),
+        fingerprint=hashlib.blake2b(content_of(table_of(read.columns, path)), digest_size=16).hexdigest(),
         used=read.used + (f"; labels matched {read.label_match}" if read.label_match else ""),
         answers_once=read.answers_once,
         label_match=read.match_in_words if dataset is None else "",
@@ -308,13 +308,3 @@ def _scores(read: Predictions, path: str) -> tuple[NDArray[np.float64] | Ragged,
         return logits, check_ragged(read.predictions, scores=scores)
     table = check_scores(read.predictions, scores=scores)
     return logits, table[:, 1].copy() if read.kind == "confidence" else table
-
-
-def _digest(table: Any, read: Predictions) -> str:
-    """Return a digest of local files, or else of what was read."""
-    from rightreasons.io.reading import content_of, described, table_of
-
-    files = dict.fromkeys((table, described(table).source)) if isinstance(table, str) else ()
-    if files and all(Path(file).is_file() for file in files):
-        return hashlib.blake2b(b"".join(Path(file).read_bytes() for file in files)).hexdigest()
-    return hashlib.blake2b(content_of(table_of(read.columns, "the predictions"))).hexdigest()

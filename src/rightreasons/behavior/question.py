@@ -246,7 +246,6 @@ def data(m: BehaviorMeasurement) -> dict[str, Any]:
 
 BEHAVIOR = Question(
     name="behavior",
-    order=6,
     title="Does it pass basic behavioral tests?",
     prose=prose(__file__, WEAK=WEAK, TYPES=TYPES, HOW_TO_READ=HOW_TO_READ),
     needs_labels=False,
@@ -290,7 +289,7 @@ BEHAVIOR = Question(
             ),
         ),
         Part("functionalities", (Table("functionalities", functionality_rows, RIBEIRO),)),
-        Part("failing", (Tables("failing", failing),)),
+        Part("failing", (Tables("failing", failing),), when=lambda m: m.examples),
     ),
     leads=(
         Lead("nothing", when=lambda m: not m.defined),

@@ -80,7 +80,7 @@ def _votes(context: AuditContext, columns: list[str]) -> NDArray[np.float64]:
     begin = max(shared.rfind(sign) for sign in "_:. -") + 1
     named = [name[begin:] for name in columns]
     where = f"the columns {listing(columns)}"
-    return np.asarray(table[:, match_columns(named, classes, where=where, classes_of=context.model_name)])
+    return np.asarray(table[:, match_columns(named, classes, where=where, classes_of=context.source.name)])
 
 
 def _numbers(column: list[Any], name: str) -> NDArray[np.float64]:
@@ -184,7 +184,7 @@ class CalibrationAnswers:
     @property
     def there(self) -> AuditSplit:
         """The worst split."""
-        return self.context.split(self.worst or "")
+        return next(split for split in self.context.splits if split.name == self.worst)
 
     @property
     def holds_there(self) -> bool:

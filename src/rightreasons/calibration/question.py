@@ -97,7 +97,6 @@ def data(m: CalibrationAnswers) -> dict[str, Any]:
 
 CALIBRATION = Question(
     name="calibration",
-    order=1,
     title="Does its confidence match its accuracy?",
     prose=prose(
         __file__,

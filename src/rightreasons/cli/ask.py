@@ -173,7 +173,7 @@ def behavior(
     **declared: Any,
 ) -> None:
     """Test a model on a behavioral suite: which share of the cases passes, by functionality."""
-    from rightreasons.audited.context import is_asked, prompted_model
+    from rightreasons.audited.context import is_asked
     from rightreasons.behavior.measure import (
         is_reading,
         label_words,
@@ -185,8 +185,9 @@ def behavior(
     from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
     from rightreasons.core.validation import read_json
     from rightreasons.datasets.suites.suite import open_suite
-    from rightreasons.models.prompted import prompted_of
+    from rightreasons.models.prompted import Prompted, prompted_of
     from rightreasons.models.running import default_batch_size
+    from rightreasons.models.scorers import open_engine
     from rightreasons.report.behavior_page import RATES, write_behavior_report
     from rightreasons.report.plan import plan_of_one
     from rightreasons.report.schema import page_folder
@@ -210,8 +211,8 @@ def behavior(
 
             scorer = load_question_answering(model)
         elif is_asked(model):
-            settings_of_model = declared["prompt"], declared["server"]
-            scorer = prompted_model(model, *settings_of_model, label_words(opened), seed=settings.seed)
+            engine = open_engine(model, declared["prompt"], declared["server"])
+            scorer = Prompted(declared["prompt"], engine, label_words(opened), seed=settings.seed)
         else:
             from rightreasons.models.loading import load_classifier
 
@@ -231,7 +232,7 @@ def behavior(
     page = write_behavior_report(tested, out, resampling=resampling, examples=options.examples, command=typed)
     hand_over(functools.partial(read_json, page.parent / RATES))
     measured = BehaviorMeasurement(tested, resampling, 0)
-    show_section(BEHAVIOR.title, BEHAVIOR.answer(measured, resampling.level, drawn=False))
+    show_section(BEHAVIOR.title, BEHAVIOR.answer(measured, resampling.level))
     typer.echo(f"\nPass rates: {page.parent / RATES}")
     typer.echo(f"Report: {page}")
 
@@ -268,7 +269,7 @@ def ways(
     place = folder / WORK / f"ways-{prompted.fingerprint[:16]}-{split.fingerprint[:16]}"
 
     def judge(scorer: Prompted, scores: Scores, **other: Any) -> dict[str, tuple[str, str]]:
-        of_way: dict[str, Any] = {"out": place, "settings": settings, "progress": False, "drawn": False, **other}
+        of_way: dict[str, Any] = {"out": place, "settings": settings, "progress": False, **other}
         context = AuditContext(scorer, dataset, split, comparisons=(), train=None, **of_way)
         return verdicts(context, scores, options.questions)
 
@@ -280,7 +281,7 @@ def ways(
         show_plan(plan_of_one("ways", prompted, count))
         return
     figures = measure_ways(prompted, split, options=options, how=how, out=place, judge=judge)
-    show_section("Does it matter how it is asked?", WAYS_ASKED.answer(figures, how.level, drawn=False))
+    show_section("Does it matter how it is asked?", WAYS_ASKED.answer(figures, how.level))
     found = plain({"model": prompted.name, "data": dataset, "split": name, **figures.to_dict()})
     hand_over(found)
     typer.echo(f"\nFigures: {write_json(folder / WAYS, found)}")
@@ -324,6 +325,6 @@ def reasons(
 
     rows = only_part(as_table(model), model)
     m = measure_reasons(read_traces(rows, model), resampling=settings.resampling)
-    answer = REASONS.answer(m, settings.confidence_level, drawn=False)
+    answer = REASONS.answer(m, settings.confidence_level)
     hand_over(answer)
     show_section(REASONS.title, answer)

@@ -47,7 +47,7 @@ def confidence(
     settings: AuditOptions = declared["settings"]
     table = read_confidence(file, options=declared["options"])
     measured = measure_confidence(table, n_bins=declared["bins"].n_bins, resampling=settings.resampling)
-    answer = SOURCES.answer(measured, settings.confidence_level, drawn=False)
+    answer = SOURCES.answer(measured, settings.confidence_level)
     show_section(f"{file} ({table.used})", answer)
     hand_over(measured)
 
@@ -77,7 +77,7 @@ def judges(
 
     settings = declared["settings"]
     measured = measure_judges(read_judgments(file, options=declared["options"]), resampling=settings.resampling)
-    show_section(str(file), JUDGES.answer(measured, settings.confidence_level, drawn=False))
+    show_section(str(file), JUDGES.answer(measured, settings.confidence_level))
     hand_over(measured)
 
 

@@ -80,14 +80,14 @@ def compare(
         if len(reports) != 2 or len(tasks) > 1 or any(model["task"] == "confidence" for model in models):
             table = models_by_tasks(reports)
             hand_over(table)
-            show_section("Models by tasks", TASKS.answer(table, drawn=False))
+            show_section("Models by tasks", TASKS.answer(table))
             if out is not None:
                 typer.echo(f"\nPage: {write_tasks(out, table)}")
             return
         comparison = compare_reports(*reports, out=out, **how)
     hand_over(comparison)
     for _, title, section, m in sections(comparison):
-        show_section(title, section.answer(m, drawn=False))
+        show_section(title, section.answer(m))
     if out is not None:
         typer.echo(f"\nPage: {out / 'index.html'}")
 

@@ -61,11 +61,13 @@ def _open(page: Path, wanted: bool) -> None:
 def show_labels(found: LabelAudits, *, open_page: bool = False) -> None:
     """Print the figures and the verdicts of each label, and the means over labels."""
     from rightreasons.report.labels import LABELS
+    from rightreasons.report.render import PAGE
 
     hand_over(found)
-    show_section("Each label by itself", LABELS.answer(found, drawn=False))
-    typer.echo(f"\nReport: {found.page}")
-    _open(found.page, open_page)
+    show_section("Each label by itself", LABELS.answer(found))
+    page = found.out / PAGE
+    typer.echo(f"\nReport: {page}")
+    _open(page, open_page)
 
 
 def show_plan(plan: Plan) -> None:
@@ -89,6 +91,8 @@ def show_section(title: str, answer: SectionResult) -> None:
     typer.secho(f"\n{title}", bold=True)
     say(f"  {answer.verdict.label}. {answer.verdict.summary}")
     for part in answer.parts:
+        if not part.tables and (part.plots or part.examples):
+            continue
         for paragraph in filter(None, part.text.split("\n\n")):
             say(f"  {paragraph}")
         for table in part.tables:

@@ -59,9 +59,6 @@ MAX_PAGE_ROWS = 10_000
 MAX_PAGE_CHARACTERS = 100_000
 """Characters of one text that is typed into a page, or of one cell."""
 
-MAX_PAGE_BINS = 1_000
-"""Bins that a page computes."""
-
 MAX_PAGE_DRAWS = 10_000
 """Resamples, permutations or folds that a page computes."""
 

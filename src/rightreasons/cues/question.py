@@ -138,7 +138,6 @@ CUE_TABLE = Table("cues", cue_rows, NIVEN)
 
 CUES = Question(
     name="cues",
-    order=3,
     title="Do the answer options give the answer away?",
     prose=prose(__file__, MIN_ITEMS=MIN_ITEMS),
     needs=(

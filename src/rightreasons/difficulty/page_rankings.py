@@ -157,6 +157,7 @@ def measure_eigenvalues(context: AuditContext, options: DifficultyOptions) -> Ei
     split, limit = context.primary, options.items
     if limit < len(split):
         split = split.take(np.sort(np.array(chosen_rows(split.ids, limit, seed=context.seed))))
+    how = context.running(context.folder(f"difficulty-{safe_name(split.name)}", split.fingerprint, str(limit)))
     measured = measure_difficulty(
         context.scorer,
         split.texts,
@@ -165,15 +166,15 @@ def measure_eigenvalues(context: AuditContext, options: DifficultyOptions) -> Ei
         ids=split.ids,
         eigenvector=True,
         unit="word",
-        max_tokens=TOKENS_PER_ITEM * context.batch_size,
-        **context.running(context.folder(f"difficulty-{safe_name(split.name)}", split.fingerprint, str(limit))),
+        max_tokens=TOKENS_PER_ITEM * how["batch_size"],
+        **how,
     )
     if len(measured) < MIN_ITEMS:
         sentence = f"Expected the eigenvalue of at least {MIN_ITEMS} items, but it is known of {len(measured)}"
         raise ValueError(f"{sentence}: {measured.fisher.failures[0][1]}")
     flips = None
     if split.text_pairs is None:
-        running = {name: getattr(context, name) for name in ("batch_size", "seed", "progress")}
+        running = {"batch_size": how["batch_size"], "seed": context.seed, "progress": context.progress}
         with bars_about("words replaced"):
             replacing = SubstitutionOptions(
                 top_k=TOP_K, n_candidates=2, fail_fast=context.settings.fail_fast, **running
@@ -228,7 +229,6 @@ EIGENVALUE_FIGURES = (
 
 EIGENVALUE = Question(
     name="eigenvalue",
-    order=1,
     title="How far is each prediction from changing?",
     prose=Prose(Path(__file__).with_name("eigenvalue.md.j2"), MIN_ITEMS=MIN_ITEMS, TOP_K=TOP_K, REPLACED=REPLACED),
     needs=(

@@ -120,7 +120,6 @@ def by_item(m: ContrastAnswers) -> Iterator[ItemFigure]:
 
 CONTRAST = Question(
     name="contrast",
-    order=4,
     title="Is it right on items and on their small revisions?",
     prose=prose(__file__, NAMES=NAMES, N_BROKEN=N_BROKEN, WEAK=WEAK),
     reads="audited",
@@ -168,9 +167,8 @@ ASPECTS = (EIGENVALUE, CONTRAST)
 class Difficulty:
     """How fragile each prediction is, in which words, and what flips the most fragile ones."""
 
-    question = "difficulty"
+    name = "difficulty"
     title = "Which examples is it fragile on?"
-    order = 5
     needs_labels = False
     without_model = ""  # contrast sets need none
     reads: p.Reads = "audited"

@@ -2,7 +2,7 @@
 
 A section is the `question.py` in the folder of a question. It turns what `measure.py` beside it returns into words,
 tables and pictures; it neither computes nor writes files nor knows HTML. Its result is made of a few kinds of parts.
-Each says what it shows, how that is defined and where it comes from, so no figure can reach the report without them.
+Each says what it shows, how that is defined and where it comes from.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from rightreasons.core.arrays import UNTOLD, Result
 from rightreasons.core.intervals import Estimate, FigureText
@@ -20,7 +20,7 @@ _KEY = re.compile(r"[a-z0-9][a-z0-9_]*")
 
 @dataclasses.dataclass(frozen=True)
 class Headline(Result):
-    """A figure that the report shows large; one without interval, definition or source is refused.
+    """A figure that the report shows large.
 
     Attributes:
         key: Its stable name in audit.json, `[a-z0-9_]+`.
@@ -46,14 +46,6 @@ class Headline(Result):
     n: int = 0
     no_interval: str = ""
 
-    def __post_init__(self) -> None:
-        _check_key(self.key)
-        _check_said(self.key, definition=self.definition, source=self.source)
-        if not self.estimate.has_interval and not self.no_interval:
-            raise ValueError(
-                f"Expected headline {self.key!r} to have an interval or the reason why it has none, but it has neither."
-            )
-
     @classmethod
     def of(
         cls, key: str, text: FigureText, estimate: Estimate, *, split: str = "", n: int = 0, no_interval: str = ""
@@ -67,7 +59,7 @@ class Headline(Result):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Plot(Result):
-    """A picture: the same drawing as PNG (kept beside the report) and SVG (inside it).
+    """A picture, kept beside the report as PNG and inside it as SVG.
 
     Attributes:
         key: The name of its file, `[a-z0-9_]+`.
@@ -75,8 +67,7 @@ class Plot(Result):
         caption: How to read it, and what the intervals in it are.
         alt: What it shows, in words and numbers, for readers who cannot see it.
         source: Where the kind of figure comes from.
-        png: The picture on a light ground.
-        svg: The picture with the page's colors; "" to show the PNG.
+        spec: Its specification in Vega-Lite, which `plots.Drawing` draws.
         wide: Whether it takes the whole width of the page.
     """
 
@@ -85,15 +76,8 @@ class Plot(Result):
     caption: str
     alt: str
     source: str
-    png: bytes = dataclasses.field(repr=False, metadata=UNTOLD)
-    svg: str = dataclasses.field(default="", repr=False, metadata=UNTOLD)
+    spec: Mapping[str, Any] = dataclasses.field(repr=False, metadata=UNTOLD)
     wide: bool = dataclasses.field(default=False, metadata=UNTOLD)
-
-    __pydantic_config__: ClassVar[Any] = {"ser_json_bytes": "base64", "val_json_bytes": "base64"}
-
-    def __post_init__(self) -> None:
-        _check_key(self.key)
-        _check_said(self.key, caption=self.caption, alt=self.alt, source=self.source)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the texts and the file of the picture."""
@@ -159,15 +143,6 @@ class Table(Result):
     source: str = ""
     folded: bool = dataclasses.field(default=False, metadata=UNTOLD)
 
-    def __post_init__(self) -> None:
-        _check_key(self.key)
-        for index, row in enumerate(self.rows):
-            if len(row) != len(self.columns):
-                raise ValueError(
-                    f"Expected {len(self.columns)} cells in each row of table {self.key!r}, "
-                    f"but row {index} has {len(row)}."
-                )
-
     def to_dict(self) -> dict[str, Any]:
         """Return the table with each row as a mapping from column key to cell."""
         keys = [column.key for column in self.columns]
@@ -218,13 +193,6 @@ class Example(Result):
     marks: tuple[Mark, ...] = ()
     note: str = ""
 
-    def __post_init__(self) -> None:
-        end = 0
-        for mark in self.marks:
-            if not end <= mark.start < mark.end <= len(self.text):
-                raise ValueError(f"Expected the marks of example {self.id!r} in order, apart and inside its text.")
-            end = mark.end
-
 
 @dataclasses.dataclass(frozen=True)
 class ExampleList(Result):
@@ -243,10 +211,6 @@ class ExampleList(Result):
     note: str
     examples: tuple[Example, ...]
     folded: bool = dataclasses.field(default=False, metadata=UNTOLD)
-
-    def __post_init__(self) -> None:
-        _check_key(self.key)
-        _check_said(self.key, note=self.note)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -441,43 +405,3 @@ class SectionResult(Result):
 
 Reads: TypeAlias = Literal["none", "primary", "audited"]
 """Splits of an audit whose scores are read: none, the primary one, or the audited ones."""
-
-
-@runtime_checkable
-class Section(Protocol):
-    """One question of the audit; its options are an instance of its class in `report.questions.QUESTIONS`.
-
-    Attributes:
-        question: Its name on the command line, that of its folder.
-        title: The question as a reader would ask it.
-        order: Its place in the report, 1 to 7 as in the seven questions.
-        needs_labels: Whether it needs labels; data without any is refused when the question is asked.
-        without_model: Why it cannot be asked of stored predictions, in one sentence; "" where it can.
-        reads: The splits whose scores it may ask for, see `Reads`.
-    """
-
-    question: str
-    title: str
-    order: int
-    needs_labels: bool
-    without_model: str
-    reads: Reads
-
-    def why_not(self, context: Any, options: Any) -> str:
-        """Say why the question cannot be asked of this model and data, in one sentence; "" where it can."""
-        ...
-
-    def run(self, context: Any, options: Any) -> SectionResult:
-        """Answer the question."""
-        ...
-
-
-def _check_key(key: str) -> None:
-    if not _KEY.fullmatch(key):
-        raise ValueError(f"Expected a key of lower-case letters, digits and underscores, but got {key!r}.")
-
-
-def _check_said(key: str, **texts: str) -> None:
-    for name, text in texts.items():
-        if not text.strip():
-            raise ValueError(f"Expected {key!r} to say its {name}, but it is empty.")

@@ -12,28 +12,18 @@ import json
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import vl_convert
 
 from rightreasons.core.intervals import Estimate
-from rightreasons.page.parts import Plot
 from rightreasons.page.prose import level_percent, percent, written
 
-PALETTE = {
-    "ink": "#1d2433",
-    "muted": "#667085",
-    "grid": "#e4e7ec",
-    "paper": "#fefefe",
-    "blue": "#2f6bd8",
-    "blue-soft": "#b9d0f6",
-    "orange": "#d9602a",
-    "orange-soft": "#f7c9ae",
-    "green": "#1f8a5b",
-    "violet": "#7a4fc4",
-    "band": "#c9ced8",
-}
+_STYLE = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+
+PALETTE: Mapping[str, str] = _STYLE["palette"]
 """The colors of the pictures; the page has a variable `--plot-NAME` for each."""
 
 SERIES = ("blue", "orange", "green", "violet", "muted")
@@ -49,43 +39,6 @@ PANEL = WIDTH - 70
 
 DASHES = [5, 4]
 
-_CONFIG: dict[str, Any] = {
-    "font": "DejaVu Sans, Verdana, sans-serif",
-    "view": {"stroke": None},
-    "mark": {"aria": False},
-    "axis": {
-        "aria": False,
-        "labelFontSize": 12,
-        "titleFontSize": 12,
-        "titleFontWeight": "normal",
-        "labelColor": PALETTE["ink"],
-        "titleColor": PALETTE["ink"],
-        "tickColor": PALETTE["muted"],
-        "domainColor": PALETTE["muted"],
-        "gridColor": PALETTE["grid"],
-        "labelLimit": 400,
-        "labelFlush": False,
-        "titleLimit": WIDTH,
-    },
-    "legend": {
-        "aria": False,
-        "orient": "top",
-        "title": None,
-        "columns": 2,
-        "labelFontSize": 11.5,
-        "labelColor": PALETTE["ink"],
-        "labelLimit": 400,
-        "titleFontSize": 11.5,
-        "titleFontWeight": "normal",
-        "titleColor": PALETTE["ink"],
-        "symbolSize": 90,
-        "symbolOpacity": 1,
-    },
-    "title": {"aria": False, "anchor": "start", "fontSize": 13, "color": PALETTE["ink"]},
-    "text": {"color": PALETTE["muted"], "fontSize": 10},
-    "rule": {"color": PALETTE["muted"]},
-}
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Drawing:
@@ -99,11 +52,9 @@ class Drawing:
     key: str
     spec: Mapping[str, Any]
 
-    @functools.cached_property
+    @property
     def _svg(self) -> str:
-        return str(
-            vl_convert.vegalite_to_svg(json.dumps({"background": None, "config": _CONFIG, **self.spec}, default=float))
-        )
+        return _drawn(json.dumps({"background": None, "config": _STYLE["config"], **self.spec}, default=float))
 
     @property
     def png(self) -> bytes:
@@ -126,9 +77,10 @@ class Drawing:
             svg = svg.replace(color, f"var(--plot-{name})")
         return svg
 
-    def plot(self, **texts: Any) -> Plot:
-        """Join the drawing with its texts: title, caption, alt and source."""
-        return Plot(**{"key": self.key, "png": self.png, "svg": self.svg, **texts})
+
+@functools.lru_cache(maxsize=64)
+def _drawn(spec: str) -> str:
+    return str(vl_convert.vegalite_to_svg(spec))
 
 
 def layer(mark: str | Mapping[str, Any], rows: Iterable[Mapping[str, Any]], **encoding: Any) -> dict[str, Any]:
@@ -221,10 +173,6 @@ def accuracy_layers(
     ]
 
 
-WHOLE = "datum.value % 1 ? '' : format(datum.value, ',d')"
-"""The labels of an axis of counts: there is no half item."""
-
-
 def count_layer(bins: Sequence[Any], counts: Sequence[int], heights: Sequence[float]) -> dict[str, Any]:
     """Return a layer with the number of items above the bar of each bin."""
     rows = [
@@ -258,43 +206,19 @@ def reliability_diagram(
     full = [place for place, row in enumerate(bins) if row.count]
     rows, ends = [bins[place] for place in full], [intervals[place] for place in full]
     calibrated = f"if calibrated, {level_percent(level)}"
-    colors = {"accuracy": "blue-soft", "overconfident by": "orange", "underconfident by": "green"}
+    colors = {"accuracy": "blue-soft"}
     bands = [
         {"sure": bins[place].confidence, "low": bar[0], "high": bar[1]}
         for place in full
         if (bar := bars[place]) is not None
     ]
     colors |= {calibrated: "band"} if bands else {}
-    gaps = [{"sure": row.confidence, "accuracy": row.accuracy} for row in rows]
     columns, *others = accuracy_layers(rows, ends, colors, "accuracy of the bin")
-    between = [
-        layer(
-            {"type": "rule", "strokeWidth": 3.5},
-            [row for row in gaps if (row["sure"] > row["accuracy"]) == is_over],
-            x="sure",
-            y="accuracy",
-            y2={"field": "sure"},
-            color=series_of(name, colors),
-        )
-        for name, is_over in (("overconfident by", True), ("underconfident by", False))
-    ]
     thick, drawn = {"type": "rule", "strokeWidth": 12}, series_of(calibrated, colors)
     band = [layer(thick, bands, x="sure", y="low", y2={"field": "high"}, color=drawn)] if bands else []
-    counts = [row.count for row in rows]
-    heights = [{"left": row.lower, "right": row.upper, "n": row.count} for row in rows]
-    x = axis("left", "confidence", percent=True, domain=(0, 1), grid=False)
-    y = axis("n", "items", tickCount=3, labelExpr=WHOLE)
-    items = layer(
-        {"type": "bar", "color": PALETTE["blue"], "stroke": PALETTE["paper"]},
-        heights,
-        x=x,
-        x2={"field": "right"},
-        y=y,
-        y2={"datum": 0},
-    )
-    below = {"layer": [items, count_layer(rows, counts, counts)], "width": PANEL, "height": 90}
-    above = {"layer": [columns, *band, *between, *others], "height": 300, "width": PANEL}
-    return Drawing(key, {"vconcat": [above, below], "spacing": 12})
+    columns["encoding"]["x"] = axis("left", "confidence", percent=True, domain=(0, 1))
+    counts = count_layer(rows, [row.count for row in rows], [0.0] * len(rows))
+    return Drawing(key, {"layer": [columns, *band, *others, counts], "height": 300, "width": PANEL})
 
 
 def dot_rows(
@@ -351,20 +275,6 @@ def dot_rows(
     ]
     fit = {"autosize": {"type": "fit", "contains": "padding"}, "width": WIDTH}
     return Drawing(key, {"layer": layers, "height": 90 + size * len(rows), **fit})
-
-
-def dots(rows: Mapping[str, Sequence[Any]], *series: str, xlabel: str = "") -> str:
-    """Draw figures of a module's result as SVG: a row per name, in it a value, or a value and its interval, per series.
-
-    A row whose values are all None is left out.
-    """
-    drawn_rows = []
-    for name, figures in rows.items():
-        pairs = (each if isinstance(each, tuple) else (each, None) for each in figures)
-        estimates = [Estimate(value, (ends or {}).get("low"), (ends or {}).get("high")) for value, ends in pairs]
-        if any(each.value is not None for each in estimates):
-            drawn_rows.append((name, estimates))
-    return dot_rows("figure", rows=drawn_rows, series=series, xlabel=xlabel).svg
 
 
 def shortened(name: str, longest: int = 26) -> str:

@@ -15,10 +15,11 @@ begin an item.
 
 from __future__ import annotations
 
+import copy
 import functools
 import re
 import shlex
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
@@ -203,29 +204,12 @@ def first_of(shown: int, among: int, noun: str, order: str) -> str:
 
     Example:
         >>> first_of(5, 12, "wrong prediction", "surest")
-        'The 5 surest of 12 wrong predictions'
-        >>> first_of(3, 3, "wrong prediction", "surest"), first_of(1, 1, "wrong prediction", "surest")
-        ('All 3 wrong predictions, the surest first', 'The only wrong prediction')
+        '5 of 12 wrong predictions, the surest first'
     """
-    if among == 1:
-        return f"The only {noun}"
-    if shown == among:
-        return f"All {counted(among, noun)}, the {order} first"
-    return f"The {f'{shown:,} ' if shown > 1 else ''}{order} of {counted(among, noun)}"
+    return f"{shown:,} of {counted(among, noun)}, the {order} first"
 
 
-def named_reasons(left_out: Sequence[tuple[str, str]], most: int = 3) -> str:
-    """Name items that are left out, with the reasons: the first few, and how many more there are.
-
-    Example:
-        >>> named_reasons([("7", "it is empty."), ("9", "it is NaN.")], most=1)
-        '7: it is empty; and 1 more'
-    """
-    named = "; ".join(f"{name}: {reason.rstrip('.')}" for name, reason in left_out[:most])
-    return named + (f"; and {len(left_out) - most:,} more" if len(left_out) > most else "")
-
-
-def not_scored_told(what: str, n_scored: int, left_out: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+def not_scored_told(what: str, n_scored: int, left_out: Sequence[tuple[str, str]], most: int = 3) -> tuple[str, ...]:
     """Say in one sentence which items the model could not score, or nothing where it scored all; `what` names one.
 
     Example:
@@ -234,8 +218,9 @@ def not_scored_told(what: str, n_scored: int, left_out: Sequence[tuple[str, str]
     """
     if not left_out:
         return ()
-    whole = counted(n_scored + len(left_out), what)
-    return (f"The model could not score {len(left_out):,} of {whole} ({named_reasons(left_out)}).",)
+    named = "; ".join(f"{name}: {reason.rstrip('.')}" for name, reason in left_out[:most])
+    named += f"; and {len(left_out) - most:,} more" if len(left_out) > most else ""
+    return (f"The model could not score {len(left_out):,} of {counted(n_scored + len(left_out), what)} ({named}).",)
 
 
 def ask(context: Any, question: str, *, all_items: bool = False, **options: str) -> str:
@@ -281,86 +266,42 @@ _DASH = re.compile(r"\s—\s")
 
 
 class Prose:
-    """The entries of a file.
+    """The entries of a file, written with some values.
 
     Args:
         path: The file.
-        **constants: What the templates may name beside the values of an answer.
+        **values: What the templates may name.
     """
 
-    def __init__(self, path: Path, **constants: Any) -> None:
-        self.constants = constants
+    def __init__(self, path: Path, **values: Any) -> None:
+        self._values = values
         self._macros, *found = _HEADING.split(path.read_text("utf-8"))
         self._titles = dict(zip(found[::3], found[1::3], strict=True))
         self._bodies = dict(zip(found[::3], found[2::3], strict=True))
-        if len(self._bodies) * 3 != len(found):
-            raise ValueError(f"Expected each heading of {path} once.")
         self._compiled = functools.cache(self._compile)
 
-    def check(self, question: str, declared: Iterable[str]) -> None:
-        """Check that there is an entry for all that a question declares, and no other but those of its page."""
-        used = {self._entry(name) for name in declared}
-        missing = sorted(used - self._bodies.keys())
-        free = {"limits", "facts", "made", *self.names("data.")}
-        unused = sorted(self._bodies.keys() - used - free)
-        for what, names in (("has none", missing), ("has one that nothing shows", unused)):
-            if names:
-                raise ValueError(f"Expected an entry per declaration of {question!r}, but {names[0]!r} {what}.")
+    def of(self, **values: Any) -> Prose:
+        """Return the same entries, written with more values."""
+        said = copy.copy(self)
+        said._values = {**self._values, **values}
+        return said
 
     def names(self, prefix: str) -> list[str]:
         """Name the entries whose names begin with a prefix."""
         return [name for name in self._bodies if name.startswith(prefix)]
 
-    def of(self, **values: Any) -> Say:
-        """Return what writes the entries with some values."""
-        return Say(self, {**self.constants, **values})
-
-    def render(self, text: str, values: dict[str, Any]) -> str:
-        """Return a template filled in."""
-        return str(self._compiled(text).render(values))
-
-    def _entry(self, name: str) -> str:
-        kind, _, key = name.partition(".")
-        return kind if key and name not in self._bodies and kind in self._bodies else name
-
-    def title(self, name: str) -> str:
-        """Return the title of an entry."""
-        return self._titles.get(self._entry(name)) or ""
-
-    def body(self, name: str) -> str:
-        """Return the text of an entry, with its items and paragraphs marked; "" where there is no entry."""
-        body = re.sub(r"^- ", _ITEM, self._bodies.get(self._entry(name), "").strip(), flags=re.MULTILINE)
-        return re.sub(r"\n\s*\n", _PARAGRAPH, body)
-
-    def _compile(self, text: str) -> Any:
-        # Macros are compiled with each text: only where it calls one.
-        calls = any(f"{name}(" in text for name in re.findall(r"macro (\w+)", self._macros))
-        return _environment().from_string(self._macros + text if calls else text)
-
-
-class Say:
-    """Writes the entries of a prose with some values.
-
-    Args:
-        prose: The entries.
-        values: Name -> value.
-    """
-
-    def __init__(self, prose: Prose, values: dict[str, Any]) -> None:
-        self.prose, self.values = prose, values
-
     def __call__(self, name: str) -> str:
         """Return the paragraphs of an entry, those before its items, with an empty line between them."""
-        paragraphs = map(_folded, self._filled(self.prose.body(name)).partition(_ITEM)[0].split(_PARAGRAPH))
+        paragraphs = map(_folded, self._filled(self._body(name)).partition(_ITEM)[0].split(_PARAGRAPH))
         return "\n\n".join(filter(None, paragraphs))
 
     def title(self, name: str) -> str:
         """Return the title of an entry."""
-        return self.line(self.prose.title(name))
+        return self.line(self._titles[self._entry(name)] or "")
 
     def items(self, name: str) -> tuple[str, ...]:
         """Return the items of an entry that is a list."""
-        return tuple(map(_folded, self._filled(self.prose.body(name)).split(_ITEM)[1:]))
+        return tuple(map(_folded, self._filled(self._body(name)).split(_ITEM)[1:]))
 
     def pairs(self, name: str) -> list[tuple[str, str]]:
         """Return the items of an entry that is a list of names with values, `- name: value`."""
@@ -368,7 +309,7 @@ class Say:
 
     def columns(self, name: str) -> Iterator[Column]:
         """Return the columns of a table, which are the items of its entry."""
-        for item in self._filled(_DASH.sub(_DEFINITION, self.prose.body(name))).split(_ITEM)[1:]:
+        for item in self._filled(_DASH.sub(_DEFINITION, self._body(name))).split(_ITEM)[1:]:
             head, _, definition = item.partition(_DEFINITION)
             key, _, called = _folded(head).partition(": ")
             key, _, kind = key.removesuffix(")").partition(" (")
@@ -379,8 +320,22 @@ class Say:
         """Return a short text filled in, where it is a template."""
         return _folded(self._filled(text)) if "{" in text else text
 
+    def _entry(self, name: str) -> str:
+        kind, _, key = name.partition(".")
+        return kind if key and name not in self._bodies and kind in self._bodies else name
+
+    def _body(self, name: str) -> str:
+        """Return the text of an entry, with its items and paragraphs marked."""
+        body = re.sub(r"^- ", _ITEM, self._bodies[self._entry(name)].strip(), flags=re.MULTILINE)
+        return re.sub(r"\n\s*\n", _PARAGRAPH, body)
+
     def _filled(self, text: str) -> str:
-        return self.prose.render(text, self.values)
+        return str(self._compiled(text).render(self._values))
+
+    def _compile(self, text: str) -> Any:
+        # Macros are compiled with each text: only where it calls one.
+        calls = any(f"{name}(" in text for name in re.findall(r"macro (\w+)", self._macros))
+        return _environment().from_string(self._macros + text if calls else text)
 
 
 def prose(module: str, **constants: Any) -> Prose:
@@ -427,10 +382,5 @@ def _environment() -> Any:
         level=level_percent,
         capitalized=lambda text: capitalized(_folded(text)),
     )
-    environment.globals.update(
-        ask=ask,
-        first_of=first_of,
-        compare=compare,
-        gate=gate,
-    )
+    environment.globals.update(ask=ask, first_of=first_of, compare=compare, gate=gate)
     return environment

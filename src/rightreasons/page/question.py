@@ -1,8 +1,7 @@
 """A question of the audit as data, and the engine that makes its answer.
 
 A question declares what it needs, how it is measured, its figures, the rules of its verdict and the parts of its
-section. Its prose is in `question.md.j2` beside it (see `page.prose`), under the keys of what it declares. What is
-declared and what is written are checked against each other when the question is imported.
+section. Its prose is in `question.md.j2` beside it (see `page.prose`), under the keys of what it declares.
 
 Functions of a question get its measurement `m`: whatever `measure` returns, with `n_items`, the number of its items.
 """
@@ -10,16 +9,14 @@ Functions of a question get its measurement `m`: whatever `measure` returns, wit
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from rightreasons.core.intervals import Estimate, FigureText, Power
 from rightreasons.page import parts as p
-from rightreasons.page.prose import Prose, Say, action, level_percent
+from rightreasons.page.prose import Prose, action, level_percent
 
 if TYPE_CHECKING:
     from rightreasons.page.plots import Drawing
@@ -57,17 +54,21 @@ class Figure:
     suffix: Callable[[Any], object] | None = None
     no_interval: str = ""
 
-    def headline(self, m: Any, say: Say, split: str) -> p.Headline | None:
+    def headline(self, m: Any, say: Prose, split: str) -> p.Headline | None:
         """Return the figure with its text, as the page and audit.json have it."""
         estimate = self.of(m)
         if estimate is None:
             return None
         name = f"figure.{self.key}"
-        said = FigureText(say.title(name), say(name), self.source, self.unit, self.better)
-        text, split = self.text(m) if self.text else said, self.split(m) if self.split else split
+        if self.text:
+            text = self.text(m)
+        else:
+            text = FigureText(say.title(name), say(name), self.source, self.unit, self.better)
         key = f"{self.key}_{self.suffix(m)}" if self.suffix else self.key
         reason = "" if estimate.has_interval else self.no_interval
-        return p.Headline.of(key, text, estimate, split=split, n=self.n(m), no_interval=reason)
+        return p.Headline.of(
+            key, text, estimate, split=self.split(m) if self.split else split, n=self.n(m), no_interval=reason
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -89,7 +90,7 @@ class Table:
     folded: bool = False
     when: When = None
 
-    def shown(self, m: Any, say: Say) -> p.Table:
+    def shown(self, m: Any, say: Prose) -> p.Table:
         """Return the table of a measurement."""
         name = f"table.{self.key}"
         columns, rows, source = tuple(say.columns(name)), tuple(self.rows(m)), say.line(self.source)
@@ -115,11 +116,12 @@ class Plot:
     wide: bool = False
     when: When = None
 
-    def shown(self, m: Any, say: Say) -> p.Plot:
+    def shown(self, m: Any, say: Prose) -> p.Plot:
         """Return the picture of a measurement."""
         name = f"plot.{self.key}"
         texts = {"title": say.title(name), "caption": say(name), "alt": say(f"alt.{self.key}"), "source": self.source}
-        return self.draw(self.key, m).plot(**texts, wide=self.wide)
+        drawing = self.draw(self.key, m)
+        return p.Plot(drawing.key, **texts, spec=drawing.spec, wide=self.wide)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -131,7 +133,7 @@ class Examples:
     folded: bool = False
     when: When = None
 
-    def shown(self, m: Any, say: Say) -> p.ExampleList | None:
+    def shown(self, m: Any, say: Prose) -> p.ExampleList | None:
         """Return the examples of a measurement."""
         name, examples = f"examples.{self.key}", tuple(self.pick(m))
         return p.ExampleList(self.key, say.title(name), say(name), examples, self.folded) if examples else None
@@ -146,11 +148,11 @@ class Part:
     figures: tuple[str, ...] = ()
     when: When = None
 
-    def shown(self, m: Any, say: Say, figures: Mapping[str, p.Headline], *, drawn: bool = True) -> p.Part:
-        """Return the part of a measurement; what is not drawn has its tables alone."""
+    def shown(self, m: Any, say: Prose, figures: Mapping[str, p.Headline]) -> p.Part:
+        """Return the part of a measurement."""
         made: list[object] = []
         for each in self.shows:
-            if (drawn or isinstance(each, Table)) and _holds(each, m):
+            if _holds(each, m):
                 made += each.make(m) if isinstance(each, Tables) else [each.shown(m, say)]
         return p.Part(
             say.title(f"part.{self.key}"),
@@ -179,7 +181,7 @@ class Lead:
     contrast: Callable[[Any], Sequence[Estimate | float | None]] | None = None
     when: When = None
 
-    def contrasted(self, m: Any, say: Say) -> p.Contrast | None:
+    def contrasted(self, m: Any, say: Prose) -> p.Contrast | None:
         """Return the shares of a measurement; None where fewer than two are defined."""
         if self.contrast is None:
             return None
@@ -192,14 +194,13 @@ class Lead:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Question:
-    """One question of the audit: a `Section` that the engine answers; or a section of another page.
+    """One question of the audit, which the engine answers; or a section of another page.
 
     Attributes:
         name: Its name on the command line, that of its folder.
         prose: Its sentences.
         verdict: Its rules; the last holds always.
         parts: Its section, in reading order.
-        order: Its place in the report.
         title: The question as a reader would ask it.
         measure: (context, options) -> its measurement; a section of another page is given it.
         figures: Its figures.
@@ -210,9 +211,9 @@ class Question:
         by_item: The figures that are compared item by item.
         files: Name -> text of further files of the report.
         changes: (text of an item, a change of it that the model was asked about) of which a reader chooses.
-        needs_labels: As of a `Section`, and so are the next two.
-        without_model: Why it cannot be asked of stored predictions; "" where it can.
-        reads: The splits whose scores it may ask for.
+        needs_labels: Whether it needs labels; data without any is refused when the question is asked.
+        without_model: Why it cannot be asked of stored predictions, in one sentence; "" where it can.
+        reads: The splits whose scores it may ask for, see `Reads`.
         most: How many figures of the overview are shown, the first that there are.
         power: What a number of items can tell; None where it gives no verdict by a margin.
     """
@@ -221,7 +222,6 @@ class Question:
     prose: Prose
     verdict: Sequence[Rule]
     parts: Sequence[Part]
-    order: int = 0
     title: str = ""
     measure: Callable[[Any, Any], Any] = lambda context, options: context
     figures: Sequence[Figure] = ()
@@ -238,42 +238,6 @@ class Question:
     most: int = 4
     power: Power | None = None
 
-    def __post_init__(self) -> None:
-        if [rule.when is None for rule in self.verdict] != [False] * (len(self.verdict) - 1) + [True]:
-            raise ValueError(f"Expected the last rule of {self.name!r}, and no other, to hold always.")
-        known = {figure.key for figure in self.figures}
-        overview = () if callable(self.headlines) else self.headlines
-        named = {*overview, *(key for part in self.parts for key in part.figures)}
-        named |= {lead.figure for lead in self.leads if lead.figure}
-        if named - known:
-            odd = min(named - known)
-            raise ValueError(f"Expected a declaration of each figure of {self.name!r}, but {odd!r} has none.")
-        self.prose.check(self.name, self._entries())
-
-    def _entries(self) -> list[str]:
-        """Name the entries that the prose must have."""
-        shows = [each for part in self.parts for each in part.shows if not isinstance(each, Tables)]
-        kinds = {Table: "table", Plot: "plot", Examples: "examples"}
-        names = [
-            *(f"need.{need.key}" for need in self.needs),
-            *(f"figure.{figure.key}" for figure in self.figures if figure.text is None),
-            *dict.fromkeys(f"verdict.{rule.key}" for rule in self.verdict),
-            *(f"part.{part.key}" for part in self.parts),
-            *(f"{kinds[type(each)]}.{each.key}" for each in shows),
-            *(f"alt.{each.key}" for each in shows if isinstance(each, Plot)),
-            *(f"{kind}.{lead.key}" for lead in self.leads for kind in ("claim", "evidence", "advice")),
-            *(f"contrast.{lead.key}" for lead in self.leads if lead.contrast),
-        ]
-        twice = next((name for name, count in Counter(names).items() if count > 1), None)
-        if twice is not None:
-            raise ValueError(f"Expected each key of {self.name!r} once, but {twice!r} is declared twice.")
-        return names
-
-    @property
-    def question(self) -> str:
-        """Its name, as of a `Section`."""
-        return self.name
-
     def why_not(self, context: Any, options: Any) -> str:
         """Say why the question cannot be asked of this model and data; "" where it can."""
         say = self.prose.of(context=context, options=options)
@@ -286,23 +250,19 @@ class Question:
         out = Path(context.out)
         report = out.name if out.is_relative_to(tempfile.gettempdir()) else str(out)
         named = {"context": context, "options": options, "report": report}
-        return self.answer(m, level, split=context.primary.name, drawn=context.drawn, **named)
+        return self.answer(m, level, split=context.primary.name, **named)
 
     def rule(self, m: Any) -> Rule:
         """Return the rule that decides the verdict of a measurement."""
         return next(rule for rule in self.verdict if _holds(rule, m))
 
-    def answer(
-        self, m: Any, level: float = 0.95, *, split: str = "", drawn: bool = True, **values: Any
-    ) -> p.SectionResult:
+    def answer(self, m: Any, level: float = 0.95, *, split: str = "", **values: Any) -> p.SectionResult:
         """Answer the question by a measurement.
 
         Args:
             m: The measurement.
             level: The level of its intervals.
             split: The primary split; "" where there is none.
-            drawn: Whether its parts have pictures and examples, which a console does not show, beside their tables;
-                a part of pictures and examples alone is then left out.
             **values: More that the templates may name.
         """
         figures = dict[str, p.Headline]()
@@ -313,35 +273,33 @@ class Question:
             figures |= {} if headline is None else {figure.key: headline}
         overview, rule = self.headlines(m) if callable(self.headlines) else self.headlines, self.rule(m)
         verdict = f"verdict.{rule.key}"
-        held = (drawn or not part.shows or any(isinstance(each, Table) for each in part.shows) for part in self.parts)
-        parts_here = itertools.compress(self.parts, held)
-        parts = tuple(part.shown(m, say, figures, drawn=drawn) for part in parts_here if _holds(part, m))
+        parts = tuple(part.shown(m, say, figures) for part in self.parts if _holds(part, m))
         plots = [plot.key for part in parts for plot in part.plots]
         lead = next((lead for lead in self.leads if _holds(lead, m)), None)
+        finding = (
+            None
+            if lead is None
+            else p.Finding(
+                claim=say(f"claim.{lead.key}"),
+                evidence=say(f"evidence.{lead.key}"),
+                figure=figures[lead.figure].key if lead.figure in figures else lead.figure,
+                size=lead.size(m),
+                plot=lead.plot if lead.plot in plots else "",
+                pair=lead.pair(m),
+                actions=tuple(map(action, say.items(f"advice.{lead.key}"))),
+                contrast=lead.contrasted(m, say),
+            )
+        )
         return p.SectionResult(
             verdict=p.Verdict(rule.tone, say.title(verdict), say(verdict)),
             headlines=tuple(figures[key] for key in overview if key in figures)[: self.most],
             parts=parts,
-            limits=say.items("limits"),
+            limits=say.items("limits") if self.prose.names("limits") else (),
             data={**self.data(m), **{name.removeprefix("data."): say(name) for name in self.prose.names("data.")}},
-            finding=None if lead is None else self._finding(lead, m, say, figures, plots),
+            finding=finding,
             files=self.files(m),
             by_item=tuple(self.by_item(m)),
             changes=tuple(self.changes(m)),
-        )
-
-    def _finding(
-        self, lead: Lead, m: Any, say: Say, figures: Mapping[str, p.Headline], plots: Sequence[str]
-    ) -> p.Finding:
-        return p.Finding(
-            claim=say(f"claim.{lead.key}"),
-            evidence=say(f"evidence.{lead.key}"),
-            figure=figures[lead.figure].key if lead.figure in figures else lead.figure,
-            size=lead.size(m),
-            plot=lead.plot if lead.plot in plots else "",
-            pair=lead.pair(m),
-            actions=tuple(map(action, say.items(f"advice.{lead.key}"))),
-            contrast=lead.contrasted(m, say),
         )
 
 

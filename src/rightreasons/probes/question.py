@@ -154,7 +154,6 @@ def is_scored(m: Any) -> bool:
 
 PROBES = Question(
     name="probes",
-    order=4,
     title="Does it pick an answer before reading the question?",
     prose=prose(
         __file__,

@@ -243,7 +243,6 @@ def _headlines(m: ReasonsMeasurement) -> list[str]:
 
 REASONS = Question(
     name="reasons",
-    order=7,
     title="Does it say its reasons?",
     prose=prose(__file__, MIN_ITEMS=MIN_ITEMS, MIN_MOVED=MIN_MOVED, MARGINS=MARGINS, LEVELS=LEVELS),
     needs=(

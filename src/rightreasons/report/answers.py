@@ -24,7 +24,7 @@ from rightreasons.page.prose import percent
 if TYPE_CHECKING:
     from rightreasons.audited.context import AuditContext, AuditSplit
     from rightreasons.core.options import Options
-    from rightreasons.page.parts import Section
+    from rightreasons.page.question import Question
 
 MOST_UNREAD = 0.1
 """Share of answers that cannot be read beyond which nothing is concluded from the others."""
@@ -194,7 +194,7 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
 
 
 def withheld(
-    result: SectionResult, figures: AnswerFigures, bounds: Callable[[], Sequence[Verdict]] = tuple
+    result: SectionResult, figures: AnswerFigures, bounds: Callable[[], Sequence[Verdict]] = tuple, conflict: str = ""
 ) -> SectionResult:
     """Return the answer to a question without its verdict, where the answers that cannot be read might change it.
 
@@ -202,7 +202,12 @@ def withheld(
         result: The answer.
         figures: How many cannot be read.
         bounds: Returns the verdicts with all of these wrong, and right; see `at_bounds`.
+        conflict: How normalizations contradict each other, by `conflicting`.
     """
+    if conflict:
+        summary = f"A softmax over log-likelihoods is no one confidence: {conflict}, whichever figures are shown."
+        verdict = Verdict("neutral", "Depends on the normalization", summary)
+        return dataclasses.replace(result, verdict=verdict, finding=None)
     if not figures.n_unread or result.verdict.tone == "neutral":
         return result
     summary = f"{percent(figures.n_unread / figures.n_items)} of the answers cannot be read ({figures.lacks_in_words})"
@@ -217,7 +222,7 @@ def withheld(
     return dataclasses.replace(result, verdict=Verdict("neutral", "Cannot tell", summary), finding=None)
 
 
-def at_bounds(context: AuditContext, section: Section, options: Options) -> list[Verdict]:
+def at_bounds(context: AuditContext, section: Question, options: Options) -> list[Verdict]:
     """Return the verdicts with every answer that cannot be read counted as wrong, and as right; [] where none is known.
 
     Nothing more is asked: a question that would ask about an item whose answer could not be read leaves it out there.
@@ -238,7 +243,6 @@ def at_bounds(context: AuditContext, section: Section, options: Options) -> list
                 source=context.prompted.assuming(assumed),
                 out=Path(folder) / assumed,
                 progress=False,
-                drawn=False,
             )
             try:
                 found.append(section.run(bounded.scored([section.reads]), options).verdict)

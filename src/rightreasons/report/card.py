@@ -17,6 +17,7 @@ from rightreasons.core.store import check_file, write_bytes, write_json
 from rightreasons.core.validation import check_kind, check_one_of
 from rightreasons.page.prose import TONES, short_name
 from rightreasons.report.files import ENDS, AuditFigure, answers_worst_first, audit_figures, short_path
+from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.render import LIGHTS
 from rightreasons.report.schema import read_audit
 
@@ -176,19 +177,16 @@ def _open(file: Path, name: str) -> ModelCard:
     from huggingface_hub import ModelCard
     from huggingface_hub.repocard import REGEX_YAML_BLOCK
 
-    content = f"# {name}\n"
-    if file.is_file():
-        content = file.read_text("utf-8")
+    content = file.read_text("utf-8") if file.is_file() else f"# {name}\n"
     if REGEX_YAML_BLOCK.search(content) is None:
         content = f"---\n{{}}\n---\n{content}"
     try:
         card = ModelCard(content)
-        models = (yaml.safe_load(content.split("---", 2)[1]) or {}).get("model-index") or []
+        if len((yaml.safe_load(content.split("---", 2)[1]) or {}).get("model-index") or []) > 1:
+            raise ValueError("several models in its model-index")
+        return card
     except (ValueError, yaml.YAMLError) as error:
         raise ValueError(f"Expected the metadata of a model card in {file.name}, but got {one_line(error)}.") from error
-    if len(models) > 1:
-        raise ValueError(f"Expected one model in the model-index of {file.name}, but it lists {len(models)}.")
-    return card
 
 
 def _with_section(body: str, section: str) -> str:
@@ -203,20 +201,27 @@ def _with_section(body: str, section: str) -> str:
 # ------------- The figures as other collections keep them: Every Eval Ever's records, and results of hub benchmarks
 
 
-def every_eval_ever(audit: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an audit as a record of Every Eval Ever (schema 0.3.0), with intervals and numbers of items.
+def write_every_eval_ever(report: str | os.PathLike[str], to: str | os.PathLike[str]) -> Path:
+    """Write a report as a record of Every Eval Ever (schema 0.3.0), with intervals and numbers of items.
+
+    It has one result per figure that is defined. Who made the model and who asks is not in an audit: the organization
+    is "unknown" and the relationship "other", until the one who sends it says so.
 
     Args:
-        audit: What `read_audit` returns.
+        report: The folder of a report, or its audit.json.
+        to: The file, such as record.json.
 
     Returns:
-        The record: one result per figure that is defined. Who made the model and who asks is not in an audit: the
-        organization is "unknown" and the relationship "other", until the one who sends it says so.
+        The file.
+
+    Raises:
+        FileNotFoundError: If there is no report.
     """
+    audit = read_audit(report)
     made = datetime.datetime.fromisoformat(audit["created"])
     model, server = audit["model"]["name"], audit["model"]["server"]
     stamp = str(int(made.timestamp()))
-    return {
+    record = {
         "schema_version": "0.3.0",
         "evaluation_id": f"rightreasons/{model}/{stamp}",
         "evaluation_timestamp": stamp,
@@ -240,22 +245,7 @@ def every_eval_ever(audit: Mapping[str, Any]) -> dict[str, Any]:
             _result(figure, audit) for figure in audit_figures(audit).values() if figure.estimate.value is not None
         ],
     }
-
-
-def write_every_eval_ever(report: str | os.PathLike[str], to: str | os.PathLike[str]) -> Path:
-    """Write a report as a record of Every Eval Ever; see `every_eval_ever`.
-
-    Args:
-        report: The folder of a report, or its audit.json.
-        to: The file, such as record.json.
-
-    Returns:
-        The file.
-
-    Raises:
-        FileNotFoundError: If there is no report.
-    """
-    return write_json(check_file(to, "to"), every_eval_ever(read_audit(report)))
+    return write_json(check_file(to, "to"), record)
 
 
 def write_eval_results(
@@ -360,11 +350,6 @@ class GateCheck(Result):
     told: str
 
     @property
-    def failed(self) -> bool:
-        """Whether this fails the gate, as what cannot be checked does."""
-        return self.outcome != "pass"
-
-    @property
     def line(self) -> str:
         """The check in one line."""
         return f"{_MARKS[self.outcome]:<9} {self.condition}: {self.told}"
@@ -407,17 +392,13 @@ def gate(report: str | os.PathLike[str], fail_if: Sequence[str]) -> GateResult:
     if isinstance(fail_if, str) or not all(isinstance(each, str) for each in fail_if):
         raise OptionTypeError(f"Expected a list of conditions in `fail_if`, but got {fail_if!r}.", option="fail_if")
     audit = read_audit(report)
-    figures = audit_figures(audit)
-    checks = tuple(_check(condition, audit, figures) for condition in fail_if)
+    checks = tuple(check(audit, condition) for condition in fail_if)
     return GateResult(checks, all(check.outcome == "pass" for check in checks))
 
 
 def check(audit: Mapping[str, Any], condition: str) -> GateCheck:
     """Check one condition of an audit: "fail" where it holds, as `gate` names what must not."""
-    return _check(condition, audit, audit_figures(audit))
-
-
-def _check(condition: str, audit: Mapping[str, Any], figures: Mapping[str, AuditFigure]) -> GateCheck:
+    figures = audit_figures(audit)
     match = _CONDITION.fullmatch(condition)
     if match is None:
         raise ValueError(
@@ -433,9 +414,10 @@ def _check(condition: str, audit: Mapping[str, Any], figures: Mapping[str, Audit
             raise ValueError(f"Expected == or != with a verdict, but got {condition!r}.")
     elif match[5] is not None:
         raise ValueError(f"Expected a number at the end of {condition!r}, but got {match[5]!r}.")
-    why = _why_unanswered(question, answer)
+    if answer is None and question not in QUESTIONS:
+        raise unknown_name("question", question, QUESTIONS)
     if answer is None or answer["result"] is None:
-        return GateCheck(condition, "undefined", why)
+        return GateCheck(condition, "undefined", answer["reason"] if answer else "The question was not asked.")
     if key == "verdict":
         verdict = answer["result"]["verdict"]
         fails = bool(compare(verdict["tone"], match[5]))
@@ -451,16 +433,6 @@ def _check(condition: str, audit: Mapping[str, Any], figures: Mapping[str, Audit
         return GateCheck(condition, "undefined", f"{figure.name} {what}.")
     fails = bool(compare(value, bound))
     return GateCheck(condition, "fail" if fails else "pass", figure.in_words)
-
-
-def _why_unanswered(question: str, answer: Mapping[str, Any] | None) -> str:
-    from rightreasons.report.questions import QUESTIONS
-
-    if answer is None:
-        if question not in QUESTIONS:
-            raise unknown_name("question", question, QUESTIONS)
-        return "The question was not asked."
-    return str(answer["reason"])
 
 
 def _figure(path: str, figures: Mapping[str, AuditFigure]) -> tuple[AuditFigure, str]:

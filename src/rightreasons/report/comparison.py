@@ -7,7 +7,7 @@ import os
 import shlex
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,8 @@ MIN_ITEMS = 10
 
 COMPARISON_FILE = "comparison.json"
 
+TITLE = "Which is better at what?"
+
 TESTS = "McNemar 1947; Fisher 1935; Agresti & Min 2005; Holm 1979"
 
 
@@ -45,6 +47,7 @@ class ComparedFigure(Result):
         question: The question.
         key: The figure, as in the audit.
         name: Its name for readers.
+        split: The split of figures of calibration; "" for those of other questions.
         unit: As of a headline.
         better: "higher", "lower" or None.
         n_items: Items that both reports hold.
@@ -60,6 +63,7 @@ class ComparedFigure(Result):
     question: str
     key: str
     name: str
+    split: str
     unit: str
     better: str | None
     n_items: int
@@ -111,7 +115,6 @@ class ComparedSplit(Result):
         first_right: Items that only the first gets right.
         second_right: Items that only the second gets right.
         both_wrong: Items that neither gets right.
-        figures: The figures with their tests.
     """
 
     split: str
@@ -122,12 +125,6 @@ class ComparedSplit(Result):
     first_right: int
     second_right: int
     both_wrong: int
-    figures: tuple[ComparedFigure, ...]
-
-    @property
-    def by_key(self) -> dict[str, ComparedFigure]:
-        """The figures by their keys."""
-        return {figure.key: figure for figure in self.figures}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -139,7 +136,8 @@ class Comparison(Result):
         second: The second model.
         dataset: The data.
         splits: The splits that both reports hold.
-        answers: The figures of the questions that both reports answer, item by item.
+        figures: The figures of calibration on each split, and those of the other questions that both reports answer
+            item by item, with their tests.
         n_resamples: The resamples of every bootstrap and permutation test.
         seed: Their seed.
         rightreasons: The version.
@@ -149,21 +147,18 @@ class Comparison(Result):
     second: str
     dataset: str
     splits: tuple[ComparedSplit, ...]
-    answers: tuple[ComparedFigure, ...]
+    figures: tuple[ComparedFigure, ...]
     n_resamples: int
     seed: int
     rightreasons: str = rightreasons.__version__
 
     def better_at(self, winner: Winner) -> list[str]:
         """Name what a model is better at; with "", what is open."""
-        at = [
-            f"{_within(figure.name)} on {split.split}"
-            for split in self.splits
-            for figure in split.figures
+        return [
+            f"{_within(figure.name)} on {figure.split}" if figure.split else _within(figure.name)
+            for figure in self.figures
             if figure.better is not None and figure.winner == winner
         ]
-        names = [_within(answer.name) for answer in self.answers if answer.winner == winner]
-        return [*at, *names]
 
     def name_of(self, winner: Winner) -> str:
         """Name the model that is better; "cannot tell" where that is open."""
@@ -177,52 +172,21 @@ class Comparison(Result):
     @property
     def accuracy(self) -> ComparedFigure:
         """The accuracies on the first split that both reports hold."""
-        return self.splits[0].by_key["accuracy"]
+        return next(figure for figure in self.figures if figure.key == "accuracy" and figure.split)
 
     @property
     def n_tests(self) -> int:
         """The number of figures at which a model could be better."""
-        return sum(len(self.better_at(side)) for side in (*SIDES, ""))
-
-
-def _amounts(figure: ComparedFigure) -> list[p.Amount]:
-    return [p.Amount(each, figure.unit) for each in (figure.first, figure.second, figure.difference)]
+        return sum(figure.better is not None for figure in self.figures)
 
 
 def _tested(m: Comparison) -> Iterator[tuple[p.Cell, ...]]:
-    """Yield a row per figure of a question that is compared."""
-    for each in m.answers:
-        yield (
-            each.question,
-            each.name,
-            *_amounts(each),
-            each.n_items,
-            each.p_value,
-            each.holm_p_value,
-            m.name_of(each.winner),
-        )
-
-
-class _OfSplit(NamedTuple):
-    """What the section about a split shows."""
-
-    comparison: Comparison
-    split: ComparedSplit
-
-    @property
-    def accuracy(self) -> ComparedFigure:
-        return self.split.by_key["accuracy"]
-
-    def rows(self) -> Iterator[tuple[p.Cell, ...]]:
-        """A row per figure."""
-        for f in self.split.figures:
-            better = self.comparison.name_of(f.winner) if f.better else ""
-            yield f.name, *_amounts(f), f.p_value, f.holm_p_value, f.test, better
-
-    def counts(self) -> tuple[tuple[p.Cell, ...], ...]:
-        """The items that one, both and neither get right."""
-        split = self.split
-        return ("right", split.both_right, split.first_right), ("wrong", split.second_right, split.both_wrong)
+    """Yield a row per figure that is compared."""
+    for each in m.figures:
+        amounts = (p.Amount(estimate, each.unit) for estimate in (each.first, each.second, each.difference))
+        better = m.name_of(each.winner) if each.better else ""
+        tests = each.n_items, each.p_value, each.holm_p_value, each.test, better
+        yield each.question, each.name, each.split, *amounts, *tests
 
 
 ANSWERS = Question(
@@ -236,37 +200,14 @@ ANSWERS = Question(
     parts=(
         Part(
             "answers",
-            (Table("answers", _tested, TESTS, when=lambda m: m.answers),),
+            (
+                Table("answers", _tested, TESTS),
+                Table("counts", lambda m: map(dataclasses.astuple, m.splits), "Counted", when=lambda m: m.splits),
+            ),
         ),
     ),
     leads=(Lead("right", contrast=lambda m: (m.accuracy.first, m.accuracy.second), when=lambda m: m.splits),),
 )
-
-SPLIT = Question(
-    name="split",
-    prose=sentences("split"),
-    verdict=(Rule("good", "better", lambda m: m.accuracy.winner), Rule("neutral", "open")),
-    parts=(
-        Part(
-            "figures",
-            (
-                Table(
-                    "figures",
-                    lambda m: m.rows(),
-                    "McNemar 1947; Efron & Tibshirani 1993; Fisher 1935; definitions as in the audits",
-                ),
-                Table("counts", lambda m: m.counts(), "Counted"),
-            ),
-        ),
-    ),
-)
-
-
-def sections(comparison: Comparison) -> Iterator[tuple[str, str, Question, Any]]:
-    """Yield the sections of a comparison: the name of each, its title, the section, and what it is about."""
-    yield "answers", "Which is better at what?", ANSWERS, comparison
-    for number, split in enumerate(comparison.splits):
-        yield f"split-{number}", f"On “{split.split}”", SPLIT, _OfSplit(comparison, split)
 
 
 def compare(
@@ -307,37 +248,32 @@ def compare(
     audits = [read_audit(report) for report in reports]
     folders = [report_folder(report) for report in reports]
     _check_paired(folders, audits)
-    splits, ids = _compared_splits(folders, audits, how)
+    splits, tests, ids = _compared_splits(folders, audits, how)
     shared = None if same_items(audits) else ids.get(audits[0]["dataset"]["primary"], frozenset())
-    answers = _compared_answers(audits, folders, shared, how)
-    tests = [*(figure for split in splits for figure in split.figures), *answers]
+    tests += _compared_answers(audits, folders, shared, how)
     p_values = holm(np.array([test.p_value for test in tests])).tolist()
-    decided = iter(
+    figures = [
         dataclasses.replace(
             test, holm_p_value=p_value, winner=winner_of(test.difference, test.better, p_value, how.level)
         )
         for test, p_value in zip(tests, p_values, strict=True)
-    )
-    splits = [dataclasses.replace(split, figures=tuple(next(decided) for _ in split.figures)) for split in splits]
+    ]
     comparison = Comparison(
         *_names(audits, folders),
         short_name(audits[0]["dataset"]["name"]),
         tuple(splits),
-        tuple(decided),
+        tuple(figures),
         how.resamples,
         how.seed,
     )
     if target is not None:
         say = ANSWERS.prose.of(m=comparison, audits=audits, folders=folders)
-        outcomes = [
-            Outcome(name, title, "answered", "", section.answer(m, report=shlex.join(map(str, folders))))
-            for name, title, section, m in sections(comparison)
-        ]
+        answer = ANSWERS.answer(comparison, report=shlex.join(map(str, folders)))
         page = Page(
             title=f"{comparison.first} and {comparison.second}",
-            heading=ANSWERS.answer(comparison).verdict.label,
+            heading=answer.verdict.label,
             facts=say.pairs("facts"),
-            outcomes=outcomes,
+            outcomes=[Outcome("answers", TITLE, "answered", "", answer)],
             made=say.pairs("made"),
         )
         write_page(target, page, {COMPARISON_FILE: comparison.to_dict()})
@@ -403,12 +339,6 @@ def _check_paired(folders: Sequence[Path], audits: Sequence[dict[str, Any]]) -> 
         ):
             if here != first:
                 raise ValueError(f"Expected reports of the same {what}, {first}, but {folder} is of {here}.")
-    files = [prediction_files(audit) for audit in audits]
-    if not set(files[0]) & set(files[1]) and not same_items(audits):
-        raise ValueError(
-            f"Expected two reports of the same splits, but {folders[0]} holds the predictions of "
-            f"{', '.join(files[0]) or 'none'} and {folders[1]} of {', '.join(files[1]) or 'none'}."
-        )
 
 
 def _matched_classes(audits: Sequence[dict[str, Any]]) -> NDArray[np.int64] | None:
@@ -428,18 +358,23 @@ def _matched_classes(audits: Sequence[dict[str, Any]]) -> NDArray[np.int64] | No
 
 def _compared_splits(
     folders: Sequence[Path], audits: Sequence[dict[str, Any]], how: Resampling
-) -> tuple[list[ComparedSplit], dict[str, frozenset[str]]]:
-    """Compare the predictions of each split that two reports hold; also returns the ids of the items that both have."""
+) -> tuple[list[ComparedSplit], list[ComparedFigure], dict[str, frozenset[str]]]:
+    """Compare the predictions of each split that two reports hold.
+
+    Returns:
+        The counts of each split, its figures of calibration, and the ids of the items that both have.
+    """
     mapping = _matched_classes(audits)
     files = [prediction_files(audit) for audit in audits]
     names = [name for name in files[0] if name in files[1]]
     for folder, audit, of in zip(folders, audits, files, strict=True):
         check_files(folder, audit, (of[name] for name in names))
     splits: list[ComparedSplit] = []
+    figures: list[ComparedFigure] = []
     ids: dict[str, frozenset[str]] = {}
     for name in names:
         first, second = (read_predictions(folder / file[name]) for folder, file in zip(folders, files, strict=True))
-        rows = shared_rows(first.named, second.named)
+        rows = shared_rows(*(list(zip(each.ids, each.texts, strict=True)) for each in (first, second)))
         mine, its = rows[:, first.labels[rows[0]] >= 0]
         if not len(mine):
             continue
@@ -461,29 +396,21 @@ def _compared_splits(
         judged = JudgedItems.of(take_rows(first.logits, mine), labels), JudgedItems.of(logits, labels)
         n_only = len(first) - len(mine), len(second) - len(mine)
         ids[name] = frozenset(first.ids[row] for row in mine)
-        figures = _tested_figures(judged, len(mine), how)
-        splits.append(ComparedSplit(name, len(mine), *n_only, **paired_outcomes(*judged), figures=figures))
-    if names and not splits:
+        splits.append(ComparedSplit(name, len(mine), *n_only, **paired_outcomes(*judged)))
+        ours, theirs = (measure_figures(each, TESTED, resampling=how) for each in judged)
+        for key in ours:
+            if ours[key].value is None or theirs[key].value is None:  # the log loss where a label has probability 0
+                continue
+            test, about = paired_test(key, *judged, resampling=how), FIGURES[key]
+            known = {"question": "calibration", "name": about.name, "unit": about.unit, "better": about.better}
+            pair = ours[key], theirs[key]
+            figures.append(ComparedFigure.of(key, test, pair, split=name, n_items=len(mine), **known))
+    if not splits and (names or not same_items(audits)):
         raise ValueError(
             f"Expected two reports of the same items, but {folders[0]} and {folders[1]} share no labeled item with "
             "the same id and text."
         )
-    return splits, ids
-
-
-def _tested_figures(
-    judged: tuple[JudgedItems, JudgedItems], n_items: int, how: Resampling
-) -> tuple[ComparedFigure, ...]:
-    """Compare the figures of calibration."""
-    first, second = (measure_figures(each, TESTED, resampling=how) for each in judged)
-    figures = []
-    for key in first:
-        if first[key].value is None or second[key].value is None:  # the log loss where a label has probability 0
-            continue
-        test, about = paired_test(key, *judged, resampling=how), FIGURES[key]
-        known = {"question": "calibration", "name": about.name, "unit": about.unit, "better": about.better}
-        figures.append(ComparedFigure.of(key, test, (first[key], second[key]), n_items=n_items, **known))
-    return tuple(figures)
+    return splits, figures, ids
 
 
 def _compared_answers(
@@ -531,7 +458,7 @@ def _compared(
     ends = {"low": bounds[0], "high": bounds[1]}
     test = paired_means(*values, **ends, resampling=how)
     means = [estimate_of(float(each.mean()), bounded_mean(each, **ends, confidence_level=how.level)) for each in values]
-    about = {"question": question, "name": first.name, "unit": first.unit, "better": first.better}
+    about = {"question": question, "name": first.name, "split": "", "unit": first.unit, "better": first.better}
     yield ComparedFigure.of(first.key, test, means, **about)
 
 

@@ -8,42 +8,35 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import datetime
-import json
 import platform
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import TypeAdapter
 
 import rightreasons
-from rightreasons.audited.context import AuditContext, AuditSplit, predictions_file, save_predictions
-from rightreasons.core.arrays import Result, plain
-from rightreasons.core.errors import counted, tell
+from rightreasons.audited.context import AuditContext, predictions_file, save_predictions
+from rightreasons.core.arrays import Result
+from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate
-from rightreasons.core.options import Options, QuestionOptions
+from rightreasons.core.options import Options
 from rightreasons.core.store import (
-    SET_ASIDE,
-    WORK,
     csv_text,
     digest_of_files,
     digest_of_value,
     installed_version,
     json_lines,
     json_text,
-    package_code,
     swapped_in,
     write_bytes,
-    write_json,
     write_text,
 )
 from rightreasons.page.parts import Column, ItemFigure, Table
+from rightreasons.page.plots import Drawing
 from rightreasons.page.prose import badness, short_name, written
 from rightreasons.report.answers import AnswerFigures, failed_of
-from rightreasons.report.questions import available_questions, question_options
-from rightreasons.report.render import PAGE, Asked, Outcome, Page, items_of, render_page, sentences
+from rightreasons.report.render import PAGE, Outcome, Page, items_of, render_page, sentences
 from rightreasons.report.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit, read_audit, signed
 
 COLUMNS = ("figure", "id", "group", "value")
@@ -98,9 +91,6 @@ def read_items(report: Path, question: str, result: Mapping[str, Any]) -> dict[s
             each["key"], each["name"], each["better"], its["id"], its["value"], groups=groups, **about
         )
     return found
-
-
-_ANSWER = TypeAdapter(Outcome)
 
 
 # -------------- The figures of an audit by a path, such as `calibration.ece`: what a gate checks and a model card lists
@@ -158,9 +148,21 @@ def audit_figures(audit: Mapping[str, Any]) -> dict[str, AuditFigure]:
     check_audit(audit)
     figures: dict[str, AuditFigure] = {}
     for answer in audit["questions"]:
-        if answer["result"] is None:
+        question, result = answer["question"], answer["result"]
+        if result is None:
             continue
-        for path, figure in _figures(answer["question"], answer["result"]):
+        texts = {text["key"]: text for text in _headlines(result)}
+        found = [(key, text, text["estimate"], text["split"], text["n"]) for key, text in texts.items()]
+        found += [
+            (f"{'_'.join(split.split())}.{key}", texts[key], estimate, split, None)
+            for split, estimates in (result["data"].get("splits") or {}).items()
+            for key, estimate in estimates.items()
+            if key in texts and isinstance(estimate, dict) and "value" in estimate and split != texts[key]["split"]
+        ]
+        for key, text, estimate, split, n in found:
+            path = short_path(f"{question}.{key}")
+            about = text["key"], text["name"], Estimate(**estimate), text["unit"], text["better"]
+            figure = AuditFigure(path, question, *about, split, n)
             figures.setdefault(path, figure)
     return figures
 
@@ -187,19 +189,6 @@ def short_path(path: str) -> str:
     return question + dot + (rest.replace("shortcut_", "") if question == "shortcuts" else rest)
 
 
-def _figures(question: str, result: Mapping[str, Any]) -> Iterator[tuple[str, AuditFigure]]:
-    texts = {}
-    for headline in _headlines(result):
-        path = short_path(f"{question}.{headline['key']}")
-        texts[headline["key"]] = headline
-        yield path, _figure(path, question, headline, headline["estimate"], headline["split"], headline["n"])
-    for split, estimates in (result["data"].get("splits") or {}).items():
-        for key, estimate in estimates.items():
-            if key in texts and isinstance(estimate, dict) and "value" in estimate and split != texts[key]["split"]:
-                path = short_path(f"{question}.{'_'.join(split.split())}.{key}")
-                yield path, _figure(path, question, texts[key], estimate, split, None)
-
-
 def _headlines(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield from result["headlines"]
     for part in result["parts"]:
@@ -208,13 +197,6 @@ def _headlines(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for figure in figures.values() if isinstance(figures, dict) else ():
         if isinstance(figure, dict) and {"key", "estimate", "unit"} <= figure.keys():
             yield figure
-
-
-def _figure(
-    path: str, question: str, text: Mapping[str, Any], estimate: Mapping[str, Any], split: str, n: int | None
-) -> AuditFigure:
-    found = Estimate(**estimate)
-    return AuditFigure(path, question, text["key"], text["name"], found, text["unit"], text["better"], split, n)
 
 
 REPLIES_FILE = "predictions/replies.jsonl"
@@ -240,19 +222,14 @@ def subject_of(context: AuditContext, settings: Mapping[str, Any]) -> str:
     return digest_of_value([digest_of_value([context.model_fingerprint, context.dataset_name, items]), about])
 
 
-def kept_answers(context: AuditContext, subject: str) -> dict[str, tuple[Outcome, QuestionOptions]]:
-    """Return the answers that earlier audits of the same subject left in the folder, with their options, by question.
-
-    Those of other code, or that cannot be read, are none.
-    """
-    kept: dict[str, tuple[Outcome, QuestionOptions]] = {}
-    for question in available_questions():
-        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-            stored = json.loads(_kept_in(context, question).read_text("utf-8"))
-            if stored["of"] == [subject, package_code()]:
-                outcome = _ANSWER.validate_json(json.dumps(stored["outcome"]))
-                kept[question] = outcome, question_options([question], {question: stored["options"]})[question]
-    return kept
+def earlier_options(context: AuditContext, subject: str) -> dict[str, dict[str, Any]]:
+    """Return the questions that a report of the same subject in the folder answers, with their options."""
+    with contextlib.suppress(OSError, ValueError):
+        earlier = read_audit(context.out)
+        if earlier.get("subject") == subject:
+            options = earlier["settings"]["options"]
+            return {each["question"]: options[each["question"]] for each in earlier["questions"] if each["result"]}
+    return {}
 
 
 def write_report(
@@ -262,9 +239,7 @@ def write_report(
     page: str,
     again: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Write the files of a report in place of those that the folder holds, and keep its answers.
-
-    A report about something else, or a damaged one, is set aside first.
+    """Write the files of a report in place of those that the folder holds.
 
     Args:
         context: What is audited, scored.
@@ -292,7 +267,7 @@ def write_report(
             if result is None:
                 continue
             for plot in result.plots:
-                write_bytes(new / "figures" / f"{plot.key}.png", plot.png)
+                write_bytes(new / "figures" / f"{plot.key}.png", Drawing(plot.key, plot.spec).png)
             for name, text in result.files.items():
                 write_text(new / name, text)
             if result.by_item:
@@ -302,37 +277,7 @@ def write_report(
             write_text(new / AGAIN_FILE, yaml.safe_dump(dict(again), sort_keys=False, allow_unicode=True))
         record = signed({**record, "files": digest_of_files(new)})
         write_text(new / AUDIT_FILE, json_text(record))
-        _set_aside(context.out, record["subject"])
-    for outcome in outcomes:
-        if outcome.status == "answered":
-            value = _ANSWER.dump_python(outcome, mode="json", fallback=plain, warnings=False)
-            options = record["settings"]["options"][outcome.question]
-            stored = {"of": [record["subject"], package_code()], "options": options, "outcome": value}
-            write_json(_kept_in(context, outcome.question), stored)
     return record
-
-
-def _kept_in(context: AuditContext, question: str) -> Path:
-    return context.out / WORK / "answers" / f"{question}.json"
-
-
-def _set_aside(folder: Path, subject: str) -> None:
-    """Copy the files of a report, unless it is about the same, to where the new one does not replace them."""
-    files, why = _files(folder), "is damaged"
-    with contextlib.suppress(OSError, ValueError):
-        if read_audit(folder).get("subject") == subject:
-            return
-        why = "is about another model, data or settings"
-    place = folder / SET_ASIDE / digest_of_value(digest_of_files(folder, files))[:16]
-    if not files or place.exists():
-        return
-    half = place.with_name(f".{place.name}.part")
-    shutil.rmtree(half, ignore_errors=True)
-    for name in files:
-        (half / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(folder / name, half / name)
-    half.rename(place)
-    tell(f"The earlier report in {folder} {why}: it is set aside in {place}.")
 
 
 def _files(folder: Path) -> list[str]:
@@ -387,12 +332,12 @@ def record_of(
         "rightreasons": rightreasons.__version__,
         "created": datetime.datetime.now().astimezone().isoformat(timespec="seconds"),
         "model": {
-            "name": context.model_name,
+            "name": context.source.name,
             "task": context.task,
             "logged": None if context.stored is None else list(context.stored.logged),
             "label_names": list(context.label_names or ()),
             "fingerprint": context.model_fingerprint,
-            "n_parameters": context.n_parameters,
+            "n_parameters": getattr(context.source, "n_parameters", None),
             "weights": description.get("weights") or None,
             "batching": way or None,
             # Where no question reads scores, nothing was asked in this way.
@@ -405,7 +350,20 @@ def record_of(
             "label_mapping": context.primary.label_mapping,
             "label_classes": classes,
             "primary": context.primary.name,
-            "splits": [_split_record(context, split) for split in context.splits],
+            "splits": [
+                {
+                    "name": split.name,
+                    "role": split.role,
+                    "n_items": len(split),
+                    "n_available": split.n_available,
+                    "n_truncated": int(context.scores(split).truncated) if scored and not context.stored else None,
+                    "fingerprint": split.fingerprint,
+                    "predictions": predictions_file(split.name) if scored else None,
+                    "left_out": [{"id": name, "reason": reason} for name, reason in split.left_out],
+                }
+                for split in context.splits
+                for scored in [context.has_scores(split)]
+            ],
         },
         "settings": {
             **settings,
@@ -419,20 +377,6 @@ def record_of(
     }
 
 
-def _split_record(context: AuditContext, split: AuditSplit) -> dict[str, Any]:
-    scored = context.has_scores(split)
-    return {
-        "name": split.name,
-        "role": split.role,
-        "n_items": len(split),
-        "n_available": split.n_available,
-        "n_truncated": int(context.scores(split).truncated) if scored and not context.stored else None,
-        "fingerprint": split.fingerprint,
-        "predictions": predictions_file(split.name) if scored else None,
-        "left_out": [{"id": name, "reason": reason} for name, reason in split.left_out],
-    }
-
-
 def page_of(
     context: AuditContext,
     record: dict[str, Any],
@@ -441,8 +385,7 @@ def page_of(
     answers: AnswerFigures | None,
 ) -> str:
     """Render the page of an audit by its record; `command` makes it again, and `answers` are of `measure_answers`."""
-    model = context.model_name
-    shown = short_name((context.stored is not None and context.stored.logged[0]) or model)
+    shown = short_name((context.stored is not None and context.stored.logged[0]) or context.source.name)
     left_out = [(split.name, name, reason) for split in context.splits for name, reason in split.left_out]
     tables = [] if answers is None else [answers.table()]
     for key, title, columns, rows in (
@@ -456,7 +399,7 @@ def page_of(
     if context.prompted is not None and record["model"]["prompt"] is not None:
         # No section says how many generated answers are right, as they have no confidence.
         right = answers.sentence if answers is not None and context.answers_once else ""
-        prompt = Asked(context.prompted.describe(), right, context.server)
+        prompt = {"told": context.prompted.describe(), "right": right, "server": context.server}
     return render_page(
         Page(
             title=f"Audit of {shown} on {context.dataset_name}",

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rightreasons.audited.context import safe_name
-from rightreasons.core.arrays import plain
+from rightreasons.core.arrays import UNTOLD, Result
 from rightreasons.core.errors import OptionError, counted, in_one_sentence, unknown_name
 from rightreasons.core.intervals import Estimate
 from rightreasons.core.options import as_listed, listed
@@ -48,7 +48,7 @@ MOST_FIGURES = 3
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class LabelAudits:
+class LabelAudits(Result):
     """The audits of several labels, and the means of their figures.
 
     Attributes:
@@ -60,16 +60,11 @@ class LabelAudits:
             theirs: labels share their items, and its standard error is at most the mean of theirs.
     """
 
-    out: Path
+    out: Path = dataclasses.field(metadata=UNTOLD)
     figures: Mapping[str, Mapping[str, AuditFigure]]
     verdicts: Mapping[str, Mapping[str, str]]
     failed: Mapping[str, str]
     macro: Mapping[str, Estimate]
-
-    @property
-    def page(self) -> Path:
-        """The page with the table."""
-        return self.out / PAGE
 
     @functools.cached_property
     def shown(self) -> list[AuditFigure]:
@@ -79,11 +74,6 @@ class LabelAudits:
         for figure in known.values():
             questions.setdefault(figure.question, []).append(figure)
         return [figure for each in questions.values() for figure in each[:MOST_FIGURES]]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what labels.json holds."""
-        named = {name: getattr(self, name) for name in ("macro", "figures", "verdicts", "failed")}
-        return dict(plain(named))
 
     def rows(self) -> Iterator[tuple[p.Cell, ...]]:
         """Yield the mean over labels and each label: its name, the figures that are shown, and its verdicts."""
@@ -149,8 +139,9 @@ def audit_labels(
             result = audit(model, dataset, out=folder / safe_name(name), tell=tell, **how)
         except ValueError as error:
             failed[name] = in_one_sentence(error)
-        else:
-            written |= {name: result} if result.written else {}
+            continue
+        if result.written:
+            written[name] = result
     if len(failed) == len(names):
         raise ValueError(next(iter(failed.values())))
     figures = {name: result.figures for name, result in written.items()}
@@ -166,7 +157,19 @@ def audit_labels(
     found = LabelAudits(folder, figures, verdicts, failed, macro)
     if figures:
         source = model if predictions is None else predictions
-        _write(found, short_name(str(source)) if isinstance(source, (str, os.PathLike)) else "the table", dataset)
+        name = short_name(str(source)) if isinstance(source, (str, os.PathLike)) else "the table"
+        page = Page(
+            title=f"{name}: {counted(len(figures), 'label')}",
+            heading=f"Each label of {name}",
+            facts=[
+                ("labels", str(len(figures))),
+                *([("data", short_name(dataset))] if isinstance(dataset, str) else []),
+            ],
+            outcomes=[Outcome("labels", "Each label by itself", "answered", "", LABELS.answer(found))],
+            made=[(label, f"report {safe_name(label)}") for label in figures],
+            files=[(f"{safe_name(label)}/{PAGE}", label) for label in figures],
+        )
+        write_page(folder, page, {LABELS_FILE: found.to_dict()})
     return found
 
 
@@ -242,25 +245,5 @@ LABELS = Question(
     name="labels",
     prose=sentences("labels"),
     verdict=(Rule("neutral", "told"),),
-    parts=(
-        Part(
-            "labels",
-            (Table("labels", lambda m: m.rows()),),
-        ),
-    ),
+    parts=(Part("labels", (Table("labels", lambda m: m.rows()),)),),
 )
-
-
-def _write(found: LabelAudits, name: str, dataset: Any) -> None:
-    page = Page(
-        title=f"{name}: {counted(len(found.figures), 'label')}",
-        heading=f"Each label of {name}",
-        facts=[
-            ("labels", str(len(found.figures))),
-            *([("data", short_name(dataset))] if isinstance(dataset, str) else []),
-        ],
-        outcomes=[Outcome("labels", "Each label by itself", "answered", "", LABELS.answer(found))],
-        made=[(label, f"report {safe_name(label)}") for label in found.figures],
-        files=[(f"{safe_name(label)}/{PAGE}", label) for label in found.figures],
-    )
-    write_page(found.out, page, {LABELS_FILE: found.to_dict()})

@@ -28,7 +28,7 @@ from rightreasons.page.prose import aligned
 if TYPE_CHECKING:
     from rightreasons.audited.context import AuditContext
     from rightreasons.core.options import Options
-    from rightreasons.page.parts import Section
+    from rightreasons.page.question import Question
 
 NOTHING = "Nothing is sent: the model is no language model that is asked by requests."
 
@@ -127,7 +127,7 @@ def plan_of_one(name: str, prompted: Prompted | None, ask: Callable[..., object]
 
 
 def plan_of(
-    context: AuditContext, sections: Mapping[str, Section], options: Mapping[str, Options], why_not: Mapping[str, str]
+    context: AuditContext, sections: Mapping[str, Question], options: Mapping[str, Options], why_not: Mapping[str, str]
 ) -> Plan:
     """Return what each question would send, a line each, and their sum; and why others are not asked.
 
@@ -152,7 +152,7 @@ def plan_of(
         warnings.simplefilter("ignore")
         settings = context.settings.replaced(n_resamples=_RESAMPLES)
         scored = dataclasses.replace(
-            context, source=planned, out=Path(folder), settings=settings, progress=False, beside=beside, drawn=False
+            context, source=planned, out=Path(folder), settings=settings, progress=False, beside=beside
         ).scored(section.reads for section in sections.values())
         rows += [("the items", counting.cost)] if scored.answers else []
         for name, section in sections.items():

@@ -23,7 +23,7 @@ from rightreasons.reasons.options import ReasonsOptions
 from rightreasons.shortcuts.options import ShortcutsOptions
 
 if TYPE_CHECKING:
-    from rightreasons.page.parts import Section
+    from rightreasons.page.question import Question
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,11 +39,6 @@ class Registered:
     question: str
     options: type[QuestionOptions]
     unasked: bool = True
-
-    def load(self) -> Any:
-        """Import the question."""
-        module, _, name = self.question.partition(":")
-        return getattr(import_module(module), name)
 
 
 QUESTIONS = {
@@ -68,7 +63,7 @@ def available_questions() -> list[str]:
     return sorted(QUESTIONS)
 
 
-def load_sections(questions: Iterable[str] | None = None) -> list[Section]:
+def load_sections(questions: Iterable[str] | None = None) -> list[Question]:
     """Import the sections of the named questions, or of all, in the order of the report.
 
     Args:
@@ -91,8 +86,8 @@ def load_sections(questions: Iterable[str] | None = None) -> list[Section]:
         if not isinstance(name, str) or name not in known:
             raise unknown_name("question", name, known)
     needs("vl_convert")
-    sections: list[Section] = [QUESTIONS[name].load() for name in dict.fromkeys(names)]
-    return sorted(sections, key=lambda section: section.order)
+    places = [question.question.split(":") for name, question in QUESTIONS.items() if name in names]
+    return [getattr(import_module(module), attribute) for module, attribute in places]
 
 
 def question_options(questions: Iterable[str], given: Mapping[str, Any] | None) -> dict[str, QuestionOptions]:

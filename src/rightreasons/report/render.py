@@ -14,7 +14,7 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,7 +28,6 @@ from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Estimate
 from rightreasons.core.store import swapped_in, write_bytes, write_json, write_text
 from rightreasons.page.parts import (
-    Action,
     Amount,
     Change,
     Example,
@@ -39,6 +38,7 @@ from rightreasons.page.parts import (
     SectionResult,
     Table,
 )
+from rightreasons.page.plots import Drawing
 from rightreasons.page.prose import Prose, badness, cell, level_percent, number, written
 
 if TYPE_CHECKING:
@@ -47,59 +47,16 @@ if TYPE_CHECKING:
 _TEMPLATES = resources.files("rightreasons.report") / "templates"
 
 
-def _read(name: str) -> dict[str, str]:
-    texts: dict[str, str] = json.loads((_TEMPLATES / name).read_text("utf-8"))
-    return texts
-
-
 def sentences(name: str, **constants: Any) -> Prose:
     """Read the sentences of a page, or of a section of it that is about no question alone."""
     return Prose(Path(str(_TEMPLATES / f"{name}.md.j2")), **constants)
 
 
-WORKS: Mapping[str, str] = _read("works.json")
-"""Authors and year as the report cites them -> address."""
-
-_WORK = re.compile("|".join(re.escape(work) for work in sorted(WORKS, key=len, reverse=True)))
-
-
-def linked(source: str) -> Iterator[tuple[str, str]]:
-    """Divide a source into texts and the addresses that they link to, "" for none.
-
-    Example:
-        >>> list(linked("LMI: Schuster et al. 2019, section 3"))
-        [('LMI: ', ''), ('Schuster et al. 2019', 'https://arxiv.org/abs/1908.05267'), (', section 3', '')]
-    """
-    end = 0
-    for match in _WORK.finditer(source):
-        if match.start() > end:
-            yield source[end : match.start()], ""
-        yield match.group(), WORKS[match.group()]
-        end = match.end()
-    if end < len(source):
-        yield source[end:], ""
-
-
 # ------------------------------------ The terms of the report, each in a sentence, for readers who meet them first here
 
 
-TERMS: Mapping[str, str] = _read("terms.json")
+TERMS: Mapping[str, str] = json.loads((_TEMPLATES / "terms.json").read_text("utf-8"))
 """Term -> what it means, in one or two sentences."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Asked:
-    """How a language model was asked, for the top of a report.
-
-    Attributes:
-        told: What `Prompted.describe` returns.
-        right: How many answers are right, in a sentence; "" where a section says it.
-        server: What `ServerEngine.describe` returns; None for a model that is here.
-    """
-
-    told: Mapping[str, Any]
-    right: str = ""
-    server: Mapping[str, Any] | None = None
 
 
 # --------------------------------------------------------- The items of a split on the page, in a table to step through
@@ -182,23 +139,6 @@ LIGHTS = {"bad": "Problem", "warn": "Look closer", "neutral": "No verdict", "goo
 """What the tones of a verdict say."""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class FirstScreen:
-    """What a reader sees first.
-
-    Attributes:
-        claim: The finding in one sentence.
-        rows: The answered questions, each with its answer; those about one model the worst first.
-        plot: The picture that shows the finding, if any; None where a contrast shows it.
-        actions: What to do, by question.
-    """
-
-    claim: str
-    rows: tuple[tuple[Outcome, SectionResult], ...]
-    plot: Plot | None
-    actions: Mapping[str, tuple[Action, ...]]
-
-
 def worst_first(outcomes: Sequence[Outcome]) -> list[tuple[Outcome, SectionResult]]:
     """Order the answered questions by their tone, those of one tone by the share of predictions that they are about."""
     answered = [(outcome, outcome.result) for outcome in outcomes if outcome.result is not None]
@@ -211,14 +151,16 @@ def finding_of(result: SectionResult) -> Finding:
     return result.finding or Finding(claim=f"— {verdict.label[:1].lower()}{verdict.label[1:]}", evidence="")
 
 
-def first_screen(page: Page) -> FirstScreen | None:
+def first_screen(page: Page) -> dict[str, Any] | None:
     """Gather what a reader sees first.
 
     Args:
         page: The page.
 
     Returns:
-        The first screen; None where no question is answered.
+        `claim`, the finding in one sentence; `rows`, the answered questions, each with its answer, those about one
+        model the worst first; `plot`, the picture that shows the finding, where no contrast does; and `actions`, what
+        to do by question. None where no question is answered.
     """
     if page.subject:
         rows = worst_first(page.outcomes)
@@ -237,7 +179,12 @@ def first_screen(page: Page) -> FirstScreen | None:
     }
     finding = finding_of(rows[0][1])
     claim = f"{page.subject} {finding.claim}".rstrip(".") + "." if page.subject else page.heading
-    return FirstScreen(claim, tuple(rows), None if finding.contrast else plot_of(rows[0][1]), actions)
+    return {
+        "claim": claim,
+        "rows": rows,
+        "plot": None if finding.contrast else plot_of(rows[0][1]),
+        "actions": actions,
+    }
 
 
 def plot_of(result: SectionResult) -> Plot | None:
@@ -303,7 +250,8 @@ class Page:
             about several models, whose sections are in the given order and no problems.
         items: The items of the first screen's data; None for none.
         files: (address, name) of the files beside the page.
-        asked: How a language model was asked; None for another model.
+        asked: How a language model was asked: `told`, what `Prompted.describe` returns; `right`, how many answers are
+            right, where no section says it; and the `server`. None for another model.
     """
 
     title: str
@@ -316,20 +264,20 @@ class Page:
     subject: str = ""
     items: Items | None = None
     files: Sequence[tuple[str, str]] = ()
-    asked: Asked | None = None
+    asked: Mapping[str, Any] | None = None
 
 
 def render_page(page: Page) -> str:
     """Render a page as HTML."""
     first = first_screen(page)
     changes: dict[str, dict[str, Change]] = {}
-    for _, result in first.rows if first else ():
+    for _, result in first["rows"] if first else ():
         for text, change in result.changes:
             known = changes.setdefault(" ".join(text.split()), {})
             if len(known) < MOST_CHANGES:
                 known.setdefault(change.text, change)
     html: str = _template().render(
-        **vars(page) | {"heading": first.claim if first else page.heading},
+        **vars(page) | {"heading": first["claim"] if first else page.heading},
         first=first,
         terms=TERMS,
         changes=changes,
@@ -343,7 +291,7 @@ def write_page(out: Path, page: Page, results: Mapping[str, object]) -> None:
     html = render_page(page)
     with swapped_in(out) as new:
         for plot in (plot for outcome in page.outcomes if outcome.result for plot in outcome.result.plots):
-            write_bytes(new / "figures" / f"{plot.key}.png", plot.png)
+            write_bytes(new / "figures" / f"{plot.key}.png", Drawing(plot.key, plot.spec).png)
         for name, result in results.items():
             write_json(new / name, result)
         write_text(new / PAGE, html)
@@ -375,18 +323,13 @@ def _template() -> Any:
         undefined=jinja2.StrictUndefined,
         trim_blocks=False,
     )
-    link = Markup('<a href="{}">{}</a>')
     environment.filters.update(
         amount=number,
         cell=cell,
         whole=lambda value: f"{int(value):,}",
         counted=counted,
         level=level_percent,
-        base64=lambda content: base64.b64encode(content).decode(),
-        drawing=Markup,
-        sourced=lambda source: Markup("").join(
-            link.format(url, name) if url else escape(name) for name, url in linked(source)
-        ),
+        drawing=lambda plot: Markup(Drawing(plot.key, plot.spec).svg),  # noqa: S704 - Vega escapes its texts
         place=lambda name: "item-" + "_".join(name.split()),
         repr=repr,
         lead_plot=plot_of,

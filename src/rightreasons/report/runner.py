@@ -42,7 +42,6 @@ from rightreasons.io.options import AuditOptions, StoredOptions
 from rightreasons.models.running import bars_about, processes
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
-from rightreasons.page.parts import Section, Verdict
 from rightreasons.page.prose import not_scored_told
 from rightreasons.report.answers import AnswerFigures, at_bounds, conflicting, failed_of, measure_answers, withheld
 from rightreasons.report.files import (
@@ -51,7 +50,7 @@ from rightreasons.report.files import (
     AuditFigure,
     answers_worst_first,
     audit_figures,
-    kept_answers,
+    earlier_options,
     page_of,
     record_of,
     subject_of,
@@ -66,6 +65,7 @@ if TYPE_CHECKING:
     import datasets
 
     from rightreasons.models.protocol import Scorer
+    from rightreasons.page.question import Question
 
 
 T = TypeVar("T", bound=Options)
@@ -206,7 +206,7 @@ def audit(
         FileNotFoundError: If the data is not there.
     """
     check_kind(options, "options", Mapping | None)
-    sections = {section.question: section for section in load_sections(questions)}
+    sections = {section.name: section for section in load_sections(questions)}
     for several in ("split", "label_names", "text_column", "choices_column"):
         if isinstance(settings.get(several), (list, tuple)):  # as code names several
             single = settings[several][0] if len(settings[several]) == 1 else None
@@ -262,11 +262,19 @@ def audit(
     say = tell if tell is not None and is_main else lambda line: None
     for line in _labels_told(context):
         say(line)
+    everything = {**general.to_dict(), **stored.to_dict(), "prompt": prompt.to_dict(), "server": server.to_dict()}
+    subject = subject_of(context, everything)
+    # An earlier report's questions are asked again, of what the model said then.
+    wanted = list(sections)
+    earlier = {question: its for question, its in earlier_options(context, subject).items() if question not in wanted}
+    if earlier:
+        sections |= {section.name: section for section in load_sections(earlier)}
+        chosen |= question_options(earlier, earlier)
     # First of all what every question needs, so that a bad suite or folder fails before any computation.
     why_not = {name: _why_not(section, context, chosen[name]) for name, section in sections.items()}
     # Of answers without confidences, the accuracy is a report all the same.
-    if questions is not None and all(why_not.values()) and not context.answers_once:
-        reasons = " ".join(f"{name}: {reason}" for name, reason in why_not.items())
+    if questions is not None and all(why_not[name] for name in wanted) and not context.answers_once:
+        reasons = " ".join(f"{name}: {why_not[name]}" for name in wanted)
         raise ValueError(
             f"Expected a question that applies, but got {reasons} With none named, all that apply are asked."
         )
@@ -275,10 +283,7 @@ def audit(
         for line in plan.lines:
             say(line)
         return AuditResult(folder, {"plan": plan.costs}, (), written=False)
-    everything = {**general.to_dict(), **stored.to_dict(), "prompt": prompt.to_dict(), "server": server.to_dict()}
-    subject = subject_of(context, everything)
-    kept = {question: each for question, each in kept_answers(context, subject).items() if question not in sections}
-    unscored, context = context, context.scored(section.reads for section in load_sections([*sections, *kept]))
+    unscored, context = context, context.scored(section.reads for section in sections.values())
     doubt = _order_doubt(context)
     if doubt:
         mapping = f"{context.primary.label_mapping}. {doubt}"
@@ -301,29 +306,35 @@ def audit(
     ):
         say(line)
     outcomes, answers = _answered(unscored, context, sections, chosen, why_not, raise_errors=raise_errors)
-    _check_answered(outcomes)
+    made = [outcome for outcome in outcomes if outcome.question in wanted]
+    failed = {outcome.question: outcome.reason for outcome in made if outcome.status == "failed"}
+    if failed and not any(outcome.status == "answered" for outcome in made):
+        # Errors left no answer; one that all have in common is reported once.
+        if len({*failed.values()}) == 1:
+            raise ValueError(next(iter(failed.values())))
+        listed = " ".join(f"{question}: {reason}" for question, reason in failed.items())
+        raise ValueError(f"Expected an answer to at least one question, but each failed. {listed}")
     if answers is not None and (answers.n_unread or answers.worst or context.answers_once):
         say(answers.sentence)
     for reason, n_failed, first in failed_of(context):
         say(f"{counted(n_failed, 'request')} of the questions without an answer, such as {first}: {reason}")
     place = {question: number for number, question in enumerate(available_questions())}
-    every = sorted([*outcomes, *(outcome for outcome, _ in kept.values())], key=lambda each: place[each.question])
-    known = {**chosen, **{question: its for question, (_, its) in kept.items()}}
-    options_of = {each.question: known[each.question] for each in every}
+    every = sorted(outcomes, key=lambda each: place[each.question])
+    options_of = {each.question: chosen[each.question] for each in every}
     record = record_of(context, every, everything, options_of, subject, answers)
     check_audit(record)
     if is_main:
-        named = list(options_of) if questions or kept else ()
+        named = list(options_of) if questions or earlier else ()
         again = reproduction(sources, how, named, options_of) if command is None else {}
         page = page_of(context, record, every, audit_command(again) if command is None else command, answers)
         record = write_report(context, record, every, page, again)
-    return AuditResult(folder, record, tuple(outcomes), is_main)
+    return AuditResult(folder, record, tuple(made), is_main)
 
 
 def _answered(
     unscored: AuditContext,
     context: AuditContext,
-    sections: Mapping[str, Section],
+    sections: Mapping[str, Question],
     options: Mapping[str, QuestionOptions],
     why_not: Mapping[str, str],
     *,
@@ -349,10 +360,12 @@ def _answered(
         outcomes.append(Outcome(name, section.title, status, reason, result))
     answers = measure_answers(context)
     if answers is not None:
-        outcomes = [
-            _withheld(outcome, answers, context, functools.partial(at_bounds, unscored, sections[name], options[name]))
-            for name, outcome in zip(sections, outcomes, strict=True)
-        ]
+        for place, outcome in enumerate(outcomes):
+            name, conflict = outcome.question, conflicting(context) if outcome.question == "calibration" else ""
+            if outcome.result is not None:
+                bounds = functools.partial(at_bounds, unscored, sections[name], options[name])
+                result = withheld(outcome.result, answers, bounds, conflict)
+                outcomes[place] = dataclasses.replace(outcome, result=result)
     return outcomes, answers
 
 
@@ -367,7 +380,7 @@ def verdicts(context: AuditContext, scores: Scores, questions: Sequence[str]) ->
     Returns:
         Question -> the label of its verdict, "" for one that does not apply or cannot be answered, and why.
     """
-    sections = {section.question: section for section in load_sections(questions)}
+    sections = {section.name: section for section in load_sections(questions)}
     options, heard = question_options(sections, None), context.scored(("primary",), {context.primary.name: scores})
     why_not = {name: _why_not(section, heard, options[name]) for name, section in sections.items()}
     outcomes, _ = _answered(context, heard, sections, options, why_not)
@@ -405,11 +418,11 @@ def audit_command(made: Mapping[str, Any]) -> str:
     return shlex.join(["rightreasons", "audit", *audit_words(made)]) if made else ""
 
 
-def plan_lines(context: AuditContext, sections: Sequence[Section]) -> tuple[str, ...]:
+def plan_lines(context: AuditContext, sections: Sequence[Question]) -> tuple[str, ...]:
     """Say in a sentence which questions are asked of how many items; none where predictions are stored."""
     if context.stored is not None or not sections:
         return ()
-    names = ", ".join(section.question for section in sections)
+    names = ", ".join(section.name for section in sections)
     others = "".join(f", and {split.name}" for split in context.comparisons)
     n_questions, n_items = counted(len(sections), "question"), counted(len(context.primary), "item")
     return (f"{n_questions} ({names}) about {n_items} of {context.primary.name}{others}.",)
@@ -468,55 +481,22 @@ def told_apart(
         # A model is a folder, a hub id or a GGUF file.
         elif (Path(model).is_file() and Path(model).suffix != ".gguf") or data_type(Path(model)) in NAMED_TYPES:
             model, predictions = None, model
-    if predictions is None:
-        odd = next(iter(stored.changed()), None)
-        if odd is not None:
-            raise OptionError(f"Expected `predictions`, a file, where `{odd}` is given, but there is none.", option=odd)
-        if model is None or dataset is None:
-            only = dataset if model is None else model
-            given = "neither" if only is None else f"only {one_line(only)}"
-            raise OptionError(
-                f"Expected a model and a data set, or `predictions`, a file or a table of them, but got {given}.",
-                option="predictions",
-            )
-    elif model is not None:
-        both = f"{one_line(model)} and {one_line(predictions)}"
-        raise ValueError(f"Expected a model or `predictions`, but got both: {both}.")
-    elif prompt.changed():
-        odd, held = next(iter(prompt.changed())), one_line(predictions)
-        raise ValueError(f"Expected no `{odd}` for {held}, which is answered.")
+    # Options of stored predictions without them, and of a prompt where all is answered.
+    odd = next(iter((stored if predictions is None else prompt).changed()), None)
+    if odd is not None:
+        end = "without `predictions`" if predictions is None else f"for {one_line(predictions)}, which is answered"
+        raise OptionError(f"Expected no `{odd}` {end}.", option=odd)
+    if (model is None or dataset is None) if predictions is None else model is not None:
+        given = " and ".join(one_line(each) for each in (model, dataset, predictions) if each is not None) or "neither"
+        raise OptionError(
+            f"Expected a model and a data set, or `predictions`, a file or a table of them, but got {given}.",
+            option="predictions",
+        )
     return model, dataset, predictions
 
 
-def _why_not(section: Section, context: AuditContext, options: Options) -> str:
+def _why_not(section: Question, context: AuditContext, options: Options) -> str:
     return (context.stored is not None and section.without_model) or section.why_not(context, options)
-
-
-def _withheld(
-    outcome: Outcome, answers: AnswerFigures, context: AuditContext, bounds: Callable[[], Sequence[Verdict]]
-) -> Outcome:
-    """Return an outcome without its verdict, where too much is unread, or normalizations contradict each other."""
-    if outcome.result is None:
-        return outcome
-    result = withheld(outcome.result, answers, bounds)
-    conflict = conflicting(context) if outcome.question == "calibration" else ""
-    if conflict:
-        summary = f"A softmax over log-likelihoods is no one confidence: {conflict}, whichever figures are shown."
-        verdict = Verdict("neutral", "Depends on the normalization", summary)
-        result = dataclasses.replace(result, verdict=verdict, finding=None)
-    return dataclasses.replace(outcome, result=result)
-
-
-def _check_answered(outcomes: Sequence[Outcome]) -> None:
-    """Refuse to write a report in which errors left no answer; an error that all have in common is reported once."""
-    failed = [outcome for outcome in outcomes if outcome.status == "failed"]
-    if not failed or any(outcome.status == "answered" for outcome in outcomes):
-        return
-    reasons = dict.fromkeys(outcome.reason for outcome in failed)
-    if len(reasons) == 1:
-        raise ValueError(next(iter(reasons)))
-    listed = " ".join(f"{outcome.question}: {outcome.reason}" for outcome in failed)
-    raise ValueError(f"Expected an answer to at least one question, but each failed. {listed}")
 
 
 # ---------------------------------------------------------------- The demo

@@ -47,11 +47,8 @@ _LATER: dict[type, tuple[str, ...]] = {AnswerGroup: ("p_value",), parts.Finding:
 """Fields that reports of earlier versions lack."""
 
 _FIELDS: dict[type, dict[str, Any]] = {
-    parts.Headline: {"n": Count},
     parts.Plot: {"file": str},
     parts.Table: {"rows": list[dict[str, Any]]},
-    parts.Mark: {"start": Count, "end": Annotated[int, Field(ge=1)], "weight": Annotated[float, Field(ge=-1, le=1)]},
-    parts.Example: {"confidence": Annotated[float | None, Field(ge=0, le=1)]},
     parts.ItemFigure: {"better": Literal["higher", "lower"], "unit": Literal["fraction", "ratio"], "n_items": int},
 }
 
@@ -168,20 +165,17 @@ def check_audit(audit: object) -> None:
         >>> check_audit({"schema_version": "1.0"})
         Traceback (most recent call last):
         ...
-        ValueError: Expected the audit to fit its schema, but `rightreasons` is missing.
+        ValueError: Expected the audit to fit its schema, but `rightreasons` does not: field required.
     """
     try:
         Audit.model_validate(audit)
     except ValidationError as error:
         first = error.errors()[0]
-        *path, field = ("", *(f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"]))
-        if first["type"] in ("missing", "extra_forbidden"):
-            what = f"`{field[1:]}` is {'missing' if first['type'] == 'missing' else 'unknown'}"
-        else:
-            path.append(field)
-            what = f"got {one_line(first['input'], LONGEST)}: {first['msg'][:1].lower()}{first['msg'][1:]}"
-        place = f"`{''.join(path)[1:]}` in the audit" if any(path) else "the audit"
-        raise ValueError(f"Expected {place} to fit its schema, but {what}.") from None
+        place, what = ".".join(map(str, first["loc"])), first["msg"]
+        got = "" if first["type"] == "missing" else f": {one_line(first['input'], LONGEST)}"
+        raise ValueError(
+            f"Expected the audit to fit its schema, but `{place}` does not{got}: {what[:1].lower()}{what[1:]}."
+        ) from None
 
 
 def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
@@ -197,7 +191,15 @@ def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
         FileNotFoundError: If there is none.
         ValueError: If it is not an audit, or of a later major version.
     """
-    file, audit = _parsed(report)
+    check_kind(report, "report", str | os.PathLike)
+    path = Path(report)
+    file = path / AUDIT_FILE if path.is_dir() else path
+    if not file.is_file():
+        raise FileNotFoundError(f"Expected the folder of a report with {AUDIT_FILE} in it, but {str(path)!r} has none.")
+    try:
+        audit = json.loads(file.read_text("utf-8"), parse_constant=_refuse)
+    except ValueError as error:
+        raise ValueError(f"Expected {str(file)!r} to be an audit in JSON, but it cannot be read: {error}.") from error
     version = audit.get("schema_version") if isinstance(audit, dict) else None
     if isinstance(version, str) and version.split(".")[0] != SCHEMA_VERSION.split(".")[0]:
         raise ValueError(f"Expected an audit of schema version {SCHEMA_VERSION}, but {str(file)!r} is of {version}.")
@@ -211,19 +213,6 @@ def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
             "goes on from what it kept."
         )
     return dict(audit)
-
-
-def _parsed(report: str | os.PathLike[str]) -> tuple[Path, Any]:
-    """Return the audit.json of a report, and what it holds, unchecked."""
-    check_kind(report, "report", str | os.PathLike)
-    path = Path(report)
-    file = path / AUDIT_FILE if path.is_dir() else path
-    if not file.is_file():
-        raise FileNotFoundError(f"Expected the folder of a report with {AUDIT_FILE} in it, but {str(path)!r} has none.")
-    try:
-        return file, json.loads(file.read_text("utf-8"), parse_constant=_refuse)
-    except ValueError as error:
-        raise ValueError(f"Expected {str(file)!r} to be an audit in JSON, but it cannot be read: {error}.") from error
 
 
 def signed(audit: Mapping[str, Any]) -> dict[str, Any]:

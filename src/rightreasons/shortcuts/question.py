@@ -267,7 +267,6 @@ def data(m: Any) -> dict[str, Any]:
 
 SHORTCUTS = Question(
     name="shortcuts",
-    order=2,
     title="Does it decide by shortcuts?",
     prose=prose(
         __file__,

@@ -1,6 +1,4 @@
 from .demos import module_page as module_page
-from .demos import parse_inputs as parse_inputs
-from .demos import read_card as read_card
 from .pages import FILTER as FILTER
 from .pages import MISTAKES as MISTAKES
 from .pages import PRIVACY as PRIVACY
@@ -42,10 +40,8 @@ __all__ = [
     "launch",
     "module_page",
     "page_links",
-    "parse_inputs",
     "problem",
     "public_page",
-    "read_card",
     "result_of",
     "table",
     "tiles",

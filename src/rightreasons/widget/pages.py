@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import abc
 import contextlib
-import functools
 import html
 import json
 import re
@@ -34,9 +32,6 @@ MAX_TABLE_ROWS = 200
 
 MISTAKES = (TypeError, ValueError)
 """Errors that a user's input may raise; the page shows their message. Any other error is a bug of ours."""
-
-_WORDS_OF = {True: "yes", False: "no", None: NONE}
-
 
 FILTER = "Filter of a log"
 """The field of a page in which a visitor names the filter or the scorer of a log that has several."""
@@ -112,7 +107,7 @@ def figure(value: Any) -> str:
         ('0.1235', '12,000', '–', '1e-07', 'yes')
     """
     if value is None or isinstance(value, bool):
-        return _WORDS_OF[value]
+        return NONE if value is None else "yes" if value else "no"
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
@@ -356,23 +351,9 @@ def by_name(*paths: str | Path) -> Iterator[None]:
 
 def upload_file(**settings: Any) -> Any:
     """Create a drop zone for files, whose handler gets paths; the readers check the suffixes. See `gradio.File`."""
-    return _file_class()(height=130, **settings)
-
-
-@functools.cache
-def _file_class() -> Any:
-    """Make gradio's class of drop zones without the empty file that it makes for each upload, and leaves.
-
-    It is a class, since gradio makes a component anew with each update of it; and made by `ABCMeta`, since gradio's own
-    metaclass writes a stub file beside the source of each component.
-    """
     import gradio as gr
 
-    def process_single_file(self: Any, file: Any) -> str:
-        return str(file.path)
-
-    body = {"_process_single_file": process_single_file, "__module__": gr.File.__module__}
-    return abc.ABCMeta.__new__(type(gr.File), "File", (gr.File,), body)
+    return gr.File(height=130, **settings)
 
 
 def download_text(button: Any, write: Callable[..., str], inputs: Sequence[Any], name: str, kind: str) -> None:
