@@ -84,8 +84,8 @@ def test_table_lays_cases_end_to_end():
             {"expectation": {"name": "invariant"}, "cases": (Case("a", (("x",),)),)},
             "at least 2 examples in a case of the functionality 'negation'",
         ),
-        ({"cases": (Case("a", (("x",),), (0, 1)),)}, "one entry for each of the 1 examples of case 'a'"),
-        ({"cases": (Case("a", (("x", "y"),)),)}, "Expected 1 texts in each example"),
+        ({"cases": (Case("a", (("x",),), (0, 1)),)}, "one entry in `labels`"),
+        ({"cases": (Case("a", (("x", "y"),)),)}, "Expected examples of 1 texts in case 'a'"),
         ({"cases": (CASES[0], CASES[0])}, "once, but 'a' comes again"),
         ({"expectation": {}}, "to have a name"),
         ({"expectation": "name"}, "to have a name"),
@@ -101,7 +101,6 @@ def test_table_lays_cases_end_to_end():
         ({"cases": (Case("a", (("x",),)),)}, "labels in the functionality 'negation', or a `value`"),
         ({"cases": (Case("a", (("x",),), (10**24,)),)}, "labels from -1 to 2147483647, but case 'a'"),
         ({"cases": (Case("a", (("x",),), (-2,)),)}, "labels from -1 to"),
-        ({"cases": (Case("a", (("\ud800",),), (0,)),)}, "half of a surrogate pair"),
     ],
 )
 def test_bad_suites(changes, sentence):
@@ -163,7 +162,9 @@ FUNCTIONALITY = {
 def test_what_is_wrong_in_a_line_is_named(tmp_path, row, named):
     path = tmp_path / "bad.jsonl"
     path.write_text('{"format": "rightreasons.suite", "version": 1}\n' + json.dumps(row))
-    with pytest.raises(ValueError, match=f"in line 2 of .*bad.jsonl, but {named} is missing or wrong"):
+    with pytest.raises(
+        ValueError, match=f"in line 2 of .*bad.jsonl, but .*{named.strip(chr(39))}.* is missing or wrong"
+    ):
         Suite.read(path)
 
 
@@ -429,7 +430,7 @@ def test_lists_that_share_their_parts_are_refused_at_once(tmp_path, monkeypatch,
     for _ in range(60):
         shared = [shared, shared]
     path = hostile(tmp_path / "a.tar.gz", monkeypatch, **{key: shared})
-    with pytest.raises(ValueError, match=r"they repeat one another|to be a text, but got a list"):
+    with pytest.raises(ValueError, match=r"they repeat one another|with texts as name and capability"):
         read_checklist(path, "checklist_sentiment", ("text",))
 
 

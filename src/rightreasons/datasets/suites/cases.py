@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rightreasons.core.arrays import kind_of
+from rightreasons.core.errors import one_line
 from rightreasons.core.suites import TEST_TYPES, check_expectation, skips_first
 from rightreasons.core.validation import check_ids, check_one_of
 
@@ -97,77 +98,35 @@ def check_functionality(functionality: Functionality, n_texts: int, label_names:
     except (TypeError, ValueError) as error:
         raise type(error)(f"{error} ({where})") from error
     for case in functionality.cases:
-        _check_case(case, functionality, n_texts)
-        known = len(label_names or ())
-        odd = [each for each in case.labels or () if each is not None and not (isinstance(each, int) and each < known)]
-        if label_names is not None and odd:
-            raise ValueError(
-                f"Expected a number of one of the labels {', '.join(label_names)}, which count from 0, but case "
-                f"{case.id!r} of {where} has {odd[0]!r}."
-            )
-    _check_compared(functionality)
-    _check_labeled(functionality)
-    _check_characters(functionality)
-
-
-def _check_case(case: Case, functionality: Functionality, n_texts: int) -> None:
-    where = f"the functionality {functionality.name!r}"
-    if not case.examples:
-        raise ValueError(f"Expected at least 1 example in case {case.id!r} of {where}, but it has none.")
-    for column in (case.labels, case.meta):
-        if column is not None and len(column) != len(case.examples):
-            raise ValueError(
-                f"Expected one entry for each of the {len(case.examples)} examples of case {case.id!r} of {where}, but "
-                f"got {len(column)}."
-            )
-    for texts in case.examples:
-        if len(texts) != n_texts:
-            raise ValueError(
-                f"Expected {n_texts} texts in each example of {where}, but case {case.id!r} has one with {len(texts)}."
-            )
-    for label in case.labels or ():
-        _check_label(label, f"case {case.id!r} of {where}")
-
-
-def _check_label(label: Any, where: str) -> None:
-    if label is None or isinstance(label, str):
-        return
-    if not isinstance(label, int) or isinstance(label, bool):
-        kind = type(label).__name__
-        raise TypeError(f"Expected whole numbers or texts as labels, but {where} has one of the type {kind}.")
-    if not -1 <= label <= MAX_LABEL:
-        raise ValueError(f"Expected labels from -1 to {MAX_LABEL}, but {where} has one beyond.")
-
-
-def _check_compared(functionality: Functionality) -> None:
-    """Refuse a comparison with the first example where no case has another; nothing is asked of single such cases."""
-    if skips_first(functionality.expectation) and max(len(case.examples) for case in functionality.cases) < 2:
-        raise ValueError(
-            f"Expected at least 2 examples in a case of the functionality {functionality.name!r} "
-            f"({functionality.test_type}), whose first is compared with the others, but each has 1."
-        )
-
-
-def _check_labeled(functionality: Functionality) -> None:
+        _check_case(case, where, n_texts, label_names)
     spec = functionality.expectation
-    if functionality.test_type != "MFT" or spec["name"] != "equal" or spec.get("value") is not None:
-        return
-    if all(label is None for case in functionality.cases for label in case.labels or ()):
+    # Nothing is asked of a single case of one example, which would be compared with itself.
+    if skips_first(spec) and max(len(case.examples) for case in functionality.cases) < 2:
         raise ValueError(
-            f"Expected labels in the functionality {functionality.name!r}, or a `value` in its expectation 'equal', "
-            "but there is neither."
+            f"Expected at least 2 examples in a case of {where} ({functionality.test_type}), whose first is compared "
+            "with the others, but each has 1."
         )
+    labels = (label for case in functionality.cases for label in case.labels or ())
+    asks_for_labels = functionality.test_type == "MFT" and spec["name"] == "equal" and spec.get("value") is None
+    if asks_for_labels and all(label is None for label in labels):
+        raise ValueError(f"Expected labels in {where}, or a `value` in its expectation 'equal', but there is neither.")
 
 
-def _check_characters(functionality: Functionality) -> None:
-    """Refuse half surrogate pairs, which no file can hold."""
-    strings = {text for case in functionality.cases for texts in case.examples for text in texts if not text.isascii()}
-    strings.update(label for case in functionality.cases for label in case.labels or () if isinstance(label, str))
-    strings.update((functionality.name, functionality.functionality_class))
-    try:
-        "".join(strings).encode()
-    except UnicodeEncodeError:
+def _check_case(case: Case, where: str, n_texts: int, label_names: Sequence[str] | None) -> None:
+    where = f"case {case.id!r} of {where}"
+    sizes = {len(column) for column in (case.examples, case.labels, case.meta) if column is not None}
+    if sizes != {len(case.examples)} or 0 in sizes or any(len(texts) != n_texts for texts in case.examples):
         raise ValueError(
-            f"Expected texts of whole characters in the functionality {functionality.name!a}, but one holds half "
-            "of a surrogate pair."
-        ) from None
+            f"Expected examples of {n_texts} texts in {where}, each with one entry in `labels` and in `meta` where "
+            f"there are any, but got {one_line(case)}."
+        )
+    for label in case.labels or ():
+        if label is not None and (not isinstance(label, (int, str)) or isinstance(label, bool)):
+            raise TypeError(f"Expected whole numbers or texts as labels, but {where} has {one_line(label)}.")
+        if isinstance(label, int) and not -1 <= label <= MAX_LABEL:
+            raise ValueError(f"Expected labels from -1 to {MAX_LABEL}, but {where} has one beyond.")
+        if label_names is not None and label is not None and not (isinstance(label, int) and label < len(label_names)):
+            raise ValueError(
+                f"Expected a number of one of the labels {', '.join(label_names)}, which count from 0, but {where} has "
+                f"{label!r}."
+            )

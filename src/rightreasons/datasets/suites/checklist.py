@@ -25,7 +25,7 @@ from typing import Any, ClassVar, TypeAlias
 import datasets
 import numpy as np
 
-from rightreasons.core.errors import with_article
+from rightreasons.core.errors import one_line, with_article
 from rightreasons.core.suites import TEST_TYPES, skips_first
 from rightreasons.datasets.builder import Builder, Config, members
 from rightreasons.datasets.suites.cases import Case, Functionality
@@ -37,16 +37,8 @@ Texts: TypeAlias = "dict[int, tuple[tuple[str, ...], ...]]"
 MAX_BYTES = 256 << 20
 """The maximum size of a pickle."""
 
-MAX_INSTRUCTIONS = 8_000_000
-"""The maximum number of instructions; CheckList's largest suite has 1.9 million."""
-
-MAX_MEMORY = 1 << 30
-"""The maximum number of bytes that the built values take, about."""
-
-# About how many bytes a value takes beside its content, where it is more than a few.
-_SIZES = {"EMPTY_SET": 216, "FROZENSET": 216, "EMPTY_DICT": 64, "DICT": 232, "NEWOBJ": 600, "NEWOBJ_EX": 600}
-_SIZES |= {"REDUCE": 1500, "STACK_GLOBAL": 1500, "GLOBAL": 1500}
-_SIZE = 56
+MAX_INSTRUCTIONS = 3_000_000
+"""The maximum number of instructions, each of which builds a value at most; CheckList's largest suite has 1.9 million."""
 
 # The instructions that do more than build or name values: persistent ids, extension registries, buffers that are held
 # elsewhere, and two old ways to make an object. `find_class` makes whatever is named inert.
@@ -145,15 +137,13 @@ class _Reader(pickle.Unpickler):
 
 def _check_opcodes(content: bytes) -> None:
     """Check all instructions before any is executed."""
-    memory = 0
     for count, (opcode, argument, _) in enumerate(pickletools.genops(content), start=1):
-        memory += _SIZES.get(opcode.name, _SIZE)
         if opcode.name in _REFUSED:
             raise ValueError(f"Expected a pickle of plain data, but it uses the instruction {opcode.name}.")
         # A memo index far beyond the last entry would make the reader reserve that much memory.
         if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(str(argument)) > count:
             raise ValueError("Expected a pickle of plain data, but its memo has holes.")
-        if count > MAX_INSTRUCTIONS or memory > MAX_MEMORY:
+        if count > MAX_INSTRUCTIONS:
             raise ValueError("Expected a pickle of a suite's size, but it asks for too many values.")
 
 
@@ -323,30 +313,23 @@ def pickled_tests(path: Path) -> list[PickledTest]:
     content = _content(path)
     suite = load_plain(content)
     state = suite.state if isinstance(suite, Inert) and isinstance(suite.state, dict) else {}
-    tests = _entries(state.get("tests"))
-    if {"data", "expect"} <= state.keys():  # a test that was saved alone
-        name = state.get("name")
-        tests = {name if isinstance(name, str) and name else path.stem: suite}
-    if not tests:
+    if not (tests := _entries(state.get("tests"))):
         raise ValueError(f"Expected a CheckList suite in {path}, but its pickle holds something else.")
     ranges, infos = _entries(state.get("test_ranges")), _entries(state.get("info"))
     plain = Plain(_REPETITIONS * len(content))
     read = []
     for name in sorted(tests, key=lambda name: _start(ranges.get(name), len(content))):
         test = tests[name]
-        if not isinstance(test, Inert) or not isinstance(test.state, dict) or not isinstance(name, str):
-            raise ValueError(f"Expected the tests of the suite in {path} to be CheckList's, but one is something else.")
         info = _entries(infos.get(name))
-        kind = info.get("type") or test.qualified_name.split(" ")[-1]
-        if kind not in TEST_TYPES:
-            raise ValueError(f"Expected the test {name[:80]!r} of {path} to be an MFT, INV or DIR, but it is another.")
-        capability = info.get("capability") or test.state.get("capability") or "none"
-        if not isinstance(capability, str):
+        held = test.state if isinstance(test, Inert) and isinstance(test.state, dict) else {}
+        kind = info.get("type") or str(getattr(test, "qualified_name", "")).split(" ")[-1]
+        capability = info.get("capability") or held.get("capability") or "none"
+        if not held or kind not in TEST_TYPES or not isinstance(name, str) or not isinstance(capability, str):
             raise ValueError(
-                f"Expected the capability of {name[:80]!r} of {path} to be a text, but got a "
-                f"{type(capability).__name__}."
+                f"Expected the tests of the suite in {path} to be CheckList's, an MFT, INV or DIR with texts as name "
+                f"and capability, but {one_line(name)} is none."
             )
-        read.append(PickledTest(name, kind, capability, test.state, plain))
+        read.append(PickledTest(name, kind, capability, held, plain))
     return read
 
 
@@ -354,12 +337,10 @@ def replacements(meta: Any, n_examples: int) -> tuple[Any, ...] | None:
     """Return the replaced pair of each example of a case, None where there is none; None where there is no pair."""
     if not isinstance(meta, (list, tuple)) or len(meta) != n_examples:
         return None
-    pairs = [tuple(each) if _is_pair(each) else None for each in meta]
+    pairs = [
+        tuple(each) if isinstance(each, (list, tuple)) and [*map(type, each)] == [str, str] else None for each in meta
+    ]
     return tuple(pairs) if any(pairs) else None
-
-
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and len(value) == 2 and all(isinstance(part, str) for part in value)
 
 
 def _content(path: Path) -> bytes:
@@ -431,12 +412,10 @@ def _example(value: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 def _as_label(value: Any) -> int | str | None:
     """Return a label or an answer as a whole number or a text; None where there is none."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
     if value is None or isinstance(value, str):
         return value
-    if isinstance(value, int):  # True is 1, as CheckList compares them
-        return int(value)
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        return int(value)  # True is 1, as CheckList compares them
     raise TypeError(f"{type(value).__name__} in the place of a label")
 
 

@@ -29,7 +29,7 @@ from typing import Annotated, Any
 
 import datasets
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from rightreasons.core.arrays import offsets_of
 from rightreasons.core.errors import unknown_name
@@ -55,13 +55,7 @@ _HEADER = ("format", "version", "name", "text_columns", "label_names")
 Text = Annotated[str, Field(pattern=r"\S")]
 
 
-class _Line(BaseModel):
-    """A part of a suite as a line of its file has it."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class CaseLine(_Line):
+class CaseLine(BaseModel, extra="forbid", strict=True):
     """A case of a line."""
 
     id: Annotated[str, Field(min_length=1)] | int = ""
@@ -79,7 +73,7 @@ class CaseLine(_Line):
         )
 
 
-class FunctionalityLine(_Line):
+class FunctionalityLine(BaseModel, extra="forbid", strict=True):
     """A functionality, with its cases."""
 
     functionality: Text
@@ -87,9 +81,6 @@ class FunctionalityLine(_Line):
     test_type: Text
     expectation: dict[str, Any]
     cases: list[CaseLine]
-
-
-_ENTRIES = {*FunctionalityLine.model_fields, *CaseLine.model_fields}
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -127,11 +118,11 @@ def _functionality(row: Any, where: str) -> Functionality:
     try:
         line = FunctionalityLine.model_validate(row)
     except ValidationError as error:
-        place, kind = error.errors()[-1]["loc"], error.errors()[-1]["type"]
-        entry = next((part for part in reversed(place) if part in _ENTRIES), "the line")
-        if kind == "extra_forbidden":
+        place = error.errors()[-1]["loc"]
+        if error.errors()[-1]["type"] == "extra_forbidden":
             parent = CaseLine if "cases" in place else FunctionalityLine
             check_options({str(place[-1]): None}, parent.model_fields, where)
+        entry = ".".join(map(str, place)) or "the line"
         raise ValueError(f"Expected a functionality in {where}, but {entry!r} is missing or wrong.") from error
     cases = tuple(case.case(number) for number, case in enumerate(line.cases))
     return Functionality(line.functionality, line.functionality_class, line.test_type, line.expectation, cases)
@@ -253,8 +244,7 @@ class Suite:
         header = {"format": FORMAT, "version": VERSION, "name": self.name, "text_columns": list(self.text_columns)}
         if self.label_names is not None:
             header["label_names"] = list(self.label_names)
-        # Half a surrogate pair, which UTF-8 has not, is escaped as JSON has it.
-        content = json_lines((header, *map(_row, self.functionalities))).encode("utf-8", "backslashreplace")
+        content = json_lines((header, *map(_row, self.functionalities))).encode()
         return write_bytes(file, gzip.compress(content, mtime=0) if file.suffix == ".gz" else content)
 
     def texts(self) -> list[tuple[str, ...]]:
@@ -292,9 +282,7 @@ class Suite:
     def _table(self) -> SuiteTable:
         cases = [case for functionality in self.functionalities for case in functionality.cases]
         sizes = [len(case.examples) for case in cases]
-        owner = np.repeat(
-            np.arange(len(self.functionalities), dtype=np.int64), [len(f.cases) for f in self.functionalities]
-        )
+        owner = np.repeat(np.arange(len(self.functionalities)), [len(f.cases) for f in self.functionalities])
         offsets = offsets_of(sizes)
         for array in (owner, offsets):
             array.setflags(write=False)
@@ -325,8 +313,7 @@ class Suite:
 
         def rows(functionality: Functionality) -> Any:
             train, rest = _halves(np.arange(len(functionality.cases)), seed)
-            validation, test = _halves(rest, seed)
-            return {"train": train, "validation": validation, "test": test}[part]
+            return dict(zip(SPLITS, (train, *_halves(rest, seed)), strict=True))[part]
 
         return self.choose_cases(rows)
 
