@@ -253,7 +253,7 @@ def test_bad_input() -> None:
     with pytest.raises(ValueError, match="each of the 10 examples of the suite 'mine', in its order, but got 9"):
         score_stored("m", SUITE, ModelAnswers(np.full((9, 2), 0.5)))
     raw = ModelAnswers(np.full((10, 2), 3.0))
-    with pytest.raises(ValueError, match="between 0 and 1, but got 3 to 3; name columns of raw outputs logits"):
+    with pytest.raises(ValueError, match="probabilities between 0 and 1 .* say scores='logits' of raw model outputs"):
         score_stored("m", SUITE, raw)
     # A softmax in float32 may leave [0, 1] by its rounding.
     rounded = ModelAnswers(np.tile([1.0000001, -1e-7], (10, 1)))

@@ -206,7 +206,6 @@ def test_functionalities_count_alike_whatever_their_size():
     ("predictions", "changes", "sentence"),
     [
         ([1, 0], {}, "one prediction for each of the 6 examples of the suite, in its order, but got 2"),
-        ([1] * 6, {"case_functionality": np.array([0, 0, 0, 0])}, "at least one case in the functionality 'g'"),
         ([1] * 6, {"expectations": ({"name": "equal"}, {"name": "nope"})}, "expectation.*functionality 'g'"),
     ],
 )
@@ -340,7 +339,7 @@ def test_an_undefined_functionality_changes_nothing():
 
 
 def test_outcomes_are_checked():
-    with pytest.raises(ValueError, match=r"Expected outcomes of 1, 0 or NaN in `suites\[0\]`, but got 0.3"):
+    with pytest.raises(ValueError, match=r"Expected outcomes of 1, 0 or NaN, .* in `suites\[0\]`, but got array\(\[0.3\]\)"):
         compare_generalization(([1, 0], [0, 1]), [([0.3], [1])])
     with pytest.raises(ValueError, match="a defined case of the first model in at least one of `suites`"):
         compare_generalization(([1, 0], [0, 1]), [([np.nan], [1])])

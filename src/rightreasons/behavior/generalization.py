@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Result, as_floats, ingest, to_numpy
+from rightreasons.core.arrays import Result, ingest, to_numpy
 from rightreasons.core.errors import one_line, unknown_name
 from rightreasons.core.validation import (
     MOST_DRAWS,
@@ -161,22 +161,15 @@ def _difference(means: list[NDArray[np.float64]]) -> NDArray[np.float64]:
 
 
 def _pair(pair: Any, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    if not (isinstance(pair, (list, tuple)) or np.ndim(pair) > 0) or len(pair) != 2:
-        raise TypeError(f"Expected `{name}` to be a pair, but got {one_line(pair)}.")
-    a, b = (_outcomes(column, name) for column in pair)
+    try:
+        a, b = (np.asarray(to_numpy(column, name), dtype=np.float64) for column in pair)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"Expected `{name}` to be a pair of outcomes, but got {one_line(pair)}.") from error
     check_same_length(first=a, second=b)
+    for values in (a, b):
+        if values.ndim != 1 or len(values) == 0 or not np.isin(values[~np.isnan(values)], (0, 1)).all():
+            raise ValueError(f"Expected outcomes of 1, 0 or NaN, (N,), in `{name}`, but got {one_line(values)}.")
     return a, b
-
-
-def _outcomes(column: object, name: str) -> NDArray[np.float64]:
-    array = to_numpy(column, name)
-    values = as_floats(array.astype(np.float64) if array.dtype.kind == "b" else array, name)
-    if values.ndim != 1 or len(values) == 0:
-        raise ValueError(f"Expected outcomes of shape (N,) in `{name}`, but got shape {values.shape}.")
-    wrong = ~np.isnan(values) & (values != 0) & (values != 1)
-    if wrong.any():
-        raise ValueError(f"Expected outcomes of 1, 0 or NaN in `{name}`, but got {values[wrong][0]:g}.")
-    return values
 
 
 def _shuffled_means(

@@ -218,14 +218,13 @@ def _cells(cells: Sequence[Mapping[str, Any]], x: Any, y: Any, *, numbered: bool
     scale = {"domain": [0, 1], "range": _RATES, "interpolate": "rgb"}
     color = {"field": "rate", "type": "quantitative", "scale": scale, "legend": gradient}
     layers = [layer({"type": "rect", "stroke": PALETTE["paper"]}, known, x=x, y=y, color=color)]
-    for ink in (_DARK, _LIGHT):
-        numbers = [
-            {**cell, "text": whole_percent(cell["rate"])}
-            for cell in known
-            if (numbered or cell["x"] == _MEAN) and rate_colors(cell["rate"])[1] == ink
-        ]
-        look = {"type": "text", "fontSize": 9, "color": ink}
-        layers.append(layer(look, numbers, x=x, y=y, text={"field": "text"}))
+    numbers = [
+        {**cell, "text": whole_percent(cell["rate"]), "ink": rate_colors(cell["rate"])[1]}
+        for cell in known
+        if numbered or cell["x"] == _MEAN
+    ]
+    look = {"type": "text", "fontSize": 9, "color": {"expr": "datum.ink"}}
+    layers.append(layer(look, numbers, x=x, y=y, text={"field": "text"}))
     gaps = [{"x": cell["x"], "y": cell["y"], "text": "–"} for cell in cells if np.isnan(cell["rate"])]
     blank = {"type": "rect", "color": PALETTE["paper"], "stroke": PALETTE["band"]}
     return [*layers, layer(blank, gaps, x=x, y=y), layer("text", gaps, x=x, y=y, text={"field": "text"})]

@@ -101,16 +101,8 @@ class BehavioralPassRate(Result):
 
 
 def cases_of(suite: SuiteTable, number: int) -> slice:
-    """Return the slice of the cases of a functionality.
-
-    Raises:
-        ValueError: If it has none.
-    """
-    cases = np.flatnonzero(suite.case_functionality == number)
-    if not len(cases):
-        name = suite.functionalities[number]
-        raise ValueError(f"Expected at least one case in the functionality {name!r}, but it has none.")
-    return slice(int(cases[0]), int(cases[-1]) + 1)
+    """Return the slice of the cases of a functionality."""
+    return slice(*np.searchsorted(suite.case_functionality, [number, number + 1]).tolist())
 
 
 def answers_of(
@@ -126,9 +118,6 @@ def answers_of(
         number: Index of the functionality.
         answers: n answers to all examples, class numbers or texts.
         probabilities: (n, K) their probabilities, or None.
-
-    Raises:
-        ValueError: If the functionality has no cases.
     """
     cases = cases_of(suite, number)
     offsets = suite.case_offsets[cases.start : cases.stop + 1]

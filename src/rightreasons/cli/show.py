@@ -170,6 +170,6 @@ def show_scores(collected: CollectedScores) -> None:
                 f"{row.method} (seed {row.seed}), whose every outcome is that of IID."
             )
     if collected.degenerate:
-        of_methods = Counter(f"{run.configuration} {run.method}" for run in collected.degenerate)
+        of_methods = Counter(f"{run['configuration']} {run['method']}" for run in collected.degenerate)
         named = ", ".join(f"{name} {count:,}" for name, count in of_methods.most_common())
         say(f"  One answer to over 90% of the independent items: {len(collected.degenerate):,} runs ({named}).")

@@ -146,5 +146,5 @@ def test_models_of_one_answer(called, n_degenerate):
     found = collect_scores(plan(called=called)).degenerate
     assert len(found) == n_degenerate
     if found:
-        held = next(run for run in found if run.held == "b")
-        assert held.pass_rate == pytest.approx(1 / 3)  # b 1/3, c undefined
+        held = next(run for run in found if run["held"] == "b")
+        assert held["pass_rate"] == pytest.approx(1 / 3)  # b 1/3, c undefined

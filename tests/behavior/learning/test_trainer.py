@@ -307,5 +307,5 @@ def test_bad_input_is_told(items):
     with pytest.raises(ValueError, match="everything is held out"):
         plan_steps(items.select(np.zeros(len(items), bool)), objective="mean", batch_size=8, epochs=1, seed=0)
     texts = Suite("read", ("text",), (functionality("f", "MFT", {"name": "equal"}, [Case("0", (("a",),), ("b",))]),))
-    with pytest.raises(ValueError, match="an answer of a question-answering model"):
+    with pytest.raises(ValueError, match="labels of sentiment from 0 to 2, but got 'b'"):
         suite_items(texts)

@@ -65,39 +65,14 @@ class PlanScores(Result):
 
 
 @dataclasses.dataclass(frozen=True)
-class DegenerateRun(Result):
-    """A run whose model gives nearly one answer to the independent data.
-
-    Attributes:
-        configuration: One of `CONFIGURATIONS`.
-        method: One of `METHODS`.
-        seed: Seed.
-        partition: One of `PARTITIONS`.
-        held: What was held out.
-        called_class_0: Share of the independent items that it calls class 0.
-        iid_accuracy: Its accuracy on them.
-        mean_confidence: Its mean confidence on what was held out, or on the whole suite.
-        pass_rate: Mean pass rate of what was held out, or of the whole suite; None where nothing applies.
-    """
-
-    configuration: str
-    method: str
-    seed: int
-    partition: str
-    held: str
-    called_class_0: float
-    iid_accuracy: float
-    mean_confidence: float
-    pass_rate: float | None
-
-
-@dataclasses.dataclass(frozen=True)
 class CollectedScores(Result):
     """The scores of the finished runs of a plan.
 
     Attributes:
         rows: One per configuration, method and seed, with the settings whose runs are all finished.
-        degenerate: The runs that give nearly one answer.
+        degenerate: The runs whose models give nearly one answer to the independent data: what they are, the share of
+            these items that they call class 0, their accuracy on them, and their mean confidence and mean pass rate on
+            what was held out, or on the whole suite; None where nothing applies.
         functionalities: The fixed set of functionalities that every score is a mean of: those whose pass rate is
             defined in every finished setting of every row.
         n_functionalities: Number of functionalities of the suite.
@@ -106,7 +81,7 @@ class CollectedScores(Result):
     """
 
     rows: list[PlanScores]
-    degenerate: list[DegenerateRun]
+    degenerate: list[dict[str, Any]]
     functionalities: tuple[str, ...]
     n_functionalities: int
     n_done: int
@@ -159,9 +134,8 @@ class _Row:
         self.first = runs[0]
         self.whole = next((results.get(run.key) for run in runs if run.partition == "seen"), None)
         self.finished = [results[run.key] for run in runs if run.key in results]
-        self.scorers: dict[
-            str, dict[str, Stored]
-        ] = {}  # setting -> functionality -> the result of the run that scores it
+        # Setting -> functionality -> the result of the run that scores it.
+        self.scorers: dict[str, dict[str, Stored]] = {}
         for name in PARTITIONS:
             members = [run for run in runs if run.partition == name]
             if members and all(run.key in results for run in members):
@@ -249,12 +223,11 @@ def _gives_one_answer(result: Stored | None) -> bool:
     return called is not None and not 1 - ONE_ANSWER <= called <= ONE_ANSWER
 
 
-def _degenerate(run: PlannedRun, result: Stored) -> DegenerateRun:
-    rates = [result["pass_rates"][name] for name in run.held_out or result["pass_rates"]]
-    known = [rate for rate in rates if rate is not None]
-    called, accuracy, confidence = (
-        float(result[name]) for name in ("iid_predicted_negative", "iid_accuracy", "mean_confidence")
-    )
-    rate = float(np.mean(known)) if known else None
-    about = run.configuration, run.method, run.seed, run.partition, run.held
-    return DegenerateRun(*about, called, accuracy, confidence, rate)
+def _degenerate(run: PlannedRun, result: Stored) -> dict[str, Any]:
+    known = [rate for name in run.held_out or result["pass_rates"] if (rate := result["pass_rates"][name]) is not None]
+    return {
+        **{name: getattr(run, name) for name in ("configuration", "method", "seed", "partition", "held")},
+        "called_class_0": result["iid_predicted_negative"],
+        **{name: result[name] for name in ("iid_accuracy", "mean_confidence")},
+        "pass_rate": float(np.mean(known)) if known else None,
+    }

@@ -38,7 +38,7 @@ MAX_BYTES = 256 << 20
 """The maximum size of a pickle."""
 
 MAX_INSTRUCTIONS = 3_000_000
-"""The maximum number of instructions, each of which builds at most one value; CheckList's largest suite has 1.9 million."""
+"""The maximum number of instructions, each of which builds at most one value; CheckList's suites have 1.9 million."""
 
 # The instructions that do more than build or name values: persistent ids, extension registries, buffers that are held
 # elsewhere, and two old ways to make an object. `find_class` makes whatever is named inert.
