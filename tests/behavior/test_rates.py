@@ -339,7 +339,7 @@ def test_an_undefined_functionality_changes_nothing():
 
 
 def test_outcomes_are_checked():
-    with pytest.raises(ValueError, match=r"Expected outcomes of 1, 0 or NaN, .* in `suites\[0\]`, but got array\(\[0.3\]\)"):
+    with pytest.raises(ValueError, match=r"outcomes of 1, 0 or NaN, .* in `suites\[0\]`, but got array\(\[0.3\]\)"):
         compare_generalization(([1, 0], [0, 1]), [([0.3], [1])])
     with pytest.raises(ValueError, match="a defined case of the first model in at least one of `suites`"):
         compare_generalization(([1, 0], [0, 1]), [([np.nan], [1])])

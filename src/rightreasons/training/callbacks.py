@@ -32,11 +32,6 @@ from rightreasons.shortcuts.measure import ShortcutRecord, WithheldError, measur
 from rightreasons.shortcuts.reliance import Heads
 
 
-def prefixed(figures: Mapping[str, float], prefix: str) -> dict[str, float]:
-    """Name figures as those of an evaluation."""
-    return {f"{prefix}_{name}": value for name, value in figures.items()}
-
-
 def prefix_of(logs: Mapping[str, Any]) -> str | None:
     """Return the prefix of the evaluation that some logs are of; None for the logs of training."""
     if "total_flos" in logs:  # the summary of a training run
@@ -169,13 +164,6 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
             return None
         return measured.record(step=step, epoch=epoch)
 
-    def figures(self, record: ShortcutRecord) -> dict[str, float]:
-        """Return the figures that join an evaluation, without its prefix."""
-        figures = {"shortcut_rate": record.shortcut_rate, "shortcut_excess": record.excess}
-        if record.shortcut_tradeoff is not None:
-            figures["shortcut_tradeoff"] = record.shortcut_tradeoff
-        return figures
-
     def on_train_begin(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
         """Record the model before fine-tuning, or restore the records of a resumed run."""
         lead(self)
@@ -186,7 +174,7 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
         self.records = [by_step[step] for step in sorted(by_step)]
         self._measured = None
         if state.global_step == 0:
-            self._current_figures(state, parts)
+            self._figures(state, parts)
 
     def on_prediction_step(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
         """Come before the callbacks that report the evaluation that now runs."""
@@ -197,7 +185,7 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
         prefix = prefix_of(logs or {})
         if logs is None or prefix is None:
             return
-        figures = prefixed(self._current_figures(state, parts), prefix)
+        figures = {f"{prefix}_{name}": value for name, value in self._figures(state, parts).items()}
         logs.update(figures)
         for entry in reversed(state.log_history):
             if entry.get("step") == state.global_step and prefix_of(entry) == prefix:
@@ -207,17 +195,13 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
     def on_train_end(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
         """Record the finished model, unless an evaluation has."""
         if not self._is_recorded(state):
-            self._current_figures(state, parts)
+            self._figures(state, parts)
 
     def _is_recorded(self, state: Any) -> bool:
         return bool(self.records) and self.records[-1].step == state.global_step
 
-    def _current_figures(self, state: Any, parts: Mapping[str, Any]) -> dict[str, float]:
-        record = self._current(state, parts)
-        return {} if record is None else self.figures(record)
-
-    def _current(self, state: Any, parts: Mapping[str, Any]) -> ShortcutRecord | None:
-        """Measure the model as it is now, once for any number of evaluation sets."""
+    def _figures(self, state: Any, parts: Mapping[str, Any]) -> dict[str, float]:
+        """Measure the model as it is now, once for any number of evaluation sets: the figures that join each."""
         # The best checkpoint, loaded at the end, is another model at the same step.
         model = (int(state.global_step), sum(parameter._version for parameter in parts["model"].parameters()))
         workers = processes()
@@ -229,7 +213,14 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
                 state.log_history.append({"epoch": record.epoch, "step": record.step, LOGGED: record.to_dict()})
                 if self._out is not None and workers.is_main:
                     write_json(self._out, [row.to_dict() for row in self.records])
-        return self._measured[1]
+        current = self._measured[1]
+        names = {
+            "shortcut_rate": "shortcut_rate",
+            "shortcut_excess": "excess",
+            "shortcut_tradeoff": "shortcut_tradeoff",
+        }
+        values = {} if current is None else {name: getattr(current, field) for name, field in fields}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
@@ -315,16 +306,8 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
     def on_epoch_end(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
         """Score all training texts."""
         step, epoch = int(state.global_step), float(state.epoch or 0.0)
-        if self._ends_at(step):
+        if self._epochs and self._epochs[-1].step == step:
             return
-        self._score(step, epoch, parts)
-        so_far = self.result()
-        report({f"data_map_{name}": float(getattr(so_far, name).mean()) for name in FOLLOWED}, args, state, control)
-
-    def _ends_at(self, step: int) -> bool:
-        return bool(self._epochs) and self._epochs[-1].step == step
-
-    def _score(self, step: int, epoch: float, parts: Mapping[str, Any]) -> None:
         classifier = classifier_of(parts)
         labels = check_labels(self._labels, len(classifier.label_names or ()), name="labels")
         scores = predict(
@@ -339,3 +322,5 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         self._epochs.append(EpochScores(step, epoch, items.label_probability, items.top.correct))
         if self._records and processes().is_main:
             write_epoch(self._records, self._epochs[-1])
+        so_far = self.result()
+        report({f"data_map_{name}": float(getattr(so_far, name).mean()) for name in FOLLOWED}, args, state, control)

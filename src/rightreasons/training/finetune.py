@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import math
 import os
 import random
@@ -23,19 +24,15 @@ from rightreasons.core.arrays import Result
 from rightreasons.core.errors import OptionError, first_line, is_signaled, is_watched, stop_deferred
 from rightreasons.core.options import takes
 from rightreasons.core.store import (
-    changed_files,
     check_folder,
-    check_room,
-    digest_of_files,
     package_code,
-    set_aside,
     working_alone,
 )
 from rightreasons.models.batching import ensure_padding
 from rightreasons.models.loading import agree_on_padding, check_model, load_tokenizer, position_bound, quiet
 from rightreasons.models.running import Processes, Store, fingerprint_model, open_store, processes
 from rightreasons.models.weights import adapter_of, quantized
-from rightreasons.training.examples import Encoder, Examples, Table, as_dataset, find_label_names, task_of
+from rightreasons.training.examples import Examples, Table, as_dataset, encoded_examples, find_label_names, task_of
 from rightreasons.training.metrics import compute_metrics
 from rightreasons.training.options import TuningOptions
 
@@ -114,6 +111,7 @@ class LengthGroupedSampler(torch.utils.data.Sampler[int]):
 
 RESULT = "result.json"
 CHECKPOINTS = "checkpoints"
+DECIDING = ("task", "epochs", "learning_rate", "freeze_encoder", "weight_decay", "warmup", "seed")
 
 
 # The classes of a task's models and of its data collator.
@@ -239,8 +237,9 @@ def fine_tune(
         ensure_padding(tokenizer)
         agree_on_padding(model, tokenizer)
         max_length = min(options.max_length, position_bound(model) or options.max_length)
-        encoder = Encoder(tokenizer, max_length, names or (), objective.extra_columns)
-        encode: Callable[[Any, str], Examples] = getattr(encoder, kind)
+        encode = functools.partial(
+            encoded_examples, tokenizer, max_length, label_names=names, extra_columns=objective.extra_columns
+        )
         train_set = encode(train_table, "train")
         valid_set = None if valid_table is None else encode(valid_table, "validation").by_length()
         run = {
@@ -249,7 +248,9 @@ def fine_tune(
             "training set": train_set.fingerprint,
             "validation set": None if valid_set is None else valid_set.fingerprint,
             "label names": names,
-            **_settings(options, workers),
+            # The options that decide the model; others are in the fingerprints, or do not matter for it.
+            **{name.replace("_", " "): getattr(options, name) for name in DECIDING},
+            "batch size": options.batch_size * workers.count,
             "metrics": _name(metrics) if callable(metrics) else list(metrics),
             "trainer": objective.trainer_class.__qualname__,
             "callbacks": [type(callback).__qualname__ for callback in callbacks],
@@ -278,7 +279,7 @@ def fine_tune(
         if options.freeze_encoder:  # but what is drawn at random within it, such as a pooler
             for key, parameter in model.named_parameters():
                 parameter.requires_grad_(not key.startswith(f"{model.base_model_prefix}.") or key in untrained)
-        trainer = _resumable(objective.trainer_class, train_set, options.seed, store)(
+        trainer = _resumable(objective.trainer_class, train_set, options.seed)(
             model=model,
             args=_arguments(store.folder / CHECKPOINTS, options, arguments),
             data_collator=collator(tokenizer=tokenizer),
@@ -289,8 +290,8 @@ def fine_tune(
             callbacks=list(callbacks),
         )
         trainer.remove_callback(transformers.PrinterCallback)  # of dictionaries, where there is no terminal
-        checkpoint = workers.main_first(lambda: _last_checkpoint(store), "the last checkpoint")
-        resumed = None if checkpoint is None else int(Path(checkpoint).name.rsplit("-", 1)[1])
+        resumed = workers.main_first(lambda: _last_step(store), "the last checkpoint")
+        checkpoint = None if resumed is None else str(store.folder / CHECKPOINTS / f"checkpoint-{resumed}")
         with stop_deferred():
             trainer.add_callback(_StopAtStep())
             loss = _mean_loss(trainer.train(resume_from_checkpoint=checkpoint), resumed or 0)
@@ -312,13 +313,6 @@ def fine_tune(
     )
     _save(store, trainer.model, tokenizer, result, workers)
     return result
-
-
-def _settings(options: TuningOptions, workers: Processes) -> dict[str, Any]:
-    """Return the options that decide the model; others are in the fingerprints, or do not matter for it."""
-    names = ("task", "epochs", "learning_rate", "freeze_encoder", "weight_decay", "warmup", "seed")
-    settings = {name.replace("_", " "): getattr(options, name) for name in names}
-    return {**settings, "batch size": options.batch_size * workers.count}
 
 
 def _name(function: Any) -> str:
@@ -388,8 +382,8 @@ def _checkpointing(checkpoint_steps: int | None, steps: int) -> dict[str, Any]:
     return {"save_strategy": "steps", "save_steps": every, "save_total_limit": 2}
 
 
-def _resumable(trainer_class: type[Any], examples: Examples, seed: int, store: Store) -> type[Any]:
-    """Let a trainer class resume exactly: in the same order, with the same draws, from a checkpoint that is whole."""
+def _resumable(trainer_class: type[Any], examples: Examples, seed: int) -> type[Any]:
+    """Let a trainer class resume exactly: in the same order, with the same draws."""
 
     class Resumable(trainer_class):  # type: ignore[misc]
         def _get_train_sampler(self, *args: Any, **kwargs: Any) -> LengthGroupedSampler:
@@ -399,16 +393,6 @@ def _resumable(trainer_class: type[Any], examples: Examples, seed: int, store: S
             # A run that resumes after an evaluation does not repeat it, nor what it draws.
             with kept_random_state():
                 return super().evaluate(*args, **kwargs)
-
-        def _save_checkpoint(self, model: Any, trial: Any) -> None:
-            try:
-                super()._save_checkpoint(model, trial)
-            except RuntimeError:  # torch does not say that a disk is full
-                check_room(store.folder)
-                raise
-            if self.is_world_process_zero():
-                name = f"{CHECKPOINTS}/checkpoint-{self.state.global_step}"
-                store.write_json(f"{name}.json", digest_of_files(store.folder / name))
 
     Resumable.__name__ = trainer_class.__name__
     return Resumable
@@ -425,18 +409,10 @@ class _StopAtStep(transformers.TrainerCallback):  # type: ignore[misc]
             raise KeyboardInterrupt
 
 
-def _last_checkpoint(store: Store) -> str | None:
-    """Return the last checkpoint that is whole; others are set aside."""
-    step_of = {
-        int(path.name.rpartition("-")[2]): path for path in (store.folder / CHECKPOINTS).glob("checkpoint-*[0-9]")
-    }
-    for step in sorted(step_of, reverse=True):
-        path = step_of[step]
-        files = store.read_json(f"{CHECKPOINTS}/{path.name}.json")
-        if files is not None and not changed_files(path, files):
-            return str(path)
-        set_aside(path, "it is not whole")
-    return None
+def _last_step(store: Store) -> int | None:
+    """Return the step of the last checkpoint; one that a kill cut off lacks its state, which is written last."""
+    states = (store.folder / CHECKPOINTS).glob("checkpoint-*/trainer_state.json")
+    return max((int(file.parent.name.rpartition("-")[2]) for file in states), default=None)
 
 
 def _mean_loss(done: Any, first_step: int) -> float | None:
