@@ -159,7 +159,7 @@ def test_answers_that_are_no_labels_are_refused() -> None:
     # A suite that does not name its labels understands numbers alone.
     unnamed = dataclasses.replace(HATE, label_names=None)
     assert rate(ModelAnswers(None, ["1", "0", "1"]), unnamed) == pytest.approx(2 / 3)
-    with pytest.raises(ValueError, match="the suite does not name its labels .* but the answers are hateful, non-hate"):
+    with pytest.raises(ValueError, match="the suite's first line has no .* but the answers are hateful, non-hate"):
         rate(ModelAnswers(None, ["hateful", "non-hateful", "hateful"]), unnamed)
     with pytest.raises(ValueError, match="either numbers or words"):
         rate(ModelAnswers(None, ["hateful", "0", "1"]), unnamed)

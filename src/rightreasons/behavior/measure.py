@@ -220,10 +220,9 @@ def label_words(suite: Suite) -> tuple[str, ...]:
     """
     if suite.label_names is not None:
         return suite.label_names
-    raise OptionError(
-        f"Expected names of the labels of the suite {suite.name!r}, which a language model chooses from, but it has "
-        "none: `label_names` gives them, such as negative,positive.",
-        option="label_names",
+    raise ValueError(
+        f"Expected `label_names` in the first line of the suite {suite.name!r}, which a language model chooses from, "
+        "but there are none."
     )
 
 
@@ -521,10 +520,9 @@ def _by_number(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
         return answers
     said = numbers_said(names)
     if said is None or sorted(said) != [*range(len(names))]:
-        raise OptionError(
-            f"Expected columns of scores that are numbered as the labels of the suite {suite.name!r}, which have no "
-            f"names, but they are {listing(names)}: `label_names` gives the names in the order of the numbers.",
-            option="label_names",
+        raise ValueError(
+            f"Expected columns of scores that are numbered as the labels of the suite {suite.name!r}, whose first line "
+            f"has no `label_names`, but they are {listing(names)}."
         )
     order = np.argsort(said)
     named = tuple(names[place] for place in order)

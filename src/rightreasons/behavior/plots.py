@@ -39,23 +39,6 @@ def rule(answers: SuiteAnswers, number: int) -> str:
     return " ".join(filter(None, (say(f"rule.{spec['name']}"), say("conditions"))))
 
 
-def expected(answers: SuiteAnswers, number: int, case: JudgedCase, example: JudgedExample) -> str:
-    """Say what was expected of one example of a case; "" where that depends on the other examples."""
-    spec, original = answers.suite.functionalities[number].expectation, case.examples[0]
-    if case.compared and example is original:
-        return "the original"
-    if example.held is None:
-        return "not asked"
-    label = expected_answer(answers, number, example)
-    if label:
-        return f"expected {label}"
-    moved = movement(answers, number, case, example)
-    if spec["name"] == "invariant":
-        again = f"expected {_called(answers, answers.answers[original.row])} again"
-        return f"{again}; {moved}" if moved else again
-    return f"{moved}; it {_limit(spec)}" if moved and spec["name"] in ("monotonic", "sentiment_shift") else ""
-
-
 def expected_answer(answers: SuiteAnswers, number: int, example: JudgedExample) -> str:
     """Name the answer that is expected whatever the others are; "" where there is none."""
     spec = answers.suite.functionalities[number].expectation

@@ -295,10 +295,9 @@ def label_answers(
         return None
     column = resolve_labels(answers, names, first=0, where=where)
     if names is None and column.how != BY_NUMBER:
-        raise OptionError(
-            f"Expected numbers of labels in {where}, as the suite does not name its labels (the header of a suite may "
-            f"have `label_names`), but the answers are {listing(column.names)}.",
-            option="label_names",
+        raise ValueError(
+            f"Expected numbers of labels in {where}, as the suite's first line has no `label_names`, but the answers "
+            f"are {listing(column.names)}."
         )
     missing = np.flatnonzero(column.ids < 0)
     if len(missing):

@@ -213,14 +213,10 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
                 state.log_history.append({"epoch": record.epoch, "step": record.step, LOGGED: record.to_dict()})
                 if self._out is not None and workers.is_main:
                     write_json(self._out, [row.to_dict() for row in self.records])
-        current = self._measured[1]
-        names = {
-            "shortcut_rate": "shortcut_rate",
-            "shortcut_excess": "excess",
-            "shortcut_tradeoff": "shortcut_tradeoff",
-        }
-        values = {} if current is None else {name: getattr(current, field) for name, field in fields}
-        return {name: value for name, value in values.items() if value is not None}
+        if (now := self._measured[1]) is None:
+            return {}
+        figures = {"shortcut_rate": now.shortcut_rate, "shortcut_excess": now.excess}
+        return figures if now.shortcut_tradeoff is None else {**figures, "shortcut_tradeoff": now.shortcut_tradeoff}
 
 
 class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]

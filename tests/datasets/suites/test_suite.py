@@ -120,7 +120,7 @@ def test_bad_files(tmp_path):
     with pytest.raises(ValueError, match="first line"):
         Suite.read(path)
     path.write_text('{"format": "rightreasons.suite", "version": 2}\n')
-    with pytest.raises(ValueError, match="version 1"):
+    with pytest.raises(ValueError, match='"version": 1, but it does not'):
         Suite.read(path)
     path.write_text('{"format": "rightreasons.suite", "version": 1}\n{"functionality": "x"}\n')
     with pytest.raises(ValueError, match="in line 2"):
@@ -246,7 +246,7 @@ def test_names_of_labels_that_cannot_be(tmp_path, header, row, sentence):
 
 @pytest.mark.parametrize("header", [{"version": True}, {"version": 1.0}, {"version": "1"}])
 def test_the_version_is_a_whole_number(tmp_path, header):
-    with pytest.raises(ValueError, match="Expected version 1 of a suite"):
+    with pytest.raises(ValueError, match='"version": 1, but it does not'):
         Suite.read(write_lines(tmp_path / "a.jsonl", header, [FUNCTIONALITY]))
 
 
@@ -275,7 +275,7 @@ def test_what_is_no_suite(tmp_path):
         open_suite("x" * 5000 + ".jsonl")
     with pytest.raises((ValueError, FileNotFoundError), match="Expected"):
         open_suite("x" * 5000)
-    with pytest.raises(ValueError, match="Expected the file of a suite, but .* is a folder"):
+    with pytest.raises(FileNotFoundError, match="Expected a suite at .*, but there is no such file"):
         open_suite(tmp_path)
 
 

@@ -26,9 +26,9 @@ from rightreasons.behavior.learning.options import (
 )
 from rightreasons.core.label_names import MatchTerms, match_labels
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.store import digest_of_value, package_code, read_record, write_record
+from rightreasons.core.store import digest_of_files, digest_of_value, package_code, read_record, write_record
 from rightreasons.core.validation import check_count, check_fraction, check_one_of
-from rightreasons.datasets.builder import CATALOG, sha256_of
+from rightreasons.datasets.builder import CATALOG
 from rightreasons.datasets.suites.suite import Suite, open_suite
 from rightreasons.io.tables import open_dataset, open_questions
 from rightreasons.models.running import fingerprint_texts
@@ -130,13 +130,8 @@ def _data_digest(data: IidData) -> str:
 def _model_digest(name: str) -> str:
     """Digest the weights, configurations and vocabularies in a model's folder; "" for a hub id."""
     folder = Path(name).expanduser()
-    if not folder.is_dir():
-        return ""
-    digest = hashlib.blake2b(digest_size=16)
-    files = {file for pattern in _MODEL_FILES for file in folder.glob(pattern) if file.is_file()}
-    for file in sorted(files):
-        digest.update(f"{file.name} {sha256_of(file)}\n".encode())
-    return digest.hexdigest()
+    files = {str(file.relative_to(folder)) for pattern in _MODEL_FILES for file in folder.glob(pattern)}
+    return digest_of_value(digest_of_files(folder, files)) if files else ""
 
 
 def describe_sources(model: str, suite: str, data: str, options: PlanOptions) -> dict[str, Any]:

@@ -101,17 +101,16 @@ def _json_lines(file: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _check_header(header: Any, file: Path) -> tuple[str, tuple[str, ...], Any]:
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ValueError(f'Expected the first line of {file} to say "format": "{FORMAT}", but it does not.')
-    if type(header.get("version")) is not int or header["version"] != VERSION:
-        raise ValueError(f"Expected version {VERSION} of a suite in {file}, but got {header.get('version')!r}.")
+    said = (header.get("format"), repr(header.get("version"))) if isinstance(header, dict) else None
+    if said != (FORMAT, repr(VERSION)):
+        raise ValueError(
+            f'Expected the first line of {file} to say "format": "{FORMAT}", "version": {VERSION}, but it does not.'
+        )
     check_options(header, _HEADER, f"the first line of {file}")
     columns = header.get("text_columns", ["text"])
-    if not isinstance(columns, list) or not columns or not all(isinstance(column, str) for column in columns):
+    if not isinstance(columns, list):
         raise ValueError(f"Expected `text_columns` of {file} to be a list of names, but got {columns!r}.")
-    name = header.get("name", file.stem)
-    check_name(name, f"suite in {file}")
-    return name, tuple(columns), header.get("label_names")
+    return header.get("name", file.stem), tuple(columns), header.get("label_names")
 
 
 def _functionality(row: Any, where: str) -> Functionality:
@@ -355,7 +354,6 @@ def open_suite(
     *,
     data_dir: str | os.PathLike[str] | None = None,
     paper_labels: bool = False,
-    label_names: Sequence[str] | None = None,
     max_cases: int | None = None,
     seed: int = 0,
 ) -> Suite:
@@ -367,7 +365,6 @@ def open_suite(
             another suite that CheckList has saved.
         data_dir: The folder of local copies of the catalog's sources.
         paper_labels: Whether two labels of CheckList's suites are corrected as in BeLUGA.
-        label_names: The names of the labels 0, 1, …, where the suite has none or other ones; None for its own.
         max_cases: The maximum number of cases per functionality; None for all.
         seed: The seed of their choice.
 
@@ -375,7 +372,7 @@ def open_suite(
         The suite.
 
     Raises:
-        TypeError: If the argument is neither a name nor a path, or the names of labels are no list of texts.
+        TypeError: If the argument is neither a name nor a path.
         FileNotFoundError: If there is no such file.
         ValueError: If the file is no suite, or there is no suite of this name.
     """
@@ -393,15 +390,10 @@ def open_suite(
         # `suite` is a method of these builders alone.
         builder: Any = load_builder(str(name_or_path), data_dir=data_dir, paper_labels=paper_labels)
         suite = builder.suite()
-    elif os.path.isdir(file):
-        raise ValueError(f"Expected the file of a suite, but {file} is a folder.")
     elif file.suffix or len(file.parts) > 1:
         raise FileNotFoundError(f"Expected a suite at {file}, but there is no such file.")
     else:
         raise unknown_name("suite", name_or_path, known)
-    if label_names is not None:
-        names: Any = label_names  # the suite checks them
-        suite = dataclasses.replace(suite, label_names=names)
     if max_cases is None:
         return suite
     most = check_count(max_cases, "max_cases")
