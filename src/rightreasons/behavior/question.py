@@ -46,13 +46,11 @@ class BehaviorMeasurement:
         answers: The model's answers.
         resampling: How the intervals were made; its seed decides which failing cases are shown.
         examples: Failing cases shown per functionality.
-        key: The beginning of the picture's key, so that a page can hold several results.
     """
 
     answers: SuiteAnswers
     resampling: Resampling = Resampling()
     examples: int = 3
-    key: str = "behavior"
 
     @property
     def n_items(self) -> int:
@@ -131,7 +129,7 @@ def asks_a_classifier(context: AuditContext, options: BehaviorOptions) -> bool:
 def draw_rates(_: str, m: BehaviorMeasurement) -> Drawing:
     """Draw the pass rates of the functionalities."""
     rows = {short_name(m.answers.name): m.answers.result}
-    return behavior_heat_map(f"{m.key}_heat_map", rows=rows, functionalities=columns_of(m.answers.result))
+    return behavior_heat_map("behavior_heat_map", rows=rows, functionalities=columns_of(m.answers.result))
 
 
 def group_rows(m: BehaviorMeasurement) -> Iterator[tuple[p.Cell, ...]]:

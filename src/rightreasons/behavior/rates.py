@@ -291,8 +291,10 @@ def label_answers(
     names = suite.label_names
     if names is None and isinstance(answers, np.ndarray):
         return answers, BY_NUMBER
-    if names is None and not _asks_for_numbers(suite):
-        return None
+    if names is None and all(label is None for label in suite.labels):
+        said = (spec.get(key) for spec in suite.expectations for key in ("value", "label", "where_first"))
+        if all(value is None for value in said):  # the suite knows no label by its number
+            return None
     column = resolve_labels(answers, names, first=0, where=where)
     if names is None and column.how != BY_NUMBER:
         raise ValueError(
@@ -340,12 +342,6 @@ def _answers(
             option="outputs",
         )
     return probabilities.argmax(axis=1).astype(np.int64), probabilities
-
-
-def _asks_for_numbers(suite: SuiteTable) -> bool:
-    """Tell whether a suite knows a label by its number, in a case or in an expectation."""
-    said = (spec.get(key) is not None for spec in suite.expectations for key in ("value", "label", "where_first"))
-    return any(label is not None for label in suite.labels) or any(said)
 
 
 def _judged(

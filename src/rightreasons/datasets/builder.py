@@ -574,10 +574,8 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             option="data_dir",
         )
 
-    def _two_ways(self, source: Source | None) -> str:
-        online = (
-            f"from the hub ({self.hub.repo_id})" if self.hub is not None else f"from {source.url if source else '?'}"
-        )
+    def _two_ways(self, source: Source) -> str:
+        online = f"from {source.url}" if self.hub is None else f"from the hub ({self.hub.repo_id})"
         return (
             f"name the folder of a local copy with `data_dir` or {DATA_DIR_VARIABLE}, "
             f"or leave both out to download it {online}"
@@ -595,10 +593,9 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         except Exception as error:
             if not is_expected(error) and not isinstance(error, RuntimeError):
                 raise
-            source = None if self.hub is not None else self.forms(self.config.name)[0][0]
             raise OptionConnectionError(
                 f"Expected to download {self.NAME!r}, but it cannot be reached ({type(error).__name__}): "
-                f"{self._two_ways(source)}.",
+                f"{self._two_ways(self.SOURCES[0])}.",
                 option="data_dir",
             ) from error
 

@@ -64,10 +64,6 @@ class MultipleChoiceBuilder(Builder):
             "prompt_parts": parts,
         }
 
-    def labels(self, text: str, first: int) -> list[int]:
-        """Read one label per line, counted from `first`."""
-        return [int(line) - first for line in text.split()]
-
 
 class Anli(MultipleChoiceBuilder):
     """Abductive NLI: which hypothesis explains what happened between two observations?"""
@@ -116,9 +112,7 @@ class Piqa(MultipleChoiceBuilder):
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
         rows = list(read_rows(str(files["tests.jsonl" if split == "test" else "valid.jsonl"])))
-        labels = [-1] * len(rows)
-        if split == "validation":
-            labels = self.labels(files["valid-labels.lst"].read_text("utf-8"), first=0)
+        labels = files["valid-labels.lst"].read_text("utf-8").split() if split == "validation" else ["-1"] * len(rows)
         for number, (row, label) in enumerate(zip(rows, labels, strict=True)):
             yield self.from_hub(split, {**row, "label": label}, number)
 
@@ -137,9 +131,8 @@ class SocialIqa(MultipleChoiceBuilder):
         (file,) = files.values()
         texts = {Path(name).name: content.decode("utf-8") for name, content in members(file)}
         rows = [json.loads(line) for line in texts[f"{part}.jsonl"].splitlines() if line.strip()]
-        labels = self.labels(texts[f"{part}-labels.lst"], first=1)
-        for number, (row, label) in enumerate(zip(rows, labels, strict=True)):
-            yield self.from_hub(split, {**row, "label": label + 1}, number)
+        for number, (row, label) in enumerate(zip(rows, texts[f"{part}-labels.lst"].split(), strict=True)):
+            yield self.from_hub(split, {**row, "label": label}, number)
 
     def from_hub(self, split: str, row: Row, number: int) -> Row:
         choices = (row["answerA"], row["answerB"], row["answerC"])

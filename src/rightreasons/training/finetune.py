@@ -266,14 +266,16 @@ def fine_tune(
             return finished
 
         steps = math.ceil(math.ceil(len(train_set) / (options.batch_size * workers.count)) * options.epochs)
+        every = max(50, math.ceil(steps / 10)) if options.checkpoint_steps is None else options.checkpoint_steps
         arguments = {
             "label_names": ["labels"],
+            "save_strategy": "no",
             # Said where there is nothing else, as transformers refuses bf16 on a CPU that nobody asked for.
             "use_cpu": device == "cpu" or not torch.accelerator.is_available(),
             "disable_tqdm": not (progress and is_watched()),
             "logging_strategy": "epoch" if progress else "no",
             "eval_strategy": "no" if valid_set is None else "epoch",
-            **_checkpointing(options.checkpoint_steps, steps),
+            **({"save_strategy": "steps", "save_steps": every, "save_total_limit": 2} if 0 < every < steps else {}),
             **(training_arguments or {}),
         }
         if options.freeze_encoder:  # but what is drawn at random within it, such as a pooler
@@ -373,13 +375,6 @@ def _arguments(folder: Path, options: TuningOptions, others: Mapping[str, Any]) 
         return transformers.TrainingArguments(**{**usual, **others})
     except TypeError as error:
         raise ValueError(f"Expected options of TrainingArguments in `training_arguments`, but {error}.") from error
-
-
-def _checkpointing(checkpoint_steps: int | None, steps: int) -> dict[str, Any]:
-    every = max(50, math.ceil(steps / 10)) if checkpoint_steps is None else checkpoint_steps
-    if every == 0 or every >= steps:
-        return {"save_strategy": "no"}
-    return {"save_strategy": "steps", "save_steps": every, "save_total_limit": 2}
 
 
 def _resumable(trainer_class: type[Any], examples: Examples, seed: int) -> type[Any]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BeforeValidator, ConfigDict, Field, Strict
 
 from rightreasons.core.arrays import kind_of
 from rightreasons.core.errors import one_line
@@ -13,6 +15,11 @@ from rightreasons.core.validation import check_ids, check_one_of
 
 MAX_LABEL = 2**31 - 1
 """The largest numeric label."""
+
+
+Text = Annotated[str, Field(pattern=r"\S")]
+Texts = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
+"""The texts of an example; a file may have a single one as it is."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,10 +33,12 @@ class Case:
         meta: One replaced pair (old, new) or None per example; None where nothing was replaced.
     """
 
-    id: str
-    examples: tuple[tuple[str, ...], ...]
-    labels: tuple[Any, ...] | None = None
-    meta: tuple[Any, ...] | None = None
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    id: Annotated[str, Field(coerce_numbers_to_str=True)]
+    examples: tuple[Texts, ...]
+    labels: tuple[Annotated[int, Strict()] | str | None, ...] | None = None
+    meta: tuple[tuple[str, str] | None, ...] | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,9 +53,11 @@ class Functionality:
         cases: Its cases.
     """
 
-    name: str
-    functionality_class: str
-    test_type: str
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    name: Text
+    functionality_class: Text
+    test_type: Text
     expectation: Mapping[str, Any]
     cases: tuple[Case, ...]
 

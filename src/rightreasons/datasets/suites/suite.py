@@ -25,11 +25,11 @@ import os
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import datasets
 import numpy as np
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from rightreasons.core.arrays import offsets_of
 from rightreasons.core.errors import unknown_name
@@ -41,7 +41,6 @@ from rightreasons.core.suites import SuiteTable
 from rightreasons.core.validation import check_count, check_ids, check_kind, check_one_of, parse_json
 from rightreasons.datasets.builder import available_datasets, load_builder
 from rightreasons.datasets.suites.cases import (
-    Case,
     Functionality,
     check_functionality,
     check_name,
@@ -52,35 +51,7 @@ VERSION = 1
 
 _HEADER = ("format", "version", "name", "text_columns", "label_names")
 
-Text = Annotated[str, Field(pattern=r"\S")]
-
-
-class CaseLine(BaseModel, extra="forbid", strict=True):
-    """A case of a line."""
-
-    id: Annotated[str, Field(min_length=1)] | int = ""
-    examples: list[str | list[str]]
-    labels: list[int | str | None] | None = None
-    meta: list[Annotated[list[str], Field(min_length=2, max_length=2)] | None] | None = None
-
-    def case(self, number: int) -> Case:
-        """Return the case; its number is its id where it has none."""
-        return Case(
-            str(number if self.id == "" else self.id),
-            tuple((texts,) if isinstance(texts, str) else tuple(texts) for texts in self.examples),
-            None if self.labels is None else tuple(self.labels),
-            None if self.meta is None else tuple(None if pair is None else tuple(pair) for pair in self.meta),
-        )
-
-
-class FunctionalityLine(BaseModel, extra="forbid", strict=True):
-    """A functionality, with its cases."""
-
-    functionality: Text
-    functionality_class: Text
-    test_type: Text
-    expectation: dict[str, Any]
-    cases: list[CaseLine]
+_READER = TypeAdapter(Functionality)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -94,7 +65,10 @@ def _json_lines(file: Path) -> Iterator[tuple[str, Any]]:
             lines = stream.readlines()
     except (UnicodeDecodeError, EOFError, zlib.error, gzip.BadGzipFile):
         kind = "compressed text" if file.suffix == ".gz" else "text"
-        raise ValueError(f"Expected {kind} in UTF-8 in {file}, but it holds other bytes.") from None
+        raise ValueError(
+            f"Expected {kind} in UTF-8 in {file}, but it holds other bytes (`rightreasons suite convert` reads what "
+            "CheckList has saved)."
+        ) from None
     for number, line in enumerate(lines, start=1):
         if line.strip():
             yield f"line {number}", parse_json(line, str(file), line=number)
@@ -114,17 +88,16 @@ def _check_header(header: Any, file: Path) -> tuple[str, tuple[str, ...], Any]:
 
 
 def _functionality(row: Any, where: str) -> Functionality:
+    entry = "cases"
     try:
-        line = FunctionalityLine.model_validate(row)
+        cases = [{"id": str(number), **case} for number, case in enumerate(row["cases"])]
+        named = {"name" if key == "functionality" else key: value for key, value in row.items()}
+        return _READER.validate_python({**named, "cases": cases})
     except ValidationError as error:
-        place = error.errors()[-1]["loc"]
-        if error.errors()[-1]["type"] == "extra_forbidden":
-            parent = CaseLine if "cases" in place else FunctionalityLine
-            check_options({str(place[-1]): None}, parent.model_fields, where)
-        entry = ".".join(map(str, place)) or "the line"
-        raise ValueError(f"Expected a functionality in {where}, but {entry!r} is missing or wrong.") from error
-    cases = tuple(case.case(number) for number, case in enumerate(line.cases))
-    return Functionality(line.functionality, line.functionality_class, line.test_type, line.expectation, cases)
+        entry = ".".join("functionality" if part == "name" else str(part) for part in error.errors()[-1]["loc"])
+    except (LookupError, TypeError, AttributeError):
+        pass
+    raise ValueError(f"Expected a functionality in {where}, but {entry!r} is missing, wrong or unknown.")
 
 
 def _row(functionality: Functionality) -> dict[str, Any]:
@@ -345,10 +318,6 @@ def _halves(items: Any, seed: int) -> tuple[Any, Any]:
     return items[order[n_test:]], items[order[:n_test]]
 
 
-PICKLES = (".pkl", ".pickle", ".dill", ".pkl.gz", ".tar.gz", ".tgz")
-"""The suffixes of suites that CheckList has saved: `rightreasons suite convert` alone reads them."""
-
-
 def open_suite(
     name_or_path: str | os.PathLike[str],
     *,
@@ -379,11 +348,6 @@ def open_suite(
     check_kind(name_or_path, "name_or_path", str | os.PathLike)
     file = Path(name_or_path)
     known = [name for name in available_datasets() if name.startswith("checklist_")]
-    if file.name.lower().endswith(PICKLES):
-        raise ValueError(
-            f"Expected a suite as .jsonl or .jsonl.gz, but got the pickle {file}: convert it with "
-            f"`rightreasons suite convert {file} {file.name.split('.')[0]}.jsonl`."
-        )
     if os.path.isfile(file):  # False for a name that no file can have
         suite = Suite.read(file)
     elif str(name_or_path) in known:
