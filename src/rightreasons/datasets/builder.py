@@ -574,8 +574,8 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             option="data_dir",
         )
 
-    def _two_ways(self, source: Source) -> str:
-        online = f"from {source.url}" if self.hub is None else f"from the hub ({self.hub.repo_id})"
+    def _two_ways(self, *sources: Source) -> str:
+        online = f"from {sources[0].url}" if self.hub is None else f"from the hub ({self.hub.repo_id})"
         return (
             f"name the folder of a local copy with `data_dir` or {DATA_DIR_VARIABLE}, "
             f"or leave both out to download it {online}"
@@ -595,7 +595,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 raise
             raise OptionConnectionError(
                 f"Expected to download {self.NAME!r}, but it cannot be reached ({type(error).__name__}): "
-                f"{self._two_ways(self.SOURCES[0])}.",
+                f"{self._two_ways(*self.SOURCES)}.",
                 option="data_dir",
             ) from error
 

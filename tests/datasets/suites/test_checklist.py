@@ -176,9 +176,8 @@ def test_a_function_that_is_not_understood_asks_nothing(checklist, tmp_path):
     assert "own_function', whose code is not read" in why["own"]
     for name in ("of a whole test", "an aggregate", "mine", "no function"):
         assert "is the function" in why[name]
-    assert why["no labels"] == "there are no labels"
-    assert "dict in the place of a label" in why["odd labels"]
-    assert "1 labels of 2 cases" in why["too few labels"]
+    for name in ("no labels", "odd labels", "too few labels"):
+        assert why[name].startswith("it has no labels, or others")
     assert "every case has one example" in why["single examples"]
     assert why["known"] == ""
     assert suite.functionalities[-1].cases[1].labels == (1,)
@@ -209,18 +208,15 @@ def test_forms_of_examples(checklist, tmp_path):
     assert read_pickled_suite(path).text_columns == ("text", "text_pair")
     suite = read_pickled_suite(path, text_columns=("context", "question"))
     assert (suite.text_columns, suite.texts()) == (("context", "question"), [("p", "q"), ("r", "s")])
-    with pytest.raises(ValueError, match="Expected the texts a, b, c in all examples"):
+    with pytest.raises(ValueError, match="Expected examples of 3 texts in case '0'"):
         read_pickled_suite(path, text_columns=("a", "b", "c"))
-    rows = [[{"question": "q", "passage": "p", "n": 1}, {"question": "r", "passage": "s", "n": 2}]]
-    saved(checklist, path, {"a": a_test(checklist, "MFT", rows, e.eq(0))})
-    assert read_pickled_suite(path).text_columns == ("question", "passage")
     saved(checklist, path, {"a": a_test(checklist, "MFT", np.array(["x", "y"]), e.eq(0), labels=np.array([1, 0]))})
     assert read_pickled_suite(path).functionalities[0].cases[0].labels == (1,)
     both = {
         "a": a_test(checklist, "MFT", ["x"], e.eq(0)),
         "b": a_test(checklist, "MFT", [("x", "y")], e.eq(0)),
     }
-    with pytest.raises(ValueError, match=r"texts text in all examples .*'a'.* those of 'b' have text, text_pair"):
+    with pytest.raises(ValueError, match="Expected examples of 1 texts in case '0' of the functionality 'b'"):
         read_pickled_suite(saved(checklist, path, both))
     wrong = (([1, 2], "got an int"), ("x", "list of cases, but got str"), ([[]], "holds something else|"))
     for data, sentence in wrong:

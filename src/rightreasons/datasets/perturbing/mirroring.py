@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rightreasons.core.errors import one_line
 from rightreasons.core.validation import check_columns, check_ids, check_kind, check_texts
 
 if TYPE_CHECKING:
@@ -54,18 +55,19 @@ def mirror_dataset(dataset: datasets.Dataset, prompts: Sequence[str] | Mapping[A
     items = [dict(row) for row in dataset]
     check_ids((row["id"] for row in items), "id")
     chosen = _prompts_by_item(items, prompts)
-    offset = _offset([row["id"] for row in items])
+    # Numbers go on above the next power of ten.
+    numbers = all(isinstance(row["id"], int) for row in items)
+    offset = 10 ** len(str(max(row["id"] for row in items))) if numbers else None
     rows = []
     for row in items:
         if row["id"] not in chosen:
             continue
-        if row["label"] not in (0, 1) or len(choices_of(row)) != 2 or len(set(choices_of(row))) != 2:
+        same = chosen[row["id"]].strip() == str(row[column]).strip()
+        if same or row["label"] not in (0, 1) or len(choices_of(row)) != 2 or len(set(choices_of(row))) != 2:
             raise ValueError(
-                f"Expected two different choices and a label of 0 or 1 in item {row['id']!r}, but it has "
-                f"{len(choices_of(row))} choices and label {row['label']}."
+                f"Expected two different choices, a label of 0 or 1 and a new prompt for item {row['id']!r}, but got "
+                f"{one_line(row)}, and {'the old' if same else 'a new'} prompt."
             )
-        if chosen[row["id"]].strip() == str(row[column]).strip():
-            raise ValueError(f"Expected a new prompt for item {row['id']!r}, but it is the old one.")
         mirror_id = row["id"] + offset if offset is not None else f"{row['id']}-mirrored"
         mirrored = {**row, "id": mirror_id, column: chosen[row["id"]], "label": 1 - row["label"]}
         rows += [
@@ -98,16 +100,16 @@ def check_mirrored(rows: Sequence[Row]) -> None:
             raise ValueError(f"Expected a {lacking} item for the {there} one of source {key!r}, but there is none.")
     for key, original in originals.items():
         mirror = mirrors[key]
-        names = f"item {mirror['id']!r} and its original {key!r}"
-        if sorted(choices_of(original)) != sorted(choices_of(mirror)):
-            raise ValueError(f"Expected {names} to have the same alternatives, but they differ.")
-        if original.get("question") != mirror.get("question"):
+        answers = {choices_of(row)[row["label"]] for row in (original, mirror)}
+        if (
+            original.get("question") != mirror.get("question")
+            or sorted(choices_of(original)) != sorted(choices_of(mirror))
+            or len(answers) != 2
+        ):
             raise ValueError(
-                f"Expected {names} to ask for the same, but one asks for {mirror['question']!r} and the other for "
-                f"{original['question']!r}."
+                f"Expected item {mirror['id']!r} and its original {key!r} to have the same question and alternatives, "
+                f"but opposite answers; they are {one_line(mirror, 300)} and {one_line(original, 300)}."
             )
-        if choices_of(original)[original["label"]] == choices_of(mirror)[mirror["label"]]:
-            raise ValueError(f"Expected {names} to have opposite answers, but both say the same alternative is right.")
 
 
 def choices_of(row: Row) -> list[str]:
@@ -132,10 +134,3 @@ def _prompts_by_item(items: Sequence[Row], prompts: Sequence[str] | Mapping[Any,
     if len(texts) != len(items):
         raise ValueError(f"Expected one new prompt for each of the {len(items)} items, but got {len(texts)}.")
     return {row["id"]: text for row, text in zip(items, texts, strict=True)}
-
-
-def _offset(ids: Sequence[Any]) -> int | None:
-    """Return the smallest power of ten above all ids, or None where ids are texts."""
-    if not all(isinstance(key, int) for key in ids):
-        return None
-    return int(10 ** len(str(max(ids))))

@@ -7,6 +7,7 @@ other expectation is code, which is not read: it is `unknown`, its cases stay, a
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import gzip
@@ -220,36 +221,24 @@ class PickledTest:
             raise TypeError(f"Expected a list of cases, but got {type(cases).__name__}.")
         return cases
 
-    def texts(self) -> tuple[tuple[str, ...], Texts]:
-        """Return the columns, and the texts of the examples of each case."""
-        cases = self.cases
-        nested = bool(cases) and isinstance(cases[0], list)
-        columns: tuple[str, ...] = ()
-        texts: Texts = {}
-        for row, case in enumerate(cases):
-            pairs = [_example(example) for example in (case if nested else [case])]
-            for names, _ in pairs:
-                if names != (columns := columns or names):
-                    raise ValueError(
-                        f"Expected the same texts in all examples, but got {', '.join(names)} in case {row}."
-                    )
-            if pairs:
-                texts[row] = tuple(each for _, each in pairs)
-        return columns, texts
+    def texts(self) -> Texts:
+        """Return the texts of the examples of each case."""
+        nested = bool(self.cases) and isinstance(self.cases[0], list)
+        cases = ((row, case if nested else [case]) for row, case in enumerate(self.cases))
+        return {row: tuple(map(_example, examples)) for row, examples in cases if examples}
 
     def labels(self, sizes: Mapping[int, Sequence[Any]]) -> dict[int, tuple[Any, ...]]:
         """Return the labels of the examples of each case, which has as many as `sizes` has entries for it."""
         labels, n_cases = self.value("labels"), len(self.cases)
         if labels is None:
             return {}
-        if isinstance(labels, list) and len(labels) != n_cases:
-            raise ValueError(f"{len(labels)} labels of {n_cases} cases")
+        by_case = labels if isinstance(labels, list) else [labels] * n_cases
         read = {}
         for row, examples in sizes.items():
-            of_case = labels[row] if isinstance(labels, list) else labels
+            of_case = by_case[row] if len(by_case) == n_cases else []
             each = of_case if isinstance(of_case, list) else [of_case] * len(examples)
             if len(each) != len(examples):
-                raise ValueError(f"{len(each)} labels of {len(examples)} examples")
+                raise ValueError(f"Expected a label for each case or example, but got {one_line(labels)}.")
             read[row] = tuple(map(_as_label, each))
         return read
 
@@ -266,8 +255,7 @@ def read_pickled_suite(
 
     Args:
         path: A .pkl or .pkl.gz file, or a .tar.gz archive that holds one.
-        text_columns: The names of the texts of an example; by default "text", and "text_pair" where there are two, or
-            the keys where an example is a dictionary.
+        text_columns: The names of the texts of an example; by default "text", and "text_pair" where there are two.
         name: The name of the suite; "" for that of the file.
         label_names: The names of the labels 0, 1, …; None where they have none, or are texts.
         made: Makes a functionality of a test and the texts of its cases; None to say what the pickle itself expects.
@@ -277,31 +265,21 @@ def read_pickled_suite(
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file is no suite, or an example is no text and no tuple or dictionary of texts.
+        ValueError: If the file is no suite, or an example is no text and no tuple of texts.
     """
     read: list[Functionality] = []
-    columns = tuple(text_columns or ())
     for test in pickled_tests(path):
         try:
-            names, texts = test.texts()
-            functionality = (made or _functionality)(test, texts) if texts else None
+            if texts := test.texts():
+                read.append((made or _functionality)(test, texts))
         except _DAMAGED as error:
             reason = str(error)
             reason = reason if reason.startswith("Expected") else f"Expected a test of CheckList, but got {error!r}."
             raise ValueError(f"{reason[:300]} (test {test.name[:80]!r} of {path})") from error
-        if functionality is None:
-            continue
-        if text_columns is not None and len(names) == len(columns):
-            names = columns
-        if names != (columns := columns or names):
-            first = read[0].name if read else ""
-            raise ValueError(
-                f"Expected the texts {', '.join(columns)} in all examples of {path}, as in the test {first!r}, but "
-                f"those of {test.name!r} have {', '.join(names)}."
-            )
-        read.append(functionality)
+    n_texts = len(read[0].cases[0].examples[0]) if read else 1
+    usual = ("text", "text_pair", *(f"text_{number}" for number in range(2, n_texts)))[:n_texts]
     name = name or path.name.removesuffix("".join(path.suffixes)) or path.name
-    return Suite(name, columns, tuple(read), label_names)
+    return Suite(name, tuple(text_columns or usual), tuple(read), label_names)
 
 
 def pickled_tests(path: Path) -> list[PickledTest]:
@@ -383,31 +361,23 @@ def _from_bytes(dtype: Any, content: Any) -> Any:
 def _functionality(test: PickledTest, texts: Texts) -> Functionality:
     spec = _expectation(test.state.get("expect"), test.state.get("agg_fn", "all"), test.plain)
     labels: dict[int, tuple[Any, ...]] = {}
-    try:
+    with contextlib.suppress(TypeError, ValueError):
         labels = test.labels(texts)
-    except (TypeError, ValueError) as error:
-        if spec == {"name": "equal"}:
-            spec = _unknown(f"its labels are no numbers or texts: {str(error)[:80]}")
     if spec == {"name": "equal"} and all(label is None for case in labels.values() for label in case):
-        spec = _unknown("there are no labels")
+        spec = _unknown("it has no labels, or others than one number or text for each example")
     if spec["name"] != "unknown" and skips_first(spec) and max(map(len, texts.values())) < 2:
         spec = _unknown("every case has one example, which would be compared with itself")
     cases = tuple(Case(str(row), examples, labels.get(row)) for row, examples in texts.items())
     return Functionality(test.name, test.capability, test.kind, spec, cases)
 
 
-def _example(value: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the columns and the texts of an example."""
-    if isinstance(value, dict):
-        texts = {str(key): text for key, text in value.items() if isinstance(text, str)}
-        if texts:
-            return tuple(texts), tuple(texts.values())
-    texts_of = (value,) if isinstance(value, str) else value
-    if not isinstance(texts_of, (list, tuple)) or not texts_of or not all(isinstance(text, str) for text in texts_of):
-        kind = with_article(type(value).__name__)
-        raise TypeError(f"Expected each example to be a text, or a tuple or dictionary of texts, but got {kind}.")
-    names = ("text", "text_pair") if len(texts_of) <= 2 else tuple(f"text_{n}" for n in range(len(texts_of)))
-    return names[: len(texts_of)], tuple(texts_of)
+def _example(value: Any) -> tuple[str, ...]:
+    texts = (value,) if isinstance(value, str) else value
+    if not isinstance(texts, (list, tuple)) or not texts or not all(isinstance(text, str) for text in texts):
+        raise TypeError(
+            f"Expected each example to be a text, or a tuple of texts, but got {with_article(type(value).__name__)}."
+        )
+    return tuple(texts)
 
 
 def _as_label(value: Any) -> int | str | None:
