@@ -10,8 +10,7 @@ import pytest
 from rightreasons.behavior.measure import failing_cases, judged_cases, measure_behavior, score_stored
 from rightreasons.behavior.rates import SENTIMENTS
 from rightreasons.core.resampling import Resampling
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 from rightreasons.io.predictions import ModelAnswers
 from rightreasons.models.loading import load_classifier
 from tiny_models import save_tiny_classifier

@@ -11,8 +11,7 @@ import pytest
 from rightreasons.behavior.measure import measure_behavior, score_stored
 from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
 from rightreasons.core.resampling import Resampling
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 from rightreasons.io.predictions import ModelAnswers
 from rightreasons.models.loading import load_classifier
 from rightreasons.report.behavior_page import write_behavior_report

@@ -7,8 +7,15 @@ import numpy as np
 import pytest
 
 from rightreasons.behavior.expectations import Answers, evaluate_cases, neutral_probabilities
-from rightreasons.behavior.generalization import compare_generalization, generalization_score, harmonic_mean
-from rightreasons.behavior.rates import FunctionalityResult, asks_for_neutral, clearly_below, pass_rates
+from rightreasons.behavior.rates import (
+    FunctionalityResult,
+    asks_for_neutral,
+    clearly_below,
+    compare_generalization,
+    generalization_score,
+    harmonic_mean,
+    pass_rates,
+)
 from rightreasons.core.errors import OptionError
 from rightreasons.core.suites import SuiteTable
 

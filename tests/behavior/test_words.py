@@ -6,8 +6,7 @@ import pytest
 from rightreasons.behavior.measure import score_stored
 from rightreasons.behavior.plots import rule
 from rightreasons.core.resampling import Resampling
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 from rightreasons.io.predictions import ModelAnswers
 
 TEXTS = (("Ann sat",), ("Eve sat",), ("Bob sat",))

@@ -3,8 +3,7 @@
 import json
 
 from command_line import run
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 from tiny_suites import behavior_suite
 
 

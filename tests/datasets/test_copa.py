@@ -91,10 +91,6 @@ class TestForms:
         mirror = load_dataset("balanced_copa", "balanced", split="train", revision="0" * 40)
         assert mirror.to_list() == expected
 
-    def test_streaming(self, tmp_path):
-        rows = load(tmp_path / "d", xml(balanced_items()), streaming=True)["train"]
-        assert len(list(rows)) == 1000
-
     def test_text_is_decoded_and_stripped(self, tmp_path):
         items = balanced_items(i7={"premise": " Ben & Jerry's <café> "})
         row = load(tmp_path / "d", xml(items), split="train").filter(lambda row: row["id"] == 7)[0]

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import rightreasons
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 
 
 def test_the_module_takes_labels_and_texts_in_every_way():

@@ -132,7 +132,7 @@ def test_data_map_is_found_again_by_its_ids(encoder_folder, tmp_path):
     # Of an earlier, longer run over these examples, and of one over others.
     for run, step in ((map_run(ids, LABELS), 54), (map_run(ids[:3], LABELS[:3]), 8)):
         write_epoch(Records(tmp_path / "map", run), EpochScores(step, 9.0, np.full(3, 0.5), np.ones(3, bool)))
-    callback = DataMapCallback(TEXTS, LABELS, ids=ids, out=tmp_path / "map", max_length=16)
+    callback = DataMapCallback(TEXTS, LABELS, ids=ids, out=tmp_path / "map")
     fine_tune(encoder_folder, TRAIN, out=tmp_path / "run", callbacks=[callback], **{**QUICK, "epochs": 2})
     records = Records.open(tmp_path / "map")
     found = map_of(read_epochs(records))

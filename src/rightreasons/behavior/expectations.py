@@ -225,7 +225,7 @@ def invariant(answers: Answers, *, tolerance: float = TOLERANCE) -> Results:
             before = answers.predictions[first]
             moved = np.abs(answers.probabilities[rows, before] - answers.probabilities[first, before])
             holds |= moved <= check_number(tolerance, "tolerance", minimum=0)
-        return holds.astype(np.float64)
+        return np.asarray(holds, dtype=np.float64)
     meta = answers.meta if answers.meta is not None else [None] * len(answers)
     return np.array(
         [
@@ -272,7 +272,7 @@ def sentiment_shift(answers: Answers, *, positive: bool, tolerance: float = TOLE
         )
     change = probabilities[first, 0] - probabilities[:, 0] + probabilities[:, 2] - probabilities[first, 2]
     limit = check_number(tolerance, "tolerance", minimum=0)
-    return ((change >= -limit) if positive else (change <= limit)).astype(np.float64)
+    return np.asarray((change >= -limit) if positive else (change <= limit), dtype=np.float64)
 
 
 def transitive(answers: Answers) -> Results:

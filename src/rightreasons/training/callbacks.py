@@ -236,8 +236,6 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         ids: N unique ids, which identify the examples in another order or selection; None stores none.
         out: A folder for the scores of each epoch, from which a resumed run continues; None keeps them only in memory.
             Epochs of an earlier run are replaced.
-        max_length: Maximum tokens per text; None takes the limit of the model.
-        batch_size: Texts per batch.
 
     References:
         Swayamdipta et al. (2020), "Dataset Cartography: Mapping and Diagnosing Datasets with Training Dynamics".
@@ -258,8 +256,6 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         text_pairs: Sequence[str] | None = None,
         ids: Iterable[object] | None = None,
         out: str | os.PathLike[str] | None = None,
-        max_length: int | None = None,
-        batch_size: int = 64,
     ) -> None:
         self._texts = check_texts(texts, "texts", allow_empty=text_pairs is not None)
         self._labels = check_labels(labels, name="labels")
@@ -269,8 +265,6 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
             check_same_length(texts=self._texts, ids=self._ids)
         self._text_pairs = text_pairs
         self._out = None if out is None else Path(out)
-        self._max_length = max_length
-        self._batch_size = batch_size
         self._records: Records | None = None
         self._epochs: list[EpochScores] = []
 
@@ -306,14 +300,7 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
             return
         classifier = classifier_of(parts)
         labels = check_labels(self._labels, len(classifier.label_names or ()), name="labels")
-        scores = predict(
-            classifier,
-            self._texts,
-            text_pairs=self._text_pairs,
-            batch_size=self._batch_size,
-            max_length=self._max_length,
-            progress=False,
-        )
+        scores = predict(classifier, self._texts, text_pairs=self._text_pairs, progress=False)
         items = JudgedItems.of(scores.logits, labels)
         self._epochs.append(EpochScores(step, epoch, items.label_probability, items.top.correct))
         if self._records and processes().is_main:

@@ -27,8 +27,7 @@ from rightreasons.behavior.learning.run import run_plan
 from rightreasons.behavior.learning.trainer import train_on_behavior
 from rightreasons.behavior.measure import measure_reading, reading_texts
 from rightreasons.behavior.rates import pass_rates
-from rightreasons.datasets.suites.cases import Case
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Suite
 from rightreasons.models.batching import pad
 from rightreasons.models.loading import load_question_answering
 from rightreasons.models.spans import encode_windows, predict_answers

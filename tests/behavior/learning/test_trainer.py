@@ -12,8 +12,7 @@ from rightreasons.behavior.learning.methods import RULES, class_losses, dir_loss
 from rightreasons.behavior.learning.options import METHODS
 from rightreasons.behavior.learning.trainer import train_on_behavior
 from rightreasons.core.suites import PAIRWISE
-from rightreasons.datasets.suites.cases import Case
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Suite
 from rightreasons.models.batching import encode, pad
 from rightreasons.models.loading import load_classifier
 from tiny_models import save_tiny_classifier, tiny_texts

@@ -18,9 +18,8 @@ from hypothesis import strategies as st
 from sklearn.model_selection import train_test_split
 
 from rightreasons.datasets.builder import builder_class, load_dataset
-from rightreasons.datasets.suites.cases import Case, Functionality
 from rightreasons.datasets.suites.checklist import PAPER_LABELS, CheckListSentiment, load_plain, read_checklist
-from rightreasons.datasets.suites.suite import Suite, open_suite
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite, open_suite
 
 CASES = (Case("a", (("good",), ("not good",)), (1, 0)), Case("b", (("bad",), ("not bad",)), (0, 1)))
 

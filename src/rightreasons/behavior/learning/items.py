@@ -22,8 +22,7 @@ from rightreasons.core.arrays import offsets_of
 from rightreasons.core.errors import one_line
 from rightreasons.core.suites import EXPECTATION_PARAMETERS
 from rightreasons.core.validation import check_count, check_one_of, check_same_length
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 from rightreasons.models.batching import Encoded, pad
 from rightreasons.models.spans import Windows
 
@@ -384,11 +383,11 @@ def reading_items(suite: Suite) -> Items:
     questions, contexts = reading_texts(suite)
 
     def spans(_: Functionality, case: Case, start: int) -> list[tuple[int, int] | None]:
-        begins = [
-            (locate(answer, contexts[text]) if isinstance(answer, str) and answer else -1, answer)
-            for text, answer in enumerate(case.labels or (), start)
+        answers = [answer if isinstance(answer, str) else "" for answer in case.labels or ()]
+        begins = [locate(answer, contexts[text]) if answer else -1 for text, answer in enumerate(answers, start)]
+        return [
+            None if begin < 0 else (begin, begin + len(answer)) for begin, answer in zip(begins, answers, strict=True)
         ]
-        return [None if begin < 0 else (begin, begin + len(answer)) for begin, answer in begins]
 
     rows, labels = _case_rows(suite, functools.partial(_rule, among=("equal", "invariant")), spans)
     targets = np.full((len(rows), 2), -1.0)

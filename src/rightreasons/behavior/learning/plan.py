@@ -297,7 +297,7 @@ def plan_runs(
         ValueError: If a name is unknown, a seed too large, or no functionality has a case to train on.
 
     Example:
-        >>> from rightreasons.datasets.suites.cases import Case, Functionality
+        >>> from rightreasons.datasets.suites.suite import Case, Functionality
         >>> pairs = Case("0", (("a",), ("b",))), Case("1", (("c",), ("d",)))
         >>> names = Functionality("names", "NER", "INV", {"name": "invariant"}, pairs)
         >>> texts = Case("0", (("e",),), (1,)), Case("1", (("f",),), (0,))

@@ -29,8 +29,7 @@ import numpy as np
 from rightreasons.core.errors import one_line, with_article
 from rightreasons.core.suites import TEST_TYPES, skips_first
 from rightreasons.datasets.builder import Builder, Config, members
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite, example_features
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite, example_features
 
 Texts: TypeAlias = "dict[int, tuple[tuple[str, ...], ...]]"
 """Number of a case -> the texts of its examples."""
