@@ -183,8 +183,7 @@ class Source:
 
     Attributes:
         path: Its path inside the data set's own folder, with forward slashes.
-        url: Its official address, pinned to a version where possible; one that ends in a slash is that of the folder
-            that holds `path`.
+        url: Its official address, pinned to a version where possible.
         size: Its length in bytes; None with an unknown checksum.
         sha256: Its checksum, 64 hexadecimal digits; None where it is unknown, so that no copy can be verified.
         license: The license of the file; empty where it is that of the data set.
@@ -197,10 +196,6 @@ class Source:
     sha256: str | None = None
     license: str = ""
     citation: str = ""
-
-    def __post_init__(self) -> None:
-        if self.url.endswith("/"):
-            object.__setattr__(self, "url", f"{self.url}{self.path}")
 
     def verify(self, file: str | os.PathLike[str], *, other_versions: bool = False) -> str:
         """Check a copy of this file and return its sha256.
@@ -513,19 +508,15 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         if not sources and self.hub is None:
             return "generated", {}, []
         named = data_dir if data_dir is not None else os.environ.get(DATA_DIR_VARIABLE) or None
-        looks = bool(sources) and revision is None
-        found = self._found(Path(named), forms) if looks and named is not None else {}
-        if not found and looks and data_dir is not None:
-            raise self._missing(sources[0], data_dir)
-        if found and named is not None:
-            # The first form that is whole, else the first that is begun.
-            form = next(form for how in (all, any) for form in forms if how(file.path in found for file in form))
-            lacking = next((source for source in form if source.path not in found), None)
-            if lacking is not None:
-                raise self._missing(lacking, named)
-            files = {source.path: str(found[source.path]) for source in form}
-            checksums = [[file.path, file.verify(files[file.path], other_versions=other_versions)] for file in form]
-            return "local", files, ["local", checksums]
+        if sources and revision is None and named is not None:
+            found = self._found(Path(named), forms)
+            form = next((form for form in forms if all(source.path in found for source in form)), None)
+            if form is not None:
+                files = {source.path: str(found[source.path]) for source in form}
+                checksums = [[file.path, file.verify(files[file.path], other_versions=other_versions)] for file in form]
+                return "local", files, ["local", checksums]
+            if found or data_dir is not None:
+                raise self._missing(next(source for source in sources if source.path not in found), named)
         if self.hub is not None and config_name in self.hub.files:
             return "hub", {}, ["hub", *self._hub_key(self.hub, config_name)]
         return "url", {}, ["url", [[source.path, source.sha256] for source in sources]]

@@ -25,6 +25,7 @@ from rightreasons.training.options import TrainingDataOptions
 Table: TypeAlias = "datasets.Dataset | Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]"
 
 COLUMNS = {
+    "": (),
     "classification": ("text", "label"),
     "multiple_choice": ("prompt", "choices", "label"),
 }
@@ -58,13 +59,8 @@ class Examples:
 
 def task_of(table: Table) -> str:
     """Return the task whose columns a table has: multiple choice, or else classification."""
-    if isinstance(table, datasets.Dataset):
-        columns = set(table.column_names)
-    elif isinstance(table, Mapping):
-        columns = set(table)
-    else:
-        columns = set(table[0]) if isinstance(table, Sequence) and table and isinstance(table[0], Mapping) else set()
-    return "multiple_choice" if columns >= {*COLUMNS["multiple_choice"]} else "classification"
+    columns = as_dataset(table, "", "train").column_names
+    return "multiple_choice" if {*columns} >= {*COLUMNS["multiple_choice"]} else "classification"
 
 
 def as_dataset(table: Table, task: str, name: str) -> Any:

@@ -12,7 +12,6 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -134,7 +133,6 @@ class FineTuned(Result):
         n_truncated: Training texts (or pairs of prompt and choice) that were longer than `max_length` and were cut.
         n_steps: Optimizer steps.
         epochs: Passes over the training set.
-        train_loss: Mean loss over the steps of the call that finished the run, in nats; None if it had none left.
         metrics: Figures on the validation set as `compute_metrics` names them, and the `loss`; empty without a set.
         seconds: Wall time of the call that finished the run.
         resumed_from_step: The step at which it resumed after an earlier call was killed; None if none was.
@@ -148,7 +146,6 @@ class FineTuned(Result):
     n_truncated: int
     n_steps: int
     epochs: float
-    train_loss: float | None
     metrics: Mapping[str, float | None]
     seconds: float
     resumed_from_step: int | None
@@ -210,7 +207,7 @@ def fine_tune(
         progress: Whether to show progress bars and the log.
 
     Returns:
-        A `FineTuned`: folder, task, label names, counts, steps, epochs, training loss, metrics, seconds, and the step
+        A `FineTuned`: folder, task, label names, counts, steps, epochs, metrics, seconds, and the step
         at which it resumed.
 
     Raises:
@@ -251,7 +248,8 @@ def fine_tune(
             # The options that decide the model; others are in the fingerprints, or do not matter for it.
             **{name.replace("_", " "): getattr(options, name) for name in DECIDING},
             "batch size": options.batch_size * workers.count,
-            "metrics": _name(metrics) if callable(metrics) else list(metrics),
+            # Not the repr of a function, which contains an address.
+            "metrics": getattr(metrics, "__qualname__", repr(metrics)) if callable(metrics) else list(metrics),
             "trainer": objective.trainer_class.__qualname__,
             "callbacks": [type(callback).__qualname__ for callback in callbacks],
             "training arguments": {key: repr(value) for key, value in sorted((training_arguments or {}).items())},
@@ -267,23 +265,40 @@ def fine_tune(
 
         steps = math.ceil(math.ceil(len(train_set) / (options.batch_size * workers.count)) * options.epochs)
         every = max(50, math.ceil(steps / 10)) if options.checkpoint_steps is None else options.checkpoint_steps
+        # Said where there is nothing else, as transformers refuses bf16 on a CPU that nobody asked for.
+        use_cpu = device == "cpu" or not torch.accelerator.is_available()
         arguments = {
+            "output_dir": str(store.folder / CHECKPOINTS),
+            "report_to": "none",
+            "remove_unused_columns": False,  # the examples have only columns that the model and the objective take
+            "dataloader_pin_memory": torch.cuda.is_available() and not use_cpu,
+            "num_train_epochs": options.epochs,
+            "learning_rate": options.learning_rate,
+            "per_device_train_batch_size": options.batch_size,
+            "per_device_eval_batch_size": 2 * options.batch_size,
+            "weight_decay": options.weight_decay,
+            "warmup_steps": options.warmup,
+            "seed": options.seed,
             "label_names": ["labels"],
-            "save_strategy": "no",
-            # Said where there is nothing else, as transformers refuses bf16 on a CPU that nobody asked for.
-            "use_cpu": device == "cpu" or not torch.accelerator.is_available(),
+            "use_cpu": use_cpu,
             "disable_tqdm": not (progress and is_watched()),
             "logging_strategy": "epoch" if progress else "no",
             "eval_strategy": "no" if valid_set is None else "epoch",
-            **({"save_strategy": "steps", "save_steps": every, "save_total_limit": 2} if 0 < every < steps else {}),
+            "save_strategy": "steps" if 0 < every < steps else "no",
+            "save_steps": every or 1,
+            "save_total_limit": 2,
             **(training_arguments or {}),
         }
+        try:
+            training = transformers.TrainingArguments(**arguments)
+        except TypeError as error:
+            raise ValueError(f"Expected options of TrainingArguments in `training_arguments`, but {error}.") from error
         if options.freeze_encoder:  # but what is drawn at random within it, such as a pooler
             for key, parameter in model.named_parameters():
                 parameter.requires_grad_(not key.startswith(f"{model.base_model_prefix}.") or key in untrained)
         trainer = _resumable(objective.trainer_class, train_set, options.seed)(
             model=model,
-            args=_arguments(store.folder / CHECKPOINTS, options, arguments),
+            args=training,
             data_collator=collator(tokenizer=tokenizer),
             train_dataset=train_set.dataset,
             eval_dataset=None if valid_set is None else valid_set.dataset,
@@ -296,7 +311,12 @@ def fine_tune(
         checkpoint = None if resumed is None else str(store.folder / CHECKPOINTS / f"checkpoint-{resumed}")
         with stop_deferred():
             trainer.add_callback(_StopAtStep())
-            loss = _mean_loss(trainer.train(resume_from_checkpoint=checkpoint), resumed or 0)
+            loss = float(trainer.train(resume_from_checkpoint=checkpoint).training_loss)
+        if not math.isfinite(loss):
+            raise OptionError(
+                f"Expected a finite training loss, but got {loss}: the run diverged; lower `learning_rate`.",
+                option="learning_rate",
+            )
         figures = {} if valid_set is None else _figures(trainer)
 
     result = FineTuned(
@@ -308,18 +328,12 @@ def fine_tune(
         n_truncated=train_set.truncated,
         n_steps=int(trainer.state.global_step),
         epochs=float(trainer.state.epoch or 0.0),
-        train_loss=loss,
         metrics=figures,
         seconds=time.perf_counter() - began,
         resumed_from_step=resumed,
     )
     _save(store, trainer.model, tokenizer, result, workers)
     return result
-
-
-def _name(function: Any) -> str:
-    # The repr of a function contains its address, which differs in the next process.
-    return str(getattr(function, "__qualname__", None) or repr(function))
 
 
 def _load(model_class: Any, name: str, revision: str | None, names: Sequence[str] | None) -> tuple[Any, set[str]]:
@@ -357,26 +371,6 @@ def _load(model_class: Any, name: str, revision: str | None, names: Sequence[str
     return model, set(report["missing_keys"]) | reshaped
 
 
-def _arguments(folder: Path, options: TuningOptions, others: Mapping[str, Any]) -> transformers.TrainingArguments:
-    usual = {
-        "output_dir": str(folder),
-        "report_to": "none",
-        "remove_unused_columns": False,  # the examples have only columns that the model and the objective take
-        "dataloader_pin_memory": torch.cuda.is_available() and not others["use_cpu"],
-        "num_train_epochs": options.epochs,
-        "learning_rate": options.learning_rate,
-        "per_device_train_batch_size": options.batch_size,
-        "per_device_eval_batch_size": 2 * options.batch_size,
-        "weight_decay": options.weight_decay,
-        "warmup_steps": options.warmup,
-        "seed": options.seed,
-    }
-    try:
-        return transformers.TrainingArguments(**{**usual, **others})
-    except TypeError as error:
-        raise ValueError(f"Expected options of TrainingArguments in `training_arguments`, but {error}.") from error
-
-
 def _resumable(trainer_class: type[Any], examples: Examples, seed: int) -> type[Any]:
     """Let a trainer class resume exactly: in the same order, with the same draws."""
 
@@ -408,20 +402,6 @@ def _last_step(store: Store) -> int | None:
     """Return the step of the last checkpoint; one that a kill cut off lacks its state, which is written last."""
     states = (store.folder / CHECKPOINTS).glob("checkpoint-*/trainer_state.json")
     return max((int(file.parent.name.rpartition("-")[2]) for file in states), default=None)
-
-
-def _mean_loss(done: Any, first_step: int) -> float | None:
-    """Return the mean loss of the steps of this call; Trainer divides their sum by all steps, earlier ones too."""
-    steps = int(done.global_step) - first_step
-    if steps <= 0:
-        return None
-    loss = float(done.training_loss) * int(done.global_step) / steps
-    if not math.isfinite(loss):
-        raise OptionError(
-            f"Expected a finite training loss, but got {loss}: the run diverged; lower `learning_rate`.",
-            option="learning_rate",
-        )
-    return loss
 
 
 def _figures(trainer: Any) -> dict[str, float | None]:

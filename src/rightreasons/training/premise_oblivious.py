@@ -143,17 +143,11 @@ def premise_oblivious_split(
     names = [str(key) for key in items["id"]] if "id" in items.column_names else [str(i) for i in range(len(items))]
     labels = check_labels(items["label"][:], name="test['label']")
     blind, blind_train = hide_premise(items).add_column("id", names), hide_premise(as_dataset(train, TASK, "train"))
+    how = {"progress": progress, "metrics": ("accuracy",), **options}
     correct = np.zeros((len(items), runs), dtype=np.bool_)
     for r in range(runs):
-        scores = scored_run(
-            model_name_or_path,
-            blind_train,
-            {"test": blind},
-            out=Path(out) / f"seed-{first + r}" / "all",
-            progress=progress,
-            seed=first + r,
-            **{"metrics": ("accuracy",), **options},
-        )["test"]
+        folder = Path(out) / f"seed-{first + r}" / "all"
+        scores = scored_run(model_name_or_path, blind_train, {"test": blind}, out=folder, seed=first + r, **how)["test"]
         correct[:, r] = scores.predicted == labels
     n_choices = np.array([len(row) for row in items["choices"]])
     accuracy = correct.mean(axis=0)

@@ -19,8 +19,8 @@ from rightreasons.behavior.rates import pass_rates
 from rightreasons.datasets.suites.checklist import (
     EXPECTATIONS,
     load_plain,
-    read_checklist,
     read_pickled_suite,
+    released,
 )
 from rightreasons.datasets.suites.suite import Suite, open_suite
 
@@ -297,7 +297,12 @@ def test_the_names_of_the_table_are_released(real_data):
 @pytest.mark.real_data
 def test_the_stored_results_of_the_reading_suite(real_data):
     """Its pickle holds a model's answers and CheckList's verdicts on every case."""
-    suite = read_checklist(real_data / "checklist" / "release" / "squad_suite.tar.gz", "x", ("context", "question"))
+    suite = read_pickled_suite(
+        real_data / "checklist" / "release" / "squad_suite.tar.gz",
+        name="x",
+        text_columns=("context", "question"),
+        made=released,
+    )
     answers, passed = [], []
     with gzip.open(real_data / "checklist" / "suites" / "squad_suite.jsonl.gz", "rt", encoding="utf-8") as stream:
         for line in stream:

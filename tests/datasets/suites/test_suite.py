@@ -18,7 +18,13 @@ from hypothesis import strategies as st
 from sklearn.model_selection import train_test_split
 
 from rightreasons.datasets.builder import builder_class, load_dataset
-from rightreasons.datasets.suites.checklist import PAPER_LABELS, CheckListSentiment, load_plain, read_checklist
+from rightreasons.datasets.suites.checklist import (
+    PAPER_LABELS,
+    CheckListSentiment,
+    load_plain,
+    read_pickled_suite,
+    released,
+)
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite, open_suite
 
 CASES = (Case("a", (("good",), ("not good",)), (1, 0)), Case("b", (("bad",), ("not bad",)), (0, 1)))
@@ -300,7 +306,7 @@ SOME = {  # functionality -> cases, examples (Appendix A)
 def test_released_counts(real_data, name):
     builder = builder_class(name)
     archive = real_data / "checklist" / builder.SOURCES[0].path
-    suite = read_checklist(archive, name, builder.TEXT_COLUMNS)
+    suite = read_pickled_suite(archive, name=name, text_columns=builder.TEXT_COLUMNS, made=released)
     functionalities, cases, examples, n_mft = COUNTS[name]
     assert len(suite.functionalities) == functionalities
     found = Counter()
@@ -407,7 +413,7 @@ def write_archive(path, held):
 def test_an_archive_with_something_else(tmp_path):
     path = write_archive(tmp_path / "sentiment_suite.tar.gz", {"not": "a suite"})
     with pytest.raises(ValueError, match="its pickle holds something else"):
-        read_checklist(path, "checklist_sentiment", ("text",))
+        read_pickled_suite(path, name="checklist_sentiment", text_columns=("text",), made=released)
 
 
 class Stub:
@@ -432,14 +438,14 @@ def test_lists_that_share_their_parts_are_refused_at_once(tmp_path, monkeypatch,
         shared = [shared, shared]
     path = hostile(tmp_path / "a.tar.gz", monkeypatch, **{key: shared})
     with pytest.raises(ValueError, match=r"they repeat one another|with texts as name and capability"):
-        read_checklist(path, "checklist_sentiment", ("text",))
+        read_pickled_suite(path, name="checklist_sentiment", text_columns=("text",), made=released)
 
 
 @pytest.mark.parametrize("label", [float("inf"), 10**40, {}])
 def test_labels_of_a_pickle(tmp_path, monkeypatch, label):
     path = hostile(tmp_path / "a.tar.gz", monkeypatch, labels=label)
     with pytest.raises((TypeError, ValueError), match="Expected (labels|a test of CheckList)"):
-        read_checklist(path, "checklist_sentiment", ("text",))
+        read_pickled_suite(path, name="checklist_sentiment", text_columns=("text",), made=released)
 
 
 def test_without_local_files_the_suite_is_downloaded(tmp_path, monkeypatch):
@@ -476,7 +482,7 @@ def test_damaged_archives_and_files_are_told_in_a_sentence(tmp_path, data):
     refusal = None
     try:
         if kind == "tar.gz":
-            read_checklist(path, "checklist_sentiment", ("text",))
+            read_pickled_suite(path, name="checklist_sentiment", text_columns=("text",), made=released)
         else:
             Suite.read(path)
     except ValueError as error:

@@ -126,12 +126,10 @@ def perturb(
         ('', -1, 0)
     """
     check_one_of(probe, PROBES, "probe")
-    if pool is None and probe != "no_question":
-        pool = dataset
     perturber = Perturber(
         probe,
         k=k,
-        pool=pool if pool is None or isinstance(pool, Pool) else Pool(pool),
+        pool=pool if isinstance(pool, Pool) else Pool(dataset if pool is None else pool),
         seed=seed,
         duplicates=duplicates,
     )
@@ -149,9 +147,7 @@ def perturb(
 class Perturber:
     """One probe with its options, applied item by item; see `perturb`."""
 
-    def __init__(
-        self, probe: str, *, k: int | str = DOUBLE, pool: Pool | None, seed: int = 0, duplicates: str = AUTO
-    ) -> None:
+    def __init__(self, probe: str, *, k: int | str = DOUBLE, pool: Pool, seed: int = 0, duplicates: str = AUTO) -> None:
         self.probe = check_one_of(probe, PROBES, "probe")
         self.k = k if k == DOUBLE else check_count(k, "k")
         self.pool = pool
@@ -190,7 +186,7 @@ class Perturber:
         return self._row(item_id, "", choices, prompt_source="", pseudo_label=label)
 
     def _wrong_question(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
-        pool, key = self._pool(), _key(prompt)
+        pool, key = self.pool, _key(prompt)
         for item, _ in self._candidates(item_id):
             other = pool.prompts[item] or ""
             if pool.ids[item] != item_id and _key(other) != key and other.strip():
@@ -236,14 +232,9 @@ class Perturber:
             **columns,
         }
 
-    def _pool(self) -> Pool:
-        if self.pool is None:
-            raise ValueError(f"Expected a `pool` to borrow from for the probe {self.probe!r}, but got none.")
-        return self.pool
-
     def _candidates(self, item_id: str) -> Iterator[tuple[int, int]]:
         """Yield items of the pool to try, each with a number to choose by: first at random, then all in order."""
-        draws, size = _Draws(self.seed, self.probe, item_id), len(self._pool())
+        draws, size = _Draws(self.seed, self.probe, item_id), len(self.pool)
         last = 0
         for _ in range(_TRIES):
             last = draws.next() % size
@@ -253,7 +244,7 @@ class Perturber:
 
     def _borrow(self, item_id: str, choices: Sequence[str], k: int) -> list[tuple[str, str]]:
         """Draw k choices of other items, each different from the item's own choices and from one another."""
-        pool = self._pool()
+        pool = self.pool
         taken = {_key(choice) for choice in choices}
         borrowed: list[tuple[str, str]] = []
         candidates = ((item, pool.choices[item], draw) for item, draw in self._candidates(item_id))

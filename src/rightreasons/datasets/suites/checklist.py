@@ -503,8 +503,9 @@ class CheckList(Builder):
     def _read(self, path: Path) -> Suite:
         # Every split is a part of the one file, which takes seconds to read: it is kept for the others.
         if self._kept is None or self._kept[0] != path:
-            labels = {"label_names": self.LABEL_NAMES, "paper_labels": self.config.paper_labels}
-            self._kept = path, read_checklist(path, self.NAME, self.TEXT_COLUMNS, **labels)
+            made = functools.partial(released, paper_labels=self.config.paper_labels)
+            names = {"name": self.NAME, "text_columns": self.TEXT_COLUMNS, "label_names": self.LABEL_NAMES}
+            self._kept = path, read_pickled_suite(path, made=made, **names)
         return self._kept[1]
 
 
@@ -531,31 +532,8 @@ class CheckListReading(CheckList):
     TEXT_COLUMNS = ("context", "question")
 
 
-def read_checklist(
-    path: Path,
-    name: str,
-    text_columns: tuple[str, ...],
-    *,
-    label_names: tuple[str, ...] | None = None,
-    paper_labels: bool = False,
-) -> Suite:
-    """Read a released suite.
-
-    Args:
-        path: Its archive.
-        name: The name of the suite.
-        text_columns: The names of the texts of an example.
-        label_names: The names of the labels 0, 1, …; None where they have none, or are texts.
-        paper_labels: Whether to correct two labels as BeLUGA does (`PAPER_LABELS`).
-
-    Raises:
-        ValueError: If the file is damaged or no suite, or its pickle does not hold plain data.
-    """
-    made = functools.partial(_released, paper_labels=paper_labels)
-    return read_pickled_suite(path, text_columns=text_columns, name=name, label_names=label_names, made=made)
-
-
-def _released(test: PickledTest, texts: Texts, paper_labels: bool) -> Functionality:
+def released(test: PickledTest, texts: Texts, paper_labels: bool = False) -> Functionality:
+    """Make a functionality of a released test; two labels may be corrected as in BeLUGA (`PAPER_LABELS`)."""
     corrected = PAPER_LABELS.get(test.name) if paper_labels else None
     kind = test.kind if corrected is None else "MFT"
     if corrected is None:
