@@ -206,7 +206,6 @@ def test_unknown_names_answer_with_the_nearest(data_dir):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"id": "train-0", "text": "a", "label": 0}, "'train-0' comes again"),
         (None, "at least one example in split 'train'"),
     ],
 )

@@ -262,23 +262,22 @@ class TestMirror:
 
     def test_copa_form_and_ids_like_the_papers(self):
         item = {"id": 500, "premise": "P", "question": "cause", "choice1": "A", "choice2": "B", "label": 1}
-        balanced = mirror_dataset(self.data(item), ["Q"])
+        balanced = mirror_dataset(self.data(item), {500: "Q"})
         assert balanced["id"][:] == [500, 1500]
         assert balanced["label"][:] == [1, 0]
 
     @pytest.mark.parametrize(
         ("rows", "prompts", "error", "message"),
         [
-            (ITEMS, ["one"], ValueError, "one new prompt for each of the 2 items, but got 1"),
-            (ITEMS, ["x", ""], ValueError, "item 1 is empty"),
-            (ITEMS, ["x", 3], TypeError, "item 1 is 3"),
-            (ITEMS, ["x", "Fire! "], ValueError, "a new prompt for item 'b', .* and the old prompt"),
+            (ITEMS, {"a": "x", "b": ""}, ValueError, "item 1 is empty"),
+            (ITEMS, {"a": "x", "b": 3}, TypeError, "item 1 is 3"),
+            (ITEMS, {"a": "x", "b": "Fire! "}, ValueError, "a new prompt for item 'b', .* and the old prompt"),
             (ITEMS, {"c": "x"}, ValueError, "no item 'c'"),
-            ((ITEMS[0], ITEMS[0]), ["x", "y"], ValueError, "'a' comes again"),
-            (({**ITEMS[0], "label": 2},), ["x"], ValueError, "label of 0 or 1 and a new prompt for item 'a'"),
-            (({**ITEMS[0], "choices": ["A", "B", "C"]},), ["x"], ValueError, "two different choices, .* 'C'"),
-            (({**ITEMS[0], "choices": ["A", "A"]},), ["x"], ValueError, "two different choices"),
-            (({"id": "a", "text": "x", "label": 0},), ["x"], ValueError, "it lacks premise"),
+            ((ITEMS[0], ITEMS[0]), {"a": "x"}, ValueError, "'a' comes again"),
+            (({**ITEMS[0], "label": 2},), {"a": "x"}, ValueError, "label of 0 or 1 and a new prompt for item 'a'"),
+            (({**ITEMS[0], "choices": ["A", "B", "C"]},), {"a": "x"}, ValueError, "two different choices, .* 'C'"),
+            (({**ITEMS[0], "choices": ["A", "A"]},), {"a": "x"}, ValueError, "two different choices"),
+            (({"id": "a", "text": "x", "label": 0},), {"a": "x"}, ValueError, "it lacks premise"),
         ],
     )  # fmt: skip
     def test_one_sentence(self, rows, prompts, error, message):
@@ -286,7 +285,7 @@ class TestMirror:
             mirror_dataset(self.data(*rows), prompts)
 
     def test_a_lone_item_is_told(self):
-        rows = list(mirror_dataset(self.data(), ["x", "y"]))
+        rows = list(mirror_dataset(self.data(), {"a": "x", "b": "y"}))
         with pytest.raises(ValueError, match="mirrored item for the original one of source 'a'"):
             check_mirrored([row for row in rows if row["id"] != "a-mirrored"])
 

@@ -32,7 +32,7 @@ the dataclass `Config`, set it as `BUILDER_CONFIG_CLASS`, read them from `self.c
 configuration. A generated data set has neither sources nor hub.
 
 What reading raises becomes one sentence, as the published files are known by their checksums. The base class checks
-that every example has an `id` of its own, and that no split is empty.
+that no split is empty.
 """
 
 from __future__ import annotations
@@ -470,14 +470,9 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         ]
 
     def _generate_examples(self, split: str, files: Mapping[str, str]) -> Iterator[tuple[int, dict[str, Any]]]:
-        seen: set[str] = set()
+        number = -1
         try:
             for number, example in enumerate(self._raw_examples(split, files)):
-                if example["id"] in seen:
-                    raise ValueError(
-                        f"Expected each id of {self.NAME!r} once, but {example['id']!r} comes again in split {split!r}."
-                    )
-                seen.add(example["id"])
                 yield number, example
         except (LookupError, TypeError, ValueError, AttributeError, SyntaxError) as error:  # the last one of XML
             if str(error).startswith("Expected"):
@@ -486,7 +481,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 f"Expected {', '.join(files)} of {self.NAME!r} as published, but split {split!r} cannot be read: "
                 f"{first_line(error)}."
             ) from error
-        if not seen:
+        if number < 0:
             raise ValueError(f"Expected at least one example in split {split!r} of {self.NAME!r}, but it is empty.")
 
     # --------------------------------------------------------------------------------------------------------- private

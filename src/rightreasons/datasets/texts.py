@@ -270,15 +270,15 @@ class QQP(Builder):
         """Yield one example per entry: number -> text_a, text_b, and the label as a digit."""
         (file,) = files.values()
         for number, entry in read_json(file).items():
-            first, second, label = entry["text_a"].strip(), entry["text_b"].strip(), int(entry["label"])
-            yield {"id": f"{split}-{number}", "text": first, "text_pair": second, "label": label}
+            row = {"question1": entry["text_a"], "question2": entry["text_b"], "label": int(entry["label"])}
+            if (example := self.from_hub(split, row, number)) is not None:
+                yield example
 
     def from_hub(self, split: str, row: dict[str, Any], number: int) -> dict[str, Any] | None:
         """Turn a row of the hub into an example."""
         first, second = row["question1"].strip(), row["question2"].strip()
-        if not (first and second):
-            return None
-        return {"id": f"{split}-{number}", "text": first, "text_pair": second, "label": row["label"]}
+        columns = {"id": f"{split}-{number}", "text": first, "text_pair": second, "label": row["label"]}
+        return columns if first and second else None
 
 
 SENTIMENTS = ("Negative", "Positive")

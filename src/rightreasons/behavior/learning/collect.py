@@ -158,9 +158,16 @@ class _Row:
         scores = {} if iid is None else score.scores
         four = [scores[setting] for setting in PARTITIONS if setting in scores]
         before = None if baseline in (None, self) else baseline.whole
-        tests: tuple[dict[str, float], dict[str, float]] = {}, {}
+        differences: dict[str, float] = {}
+        p_values: dict[str, float] = {}
         if self.whole is not None and before is not None and places and "passed" in before:
-            tests = self._compared(self.whole, before, fixed, places)
+            right = outcomes(self.whole["iid_right"]), outcomes(before["iid_right"])
+            p_values["iid"] = mcnemar(right[0] == 1, right[1] == 1).p_value
+            for setting, scorers in self.scorers.items():
+                sides = [(scorers[name]["passed"], before["passed"], places[name]) for name in fixed]
+                pairs = [(outcomes(ours[place]), outcomes(theirs[place])) for ours, theirs, place in sides]
+                test = compare_generalization(right, pairs, seed=SHUFFLE_SEED)
+                differences[setting], p_values[setting] = test.difference, test.p_value
         return PlanScores(
             configuration=self.first.configuration,
             method=self.first.method,
@@ -170,26 +177,12 @@ class _Row:
             scores=scores,
             average=float(np.mean(four)) if len(four) == len(PARTITIONS) else None,
             pass_rates=self.rates,
-            differences=tests[0],
-            p_values=tests[1],
+            differences=differences,
+            p_values=p_values,
             n_runs=len(self.finished),
             n_unchanged=sum(_has_same_outcomes(result, before) for result in self.finished),
             iid_f1=None if self.whole is None else self.whole.get("iid_f1"),
         )
-
-    def _compared(
-        self, whole: Stored, before: Stored, fixed: Sequence[str], places: Mapping[str, slice]
-    ) -> tuple[dict[str, float], dict[str, float]]:
-        """Test the row against IID."""
-        iid = outcomes(whole["iid_right"]), outcomes(before["iid_right"])
-        pairs: dict[str, list[Any]] = {}
-        for setting, scorers in self.scorers.items():
-            passed = {name: (scorers[name]["passed"], before["passed"]) for name in fixed}
-            pairs[setting] = [tuple(outcomes(side[places[name]]) for side in both) for name, both in passed.items()]
-        tests = {setting: compare_generalization(iid, suites, seed=SHUFFLE_SEED) for setting, suites in pairs.items()}
-        p_values = {name: test.p_value for name, test in tests.items()}
-        p_values = {"iid": mcnemar(iid[0] == 1, iid[1] == 1).p_value, **p_values}
-        return {name: test.difference for name, test in tests.items()}, p_values
 
 
 def outcomes(letters: str) -> NDArray[np.float64]:

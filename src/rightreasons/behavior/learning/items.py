@@ -320,13 +320,15 @@ def iid_items(texts: Sequence[str], labels: Sequence[int], *, text_pairs: Sequen
     Raises:
         ValueError: If texts and labels differ in number, or a label is not one of the classes.
     """
-    n = check_same_length(texts=texts, labels=labels)
-    pairs = None if text_pairs is None else list(text_pairs)
-    return Items.of_rows(list(texts), pairs, _iid_rows(n), label_targets(labels), (IID,))
+    check_same_length(texts=texts, labels=labels)
+    return _labeled(texts, text_pairs, label_targets(labels))
 
 
-def _iid_rows(n: int) -> NDArray[np.int64]:
-    return np.column_stack((np.arange(n), np.arange(n), np.zeros((n, 4), dtype=np.int64)))
+def _labeled(texts: Sequence[str], text_pairs: Sequence[str] | None, targets: NDArray[np.float64]) -> Items:
+    """Make labeled items of one environment."""
+    places = np.arange(len(texts))
+    rows = np.column_stack((places, places, np.zeros((len(texts), 4), dtype=np.int64)))
+    return Items.of_rows(list(texts), None if text_pairs is None else list(text_pairs), rows, targets, (IID,))
 
 
 def _rule(functionality: Functionality, among: Collection[str] = EXPECTATION_PARAMETERS) -> int:
@@ -404,8 +406,7 @@ def question_items(
         ValueError: If a question has no answer, or one that is not in its context.
     """
     characters = answer_characters(answers, contexts, "the independent data")
-    targets = characters.astype(np.float64).reshape(-1, 2)
-    return Items.of_rows(list(questions), list(contexts), _iid_rows(len(questions)), targets, (IID,))
+    return _labeled(questions, contexts, characters.astype(np.float64).reshape(-1, 2))
 
 
 def window_items(items: Items, windows: Windows) -> tuple[Encoded, Items]:

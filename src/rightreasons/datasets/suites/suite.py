@@ -281,10 +281,8 @@ class Suite:
 
     def __post_init__(self) -> None:
         check_name(self.name, "suite")
-        if not self.functionalities:
-            raise ValueError(f"Expected at least one functionality in the suite {self.name!r}, but it has none.")
-        if not self.text_columns:
-            raise ValueError(f"Expected at least one text column in the suite {self.name!r}, but it has none.")
+        if not self.functionalities or not self.text_columns:
+            raise ValueError(f"Expected a functionality and a text column in the suite {self.name!r}, but got none.")
         for column in self.text_columns:
             check_name(column, "text column")
             if column in RESERVED_COLUMNS:
