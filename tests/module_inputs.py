@@ -3,8 +3,7 @@
 import functools
 import tempfile
 
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 
 ROWS = [[0.75, 0.25], [0.5, 0.5], [0.125, 0.875]]
 """Dyadic numbers, which float32, bfloat16 and float16 hold exactly."""

@@ -1,7 +1,6 @@
 """A behavioral suite over the words of the tiny models: every test type, ten cases or fewer each."""
 
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 from tiny_models import NEGATIVE, POSITIVE
 
 

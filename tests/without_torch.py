@@ -53,8 +53,7 @@ def main(folder):
 
     import rightreasons
     from fake_server import serving
-    from rightreasons.datasets.suites.cases import Case, Functionality
-    from rightreasons.datasets.suites.suite import Suite
+    from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 
     train, test = reviews("train", 200), reviews("test", 60)
     write("texts/train.jsonl", train)

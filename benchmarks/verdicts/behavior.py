@@ -11,8 +11,7 @@ from benchmarks.verdicts import Scenario, Tone
 from rightreasons.behavior.measure import score_stored
 from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
 from rightreasons.core.resampling import Resampling
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 from rightreasons.io.predictions import ModelAnswers
 
 N_TESTS, RESAMPLES = 5, 200

@@ -87,8 +87,7 @@ def write_answers(path: Path) -> None:
 
 def write_suite(path: Path) -> None:
     """Write a suite about promises that a review keeps or breaks."""
-    from rightreasons.datasets.suites.cases import Case, Functionality
-    from rightreasons.datasets.suites.suite import Suite
+    from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 
     good, bad = ["superb", "lovely", "brilliant", "elegant"], ["dull", "awful", "tiresome", "clumsy"]
     things = ["meal", "concert", "novel", "museum"]

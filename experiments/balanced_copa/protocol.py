@@ -55,7 +55,6 @@ def copa_protocol(
     style: str = "question",
     seed: int = 0,
     data_dir: str | os.PathLike[str] | None = None,
-    keep_models: bool = False,
     progress: bool = False,
     **options: Any,
 ) -> tuple[CopaRow, ...]:
@@ -66,7 +65,7 @@ def copa_protocol(
 
     Args:
         model_name_or_path: Any encoder that `AutoModelForMultipleChoice` opens.
-        out: A folder for the runs (`TRAINING_SET/seed-S`), which a second call reads back.
+        out: A folder for the runs (`TRAINING_SET/seed-S`) and their models, which a second call reads back.
         training_sets: Of `TRAINING_SETS`.
         n_runs: Seeds; the paper has three.
         freeze_encoder: Whether to train the head alone, as the "non-fine-tuned" models of Table 6.
@@ -78,7 +77,6 @@ def copa_protocol(
         style: How the question is put, as in `as_multiple_choice`.
         seed: The first seed; run r has seed + r.
         data_dir: Where local copies of the data are, as in `load_dataset`.
-        keep_models: Whether to keep the weights (`TRAINING_SET/seed-S/model`).
         progress: Whether to show progress bars.
         **options: Further options of `fine_tune`.
 
@@ -105,7 +103,6 @@ def copa_protocol(
                 train,
                 {"test": test, "train": train},
                 out=run_folder(out, name, number),
-                keep_model=keep_models,
                 progress=progress,
                 **{
                     "epochs": epochs,

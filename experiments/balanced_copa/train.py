@@ -33,7 +33,6 @@ def fine_tuned(runs: Path, data_dir: Path | None) -> tuple[CopaRow, ...]:
         training_sets=("original", "balanced_50", "balanced"),
         n_runs=N_RUNS,
         data_dir=data_dir,
-        keep_models=True,
         **FINE_TUNING,
         **WITHOUT_CHECKPOINTS,
     )

@@ -50,7 +50,7 @@ def one_task(plan: Plan) -> dict[str, Any]:
         "n_functionalities": collected.n_functionalities,
         "rows": rows,
         "steps": steps(rows),
-        "degenerate": [run.to_dict() for run in collected.degenerate],
+        "degenerate": collected.degenerate,
     }
 
 

@@ -31,8 +31,7 @@ from rightreasons.behavior.learning.plan import LearningTask, Plan, PlannedRun, 
 from rightreasons.behavior.learning.run import run_plan
 from rightreasons.core.engines import EngineOptions
 from rightreasons.datasets.builder import load_dataset
-from rightreasons.datasets.suites.cases import Case
-from rightreasons.datasets.suites.suite import Suite, open_suite
+from rightreasons.datasets.suites.suite import Case, Suite, open_suite
 from rightreasons.io.tables import chosen_rows, open_questions
 
 HERE = Path(__file__).resolve().parent

@@ -1,7 +1,6 @@
 """The demo of this metric: answers to a small suite, and which cases they pass."""
 
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 

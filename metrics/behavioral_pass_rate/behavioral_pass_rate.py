@@ -31,7 +31,7 @@ Returns:
 
 Examples:
     >>> import rightreasons
-    >>> from rightreasons.datasets.suites.cases import Case, Functionality
+    >>> from rightreasons.datasets.suites.suite import Case, Functionality
     >>> from rightreasons.datasets.suites.suite import Suite
     >>> cases = (Case("0", (("Not good.",),), (0,)), Case("1", (("Not bad.",),), (1,)))
     >>> negation = Functionality("negation", "Negation", "MFT", {"name": "equal"}, cases)

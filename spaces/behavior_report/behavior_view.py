@@ -9,7 +9,7 @@ from behavior_report import Report
 
 from rightreasons.audited.context import changes
 from rightreasons.behavior.measure import JudgedCase, JudgedExample, SuiteAnswers, judged_cases
-from rightreasons.behavior.plots import TYPES, expected, rate_colors, rule, whole_percent
+from rightreasons.behavior.plots import TYPES, expected_answer, movement, rate_colors, rule, whole_percent
 from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Interval
@@ -238,7 +238,7 @@ def _case(report: Report, model: SuiteAnswers, number: int, case: JudgedCase) ->
         items.append(
             f'<li class="{_STATES[example.held]}"><div class="br-texts">{_texts(report.suite, example, original)}</div>'
             f'<div class="br-said">{_answer(model, example)}'
-            f'<span class="rr-small">{_text(expected(model, number, case, example))}</span>'
+            f'<span class="rr-small">{_text(_expected(model, number, case, example))}</span>'
             "</div></li>"
         )
     hidden = len(case.examples) - len(items)
@@ -246,6 +246,13 @@ def _case(report: Report, model: SuiteAnswers, number: int, case: JudgedCase) ->
         items.append(f'<li class="br-unasked rr-small">and {counted(hidden, "more example")}</li>')
     title = f'<p class="br-id">Case {_text(case.id)}</p>'
     return f'<article class="br-case {state}">{title}<ol>{"".join(items)}</ol></article>'
+
+
+def _expected(model: SuiteAnswers, number: int, case: JudgedCase, example: JudgedExample) -> str:
+    answer = expected_answer(model, number, example)
+    if answer or example is case.examples[0] or not case.compared:
+        return f"expected {answer}" if answer else ""
+    return movement(model, number, case, example)
 
 
 _STATES = {True: "br-held", False: "br-broken", None: "br-unasked"}

@@ -14,8 +14,7 @@ import numpy as np
 
 from rightreasons.core.errors import with_article
 from rightreasons.core.resampling import item_rng
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 
 SUITE = Path(__file__).resolve().parent / "bundled" / "suite.jsonl"
 SEED = 0

@@ -60,14 +60,14 @@ cause | The river rose. | Snow melted in the hills. | No cloud had come for week
 
 def main() -> None:
     """Write the originals, each followed by its mirror; `mirror_dataset` checks the balance."""
-    rows, prompts = [], []
+    rows, prompts = [], {}
     for number, line in enumerate(TEXT.strip().splitlines(), start=1):
         question, premise, right, wrong, mirrored = (part.strip() for part in line.split("|"))
         label = int(item_rng(0, number).integers(2))
         first, second = (wrong, right) if label else (right, wrong)
         row = {"id": number, "premise": premise, "question": question, "choice1": first, "choice2": second}
         rows.append({**row, "label": label})
-        prompts.append(mirrored)
+        prompts[number] = mirrored
     balanced = mirror_dataset(datasets.Dataset.from_list(rows), prompts)
     with ITEMS.open("w", encoding="utf-8", newline="") as stream:
         writer = csv.DictWriter(stream, COLUMNS, lineterminator="\n")

@@ -10,8 +10,7 @@ import pytest
 from rightreasons.behavior.measure import failing_cases, judged_cases, measure_behavior, score_stored
 from rightreasons.behavior.rates import SENTIMENTS
 from rightreasons.core.resampling import Resampling
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 from rightreasons.io.predictions import ModelAnswers
 from rightreasons.models.loading import load_classifier
 from tiny_models import save_tiny_classifier
@@ -159,7 +158,7 @@ def test_answers_that_are_no_labels_are_refused() -> None:
     # A suite that does not name its labels understands numbers alone.
     unnamed = dataclasses.replace(HATE, label_names=None)
     assert rate(ModelAnswers(None, ["1", "0", "1"]), unnamed) == pytest.approx(2 / 3)
-    with pytest.raises(ValueError, match="the suite does not name its labels .* but the answers are hateful, non-hate"):
+    with pytest.raises(ValueError, match="the suite's first line has no .* but the answers are hateful, non-hate"):
         rate(ModelAnswers(None, ["hateful", "non-hateful", "hateful"]), unnamed)
     with pytest.raises(ValueError, match="either numbers or words"):
         rate(ModelAnswers(None, ["hateful", "0", "1"]), unnamed)
@@ -253,7 +252,7 @@ def test_bad_input() -> None:
     with pytest.raises(ValueError, match="each of the 10 examples of the suite 'mine', in its order, but got 9"):
         score_stored("m", SUITE, ModelAnswers(np.full((9, 2), 0.5)))
     raw = ModelAnswers(np.full((10, 2), 3.0))
-    with pytest.raises(ValueError, match="between 0 and 1, but got 3 to 3; name columns of raw outputs logits"):
+    with pytest.raises(ValueError, match="probabilities between 0 and 1 .* say scores='logits' of raw model outputs"):
         score_stored("m", SUITE, raw)
     # A softmax in float32 may leave [0, 1] by its rounding.
     rounded = ModelAnswers(np.tile([1.0000001, -1e-7], (10, 1)))

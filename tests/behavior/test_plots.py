@@ -9,8 +9,7 @@ import pytest
 
 from rightreasons.behavior.plots import behavior_heat_map, columns_of, rate_colors
 from rightreasons.behavior.rates import pass_rates
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 
 COLUMNS = [("negation", "Negation", "MFT"), ("names $5", "Fairness", "INV"), ("more", "Fairness", "DIR")]
 

@@ -11,8 +11,7 @@ import pytest
 from rightreasons.behavior.measure import measure_behavior, score_stored
 from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
 from rightreasons.core.resampling import Resampling
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 from rightreasons.io.predictions import ModelAnswers
 from rightreasons.models.loading import load_classifier
 from rightreasons.report.behavior_page import write_behavior_report
@@ -40,7 +39,7 @@ def world(tmp_path_factory):
 @pytest.fixture(scope="module")
 def answered(world):
     folder, data = world
-    options = {"behavior": {"suite": str(folder / "suite.jsonl"), "examples": 2}}
+    options = {"behavior": {"suite": str(folder / "suite.jsonl")}}
     audit(folder / "model", data, out=folder / "report", options=options, **OPTIONS)
     return read_audit(folder / "report")["questions"][0], folder
 
@@ -75,7 +74,7 @@ def test_failing_cases_are_shown_with_what_was_expected(answered):
     told, _ = answered
     lists = told["result"]["parts"][2]["examples"]
     assert lists
-    assert all(1 <= len(each["examples"]) <= 2 for each in lists)
+    assert all(1 <= len(each["examples"]) <= 3 for each in lists)
     words = next(each for each in lists if ". words (" in each["title"])
     for example in words["examples"]:
         assert example["label"] in ("negative", "neutral", "positive")

@@ -12,8 +12,7 @@ import pytest
 
 from rightreasons.behavior.measure import read_suite_answers, score_stored
 from rightreasons.core.resampling import Resampling
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite, open_suite
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite, open_suite
 
 EQUAL, INVARIANT = {"name": "equal"}, {"name": "invariant", "tolerance": 0.1}
 SUITE = Suite(

@@ -3,8 +3,7 @@
 import json
 
 from command_line import run
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 from tiny_suites import behavior_suite
 
 
@@ -49,7 +48,7 @@ def test_stored_predictions_are_scored_without_a_model(world, tmp_path, capsys):
 
 def test_labels_alone_have_no_directional_tests(world, tmp_path, capsys):
     (tmp_path / "labels.jsonl").write_text('{"prediction": 1}\n' * behavior_suite().n_examples)
-    words = (world / "suite.jsonl", "--predictions", tmp_path / "labels.jsonl", "--examples", "0")
+    words = (world / "suite.jsonl", "--predictions", tmp_path / "labels.jsonl")
     said = run(capsys, "behavior", *words, "--out", tmp_path / "out")
     # Labels have no confidence, which directional tests ask for.
     assert said.code == 2
@@ -84,23 +83,6 @@ def test_answers_in_words_and_columns_by_name(tmp_path, capsys):
     )
     assert said.code == 2
     assert "Expected the labels non-hateful, hateful in the predictions of odd, but the labels are maybe" in said.err
-
-
-def test_labels_are_named_on_the_command_line(world, tmp_path, capsys):
-    rows = ["p_good,p_bad", *["0.1,0.9"] * behavior_suite().n_examples]
-    (tmp_path / "surely.csv").write_text("\n".join(rows))
-    words = ("behavior", world / "suite.jsonl", "--predictions", tmp_path / "surely.csv", "--out", tmp_path / "out")
-    said = run(capsys, *words, "--label-names", "bad,good")
-    assert said.code == 2  # the suite has a third label
-    assert "one of the labels bad, good, which count from 0, but" in said.err
-    (tmp_path / "surely.csv").write_text("\n".join(["p_so_so,p_good,p_bad", *["0.1,0,0.9"] * len(rows[1:])]))
-    said = run(capsys, *words, "--label-names", "bad, so-so, good")
-    assert said.code == 0, said.err
-    written = json.loads((tmp_path / "out" / "pass_rates.json").read_text())
-    # One answer to everything: it is right of four negative words in ten, never "not negative", and never changes.
-    assert [each["pass_rate"] for each in written["functionalities"]] == [0.4, 0.0, 1.0, 1.0, 1.0]
-    said = run(capsys, *words, "--label-names", "bad")
-    assert (said.code, "two or more different names of labels" in said.err) == (2, True)
 
 
 def test_one_argument_is_not_enough(world, capsys):

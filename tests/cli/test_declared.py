@@ -64,7 +64,7 @@ ITEMS = ("chooser", "items.jsonl", "--prompt-column", "stem", "--choices-column"
     "words",
     [
         ("audit", *TEXTS, "--questions", "calibration,behavior", "--behavior-suite", "suite.jsonl",
-         "--behavior-max-cases", "3", "--behavior-examples", "1", "--limit", "21", "--seed", "4"),
+         "--behavior-max-cases", "3", "--limit", "21", "--seed", "4"),
         ("audit", *ITEMS, "--questions", "cues,calibration", "--cues-n-folds", "3", "--cues-features", "length"),
         ("calibration", *TEXTS, "--n-bins", "4", "--confidence-level", "0.8", "--split", "test,train"),
         ("shortcuts", *TEXTS, "--items", "20", "--protocol", "bihani2025"),

@@ -23,7 +23,9 @@ ITEMS = [
 
 @pytest.fixture
 def data():
-    return mirror_dataset(datasets.Dataset.from_list(ITEMS), [f"New {number}" for number in range(8)])
+    return mirror_dataset(
+        datasets.Dataset.from_list(ITEMS), {row["id"]: f"New {number}" for number, row in enumerate(ITEMS)}
+    )
 
 
 def rows_of(file):

@@ -4,8 +4,7 @@ import csv
 
 import pytest
 
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 from tiny_causal import save_tiny_causal
 from tiny_models import save_tiny_classifier, save_tiny_encoder, save_tiny_multiple_choice, tiny_texts
 

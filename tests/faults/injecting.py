@@ -21,7 +21,7 @@ FAULTS = ("kill", "full", "flip")
 MOVES, TAKES_ROOM, WRITES = range(3)  # the kinds of calls, as in the shim
 
 # Where a training stopped, and how long it took, are of the call that finished it.
-_OF_THE_CALL = ("seconds", "resumed_from_step", "train_loss")
+_OF_THE_CALL = ("seconds", "resumed_from_step")
 
 
 def compiler():

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import rightreasons
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 
 
 def test_the_module_takes_labels_and_texts_in_every_way():
@@ -39,6 +38,6 @@ def test_words_are_the_labels_of_the_suite():
     with pytest.raises(ValueError, match="the labels non-hateful, hateful in predictions, .* row 1 holds 'maybe'"):
         metric.compute(predictions=["hateful", "maybe"])
     unnamed = rightreasons.load("behavioral_pass_rate", suite=Suite("mine", ("text",), (part,)), outputs="texts")
-    with pytest.raises(ValueError, match="the suite does not name its labels .* but the answers are hateful, non-hate"):
+    with pytest.raises(ValueError, match="the suite's first line has no .* but the answers are hateful, non-hate"):
         unnamed.compute(predictions=["non-hateful", "hateful"])
     assert unnamed.compute(predictions=["0", "1"])["passed"] == [True, True]

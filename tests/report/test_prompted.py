@@ -7,8 +7,7 @@ import re
 import pytest
 
 from rightreasons.cli import main
-from rightreasons.datasets.suites.cases import Case
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Suite
 from rightreasons.models.choices import load_causal
 from rightreasons.models.local import LocalEngine
 from rightreasons.models.prompted import Prompted

@@ -12,8 +12,7 @@ from rightreasons.calibration.measurement import CalibrationAnswers
 from rightreasons.calibration.question import CALIBRATION
 from rightreasons.core.intervals import Estimate, estimate_of, wilson
 from rightreasons.core.resampling import Resampling
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 from rightreasons.difficulty.contrast import ContrastItems, measure_contrast_sets
 from rightreasons.difficulty.question import CONTRAST, ContrastAnswers
 from rightreasons.io.predictions import ModelAnswers

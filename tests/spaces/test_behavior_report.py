@@ -8,8 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from pages import opener, turn_to, upload
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 
 pytestmark = pytest.mark.browser
 

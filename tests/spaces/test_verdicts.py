@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from rightreasons.behavior.measure import score_stored
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 from rightreasons.io.predictions import ModelAnswers
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.widget.pages import problem

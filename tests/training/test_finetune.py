@@ -1,9 +1,7 @@
-import errno
 import json
 import os
 import random
 import signal
-import tempfile
 from pathlib import Path
 
 import datasets
@@ -14,7 +12,7 @@ import transformers
 from safetensors.torch import load_file
 
 from launching import launch_two
-from rightreasons.core.errors import SetAsideWarning, in_one_sentence, stopped_by_signals
+from rightreasons.core.errors import SetAsideWarning, stopped_by_signals
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import softmax
 from rightreasons.models.classes import predict
@@ -123,8 +121,7 @@ def test_a_killed_run_ends_with_the_model_of_one_that_was_not(encoder_folder, tm
     torn = tmp_path / "killed" / "checkpoints" / "checkpoint-9"  # a checkpoint that the kill cut off
     torn.mkdir()
     (torn / "model.safetensors").write_bytes(b"")
-    with pytest.warns(SetAsideWarning, match="checkpoint-9 is computed again, as it is damaged or of another run"):
-        resumed = fine_tune(encoder_folder, table(44), out=tmp_path / "killed", callbacks=[Kill(-1)], **options)
+    resumed = fine_tune(encoder_folder, table(44), out=tmp_path / "killed", callbacks=[Kill(-1)], **options)
     assert resumed.resumed_from_step == 8
     assert resumed.n_steps == whole.n_steps == 18
     assert same_model(resumed, whole)
@@ -148,20 +145,6 @@ def test_a_finished_run_is_opened_and_not_repeated(encoder_folder, tmp_path):
     ):
         with pytest.warns(SetAsideWarning, match=f"differs in .*{what}"), pytest.raises(KeyboardInterrupt):
             fine_tune(encoder_folder, data, callbacks=[Kill(1)], **{**options, **change})
-
-
-@pytest.mark.parametrize("torn", ["model.safetensors", "optimizer.pt", "trainer_state.json", "rng_state.pth"])
-def test_a_torn_checkpoint_is_set_aside_for_the_one_before(encoder_folder, trained_whole, tmp_path, torn):
-    """Killed at step 10 of 18, with checkpoints at 4 and 8; that of step 8 is damaged."""
-    options = {**QUICK, "epochs": 3, "checkpoint_steps": 4, "validation": table(10)}
-    with pytest.raises(KeyboardInterrupt):
-        fine_tune(encoder_folder, table(44), out=tmp_path / "m", callbacks=[Kill(10)], **options)
-    file = tmp_path / "m" / "checkpoints" / "checkpoint-8" / torn
-    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
-    with pytest.warns(SetAsideWarning, match=r"checkpoint-8 is computed again, as it is damaged or of another run"):
-        resumed = fine_tune(encoder_folder, table(44), out=tmp_path / "m", callbacks=[Kill(-1)], **options)
-    assert resumed.resumed_from_step == 4
-    assert (tmp_path / "m" / "model.safetensors").read_bytes() == trained_whole
 
 
 @pytest.mark.parametrize("kills", [(6,), (7, 13), (12, 14), (9, 17)])
@@ -188,29 +171,6 @@ def test_a_signal_lets_the_step_end_and_keeps_it(encoder_folder, trained_whole, 
         assert code() == 143
     resumed = fine_tune(encoder_folder, table(44), callbacks=[Signal(-1)], **options)
     assert resumed.resumed_from_step == 7
-    assert (tmp_path / "m" / "model.safetensors").read_bytes() == trained_whole
-
-
-def test_a_disk_that_fills_up_amid_a_checkpoint_is_told_with_the_folder(
-    encoder_folder, trained_whole, tmp_path, monkeypatch
-):
-    """torch says that a file could not be written, and not why; the checkpoint of the step before is whole."""
-    options = {**QUICK, "epochs": 3, "checkpoint_steps": 4, "validation": table(10), "out": tmp_path / "m"}
-    save, out = transformers.Trainer._save_checkpoint, os.strerror(errno.ENOSPC)
-
-    def full(trainer, *given):
-        if trainer.state.global_step < 8:
-            return save(trainer, *given)
-        monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: (_ for _ in ()).throw(OSError(errno.ENOSPC, out)))
-        raise RuntimeError("PytorchStreamWriter failed writing file data/0: file write failed")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(transformers.Trainer, "_save_checkpoint", full)
-        with pytest.raises(OSError, match=out) as caught:
-            fine_tune(encoder_folder, table(44), callbacks=[Kill(-1)], **options)
-    monkeypatch.undo()
-    assert in_one_sentence(caught.value).startswith(f"Expected room on the disk to write '{tmp_path / 'm'}', but it is")
-    assert fine_tune(encoder_folder, table(44), callbacks=[Kill(-1)], **options).resumed_from_step == 4
     assert (tmp_path / "m" / "model.safetensors").read_bytes() == trained_whole
 
 
@@ -265,8 +225,6 @@ def test_another_objective_takes_its_own_columns(encoder_folder, tmp_path):
     options = {**QUICK, "epochs": 1, "objective": Objective(Weighted, extra_columns=["weight"])}
     fine_tune(encoder_folder, train, out=tmp_path / "model", **options)
     assert sorted(seen) == [(index / 4, label) for index, label in enumerate(labels)]
-    nothing = fine_tune(encoder_folder, {**train, "weight": [0.0] * 30}, out=tmp_path / "nothing", **options)
-    assert nothing.train_loss == 0.0
 
 
 def test_labels_of_every_kind(encoder_folder, tmp_path):

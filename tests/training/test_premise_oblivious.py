@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
+import transformers
 
 from choice_items import told_items
 from killing import killed_at
-from rightreasons.core.errors import SetAsideWarning
 from rightreasons.models.classes import Classifier
-from rightreasons.training import premise_oblivious as module
 from rightreasons.training.premise_oblivious import hide_premise, premise_oblivious_split, scored_run
 from tiny_models import save_tiny_encoder
 
@@ -33,8 +32,7 @@ class TestSplit:
         assert split.mean_accuracy == pytest.approx(np.mean(split.accuracy))
         assert (split.chance, split.easy_by_chance) == (0.5, 0.125)
         assert tuple(n == 3 for n in split.n_correct) == split.easy
-        # The weights are not kept, and a second call trains nothing.
-        assert not list(tmp_path.rglob("*.safetensors"))
+        # A second call trains nothing.
         assert premise_oblivious_split(encoder, test, train, out=tmp_path, n_runs=3, **QUICK) == split
 
     def test_bad_input(self, encoder, tmp_path):
@@ -57,10 +55,10 @@ class TestScoredRun:
     def test_a_finished_run_is_read_back(self, encoder, tmp_path, monkeypatch):
         train, test = told_items(32), told_items(8, seed=2)
         options = {**QUICK, "epochs": 1, "metrics": ("accuracy",)}
-        first = scored_run(encoder, train, {"test": test}, out=tmp_path / "r", keep_model=False, **options)["test"]
+        first = scored_run(encoder, train, {"test": test}, out=tmp_path / "r", **options)["test"]
         assert first.ids[:2] == ("i0", "i1")
-        monkeypatch.setattr(module, "fine_tune", None)
-        again = scored_run(encoder, train, {"test": test}, out=tmp_path / "r", keep_model=False, **options)["test"]
+        monkeypatch.setattr(transformers.Trainer, "train", None)
+        again = scored_run(encoder, train, {"test": test}, out=tmp_path / "r", **options)["test"]
         assert (first.predicted == again.predicted).all()
         assert (first.logits == again.logits).all()
 
@@ -73,17 +71,4 @@ class TestScoredRun:
             with pytest.raises(KeyboardInterrupt):
                 scored_run(encoder, train, {"test": test}, out=tmp_path / "killed", **options)
         again = scored_run(encoder, train, {"test": test}, out=tmp_path / "killed", **options)["test"]
-        assert (again.logits == whole.logits).all()
-
-    def test_another_run_is_set_aside(self, encoder, tmp_path, monkeypatch):
-        train, test = told_items(32), told_items(8, seed=2)
-        options = {**QUICK, "epochs": 1, "metrics": ("accuracy",)}
-        whole = scored_run(encoder, train, {"test": test}, out=tmp_path / "r", **options)["test"]
-        for data, change, what in ((train, {"epochs": 2}, "options"), (train[1:], {}, "training set")):
-            with monkeypatch.context() as patch:
-                patch.setattr(module, "fine_tune", killed_at(module.fine_tune))
-                with pytest.warns(SetAsideWarning, match=f"differs in .*{what}"), pytest.raises(KeyboardInterrupt):
-                    scored_run(encoder, data, {"test": test}, out=tmp_path / "r", **{**options, **change})
-        with pytest.warns(SetAsideWarning, match="differs in"):
-            again = scored_run(encoder, train, {"test": test}, out=tmp_path / "r", **options)["test"]
         assert (again.logits == whole.logits).all()

@@ -587,7 +587,11 @@ class AuditContext:
         from rightreasons.datasets.suites.suite import open_suite
 
         if options.suite is not None and "suite" not in self._shared:
-            how = {"data_dir": self.settings.data_dir, "seed": self.seed, **options.opening()}
+            how: dict[str, Any] = {
+                "data_dir": self.settings.data_dir,
+                "seed": self.seed,
+                "max_cases": options.max_cases,
+            }
             self._shared["suite"] = open_suite(options.suite, **how)
         return self._shared.get("suite")
 

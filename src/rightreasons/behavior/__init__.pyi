@@ -1,8 +1,6 @@
 from .expectations import answer_scores as answer_scores
 from .expectations import evaluate_cases as evaluate_cases
 from .expectations import normalize_answer as normalize_answer
-from .generalization import compare_generalization as compare_generalization
-from .generalization import generalization_score as generalization_score
 from .learning.collect import collect_scores as collect_scores
 from .learning.kinds import IidData as IidData
 from .learning.plan import LearningTask as LearningTask
@@ -14,6 +12,8 @@ from .measure import measure_behavior as measure_behavior
 from .measure import measure_reading as measure_reading
 from .measure import read_suite_answers as read_suite_answers
 from .measure import score_stored as score_stored
+from .rates import compare_generalization as compare_generalization
+from .rates import generalization_score as generalization_score
 from .rates import pass_rates as pass_rates
 
 __all__ = [

@@ -165,25 +165,11 @@ class Answers:
         """(n,) the index of the first example of each example's case."""
         return np.repeat(self.offsets[:-1], np.diff(self.offsets))
 
-    def known_labels(self) -> Sequence[Any] | NDArray[np.int64]:
-        """Return the labels, which this expectation needs."""
-        if self.labels is None:
-            raise ValueError("Expected labels for an expectation of right answers, but the functionality has none.")
-        return self.labels
-
     def known_probabilities(self) -> NDArray[np.float64]:
         """Return the probabilities, which this expectation needs."""
         if self.probabilities is None:
             raise ValueError("Expected class probabilities for an expectation of confidence, but got labels alone.")
         return self.probabilities
-
-    def probability(self, of: NDArray[np.int64] | int) -> Results:
-        """Return the probability of one class in every example, or of one class per example."""
-        table = self.known_probabilities()
-        if isinstance(of, int) and of >= table.shape[1]:
-            raise ValueError(f"Expected a label below {table.shape[1]}, the number of classes, but got {of}.")
-        chosen: Results = table[np.arange(len(self)), of]
-        return chosen
 
     def classes(self) -> NDArray[np.int64]:
         """Return the predictions as class labels."""
@@ -200,7 +186,9 @@ def equal(answers: Answers, *, value: int | str | None = None, clean: str = "non
         value: The answer expected of every example; None takes the examples' own.
         clean: What is done to both texts before they are compared: a name of `normalize_answer`.
     """
-    labels = answers.known_labels() if value is None else [value] * len(answers)
+    labels = answers.labels if value is None else [value] * len(answers)
+    if labels is None:
+        raise ValueError("Expected labels for an expectation of right answers, but the functionality has none.")
     if isinstance(answers.predictions, np.ndarray):
         try:
             gold = np.array([np.nan if label is None else label for label in labels], dtype=np.float64)
@@ -237,7 +225,7 @@ def invariant(answers: Answers, *, tolerance: float = TOLERANCE) -> Results:
             before = answers.predictions[first]
             moved = np.abs(answers.probabilities[rows, before] - answers.probabilities[first, before])
             holds |= moved <= check_number(tolerance, "tolerance", minimum=0)
-        return _as_results(holds)
+        return np.asarray(holds, dtype=np.float64)
     meta = answers.meta if answers.meta is not None else [None] * len(answers)
     return np.array(
         [
@@ -260,7 +248,10 @@ def monotonic(answers: Answers, *, increasing: bool, tolerance: float = 0.0, lab
         label: The class whose probability counts; None for the answer to the case's first example.
     """
     first = answers.first
-    now = answers.probability(answers.classes()[first] if label is None else label)
+    table = answers.known_probabilities()
+    if label is not None and label >= table.shape[1]:
+        raise ValueError(f"Expected a label below {table.shape[1]}, the number of classes, but got {label}.")
+    now = table[np.arange(len(answers)), answers.classes()[first] if label is None else label]
     start = now[first]
     limit = check_number(tolerance, "tolerance", minimum=0)
     if increasing:
@@ -281,7 +272,7 @@ def sentiment_shift(answers: Answers, *, positive: bool, tolerance: float = TOLE
         )
     change = probabilities[first, 0] - probabilities[:, 0] + probabilities[:, 2] - probabilities[first, 2]
     limit = check_number(tolerance, "tolerance", minimum=0)
-    return _as_results((change >= -limit) if positive else (change <= limit))
+    return np.asarray((change >= -limit) if positive else (change <= limit), dtype=np.float64)
 
 
 def transitive(answers: Answers) -> Results:
@@ -381,10 +372,6 @@ def neutral_probabilities(positive: NDArray[np.float64]) -> NDArray[np.float64]:
     high = np.where(inside, np.where(p >= 0.5, 1 - neutral, 0.0), p)
     low = np.where(inside, np.where(p < 0.5, 1 - neutral, 0.0), 1 - p)
     return np.column_stack((low, neutral, high))
-
-
-def _as_results(holds: NDArray[np.bool_]) -> Results:
-    return holds.astype(np.float64)
 
 
 def _replaced(text: str, change: Any) -> str:

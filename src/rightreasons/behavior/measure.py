@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -164,11 +163,8 @@ def measure_behavior(
     classifier: Classifier | Scorer,
     suite: Suite,
     *,
-    batch_size: int = 32,
     resampling: Resampling = Resampling(),
-    progress: bool = True,
-    out: str | os.PathLike[str] | None = None,
-    fail_fast: bool = True,
+    **running: Any,
 ) -> SuiteAnswers:
     """Ask a classifier every example of a suite and score its answers.
 
@@ -179,12 +175,9 @@ def measure_behavior(
         classifier: From `load_classifier`, or any other `Scorer` of classes, such as a `Prompted`. No answer is
             an answer of its own, which no label is.
         suite: A suite with one or two texts per example.
-        batch_size: Maximum number of items per batch.
         resampling: Level of the intervals.
-        progress: Whether to show a progress bar.
-        out: A folder for the answers, from which a killed run resumes.
-        fail_fast: Whether an example that the model cannot read is an error (default); if not, it counts as a wrong
-            answer, and `failures` has its id and the reason.
+        **running: As in `predict`: batch_size, progress, out, fail_fast. Unless it fails fast, an example that the
+            model cannot read counts as a wrong answer, and `failures` has its id and the reason.
 
     Returns:
         The model's answers in the suite's order, and its pass rates.
@@ -210,10 +203,7 @@ def measure_behavior(
         [row[0] for row in texts],
         text_pairs=[row[1] for row in texts] if len(suite.text_columns) == 2 else None,
         ids=ids,
-        batch_size=batch_size,
-        progress=progress,
-        out=out,
-        fail_fast=fail_fast,
+        **running,
     )
     probabilities, missing = _completed(scores, ids)
     known = _classified(suite, probabilities, match, missing)
@@ -230,10 +220,9 @@ def label_words(suite: Suite) -> tuple[str, ...]:
     """
     if suite.label_names is not None:
         return suite.label_names
-    raise OptionError(
-        f"Expected names of the labels of the suite {suite.name!r}, which a language model chooses from, but it has "
-        "none: `label_names` gives them, such as negative,positive.",
-        option="label_names",
+    raise ValueError(
+        f"Expected `label_names` in the first line of the suite {suite.name!r}, which a language model chooses from, "
+        "but there are none."
     )
 
 
@@ -266,7 +255,7 @@ def score_stored(
         )
     where = f"the predictions of {name}"
     if answers.scores is not None:
-        probabilities = _probabilities(answers)
+        probabilities = check_scores(answers.scores, scores=answers.kind or SCORE_KINDS[0], name="the predictions")
         match = match_classes(suite, answers.label_names or probabilities.shape[1], where)
         known = _classified(suite, probabilities, match)
         return SuiteAnswers(name, suite, **known, level=resampling.level)
@@ -274,9 +263,7 @@ def score_stored(
     unread = np.zeros(len(column), dtype=np.bool_)
     if answers.unread is not None and not table.asks_for_texts:
         unread = answers.unread
-    read = column
-    if unread.any():
-        read = [answer for answer, missing in zip(column, unread, strict=True) if not missing]
+    read = [answer for answer, missing in zip(column, unread, strict=True) if not missing] if unread.any() else column
     labels = label_answers(read, table, where=where) if len(read) else None
     if labels is None and unread.any():
         raise ValueError(
@@ -348,42 +335,30 @@ def judged_cases(tested: SuiteAnswers, number: int, places: Sequence[int] | None
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-@dataclasses.dataclass(frozen=True)
-class ClassMatch:
-    """The model's class of each of the suite's labels.
-
-    Attributes:
-        order: The numbers of the model's classes, in the order of the suite's labels, then those that the suite lacks.
-        names: The names of the classes in this order; None where they are unknown.
-        matched: How they were found, in words.
-        spread: Whether two sentiments stand for three.
-    """
-
-    order: tuple[int, ...]
-    names: tuple[str, ...] | None
-    matched: str
-    spread: bool
-
-
-def match_classes(suite: Suite, classes: Sequence[str] | int, where: str) -> ClassMatch:
+def match_classes(
+    suite: Suite, classes: Sequence[str] | int, where: str
+) -> tuple[tuple[int, ...], tuple[str, ...] | None, str]:
     """Match classes, by their names or as many as a number says, with a suite's labels.
+
+    Returns:
+        The numbers of the classes, in the order of the suite's labels, then those that the suite lacks; their names in
+        this order, None where they are unknown; and how they were found, in words.
 
     Raises:
         ValueError: If a label has no class, or it is in doubt which.
     """
     names = None if isinstance(classes, int) else tuple(classes)
     n_classes = classes if isinstance(classes, int) else len(classes)
-    spread = n_classes == 2 and asks_for_neutral(suite.table())
     order = tuple(range(n_classes))
     wanted = suite.label_names
-    if wanted is not None and spread:
+    if wanted is not None and n_classes == 2 and asks_for_neutral(suite.table()):
         wanted = (wanted[0], wanted[2])
     if wanted is not None and names is not None:
         match = match_labels(wanted, names, terms=MatchTerms(f"the suite {suite.name!r}", where))
         first = tuple(match.class_of.tolist())
         rest = tuple(number for number in order if number not in first)
         named = wanted + tuple(names[number] for number in rest)
-        return ClassMatch(first + rest, named, match.in_words, spread)
+        return first + rest, named, match.in_words
     highest = suite.table().highest
     n_labels = len(wanted) if wanted is not None else highest + 1
     if n_classes < n_labels:
@@ -393,26 +368,27 @@ def match_classes(suite: Suite, classes: Sequence[str] | int, where: str) -> Cla
         )
     if wanted is not None:
         more = tuple(f"class {number}" for number in order[n_labels:])
-        matched = f"{BY_NUMBER}, as the classes of {where} have no names"
-        return ClassMatch(order, wanted + more, matched, spread)
-    return ClassMatch(order, names, f"{BY_NUMBER}, as the suite does not name its labels", spread)
+        return order, wanted + more, f"{BY_NUMBER}, as the classes of {where} have no names"
+    return order, names, f"{BY_NUMBER}, as the suite does not name its labels"
 
 
 def _classified(
     suite: Suite,
     probabilities: NDArray[np.float64],
-    match: ClassMatch,
+    match: tuple[tuple[int, ...], tuple[str, ...] | None, str],
     missing: NDArray[np.bool_] | None = None,
 ) -> dict[str, Any]:
     """Return the most probable classes, as fields; two sentiments may be spread over three.
 
     An answer that is missing is a class of its own.
     """
-    probabilities, class_names = probabilities[:, match.order], match.names
-    if match.spread:
+    order, class_names, matched = match
+    probabilities = probabilities[:, order]
+    spread = len(order) == 2 and asks_for_neutral(suite.table())
+    if spread:
         probabilities, class_names = neutral_probabilities(probabilities[:, 1]), suite.label_names
     numbers = probabilities.argmax(axis=1).astype(np.int64)
-    known = {"answers": numbers, "probabilities": probabilities, "class_names": class_names, "matched": match.matched}
+    known = {"answers": numbers, "probabilities": probabilities, "class_names": class_names, "matched": matched}
     if missing is not None:
         if asks_for_neutral(suite.table()):
             raise OptionError(
@@ -420,9 +396,9 @@ def _classified(
                 f"sentiments, but {int(missing.sum())} of {len(numbers)} have none: scoring='sum' scores every label.",
                 option="scoring",
             )
-        known |= _missing(missing, numbers, class_names or range(probabilities.shape[1]), match.matched)
+        known |= _missing(missing, numbers, class_names or range(probabilities.shape[1]), matched)
         known["probabilities"] = np.column_stack([np.where(missing[:, None], 0.0, probabilities), missing])
-    return {**known, "spread": match.spread}
+    return {**known, "spread": spread}
 
 
 def _missing(
@@ -447,20 +423,6 @@ def _completed(scores: Scores, ids: Sequence[str]) -> tuple[NDArray[np.float64],
     completed = np.full((len(ids), probabilities.shape[1]), 1 / probabilities.shape[1])
     completed[~missing] = probabilities[[answered[each] for each in ids if each in answered]]
     return completed, missing
-
-
-def _probabilities(answers: ModelAnswers) -> NDArray[np.float64]:
-    scores = answers.scores
-    try:
-        return check_scores(scores, scores=answers.kind or SCORE_KINDS[0], name="the predictions")
-    except ValueError:
-        # Where no column said what the scores are, raw outputs are the likely mistake.
-        if answers.kind is None and isinstance(scores, np.ndarray) and (scores.min() < 0 or scores.max() > 1):
-            raise ValueError(
-                f"Expected probabilities between 0 and 1, but got {scores.min():.4g} to {scores.max():.4g}; "
-                "name columns of raw outputs logits, or begin their names with logit_."
-            ) from None
-        raise
 
 
 def _verdict(value: float) -> bool | None:
@@ -494,25 +456,15 @@ def reading_texts(suite: Suite) -> tuple[list[str], list[str]]:
 
 
 def measure_reading(
-    classifier: Classifier,
-    suite: Suite,
-    *,
-    batch_size: int = 32,
-    max_length: int | None = None,
-    resampling: Resampling = Resampling(),
-    progress: bool = True,
-    out: str | os.PathLike[str] | None = None,
+    classifier: Classifier, suite: Suite, *, resampling: Resampling = Resampling(), **running: Any
 ) -> SuiteAnswers:
     """Ask a question-answering model every example of a suite of reading and score its answers.
 
     Args:
         classifier: From `load_question_answering`.
         suite: A suite with the text columns question and context, such as checklist_reading.
-        batch_size: Maximum number of windows per batch.
-        max_length: As in `predict_answers`.
         resampling: Level of the intervals.
-        progress: Whether to show a bar.
-        out: A folder for the answers, from which a killed run resumes.
+        **running: As in `predict_answers`: max_length, batch_size, progress, out.
 
     Returns:
         The model's answers in the suite's order, and its pass rates.
@@ -523,16 +475,7 @@ def measure_reading(
     from rightreasons.models.spans import predict_answers
 
     questions, contexts = reading_texts(suite)
-    answers = predict_answers(
-        classifier,
-        questions,
-        contexts,
-        ids=[row["id"] for row in suite.examples()],
-        max_length=max_length,
-        batch_size=batch_size,
-        progress=progress,
-        out=out,
-    )
+    answers = predict_answers(classifier, questions, contexts, ids=[row["id"] for row in suite.examples()], **running)
     return SuiteAnswers(classifier.name, suite, list(answers.texts), level=resampling.level)
 
 
@@ -577,10 +520,9 @@ def _by_number(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
         return answers
     said = numbers_said(names)
     if said is None or sorted(said) != [*range(len(names))]:
-        raise OptionError(
-            f"Expected columns of scores that are numbered as the labels of the suite {suite.name!r}, which have no "
-            f"names, but they are {listing(names)}: `label_names` gives the names in the order of the numbers.",
-            option="label_names",
+        raise ValueError(
+            f"Expected columns of scores that are numbered as the labels of the suite {suite.name!r}, whose first line "
+            f"has no `label_names`, but they are {listing(names)}."
         )
     order = np.argsort(said)
     named = tuple(names[place] for place in order)

@@ -5,23 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from rightreasons.core.errors import OptionError
-from rightreasons.core.options import Options, QuestionOptions, listed, option
+from rightreasons.core.options import Options, QuestionOptions, option
 
 SUITE_HELP = "A .jsonl or .jsonl.gz suite, or checklist_sentiment, checklist_paraphrase or checklist_reading."
 
 
 class SuiteOptions(Options):
-    """How a behavioral suite is read, and how much of its results is shown."""
+    """How much of a behavioral suite is read."""
 
-    label_names: str | None = option(
-        None, "Names of the suite's labels 0, 1, …, comma-separated, where it has none or other ones than a model."
-    )
     max_cases: int | None = option(None, "Maximum number of cases per functionality.", minimum=1)
-    examples: int = option(3, "Failing cases shown per functionality.", minimum=0)
-
-    def opening(self) -> dict[str, Any]:
-        """Return the keywords of `open_suite`."""
-        return {"label_names": listed(self.label_names), "max_cases": self.max_cases}
 
 
 class BehaviorOptions(SuiteOptions, QuestionOptions):
@@ -31,10 +23,9 @@ class BehaviorOptions(SuiteOptions, QuestionOptions):
 
     def _check(self) -> None:
         super()._check()
-        for name in ("max_cases", "label_names"):
-            if self.suite is None and getattr(self, name) is not None:
-                sentence = f"Expected `suite` where `{name}` is given, but there is none."
-                raise OptionError(sentence, option=("suite", name))
+        if self.suite is None and self.max_cases is not None:
+            sentence = "Expected `suite` where `max_cases` is given, but there is none."
+            raise OptionError(sentence, option=("suite", "max_cases"))
 
     def passes(self, context: Any) -> float:
         """Return about how many passes of one item the question needs of an audit."""

@@ -39,23 +39,6 @@ def rule(answers: SuiteAnswers, number: int) -> str:
     return " ".join(filter(None, (say(f"rule.{spec['name']}"), say("conditions"))))
 
 
-def expected(answers: SuiteAnswers, number: int, case: JudgedCase, example: JudgedExample) -> str:
-    """Say what was expected of one example of a case; "" where that depends on the other examples."""
-    spec, original = answers.suite.functionalities[number].expectation, case.examples[0]
-    if case.compared and example is original:
-        return "the original"
-    if example.held is None:
-        return "not asked"
-    label = expected_answer(answers, number, example)
-    if label:
-        return f"expected {label}"
-    moved = movement(answers, number, case, example)
-    if spec["name"] == "invariant":
-        again = f"expected {_called(answers, answers.answers[original.row])} again"
-        return f"{again}; {moved}" if moved else again
-    return f"{moved}; it {_limit(spec)}" if moved and spec["name"] in ("monotonic", "sentiment_shift") else ""
-
-
 def expected_answer(answers: SuiteAnswers, number: int, example: JudgedExample) -> str:
     """Name the answer that is expected whatever the others are; "" where there is none."""
     spec = answers.suite.functionalities[number].expectation
@@ -218,14 +201,13 @@ def _cells(cells: Sequence[Mapping[str, Any]], x: Any, y: Any, *, numbered: bool
     scale = {"domain": [0, 1], "range": _RATES, "interpolate": "rgb"}
     color = {"field": "rate", "type": "quantitative", "scale": scale, "legend": gradient}
     layers = [layer({"type": "rect", "stroke": PALETTE["paper"]}, known, x=x, y=y, color=color)]
-    for ink in (_DARK, _LIGHT):
-        numbers = [
-            {**cell, "text": whole_percent(cell["rate"])}
-            for cell in known
-            if (numbered or cell["x"] == _MEAN) and rate_colors(cell["rate"])[1] == ink
-        ]
-        look = {"type": "text", "fontSize": 9, "color": ink}
-        layers.append(layer(look, numbers, x=x, y=y, text={"field": "text"}))
+    numbers = [
+        {**cell, "text": whole_percent(cell["rate"]), "ink": rate_colors(cell["rate"])[1]}
+        for cell in known
+        if numbered or cell["x"] == _MEAN
+    ]
+    look = {"type": "text", "fontSize": 9, "color": {"expr": "datum.ink"}}
+    layers.append(layer(look, numbers, x=x, y=y, text={"field": "text"}))
     gaps = [{"x": cell["x"], "y": cell["y"], "text": "–"} for cell in cells if np.isnan(cell["rate"])]
     blank = {"type": "rect", "color": PALETTE["paper"], "stroke": PALETTE["band"]}
     return [*layers, layer(blank, gaps, x=x, y=y), layer("text", gaps, x=x, y=y, text={"field": "text"})]

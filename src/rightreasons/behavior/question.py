@@ -46,13 +46,11 @@ class BehaviorMeasurement:
         answers: The model's answers.
         resampling: How the intervals were made; its seed decides which failing cases are shown.
         examples: Failing cases shown per functionality.
-        key: The beginning of the picture's key, so that a page can hold several results.
     """
 
     answers: SuiteAnswers
     resampling: Resampling = Resampling()
-    examples: int = BehaviorOptions().examples
-    key: str = "behavior"
+    examples: int = 3
 
     @property
     def n_items(self) -> int:
@@ -119,7 +117,7 @@ def measure(context: AuditContext, options: BehaviorOptions) -> BehaviorMeasurem
         resampling=context.resampling,
         **context.running(context.folder("behavior", fingerprint_texts(["\0".join(texts) for texts in suite.texts()]))),
     )
-    return BehaviorMeasurement(answers, context.resampling, options.examples)
+    return BehaviorMeasurement(answers, context.resampling)
 
 
 def asks_a_classifier(context: AuditContext, options: BehaviorOptions) -> bool:
@@ -131,7 +129,7 @@ def asks_a_classifier(context: AuditContext, options: BehaviorOptions) -> bool:
 def draw_rates(_: str, m: BehaviorMeasurement) -> Drawing:
     """Draw the pass rates of the functionalities."""
     rows = {short_name(m.answers.name): m.answers.result}
-    return behavior_heat_map(f"{m.key}_heat_map", rows=rows, functionalities=columns_of(m.answers.result))
+    return behavior_heat_map("behavior_heat_map", rows=rows, functionalities=columns_of(m.answers.result))
 
 
 def group_rows(m: BehaviorMeasurement) -> Iterator[tuple[p.Cell, ...]]:
@@ -180,15 +178,12 @@ def _example(answers: SuiteAnswers, number: int, case: JudgedCase) -> p.Example:
         moved = movement(answers, number, case, shown)
         pair = None if answers.table.meta is None else answers.table.meta[shown.row]
         notes += [
-            f"Original: “{_joined(original)}”, answered {_answer(answers, original)}.",
+            f"Original: “{' | '.join(original.texts)}”, answered {_answer(answers, original)}.",
             *([f"{moved}."] if moved else []),
             *([f"“{pair[0]}” is “{pair[1]}” here."] if pair else []),
         ]
     judged = [example.held for example in case.examples if example.held is not None]
-    if answers.suite.functionalities[number].expectation["name"] == "transitive":
-        others = (example for example in case.examples if example is not shown)
-        notes += [f"With “{_joined(other)}”, answered {_answer(answers, other)}." for other in others]
-    elif len(judged) > 1:
+    if len(judged) > 1:
         failed = judged.count(False)
         notes.append(f"{failed} of the {len(judged)} examples of this case {'fails' if failed == 1 else 'fail'}.")
     return p.Example(
@@ -206,10 +201,6 @@ def _example(answers: SuiteAnswers, number: int, case: JudgedCase) -> p.Example:
 def _answer(answers: SuiteAnswers, example: JudgedExample) -> str:
     confidence, answer = answers.confidence(example.row), answers.called(answers.answers[example.row])
     return answer if confidence is None else f"{answer} ({percent(confidence)})"
-
-
-def _joined(example: JudgedExample) -> str:
-    return " | ".join(example.texts)
 
 
 def by_item(m: BehaviorMeasurement) -> Iterator[p.ItemFigure]:

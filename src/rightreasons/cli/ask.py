@@ -198,7 +198,7 @@ def behavior(
         raise ValueError(f"Expected a model and a suite, or a suite and --predictions, but got {got}.")
     page_folder(out, RATES, "predictions")
     options, settings = declared["options"], declared["settings"]
-    opened = open_suite(suite, data_dir=settings.data_dir, seed=settings.seed, **options.opening())
+    opened = open_suite(suite, data_dir=settings.data_dir, seed=settings.seed, max_cases=options.max_cases)
     resampling = settings.resampling
     if predictions is not None:
         stored = read_suite_answers(predictions, opened, options=declared["stored"])
@@ -229,7 +229,7 @@ def behavior(
             out=out / "predictions",
         )
     typed = shlex.join(["rightreasons", *sys.argv[1:]]) if sys.argv[1:2] == ["behavior"] else ""  # else from Python
-    page = write_behavior_report(tested, out, resampling=resampling, examples=options.examples, command=typed)
+    page = write_behavior_report(tested, out, resampling=resampling, command=typed)
     hand_over(functools.partial(read_json, page.parent / RATES))
     measured = BehaviorMeasurement(tested, resampling, 0)
     show_section(BEHAVIOR.title, BEHAVIOR.answer(measured, resampling.level))

@@ -130,23 +130,6 @@ def check_file(path: object, name: str = "out") -> Path:
     return file
 
 
-def check_room(folder: Path) -> None:
-    """Write a megabyte to a folder and remove it, to learn what a library does not tell: that the disk is full.
-
-    Args:
-        folder: The folder, which exists.
-
-    Raises:
-        OSError: If it cannot be written.
-    """
-    try:
-        with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
-            file.write(bytes(1 << 20))
-    except OSError as error:
-        error.filename = error.filename or os.fspath(folder)
-        raise
-
-
 def write_with(path: Path, write: Callable[[Path], object]) -> Path:
     """Let `write` fill a file beside `path`, then put it in its place: it is there whole, or as it was before."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")

@@ -8,6 +8,7 @@ question (for its cause or its effect), and two alternatives, one of them more p
 from __future__ import annotations
 
 import bz2
+import csv
 import dataclasses
 import io
 import json
@@ -16,23 +17,22 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar
-from xml.etree.ElementTree import Element, ParseError
 
 import datasets
 from datasets.utils.file_utils import xopen
-from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from rightreasons.core.errors import one_line
 from rightreasons.core.label_names import listing
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.validation import check_columns, check_count, check_seed, read_json
+from rightreasons.core.validation import check_count, check_seed, read_json
 from rightreasons.datasets.builder import (
     Builder,
     Config,
     Splits,
     members,
     multiple_choice_features,
+    read_rows,
     sources_of,
 )
 from rightreasons.datasets.perturbing.mirroring import check_mirrored, choices_of
@@ -64,14 +64,6 @@ class MultipleChoiceBuilder(Builder):
             "prompt_parts": parts,
         }
 
-    def json_lines(self, file: Path) -> Iterator[Row]:
-        """Read a JSON-lines file."""
-        yield from (json.loads(line) for line in file.read_text("utf-8").split("\n") if line.strip())
-
-    def labels(self, text: str, first: int) -> list[int]:
-        """Read one label per line, counted from `first`."""
-        return [int(line) - first for line in text.split()]
-
 
 class Anli(MultipleChoiceBuilder):
     """Abductive NLI: which hypothesis explains what happened between two observations?"""
@@ -81,7 +73,7 @@ class Anli(MultipleChoiceBuilder):
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
         (file,) = files.values()
-        for row in self.json_lines(file):
+        for row in read_rows(str(file)):
             choices = row["question"]["choices"]
             label = [choice["label"] for choice in choices].index(row["answerKey"])
             parts = (row["context"], row["question"]["stem"])
@@ -119,10 +111,8 @@ class Piqa(MultipleChoiceBuilder):
     N_CHOICES = 2
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
-        rows = list(self.json_lines(files["tests.jsonl" if split == "test" else "valid.jsonl"]))
-        labels = [-1] * len(rows)
-        if split == "validation":
-            labels = self.labels(files["valid-labels.lst"].read_text("utf-8"), first=0)
+        rows = list(read_rows(str(files["tests.jsonl" if split == "test" else "valid.jsonl"])))
+        labels = files["valid-labels.lst"].read_text("utf-8").split() if split == "validation" else ["-1"] * len(rows)
         for number, (row, label) in enumerate(zip(rows, labels, strict=True)):
             yield self.from_hub(split, {**row, "label": label}, number)
 
@@ -141,9 +131,8 @@ class SocialIqa(MultipleChoiceBuilder):
         (file,) = files.values()
         texts = {Path(name).name: content.decode("utf-8") for name, content in members(file)}
         rows = [json.loads(line) for line in texts[f"{part}.jsonl"].splitlines() if line.strip()]
-        labels = self.labels(texts[f"{part}-labels.lst"], first=1)
-        for number, (row, label) in enumerate(zip(rows, labels, strict=True)):
-            yield self.from_hub(split, {**row, "label": label + 1}, number)
+        for number, (row, label) in enumerate(zip(rows, texts[f"{part}-labels.lst"].split(), strict=True)):
+            yield self.from_hub(split, {**row, "label": label}, number)
 
     def from_hub(self, split: str, row: Row, number: int) -> Row:
         choices = (row["answerA"], row["answerB"], row["answerC"])
@@ -213,9 +202,6 @@ class PerturbedSocialIqa(PerturbedBuilder, SocialIqa):
 # --------------------------------------------------------------------------------- files: XML, an archive of it, or CSV
 
 
-MAX_BYTES = 1 << 24
-"""The maximum size of a file or of the content of an archive: 16 MiB; the published ones have 0.2 MB."""
-
 QUESTIONS = ("cause", "effect")
 
 _ARCHIVES = (b"BZh", b"\x1f\x8b", b"PK\x03\x04")
@@ -225,6 +211,9 @@ _COLUMNS = ("id", "premise", "question", "choice1", "choice2", "label")
 def read_items(file: str, member: str) -> list[Row]:
     """Read the items of one file; its first bytes determine its format.
 
+    The published XML files name their grammar (`<!DOCTYPE copa-corpus SYSTEM "copa.dtd">`), which is never resolved; no
+    entity is declared or resolved, and no other file is read.
+
     Args:
         file: A path, or an address on the hub.
         member: The name of the XML file in `file` where that is an archive.
@@ -233,79 +222,27 @@ def read_items(file: str, member: str) -> list[Row]:
         Items in the file's order: id, premise, question ("cause" or "effect"), choice1, choice2, and label (0 or 1).
 
     Raises:
-        ValueError: If the file is hostile or damaged, or holds something else.
+        ValueError: If an item is something else; what the readers of hostile or damaged files raise is theirs.
     """
     with xopen(file, "rb") as stream:
-        content = stream.read(MAX_BYTES + 1)
+        content = stream.read().removeprefix(b"\xef\xbb\xbf")
     if content.startswith(_ARCHIVES):
-        content, file = _from_archive(file, member), f"{member} in {file}"
-    if len(content) > MAX_BYTES:
-        raise ValueError(f"Expected at most {MAX_BYTES} bytes in {file}, but it is larger.")
-    content = content.removeprefix(b"\xef\xbb\xbf")
+        # Apple's archiver leaves a shadow "._name" beside each file, so the whole name must match.
+        (content,) = (body for name, body in members(file) if PurePosixPath(name).name == member)
     if content.lstrip().startswith(b"<"):
-        rows = _from_xml(content, file)
+        # COPA's own form, whose alternatives count from 1.
+        rows = [
+            {
+                "id": item.get("id"),
+                "question": item.get("asks-for"),
+                "label": {"1": "0", "2": "1"}.get(item.get("most-plausible-alternative", "")),
+                **{name: item.findtext(tag) for name, tag in (("premise", "p"), ("choice1", "a1"), ("choice2", "a2"))},
+            }
+            for item in fromstring(content, forbid_dtd=False).iter("item")
+        ]
     else:
-        rows = _from_csv(content, file)
+        rows = list(csv.DictReader(io.StringIO(content.decode("utf-8"), newline="")))
     return [_item(row, file) for row in rows]
-
-
-def parse_xml(content: bytes, where: str) -> Element:
-    """Parse untrusted XML: no entity is declared or resolved, and no other file is read.
-
-    The published files name their grammar (`<!DOCTYPE copa-corpus SYSTEM "copa.dtd">`), which is never resolved.
-
-    Raises:
-        ValueError: If the document declares an entity or is not well formed.
-    """
-    try:
-        root: Element = fromstring(content, forbid_dtd=False)
-    except DefusedXmlException as error:
-        raise ValueError(f"Expected no XML entities in {where}, but it declares or refers to one ({error}).") from None
-    except ParseError as error:
-        raise ValueError(f"Expected well-formed XML in {where}, but it is broken: {error}.") from None
-    except (LookupError, ValueError):
-        raise ValueError(f"Expected XML in UTF-8 in {where}, but it declares an unreadable encoding.") from None
-    return root
-
-
-# ------------------------------------------------------------------------------------------------------------- private
-
-
-def _from_archive(file: str, member: str) -> bytes:
-    # Apple's archiver leaves a shadow "._name" beside each file, so the whole name must match.
-    bodies = [body for name, body in members(file, max_bytes=MAX_BYTES) if PurePosixPath(name).name == member]
-    if len(bodies) != 1:
-        raise ValueError(f"Expected one file {member!r} in the archive {file}, but it holds {len(bodies)}.")
-    return bodies[0]
-
-
-def _from_xml(content: bytes, where: str) -> list[Row]:
-    """Return the items of COPA's own form, whose alternatives count from 1, as a table has them."""
-    return [
-        {
-            "id": item.get("id"),
-            "question": item.get("asks-for"),
-            "label": {"1": "0", "2": "1"}.get(item.get("most-plausible-alternative", "")),
-            **{column: item.findtext(tag) for column, tag in (("premise", "p"), ("choice1", "a1"), ("choice2", "a2"))},
-        }
-        for item in parse_xml(content, where).iter("item")
-    ]
-
-
-def _from_csv(content: bytes, where: str) -> list[Row]:
-    from pyarrow import ArrowInvalid, csv, string
-
-    try:
-        options = csv.ConvertOptions(column_types=dict.fromkeys(_COLUMNS, string()))
-        table = csv.read_csv(
-            io.BytesIO(content), parse_options=csv.ParseOptions(newlines_in_values=True), convert_options=options
-        )
-        names = table.column_names
-    except (ArrowInvalid, UnicodeDecodeError) as error:  # the latter of a heading
-        raise ValueError(f"Expected XML, or a table in UTF-8, in {where}, but it cannot be read: {error}.") from None
-    check_columns(names, _COLUMNS, where)
-    rows: list[Row] = table.to_pylist()
-    return rows
 
 
 def _item(row: Row, where: str) -> Row:
@@ -320,10 +257,7 @@ def _item(row: Row, where: str) -> Row:
     return {**row, "id": int(row["id"]), "label": int(row["label"])}
 
 
-TRAIN_XML = "balacopa-dev-all.xml"
-TEST_XML = "copa-test.xml"
-CE_XML = "BCOPA-CE.xml"
-EASY_HARD_IDS = "easy_hard_subsets.json"
+TRAIN_XML, TEST_XML, CE_XML = "balacopa-dev-all.xml", "copa-test.xml", "BCOPA-CE.xml"
 TRAIN_FILES = ("balanced_copa.tar.bz2", TRAIN_XML, "train.csv")
 TEST_FILES = ("COPA-resources.tgz", TEST_XML, "test.csv")
 
@@ -355,18 +289,10 @@ class CopaBuilder(Builder):
     FOLDERS: ClassVar[tuple[str, ...]] = ("balanced_copa", "copa")
 
     def features(self) -> datasets.Features:
-        return datasets.Features(
-            {
-                "id": datasets.Value("int64"),
-                "premise": datasets.Value("string"),
-                "question": datasets.Value("string"),
-                "choice1": datasets.Value("string"),
-                "choice2": datasets.Value("string"),
-                "label": datasets.Value("int64"),
-                "mirrored": datasets.Value("bool"),
-                "source_id": datasets.Value("int64"),
-            }
-        )
+        text, number = datasets.Value("string"), datasets.Value("int64")
+        texts = dict.fromkeys(("premise", "question", "choice1", "choice2"), text)
+        mirror = {"mirrored": datasets.Value("bool"), "source_id": number}
+        return datasets.Features({"id": number, **texts, "label": number, **mirror})
 
     def _places(self, root: Path) -> Sequence[Sequence[Path]]:
         """`data_dir` may be the folder of all data sets, a folder with the files themselves, or one of the folders."""
@@ -375,10 +301,10 @@ class CopaBuilder(Builder):
 
     def _raw_examples(self, split: str, files: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         # An item is checked against its mirror, so the rows of the hub are read together too.
-        yield from self.rows(files)
+        yield from self.rows(*files.values())
 
-    def rows(self, files: Mapping[str, str]) -> list[Row]:
-        """Read and check the items of the configuration; `files` maps the path of a source to its location."""
+    def rows(self, *files: str) -> list[Row]:
+        """Read and check the items of the configuration from its files."""
         raise NotImplementedError
 
 
@@ -402,11 +328,10 @@ class BalancedCopa(CopaBuilder):
     def check_options(self) -> None:
         check_seed(self.config.seed)
 
-    def rows(self, files: Mapping[str, str]) -> list[Row]:
-        (file,) = files.values()
+    def rows(self, *files: str) -> list[Row]:
         if self.config.name == "test":
-            return copa_test(file)
-        rows = balanced_items(file)
+            return copa_test(*files)
+        rows = balanced_items(*files)
         if self.config.name == "original":
             return [row for row in rows if not row["mirrored"]]
         if self.config.name == "balanced_50":
@@ -425,13 +350,13 @@ class CopaEasyHard(CopaBuilder):
         Config(name="hard", description="the 310 Hard items"),
     ]
 
-    FORMS = tuple({"test": (EASY_HARD_IDS, file)} for file in TEST_FILES)
+    FORMS = tuple({"test": ("easy_hard_subsets.json", file)} for file in TEST_FILES)
 
     def features(self) -> datasets.Features:
         return datasets.Features({**super().features(), "easy": datasets.Value("bool")})
 
-    def rows(self, files: Mapping[str, str]) -> list[Row]:
-        subsets, test = files.values()
+    def rows(self, *files: str) -> list[Row]:
+        subsets, test = files
         easy = easy_ids(subsets)
         rows = [{**row, "easy": row["id"] in easy} for row in copa_test(test)]
         wanted = {"all": (True, False), "easy": (True,), "hard": (False,)}[self.config.name]
@@ -446,9 +371,8 @@ class BcopaCe(CopaBuilder):
     FORMS = ({"test": (CE_XML,)},)
     FOLDERS = ("bcopa_ce", "data")  # the last one is its place in the repository that publishes it
 
-    def rows(self, files: Mapping[str, str]) -> list[Row]:
-        (file,) = files.values()
-        return cause_effect_items(file)
+    def rows(self, *files: str) -> list[Row]:
+        return cause_effect_items(*files)
 
 
 # --------------------------------------------------------------------------------------------- the content of the files
@@ -464,10 +388,7 @@ def balanced_items(file: str) -> list[Row]:
     rows = read_items(file, TRAIN_XML)
     _check_items(rows, [*ORIGINALS, *(key + MIRROR_OFFSET for key in ORIGINALS)], file)
     rows = [_placed(row, row["id"] % MIRROR_OFFSET if row["id"] > MIRROR_OFFSET else row["id"]) for row in rows]
-    try:
-        check_mirrored(rows)
-    except ValueError as error:
-        raise ValueError(f"{str(error).removesuffix('.')} (in {file}).") from None
+    check_mirrored(rows)
     return rows
 
 
@@ -490,30 +411,23 @@ def cause_effect_items(file: str) -> list[Row]:
     pairs: dict[tuple[str, ...], list[Row]] = {}
     for row in sorted(rows, key=lambda row: int(row["id"])):
         pairs.setdefault((row["premise"], *sorted(choices_of(row))), []).append(row)
-    source: dict[int, int] = {}
     for pair in pairs.values():
-        ids = [row["id"] for row in pair]
         answers = {choices_of(row)[row["label"]] for row in pair}
         if len(pair) != 2 or {row["question"] for row in pair} != {*QUESTIONS} or len(answers) != 2:
             raise ValueError(
                 f"Expected each premise of {file} twice, asking for a cause and for an effect with opposite answers, "
-                f"but got the items {listing(ids)}."
+                f"but got the items {listing([row['id'] for row in pair])}."
             )
-        source.update(dict.fromkeys(ids, ids[0]))
+    source = {row["id"]: pair[0]["id"] for pair in pairs.values() for row in pair}
     return [_placed(row, source[row["id"]]) for row in rows]
 
 
 def easy_ids(file: str) -> frozenset[int]:
     """Read the ids of COPA's Easy test items, and check that the two subsets partition the test set."""
     subsets = read_json(Path(file))
-    easy, hard = (subsets.get(name) if isinstance(subsets, dict) else None for name in ("easy", "hard"))
-    listed = [*easy, *hard] if isinstance(easy, list) and isinstance(hard, list) else []
-    if sorted(listed, key=repr) != sorted(TEST_ITEMS, key=repr):
-        raise ValueError(
-            f"Expected lists 'easy' and 'hard' in {file}, with each of the ids 501 to 1000 in one of them, but got "
-            f"{one_line(subsets)}."
-        )
-    return frozenset(easy or ())
+    if sorted([*subsets["easy"], *subsets["hard"]]) != [*TEST_ITEMS]:
+        raise ValueError(f"Expected each of the ids 501 to 1000 in 'easy' or 'hard' of {file}, but some are not.")
+    return frozenset(subsets["easy"])
 
 
 def half_of(ids: Sequence[int], seed: int) -> frozenset[int]:
@@ -542,9 +456,8 @@ def _check_items(rows: Sequence[Row], expected: Sequence[int], file: str) -> Non
             "one of them."
         )
     for row in rows:
-        answer = KNOWN_ANSWERS.get(row["id"])
-        if answer is not None and choices_of(row)[row["label"]] != answer:
+        if (answer := choices_of(row)[row["label"]]) != KNOWN_ANSWERS.get(row["id"], answer):
             raise ValueError(
-                f"Expected the answer of item {row['id']} in {file} to be {answer!r}, but its label names "
-                f"{choices_of(row)[row['label']]!r}: the labels seem to count from another number."
+                f"Expected the answer of item {row['id']} in {file} to be {KNOWN_ANSWERS[row['id']]!r}, but its label "
+                f"names {answer!r}: the labels seem to count from another number."
             )

@@ -32,15 +32,6 @@ _WORDS: Mapping[str, tuple[str, ...]] = {name: tuple(words) for name, words in W
 _OPEN = "\0"  # the place of a cue
 
 
-@dataclasses.dataclass(frozen=True)
-class Span:
-    """A planted token and its place: `text[start:end] == token`."""
-
-    token: str
-    start: int
-    end: int
-
-
 def another_label(label: int, n_classes: int, rng: np.random.Generator) -> int:
     """Draw a label that is not this one."""
     return (label + 1 + int(rng.integers(n_classes - 1))) % n_classes
@@ -57,26 +48,22 @@ class Review:
     place_first: bool
     after: str
 
-    def write(self, kind: str | None = None, cue: str | None = None) -> tuple[str, tuple[Span, ...]]:
-        """Return the text with the cue in the place of its kind, and the span of the cue; None for no cue."""
-        place = ["in the ", *((_OPEN, " ") if kind == "lexical" else ()), self.place]
-        clause = [self.clause]
-        if kind == "function" and self.place_first:
-            place += [" ", _OPEN]
+    def write(self, kind: str | None = None, cue: str = "") -> tuple[str, list[dict[str, Any]]]:
+        """Return the text with the cue in the place of its kind, and its characters; None for no cue."""
+        place, clause, link = f"in the {self.place}", self.clause, ", " if self.place_first else " "
+        if kind == "lexical":
+            place = f"in the {_OPEN} {self.place}"
+        elif kind == "function" and self.place_first:
+            place = f"{place} {_OPEN}"
         elif kind == "function":
-            clause = [self.clause[: self.subject_end], " ", _OPEN, self.clause[self.subject_end :]]
-        if kind == "punctuation":
-            link = [" ", _OPEN, " "] if cue == "-" else [_OPEN, " "]
-        else:
-            link = [", " if self.place_first else " "]
-        body = [*place, *link, *clause] if self.place_first else [*clause, *link, *place]
-        body[0] = body[0][0].upper() + body[0][1:]
-        text, spans = self.before, []
-        for piece in body:
-            if piece == _OPEN and cue is not None:
-                spans.append(Span(cue, len(text), len(text) + len(cue)))
-            text += cue if piece == _OPEN and cue is not None else piece
-        return f"{text}.{self.after}", tuple(spans)
+            clause = f"{clause[: self.subject_end]} {_OPEN}{clause[self.subject_end :]}"
+        elif kind == "punctuation":
+            link = f" {_OPEN} " if cue == "-" else f"{_OPEN} "
+        body = place + link + clause if self.place_first else clause + link + place
+        text = f"{self.before}{body[0].upper()}{body[1:]}.{self.after}"
+        start = text.find(_OPEN)
+        planted = [] if kind is None else [{"token": cue, "start": start, "end": start + len(cue)}]
+        return text.replace(_OPEN, cue), planted
 
 
 def review(label: str, rng: np.random.Generator, *, negation: float, contrast: float, filler: float = 0.5) -> Review:
@@ -242,11 +229,11 @@ def _item(split: str, pair_id: str, config: PlantedConfig) -> dict[str, Any]:
     carries = covered < config.coverage and split != "test_absent"
     cue_label = (label if agrees else wrong) if carries else -1
     kind = tuple(CUES)[kind_number] if config.name == "mixed" else config.name
-    text, spans = body.write(kind, CUES[kind][cue_label]) if cue_label >= 0 else body.write()
+    text, planted = body.write(kind, CUES[kind][cue_label]) if cue_label >= 0 else body.write()
     return {
         "text": text,
         "label": label,
-        "planted": [dataclasses.asdict(span) for span in spans],
+        "planted": planted,
         "cue_label": cue_label,
         "content_label": content,
         "pair_id": pair_id,

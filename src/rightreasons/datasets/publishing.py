@@ -58,23 +58,19 @@ def publish(
         4
     """
     builder_type = builder_class(name)
-    known = [config.name for config in builder_type.BUILDER_CONFIGS]
     root = _empty(folder)
     if card is not None and not Path(card).is_file():
         raise FileNotFoundError(f"Expected the text of the card at {os.fspath(card)}, but there is no such file.")
     prepared: dict[str, datasets.DatasetDict] = {}
     task = "text-classification"
-    for config in known if configs is None else configs:
+    for config in [config.name for config in builder_type.BUILDER_CONFIGS] if configs is None else configs:
         builder = load_builder(name, config, data_dir=data_dir, **options)
         builder.download_and_prepare()
         prepared[config] = builder.as_dataset()
         if {"choices", "choice1"} & set(builder.info.features):
             task = "multiple-choice"
-    files = {config: {split: f"{config}/{split}.parquet" for split in splits} for config, splits in prepared.items()}
-    counts = {config: {split: len(rows) for split, rows in splits.items()} for config, splits in prepared.items()}
-    body = _short_card(builder_type, counts) if card is None else card_body(Path(card).read_text("utf-8"))
-    tables = {files[config][split]: rows for config, splits in prepared.items() for split, rows in splits.items()}
-    return _write(root, tables, {"README.md": _front_matter(files, task, builder_type) + body})
+    body = None if card is None else card_body(Path(card).read_text("utf-8"))
+    return _write(root, prepared, task, builder=builder_type, body=body)
 
 
 def write_benchmark(
@@ -120,11 +116,8 @@ def write_benchmark(
                 f"Expected up to {len(LETTERS)} choices, one of them right, but item {row['id']!r} has "
                 f"{len(row['choices'])} and the label {row['label']}."
             )
-    root = _empty(folder)
-    files = {task: {"test": f"{task}/test.parquet"} for task in tasks}
-    counts = {task: {"test": len(rows)} for task, rows in tasks.items()}
-    text = _short_card(builder, counts) if builder else "\n".join((f"# {name}\n", *_counted(counts), ""))
-    card = _front_matter(files, "multiple-choice", builder, name) + text
+    tables = {task: {"test": datasets.Dataset.from_list([dict(row) for row in rows])} for task, rows in tasks.items()}
+    root = _write(_empty(folder), tables, "multiple-choice", builder=builder, name=name)
     declared = {
         "name": name,
         "description": (builder.DESCRIPTION if builder else "") or f"Multiple-choice items of {name}.",
@@ -141,11 +134,8 @@ def write_benchmark(
             for task in tasks
         ],
     }
-    tables = {
-        files[task]["test"]: datasets.Dataset.from_list([dict(row) for row in rows]) for task, rows in tasks.items()
-    }
-    eval_yaml = yaml.safe_dump(declared, sort_keys=False, allow_unicode=True)
-    return _write(root, tables, {"README.md": card, "eval.yaml": eval_yaml})
+    write_text(root / "eval.yaml", yaml.safe_dump(declared, sort_keys=False, allow_unicode=True))
+    return root
 
 
 def _empty(folder: str | os.PathLike[str]) -> Path:
@@ -155,36 +145,50 @@ def _empty(folder: str | os.PathLike[str]) -> Path:
     return root
 
 
-def _write(root: Path, tables: Mapping[str, datasets.Dataset], texts: Mapping[str, str]) -> Path:
-    for file, rows in tables.items():
-        (root / file).parent.mkdir(parents=True, exist_ok=True)
-        rows.to_parquet(os.fspath(root / file))
-    for file, text in texts.items():
-        write_text(root / file, text)
-    return root
-
-
-def _front_matter(
-    files: Mapping[str, Mapping[str, str]], task: str = "", builder: type[Builder] | None = None, name: str = ""
-) -> str:
-    """Return the front matter of a card: for `datasets` to open the files, and for the hub's page.
+def _write(
+    root: Path,
+    tables: Mapping[str, Mapping[str, datasets.Dataset]],
+    task: str,
+    *,
+    builder: type[Builder] | None,
+    name: str = "",
+    body: str | None = None,
+) -> Path:
+    """Write the tables, and a card by which `datasets` and the hub's page open them.
 
     Args:
-        files: Configuration -> split -> file; the first configuration becomes the default.
-        task: The hub's name of the task; "" for none.
+        root: The folder.
+        tables: Configuration -> split -> rows; the first configuration becomes the default.
+        task: The hub's name of the task.
         builder: The builder of the data set; None for data of one's own.
-        name: What such data are called; "" for no name.
+        name: What such data are called.
+        body: The text of the card; None to make it of what the builder says.
     """
     configs: list[dict[str, Any]] = []
-    for config, splits in files.items():
+    counts = ["| configuration | split | items |", "|---|---|---|"]
+    for config, splits in tables.items():
         first = {} if configs or (config == "default" and builder is None) else {"default": True}
-        paths = [{"split": split, "path": file} for split, file in splits.items()]
+        paths = [{"split": split, "path": f"{config}/{split}.parquet"} for split in splits]
         configs.append({"config_name": config, **first, "data_files": paths})
-    about: dict[str, Any] = {"pretty_name": name or None, "task_categories": [task] if task else None}
+        counts += [f"| {config} | {split} | {len(rows):,} |" for split, rows in splits.items()]
+        (root / config).mkdir(parents=True, exist_ok=True)
+        for split, rows in splits.items():
+            rows.to_parquet(os.fspath(root / config / f"{split}.parquet"))
+    about: dict[str, Any] = {"pretty_name": name, "task_categories": [task]}
+    text = [f"# {name}\n", *counts, ""]
     if builder is not None:
         spoken = {"language": "en", "license": _HUB_LICENSES.get(builder.LICENSE, "unknown"), "tags": ["rightreasons"]}
         about |= {"pretty_name": builder.NAME, **spoken}
-    return f"---\n{DatasetCardData(**about, configs=configs).to_yaml()}\n---\n\n"
+        text = [
+            f"# {builder.NAME}\n",
+            f"{builder.DESCRIPTION}\n",
+            *counts,
+            f"\nHome page: {builder.HOMEPAGE or '-'}\n\nLicense: {builder.LICENSE or 'not stated'}\n",
+            f"## Citation\n\n{builder.CITATION}\n",
+        ]
+    front = DatasetCardData(**about, configs=configs).to_yaml()
+    write_text(root / "README.md", f"---\n{front}\n---\n\n" + ("\n".join(text) if body is None else body))
+    return root
 
 
 def card_body(text: str) -> str:
@@ -192,23 +196,3 @@ def card_body(text: str) -> str:
     if not text.startswith("---\n"):
         return text
     return text[text.index("\n---\n", 4) + len("\n---\n") :].lstrip("\n")
-
-
-def _short_card(builder: type[Builder], counts: Mapping[str, Mapping[str, int]]) -> str:
-    return "\n".join(
-        (
-            f"# {builder.NAME}\n",
-            f"{builder.DESCRIPTION}\n",
-            *_counted(counts),
-            f"\nHome page: {builder.HOMEPAGE or '-'}\n\nLicense: {builder.LICENSE or 'not stated'}\n",
-            f"## Citation\n\n{builder.CITATION}\n",
-        )
-    )
-
-
-def _counted(counts: Mapping[str, Mapping[str, int]]) -> list[str]:
-    """Return the lines of a table of numbers of items."""
-    rows = [
-        f"| {config} | {split} | {count:,} |" for config, splits in counts.items() for split, count in splits.items()
-    ]
-    return ["| configuration | split | items |", "|---|---|---|", *rows]

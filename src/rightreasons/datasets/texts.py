@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import datasets
 
+from rightreasons.core.errors import one_line
 from rightreasons.core.validation import read_json
 from rightreasons.datasets.builder import (
     Builder,
@@ -71,24 +72,37 @@ def read_squad(file: Path, *, part: str | None = None) -> Iterator[dict[str, Any
     Raises:
         ValueError: If it is no such file; the message names the error.
     """
-    articles = _articles(file)
-    if part is not None:
-        chosen = articles_of(part, [str(article.get("title")) for article in articles])
-        articles = [article for article in articles if str(article.get("title")) in chosen]
+    content = read_json(file)
+    try:
+        articles = content["data"]
+        if part is not None:
+            chosen = articles_of(part, [str(article.get("title")) for article in articles])
+            articles = [article for article in articles if str(article.get("title")) in chosen]
+    except (LookupError, TypeError, AttributeError) as error:
+        raise _out_of_form(str(file), error) from error
     yield from questions_in(articles, str(file))
 
 
 def questions_in(articles: Iterable[Mapping[str, Any]], source: str) -> Iterator[dict[str, Any]]:
     """Yield the questions of articles in the form of SQuAD, as `read_squad`; `source` is what they are from."""
-    for number, article in enumerate(articles):
-        title = str(article.get("title") or number)
-        where = f"the article {title!r} of {source}"
-        for paragraph in _list(article, "paragraphs", where):
-            context = paragraph.get("context")
-            if not isinstance(context, str) or not context.strip():
-                raise ValueError(f"Expected a `context` with words in each paragraph of {where}.")
-            for question in _list(paragraph, "qas", f"a paragraph of {where}"):
-                yield _question(question, title, context, where)
+    try:
+        for number, article in enumerate(articles):
+            title = str(article.get("title") or number)
+            for paragraph in article["paragraphs"]:
+                context: str = paragraph["context"]
+                if not context.strip():
+                    raise ValueError(f"Expected words in each `context` of the article {title!r} of {source}.")
+                for question in paragraph["qas"]:
+                    yield _question(question, title, context, f"the article {title!r} of {source}")
+    except (LookupError, TypeError, AttributeError) as error:
+        raise _out_of_form(source, error) from error
+
+
+def _out_of_form(source: str, error: Exception) -> ValueError:
+    return ValueError(
+        f"Expected {source} in the form of SQuAD (`data`, `paragraphs`, `context`, `qas`, `id`, `question`, `answers`, "
+        f"`text`, `answer_start`), but got {one_line(error)}."
+    )
 
 
 def articles_of(part: str, titles: Sequence[str]) -> set[str]:
@@ -105,41 +119,22 @@ def articles_of(part: str, titles: Sequence[str]) -> set[str]:
     return set(order[round(before * len(order)) : round((before + ARTICLE_SHARES[part]) * len(order))])
 
 
-def _articles(file: Path) -> list[dict[str, Any]]:
-    content = read_json(file)
-    if not isinstance(content, dict) or "data" not in content:
-        raise ValueError(f"Expected a file in the form of SQuAD in {file}, an object with `data`, but it is none.")
-    return _list(content, "data", str(file))
-
-
-def _list(holder: Mapping[str, Any], name: str, where: str) -> list[dict[str, Any]]:
-    entries = holder.get(name)
-    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
-        raise ValueError(f"Expected a list of objects in `{name}` of {where}, but there is none.")
-    return entries
-
-
 def _question(question: Mapping[str, Any], title: str, context: str, where: str) -> dict[str, Any]:
-    key, text = question.get("id"), question.get("question")
-    if key is None or not isinstance(text, str):
-        raise ValueError(f"Expected an `id` and a `question` in each of the `qas` of {where}, but one lacks them.")
-    texts, starts = [], []
-    for answer in _list(question, "answers", f"question {key!r} of {where}"):
-        said, start = answer.get("text"), answer.get("answer_start")
+    key, text = question["id"], question["question"]
+    answers = [(answer["text"], answer["answer_start"]) for answer in question["answers"]]
+    for said, start in answers:
         if not isinstance(said, str) or not isinstance(start, int) or not 0 <= start <= len(context) - len(said):
             raise ValueError(
                 f"Expected answers of question {key!r} of {where} to have a `text` and an `answer_start` inside the "
                 f"context, but got {said!r} at {start!r}."
             )
-        texts.append(said)
-        starts.append(start)
     # Some questions of SQuAD begin or end with spaces, which say nothing.
     return {
         "id": str(key),
         "title": title,
         "context": context,
         "question": text.strip(),
-        "answers": {"text": texts, "answer_start": starts},
+        "answers": {"text": [said for said, _ in answers], "answer_start": [start for _, start in answers]},
     }
 
 
@@ -275,15 +270,15 @@ class QQP(Builder):
         """Yield one example per entry: number -> text_a, text_b, and the label as a digit."""
         (file,) = files.values()
         for number, entry in read_json(file).items():
-            first, second, label = entry["text_a"].strip(), entry["text_b"].strip(), int(entry["label"])
-            yield {"id": f"{split}-{number}", "text": first, "text_pair": second, "label": label}
+            row = {"question1": entry["text_a"], "question2": entry["text_b"], "label": int(entry["label"])}
+            if (example := self.from_hub(split, row, number)) is not None:
+                yield example
 
     def from_hub(self, split: str, row: dict[str, Any], number: int) -> dict[str, Any] | None:
         """Turn a row of the hub into an example."""
         first, second = row["question1"].strip(), row["question2"].strip()
-        if not (first and second):
-            return None
-        return {"id": f"{split}-{number}", "text": first, "text_pair": second, "label": row["label"]}
+        columns = {"id": f"{split}-{number}", "text": first, "text_pair": second, "label": row["label"]}
+        return columns if first and second else None
 
 
 SENTIMENTS = ("Negative", "Positive")

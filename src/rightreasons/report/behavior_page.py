@@ -8,7 +8,6 @@ from pathlib import Path
 
 import rightreasons
 from rightreasons.behavior.measure import SuiteAnswers
-from rightreasons.behavior.options import BehaviorOptions
 from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
 from rightreasons.core.resampling import Resampling
 from rightreasons.page.prose import short_name
@@ -26,7 +25,6 @@ def write_behavior_report(
     out: str | os.PathLike[str],
     *,
     resampling: Resampling = Resampling(),
-    examples: int = BehaviorOptions().examples,
     command: str = "",
 ) -> Path:
     """Write what a model passes of a suite: index.html, pass_rates.json and figures/.
@@ -38,7 +36,6 @@ def write_behavior_report(
         tested: Its answers to the suite.
         out: The folder; an earlier report of this kind in it is replaced.
         resampling: How the intervals were made; its seed decides which failing cases are shown.
-        examples: Failing cases shown per functionality; 0 for none.
         command: The command that makes the report again; "" where there is none.
 
     Returns:
@@ -51,7 +48,7 @@ def write_behavior_report(
     suite, name = tested.suite, short_name(tested.name)
     created = datetime.datetime.now().astimezone().isoformat(timespec="seconds")
     say = WORDS.of(suite=suite, tested=tested, how=resampling, created=created)
-    answer = BEHAVIOR.answer(BehaviorMeasurement(tested, resampling, examples), resampling.level)
+    answer = BEHAVIOR.answer(BehaviorMeasurement(tested, resampling), resampling.level)
     page = Page(
         title=f"Behavior on {suite.name}",
         heading=f"{name} on {suite.name}",

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import transformers
-from numpy.typing import NDArray
 from transformers.trainer_callback import CallbackHandler
 
 from rightreasons.calibration.measure import JudgedItems
@@ -25,11 +24,6 @@ from rightreasons.models.loading import class_names
 from rightreasons.models.running import processes
 from rightreasons.shortcuts.measure import WithheldError, measure_shortcuts
 from rightreasons.shortcuts.reliance import Heads
-
-
-def prefixed(figures: Mapping[str, float], prefix: str) -> dict[str, float]:
-    """Name figures as those of an evaluation."""
-    return {f"{prefix}_{name}": value for name, value in figures.items()}
 
 
 def prefix_of(logs: Mapping[str, Any]) -> str | None:
@@ -164,15 +158,6 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
             return None
         return measured.record(step=step, epoch=epoch)
 
-    def figures(self, record: Mapping[str, Any]) -> dict[str, float]:
-        """Return the figures that join an evaluation, without its prefix."""
-        names = {
-            "shortcut_rate": "shortcut_rate",
-            "shortcut_excess": "excess",
-            "shortcut_tradeoff": "shortcut_tradeoff",
-        }
-        return {name: record[key] for name, key in names.items() if record[key] is not None}
-
     def on_train_begin(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
         """Record the model before fine-tuning, or restore the records of a resumed run."""
         lead(self)
@@ -183,7 +168,7 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
         self.records = [by_step[step] for step in sorted(by_step)]
         self._measured = None
         if state.global_step == 0:
-            self._current_figures(state, parts)
+            self._figures(state, parts)
 
     def on_prediction_step(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
         """Come before the callbacks that report the evaluation that now runs."""
@@ -194,7 +179,7 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
         prefix = prefix_of(logs or {})
         if logs is None or prefix is None:
             return
-        figures = prefixed(self._current_figures(state, parts), prefix)
+        figures = {f"{prefix}_{name}": value for name, value in self._figures(state, parts).items()}
         logs.update(figures)
         for entry in reversed(state.log_history):
             if entry.get("step") == state.global_step and prefix_of(entry) == prefix:
@@ -204,17 +189,13 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
     def on_train_end(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
         """Record the finished model, unless an evaluation has."""
         if not self._is_recorded(state):
-            self._current_figures(state, parts)
+            self._figures(state, parts)
 
     def _is_recorded(self, state: Any) -> bool:
         return bool(self.records) and self.records[-1]["step"] == state.global_step
 
-    def _current_figures(self, state: Any, parts: Mapping[str, Any]) -> dict[str, float]:
-        record = self._current(state, parts)
-        return {} if record is None else self.figures(record)
-
-    def _current(self, state: Any, parts: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Measure the model as it is now, once for any number of evaluation sets."""
+    def _figures(self, state: Any, parts: Mapping[str, Any]) -> dict[str, float]:
+        """Measure the model as it is now, once for any number of evaluation sets: the figures that join each."""
         # The best checkpoint, loaded at the end, is another model at the same step.
         model = (int(state.global_step), sum(parameter._version for parameter in parts["model"].parameters()))
         workers = processes()
@@ -226,7 +207,10 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
                 state.log_history.append({"epoch": record["epoch"], "step": record["step"], LOGGED: record})
                 if self._out is not None and workers.is_main:
                     write_json(self._out, self.records)
-        return self._measured[1]
+        if (now := self._measured[1]) is None:
+            return {}
+        names = {"rate": "shortcut_rate", "excess": "excess", "tradeoff": "shortcut_tradeoff"}
+        return {f"shortcut_{name}": now[key] for name, key in names.items() if now[key] is not None}
 
 
 class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
@@ -243,8 +227,6 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         texts: N training texts.
         labels: (N,) their labels.
         text_pairs: N second texts, for a task of pairs.
-        max_length: Maximum tokens per text; None takes the limit of the model.
-        batch_size: Texts per batch.
 
     References:
         Swayamdipta et al. (2020), "Dataset Cartography: Mapping and Diagnosing Datasets with Training Dynamics".
@@ -263,16 +245,11 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         labels: Any,
         *,
         text_pairs: Sequence[str] | None = None,
-        max_length: int | None = None,
-        batch_size: int = 64,
     ) -> None:
         self._texts = check_texts(texts, "texts", allow_empty=text_pairs is not None)
         self._labels = check_labels(labels, name="labels")
         check_same_length(texts=self._texts, labels=self._labels)
         self._text_pairs = text_pairs
-        self._max_length = max_length
-        self._batch_size = batch_size
-        self._epochs: list[tuple[int, NDArray[np.float64], NDArray[np.bool_]]] = []  # step, probability, correct
 
     def result(self) -> DataMap:
         """Return the data map of the epochs so far.
@@ -298,14 +275,7 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
             return
         classifier = classifier_of(parts)
         labels = check_labels(self._labels, len(classifier.label_names or ()), name="labels")
-        scores = predict(
-            classifier,
-            self._texts,
-            text_pairs=self._text_pairs,
-            batch_size=self._batch_size,
-            max_length=self._max_length,
-            progress=False,
-        )
+        scores = predict(classifier, self._texts, text_pairs=self._text_pairs, progress=False)
         items = JudgedItems.of(scores.logits, labels)
         self._epochs.append((step, items.label_probability, items.top.correct))
         so_far = self.result()

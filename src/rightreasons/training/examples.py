@@ -18,13 +18,14 @@ from rightreasons.core.store import digest_of_arrays, json_lines, write_text
 from rightreasons.core.validation import check_columns, check_labels, check_texts
 from rightreasons.io.columns import read_labels
 from rightreasons.io.tables import chosen_rows, labeled_items, limited, open_task_items
-from rightreasons.models.batching import Encoded, encode
+from rightreasons.models.batching import encode
 from rightreasons.models.running import fingerprint_texts
 from rightreasons.training.options import TrainingDataOptions
 
 Table: TypeAlias = "datasets.Dataset | Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]"
 
 COLUMNS = {
+    "": (),
     "classification": ("text", "label"),
     "multiple_choice": ("prompt", "choices", "label"),
 }
@@ -58,13 +59,8 @@ class Examples:
 
 def task_of(table: Table) -> str:
     """Return the task whose columns a table has: multiple choice, or else classification."""
-    if isinstance(table, datasets.Dataset):
-        columns = set(table.column_names)
-    elif isinstance(table, Mapping):
-        columns = set(table)
-    else:
-        columns = set(table[0]) if isinstance(table, Sequence) and table and isinstance(table[0], Mapping) else set()
-    return "multiple_choice" if columns >= {*COLUMNS["multiple_choice"]} else "classification"
+    columns = as_dataset(table, "", "train").column_names
+    return "multiple_choice" if {*columns} >= {*COLUMNS["multiple_choice"]} else "classification"
 
 
 def as_dataset(table: Table, task: str, name: str) -> Any:
@@ -99,80 +95,70 @@ def find_label_names(dataset: Any, label_names: Sequence[str] | None) -> tuple[s
     return names
 
 
-@dataclasses.dataclass(frozen=True)
-class Encoder:
-    """Tokenizes the examples of a task, with the method of its name; `name` is that of the data in errors.
+def encoded_examples(
+    tokenizer: Any,
+    max_length: int,
+    dataset: datasets.Dataset,
+    name: str,
+    *,
+    label_names: Sequence[str] | None,
+    extra_columns: Sequence[str] = (),
+) -> Examples:
+    """Tokenize texts (and the column `text_pair`, if present), or each prompt with each of its choices.
 
-    Attributes:
+    Args:
         tokenizer: A fast tokenizer of transformers.
         max_length: Maximum tokens per text, or per prompt with one choice.
-        label_names: The classes of a classification.
+        dataset: The data; for multiple choice with equally many choices in every example.
+        name: What they are called in errors.
+        label_names: The classes of a classification; None for multiple choice.
         extra_columns: Further columns of the data that the examples keep.
     """
-
-    tokenizer: Any
-    max_length: int
-    label_names: Sequence[str] = ()
-    extra_columns: Sequence[str] = ()
-
-    def classification(self, dataset: Any, name: str) -> Examples:
-        """Tokenize the texts (and the column `text_pair`, if present) of a classification dataset."""
-        texts = check_texts(dataset["text"], f"{name}['text']", allow_empty="text_pair" in dataset.column_names)
-        pairs = None
-        if "text_pair" in dataset.column_names:
-            pairs = check_texts(dataset["text_pair"], f"{name}['text_pair']", allow_empty=True)
-        labels = class_labels(dataset, self.label_names, name)
-        encoded = encode(self.tokenizer, texts, pairs, max_length=self.max_length)
-        return self._examples(dataset, encoded, labels)
-
-    def multiple_choice(self, dataset: Any, name: str) -> Examples:
-        """Tokenize each prompt with each of its choices; every example has the same number of choices."""
+    second: list[str] | None = None
+    n_texts = 1
+    if label_names is not None:
+        has_pairs = "text_pair" in dataset.column_names
+        first = check_texts(dataset["text"], f"{name}['text']", allow_empty=has_pairs)
+        if has_pairs:
+            second = check_texts(dataset["text_pair"], f"{name}['text_pair']", allow_empty=True)
+        labels = check_labels(_label_column(dataset, label_names, name).ids, len(label_names), name=f"{name}['label']")
+    else:
         prompts = check_texts(dataset["prompt"], f"{name}['prompt']", allow_empty=True)
         choices = [
             check_texts(row, f"{name}['choices'][{index}]", allow_empty=True)
             for index, row in enumerate(dataset["choices"])
         ]
         counts = [len(row) for row in choices]
-        n_choices = counts[0]
-        other = next((index for index, count in enumerate(counts) if count != n_choices or count < 2), None)
+        n_texts = counts[0]
+        other = next((index for index, count in enumerate(counts) if count != n_texts or count < 2), None)
         if other is not None:
             raise ValueError(
                 f"Expected each example of `{name}` to have the same number of choices, two or more, but example 0 has "
-                f"{n_choices} and example {other} has {counts[other]}."
+                f"{n_texts} and example {other} has {counts[other]}."
             )
-        labels = check_labels(dataset["label"][:], n_choices, name=f"{name}['label']")
-        first = [prompt for prompt in prompts for _ in range(n_choices)]
+        labels = check_labels(dataset["label"][:], n_texts, name=f"{name}['label']")
+        first = [prompt for prompt in prompts for _ in range(n_texts)]
         second = [choice for row in choices for choice in row]
-        encoded = encode(self.tokenizer, first, second, max_length=self.max_length)
-        return self._examples(dataset, encoded, labels, n_choices)
-
-    def _examples(self, dataset: Any, encoded: Encoded, labels: NDArray[np.int64], n_texts: int = 1) -> Examples:
-        """Lay out tokens, labels and the extra columns, of so many texts per example."""
-        columns: dict[str, Any] = {}
-        for key, column in encoded.columns.items():
-            rows = [row.tolist() for row in np.split(column, encoded.offsets[1:-1])]
-            grouped = [rows[start : start + n_texts] for start in range(0, len(rows), n_texts)]
-            columns[key] = rows if n_texts == 1 else grouped
-        extra = {key: dataset.with_format(None)[key][:] for key in self.extra_columns}
-        digests = [
-            digest_of_arrays({**encoded.columns, "offsets": encoded.offsets, "labels": labels}),
-            *(fingerprint_texts(map(repr, extra[key])) for key in extra),
-        ]
-        columns |= {"labels": labels.tolist()} | extra
-        lengths = encoded.lengths.reshape(-1, n_texts).max(axis=1)
-        return Examples(datasets.Dataset.from_dict(columns), lengths, int(encoded.truncated.sum()), "-".join(digests))
+    encoded = encode(tokenizer, first, second, max_length=max_length)
+    columns: dict[str, Any] = {}
+    for key, column in encoded.columns.items():
+        rows = [row.tolist() for row in np.split(column, encoded.offsets[1:-1])]
+        grouped = [rows[start : start + n_texts] for start in range(0, len(rows), n_texts)]
+        columns[key] = rows if n_texts == 1 else grouped
+    extra = {key: dataset.with_format(None)[key][:] for key in extra_columns}
+    digests = [
+        digest_of_arrays({**encoded.columns, "offsets": encoded.offsets, "labels": labels}),
+        *(fingerprint_texts(map(repr, extra[key])) for key in extra),
+    ]
+    columns |= {"labels": labels.tolist()} | extra
+    lengths = encoded.lengths.reshape(-1, n_texts).max(axis=1)
+    return Examples(datasets.Dataset.from_dict(columns), lengths, int(encoded.truncated.sum()), "-".join(digests))
 
 
 def _label_column(dataset: Any, label_names: Sequence[str] | None, name: str) -> LabelColumn:
     """Read the labels of a table by name, so that two datasets that number the same classes differently agree."""
     parts = {name: (dataset.with_format(None), "label")}
     return read_labels(parts, label_names, None, f"`{name}`", remedy="cast it to a ClassLabel")[name]
-
-
-def class_labels(dataset: Any, label_names: Sequence[str], name: str, *, minimum: int = 0) -> NDArray[np.int64]:
-    """Read the label of each example as a class, by name where the labels have names; -1 for none needs `minimum`."""
-    ids = _label_column(dataset, label_names, name).ids
-    return check_labels(ids, len(label_names), name=f"{name}['label']", minimum=minimum)
 
 
 HELD_OUT = "held_out"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import math
 import os
 import random
@@ -11,7 +12,6 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,19 +23,15 @@ from rightreasons.core.arrays import Result
 from rightreasons.core.errors import OptionError, first_line, is_signaled, is_watched, stop_deferred
 from rightreasons.core.options import takes
 from rightreasons.core.store import (
-    changed_files,
     check_folder,
-    check_room,
-    digest_of_files,
     package_code,
-    set_aside,
     working_alone,
 )
 from rightreasons.models.batching import ensure_padding
 from rightreasons.models.loading import agree_on_padding, check_model, load_tokenizer, position_bound, quiet
 from rightreasons.models.running import Processes, Store, fingerprint_model, open_store, processes
 from rightreasons.models.weights import adapter_of, quantized
-from rightreasons.training.examples import Encoder, Examples, Table, as_dataset, find_label_names, task_of
+from rightreasons.training.examples import Examples, Table, as_dataset, encoded_examples, find_label_names, task_of
 from rightreasons.training.metrics import compute_metrics
 from rightreasons.training.options import TuningOptions
 
@@ -114,6 +110,7 @@ class LengthGroupedSampler(torch.utils.data.Sampler[int]):
 
 RESULT = "result.json"
 CHECKPOINTS = "checkpoints"
+DECIDING = ("task", "epochs", "learning_rate", "freeze_encoder", "weight_decay", "warmup", "seed")
 
 
 # The classes of a task's models and of its data collator.
@@ -136,7 +133,6 @@ class FineTuned(Result):
         n_truncated: Training texts (or pairs of prompt and choice) that were longer than `max_length` and were cut.
         n_steps: Optimizer steps.
         epochs: Passes over the training set.
-        train_loss: Mean loss over the steps of the call that finished the run, in nats; None if it had none left.
         metrics: Figures on the validation set as `compute_metrics` names them, and the `loss`; empty without a set.
         seconds: Wall time of the call that finished the run.
         resumed_from_step: The step at which it resumed after an earlier call was killed; None if none was.
@@ -150,7 +146,6 @@ class FineTuned(Result):
     n_truncated: int
     n_steps: int
     epochs: float
-    train_loss: float | None
     metrics: Mapping[str, float | None]
     seconds: float
     resumed_from_step: int | None
@@ -212,7 +207,7 @@ def fine_tune(
         progress: Whether to show progress bars and the log.
 
     Returns:
-        A `FineTuned`: folder, task, label names, counts, steps, epochs, training loss, metrics, seconds, and the step
+        A `FineTuned`: folder, task, label names, counts, steps, epochs, metrics, seconds, and the step
         at which it resumed.
 
     Raises:
@@ -239,8 +234,9 @@ def fine_tune(
         ensure_padding(tokenizer)
         agree_on_padding(model, tokenizer)
         max_length = min(options.max_length, position_bound(model) or options.max_length)
-        encoder = Encoder(tokenizer, max_length, names or (), objective.extra_columns)
-        encode: Callable[[Any, str], Examples] = getattr(encoder, kind)
+        encode = functools.partial(
+            encoded_examples, tokenizer, max_length, label_names=names, extra_columns=objective.extra_columns
+        )
         train_set = encode(train_table, "train")
         valid_set = None if valid_table is None else encode(valid_table, "validation").by_length()
         run = {
@@ -249,8 +245,11 @@ def fine_tune(
             "training set": train_set.fingerprint,
             "validation set": None if valid_set is None else valid_set.fingerprint,
             "label names": names,
-            **_settings(options, workers),
-            "metrics": _name(metrics) if callable(metrics) else list(metrics),
+            # The options that decide the model; others are in the fingerprints, or do not matter for it.
+            **{name.replace("_", " "): getattr(options, name) for name in DECIDING},
+            "batch size": options.batch_size * workers.count,
+            # Not the repr of a function, which contains an address.
+            "metrics": getattr(metrics, "__qualname__", repr(metrics)) if callable(metrics) else list(metrics),
             "trainer": objective.trainer_class.__qualname__,
             "callbacks": [type(callback).__qualname__ for callback in callbacks],
             "training arguments": {key: repr(value) for key, value in sorted((training_arguments or {}).items())},
@@ -265,22 +264,41 @@ def fine_tune(
             return finished
 
         steps = math.ceil(math.ceil(len(train_set) / (options.batch_size * workers.count)) * options.epochs)
+        every = max(50, math.ceil(steps / 10)) if options.checkpoint_steps is None else options.checkpoint_steps
+        # Said where there is nothing else, as transformers refuses bf16 on a CPU that nobody asked for.
+        use_cpu = device == "cpu" or not torch.accelerator.is_available()
         arguments = {
+            "output_dir": str(store.folder / CHECKPOINTS),
+            "report_to": "none",
+            "remove_unused_columns": False,  # the examples have only columns that the model and the objective take
+            "dataloader_pin_memory": torch.cuda.is_available() and not use_cpu,
+            "num_train_epochs": options.epochs,
+            "learning_rate": options.learning_rate,
+            "per_device_train_batch_size": options.batch_size,
+            "per_device_eval_batch_size": 2 * options.batch_size,
+            "weight_decay": options.weight_decay,
+            "warmup_steps": options.warmup,
+            "seed": options.seed,
             "label_names": ["labels"],
-            # Said where there is nothing else, as transformers refuses bf16 on a CPU that nobody asked for.
-            "use_cpu": device == "cpu" or not torch.accelerator.is_available(),
+            "use_cpu": use_cpu,
             "disable_tqdm": not (progress and is_watched()),
             "logging_strategy": "epoch" if progress else "no",
             "eval_strategy": "no" if valid_set is None else "epoch",
-            **_checkpointing(options.checkpoint_steps, steps),
+            "save_strategy": "steps" if 0 < every < steps else "no",
+            "save_steps": every or 1,
+            "save_total_limit": 2,
             **(training_arguments or {}),
         }
+        try:
+            training = transformers.TrainingArguments(**arguments)
+        except TypeError as error:
+            raise ValueError(f"Expected options of TrainingArguments in `training_arguments`, but {error}.") from error
         if options.freeze_encoder:  # but what is drawn at random within it, such as a pooler
             for key, parameter in model.named_parameters():
                 parameter.requires_grad_(not key.startswith(f"{model.base_model_prefix}.") or key in untrained)
-        trainer = _resumable(objective.trainer_class, train_set, options.seed, store)(
+        trainer = _resumable(objective.trainer_class, train_set, options.seed)(
             model=model,
-            args=_arguments(store.folder / CHECKPOINTS, options, arguments),
+            args=training,
             data_collator=collator(tokenizer=tokenizer),
             train_dataset=train_set.dataset,
             eval_dataset=None if valid_set is None else valid_set.dataset,
@@ -289,11 +307,16 @@ def fine_tune(
             callbacks=list(callbacks),
         )
         trainer.remove_callback(transformers.PrinterCallback)  # of dictionaries, where there is no terminal
-        checkpoint = workers.main_first(lambda: _last_checkpoint(store), "the last checkpoint")
-        resumed = None if checkpoint is None else int(Path(checkpoint).name.rsplit("-", 1)[1])
+        resumed = workers.main_first(lambda: _last_step(store), "the last checkpoint")
+        checkpoint = None if resumed is None else str(store.folder / CHECKPOINTS / f"checkpoint-{resumed}")
         with stop_deferred():
             trainer.add_callback(_StopAtStep())
-            loss = _mean_loss(trainer.train(resume_from_checkpoint=checkpoint), resumed or 0)
+            loss = float(trainer.train(resume_from_checkpoint=checkpoint).training_loss)
+        if not math.isfinite(loss):
+            raise OptionError(
+                f"Expected a finite training loss, but got {loss}: the run diverged; lower `learning_rate`.",
+                option="learning_rate",
+            )
         figures = {} if valid_set is None else _figures(trainer)
 
     result = FineTuned(
@@ -305,25 +328,12 @@ def fine_tune(
         n_truncated=train_set.truncated,
         n_steps=int(trainer.state.global_step),
         epochs=float(trainer.state.epoch or 0.0),
-        train_loss=loss,
         metrics=figures,
         seconds=time.perf_counter() - began,
         resumed_from_step=resumed,
     )
     _save(store, trainer.model, tokenizer, result, workers)
     return result
-
-
-def _settings(options: TuningOptions, workers: Processes) -> dict[str, Any]:
-    """Return the options that decide the model; others are in the fingerprints, or do not matter for it."""
-    names = ("task", "epochs", "learning_rate", "freeze_encoder", "weight_decay", "warmup", "seed")
-    settings = {name.replace("_", " "): getattr(options, name) for name in names}
-    return {**settings, "batch size": options.batch_size * workers.count}
-
-
-def _name(function: Any) -> str:
-    # The repr of a function contains its address, which differs in the next process.
-    return str(getattr(function, "__qualname__", None) or repr(function))
 
 
 def _load(model_class: Any, name: str, revision: str | None, names: Sequence[str] | None) -> tuple[Any, set[str]]:
@@ -361,35 +371,8 @@ def _load(model_class: Any, name: str, revision: str | None, names: Sequence[str
     return model, set(report["missing_keys"]) | reshaped
 
 
-def _arguments(folder: Path, options: TuningOptions, others: Mapping[str, Any]) -> transformers.TrainingArguments:
-    usual = {
-        "output_dir": str(folder),
-        "report_to": "none",
-        "remove_unused_columns": False,  # the examples have only columns that the model and the objective take
-        "dataloader_pin_memory": torch.cuda.is_available() and not others["use_cpu"],
-        "num_train_epochs": options.epochs,
-        "learning_rate": options.learning_rate,
-        "per_device_train_batch_size": options.batch_size,
-        "per_device_eval_batch_size": 2 * options.batch_size,
-        "weight_decay": options.weight_decay,
-        "warmup_steps": options.warmup,
-        "seed": options.seed,
-    }
-    try:
-        return transformers.TrainingArguments(**{**usual, **others})
-    except TypeError as error:
-        raise ValueError(f"Expected options of TrainingArguments in `training_arguments`, but {error}.") from error
-
-
-def _checkpointing(checkpoint_steps: int | None, steps: int) -> dict[str, Any]:
-    every = max(50, math.ceil(steps / 10)) if checkpoint_steps is None else checkpoint_steps
-    if every == 0 or every >= steps:
-        return {"save_strategy": "no"}
-    return {"save_strategy": "steps", "save_steps": every, "save_total_limit": 2}
-
-
-def _resumable(trainer_class: type[Any], examples: Examples, seed: int, store: Store) -> type[Any]:
-    """Let a trainer class resume exactly: in the same order, with the same draws, from a checkpoint that is whole."""
+def _resumable(trainer_class: type[Any], examples: Examples, seed: int) -> type[Any]:
+    """Let a trainer class resume exactly: in the same order, with the same draws."""
 
     class Resumable(trainer_class):  # type: ignore[misc]
         def _get_train_sampler(self, *args: Any, **kwargs: Any) -> LengthGroupedSampler:
@@ -399,16 +382,6 @@ def _resumable(trainer_class: type[Any], examples: Examples, seed: int, store: S
             # A run that resumes after an evaluation does not repeat it, nor what it draws.
             with kept_random_state():
                 return super().evaluate(*args, **kwargs)
-
-        def _save_checkpoint(self, model: Any, trial: Any) -> None:
-            try:
-                super()._save_checkpoint(model, trial)
-            except RuntimeError:  # torch does not say that a disk is full
-                check_room(store.folder)
-                raise
-            if self.is_world_process_zero():
-                name = f"{CHECKPOINTS}/checkpoint-{self.state.global_step}"
-                store.write_json(f"{name}.json", digest_of_files(store.folder / name))
 
     Resumable.__name__ = trainer_class.__name__
     return Resumable
@@ -425,32 +398,10 @@ class _StopAtStep(transformers.TrainerCallback):  # type: ignore[misc]
             raise KeyboardInterrupt
 
 
-def _last_checkpoint(store: Store) -> str | None:
-    """Return the last checkpoint that is whole; others are set aside."""
-    step_of = {
-        int(path.name.rpartition("-")[2]): path for path in (store.folder / CHECKPOINTS).glob("checkpoint-*[0-9]")
-    }
-    for step in sorted(step_of, reverse=True):
-        path = step_of[step]
-        files = store.read_json(f"{CHECKPOINTS}/{path.name}.json")
-        if files is not None and not changed_files(path, files):
-            return str(path)
-        set_aside(path)
-    return None
-
-
-def _mean_loss(done: Any, first_step: int) -> float | None:
-    """Return the mean loss of the steps of this call; Trainer divides their sum by all steps, earlier ones too."""
-    steps = int(done.global_step) - first_step
-    if steps <= 0:
-        return None
-    loss = float(done.training_loss) * int(done.global_step) / steps
-    if not math.isfinite(loss):
-        raise OptionError(
-            f"Expected a finite training loss, but got {loss}: the run diverged; lower `learning_rate`.",
-            option="learning_rate",
-        )
-    return loss
+def _last_step(store: Store) -> int | None:
+    """Return the step of the last checkpoint; one that a kill cut off lacks its state, which is written last."""
+    states = (store.folder / CHECKPOINTS).glob("checkpoint-*/trainer_state.json")
+    return max((int(file.parent.name.rpartition("-")[2]) for file in states), default=None)
 
 
 def _figures(trainer: Any) -> dict[str, float | None]:

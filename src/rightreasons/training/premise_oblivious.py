@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,16 +14,11 @@ import numpy as np
 from rightreasons.core.arrays import Result
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import check_count, check_labels, check_seed
-from rightreasons.models.classes import load_scores
 from rightreasons.models.loading import load_multiple_choice
-from rightreasons.models.running import fingerprint_texts, open_store
 from rightreasons.training.examples import Table, as_dataset
 from rightreasons.training.finetune import fine_tune
-from rightreasons.training.options import TuningOptions
 
 TASK = "multiple_choice"
-MODEL = "model"
-RESULT = "result.json"
 
 
 def scored_run(
@@ -34,20 +27,17 @@ def scored_run(
     tests: Mapping[str, Table],
     *,
     out: str | os.PathLike[str],
-    keep_model: bool = True,
     **options: Any,
 ) -> dict[str, Scores]:
     """Fine-tune a multiple-choice model and score test sets with it.
 
-    A finished run is read back and not repeated, even if its weights are gone; a killed run resumes from its last
-    checkpoint.
+    A finished run is read back and not repeated; a killed run resumes from its last checkpoint.
 
     Args:
         model_name_or_path: An encoder.
         train: The training set, as in `fine_tune`.
         tests: Test sets by name, with an `id` column.
-        out: The folder of this run.
-        keep_model: Whether to keep the fine-tuned weights (in `out`/model) after scoring.
+        out: The folder of this run; `model` in it holds the fine-tuned model.
         **options: Options of `fine_tune`; `progress` is off by default.
 
     Returns:
@@ -56,47 +46,23 @@ def scored_run(
     Raises:
         ValueError: If `out` holds other files, or as in `fine_tune`.
     """
-    how: dict[str, Any] = {"progress": options.pop("progress", False), "device": options.pop("device", None)}
-    # A mistake sets no earlier run aside.
-    TuningOptions.read({name: value for name, value in options.items() if name in TuningOptions.names()}, "fine_tune")
-    train_set = as_dataset(train, TASK, "train")
+    options = {"progress": False, "device": None, **options}
     test_sets = {name: as_dataset(table, TASK, f"tests[{name!r}]") for name, table in tests.items()}
-    run = {
-        "kind": "scored run",
-        "encoder": os.fspath(model_name_or_path),
-        "training set": _fingerprint(train_set),
-        "test sets": {name: _fingerprint(table) for name, table in test_sets.items()},
-        "options": {name: repr(value) for name, value in sorted(options.items())},
-    }
-    store = open_store(out, run)
-    folders, scores = {name: store.folder / f"scores-{name}" for name in test_sets}, None
-    if store.read_json(RESULT) is not None:
-        with contextlib.suppress(ValueError):  # damaged ones are computed again
-            scores = {name: load_scores(folder) for name, folder in folders.items()}
-    if scores is None:
-        trained = fine_tune(model_name_or_path, train_set, out=store.folder / MODEL, task=TASK, **how, **options)
-        classifier = load_multiple_choice(trained.folder, device=how["device"])
-        bound = min(options.get("max_length") or classifier.max_length, classifier.max_length)
-        for name, table in test_sets.items():
-            rows = table.with_format(None)
-            classifier.choose(
-                rows["prompt"][:],
-                rows["choices"][:],
-                ids=rows["id"][:] if "id" in rows.column_names else None,
-                labels=rows["label"][:],
-                max_length=bound,
-                progress=how["progress"],
-                out=folders[name],
-            )
-        store.write_json(RESULT, {**trained.to_dict(), "folder": MODEL, "kept": keep_model})
-    if not keep_model:
-        shutil.rmtree(store.folder / MODEL, ignore_errors=True)
-    return scores or {name: load_scores(folder) for name, folder in folders.items()}
-
-
-def _fingerprint(table: Any) -> str:
-    columns = [name for name in ("id", "prompt", "choices", "label") if name in table.column_names]
-    return fingerprint_texts(repr(tuple(row.values())) for row in table.select_columns(columns))
+    trained = fine_tune(model_name_or_path, train, out=Path(out) / "model", task=TASK, **options)
+    classifier = load_multiple_choice(trained.folder, device=options["device"])
+    scores = {}
+    for name, table in test_sets.items():
+        rows = table.with_format(None)
+        scores[name] = classifier.choose(
+            rows["prompt"][:],
+            rows["choices"][:],
+            ids=rows["id"][:] if "id" in rows.column_names else None,
+            labels=rows["label"][:],
+            max_length=min(options.get("max_length") or classifier.max_length, classifier.max_length),
+            progress=options["progress"],
+            out=Path(out) / f"scores-{name}",
+        )
+    return scores
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,7 +106,6 @@ def premise_oblivious_split(
     out: str | os.PathLike[str],
     n_runs: int = 3,
     seed: int = 0,
-    keep_models: bool = False,
     progress: bool = False,
     **options: Any,
 ) -> EasyHardSplit:
@@ -157,10 +122,9 @@ def premise_oblivious_split(
         model_name_or_path: An encoder.
         test: The items to split: `prompt`, `choices`, `label`, and optionally `id`.
         train: The training set in the same form.
-        out: A folder for the runs, which a second call reads back.
+        out: A folder for the runs and their models, which a second call reads back.
         n_runs: Number of runs; three in the paper.
         seed: Seed of the first run; run r has `seed` + r.
-        keep_models: Whether to keep the weights.
         progress: Whether to show progress bars.
         **options: Options of `fine_tune`: epochs, learning_rate, batch_size, max_length, device, …
 
@@ -179,18 +143,11 @@ def premise_oblivious_split(
     names = [str(key) for key in items["id"]] if "id" in items.column_names else [str(i) for i in range(len(items))]
     labels = check_labels(items["label"][:], name="test['label']")
     blind, blind_train = hide_premise(items).add_column("id", names), hide_premise(as_dataset(train, TASK, "train"))
+    how = {"progress": progress, "metrics": ("accuracy",), **options}
     correct = np.zeros((len(items), runs), dtype=np.bool_)
     for r in range(runs):
-        scores = scored_run(
-            model_name_or_path,
-            blind_train,
-            {"test": blind},
-            out=Path(out) / f"seed-{first + r}" / "all",
-            keep_model=keep_models,
-            progress=progress,
-            seed=first + r,
-            **{"metrics": ("accuracy",), **options},
-        )["test"]
+        folder = Path(out) / f"seed-{first + r}" / "all"
+        scores = scored_run(model_name_or_path, blind_train, {"test": blind}, out=folder, seed=first + r, **how)["test"]
         correct[:, r] = scores.predicted == labels
     n_choices = np.array([len(row) for row in items["choices"]])
     accuracy = correct.mean(axis=0)

@@ -4,10 +4,10 @@ import dataclasses
 
 import pytest
 
-from rightreasons.behavior.generalization import compare_generalization
 from rightreasons.behavior.learning.collect import collect_scores, outcomes
 from rightreasons.behavior.learning.options import PARTITIONS
 from rightreasons.behavior.learning.plan import PlannedRun
+from rightreasons.behavior.rates import compare_generalization
 from rightreasons.cli.show import show_scores
 
 # Three functionalities of 2, 3 and 1 test cases; the last is undefined for one run.
@@ -145,5 +145,5 @@ def test_models_of_one_answer(called, n_degenerate):
     found = collect_scores(plan(called=called)).degenerate
     assert len(found) == n_degenerate
     if found:
-        held = next(run for run in found if run.held == "b")
-        assert held.pass_rate == pytest.approx(1 / 3)  # b 1/3, c undefined
+        held = next(run for run in found if run["held"] == "b")
+        assert held["pass_rate"] == pytest.approx(1 / 3)  # b 1/3, c undefined

@@ -178,7 +178,7 @@ def test_dropped_duplicates():
     ],
 )
 def test_real_counts(real_data, tmp_path, name, split, count):
-    data = load_dataset(name, split=split, data_dir=real_data, streaming=True)
+    data = load_dataset(name, split=split, data_dir=real_data, cache_dir=tmp_path)
     labels = [row["label"] for row in data]
     assert len(labels) == count
     expected = {-1} if (name, split) == ("piqa", "test") else set(range({"hellaswag": 4, "socialiqa": 3}.get(name, 2)))
@@ -191,9 +191,6 @@ def test_real_perturbed_sets(real_data, tmp_path):
         data = load_dataset(name, "extra_choices", split="validation", data_dir=real_data, cache_dir=tmp_path, k=2)
         assert len(data) == count  # five items of SocialIQA have two equal choices and are left out
         assert all(label >= 0 for label in data["label"])
-    twice = [load_dataset("perturbed_piqa", "wrong_question", split="validation", data_dir=real_data, streaming=True)]
-    rows = [[row["prompt"] for row in data.take(50)] for data in twice * 2]
-    assert rows[0] == rows[1]
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from rightreasons.behavior.rates import pass_rates
 from rightreasons.datasets.suites.checklist import (
     EXPECTATIONS,
     load_plain,
-    read_checklist,
     read_pickled_suite,
+    released,
 )
 from rightreasons.datasets.suites.suite import Suite, open_suite
 
@@ -176,9 +176,8 @@ def test_a_function_that_is_not_understood_asks_nothing(checklist, tmp_path):
     assert "own_function', whose code is not read" in why["own"]
     for name in ("of a whole test", "an aggregate", "mine", "no function"):
         assert "is the function" in why[name]
-    assert why["no labels"] == "there are no labels"
-    assert "dict in the place of a label" in why["odd labels"]
-    assert "1 labels of 2 cases" in why["too few labels"]
+    for name in ("no labels", "odd labels", "too few labels"):
+        assert why[name].startswith("it has no labels, or others")
     assert "every case has one example" in why["single examples"]
     assert why["known"] == ""
     assert suite.functionalities[-1].cases[1].labels == (1,)
@@ -209,18 +208,15 @@ def test_forms_of_examples(checklist, tmp_path):
     assert read_pickled_suite(path).text_columns == ("text", "text_pair")
     suite = read_pickled_suite(path, text_columns=("context", "question"))
     assert (suite.text_columns, suite.texts()) == (("context", "question"), [("p", "q"), ("r", "s")])
-    with pytest.raises(ValueError, match="Expected the texts a, b, c in all examples"):
+    with pytest.raises(ValueError, match="Expected examples of 3 texts in case '0'"):
         read_pickled_suite(path, text_columns=("a", "b", "c"))
-    rows = [[{"question": "q", "passage": "p", "n": 1}, {"question": "r", "passage": "s", "n": 2}]]
-    saved(checklist, path, {"a": a_test(checklist, "MFT", rows, e.eq(0))})
-    assert read_pickled_suite(path).text_columns == ("question", "passage")
     saved(checklist, path, {"a": a_test(checklist, "MFT", np.array(["x", "y"]), e.eq(0), labels=np.array([1, 0]))})
     assert read_pickled_suite(path).functionalities[0].cases[0].labels == (1,)
     both = {
         "a": a_test(checklist, "MFT", ["x"], e.eq(0)),
         "b": a_test(checklist, "MFT", [("x", "y")], e.eq(0)),
     }
-    with pytest.raises(ValueError, match=r"texts text in all examples .*'a'.* those of 'b' have text, text_pair"):
+    with pytest.raises(ValueError, match="Expected examples of 1 texts in case '0' of the functionality 'b'"):
         read_pickled_suite(saved(checklist, path, both))
     wrong = (([1, 2], "got an int"), ("x", "list of cases, but got str"), ([[]], "holds something else|"))
     for data, sentence in wrong:
@@ -234,10 +230,8 @@ def test_compressed_and_alone(checklist, tmp_path):
     (tmp_path / "b.pkl.gz").write_bytes(gzip.compress(plain.read_bytes()))
     with tarfile.open(tmp_path / "c.tar.gz", "w:gz") as archive:
         archive.add(plain, "suite.pkl")
-    # A test may be saved without a suite.
-    (tmp_path / "d.pkl").write_bytes(dill.dumps(test, recurse=True))
     suite = read_pickled_suite(plain)
-    for name in ("b.pkl.gz", "c.tar.gz", "d.pkl"):
+    for name in ("b.pkl.gz", "c.tar.gz"):
         assert read_pickled_suite(tmp_path / name).functionalities == suite.functionalities
         assert read_pickled_suite(tmp_path / name).name == name[0]
     (tmp_path / "e.pkl.gz").write_bytes(gzip.compress(plain.read_bytes())[:-9])
@@ -256,7 +250,7 @@ def test_a_pickle_is_opened_by_no_path_and_converted_by_a_command(checklist, tmp
         "code": a_test(checklist, "MFT", [("r", "s")], e.single(own_function)),
     }
     path = saved(checklist, tmp_path / "mine.pkl", tests)
-    with pytest.raises(ValueError, match=r"convert it with `rightreasons suite convert .*mine.pkl mine.jsonl`"):
+    with pytest.raises(ValueError, match=r"`rightreasons suite convert` reads what CheckList has saved"):
         open_suite(path)
     out = tmp_path / "mine.jsonl"
     said = run(capsys, "suite", "convert", path, out, "--text-columns", "context,question")
@@ -282,7 +276,7 @@ def test_a_sentence_does_not_hold_a_name_of_a_million_letters(tmp_path):
 
 
 def test_pickles_that_ask_for_too_much_are_refused(monkeypatch):
-    monkeypatch.setattr("rightreasons.datasets.suites.checklist.MAX_MEMORY", 60_000_000)
+    monkeypatch.setattr("rightreasons.datasets.suites.checklist.MAX_INSTRUCTIONS", 1_000_000)
     for content in (b"\x80\x04](" + (value * 999 + b"e(") * 2000 + b"e." for value in (b"]", b"}", b"\x8f")):
         with pytest.raises(ValueError, match="asks for too many values"):
             load_plain(content)
@@ -303,7 +297,12 @@ def test_the_names_of_the_table_are_released(real_data):
 @pytest.mark.real_data
 def test_the_stored_results_of_the_reading_suite(real_data):
     """Its pickle holds a model's answers and CheckList's verdicts on every case."""
-    suite = read_checklist(real_data / "checklist" / "release" / "squad_suite.tar.gz", "x", ("context", "question"))
+    suite = read_pickled_suite(
+        real_data / "checklist" / "release" / "squad_suite.tar.gz",
+        name="x",
+        text_columns=("context", "question"),
+        made=released,
+    )
     answers, passed = [], []
     with gzip.open(real_data / "checklist" / "suites" / "squad_suite.jsonl.gz", "rt", encoding="utf-8") as stream:
         for line in stream:

@@ -18,9 +18,14 @@ from hypothesis import strategies as st
 from sklearn.model_selection import train_test_split
 
 from rightreasons.datasets.builder import builder_class, load_dataset
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.checklist import PAPER_LABELS, CheckListSentiment, load_plain, read_checklist
-from rightreasons.datasets.suites.suite import Suite, open_suite
+from rightreasons.datasets.suites.checklist import (
+    PAPER_LABELS,
+    CheckListSentiment,
+    load_plain,
+    read_pickled_suite,
+    released,
+)
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite, open_suite
 
 CASES = (Case("a", (("good",), ("not good",)), (1, 0)), Case("b", (("bad",), ("not bad",)), (0, 1)))
 
@@ -84,8 +89,8 @@ def test_table_lays_cases_end_to_end():
             {"expectation": {"name": "invariant"}, "cases": (Case("a", (("x",),)),)},
             "at least 2 examples in a case of the functionality 'negation'",
         ),
-        ({"cases": (Case("a", (("x",),), (0, 1)),)}, "one entry for each of the 1 examples of case 'a'"),
-        ({"cases": (Case("a", (("x", "y"),)),)}, "Expected 1 texts in each example"),
+        ({"cases": (Case("a", (("x",),), (0, 1)),)}, "one entry in `labels`"),
+        ({"cases": (Case("a", (("x", "y"),)),)}, "Expected examples of 1 texts in case 'a'"),
         ({"cases": (CASES[0], CASES[0])}, "once, but 'a' comes again"),
         ({"expectation": {}}, "to have a name"),
         ({"expectation": "name"}, "to have a name"),
@@ -101,7 +106,6 @@ def test_table_lays_cases_end_to_end():
         ({"cases": (Case("a", (("x",),)),)}, "labels in the functionality 'negation', or a `value`"),
         ({"cases": (Case("a", (("x",),), (10**24,)),)}, "labels from -1 to 2147483647, but case 'a'"),
         ({"cases": (Case("a", (("x",),), (-2,)),)}, "labels from -1 to"),
-        ({"cases": (Case("a", (("\ud800",),), (0,)),)}, "half of a surrogate pair"),
     ],
 )
 def test_bad_suites(changes, sentence):
@@ -121,7 +125,7 @@ def test_bad_files(tmp_path):
     with pytest.raises(ValueError, match="first line"):
         Suite.read(path)
     path.write_text('{"format": "rightreasons.suite", "version": 2}\n')
-    with pytest.raises(ValueError, match="version 1"):
+    with pytest.raises(ValueError, match='"version": 1, but it does not'):
         Suite.read(path)
     path.write_text('{"format": "rightreasons.suite", "version": 1}\n{"functionality": "x"}\n')
     with pytest.raises(ValueError, match="in line 2"):
@@ -143,7 +147,7 @@ FUNCTIONALITY = {
 @pytest.mark.parametrize(
     ("row", "named"),
     [
-        ([], "'the line'"),
+        ([], "'cases'"),
         ({**FUNCTIONALITY, "expectation": "equal"}, "'expectation'"),
         ({**FUNCTIONALITY, "cases": "not good"}, "'cases'"),
         ({**FUNCTIONALITY, "cases": ["not good"]}, "'cases'"),
@@ -163,7 +167,9 @@ FUNCTIONALITY = {
 def test_what_is_wrong_in_a_line_is_named(tmp_path, row, named):
     path = tmp_path / "bad.jsonl"
     path.write_text('{"format": "rightreasons.suite", "version": 1}\n' + json.dumps(row))
-    with pytest.raises(ValueError, match=f"in line 2 of .*bad.jsonl, but {named} is missing or wrong"):
+    with pytest.raises(
+        ValueError, match=f"in line 2 of .*bad.jsonl, but .*{named.strip(chr(39))}.* is missing, wrong or unknown"
+    ):
         Suite.read(path)
 
 
@@ -189,7 +195,9 @@ def test_unknown_keys_are_told(tmp_path):
     for row in ({**FUNCTIONALITY, "lexicons": {}}, {**FUNCTIONALITY, "cases": [{"examples": ["a"], "label": [0]}]}):
         path = tmp_path / "bad.jsonl"
         path.write_text('{"format": "rightreasons.suite", "version": 1}\n' + json.dumps(row))
-        with pytest.raises(ValueError, match="line 2 of .*bad.jsonl, but got '(lexicons|label)'.* Known: "):
+        with pytest.raises(
+            ValueError, match="line 2 of .*bad.jsonl, but '.*(lexicons|label)' is missing, wrong or unknown"
+        ):
             Suite.read(path)
 
 
@@ -245,7 +253,7 @@ def test_names_of_labels_that_cannot_be(tmp_path, header, row, sentence):
 
 @pytest.mark.parametrize("header", [{"version": True}, {"version": 1.0}, {"version": "1"}])
 def test_the_version_is_a_whole_number(tmp_path, header):
-    with pytest.raises(ValueError, match="Expected version 1 of a suite"):
+    with pytest.raises(ValueError, match='"version": 1, but it does not'):
         Suite.read(write_lines(tmp_path / "a.jsonl", header, [FUNCTIONALITY]))
 
 
@@ -274,7 +282,7 @@ def test_what_is_no_suite(tmp_path):
         open_suite("x" * 5000 + ".jsonl")
     with pytest.raises((ValueError, FileNotFoundError), match="Expected"):
         open_suite("x" * 5000)
-    with pytest.raises(ValueError, match="Expected the file of a suite, but .* is a folder"):
+    with pytest.raises(FileNotFoundError, match="Expected a suite at .*, but there is no such file"):
         open_suite(tmp_path)
 
 
@@ -298,7 +306,7 @@ SOME = {  # functionality -> cases, examples (Appendix A)
 def test_released_counts(real_data, name):
     builder = builder_class(name)
     archive = real_data / "checklist" / builder.SOURCES[0].path
-    suite = read_checklist(archive, name, builder.TEXT_COLUMNS)
+    suite = read_pickled_suite(archive, name=name, text_columns=builder.TEXT_COLUMNS, made=released)
     functionalities, cases, examples, n_mft = COUNTS[name]
     assert len(suite.functionalities) == functionalities
     found = Counter()
@@ -405,7 +413,7 @@ def write_archive(path, held):
 def test_an_archive_with_something_else(tmp_path):
     path = write_archive(tmp_path / "sentiment_suite.tar.gz", {"not": "a suite"})
     with pytest.raises(ValueError, match="its pickle holds something else"):
-        read_checklist(path, "checklist_sentiment", ("text",))
+        read_pickled_suite(path, name="checklist_sentiment", text_columns=("text",), made=released)
 
 
 class Stub:
@@ -429,15 +437,15 @@ def test_lists_that_share_their_parts_are_refused_at_once(tmp_path, monkeypatch,
     for _ in range(60):
         shared = [shared, shared]
     path = hostile(tmp_path / "a.tar.gz", monkeypatch, **{key: shared})
-    with pytest.raises(ValueError, match=r"they repeat one another|to be a text, but got a list"):
-        read_checklist(path, "checklist_sentiment", ("text",))
+    with pytest.raises(ValueError, match=r"they repeat one another|with texts as name and capability"):
+        read_pickled_suite(path, name="checklist_sentiment", text_columns=("text",), made=released)
 
 
 @pytest.mark.parametrize("label", [float("inf"), 10**40, {}])
 def test_labels_of_a_pickle(tmp_path, monkeypatch, label):
     path = hostile(tmp_path / "a.tar.gz", monkeypatch, labels=label)
     with pytest.raises((TypeError, ValueError), match="Expected (labels|a test of CheckList)"):
-        read_checklist(path, "checklist_sentiment", ("text",))
+        read_pickled_suite(path, name="checklist_sentiment", text_columns=("text",), made=released)
 
 
 def test_without_local_files_the_suite_is_downloaded(tmp_path, monkeypatch):
@@ -474,7 +482,7 @@ def test_damaged_archives_and_files_are_told_in_a_sentence(tmp_path, data):
     refusal = None
     try:
         if kind == "tar.gz":
-            read_checklist(path, "checklist_sentiment", ("text",))
+            read_pickled_suite(path, name="checklist_sentiment", text_columns=("text",), made=released)
         else:
             Suite.read(path)
     except ValueError as error:

@@ -14,7 +14,7 @@ from fuzzing.damage import altered, as_json, damaged, values
 from fuzzing.judging import Target
 from fuzzing.targets.tables import FILES, check_schema, zipped
 from rightreasons.datasets.multiple_choice import balanced_items, cause_effect_items, copa_test, easy_ids, read_items
-from rightreasons.datasets.suites.checklist import load_plain, read_checklist
+from rightreasons.datasets.suites.checklist import load_plain, read_pickled_suite, released
 from rightreasons.io.tables import open_splits
 
 XML = b"""<?xml version="1.0" encoding="utf-8"?>
@@ -131,7 +131,7 @@ def check_checklist(value, folder):
     suffix, content = value
     path = folder / f"suite{suffix}"
     path.write_bytes(content)
-    read_checklist(path, "suite", ("text",)).table()
+    read_pickled_suite(path, name="suite", text_columns=("text",), made=released).table()
 
 
 def check_pickle(value, folder):

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 import rightreasons
 from fuzzing.damage import altered, scalars, values
 from fuzzing.judging import Target, outcome
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 
 ROWS = [[0.75, 0.25], [0.5, 0.5], [0.125, 0.875]]
 TOKENS = [["good", "film"], ["bad", "film"], ["bad", "day"]]

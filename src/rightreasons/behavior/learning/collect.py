@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.behavior.generalization import compare_generalization, generalization_score
 from rightreasons.behavior.learning.options import PARTITIONS
 from rightreasons.behavior.learning.plan import NOT_ASKED, Plan, PlannedRun
+from rightreasons.behavior.rates import compare_generalization, generalization_score
 from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import mcnemar
 
@@ -65,39 +65,14 @@ class PlanScores(Result):
 
 
 @dataclasses.dataclass(frozen=True)
-class DegenerateRun(Result):
-    """A run whose model gives nearly one answer to the independent data.
-
-    Attributes:
-        configuration: One of `CONFIGURATIONS`.
-        method: One of `METHODS`.
-        seed: Seed.
-        partition: One of `PARTITIONS`.
-        held: What was held out.
-        called_class_0: Share of the independent items that it calls class 0.
-        iid_accuracy: Its accuracy on them.
-        mean_confidence: Its mean confidence on what was held out, or on the whole suite.
-        pass_rate: Mean pass rate of what was held out, or of the whole suite; None where nothing applies.
-    """
-
-    configuration: str
-    method: str
-    seed: int
-    partition: str
-    held: str
-    called_class_0: float
-    iid_accuracy: float
-    mean_confidence: float
-    pass_rate: float | None
-
-
-@dataclasses.dataclass(frozen=True)
 class CollectedScores(Result):
     """The scores of the finished runs of a plan.
 
     Attributes:
         rows: One per configuration, method and seed, with the settings whose runs are all finished.
-        degenerate: The runs that give nearly one answer.
+        degenerate: The runs whose models give nearly one answer to the independent data: what they are, the share of
+            these items that they call class 0, their accuracy on them, and their mean confidence and mean pass rate on
+            what was held out, or on the whole suite; None where nothing applies.
         functionalities: The fixed set of functionalities that every score is a mean of: those whose pass rate is
             defined in every finished setting of every row.
         n_functionalities: Number of functionalities of the suite.
@@ -106,7 +81,7 @@ class CollectedScores(Result):
     """
 
     rows: list[PlanScores]
-    degenerate: list[DegenerateRun]
+    degenerate: list[dict[str, Any]]
     functionalities: tuple[str, ...]
     n_functionalities: int
     n_done: int
@@ -159,9 +134,8 @@ class _Row:
         self.first = runs[0]
         self.whole = next((results.get(run.key) for run in runs if run.partition == "seen"), None)
         self.finished = [results[run.key] for run in runs if run.key in results]
-        self.scorers: dict[
-            str, dict[str, Stored]
-        ] = {}  # setting -> functionality -> the result of the run that scores it
+        # Setting -> functionality -> the result of the run that scores it.
+        self.scorers: dict[str, dict[str, Stored]] = {}
         for name in PARTITIONS:
             members = [run for run in runs if run.partition == name]
             if members and all(run.key in results for run in members):
@@ -184,9 +158,16 @@ class _Row:
         scores = {} if iid is None else score.scores
         four = [scores[setting] for setting in PARTITIONS if setting in scores]
         before = None if baseline in (None, self) else baseline.whole
-        tests: tuple[dict[str, float], dict[str, float]] = {}, {}
+        differences: dict[str, float] = {}
+        p_values: dict[str, float] = {}
         if self.whole is not None and before is not None and places and "passed" in before:
-            tests = self._compared(self.whole, before, fixed, places)
+            right = outcomes(self.whole["iid_right"]), outcomes(before["iid_right"])
+            p_values["iid"] = mcnemar(right[0] == 1, right[1] == 1).p_value
+            for setting, scorers in self.scorers.items():
+                sides = [(scorers[name]["passed"], before["passed"], places[name]) for name in fixed]
+                pairs = [(outcomes(ours[place]), outcomes(theirs[place])) for ours, theirs, place in sides]
+                test = compare_generalization(right, pairs, seed=SHUFFLE_SEED)
+                differences[setting], p_values[setting] = test.difference, test.p_value
         return PlanScores(
             configuration=self.first.configuration,
             method=self.first.method,
@@ -196,26 +177,12 @@ class _Row:
             scores=scores,
             average=float(np.mean(four)) if len(four) == len(PARTITIONS) else None,
             pass_rates=self.rates,
-            differences=tests[0],
-            p_values=tests[1],
+            differences=differences,
+            p_values=p_values,
             n_runs=len(self.finished),
             n_unchanged=sum(_has_same_outcomes(result, before) for result in self.finished),
             iid_f1=None if self.whole is None else self.whole.get("iid_f1"),
         )
-
-    def _compared(
-        self, whole: Stored, before: Stored, fixed: Sequence[str], places: Mapping[str, slice]
-    ) -> tuple[dict[str, float], dict[str, float]]:
-        """Test the row against IID."""
-        iid = outcomes(whole["iid_right"]), outcomes(before["iid_right"])
-        pairs: dict[str, list[Any]] = {}
-        for setting, scorers in self.scorers.items():
-            passed = {name: (scorers[name]["passed"], before["passed"]) for name in fixed}
-            pairs[setting] = [tuple(outcomes(side[places[name]]) for side in both) for name, both in passed.items()]
-        tests = {setting: compare_generalization(iid, suites, seed=SHUFFLE_SEED) for setting, suites in pairs.items()}
-        p_values = {name: test.p_value for name, test in tests.items()}
-        p_values = {"iid": mcnemar(iid[0] == 1, iid[1] == 1).p_value, **p_values}
-        return {name: test.difference for name, test in tests.items()}, p_values
 
 
 def outcomes(letters: str) -> NDArray[np.float64]:
@@ -249,12 +216,11 @@ def _gives_one_answer(result: Stored | None) -> bool:
     return called is not None and not 1 - ONE_ANSWER <= called <= ONE_ANSWER
 
 
-def _degenerate(run: PlannedRun, result: Stored) -> DegenerateRun:
-    rates = [result["pass_rates"][name] for name in run.held_out or result["pass_rates"]]
-    known = [rate for rate in rates if rate is not None]
-    called, accuracy, confidence = (
-        float(result[name]) for name in ("iid_predicted_negative", "iid_accuracy", "mean_confidence")
-    )
-    rate = float(np.mean(known)) if known else None
-    about = run.configuration, run.method, run.seed, run.partition, run.held
-    return DegenerateRun(*about, called, accuracy, confidence, rate)
+def _degenerate(run: PlannedRun, result: Stored) -> dict[str, Any]:
+    known = [rate for name in run.held_out or result["pass_rates"] if (rate := result["pass_rates"][name]) is not None]
+    return {
+        **{name: getattr(run, name) for name in ("configuration", "method", "seed", "partition", "held")},
+        "called_class_0": result["iid_predicted_negative"],
+        **{name: result[name] for name in ("iid_accuracy", "mean_confidence")},
+        "pass_rate": float(np.mean(known)) if known else None,
+    }

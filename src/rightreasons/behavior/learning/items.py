@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -18,9 +19,10 @@ from numpy.typing import NDArray
 from rightreasons.behavior.learning.methods import RULES, class_losses, span_losses
 from rightreasons.behavior.measure import reading_texts
 from rightreasons.core.arrays import offsets_of
+from rightreasons.core.errors import one_line
+from rightreasons.core.suites import EXPECTATION_PARAMETERS
 from rightreasons.core.validation import check_count, check_one_of, check_same_length
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 from rightreasons.models.batching import Encoded, pad
 from rightreasons.models.spans import Windows
 
@@ -87,8 +89,8 @@ class Items:
         """Return which items belong to the named functionalities, (n,)."""
         return np.array([name in names for name in self.environments], dtype=bool)[self.environment]
 
-    def select(self, keep: NDArray[np.bool_]) -> Items:
-        """Return some of the items, over the same texts."""
+    def select(self, keep: NDArray[Any]) -> Items:
+        """Return some of the items, by a mask or by their numbers, over the same texts."""
         return dataclasses.replace(self, **{name: getattr(self, name)[keep] for name in _COLUMNS})
 
 
@@ -246,12 +248,8 @@ def label_targets(labels: Sequence[Any], *, treatment: str = "classes") -> NDArr
     """
     table = TARGETS[treatment]
     for label in labels:
-        if isinstance(label, str) and label not in table:
-            raise ValueError(
-                f"Expected class labels, but got the text {label[:40]!r}, an answer of a question-answering model."
-            )
         if label not in table:
-            raise ValueError(f"Expected labels of {treatment} from 0 to {len(table) - 2}, but got {label}.")
+            raise ValueError(f"Expected labels of {treatment} from 0 to {len(table) - 2}, but got {one_line(label)}.")
     return np.array([table[label] for label in labels], dtype=np.float64).reshape(-1, 2)
 
 
@@ -322,16 +320,18 @@ def iid_items(texts: Sequence[str], labels: Sequence[int], *, text_pairs: Sequen
     Raises:
         ValueError: If texts and labels differ in number, or a label is not one of the classes.
     """
-    n = check_same_length(texts=texts, labels=labels)
-    pairs = None if text_pairs is None else list(text_pairs)
-    return Items.of_rows(list(texts), pairs, _iid_rows(n), label_targets(labels), (IID,))
+    check_same_length(texts=texts, labels=labels)
+    return _labeled(texts, text_pairs, label_targets(labels))
 
 
-def _iid_rows(n: int) -> NDArray[np.int64]:
-    return np.column_stack((np.arange(n), np.arange(n), np.zeros((n, 4), dtype=np.int64)))
+def _labeled(texts: Sequence[str], text_pairs: Sequence[str] | None, targets: NDArray[np.float64]) -> Items:
+    """Make labeled items of one environment."""
+    places = np.arange(len(texts))
+    rows = np.column_stack((places, places, np.zeros((len(texts), 4), dtype=np.int64)))
+    return Items.of_rows(list(texts), None if text_pairs is None else list(text_pairs), rows, targets, (IID,))
 
 
-def _rule(functionality: Functionality) -> int:
+def _rule(functionality: Functionality, among: Collection[str] = EXPECTATION_PARAMETERS) -> int:
     expectation = functionality.expectation
     name, rises = expectation["name"], expectation.get("increasing", expectation.get("positive"))
     known = {
@@ -342,7 +342,7 @@ def _rule(functionality: Functionality) -> int:
     }
     if expectation.get("label") is not None:
         name = f"{name} of one label"
-    if name not in known:
+    if name not in known or name not in among:
         raise ValueError(
             f"Expected an expectation with a known loss for {functionality.name!r}, but got {name!r}, which has none."
         )
@@ -385,27 +385,16 @@ def reading_items(suite: Suite) -> Items:
     questions, contexts = reading_texts(suite)
 
     def spans(_: Functionality, case: Case, start: int) -> list[tuple[int, int] | None]:
-        return [_span(answer, contexts[text]) for text, answer in enumerate(case.labels or (), start)]
+        answers = [answer if isinstance(answer, str) else "" for answer in case.labels or ()]
+        begins = [locate(answer, contexts[text]) if answer else -1 for text, answer in enumerate(answers, start)]
+        return [
+            None if begin < 0 else (begin, begin + len(answer)) for begin, answer in zip(begins, answers, strict=True)
+        ]
 
-    rows, labels = _case_rows(suite, _reading_rule, spans)
+    rows, labels = _case_rows(suite, functools.partial(_rule, among=("equal", "invariant")), spans)
     targets = np.full((len(rows), 2), -1.0)
     targets[rows[:, 3] == 0] = np.array(labels, dtype=np.float64).reshape(-1, 2)
     return Items.of_rows(questions, contexts, rows, targets, tuple(f.name for f in suite.functionalities))
-
-
-def _reading_rule(functionality: Functionality) -> int:
-    name = functionality.expectation["name"]
-    if name not in ("equal", "invariant"):
-        raise ValueError(
-            f"Expected equal or invariant answers for {functionality.name!r} of a suite of reading, but got {name!r}, "
-            "for which no loss is known."
-        )
-    return _rule(functionality)
-
-
-def _span(answer: Any, context: str) -> tuple[int, int] | None:
-    begin = locate(answer, context) if isinstance(answer, str) and answer else -1
-    return None if begin < 0 else (begin, begin + len(answer))
 
 
 def question_items(
@@ -417,8 +406,7 @@ def question_items(
         ValueError: If a question has no answer, or one that is not in its context.
     """
     characters = answer_characters(answers, contexts, "the independent data")
-    targets = characters.astype(np.float64).reshape(-1, 2)
-    return Items.of_rows(list(questions), list(contexts), _iid_rows(len(questions)), targets, (IID,))
+    return _labeled(questions, contexts, characters.astype(np.float64).reshape(-1, 2))
 
 
 def window_items(items: Items, windows: Windows) -> tuple[Encoded, Items]:
@@ -453,18 +441,14 @@ def window_items(items: Items, windows: Windows) -> tuple[Encoded, Items]:
     place = np.arange(len(sources)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
     text = items.first[sources]
     window = np.where(place == 0, text, behind[text] + place - 1)
-    is_labeled = labeled[sources]
-    return _take(windows.encoded, order), Items(
+    is_labeled, chosen = labeled[sources], items.select(sources)
+    return _take(windows.encoded, order), dataclasses.replace(
+        chosen,
         texts=[""] * len(windows),
         text_pairs=None,
         first=window,
-        changed=np.where(is_labeled, window, items.changed[sources]),
-        n_changed=items.n_changed[sources],
+        changed=np.where(is_labeled, window, chosen.changed),
         targets=np.where(is_labeled[:, None], tokens[window], 0).astype(np.float64),
-        rule=items.rule[sources],
-        type=items.type[sources],
-        environment=items.environment[sources],
-        environments=items.environments,
     )
 
 
@@ -474,7 +458,13 @@ def span_target(encoded: Encoded) -> Target:
     def describe_spans(items: Items, step: Step) -> tuple[NDArray[np.int64], Batch]:
         windows, batch = describe(items, step)
         pairs = zip(*(batch[name].tolist() for name in ("first", "second", "rule")), strict=True)
-        shared = [_shared_tokens(encoded, windows[first], windows[second], rule) for first, second, rule in pairs]
+        nothing = np.empty(0, np.int64), np.empty(0, np.int64)
+        ids, offsets = encoded.columns["input_ids"], encoded.offsets
+        tokens = [ids[offsets[window] : offsets[window + 1]].tolist() for window in windows]
+        shared = [
+            aligned_positions(tokens[first], tokens[second]) if RULES[rule] == "invariant" else nothing
+            for first, second, rule in pairs
+        ]
         columns: Batch = {}
         for side, name in enumerate(("first", "second")):
             table = np.full((len(shared), max(len(pair[side]) for pair in shared)), -1, dtype=np.int64)
@@ -507,13 +497,6 @@ def aligned_positions(original: Sequence[int], changed: Sequence[int]) -> tuple[
     first = np.concatenate([np.arange(b.a, b.a + b.size) for b in blocks]).astype(np.int64)
     second = np.concatenate([np.arange(b.b, b.b + b.size) for b in blocks]).astype(np.int64)
     return first, second
-
-
-def _shared_tokens(encoded: Encoded, first: int, second: int, rule: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    if RULES[rule] != "invariant":
-        return np.empty(0, np.int64), np.empty(0, np.int64)
-    ids, offsets = encoded.columns["input_ids"], encoded.offsets
-    return aligned_positions(*(ids[offsets[window] : offsets[window + 1]].tolist() for window in (first, second)))
 
 
 def _take(encoded: Encoded, order: NDArray[np.int64]) -> Encoded:

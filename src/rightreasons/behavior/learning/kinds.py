@@ -53,17 +53,8 @@ class IidData:
     text_pairs: Sequence[str] | None = None
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class Answers:
-    """What a model answers to N texts.
-
-    Attributes:
-        outputs: (N, C) class probabilities, or (N,) texts.
-        confidence: (N,) probability of each answer.
-    """
-
-    outputs: NDArray[Any]
-    confidence: NDArray[np.float64]
+Answers: TypeAlias = "tuple[NDArray[Any], NDArray[np.float64]]"
+"""What a model answers: (N, C) class probabilities or (N,) texts, and (N,) the probability of each answer."""
 
 
 def padded(classifier: Classifier) -> Classifier:
@@ -143,16 +134,16 @@ class Classes:
         """Let a classifier answer."""
         scores = predict(classifier, texts[0], text_pairs=texts[1], max_length=max_length, progress=False)
         probabilities = softmax(np.asarray(scores.logits, dtype=np.float64))
-        return Answers(probabilities, probabilities.max(1))
+        return probabilities, probabilities.max(1)
 
     def pass_rates(self, outputs: NDArray[Any], suite: Suite) -> BehavioralPassRate:
         """Score probabilities; for sentiment, those of two classes on a suite of three."""
         kind = "binary_sentiment" if self.labels == "sentiment" else "probabilities"
         return pass_rates(outputs, suite.table(), outputs=kind)
 
-    def iid_scores(self, answers: Answers, labels: Sequence[Any]) -> tuple[dict[str, float], Sequence[bool]]:
+    def iid_scores(self, outputs: NDArray[Any], labels: Sequence[Any]) -> tuple[dict[str, float], Sequence[bool]]:
         """Compute accuracy, and the share of items called class 0, which shows a model that gives one answer."""
-        predicted = answers.outputs.argmax(1)
+        predicted = outputs.argmax(1)
         right = predicted == np.asarray(labels)
         figures = {"iid_accuracy": float(right.mean()), "iid_predicted_negative": float((predicted == 0).mean())}
         return figures, right.tolist()
@@ -194,17 +185,18 @@ class Spans:
 
     def answer(self, classifier: Classifier, texts: Texts, max_length: int) -> Answers:
         """Let a question-answering model answer."""
-        how: dict[str, Any] = {"max_length": max_length, "n_best": N_BEST, "progress": False}
-        spans = predict_answers(classifier, texts[0], texts[1] or (), **how)
-        return Answers(np.array(spans.texts, dtype=object), spans.confidence)
+        spans = predict_answers(
+            classifier, texts[0], texts[1] or (), max_length=max_length, n_best=N_BEST, progress=False
+        )
+        return np.array(spans.texts, dtype=object), spans.confidence
 
     def pass_rates(self, outputs: NDArray[Any], suite: Suite) -> BehavioralPassRate:
         """Score texts."""
         return pass_rates(outputs.tolist(), suite.table(), outputs="texts")
 
-    def iid_scores(self, answers: Answers, labels: Sequence[Any]) -> tuple[dict[str, float], Sequence[bool]]:
+    def iid_scores(self, outputs: NDArray[Any], labels: Sequence[Any]) -> tuple[dict[str, float], Sequence[bool]]:
         """Compute exact match, as `iid_accuracy`, and token F1."""
-        scores = answer_scores(answers.outputs.tolist(), [row["text"] for row in labels])
+        scores = answer_scores(outputs.tolist(), [row["text"] for row in labels])
         return {"iid_accuracy": scores.exact_match, "iid_f1": scores.f1}, scores.exact
 
 

@@ -26,9 +26,9 @@ from rightreasons.behavior.learning.options import (
 )
 from rightreasons.core.label_names import MatchTerms, match_labels
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.store import digest_of_value, package_code, read_record, write_record
+from rightreasons.core.store import digest_of_files, digest_of_value, package_code, read_record, write_record
 from rightreasons.core.validation import check_count, check_fraction, check_one_of
-from rightreasons.datasets.builder import CATALOG, sha256_of
+from rightreasons.datasets.builder import CATALOG
 from rightreasons.datasets.suites.suite import Suite, open_suite
 from rightreasons.io.tables import open_dataset, open_questions
 from rightreasons.models.running import fingerprint_texts
@@ -74,7 +74,12 @@ class LearningTask:
         check_one_of(self.labels, tuple(KINDS), "labels")
         grid = {f"grid[{number}]": row for number, row in enumerate(self.grid)}
         for where, values in {"options": self.options, "iid_options": self.iid_options, **grid}.items():
-            self._check_options(values, where)
+            try:
+                options = LearningOptions.read(values, f"`{where}`")
+                check_one_of(options.activation, self.kind.activations, "activation")
+            except (TypeError, ValueError) as error:
+                error.args = (f"{str(error).rstrip('.')} (in `{where}`).",)
+                raise
         if self.max_length is not None:
             check_count(self.max_length, "max_length", minimum=4)
         self.kind.check_data(self.train, "independent training data")
@@ -82,14 +87,6 @@ class LearningTask:
         check_fraction(self.iid_share, "iid_share")
         if self.train_cases is not None:
             check_count(self.train_cases, "train_cases")
-
-    def _check_options(self, values: Mapping[str, Any], where: str) -> None:
-        try:
-            options = LearningOptions.read(values, f"`{where}`")
-            check_one_of(options.activation, self.kind.activations, "activation")
-        except (TypeError, ValueError) as error:
-            error.args = (f"{str(error).rstrip('.')} (in `{where}`).",)
-            raise
 
     @property
     def kind(self) -> Kind:
@@ -133,13 +130,8 @@ def _data_digest(data: IidData) -> str:
 def _model_digest(name: str) -> str:
     """Digest the weights, configurations and vocabularies in a model's folder; "" for a hub id."""
     folder = Path(name).expanduser()
-    if not folder.is_dir():
-        return ""
-    digest = hashlib.blake2b(digest_size=16)
-    files = {file for pattern in _MODEL_FILES for file in folder.glob(pattern) if file.is_file()}
-    for file in sorted(files):
-        digest.update(f"{file.name} {sha256_of(file)}\n".encode())
-    return digest.hexdigest()
+    files = {str(file.relative_to(folder)) for pattern in _MODEL_FILES for file in folder.glob(pattern)}
+    return digest_of_value(digest_of_files(folder, files)) if files else ""
 
 
 def describe_sources(model: str, suite: str, data: str, options: PlanOptions) -> dict[str, Any]:
@@ -272,13 +264,9 @@ def partition(suite: Suite, name: str) -> dict[str, tuple[str, ...]]:
     if name == "seen":
         return {"": ()}
     groups: dict[str, list[str]] = {}
+    field = {"functionality": "name", "class": "functionality_class", "type": "test_type"}[name]
     for functionality in suite.functionalities:
-        of = {
-            "functionality": functionality.name,
-            "class": functionality.functionality_class,
-            "type": functionality.test_type,
-        }
-        groups.setdefault(of[name], []).append(functionality.name)
+        groups.setdefault(getattr(functionality, field), []).append(functionality.name)
     return {held: tuple(names) for held, names in groups.items()}
 
 
@@ -309,7 +297,7 @@ def plan_runs(
         ValueError: If a name is unknown, a seed too large, or no functionality has a case to train on.
 
     Example:
-        >>> from rightreasons.datasets.suites.cases import Case, Functionality
+        >>> from rightreasons.datasets.suites.suite import Case, Functionality
         >>> pairs = Case("0", (("a",), ("b",))), Case("1", (("c",), ("d",)))
         >>> names = Functionality("names", "NER", "INV", {"name": "invariant"}, pairs)
         >>> texts = Case("0", (("e",),), (1,)), Case("1", (("f",),), (0,))
@@ -322,7 +310,12 @@ def plan_runs(
         check_one_of(value, CONFIGURATIONS, "configurations")
     for value in methods:
         check_one_of(value, tuple(METHODS), "methods")
-    trained = _trained_on(suite)
+    if all(len(functionality.cases) < 2 for functionality in suite.functionalities):  # one case alone is a test case
+        raise ValueError(
+            f"Expected a functionality with two or more cases in the suite {suite.name!r}, but each has one, which "
+            "leaves none to train on."
+        )
+    trained = {functionality.name for functionality in suite.split("train").functionalities}
     runs = []
     # A training seeds numpy's global random state too.
     for seed in (check_count(seed, "seed", minimum=0, maximum=2**32 - 1) for seed in seeds):
@@ -338,16 +331,6 @@ def plan_runs(
                 if trained.difference(names)
             ]
     return list(dict.fromkeys(runs))
-
-
-def _trained_on(suite: Suite) -> set[str]:
-    """Name the functionalities that have training cases: one case alone is a test case."""
-    if all(len(functionality.cases) < 2 for functionality in suite.functionalities):
-        raise ValueError(
-            f"Expected a functionality with two or more cases in the suite {suite.name!r}, but each has one, which "
-            "leaves none to train on."
-        )
-    return {functionality.name for functionality in suite.split("train").functionalities}
 
 
 def plan_code() -> str:
@@ -366,7 +349,7 @@ class Plan:
     """
 
     def __init__(self, folder: Path, runs: Sequence[PlannedRun], settings: Mapping[str, Any], code: str) -> None:
-        self.folder, self.runs, self.settings, self.code = folder, list(runs), dict(settings), code
+        self.folder, self.runs, self.settings, self.code = folder.resolve(), list(runs), dict(settings), code
 
     @classmethod
     def create(cls, folder: str | os.PathLike[str], runs: Sequence[PlannedRun], settings: Mapping[str, Any]) -> Plan:

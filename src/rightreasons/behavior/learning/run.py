@@ -13,7 +13,7 @@ from typing import Any
 
 from rightreasons.behavior.learning.items import Items, join_items
 from rightreasons.behavior.learning.kinds import Classes
-from rightreasons.behavior.learning.plan import NOT_ASKED, LearningTask, Plan, PlannedRun, open_task
+from rightreasons.behavior.learning.plan import NOT_ASKED, LearningTask, Plan, PlannedRun
 from rightreasons.behavior.learning.trainer import train_on_behavior
 from rightreasons.behavior.rates import BehavioralPassRate
 from rightreasons.core.engines import EngineOptions, run_tasks
@@ -55,7 +55,7 @@ def run_plan(plan: Plan, task: LearningTask, *, engine: EngineOptions | None = N
         is_sealed(*_shared(plan, seed))
     # Workers do not train the model of the independent data twice: runs that ask for nothing else go first.
     first = [] if engine.name == "serial" else [run for run in pending if run.configuration == "IID"]
-    executor = Runner(plan, task).execute if engine.name == "serial" else _Elsewhere(plan, task)
+    executor = Runner(plan, task).execute  # a worker is sent it whole
     with progress_bar(len(plan.runs), "runs", shown=progress, unit="run") as bar:
         bar.update(len(plan.runs) - len(pending))
         for wave in (first, [run for run in pending if run not in first]):
@@ -64,35 +64,9 @@ def run_plan(plan: Plan, task: LearningTask, *, engine: EngineOptions | None = N
     return len(pending)
 
 
-class _Elsewhere:
-    """Executes runs of a plan in a worker, which opens the task where the plan says how, and else is sent it."""
-
-    def __init__(self, plan: Plan, task: LearningTask) -> None:
-        self.folder = str(plan.folder.resolve())
-        self.opened = f"{self.folder} {plan.inputs('worker')}"
-        self.task = None if "source" in plan.settings else task
-
-    def __call__(self, run: PlannedRun) -> None:
-        if self.opened not in _OPENED:
-            plan = Plan.open(self.folder)
-            plan.check_code()
-            _OPENED.clear()
-            _OPENED[self.opened] = Runner(plan, self.task or open_task(plan.settings["source"]))
-        _OPENED[self.opened].execute(run)
-
-
-_OPENED: dict[str, Runner] = {}
-"""What a worker executes; it is opened once per worker and plan."""
-
-
 def _shared(plan: Plan, seed: int) -> tuple[Path, str]:
     """Return the folder of the model that was trained on independent data, and the digest of what it depends on."""
     return plan.folder / "models" / f"iid-{seed}", plan.inputs(f"iid-{seed}")
-
-
-def _save(classifier: Classifier, folder: Path) -> None:
-    classifier.model.save_pretrained(folder)
-    classifier.tokenizer.save_pretrained(folder)
 
 
 class Runner:
@@ -113,6 +87,7 @@ class Runner:
 
     def execute(self, run: PlannedRun) -> None:
         """Execute a run, and store its result."""
+        self.plan.check_code()  # that of a worker
         began = time.perf_counter()
         result = self._score(self._iid_model(run.seed), run, {}) if run.configuration == "IID" else self._train(run)
         self.plan.store(run, {**result, "seconds": time.perf_counter() - began})
@@ -133,7 +108,8 @@ class Runner:
             scratch = folder.with_name(f".{folder.name}.{os.getpid()}.part")
             folder.parent.mkdir(parents=True, exist_ok=True)
             scratch.mkdir(parents=True, exist_ok=True)
-            _save(classifier, scratch)
+            classifier.model.save_pretrained(scratch)
+            classifier.tokenizer.save_pretrained(scratch)
             seal(scratch, inputs)
             try:
                 scratch.rename(folder)
@@ -164,8 +140,8 @@ class Runner:
             value = 0.0
             if len(alternatives) > 1:
                 part = chosen(self.parts["validation"], run.held_out, keep=False)
-                answers = self.kind.answer(candidate, self.kind.texts_of(part), self._length(candidate))
-                value = validation_objective(self.kind.pass_rates(answers.outputs, part))
+                outputs, _ = self.kind.answer(candidate, self.kind.texts_of(part), self._length(candidate))
+                value = validation_objective(self.kind.pass_rates(outputs, part))
             if value > best[0]:
                 best = (value, candidate, options)
         return self._score(best[1], run, best[2])
@@ -174,16 +150,16 @@ class Runner:
         """Let a model answer what its run is there for: what was held out, or the whole suite, and independent data."""
         length = self._length(classifier)
         part = chosen(self.parts["test"], run.held_out, keep=True)
-        answers = self.kind.answer(classifier, self.kind.texts_of(part), length)
-        rates = self.kind.pass_rates(answers.outputs, part)
-        on_iid = self.kind.answer(classifier, (self.task.test.texts, self.task.test.text_pairs), length)
+        outputs, confidence = self.kind.answer(classifier, self.kind.texts_of(part), length)
+        rates = self.kind.pass_rates(outputs, part)
+        on_iid, _ = self.kind.answer(classifier, (self.task.test.texts, self.task.test.text_pairs), length)
         figures, right = self.kind.iid_scores(on_iid, self.task.test.labels)
         passed = iter(encode_outcomes(rates.passed))
         tested = {functionality.name for functionality in part.functionalities}
         return {
             "pass_rates": {f.functionality: f.pass_rate for f in rates.functionalities},
             **figures,
-            "mean_confidence": float(answers.confidence.mean()),
+            "mean_confidence": float(confidence.mean()),
             "passed": "".join(
                 next(passed) if functionality.name in tested else NOT_ASKED
                 for functionality in self.parts["test"].functionalities

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
-from rightreasons.behavior.learning.items import CLASSES, Batch, Items, Step, Target, plan_steps
+from rightreasons.behavior.learning.items import CLASSES, Batch, Items, Target, plan_steps
 from rightreasons.behavior.learning.methods import GroupWeights, irm_loss, irm_weight, set_dropout
 from rightreasons.behavior.learning.options import METHODS, LearningOptions
 from rightreasons.core.errors import OptionError, stop_if_signaled
@@ -136,53 +135,33 @@ def train_on_behavior(
         fish = Fish(trained, options.fish_rate) if chosen.objective == "fish" else None
         rate = options.head_learning_rate if only_head else options.learning_rate
 
-        def logits(texts: NDArray[np.int64]) -> torch.Tensor:
-            with torch.autocast(model.device.type, torch.bfloat16, enabled=options.precision == "bfloat16"):
-                return target.logits(model(**pad(encoded, texts, model.device))).float()
-
         with own_random_state(seed):
             model.train()
-            loss = _minimize(logits, groups, items, steps, objective, rate=rate, fish=fish)
+            # As `Trainer` does: AdamW, clipping to norm 1, a rate that falls linearly.
+            optimizer, total = torch.optim.AdamW(groups, lr=rate), 0.0
+            for step_number, step in enumerate(steps):
+                stop_if_signaled()
+                done = step_number / len(steps)
+                for group in optimizer.param_groups:
+                    group["lr"] = rate * (1 - done)
+                texts, described = target.describe(items, step)
+                with torch.autocast(model.device.type, torch.bfloat16, enabled=options.precision == "bfloat16"):
+                    logits = target.logits(model(**pad(encoded, texts, model.device))).float()
+                batch = {name: column.to(logits.device) for name, column in described.items()}
+                step_loss = objective(logits, batch, done)
+                optimizer.zero_grad()
+                step_loss.backward()  # type: ignore[no-untyped-call]
+                torch.nn.utils.clip_grad_norm_(trained, 1.0)
+                optimizer.step()
+                total += float(step_loss.detach())
+                if fish is not None:
+                    fish.after_step()
+            if fish is not None:
+                fish.finish()  # inner steps of an unfinished round count for their share
+        loss = total / len(steps)
         if not np.isfinite(loss):
             raise OptionError(
                 f"Expected a finite training loss, but got {loss}: lower `learning_rate`.", option="learning_rate"
             )
     model.requires_grad_(True)
     return loss
-
-
-def _minimize(
-    logits: Callable[[NDArray[np.int64]], torch.Tensor],
-    groups: list[dict[str, Any]],
-    items: Items,
-    steps: Sequence[Step],
-    objective: Objective,
-    *,
-    rate: float,
-    fish: Fish | None = None,
-) -> float:
-    """Train groups of parameters as `Trainer` does: AdamW, clipping to norm 1, a rate that falls linearly.
-
-    Returns:
-        The mean loss.
-    """
-    optimizer, total = torch.optim.AdamW(groups, lr=rate), 0.0
-    trained = [parameter for group in groups for parameter in group["params"]]
-    for number, step in enumerate(steps):
-        stop_if_signaled()
-        for group in optimizer.param_groups:
-            group["lr"] = rate * (1 - number / len(steps))
-        texts, described = objective.target.describe(items, step)
-        rows = logits(texts)
-        batch = {name: column.to(rows.device) for name, column in described.items()}
-        loss = objective(rows, batch, number / len(steps))
-        optimizer.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
-        torch.nn.utils.clip_grad_norm_(trained, 1.0)
-        optimizer.step()
-        total += float(loss.detach())
-        if fish is not None:
-            fish.after_step()
-    if fish is not None:
-        fish.finish()  # inner steps of an unfinished round count for their share
-    return total / len(steps)

@@ -8,7 +8,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +131,10 @@ class WordNet:
         forms, opposed = {word.lower()}, list[Any]()
         for part, form in self.base_forms(word.lower()):
             forms.add(form)
-            opposed += self._opposed(part, form)
+            # The corpus holds similar adjectives as a set, whose order changes from process to process.
+            near = [sorted(sense.similar_tos(), key=lambda synset: synset.name()) for sense in self._senses(form, part)]
+            similar = (lemma for synsets in near for synset in synsets for lemma in synset.lemmas())
+            opposed += [other for lemma in (*self._corpus.lemmas(form, part), *similar) for other in lemma.antonyms()]
         return self._single(forms, opposed)
 
     def base_forms(self, word: str) -> list[tuple[str, str]]:
@@ -150,20 +153,9 @@ class WordNet:
         names = (lemma.name().lower() for lemma in lemmas)
         return list(dict.fromkeys(name for name in names if name not in left_out and "_" not in name))
 
-    def _opposed(self, part: str, form: str) -> Iterator[Any]:
-        senses = self._senses(form, part)
-        similar = [lemma for sense in senses for synset in self._near(sense) for lemma in synset.lemmas()]
-        for lemma in (*self._corpus.lemmas(form, part), *similar):
-            yield from lemma.antonyms()
-
     def _senses(self, form: str, part: str) -> list[Any]:
         # The corpus's `synsets` would add those of a further base form: of "corp" to those of "corps".
         return [lemma.synset() for lemma in self._corpus.lemmas(form, part)]
-
-    @staticmethod
-    def _near(sense: Any) -> list[Any]:
-        # The corpus holds them as a set, whose order changes from process to process.
-        return sorted(sense.similar_tos(), key=lambda synset: synset.name())
 
 
 @functools.cache
@@ -221,8 +213,6 @@ def _read(folder: Path) -> Any:
     except OSError as error:
         raise ValueError(f"Expected the database files of WordNet in {folder}, but got: {error}.") from error
 
-
-KINDS = ("synonym", "antonym", "name")
 
 _FIRST_NAMES = tuple(name for names in NAMES.values() for name in names)
 _FULL_NAME = re.compile(r"\b[A-Z][a-z]+(?: [A-Z]\.)?(?: [A-Z][a-z]+)+\b")
@@ -384,10 +374,8 @@ def name_substitutions(text: str, *, item_id: object, seed: int = 0, pool: Seque
         name = text[start:end]
         others = [other for other in people if other != name] or [other for other in pool if other != name]
         if others:
-            replacement, source = (
-                others[int(rng.integers(len(others)))],
-                "the text" if len(people) > 1 else "other texts",
-            )
+            replacement = others[int(rng.integers(len(others)))]
+            source = "the text" if len(people) > 1 else "other texts"
         else:
             first, last = (words[int(rng.integers(len(words)))] for words in (_FIRST_NAMES, LAST_NAMES))
             replacement, source = f"{first} {last}", "common US names"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from rightreasons.core.errors import one_line
 from rightreasons.core.validation import check_columns, check_ids, check_kind, check_texts
 
 if TYPE_CHECKING:
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 Row = Mapping[str, Any]
 
 
-def mirror_dataset(dataset: datasets.Dataset, prompts: Sequence[str] | Mapping[Any, str]) -> datasets.Dataset:
+def mirror_dataset(dataset: datasets.Dataset, prompts: Mapping[Any, str]) -> datasets.Dataset:
     """Balance a two-choice data set: add to each item a mirrored one, whose new prompt makes the other choice right.
 
     Then every choice is right once and wrong once, so every cue in the choices has a productivity of exactly 0.5: a
@@ -22,8 +23,7 @@ def mirror_dataset(dataset: datasets.Dataset, prompts: Sequence[str] | Mapping[A
     Args:
         dataset: Items with `id`, `label` (0 or 1) and either `prompt` and `choices` (two texts), or `premise`,
             `choice1` and `choice2` as in COPA. Further columns are copied to the mirrored item.
-        prompts: The new prompt of each item, in order or by id. Items without one (by id) are left out, so that the
-            result is balanced.
+        prompts: The id of each item -> its new prompt. Items without one are left out, so that the result is balanced.
 
     Returns:
         Each item followed by its mirror, with two more columns: `mirrored`, and `source_id`, the id of the original.
@@ -42,7 +42,7 @@ def mirror_dataset(dataset: datasets.Dataset, prompts: Sequence[str] | Mapping[A
         >>> import datasets
         >>> item = {"id": 1, "prompt": "The man broke his toe.", "label": 0}
         >>> items = datasets.Dataset.from_list([{**item, "choices": ["A hammer fell.", "His sock tore."]}])
-        >>> balanced = mirror_dataset(items, ["The man hid his feet."])
+        >>> balanced = mirror_dataset(items, {1: "The man hid his feet."})
         >>> balanced["id"][:], balanced["prompt"][:], balanced["label"][:], balanced["source_id"][:]
         ([1, 11], ['The man broke his toe.', 'The man hid his feet.'], [0, 1], [1, 1])
     """
@@ -53,21 +53,25 @@ def mirror_dataset(dataset: datasets.Dataset, prompts: Sequence[str] | Mapping[A
     check_columns(dataset.column_names, ("id", "label", column), "the data set to mirror")
     items = [dict(row) for row in dataset]
     check_ids((row["id"] for row in items), "id")
-    chosen = _prompts_by_item(items, prompts)
-    offset = _offset([row["id"] for row in items])
+    check_kind(prompts, "prompts", Mapping)
+    if unknown := prompts.keys() - {row["id"] for row in items}:
+        raise ValueError(f"Expected prompts for ids of the data set, but it has no item {min(unknown, key=repr)!r}.")
+    check_texts(list(prompts.values()), "prompts")
+    # Numbers go on above the next power of ten.
+    numbers = all(isinstance(row["id"], int) for row in items)
+    offset = 10 ** len(str(max(row["id"] for row in items))) if numbers else None
     rows = []
     for row in items:
-        if row["id"] not in chosen:
+        if row["id"] not in prompts:
             continue
-        if row["label"] not in (0, 1) or len(choices_of(row)) != 2 or len(set(choices_of(row))) != 2:
+        same = prompts[row["id"]].strip() == str(row[column]).strip()
+        if same or row["label"] not in (0, 1) or len(choices_of(row)) != 2 or len(set(choices_of(row))) != 2:
             raise ValueError(
-                f"Expected two different choices and a label of 0 or 1 in item {row['id']!r}, but it has "
-                f"{len(choices_of(row))} choices and label {row['label']}."
+                f"Expected two different choices, a label of 0 or 1 and a new prompt for item {row['id']!r}, but got "
+                f"{one_line(row)}, and {'the old' if same else 'a new'} prompt."
             )
-        if chosen[row["id"]].strip() == str(row[column]).strip():
-            raise ValueError(f"Expected a new prompt for item {row['id']!r}, but it is the old one.")
         mirror_id = row["id"] + offset if offset is not None else f"{row['id']}-mirrored"
-        mirrored = {**row, "id": mirror_id, column: chosen[row["id"]], "label": 1 - row["label"]}
+        mirrored = {**row, "id": mirror_id, column: prompts[row["id"]], "label": 1 - row["label"]}
         rows += [
             {**row, "mirrored": False, "source_id": row["id"]},
             {**mirrored, "mirrored": True, "source_id": row["id"]},
@@ -98,16 +102,16 @@ def check_mirrored(rows: Sequence[Row]) -> None:
             raise ValueError(f"Expected a {lacking} item for the {there} one of source {key!r}, but there is none.")
     for key, original in originals.items():
         mirror = mirrors[key]
-        names = f"item {mirror['id']!r} and its original {key!r}"
-        if sorted(choices_of(original)) != sorted(choices_of(mirror)):
-            raise ValueError(f"Expected {names} to have the same alternatives, but they differ.")
-        if original.get("question") != mirror.get("question"):
+        answers = {choices_of(row)[row["label"]] for row in (original, mirror)}
+        if (
+            original.get("question") != mirror.get("question")
+            or sorted(choices_of(original)) != sorted(choices_of(mirror))
+            or len(answers) != 2
+        ):
             raise ValueError(
-                f"Expected {names} to ask for the same, but one asks for {mirror['question']!r} and the other for "
-                f"{original['question']!r}."
+                f"Expected item {mirror['id']!r} and its original {key!r} to have the same question and alternatives, "
+                f"but opposite answers; they are {one_line(mirror, 300)} and {one_line(original, 300)}."
             )
-        if choices_of(original)[original["label"]] == choices_of(mirror)[mirror["label"]]:
-            raise ValueError(f"Expected {names} to have opposite answers, but both say the same alternative is right.")
 
 
 def choices_of(row: Row) -> list[str]:
@@ -115,27 +119,3 @@ def choices_of(row: Row) -> list[str]:
     if "choices" in row:
         return list(row["choices"])
     return [row["choice1"], row["choice2"]]
-
-
-# ------------------------------------------------------------------------------------------------------------- private
-
-
-def _prompts_by_item(items: Sequence[Row], prompts: Sequence[str] | Mapping[Any, str]) -> dict[Any, str]:
-    if isinstance(prompts, Mapping):
-        known = {row["id"] for row in items}
-        for key in prompts:
-            if key not in known:
-                raise ValueError(f"Expected prompts for ids of the data set, but it has no item {key!r}.")
-        check_texts(list(prompts.values()), "prompts")
-        return dict(prompts)
-    texts = check_texts(prompts, "prompts")
-    if len(texts) != len(items):
-        raise ValueError(f"Expected one new prompt for each of the {len(items)} items, but got {len(texts)}.")
-    return {row["id"]: text for row, text in zip(items, texts, strict=True)}
-
-
-def _offset(ids: Sequence[Any]) -> int | None:
-    """Return the smallest power of ten above all ids, or None where ids are texts."""
-    if not all(isinstance(key, int) for key in ids):
-        return None
-    return int(10 ** len(str(max(ids))))

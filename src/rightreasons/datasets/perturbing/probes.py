@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import operator
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import datasets
-import pyarrow as pa
 
 from rightreasons.core.validation import check_count, check_ids, check_one_of, check_seed
 from rightreasons.datasets.builder import multiple_choice_features
@@ -58,7 +58,7 @@ Row = dict[str, Any]
 
 
 class Pool:
-    """The items to borrow texts from: Arrow columns in the order of their ids, stored once.
+    """The items to borrow texts from, in the order of their ids.
 
     Args:
         items: A multiple-choice dataset, or its rows.
@@ -69,38 +69,18 @@ class Pool:
 
     def __init__(self, items: datasets.Dataset | Iterable[Mapping[str, Any]]) -> None:
         if isinstance(items, datasets.Dataset):
-            table = items.select_columns(["id", "prompt", "choices"]).with_format("arrow")[:]
-        else:
-            rows = [{name: row[name] for name in ("id", "prompt", "choices")} for row in items]
-            schema = pa.schema([("id", pa.string()), ("prompt", pa.string()), ("choices", pa.list_(pa.string()))])
-            table = pa.Table.from_pylist(rows, schema=schema)
-        if table.num_rows == 0:
+            items = items.select_columns(["id", "prompt", "choices"])
+        rows = sorted(((row["id"], row["prompt"], row["choices"]) for row in items), key=operator.itemgetter(0))
+        if not rows:
             raise ValueError("Expected at least one item in the pool to borrow from, but it is empty.")
-        check_ids(table.column("id").to_pylist())
-        table = table.sort_by("id").combine_chunks()
-        self._ids, self._prompts = table.column("id").chunk(0), table.column("prompt").chunk(0)
-        choices = table.column("choices").chunk(0)
-        self._choices, self._starts = choices.flatten(), choices.offsets.to_pylist()
+        check_ids(key for key, *_ in rows)
+        self.ids, self.prompts, self.choices = (
+            [str(row[0]) for row in rows],
+            *zip(*(row[1:] for row in rows), strict=True),
+        )
 
     def __len__(self) -> int:
-        return len(self._ids)
-
-    def id(self, item: int) -> str:
-        """Return the id of an item."""
-        return str(self._ids[item].as_py())
-
-    def prompt(self, item: int) -> str:
-        """Return the prompt of an item."""
-        return str(self._prompts[item].as_py())
-
-    def choice(self, item: int, draw: int) -> str:
-        """Return a choice of an item, chosen by any whole number."""
-        start, end = self._starts[item], self._starts[item + 1]
-        return str(self._choices[start + draw % (end - start)].as_py())
-
-    def choices(self, item: int) -> list[str]:
-        """Return all choices of an item."""
-        return [self.choice(item, draw) for draw in range(self._starts[item + 1] - self._starts[item])]
+        return len(self.ids)
 
 
 def perturb(
@@ -146,12 +126,10 @@ def perturb(
         ('', -1, 0)
     """
     check_one_of(probe, PROBES, "probe")
-    if pool is None and probe != "no_question":
-        pool = dataset
     perturber = Perturber(
         probe,
         k=k,
-        pool=pool if pool is None or isinstance(pool, Pool) else Pool(pool),
+        pool=pool if isinstance(pool, Pool) else Pool(dataset if pool is None else pool),
         seed=seed,
         duplicates=duplicates,
     )
@@ -169,9 +147,7 @@ def perturb(
 class Perturber:
     """One probe with its options, applied item by item; see `perturb`."""
 
-    def __init__(
-        self, probe: str, *, k: int | str = DOUBLE, pool: Pool | None, seed: int = 0, duplicates: str = AUTO
-    ) -> None:
+    def __init__(self, probe: str, *, k: int | str = DOUBLE, pool: Pool, seed: int = 0, duplicates: str = AUTO) -> None:
         self.probe = check_one_of(probe, PROBES, "probe")
         self.k = k if k == DOUBLE else check_count(k, "k")
         self.pool = pool
@@ -180,13 +156,9 @@ class Perturber:
 
     def batch(self, batch: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
         """Perturb a batch of columns."""
-        columns: dict[str, list[Any]] = {name: [] for name in FEATURES}
-        rows = zip(batch["id"], batch["prompt"], batch["choices"], batch["label"], strict=True)
-        for item_id, prompt, choices, label in rows:
-            for row in self.rows(item_id, prompt, choices, label):
-                for name, column in columns.items():
-                    column.append(row[name])
-        return columns
+        items = zip(batch["id"], batch["prompt"], batch["choices"], batch["label"], strict=True)
+        rows = [row for item in items for row in self.rows(*item)]
+        return {name: [row[name] for row in rows] for name in FEATURES}
 
     def rows(self, item_id: str, prompt: str, choices: Sequence[str], label: int) -> Iterator[Row]:
         """Perturb one item; yields nothing for an item that is dropped."""
@@ -214,10 +186,11 @@ class Perturber:
         return self._row(item_id, "", choices, prompt_source="", pseudo_label=label)
 
     def _wrong_question(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
-        pool, key = self._pool(), _key(prompt)
+        pool, key = self.pool, _key(prompt)
         for item, _ in self._candidates(item_id):
-            if pool.id(item) != item_id and _key(pool.prompt(item)) != key and pool.prompt(item).strip():
-                return self._row(item_id, pool.prompt(item), choices, prompt_source=pool.id(item), pseudo_label=label)
+            other = pool.prompts[item] or ""
+            if pool.ids[item] != item_id and _key(other) != key and other.strip():
+                return self._row(item_id, other, choices, prompt_source=pool.ids[item], pseudo_label=label)
         raise ValueError(
             f"Expected another prompt to borrow for item {item_id!r}, but no item of the pool of {len(pool)} has one."
         )
@@ -238,11 +211,8 @@ class Perturber:
         texts.insert(place, (choices[label], item_id))
         rank = [index - (index > label) for index in range(len(choices))]
         positions = [place if index == label else r + (r >= place) for index, r in enumerate(rank)]
-        sources = [source for _, source in texts]
-        texts_alone = [text for text, _ in texts]
-        return self._row(
-            item_id, prompt, texts_alone, label=place, choice_sources=sources, original_positions=positions
-        )
+        changed = {"choice_sources": [source for _, source in texts], "original_positions": positions}
+        return self._row(item_id, prompt, [text for text, _ in texts], label=place, **changed)
 
     # --------------------------------------------------------------------------------------------------------- private
 
@@ -262,14 +232,9 @@ class Perturber:
             **columns,
         }
 
-    def _pool(self) -> Pool:
-        if self.pool is None:
-            raise ValueError(f"Expected a `pool` to borrow from for the probe {self.probe!r}, but got none.")
-        return self.pool
-
     def _candidates(self, item_id: str) -> Iterator[tuple[int, int]]:
         """Yield items of the pool to try, each with a number to choose by: first at random, then all in order."""
-        draws, size = _Draws(self.seed, self.probe, item_id), len(self._pool())
+        draws, size = _Draws(self.seed, self.probe, item_id), len(self.pool)
         last = 0
         for _ in range(_TRIES):
             last = draws.next() % size
@@ -279,15 +244,16 @@ class Perturber:
 
     def _borrow(self, item_id: str, choices: Sequence[str], k: int) -> list[tuple[str, str]]:
         """Draw k choices of other items, each different from the item's own choices and from one another."""
-        pool = self._pool()
+        pool = self.pool
         taken = {_key(choice) for choice in choices}
         borrowed: list[tuple[str, str]] = []
-        drawn = ((item, pool.choice(item, draw)) for item, draw in self._candidates(item_id))
-        every = ((item, text) for item in range(len(pool)) for text in pool.choices(item))  # where the pool is small
+        candidates = ((item, pool.choices[item], draw) for item, draw in self._candidates(item_id))
+        drawn = ((item, texts[draw % len(texts)]) for item, texts, draw in candidates)
+        every = ((item, text) for item in range(len(pool)) for text in pool.choices[item])  # where the pool is small
         for item, text in itertools.chain(drawn, every):
-            if _key(text) not in taken and pool.id(item) != item_id:
+            if _key(text) not in taken and pool.ids[item] != item_id:
                 taken.add(_key(text))
-                borrowed.append((text, pool.id(item)))
+                borrowed.append((text, pool.ids[item]))
                 if len(borrowed) == k:
                     return borrowed
         raise ValueError(

@@ -7,6 +7,7 @@ other expectation is code, which is not read: it is `unknown`, its cases stay, a
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import gzip
@@ -25,11 +26,10 @@ from typing import Any, ClassVar, TypeAlias
 import datasets
 import numpy as np
 
-from rightreasons.core.errors import with_article
+from rightreasons.core.errors import one_line, with_article
 from rightreasons.core.suites import TEST_TYPES, skips_first
 from rightreasons.datasets.builder import Builder, Config, members
-from rightreasons.datasets.suites.cases import Case, Functionality
-from rightreasons.datasets.suites.suite import Suite, example_features
+from rightreasons.datasets.suites.suite import Case, Functionality, Suite, example_features
 
 Texts: TypeAlias = "dict[int, tuple[tuple[str, ...], ...]]"
 """Number of a case -> the texts of its examples."""
@@ -37,16 +37,8 @@ Texts: TypeAlias = "dict[int, tuple[tuple[str, ...], ...]]"
 MAX_BYTES = 256 << 20
 """The maximum size of a pickle."""
 
-MAX_INSTRUCTIONS = 8_000_000
-"""The maximum number of instructions; CheckList's largest suite has 1.9 million."""
-
-MAX_MEMORY = 1 << 30
-"""The maximum number of bytes that the built values take, about."""
-
-# About how many bytes a value takes beside its content, where it is more than a few.
-_SIZES = {"EMPTY_SET": 216, "FROZENSET": 216, "EMPTY_DICT": 64, "DICT": 232, "NEWOBJ": 600, "NEWOBJ_EX": 600}
-_SIZES |= {"REDUCE": 1500, "STACK_GLOBAL": 1500, "GLOBAL": 1500}
-_SIZE = 56
+MAX_INSTRUCTIONS = 3_000_000
+"""The maximum number of instructions, each of which builds at most one value; CheckList's suites have 1.9 million."""
 
 # The instructions that do more than build or name values: persistent ids, extension registries, buffers that are held
 # elsewhere, and two old ways to make an object. `find_class` makes whatever is named inert.
@@ -145,15 +137,13 @@ class _Reader(pickle.Unpickler):
 
 def _check_opcodes(content: bytes) -> None:
     """Check all instructions before any is executed."""
-    memory = 0
     for count, (opcode, argument, _) in enumerate(pickletools.genops(content), start=1):
-        memory += _SIZES.get(opcode.name, _SIZE)
         if opcode.name in _REFUSED:
             raise ValueError(f"Expected a pickle of plain data, but it uses the instruction {opcode.name}.")
         # A memo index far beyond the last entry would make the reader reserve that much memory.
         if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(str(argument)) > count:
             raise ValueError("Expected a pickle of plain data, but its memo has holes.")
-        if count > MAX_INSTRUCTIONS or memory > MAX_MEMORY:
+        if count > MAX_INSTRUCTIONS:
             raise ValueError("Expected a pickle of a suite's size, but it asks for too many values.")
 
 
@@ -230,36 +220,24 @@ class PickledTest:
             raise TypeError(f"Expected a list of cases, but got {type(cases).__name__}.")
         return cases
 
-    def texts(self) -> tuple[tuple[str, ...], Texts]:
-        """Return the columns, and the texts of the examples of each case."""
-        cases = self.cases
-        nested = bool(cases) and isinstance(cases[0], list)
-        columns: tuple[str, ...] = ()
-        texts: Texts = {}
-        for row, case in enumerate(cases):
-            pairs = [_example(example) for example in (case if nested else [case])]
-            for names, _ in pairs:
-                if names != (columns := columns or names):
-                    raise ValueError(
-                        f"Expected the same texts in all examples, but got {', '.join(names)} in case {row}."
-                    )
-            if pairs:
-                texts[row] = tuple(each for _, each in pairs)
-        return columns, texts
+    def texts(self) -> Texts:
+        """Return the texts of the examples of each case."""
+        nested = bool(self.cases) and isinstance(self.cases[0], list)
+        cases = ((row, case if nested else [case]) for row, case in enumerate(self.cases))
+        return {row: tuple(map(_example, examples)) for row, examples in cases if examples}
 
     def labels(self, sizes: Mapping[int, Sequence[Any]]) -> dict[int, tuple[Any, ...]]:
         """Return the labels of the examples of each case, which has as many as `sizes` has entries for it."""
         labels, n_cases = self.value("labels"), len(self.cases)
         if labels is None:
             return {}
-        if isinstance(labels, list) and len(labels) != n_cases:
-            raise ValueError(f"{len(labels)} labels of {n_cases} cases")
+        by_case = labels if isinstance(labels, list) else [labels] * n_cases
         read = {}
         for row, examples in sizes.items():
-            of_case = labels[row] if isinstance(labels, list) else labels
+            of_case = by_case[row] if len(by_case) == n_cases else []
             each = of_case if isinstance(of_case, list) else [of_case] * len(examples)
             if len(each) != len(examples):
-                raise ValueError(f"{len(each)} labels of {len(examples)} examples")
+                raise ValueError(f"Expected a label for each case or example, but got {one_line(labels)}.")
             read[row] = tuple(map(_as_label, each))
         return read
 
@@ -276,8 +254,7 @@ def read_pickled_suite(
 
     Args:
         path: A .pkl or .pkl.gz file, or a .tar.gz archive that holds one.
-        text_columns: The names of the texts of an example; by default "text", and "text_pair" where there are two, or
-            the keys where an example is a dictionary.
+        text_columns: The names of the texts of an example; by default "text", and "text_pair" where there are two.
         name: The name of the suite; "" for that of the file.
         label_names: The names of the labels 0, 1, …; None where they have none, or are texts.
         made: Makes a functionality of a test and the texts of its cases; None to say what the pickle itself expects.
@@ -287,31 +264,21 @@ def read_pickled_suite(
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If the file is no suite, or an example is no text and no tuple or dictionary of texts.
+        ValueError: If the file is no suite, or an example is no text and no tuple of texts.
     """
     read: list[Functionality] = []
-    columns = tuple(text_columns or ())
     for test in pickled_tests(path):
         try:
-            names, texts = test.texts()
-            functionality = (made or _functionality)(test, texts) if texts else None
+            if texts := test.texts():
+                read.append((made or _functionality)(test, texts))
         except _DAMAGED as error:
             reason = str(error)
             reason = reason if reason.startswith("Expected") else f"Expected a test of CheckList, but got {error!r}."
             raise ValueError(f"{reason[:300]} (test {test.name[:80]!r} of {path})") from error
-        if functionality is None:
-            continue
-        if text_columns is not None and len(names) == len(columns):
-            names = columns
-        if names != (columns := columns or names):
-            first = read[0].name if read else ""
-            raise ValueError(
-                f"Expected the texts {', '.join(columns)} in all examples of {path}, as in the test {first!r}, but "
-                f"those of {test.name!r} have {', '.join(names)}."
-            )
-        read.append(functionality)
+    n_texts = len(read[0].cases[0].examples[0]) if read else 1
+    usual = ("text", "text_pair", *(f"text_{number}" for number in range(2, n_texts)))[:n_texts]
     name = name or path.name.removesuffix("".join(path.suffixes)) or path.name
-    return Suite(name, columns, tuple(read), label_names)
+    return Suite(name, tuple(text_columns or usual), tuple(read), label_names)
 
 
 def pickled_tests(path: Path) -> list[PickledTest]:
@@ -323,30 +290,23 @@ def pickled_tests(path: Path) -> list[PickledTest]:
     content = _content(path)
     suite = load_plain(content)
     state = suite.state if isinstance(suite, Inert) and isinstance(suite.state, dict) else {}
-    tests = _entries(state.get("tests"))
-    if {"data", "expect"} <= state.keys():  # a test that was saved alone
-        name = state.get("name")
-        tests = {name if isinstance(name, str) and name else path.stem: suite}
-    if not tests:
+    if not (tests := _entries(state.get("tests"))):
         raise ValueError(f"Expected a CheckList suite in {path}, but its pickle holds something else.")
     ranges, infos = _entries(state.get("test_ranges")), _entries(state.get("info"))
     plain = Plain(_REPETITIONS * len(content))
     read = []
     for name in sorted(tests, key=lambda name: _start(ranges.get(name), len(content))):
         test = tests[name]
-        if not isinstance(test, Inert) or not isinstance(test.state, dict) or not isinstance(name, str):
-            raise ValueError(f"Expected the tests of the suite in {path} to be CheckList's, but one is something else.")
         info = _entries(infos.get(name))
-        kind = info.get("type") or test.qualified_name.split(" ")[-1]
-        if kind not in TEST_TYPES:
-            raise ValueError(f"Expected the test {name[:80]!r} of {path} to be an MFT, INV or DIR, but it is another.")
-        capability = info.get("capability") or test.state.get("capability") or "none"
-        if not isinstance(capability, str):
+        held = test.state if isinstance(test, Inert) and isinstance(test.state, dict) else {}
+        kind = info.get("type") or str(getattr(test, "qualified_name", "")).split(" ")[-1]
+        capability = info.get("capability") or held.get("capability") or "none"
+        if not held or kind not in TEST_TYPES or not isinstance(name, str) or not isinstance(capability, str):
             raise ValueError(
-                f"Expected the capability of {name[:80]!r} of {path} to be a text, but got a "
-                f"{type(capability).__name__}."
+                f"Expected the tests of the suite in {path} to be CheckList's, an MFT, INV or DIR with texts as name "
+                f"and capability, but {one_line(name)} is none."
             )
-        read.append(PickledTest(name, kind, capability, test.state, plain))
+        read.append(PickledTest(name, kind, capability, held, plain))
     return read
 
 
@@ -354,12 +314,10 @@ def replacements(meta: Any, n_examples: int) -> tuple[Any, ...] | None:
     """Return the replaced pair of each example of a case, None where there is none; None where there is no pair."""
     if not isinstance(meta, (list, tuple)) or len(meta) != n_examples:
         return None
-    pairs = [tuple(each) if _is_pair(each) else None for each in meta]
+    pairs = [
+        tuple(each) if isinstance(each, (list, tuple)) and [*map(type, each)] == [str, str] else None for each in meta
+    ]
     return tuple(pairs) if any(pairs) else None
-
-
-def _is_pair(value: Any) -> bool:
-    return isinstance(value, (list, tuple)) and len(value) == 2 and all(isinstance(part, str) for part in value)
 
 
 def _content(path: Path) -> bytes:
@@ -402,41 +360,31 @@ def _from_bytes(dtype: Any, content: Any) -> Any:
 def _functionality(test: PickledTest, texts: Texts) -> Functionality:
     spec = _expectation(test.state.get("expect"), test.state.get("agg_fn", "all"), test.plain)
     labels: dict[int, tuple[Any, ...]] = {}
-    try:
+    with contextlib.suppress(TypeError, ValueError):
         labels = test.labels(texts)
-    except (TypeError, ValueError) as error:
-        if spec == {"name": "equal"}:
-            spec = _unknown(f"its labels are no numbers or texts: {str(error)[:80]}")
     if spec == {"name": "equal"} and all(label is None for case in labels.values() for label in case):
-        spec = _unknown("there are no labels")
+        spec = _unknown("it has no labels, or others than one number or text for each example")
     if spec["name"] != "unknown" and skips_first(spec) and max(map(len, texts.values())) < 2:
         spec = _unknown("every case has one example, which would be compared with itself")
     cases = tuple(Case(str(row), examples, labels.get(row)) for row, examples in texts.items())
     return Functionality(test.name, test.capability, test.kind, spec, cases)
 
 
-def _example(value: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the columns and the texts of an example."""
-    if isinstance(value, dict):
-        texts = {str(key): text for key, text in value.items() if isinstance(text, str)}
-        if texts:
-            return tuple(texts), tuple(texts.values())
-    texts_of = (value,) if isinstance(value, str) else value
-    if not isinstance(texts_of, (list, tuple)) or not texts_of or not all(isinstance(text, str) for text in texts_of):
-        kind = with_article(type(value).__name__)
-        raise TypeError(f"Expected each example to be a text, or a tuple or dictionary of texts, but got {kind}.")
-    names = ("text", "text_pair") if len(texts_of) <= 2 else tuple(f"text_{n}" for n in range(len(texts_of)))
-    return names[: len(texts_of)], tuple(texts_of)
+def _example(value: Any) -> tuple[str, ...]:
+    texts = (value,) if isinstance(value, str) else value
+    if not isinstance(texts, (list, tuple)) or not texts or not all(isinstance(text, str) for text in texts):
+        raise TypeError(
+            f"Expected each example to be a text, or a tuple of texts, but got {with_article(type(value).__name__)}."
+        )
+    return tuple(texts)
 
 
 def _as_label(value: Any) -> int | str | None:
     """Return a label or an answer as a whole number or a text; None where there is none."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
     if value is None or isinstance(value, str):
         return value
-    if isinstance(value, int):  # True is 1, as CheckList compares them
-        return int(value)
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer()):
+        return int(value)  # True is 1, as CheckList compares them
     raise TypeError(f"{type(value).__name__} in the place of a label")
 
 
@@ -555,8 +503,9 @@ class CheckList(Builder):
     def _read(self, path: Path) -> Suite:
         # Every split is a part of the one file, which takes seconds to read: it is kept for the others.
         if self._kept is None or self._kept[0] != path:
-            labels = {"label_names": self.LABEL_NAMES, "paper_labels": self.config.paper_labels}
-            self._kept = path, read_checklist(path, self.NAME, self.TEXT_COLUMNS, **labels)
+            made = functools.partial(released, paper_labels=self.config.paper_labels)
+            names = {"name": self.NAME, "text_columns": self.TEXT_COLUMNS, "label_names": self.LABEL_NAMES}
+            self._kept = path, read_pickled_suite(path, made=made, **names)
         return self._kept[1]
 
 
@@ -583,31 +532,8 @@ class CheckListReading(CheckList):
     TEXT_COLUMNS = ("context", "question")
 
 
-def read_checklist(
-    path: Path,
-    name: str,
-    text_columns: tuple[str, ...],
-    *,
-    label_names: tuple[str, ...] | None = None,
-    paper_labels: bool = False,
-) -> Suite:
-    """Read a released suite.
-
-    Args:
-        path: Its archive.
-        name: The name of the suite.
-        text_columns: The names of the texts of an example.
-        label_names: The names of the labels 0, 1, …; None where they have none, or are texts.
-        paper_labels: Whether to correct two labels as BeLUGA does (`PAPER_LABELS`).
-
-    Raises:
-        ValueError: If the file is damaged or no suite, or its pickle does not hold plain data.
-    """
-    made = functools.partial(_released, paper_labels=paper_labels)
-    return read_pickled_suite(path, text_columns=text_columns, name=name, label_names=label_names, made=made)
-
-
-def _released(test: PickledTest, texts: Texts, paper_labels: bool) -> Functionality:
+def released(test: PickledTest, texts: Texts, paper_labels: bool = False) -> Functionality:
+    """Make a functionality of a released test; two labels may be corrected as in BeLUGA (`PAPER_LABELS`)."""
     corrected = PAPER_LABELS.get(test.name) if paper_labels else None
     kind = test.kind if corrected is None else "MFT"
     if corrected is None:

@@ -23,73 +23,160 @@ import functools
 import gzip
 import os
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import datasets
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BeforeValidator, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 
-from rightreasons.core.arrays import offsets_of
-from rightreasons.core.errors import unknown_name
+from rightreasons.core.arrays import kind_of, offsets_of
+from rightreasons.core.errors import one_line, unknown_name
 from rightreasons.core.label_names import check_label_names, folded
 from rightreasons.core.options import check_options
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import json_lines, write_bytes
-from rightreasons.core.suites import SuiteTable
+from rightreasons.core.suites import TEST_TYPES, SuiteTable, check_expectation, skips_first
 from rightreasons.core.validation import check_count, check_ids, check_kind, check_one_of, parse_json
 from rightreasons.datasets.builder import available_datasets, load_builder
-from rightreasons.datasets.suites.cases import (
-    Case,
-    Functionality,
-    check_functionality,
-    check_name,
-)
+
+MAX_LABEL = 2**31 - 1
+"""The largest numeric label."""
+
+
+Text = Annotated[str, Field(pattern=r"\S")]
+Texts = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
+"""The texts of an example; a file may have a single one as it is."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """One test case, whose examples pass or fail together.
+
+    Attributes:
+        id: Unique in its functionality.
+        examples: One tuple of texts per example.
+        labels: One expected answer per example, None where there is none; None for cases without labels.
+        meta: One replaced pair (old, new) or None per example; None where nothing was replaced.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    id: Annotated[str, Field(coerce_numbers_to_str=True)]
+    examples: tuple[Texts, ...]
+    labels: tuple[Annotated[int, Strict()] | str | None, ...] | None = None
+    meta: tuple[tuple[str, str] | None, ...] | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Functionality:
+    """One functionality with its cases.
+
+    Attributes:
+        name: Unique in the suite.
+        functionality_class: The capability that it tests.
+        test_type: "MFT", "INV" or "DIR".
+        expectation: `name` and parameters; see `rightreasons.core.suites`.
+        cases: Its cases.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    name: Text
+    functionality_class: Text
+    test_type: Text
+    expectation: Mapping[str, Any]
+    cases: tuple[Case, ...]
+
+    @property
+    def n_examples(self) -> int:
+        """The number of examples of its cases."""
+        return sum(len(case.examples) for case in self.cases)
+
+
+def check_name(name: object, of: str) -> None:
+    """Check that the name of a part of a suite is a text with characters in it.
+
+    Example:
+        >>> check_name(None, "functionality")
+        Traceback (most recent call last):
+        ...
+        TypeError: Expected the name of a functionality to be a text, but got None.
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"Expected the name of a {of} to be a text, but got {kind_of(name)}.")
+    if not name.strip():
+        raise ValueError(f"Expected the name of a {of} to hold characters, but got {name!r}.")
+
+
+def check_functionality(functionality: Functionality, n_texts: int, label_names: Sequence[str] | None = None) -> None:
+    """Check a functionality.
+
+    Args:
+        functionality: The functionality.
+        n_texts: The number of texts per example.
+        label_names: The names of the suite's labels; None where they have none.
+
+    Raises:
+        TypeError: If a name is no text, a label is neither a whole number nor a text, or an option of the expectation
+            has the wrong type.
+        ValueError: If a value is missing, unknown, or does not match another.
+    """
+    check_name(functionality.name, "functionality")
+    where = f"the functionality {functionality.name!r}"
+    check_name(functionality.functionality_class, f"class of {where}")
+    check_one_of(functionality.test_type, TEST_TYPES, f"test_type of {where}")
+    if not functionality.cases:
+        raise ValueError(f"Expected at least one case in {where}, but it has none.")
+    check_ids([case.id for case in functionality.cases], f"case of {where}")
+    if not isinstance(functionality.expectation, Mapping) or "name" not in functionality.expectation:
+        raise ValueError(f"Expected the expectation of {where} to have a name, but it has none.")
+    try:
+        check_expectation(functionality.expectation)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"{error} ({where})") from error
+    for case in functionality.cases:
+        _check_case(case, where, n_texts, label_names)
+    spec = functionality.expectation
+    # Nothing is asked of a single case of one example, which would be compared with itself.
+    if skips_first(spec) and max(len(case.examples) for case in functionality.cases) < 2:
+        raise ValueError(
+            f"Expected at least 2 examples in a case of {where} ({functionality.test_type}), whose first is compared "
+            "with the others, but each has 1."
+        )
+    labels = (label for case in functionality.cases for label in case.labels or ())
+    asks_for_labels = functionality.test_type == "MFT" and spec["name"] == "equal" and spec.get("value") is None
+    if asks_for_labels and all(label is None for label in labels):
+        raise ValueError(f"Expected labels in {where}, or a `value` in its expectation 'equal', but there is neither.")
+
+
+def _check_case(case: Case, where: str, n_texts: int, label_names: Sequence[str] | None) -> None:
+    where = f"case {case.id!r} of {where}"
+    sizes = {len(column) for column in (case.examples, case.labels, case.meta) if column is not None}
+    if sizes != {len(case.examples)} or 0 in sizes or any(len(texts) != n_texts for texts in case.examples):
+        raise ValueError(
+            f"Expected examples of {n_texts} texts in {where}, each with one entry in `labels` and in `meta` where "
+            f"there are any, but got {one_line(case)}."
+        )
+    for label in case.labels or ():
+        if label is not None and (not isinstance(label, (int, str)) or isinstance(label, bool)):
+            raise TypeError(f"Expected whole numbers or texts as labels, but {where} has {one_line(label)}.")
+        if isinstance(label, int) and not -1 <= label <= MAX_LABEL:
+            raise ValueError(f"Expected labels from -1 to {MAX_LABEL}, but {where} has one beyond.")
+        if label_names is not None and label is not None and not (isinstance(label, int) and label < len(label_names)):
+            raise ValueError(
+                f"Expected a number of one of the labels {', '.join(label_names)}, which count from 0, but {where} has "
+                f"{label!r}."
+            )
+
 
 FORMAT = "rightreasons.suite"
 VERSION = 1
 
 _HEADER = ("format", "version", "name", "text_columns", "label_names")
 
-Text = Annotated[str, Field(pattern=r"\S")]
-
-
-class _Line(BaseModel):
-    """A part of a suite as a line of its file has it."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-
-class CaseLine(_Line):
-    """A case of a line."""
-
-    id: Annotated[str, Field(min_length=1)] | int = ""
-    examples: list[str | list[str]]
-    labels: list[int | str | None] | None = None
-    meta: list[Annotated[list[str], Field(min_length=2, max_length=2)] | None] | None = None
-
-    def case(self, number: int) -> Case:
-        """Return the case; its number is its id where it has none."""
-        return Case(
-            str(number if self.id == "" else self.id),
-            tuple((texts,) if isinstance(texts, str) else tuple(texts) for texts in self.examples),
-            None if self.labels is None else tuple(self.labels),
-            None if self.meta is None else tuple(None if pair is None else tuple(pair) for pair in self.meta),
-        )
-
-
-class FunctionalityLine(_Line):
-    """A functionality, with its cases."""
-
-    functionality: Text
-    functionality_class: Text
-    test_type: Text
-    expectation: dict[str, Any]
-    cases: list[CaseLine]
-
-
-_ENTRIES = {*FunctionalityLine.model_fields, *CaseLine.model_fields}
+_READER = TypeAdapter(Functionality)
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -103,38 +190,39 @@ def _json_lines(file: Path) -> Iterator[tuple[str, Any]]:
             lines = stream.readlines()
     except (UnicodeDecodeError, EOFError, zlib.error, gzip.BadGzipFile):
         kind = "compressed text" if file.suffix == ".gz" else "text"
-        raise ValueError(f"Expected {kind} in UTF-8 in {file}, but it holds other bytes.") from None
+        raise ValueError(
+            f"Expected {kind} in UTF-8 in {file}, but it holds other bytes (`rightreasons suite convert` reads what "
+            "CheckList has saved)."
+        ) from None
     for number, line in enumerate(lines, start=1):
         if line.strip():
             yield f"line {number}", parse_json(line, str(file), line=number)
 
 
 def _check_header(header: Any, file: Path) -> tuple[str, tuple[str, ...], Any]:
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ValueError(f'Expected the first line of {file} to say "format": "{FORMAT}", but it does not.')
-    if type(header.get("version")) is not int or header["version"] != VERSION:
-        raise ValueError(f"Expected version {VERSION} of a suite in {file}, but got {header.get('version')!r}.")
+    said = (header.get("format"), repr(header.get("version"))) if isinstance(header, dict) else None
+    if said != (FORMAT, repr(VERSION)):
+        raise ValueError(
+            f'Expected the first line of {file} to say "format": "{FORMAT}", "version": {VERSION}, but it does not.'
+        )
     check_options(header, _HEADER, f"the first line of {file}")
     columns = header.get("text_columns", ["text"])
-    if not isinstance(columns, list) or not columns or not all(isinstance(column, str) for column in columns):
+    if not isinstance(columns, list):
         raise ValueError(f"Expected `text_columns` of {file} to be a list of names, but got {columns!r}.")
-    name = header.get("name", file.stem)
-    check_name(name, f"suite in {file}")
-    return name, tuple(columns), header.get("label_names")
+    return header.get("name", file.stem), tuple(columns), header.get("label_names")
 
 
 def _functionality(row: Any, where: str) -> Functionality:
+    entry = "cases"
     try:
-        line = FunctionalityLine.model_validate(row)
+        cases = [{"id": str(number), **case} for number, case in enumerate(row["cases"])]
+        named = {"name" if key == "functionality" else key: value for key, value in row.items()}
+        return _READER.validate_python({**named, "cases": cases})
     except ValidationError as error:
-        place, kind = error.errors()[-1]["loc"], error.errors()[-1]["type"]
-        entry = next((part for part in reversed(place) if part in _ENTRIES), "the line")
-        if kind == "extra_forbidden":
-            parent = CaseLine if "cases" in place else FunctionalityLine
-            check_options({str(place[-1]): None}, parent.model_fields, where)
-        raise ValueError(f"Expected a functionality in {where}, but {entry!r} is missing or wrong.") from error
-    cases = tuple(case.case(number) for number, case in enumerate(line.cases))
-    return Functionality(line.functionality, line.functionality_class, line.test_type, line.expectation, cases)
+        entry = ".".join("functionality" if part == "name" else str(part) for part in error.errors()[-1]["loc"])
+    except (LookupError, TypeError, AttributeError):
+        pass
+    raise ValueError(f"Expected a functionality in {where}, but {entry!r} is missing, wrong or unknown.")
 
 
 def _row(functionality: Functionality) -> dict[str, Any]:
@@ -179,8 +267,7 @@ class Suite:
             a label has no name.
 
     Example:
-        >>> from rightreasons.datasets.suites.cases import Case
-        >>> case = Case("0", (("Not good.",), ("Not bad.",)), labels=(0, 1))
+        >>>         >>> case = Case("0", (("Not good.",), ("Not bad.",)), labels=(0, 1))
         >>> negation = Functionality("negation", "Negation", "MFT", {"name": "equal"}, (case,))
         >>> suite = Suite("mine", ("text",), (negation,))
         >>> suite.to_dataset()["label"][:]
@@ -194,10 +281,8 @@ class Suite:
 
     def __post_init__(self) -> None:
         check_name(self.name, "suite")
-        if not self.functionalities:
-            raise ValueError(f"Expected at least one functionality in the suite {self.name!r}, but it has none.")
-        if not self.text_columns:
-            raise ValueError(f"Expected at least one text column in the suite {self.name!r}, but it has none.")
+        if not self.functionalities or not self.text_columns:
+            raise ValueError(f"Expected a functionality and a text column in the suite {self.name!r}, but got none.")
         for column in self.text_columns:
             check_name(column, "text column")
             if column in RESERVED_COLUMNS:
@@ -253,8 +338,7 @@ class Suite:
         header = {"format": FORMAT, "version": VERSION, "name": self.name, "text_columns": list(self.text_columns)}
         if self.label_names is not None:
             header["label_names"] = list(self.label_names)
-        # Half a surrogate pair, which UTF-8 has not, is escaped as JSON has it.
-        content = json_lines((header, *map(_row, self.functionalities))).encode("utf-8", "backslashreplace")
+        content = json_lines((header, *map(_row, self.functionalities))).encode()
         return write_bytes(file, gzip.compress(content, mtime=0) if file.suffix == ".gz" else content)
 
     def texts(self) -> list[tuple[str, ...]]:
@@ -292,12 +376,8 @@ class Suite:
     def _table(self) -> SuiteTable:
         cases = [case for functionality in self.functionalities for case in functionality.cases]
         sizes = [len(case.examples) for case in cases]
-        owner = np.repeat(
-            np.arange(len(self.functionalities), dtype=np.int64), [len(f.cases) for f in self.functionalities]
-        )
+        owner = np.repeat(np.arange(len(self.functionalities)), [len(f.cases) for f in self.functionalities])
         offsets = offsets_of(sizes)
-        for array in (owner, offsets):
-            array.setflags(write=False)
         meta = [pair for case in cases for pair in (case.meta or [None] * len(case.examples))]
         return SuiteTable(
             functionalities=tuple(f.name for f in self.functionalities),
@@ -325,8 +405,7 @@ class Suite:
 
         def rows(functionality: Functionality) -> Any:
             train, rest = _halves(np.arange(len(functionality.cases)), seed)
-            validation, test = _halves(rest, seed)
-            return {"train": train, "validation": validation, "test": test}[part]
+            return dict(zip(SPLITS, (train, *_halves(rest, seed)), strict=True))[part]
 
         return self.choose_cases(rows)
 
@@ -359,16 +438,11 @@ def _halves(items: Any, seed: int) -> tuple[Any, Any]:
     return items[order[n_test:]], items[order[:n_test]]
 
 
-PICKLES = (".pkl", ".pickle", ".dill", ".pkl.gz", ".tar.gz", ".tgz")
-"""The suffixes of suites that CheckList has saved: `rightreasons suite convert` alone reads them."""
-
-
 def open_suite(
     name_or_path: str | os.PathLike[str],
     *,
     data_dir: str | os.PathLike[str] | None = None,
     paper_labels: bool = False,
-    label_names: Sequence[str] | None = None,
     max_cases: int | None = None,
     seed: int = 0,
 ) -> Suite:
@@ -380,7 +454,6 @@ def open_suite(
             another suite that CheckList has saved.
         data_dir: The folder of local copies of the catalog's sources.
         paper_labels: Whether two labels of CheckList's suites are corrected as in BeLUGA.
-        label_names: The names of the labels 0, 1, …, where the suite has none or other ones; None for its own.
         max_cases: The maximum number of cases per functionality; None for all.
         seed: The seed of their choice.
 
@@ -388,33 +461,23 @@ def open_suite(
         The suite.
 
     Raises:
-        TypeError: If the argument is neither a name nor a path, or the names of labels are no list of texts.
+        TypeError: If the argument is neither a name nor a path.
         FileNotFoundError: If there is no such file.
         ValueError: If the file is no suite, or there is no suite of this name.
     """
     check_kind(name_or_path, "name_or_path", str | os.PathLike)
     file = Path(name_or_path)
     known = [name for name in available_datasets() if name.startswith("checklist_")]
-    if file.name.lower().endswith(PICKLES):
-        raise ValueError(
-            f"Expected a suite as .jsonl or .jsonl.gz, but got the pickle {file}: convert it with "
-            f"`rightreasons suite convert {file} {file.name.split('.')[0]}.jsonl`."
-        )
     if os.path.isfile(file):  # False for a name that no file can have
         suite = Suite.read(file)
     elif str(name_or_path) in known:
         # `suite` is a method of these builders alone.
         builder: Any = load_builder(str(name_or_path), data_dir=data_dir, paper_labels=paper_labels)
         suite = builder.suite()
-    elif os.path.isdir(file):
-        raise ValueError(f"Expected the file of a suite, but {file} is a folder.")
     elif file.suffix or len(file.parts) > 1:
         raise FileNotFoundError(f"Expected a suite at {file}, but there is no such file.")
     else:
         raise unknown_name("suite", name_or_path, known)
-    if label_names is not None:
-        names: Any = label_names  # the suite checks them
-        suite = dataclasses.replace(suite, label_names=names)
     if max_cases is None:
         return suite
     most = check_count(max_cases, "max_cases")
