@@ -51,6 +51,7 @@ MIRRORS = {
     "calibration/measurement.py": (
         "report/test_verdicts.py",
         "report/test_verdict_edges.py",
+        "calibration/test_elicit.py",
         "calibration/test_sources.py",
     ),
     "cli/": ("cli/test_cli.py", "cli/test_mistakes.py", "cli/test_declared.py"),
@@ -65,7 +66,7 @@ MIRRORS = {
     ),
     "core/binning.py": ("calibration/test_errors.py",),
     "core/options.py": ("cli/test_declared.py", "cli/test_mistakes.py"),
-    "core/scores.py": ("probes/test_measure.py",),
+    "core/scores.py": ("calibration/test_elicit.py", "probes/test_measure.py"),
     "core/errors.py": ("models/test_running.py", "models/test_local.py"),
     "evaluate_module.py": ("modules/test_contract.py", "modules/test_kernel_options.py", "modules/test_forms.py"),
     "models/gradients/inputs.py": (

@@ -72,7 +72,7 @@ def returned(function):
 
 QUESTIONS = ("calibration", "shortcuts", "cues", "probes", "difficulty", "behavior")
 KERNELS = [importlib.import_module(f"rightreasons.{question}") for question in QUESTIONS]
-MEASURES = re.compile(r"\.(measure(_\w+)?|sources|contrast|substitutions|judges|picks|learning\..*)$")
+MEASURES = re.compile(r"\.(measure(_\w+)?|elicit|contrast|substitutions|judges|picks|learning\..*)$")
 """Files that join kernels with a model or data."""
 
 

@@ -8,8 +8,8 @@ import pytest
 
 from command_line import run
 from rightreasons.calibration.compare import compare_confidence
+from rightreasons.calibration.elicit import measure_confidence, read_confidence
 from rightreasons.calibration.recalibration import calibration_summary
-from rightreasons.calibration.sources import measure_confidence, read_confidence
 from rightreasons.core.resampling import Resampling
 
 

@@ -19,7 +19,7 @@ def verdict(confidence, chance, rng, seed, copies=1):
     items = JudgedItems.of(np.log(table), np.where(right, 0, 1), clusters=rows if copies > 1 else None)
     measured = measure_calibration(items, keys=["confidence_gap"], resampling=Resampling(resamples=200, seed=seed))
     context = SimpleNamespace(primary=SimpleNamespace(name="test"))
-    answers = CalibrationAnswers(context, measured, {"test": measured.figures})
+    answers = CalibrationAnswers(context, None, measured, {"test": measured.figures})
     return CALIBRATION.rule(answers), answers
 
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rightreasons.calibration import calibration_error
-from rightreasons.calibration.sources import read_confidence
+from rightreasons.calibration.elicit import read_confidence
 from rightreasons.io.predictions import find_predictions, parse_predictions, read_answers, read_predictions
 
 SCORES = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]

@@ -111,13 +111,14 @@ def test_probes_of_generated_answers(files, capsys):
             "--probes-ks",
             "1",
         ]
-        done = run(capsys, "audit", fake.url, files / "items.jsonl", *flags)
+        done = run(capsys, "audit", fake.url, files / "items.jsonl", "--calibration-elicit", "verbalized", *flags)
         assert done.code == 0, done.err
     record = json.loads((files / "report" / "audit.json").read_text("utf-8"))
     found = next(each["result"]["data"] for each in record["questions"] if each["question"] == "probes")
     assert set(found["reading"]) <= {"no_question", "wrong_question"}
     assert "kept_no_question" in found["decided"]
     page = (files / "report" / "index.html").read_text("utf-8")
+    assert "Where its confidence comes from" in page
     # One generated answer has no confidence, and this server no next tokens to ask for.
     assert "<legend>Answers" in page
     assert "<legend>Confidence" not in page

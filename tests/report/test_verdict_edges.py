@@ -58,7 +58,7 @@ class TestCalibration:
         context = SimpleNamespace(splits=[split], primary=SimpleNamespace(pair_ids=None))
         compared = {"new data": {"accuracy": Estimate(0.9), "mean_confidence": Estimate(0.4)}}
         answers = CalibrationAnswers(
-            context, SimpleNamespace(figures={"accuracy": Estimate(0.8)}), {"new data": compared["new data"]}
+            context, None, SimpleNamespace(figures={"accuracy": Estimate(0.8)}), {"new data": compared["new data"]}
         )
         vars(answers)["worst"] = "new data"
         assert answers.holds_there

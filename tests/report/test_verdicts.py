@@ -52,7 +52,7 @@ def test_calibration(low, high, error, p_value, tone, key):
         consistency=SimpleNamespace(p_value=p_value, expected=0.02, confidence_level=0.95),
     )
     context = SimpleNamespace(primary=SimpleNamespace(name="test"))
-    answers = CalibrationAnswers(context, measured, {"test": {"confidence_gap": gap}})
+    answers = CalibrationAnswers(context, None, measured, {"test": {"confidence_gap": gap}})
     rule = CALIBRATION.rule(answers)
     assert (rule.tone, rule.key) == (tone, key)
     assert answers.is_open == (tone == "neutral")

@@ -1,4 +1,6 @@
 from .compare import compare_confidence as compare_confidence
+from .elicit import measure_confidence as measure_confidence
+from .elicit import read_confidence as read_confidence
 from .errors import calibration_error as calibration_error
 from .errors import macro_ce as macro_ce
 from .errors import reliability_diagram as reliability_diagram
@@ -11,8 +13,6 @@ from .recalibration import fit_temperature as fit_temperature
 from .recalibration import recalibrate as recalibrate
 from .smooth import consistency as consistency
 from .smooth import smooth_ece as smooth_ece
-from .sources import measure_confidence as measure_confidence
-from .sources import read_confidence as read_confidence
 
 __all__ = [
     "brier_score",

@@ -1,4 +1,7 @@
-"""What the question about calibration measures: the audited split, the others, and votes."""
+"""What the question about calibration measures: the audited split, the others, votes, and confidence asked for.
+
+A language model is asked for several sources of its confidence, on the same answers.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +9,12 @@ import dataclasses
 import functools
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.audited.context import AuditContext, AuditSplit, example_of
+from rightreasons.audited.context import AuditContext, AuditSplit, example_of, safe_name
 from rightreasons.calibration.human import HumanCalibration, human_calibration
 from rightreasons.calibration.measure import (
     DECIDED,
@@ -33,6 +36,9 @@ from rightreasons.core.options import listed as listed_names
 from rightreasons.core.scores import label_errors
 from rightreasons.core.validation import check_scores, parse_json, softmax
 from rightreasons.page.parts import Example, Headline
+
+if TYPE_CHECKING:
+    from rightreasons.calibration.elicit import ConfidenceMeasurement
 
 
 def votes_measured(context: AuditContext, options: CalibrationOptions) -> HumanCalibration | None:
@@ -94,8 +100,36 @@ def _numbers(column: list[Any], name: str) -> NDArray[np.float64]:
         ) from None
 
 
+def elicited_items(context: AuditContext, options: CalibrationOptions) -> ConfidenceMeasurement | None:
+    """Ask the model how sure it is where the options say so; else None.
+
+    Raises:
+        ValueError: If the model is no prompted language model, or writes no text.
+    """
+    if not options.elicit:
+        return None
+    if context.prompted is None:
+        raise ValueError(f"Expected a language model to ask how sure it is, but {context.model_name} is none.")
+    from rightreasons.calibration.elicit import elicit_confidence, measure_confidence
+
+    split = context.primary
+    items = split.take(np.flatnonzero(split.labeled))
+    table = elicit_confidence(
+        context.prompted,
+        {"id": items.ids, "label": items.labels.tolist(), **items.fields},
+        seed=context.seed,
+        progress=context.progress,
+        out=context.folder(f"confidence-{safe_name(split.name)}", split.fingerprint, str(context.seed)),
+    )
+    return measure_confidence(table, n_bins=options.n_bins, resampling=context.resampling)
+
+
 COMPARED = ("accuracy", "mean_confidence", "confidence_gap", "ece", "nll")
 """The figures that are computed for every split."""
+
+Compared = Mapping[str, Mapping[str, Estimate]]
+"""Split -> the figures of `COMPARED`."""
+
 
 MARGIN = MARGINS["confidence"].small
 """A mean confidence this far from the accuracy makes the verdict red, and green needs that it is ruled out."""
@@ -105,28 +139,34 @@ N_EXAMPLES = 10
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class CalibrationAnswers:
-    """What is measured."""
+    """What is measured; `measured` is None of generated answers, whose confidence is what was asked for alone."""
 
     context: AuditContext
-    measured: CalibrationMeasurement
-    compared: Mapping[str, Mapping[str, Estimate]]
-    """Split -> the figures of `COMPARED`."""
+    asked: ConfidenceMeasurement | None
+    measured: CalibrationMeasurement | None = None
+    compared: Compared = dataclasses.field(default_factory=dict)
     classes: list[ClassFigures] | None = None
     votes: HumanCalibration | None = None
 
     @property
     def n_items(self) -> int:
         """The number of items that the figures are about."""
-        return len(self.measured.items)
+        if self.measured is not None:
+            return len(self.measured.items)
+        return self.asked.n_shared if self.asked else 0
 
     @property
     def estimates(self) -> Mapping[str, Estimate]:
         """The figures by their keys."""
-        return self.measured.figures
+        if self.measured is not None:
+            return self.measured.figures
+        first = self.asked.sources[0].figures if self.asked else {}
+        return {key: first[key] for key in ("accuracy", "mean_confidence", "confidence_gap") if key in first}
 
     def text(self, key: str) -> Any:
         """Return the text of a figure."""
-        return FIGURES[key].defined(self.measured.items.n_bins, self.measured.items.kind)
+        items = self.measured and self.measured.items
+        return FIGURES[key].defined(items.n_bins, items.kind) if items else FIGURES[key]
 
     def headlines(self, figures: Mapping[str, Estimate]) -> dict[str, Headline]:
         """Return figures with their texts."""
@@ -136,13 +176,15 @@ class CalibrationAnswers:
     @functools.cached_property
     def decisions(self) -> Mapping[str, Decision]:
         """What is decided of each figure of `DECIDED`, beside the margin."""
+        if self.measured is None:
+            return {}
         sizes = self.n_items, self.measured.items.n_units
         return {key: decide(self.measured.decided.get(key), MARGINS["confidence"], *sizes) for key in DECIDED}
 
     @property
     def is_apart(self) -> bool:
         """Whether mean confidence and accuracy are surely farther apart than the margin."""
-        return self.decisions["confidence_gap"].level == "large"
+        return "confidence_gap" in self.decisions and self.decisions["confidence_gap"].level == "large"
 
     @property
     def is_over(self) -> bool:
@@ -152,13 +194,15 @@ class CalibrationAnswers:
     @property
     def is_off_in_parts(self) -> bool:
         """Whether the calibration error is more than chance gives a calibrated model, and beyond the margin."""
+        if self.measured is None:
+            return False
         null, error = self.measured.consistency, self.measured.decided["ece_debiased"].value or 0.0
         return null.p_value < (1 - null.confidence_level) / len(DECIDED) and error > MARGIN
 
     @property
     def is_small(self) -> bool:
         """Whether both figures are surely within the margin."""
-        return {decision.level for decision in self.decisions.values()} == {"small"}
+        return bool(self.decisions) and {decision.level for decision in self.decisions.values()} == {"small"}
 
     @property
     def is_open(self) -> bool:
@@ -168,8 +212,8 @@ class CalibrationAnswers:
     @property
     def leans(self) -> bool:
         """Whether confidence and accuracy surely differ, by more or less than the margin."""
-        gap = self.measured.decided["confidence_gap"]
-        return gap.has_interval and (gap.low or 0.0) * (gap.high or 0.0) > 0
+        gap = None if self.measured is None else self.measured.decided["confidence_gap"]
+        return gap is not None and gap.has_interval and (gap.low or 0.0) * (gap.high or 0.0) > 0
 
     @property
     def n_needed(self) -> int | None:
@@ -179,7 +223,7 @@ class CalibrationAnswers:
     @functools.cached_property
     def worst(self) -> str | None:
         """The split on which confidence and accuracy are clearly further apart; None without one."""
-        return worst_split(self.context.primary.name, self.compared)
+        return worst_split(self.context.primary.name, self.compared) if self.compared else None
 
     @property
     def there(self) -> AuditSplit:
@@ -195,21 +239,36 @@ class CalibrationAnswers:
     @functools.cached_property
     def label_errors(self) -> NDArray[np.int64]:
         """The measured errors whose label the model contradicts with more than its usual confidence."""
-        if self.classes is None:
+        if self.measured is None or self.classes is None:
             return np.zeros(0, dtype=np.int64)
-        top = self.measured.items.top
-        rows = label_errors(self.measured.items.table, top.labels)
-        return np.asarray(rows[~top.correct[rows]])
+        rows = label_errors(self.measured.items.table, self._top.labels)
+        return np.asarray(rows[~self._top.correct[rows]])
+
+    @property
+    def _top(self) -> Any:
+        if self.measured is None:
+            raise ValueError("Expected a confidence in each prediction, but there is none.")
+        return self.measured.items.top
 
     def shown(self, rows: NDArray[np.int64]) -> Iterator[Example]:
         """Show measured items with their predictions."""
-        split, top = self.context.primary, self.measured.items.top
+        split, top = self.context.primary, self._top
         for row, item in zip(rows, np.flatnonzero(split.labeled)[rows].tolist(), strict=True):
             yield example_of(self.context, split, item, int(top.predicted[row]), float(top.confidence[row]))
 
 
+NAMES = {
+    "probability": "Probability of the answer",
+    "verbalized": "Verbalized",
+}
+"""Sources of confidence, for readers."""
+
+
 def measure(context: AuditContext, options: CalibrationOptions) -> CalibrationAnswers:
     """Measure calibration on the audited splits, by class, and beside votes."""
+    elicited = elicited_items(context, options)
+    if elicited is not None and context.answers_once:
+        return CalibrationAnswers(context, elicited)
     resampling, bins = context.resampling, options.n_bins
     measured = measure_calibration(_judged(context, context.primary, bins), resampling=resampling)
     compared = {
@@ -222,7 +281,7 @@ def measure(context: AuditContext, options: CalibrationOptions) -> CalibrationAn
     by_class = context.label_names and measured.items.by_class
     classes = measure_classes(measured.items, resampling=resampling) if by_class else None
     votes = votes_measured(context, options)
-    return CalibrationAnswers(context, measured, compared, classes, votes)
+    return CalibrationAnswers(context, elicited, measured, compared, classes, votes)
 
 
 def _judged(context: AuditContext, split: AuditSplit, n_bins: int) -> JudgedItems:

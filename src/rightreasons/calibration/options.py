@@ -16,6 +16,11 @@ class CalibrationOptions(QuestionOptions):
         "Comma-separated columns of the votes of people, one per class, or one of lists in the order of the classes.",
     )
     votes: str = option("counts", "What the votes are: counts or distributions.", choices=VOTE_KINDS)
+    elicit: tuple[str, ...] = option(
+        (),
+        "How a language model is asked for the confidence in its answers too: verbalized, the number that it states.",
+        choices=("verbalized",),
+    )
 
 
 class ConfidenceOptions(Options):

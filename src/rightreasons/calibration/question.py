@@ -6,15 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from rightreasons.calibration.elicit import OF_ANSWERS, ConfidenceMeasurement
 from rightreasons.calibration.measure import FIGURES, VOTE_FIGURES
 from rightreasons.calibration.measurement import (
     COMPARED,
     MARGIN,
     N_EXAMPLES,
+    NAMES,
     CalibrationAnswers,
     measure,
 )
-from rightreasons.calibration.sources import OF_ANSWERS, ConfidenceMeasurement
 from rightreasons.core.intervals import Estimate, Power, estimate_of
 from rightreasons.page import plots
 from rightreasons.page.parts import Amount, Cell
@@ -29,8 +30,10 @@ N_LABELS = 300
 """Labels to check that a report names at most."""
 
 
-def if_calibrated(m: CalibrationAnswers) -> Estimate:
+def if_calibrated(m: CalibrationAnswers) -> Estimate | None:
     """Return the calibration error of a calibrated model."""
+    if m.measured is None:
+        return None
     null = m.measured.consistency
     return Estimate(null.expected, 0.0, null.upper, null.confidence_level, "one-sided, binomial draws")
 
@@ -71,7 +74,7 @@ PAIRED = ("confidence_gap", "ece", "brier", "auroc")
 def source_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...]]:
     """Return the figures of each source of confidence."""
     for source in measured.sources:
-        yield source.name, source.confident, *map(source.figures.get, OF_SOURCES)
+        yield NAMES.get(source.name, source.name), source.confident, *map(source.figures.get, OF_SOURCES)
 
 
 def difference_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...]]:
@@ -86,9 +89,13 @@ def difference_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...
 
 def data(m: CalibrationAnswers) -> dict[str, Any]:
     """Return what audit.json has beside the figures."""
+    elicited = {} if m.asked is None else {"sources": m.asked.to_dict()}
+    if m.measured is None:
+        return elicited
     return {
         "bins": m.measured.bins.to_dict(),
         "consistency": m.measured.consistency.to_dict(),
+        **elicited,
         "votes": m.votes and m.votes.to_dict(),
         "figures": {key: figure.to_dict() for key, figure in m.headlines(m.measured.figures).items()},
         "splits": {name: {key: each[key].to_dict() for key in COMPARED} for name, each in m.compared.items()},
@@ -101,15 +108,17 @@ CALIBRATION = Question(
     prose=prose(
         __file__,
         MARGIN=MARGIN,
+        NAMES=NAMES,
         N_LABELS=N_LABELS,
         FIGURES=FIGURES,
         COMPARED=COMPARED,
+        OF_SOURCES=OF_SOURCES,
     ),
     reads="audited",
     needs=(
         Need("labels", lambda context, options: context.primary.labeled.any()),
         Need("stored", lambda context, options: context.stored is None or not context.answers_once),
-        Need("once", lambda context, options: not context.answers_once),
+        Need("elicited", lambda context, options: options.elicit or not context.answers_once),
     ),
     measure=measure,
     power=Power("confidence", tests=2),
@@ -137,8 +146,16 @@ CALIBRATION = Question(
             for key, text in VOTE_FIGURES.items()
         ),
     ),
-    headlines=("accuracy", "accuracy_worst", "confidence_gap", "ece", "auroc"),
+    headlines=lambda m: (
+        "accuracy",
+        "accuracy_worst" if m.measured else "mean_confidence",
+        "confidence_gap",
+        "ece",
+        "auroc",
+    ),
     verdict=(
+        Rule("neutral", "few_confidences", lambda m: not m.estimates),
+        Rule("neutral", "asked", lambda m: m.measured is None),
         Rule("bad", "worst", lambda m: m.worst),
         Rule("bad", "over", lambda m: m.is_apart and m.is_over),
         Rule("bad", "under", lambda m: m.is_apart),
@@ -151,11 +168,13 @@ CALIBRATION = Question(
             "overview",
             (Plot("reliability", draw_reliability, "DeGroot & Fienberg 1983; Guo et al. 2017; Bröcker & Smith 2007"),),
             figures=OVERVIEW,
+            when=lambda m: m.measured,
         ),
         Part(
             "family",
             (Table("calibration_family", family_rows),),
             figures=("ece", "ece_if_calibrated", "nll", "brier"),
+            when=lambda m: m.measured,
         ),
         Part(
             "splits",
@@ -165,6 +184,7 @@ CALIBRATION = Question(
         Part(
             "ranking",
             figures=("auroc", "aurc", "macro_ce"),
+            when=lambda m: m.measured,
         ),
         Part(
             "labels",
@@ -186,6 +206,17 @@ CALIBRATION = Question(
             when=lambda m: m.classes is not None,
         ),
         Part("votes", figures=tuple(VOTE_FIGURES), when=lambda m: m.votes),
+        Part(
+            "asked",
+            (
+                Table(
+                    "confidence_sources",
+                    lambda m: source_rows(m.asked),
+                    "Tian et al. 2023",
+                ),
+            ),
+            when=lambda m: m.asked,
+        ),
     ),
     leads=(
         Lead(
@@ -210,6 +241,7 @@ CALIBRATION = Question(
             plot="reliability",
             # A page without a fault opens with what the model decides by, where that is known.
             size=lambda m: None if m.is_small else max(abs(m.estimates["confidence_gap"].value), m.measured.bins.ece),
+            when=lambda m: m.measured,
         ),
     ),
     data=data,

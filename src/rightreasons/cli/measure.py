@@ -41,8 +41,8 @@ def confidence(
     **declared: Any,
 ) -> None:
     """Compare sources of confidence on the same items: calibration, ranking of right above wrong answers, tests."""
+    from rightreasons.calibration.elicit import measure_confidence, read_confidence
     from rightreasons.calibration.question import SOURCES
-    from rightreasons.calibration.sources import measure_confidence, read_confidence
 
     settings: AuditOptions = declared["settings"]
     table = read_confidence(file, options=declared["options"])
