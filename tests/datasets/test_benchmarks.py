@@ -120,6 +120,13 @@ def test_a_line_of_another_form_is_told(tmp_path):
         load_dataset("sst2", data_dir=tmp_path, other_versions=True)
 
 
+@pytest.mark.real_data
+def test_streaming_gives_the_same(real_data):
+    stream = load_dataset("tweeteval_irony", data_dir=real_data / "tweeteval", split="validation", streaming=True)
+    whole = load_dataset("tweeteval_irony", data_dir=real_data / "tweeteval" / "irony", split="validation")
+    assert list(stream) == whole.to_list()
+
+
 # The columns of the hub's copies, as their cards and conversions show them. The hub itself is not asked in tests: a
 # local folder with the same file names and columns stands in for it.
 HUB_ROWS = {

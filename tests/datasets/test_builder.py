@@ -97,10 +97,19 @@ def test_the_environment_names_the_folder(data_dir, monkeypatch):
     assert len(catalog.load_dataset("toy", split="train[:2]")) == 2
 
 
-def test_builders_pickle(data_dir):
+def test_streaming_writes_nothing(data_dir, tmp_path):
+    stream = catalog.load_dataset("toy", split="train", data_dir=data_dir, streaming=True)
+    assert isinstance(stream, datasets.IterableDataset)
+    assert [item["text"] for item in stream] == ["fine", "poor", "splendid"]
+    assert not list((tmp_path / "cache").rglob("*.arrow"))
+
+
+def test_builders_and_streams_pickle(data_dir):
     builder = pickle.loads(pickle.dumps(Toy(data_dir=data_dir)))
     builder.download_and_prepare()
     assert len(builder.as_dataset(split="train")) == 3
+    stream = pickle.loads(pickle.dumps(Toy(data_dir=data_dir).as_streaming_dataset(split="train")))
+    assert len(list(stream)) == 3
 
 
 def test_equal_files_give_equal_fingerprints(data_dir):
@@ -147,6 +156,8 @@ def test_the_hub_by_its_files(mirror, monkeypatch):
     data = catalog.load_dataset("toy")
     assert data["train"][1] == {"id": "train-1", "text": "awful", "label": 0}
     assert data["test"]["text"][:] == ["meh"]
+    stream = catalog.load_dataset("toy", split="test", streaming=True)
+    assert [item["text"] for item in stream] == ["meh"]
 
 
 def test_the_hub_out_of_reach_names_both_ways():
@@ -187,6 +198,7 @@ def test_the_publishers_address(tmp_path, monkeypatch):
     monkeypatch.setattr(Toy, "SOURCES", tuple(local))
     monkeypatch.setattr(Toy, "HUB", None)
     assert len(catalog.load_dataset("toy", split="train")) == 3
+    assert len(list(catalog.load_dataset("toy", split="train", streaming=True))) == 3
     (tmp_path / "test.tsv").write_bytes(b"tampered\t0\n")
     with pytest.raises(ValueError, match="to be the published file"):
         Toy(cache_dir=tmp_path / "other").download_and_prepare()

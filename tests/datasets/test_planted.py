@@ -116,6 +116,8 @@ def test_the_builder_gives_the_same_items_streamed_or_not(tmp_path):
     data = load_dataset("planted_shortcuts", "mixed", **options)
     assert list(data) == list(SPLITS)
     assert data["train"].to_list() == list(planted_examples("train", PlantedConfig("mixed", **options)))
+    stream = load_dataset("planted_shortcuts", "mixed", split="test", streaming=True, **options)
+    assert list(stream) == data["test"].to_list()
     assert data["train"].features["label"].names == ["negative", "positive"]
     three = load_dataset("planted_shortcuts", split="train", n_classes=3, train_size=10)
     assert three.features["label"].names == ["negative", "neutral", "positive"]

@@ -67,8 +67,8 @@ def compare(
     that are corrected for their number. More reports, or reports of several tasks, make one table of models and tasks.
     Logs of harnesses, and folders of them, are audited first, for their accuracy and calibration.
     """
+    from rightreasons.report.comparison import ANSWERS, TITLE
     from rightreasons.report.comparison import compare as compare_reports
-    from rightreasons.report.comparison import sections
     from rightreasons.report.schema import read_audit
     from rightreasons.report.tasks import TASKS, models_by_tasks, reports_of, write_tasks
 
@@ -86,8 +86,7 @@ def compare(
             return
         comparison = compare_reports(*reports, out=out, **how)
     hand_over(comparison)
-    for _, title, section, m in sections(comparison):
-        show_section(title, section.answer(m))
+    show_section(TITLE, ANSWERS.answer(comparison))
     if out is not None:
         typer.echo(f"\nPage: {out / 'index.html'}")
 

@@ -124,9 +124,10 @@ def load_dataset(
     *,
     split: str | None = None,
     data_dir: str | os.PathLike[str] | None = None,
+    streaming: bool = False,
     revision: str | None = None,
     **options: Any,
-) -> datasets.Dataset | datasets.DatasetDict:
+) -> datasets.Dataset | datasets.DatasetDict | datasets.IterableDataset | datasets.IterableDatasetDict:
     """Load a data set of this package, as `datasets.load_dataset` loads one from the hub.
 
     Args:
@@ -135,13 +136,14 @@ def load_dataset(
         split: A split, with slices and sums as in datasets ("train[:10%]", "train+test"); None for all of them.
         data_dir: A folder of local copies, with one folder per data set, or the data set's own folder. None for the
             environment variable `RIGHTREASONS_DATA_DIR`, and for the hub where there is no copy.
+        streaming: Whether to return an iterable dataset that writes nothing to disk.
         revision: A revision of the hub repository instead of the pinned one, read from the hub even where there is a
             local copy.
         **options: `other_versions` (True reads local files that differ from the published ones), `cache_dir`, and the
             options of the data set itself.
 
     Returns:
-        A Dataset, or a DatasetDict when `split` is None.
+        A Dataset, or a DatasetDict when `split` is None; their iterable forms when streaming.
 
     Raises:
         ValueError: If a name or an option is unknown, or a file is not the published one.
@@ -149,13 +151,15 @@ def load_dataset(
         ConnectionError: If the data would have to be downloaded and cannot be.
 
     Example:
-        >>> datasets.disable_progress_bars()
-        >>> load_dataset("planted_shortcuts", "function", split="test_flipped").features["label"].names
+        >>> data = load_dataset("planted_shortcuts", "function", split="test_flipped", streaming=True)
+        >>> data.features["label"].names
         ['negative', 'positive']
     """
     from datasets.exceptions import DatasetGenerationError
 
     builder = load_builder(name, config, data_dir=data_dir, revision=revision, **options)
+    if streaming:
+        return builder.as_streaming_dataset(split=split)
     try:
         builder.download_and_prepare()
     except DatasetGenerationError as error:
@@ -458,6 +462,8 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             return [_split(name, files={str(i): f for i, f in enumerate(part)}) for name, part in parts.items()]
         wanted = self.splits()
         if self.origin == "url":
+            if dl_manager.is_streaming:  # a source is verified before it is read, so it is not streamed
+                dl_manager = datasets.DownloadManager(dataset_name=self.NAME)
             sources = {source.path: source for source in self.forms(self.config.name)[0]}
             copies = self._download(dl_manager, {path: source.url for path, source in sources.items()})
             for path, source in sources.items():
@@ -502,7 +508,8 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         sources = forms[0]
         if not sources and self.hub is None:
             return "generated", {}, []
-        named = data_dir if data_dir is not None else os.environ.get(DATA_DIR_VARIABLE) or None
+        # By getenv: where datasets streams, it puts a copy of `os` in its place, whose `environ` may be an old one.
+        named = data_dir if data_dir is not None else os.getenv(DATA_DIR_VARIABLE) or None
         if sources and revision is None and named is not None:
             found = self._found(Path(named), forms)
             form = next((form for form in forms if all(source.path in found for source in form)), None)

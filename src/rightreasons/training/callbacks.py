@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import transformers
+from numpy.typing import NDArray
 from transformers.trainer_callback import CallbackHandler
 
 from rightreasons.calibration.measure import JudgedItems
@@ -250,6 +251,7 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         self._labels = check_labels(labels, name="labels")
         check_same_length(texts=self._texts, labels=self._labels)
         self._text_pairs = text_pairs
+        self._epochs: list[tuple[int, NDArray[np.float64], NDArray[np.bool_]]] = []  # step, probability, correct
 
     def result(self) -> DataMap:
         """Return the data map of the epochs so far.
@@ -264,7 +266,7 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
         """Forget earlier runs."""
-        self._epochs = []
+        self._epochs.clear()
         if step := int(state.global_step):
             warnings.warn(f"The data map begins at step {step}, where the run goes on.", stacklevel=2)
 

@@ -20,7 +20,7 @@ from rightreasons.behavior.learning.methods import RULES, class_losses, span_los
 from rightreasons.behavior.measure import reading_texts
 from rightreasons.core.arrays import offsets_of
 from rightreasons.core.errors import one_line
-from rightreasons.core.suites import EXPECTATION_PARAMETERS
+from rightreasons.core.suites import EXPECTATIONS
 from rightreasons.core.validation import check_count, check_one_of, check_same_length
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 from rightreasons.models.batching import Encoded, pad
@@ -331,7 +331,7 @@ def _labeled(texts: Sequence[str], text_pairs: Sequence[str] | None, targets: ND
     return Items.of_rows(list(texts), None if text_pairs is None else list(text_pairs), rows, targets, (IID,))
 
 
-def _rule(functionality: Functionality, among: Collection[str] = EXPECTATION_PARAMETERS) -> int:
+def _rule(functionality: Functionality, among: Collection[str] = EXPECTATIONS) -> int:
     expectation = functionality.expectation
     name, rises = expectation["name"], expectation.get("increasing", expectation.get("positive"))
     known = {
