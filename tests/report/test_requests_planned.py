@@ -134,7 +134,7 @@ def test_requests_of_a_question_that_fail_are_named(items, tmp_path, capsys):
 
         def refuses(number, body):
             asked = str(body.get("messages", body.get("prompt")))
-            bad = "surely" in asked and "D. " in asked
+            bad = "surely" in asked and "Which is it" not in asked
             return (400, {}, json.dumps({"error": {"message": "content policy violation"}})) if bad else None
 
         fake.faults = refuses
@@ -142,7 +142,7 @@ def test_requests_of_a_question_that_fail_are_named(items, tmp_path, capsys):
         done = run(capsys, "audit", fake.url, items, *how)
         assert done.code == 0, done.err
     line = next(line for line in done.err.splitlines() if "of the questions without an answer" in line)
-    assert re.match("12 requests of the questions without an answer, such as i\\d+/extra_choices_1", line)
+    assert re.match("12 requests of the questions without an answer, such as i\\d+/no_question", line)
     assert line.endswith("the server refuses the request (400: content policy violation)")
     page = (tmp_path / "report" / "index.html").read_text("utf-8")
     assert "Requests of the questions that have no answer" in page
@@ -153,7 +153,7 @@ def test_requests_of_a_question_that_fail_are_named(items, tmp_path, capsys):
     kept = {row["id"]: row["replies"] for row in map(json.loads, written)}
     assert kept["i0"][0]["text"] == " A"
     assert kept["i0"][0]["finish"] == "stop"
-    assert kept["i0/extra_choices_1"] == []
+    assert kept["i0/no_question"] == []
 
 
 def test_an_unread_answer_is_kept_whole_and_read_again_without_asking(items, tmp_path, capsys):

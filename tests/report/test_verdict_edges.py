@@ -17,7 +17,6 @@ from rightreasons.difficulty.contrast import ContrastItems, measure_contrast_set
 from rightreasons.difficulty.question import CONTRAST, ContrastAnswers
 from rightreasons.io.predictions import ModelAnswers
 from rightreasons.page.prose import decimal, percent
-from rightreasons.probes.question import probe_name
 
 RESAMPLING = Resampling(resamples=50)
 
@@ -181,11 +180,6 @@ class TestContrastSets:
         assert summary.startswith(f"On {len(right)} contrast set{'s' * (len(right) > 1)} it is right")
         assert "undefined" not in summary
         assert ("30 such sets do not rule out that fewer than 90% are." in summary) == (label == "Cannot tell")
-
-
-def test_names_of_probes():
-    names = [probe_name(name) for name in ("extra_choices_1", "extra_choices_4", "no_question")]
-    assert names == ["1 choice added", "4 choices added", "No question"]
 
 
 def test_zero_has_no_sign():

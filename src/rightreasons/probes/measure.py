@@ -432,7 +432,7 @@ def measure_option_order(
     mod n. So every choice is equally often at every position, and the first order is the original one.
 
     Args:
-        items: Columns `id`, `prompt`, `choices` and `label` of N items with n choices each: a data set, or lists.
+        items: Columns `id`, `prompt` and `choices` of N items with n choices each: a data set, or lists.
         score: (prompts, choices, ids) -> logits, of a scorer that sees the choices together; one that sees one choice
             at a time gives the same scores in every order.
         clusters: (N,) names of what belongs together; None (default) where each item is on its own.
@@ -447,7 +447,7 @@ def measure_option_order(
     References:
         Zheng et al. (2024), "Large Language Models Are Not Robust Multiple Choice Selectors", ICLR.
     """
-    check_same_length(**{name: items[name][:] for name in ("id", "prompt", "choices", "label")})
+    check_same_length(**{name: items[name][:] for name in ("id", "prompt", "choices")})
     places, _, logits = ask_in_orders(items, score)
     if isinstance(logits, Scores):
         for reason in logits.failures.values():  # an item was scored in another order, so that it can be

@@ -178,10 +178,12 @@ def measure_shortcuts(
     rows = np.array([places[attributions.ids[row]] for row in valid.tolist()], dtype=np.int64)
     left_out = ""
     if len(rows) < n_given:
-        why = next(iter(attributions.failures.values()), "their gradients are not finite.")
-        if settings.max_gap is not None and not attributions.failures:
-            why = f"their attributions miss more than {100 * settings.max_gap:g} % of the change of the score."
-        left_out = f"{n_given - len(rows):,} of {n_given:,} items are left out, because {why}"
+        why = "because their gradients are not finite."
+        if attributions.failures:
+            why = "such as {!r}: {}".format(*next(iter(attributions.failures.items())))
+        elif settings.max_gap is not None:
+            why = f"because their attributions miss more than {100 * settings.max_gap:g} % of the change of the score."
+        left_out = f"{n_given - len(rows):,} of {n_given:,} items are left out, {why}"
     if len(rows) < max(1, settings.min_valid * n_given):
         raise WithheldError(
             f"Expected valid attributions of at least {100 * settings.min_valid:g} % of the items, but {left_out}"
