@@ -22,7 +22,6 @@ from audit_view import (
 
 from rightreasons.io.reading import FILE_TYPES
 from rightreasons.report.questions import QUESTIONS
-from rightreasons.report.render import WORKS
 from rightreasons.widget.pages import (
     MISTAKES,
     PRIVACY,
@@ -55,10 +54,14 @@ lm-evaluation-harness, a log of inspect_ai. At most {MOST_ITEMS} items and {SECO
 `rightreasons audit MODEL DATASET` on your own machine. The work ends when you leave.
 """
 
-PAPERS = (
-    "Guo et al. 2017", "Du et al. 2021", "Niven & Kao 2019", "Shen & Kejriwal 2022", "Datta et al. 2020",
-    "Ribeiro et al. 2020",
-)  # fmt: skip
+PAPERS = {
+    "Guo et al. 2017": "https://arxiv.org/abs/1706.04599",
+    "Du et al. 2021": "https://arxiv.org/abs/2103.06922",
+    "Niven & Kao 2019": "https://arxiv.org/abs/1907.07355",
+    "Shen & Kejriwal 2022": "https://arxiv.org/abs/2210.01258",
+    "Datta et al. 2020": "https://arxiv.org/abs/2010.07212",
+    "Ribeiro et al. 2020": "https://arxiv.org/abs/2005.04118",
+}
 
 
 def build() -> gr.Blocks:
@@ -107,7 +110,7 @@ def build() -> gr.Blocks:
                 question = gr.Radio(list(start.sections), value=next(iter(start.sections)), label="Question",
                                     elem_id="question")  # fmt: skip
                 section = gr.HTML(explored(start, next(iter(start.sections))), elem_id="section")
-        page_links("audit", {name: WORKS[name] for name in PAPERS})
+        page_links("audit", PAPERS)
 
         whole = [message, done, held, shown, question, section, answers, items]
         n = len(whole)

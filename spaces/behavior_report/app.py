@@ -18,7 +18,6 @@ from behavior_report import (
 from behavior_view import SHOWN, Page, cases, mark, write_page
 
 from rightreasons.io.reading import FILE_TYPES
-from rightreasons.report.render import WORKS
 from rightreasons.widget.pages import (
     PRIVACY,
     Held,
@@ -108,8 +107,11 @@ def build() -> gr.Blocks:
                     rates = gr.HTML(start.rates, elem_id="rates", js_on_load=CLICKS)
                 with gr.Tab("Classes and types"):
                     groups = gr.HTML(start.groups, elem_id="groups")
-        names = ("Ribeiro et al. 2020", "Luz de Araujo & Roth 2023")
-        page_links("behavior", {name: WORKS[name] for name in names})
+        names = {
+            "Ribeiro et al. 2020": "https://arxiv.org/abs/2005.04118",
+            "Luz de Araujo & Roth 2023": "https://doi.org/10.1162/tacl_a_00590",
+        }
+        page_links("behavior", names)
 
         chosen = [model, functionality]
         whole = [report, held, figures, heat_map, rates, groups, *chosen, outline, page, listed]

@@ -20,7 +20,6 @@ from probe_view import (
 )
 
 from rightreasons.core.choices import SCORING_METHODS
-from rightreasons.report.render import WORKS
 from rightreasons.widget.pages import (
     MISTAKES,
     PRIVACY,
@@ -90,7 +89,7 @@ def build() -> gr.Blocks:
                     )
                 show = gr.Button("Apply the probes", variant="primary", elem_id="apply")
                 gr.HTML(example_files([ITEMS], "The items"))
-        page_links("probes", {name: WORKS[name] for name in ("Shen & Kejriwal 2022",)})
+        page_links("probes", {"Shen & Kejriwal 2022": "https://arxiv.org/abs/2210.01258"})
 
         def take(title: str) -> list[Any]:
             row = items[title]

@@ -20,7 +20,6 @@ from cue_view import (
 )
 
 from rightreasons.core.choices import FEATURES
-from rightreasons.report.render import WORKS
 from rightreasons.widget.pages import (
     MISTAKES,
     PRIVACY,
@@ -97,8 +96,11 @@ def build() -> gr.Blocks:
                 with gr.Accordion("Which cues", open=False, elem_id="definition"):
                     features = gr.CheckboxGroup(list(FEATURES), value=START[0], label="Cues", elem_id="features")
                     minimum = gr.Slider(1, 50, value=START[1], step=1, label="Minimum applicability", elem_id="minimum")
-        names = ("Kavumba et al. 2019", "Niven & Kao 2019")
-        page_links("cues", {name: WORKS[name] for name in names})
+        names = {
+            "Kavumba et al. 2019": "https://arxiv.org/abs/1911.00225",
+            "Niven & Kao 2019": "https://arxiv.org/abs/1907.07355",
+        }
+        page_links("cues", names)
 
         page = [found, headline, drawing, listed, cue, pointed, balance]
         whole = [items, held, source, *page]

@@ -17,7 +17,6 @@ from difficulty_view import (
     replacements_page,
 )
 
-from rightreasons.report.render import WORKS
 from rightreasons.widget.pages import (
     MISTAKES,
     PRIVACY,
@@ -65,7 +64,7 @@ def build() -> gr.Blocks:
                 result = gr.HTML(_same(first[0]), elem_id="result")
                 tried = gr.Button("Try replacements of single words", elem_id="try")
                 replacements = gr.HTML(elem_id="replacements")
-        page_links("difficulty", {name: WORKS[name] for name in ("Datta et al. 2020",)})
+        page_links("difficulty", {"Datta et al. 2020": "https://arxiv.org/abs/2010.07212"})
 
         shown = [ranked, head, ranking, chosen, edited, result, replacements]
         for event in (go.click, model.submit):

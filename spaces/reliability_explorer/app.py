@@ -22,7 +22,6 @@ from reliability_view import (
 from rightreasons.calibration.errors import NORMS, STRATEGIES, TABLE_KINDS
 from rightreasons.core.validation import SCORE_KINDS
 from rightreasons.io.reading import FILE_TYPES
-from rightreasons.report.render import WORKS
 from rightreasons.widget.pages import (
     MISTAKES,
     PRIVACY,
@@ -109,8 +108,12 @@ def build() -> gr.Blocks:
                     temperature = gr.Slider(0.1, 10, value=1, step=0.01, label="Temperature", elem_id="temperature")
                     fit_button = gr.Button("Fit the temperature", elem_id="fit")
                     fitted = gr.HTML(elem_id="fitted")
-        names = ("Naeini et al. 2015", "Guo et al. 2017", "Vaicenavicius et al. 2019")
-        page_links("calibration", {name: WORKS[name] for name in names})
+        names = {
+            "Naeini et al. 2015": "https://doi.org/10.1609/aaai.v29i1.9602",
+            "Guo et al. 2017": "https://arxiv.org/abs/1706.04599",
+            "Vaicenavicius et al. 2019": "https://arxiv.org/abs/1902.06977",
+        }
+        page_links("calibration", names)
 
         controls = [n_bins, strategy, kind, norm, scores, debias, temperature, shown_class]
         page = [figures, diagram, bins]

@@ -15,7 +15,6 @@ from shortcut_view import (
     sentences,
 )
 
-from rightreasons.report.render import WORKS
 from rightreasons.widget.pages import launch, page_links, public_page, typed_count
 
 STYLE = Path(__file__).with_name("style.css")
@@ -78,7 +77,7 @@ def build() -> gr.Blocks:
                     )
                 found_figures = gr.HTML(start[1], elem_id="figures")
                 null = gr.HTML(start[2], elem_id="null")
-        page_links("shortcuts", {name: WORKS[name] for name in ("Du et al. 2021",)})
+        page_links("shortcuts", {"Du et al. 2021": "https://arxiv.org/abs/2103.06922"})
 
         everything = [strength, split, top_n, head, shown, page]
         # In one line, so that what is asked for last is what stays. A new choice begins with page 1 at once, and is

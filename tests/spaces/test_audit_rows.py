@@ -67,5 +67,5 @@ def test_a_folder_of_audits(audits, tmp_path):
 def test_mistakes(audits):
     with pytest.raises(ValueError, match="Expected `by` to be one of 'calibration'"):
         leaderboard(audits, by="speed")
-    with pytest.raises(ValueError, match="is missing"):
+    with pytest.raises(ValueError, match="field required"):
         leaderboard([{}])
