@@ -137,11 +137,11 @@ class TestGaps:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("id,prediction\ni0,1\n", "but 8 of 9 have none, such as 'i1-m'"),
-            ("prediction\n1\n0\n", "Expected a row per item in d.csv, 9, or a column `id`, but got 2 rows"),
+            ("id,prediction\ni0,1\n", "an answer to each item in d.csv, but item 'i1-m' holds nan"),
+            ("prediction\n1\n0\n", "Expected `the rows of d.csv without ids` and `ids` of one length, but got 2 and 9"),
             (
                 "id,prediction\ni0,wet\n",
-                "Expected the number of the chosen answer of each item in d.csv, but got texts",
+                "Expected the number of a choice in each row of d.csv, but row 0 holds 'wet'",
             ),
             ("id,prediction\ni0,1\ni0,0\n", "but 'i0' comes again"),
         ],
