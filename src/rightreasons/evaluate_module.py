@@ -33,13 +33,13 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import (
     as_ragged,
     check_bool,
-    check_finite_vector,
     check_flags,
     check_kind,
     check_labels,
     check_same_length,
     check_texts,
     check_token_lists,
+    check_vector,
 )
 
 MODULE_TYPES: Mapping[str, str] = {"metrics": "metric", "measurements": "measurement"}
@@ -394,7 +394,7 @@ def check_column(value: Any, features: list[Any], name: str) -> Any:
         return check_flags(value, name)
     array = to_numpy(value, name)
     # Whole numbers may be classes, as the kernel sees.
-    return array if array.dtype.kind in "iu" else check_finite_vector(array, name)
+    return array if array.dtype.kind in "iu" else check_vector(array, name)
 
 
 def _score_rows(value: Any, name: str) -> Any:

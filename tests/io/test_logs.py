@@ -66,7 +66,6 @@ def test_choices_with_each_normalization_of_the_harness(tmp_path):
     assert columns["unconditional"] == [[-4 + 2, -9 + 4, -6 + 6], [-3 + 2, -4 + 4]]
     assert columns["pair_id"] == ["p", "p"]
     assert columns["doc.goal"] == ["Why cook?", "Why run?"]
-    assert list(columns["acc"]) == [0.0, 1.0]
 
 
 def test_a_normalization_is_chosen_by_its_column(tmp_path):

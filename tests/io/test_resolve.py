@@ -657,10 +657,10 @@ def test_a_first_row_that_is_no_heading_is_told(tmp_path):
 
 
 def test_the_last_word_of_one_name_tells_a_text_and_a_better_label_is_told():
-    table = {"TweetText": ["a b", "c"], "category": ["x", "y"], "expected_label": ["p", "q"]}
+    table = {"TweetText": ["a b", "c"], "category": ["x", "y"], "stars": ["p", "q"]}
     found = resolve(table)
     assert found.columns["text"] == ("TweetText",)
-    assert found.doubts == ("The column 'category' is taken for the labels; expected_label may be meant instead.",)
+    assert found.doubts == ("The column 'category' is taken for the labels; stars may be meant instead.",)
     assert not resolve({"user_text": ["a"], "bot_text": ["b"], "label": ["x"]}).readable  # two of them
     assert resolve({"text": ["a", "b"], "category": ["x", "y"], "gold_label": ["n", "e"]}).label_names == ("e", "n")
 

@@ -131,7 +131,7 @@ def test_a_file_beside_splits_that_is_none_is_told(tmp_path):
 def test_annotation_tools(tmp_path):
     """One label for all is doubted; a list in a list is its one label; words in a list have an expression."""
     accepted = {"text": TEXTS, "label": ["POSITIVE"] * 7, "answer": ["accept", "reject"] * 3 + ["accept"]}
-    assert "All items of 'label' have one label, POSITIVE" in resolve(accepted).doubts[0]
+    assert "All items of 'label' have one label;" in resolve(accepted).doubts[0]
     chosen = [{"text": text, "made": [{"result": [[gold]]}]} for text, gold in zip(TEXTS, GOLD, strict=True)]
     opened = open_dataset(chosen, label_column="made.result")
     assert [NAMES[label] for label in opened["label"][:]] == GOLD

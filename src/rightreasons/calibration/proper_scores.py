@@ -17,11 +17,11 @@ from rightreasons.core.binning import BinSums
 from rightreasons.core.validation import (
     MOST_BINS,
     check_count,
-    check_finite_vector,
     check_flags,
     check_logits,
     check_one_of,
     check_same_length,
+    check_vector,
 )
 
 Floats = NDArray[np.float64]
@@ -308,7 +308,7 @@ def auroc(scores: Any, events: Any) -> float | None:
         >>> auroc([0.9, 0.8, 0.8, 0.1], [1, 1, 0, 0])
         0.875
     """
-    scores, events = check_finite_vector(scores, "scores"), check_flags(events, "events")
+    scores, events = check_vector(scores, "scores"), check_flags(events, "events")
     check_same_length(scores=scores, events=events)
     n_events = int(np.count_nonzero(events))
     n_others = len(events) - n_events

@@ -397,11 +397,10 @@ def resolve_label_columns(
         if cell is not None:
             cells.setdefault(cell.text, cell)
     known = None if names is None else check_label_names(names)
-    marks = [mark for mark, opposite in _UNLABELED.items() if mark in cells and mark not in (known or ())]
+    marks = [mark for mark in _UNLABELED if mark in cells and mark not in (known or ())]
     marks = [mark for mark in marks if known is not None or _UNLABELED[mark] not in cells]
-    unlabeled = [cells.pop(mark) for mark in marks]
     labels = _Labels(read, cells, first, remedy)
-    labels.check_marks(unlabeled, known)
+    labels.check_marks([cells.pop(mark) for mark in marks], known)
     if known is None:
         id_of, shown, how, reason = labels.classes()
     else:
@@ -499,11 +498,8 @@ def _by_number(
     if numbers is not None and (targets is None or counted):
         start = first_number(set(numbers), len(classes), first)
         place = {number: position for position, number in enumerate(targets or range(len(classes)))}
-        shift = min(place)
         table = np.full(len(names), -1, dtype=np.int64)
-        for label, number in zip(anywhere, numbers, strict=True):
-            if start is not None:
-                table[label] = place.get(number - start + shift, -1)
+        table[anywhere] = [place.get(number - (start or 0) + min(place), -1) for number in numbers]
         if start is not None and (table[here] >= 0).all():
             return table, f"{terms.where} {'counts from 1' if start else 'numbers its labels'}"
         problem = number_doubt(set(numbers), len(classes), terms.remedy) if start is None else ""

@@ -371,8 +371,7 @@ def check_scores(
     """
     check_one_of(scores, SCORE_KINDS, "scores")
     table = as_floats(predictions, name)
-    if table.size == 0:
-        raise ValueError(f"Expected at least one row in `{name}`, but it is empty.")
+    _check_some(table.size, "row", name)
     allow_vector = allow_vector and scores != "logits"
     if table.ndim == 1 and allow_vector:
         positive = _fractions(table, scores, name)
@@ -406,8 +405,7 @@ def check_ragged(predictions: object, *, scores: str = "probabilities", name: st
     """
     check_one_of(scores, SCORE_KINDS, "scores")
     rows = as_ragged(predictions, name)
-    if len(rows) == 0:
-        raise ValueError(f"Expected at least one row in `{name}`, but it is empty.")
+    _check_some(len(rows), "row", name)
     short = np.flatnonzero(rows.lengths < 2)
     if short.size:
         but = f"row {short[0]} has {rows.lengths[short[0]]}"
@@ -516,8 +514,7 @@ def check_labels(
     values = to_numpy(references, name)
     if values.ndim != 1:
         raise ValueError(f"Expected `{name}` of shape (N,), but got shape {values.shape}.")
-    if values.size == 0:
-        raise ValueError(f"Expected at least one label in `{name}`, but it is empty.")
+    _check_some(values.size, "label", name)
     if values.dtype.kind == "f":
         odd = (values != np.floor(values)) | ~np.isfinite(values)
         items = references if isinstance(references, (list, tuple)) else ()
@@ -548,9 +545,11 @@ def check_vector(
     values: object, name: str, *, minimum: float | None = None, maximum: float | None = None
 ) -> NDArray[np.float64]:
     """Check a non-empty (N,) vector of finite floats, with closed bounds; returns float64."""
-    vector = check_finite_vector(values, name)
-    if vector.size == 0:
-        raise ValueError(f"Expected at least one value in `{name}`, but it is empty.")
+    vector = as_floats(values, name)
+    if vector.ndim != 1:
+        raise ValueError(f"Expected `{name}` of shape (N,), but got shape {vector.shape}.")
+    _check_finite(vector, name)
+    _check_some(vector.size, "value", name)
     for bad, span in (
         (vector < (-np.inf if minimum is None else minimum), _span(minimum, None)),
         (vector > (np.inf if maximum is None else maximum), _span(None, maximum)),
@@ -561,22 +560,12 @@ def check_vector(
     return vector
 
 
-def check_finite_vector(values: object, name: str) -> NDArray[np.float64]:
-    """Check a vector of numbers, whatever their range; (N,) float64."""
-    vector = as_floats(values, name)
-    if vector.ndim != 1:
-        raise ValueError(f"Expected `{name}` of shape (N,), but got shape {vector.shape}.")
-    _check_finite(vector, name)
-    return vector
-
-
 def check_flags(values: object, name: str) -> NDArray[np.bool_]:
     """Check a non-empty (N,) vector of True/False; 0 and 1 are accepted."""
     flags = to_numpy(values, name)
     if flags.ndim != 1:
         raise ValueError(f"Expected `{name}` of shape (N,), but got shape {flags.shape}.")
-    if flags.size == 0:
-        raise ValueError(f"Expected at least one value in `{name}`, but it is empty.")
+    _check_some(flags.size, "value", name)
     if flags.dtype.kind == "b":
         return flags.astype(np.bool_, copy=False)
     bad = ~np.isin(flags, (0, 1))
@@ -633,39 +622,13 @@ def check_columns(present: Sequence[str], needed: Sequence[str], where: object) 
 def check_texts(texts: object, name: str = "data", *, allow_empty: bool = False) -> list[str]:
     """Check a non-empty sequence of texts; an empty text is an error unless allowed."""
     checked = list(ingest(texts, name, "a sequence of texts"))
-    if not checked:
-        raise ValueError(f"Expected at least one text in `{name}`, but it is empty.")
+    _check_some(len(checked), "text", name)
     for index, text in enumerate(checked):
         if not isinstance(text, str):
             raise TypeError(f"Expected each item of `{name}` to be a text, but item {index} is {kind_of(text)}.")
         if not allow_empty and not text.strip():
             raise ValueError(f"Expected each text of `{name}` to have words, but item {index} is empty.")
     return checked
-
-
-def check_choices(
-    prompts: object, choices: Sequence[object], *, allow_empty: bool = False
-) -> tuple[list[str], list[list[str]], NDArray[np.int64]]:
-    """Check multiple-choice items: N prompts, of which one may be empty, and N lists of at least two texts.
-
-    Args:
-        prompts: The prompts.
-        choices: The choices.
-        allow_empty: Whether a choice may be empty.
-
-    Returns:
-        The prompts, the choices, and (N,) how many each item has.
-
-    Example:
-        >>> check_choices(["Why cook?"], [["To eat."]])
-        Traceback (most recent call last):
-        ...
-        ValueError: Expected at least two choices in each item of `choices`, but item 0 has 1.
-    """
-    texts = check_texts(prompts, "prompts", allow_empty=True)
-    check_same_length(prompts=texts, choices=choices)
-    rows = check_choice_lists(choices, "choices", allow_empty=allow_empty)
-    return texts, rows, np.array([len(row) for row in rows], dtype=np.int64)
 
 
 def check_choice_lists(rows: object, name: str = "choices", *, allow_empty: bool = True) -> list[list[str]]:
@@ -716,8 +679,7 @@ def check_token_lists(rows: object, name: str = "tokens", *, allow_empty: bool =
 def _lists_of(what: str, rows: object, name: str) -> list[Any]:
     """Check that rows are lists, and that there is one."""
     items: list[Any] = list(ingest(rows, name, f"a sequence of lists of {what}"))
-    if not items:
-        raise ValueError(f"Expected at least one item in `{name}`, but it is empty.")
+    _check_some(len(items), "item", name)
     for index, row in enumerate(items):
         if not isinstance(row, list):
             raise TypeError(
@@ -740,6 +702,11 @@ def check_ids(ids: Iterable[object], name: str = "id") -> Sequence[str]:
 # ------------------------------------------------------------------------------------------------------------- private
 
 _LARGEST_LABEL = np.iinfo(np.int64).max
+
+
+def _check_some(number: int, what: str, name: str) -> None:
+    if not number:
+        raise ValueError(f"Expected at least one {what} in `{name}`, but it is empty.")
 
 
 def _span(minimum: float | None, maximum: float | None) -> str:

@@ -10,8 +10,8 @@ requests:
 - the same where every item has the same choices, and these are words: `text`, `label` and one column per class;
 - generated answers: `text`, `answer`, and `target`.
 
-The metrics and the fields of the documents are columns too, the latter as `doc.<name>`, but for those that say what
-belongs together (`LINKS`). An item has the id of its document, or else its number.
+The fields of the documents are columns too, as `doc.<name>`, but for those that say what belongs together (`LINKS`). An
+item has the id of its document, or else its number.
 """
 
 from __future__ import annotations
@@ -150,16 +150,13 @@ def _with_value(columns: LogColumns, values: Sequence[Any]) -> LogColumns:
     }
 
 
-def _units(ids: Sequence[Any], epochs: Sequence[Any]) -> LogColumns:
+def _units(ids: Sequence[Any]) -> LogColumns:
     """Return the ids of samples; where one was answered several times, its answers belong together."""
     names = list(map(str, ids))
     if len(set(names)) == len(names):
         return {"id": names}
-    each = [f"{name}/{epoch}" for name, epoch in zip(names, epochs, strict=True)]
-    if len(set(each)) < len(each):  # a sample was run again, or its log does not count
-        again = defaultdict[str, Iterator[int]](lambda: itertools.count(1))
-        each = [f"{name}/{next(again[name])}" for name in names]
-    return {"id": each, "source_id": names}
+    again = defaultdict[str, Iterator[int]](lambda: itertools.count(1))
+    return {"id": [f"{name}/{next(again[name])}" for name in names], "source_id": names}
 
 
 def _normalized(logits: Sequence[Sequence[float]], texts: Sequence[Sequence[str]]) -> LogColumns:
@@ -309,7 +306,7 @@ def inspect_columns(log: Row, where: str, *, scorer: str | None = None) -> LogCo
         samples = sorted(samples, key=lambda sample: int(sample["metadata"]["number"]))  # inspect_ai sorts by the ids
         return exported_columns([sample["metadata"] for sample in samples], map(_reply_of, samples))
     scores = _scores(samples, scorer, where)
-    columns = _units([entry["id"] for entry in samples], [entry.get("epoch", 1) for entry in samples])
+    columns = _units([entry["id"] for entry in samples])
     have_choices = {bool(sample.get("choices")) for sample in samples}
     if len(have_choices) > 1:
         raise ValueError(f"Expected samples of one kind in {where}, but only some have choices.")
@@ -616,7 +613,7 @@ def _by_paths(rows: Sequence[Row], where: str, form: Form) -> LogColumns:
     )
     choices = [[str(text).removeprefix(" ") for text in entry] for entry in choices]
     prompts = [str(text or "") for text in held("asked")]
-    columns = _units(held("id"), [1] * len(rows))
+    columns = _units(held("id"))
     if all(len(entry) == len(texts) > 1 for entry, texts in zip(scores, choices, strict=True)):
         expected = f"the number of one right choice of each item of {where}"
         check_each(golds, lambda entry: len(entry) == 1, expected, unit="item", names=columns["id"])
@@ -661,10 +658,6 @@ def _lm_eval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColu
     else:
         logits = [[_log_likelihood(resp, row, where) for resp in row["filtered_resps"]] for row in rows]
         columns = _scored(rows, requests, logits, where)
-    for name in _listed(rows[0].get("metrics")):
-        values = [row.get(name) for row in rows] if isinstance(name, str) and name not in columns else [None]
-        if all(isinstance(value, (int, float)) for value in values):
-            columns[name] = values
     return {"id": list(ids), **columns, **field_columns(documents, columns)}
 
 

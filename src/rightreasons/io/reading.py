@@ -674,9 +674,10 @@ def document_table(content: Any, form: FileForm, where: str, n_bytes: int = 0) -
             nested[0] if len(nested) == 1 and (len(lists) < len(values) or isinstance(nested[0][0], dict)) else None
         )
         # Of pandas ("split"), MLflow, Weights & Biases.
-        if lists and _are_rows(content.get("data"), content.get("columns")):
-            form = form.replaced(column_names=tuple(map(str, content["columns"])))
-            content = content["data"]
+        rows, names = content.get("data"), content.get("columns")
+        if rows in lists and names in lists and names and all(isinstance(row, list) for row in rows):
+            form = form.replaced(column_names=tuple(map(str, names)))
+            content = rows
         elif values and nested == values and all(map(split_of, content)):
             tables: dict[str, Any] = {}
             for name, part in content.items():
@@ -702,12 +703,6 @@ def document_table(content: Any, form: FileForm, where: str, n_bytes: int = 0) -
         content = rows_of(content, form, where)
     starts = range(0, len(content), _CHUNK)
     return records_table((content[start : start + _CHUNK] for start in starts), where, "record", n_bytes)
-
-
-def _are_rows(rows: Any, names: Any) -> bool:
-    """Tell whether lists are the rows of a table whose columns have these names."""
-    listed = isinstance(rows, list) and isinstance(names, list) and bool(rows) and bool(names)
-    return listed and all(isinstance(row, list) and len(row) == len(names) for row in rows)
 
 
 def rows_of(rows: list[list[Any]], form: FileForm, where: str) -> list[Any]:

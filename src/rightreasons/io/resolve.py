@@ -191,14 +191,10 @@ def _texts(description: Described, parts: tables.Parts, where: str) -> dict[str,
             for part, column in labels.items()
         )
         others = [name for name in data.column_names if column_key(name) in LABEL_COLUMNS and name != label]
-        if "label" not in label.lower():
-            others += [name for name in data.column_names if "label" in name.lower() and name not in others]
         if others and options.label_column is None:
             doubts.append(f"The column {label!r} is taken for the labels; {', '.join(others)} may be meant instead.")
     if len({row.label for row in mapping if row.label}) == 1:
-        doubts.append(
-            f"All items of {label!r} have one label, {mapping[0].value}; `label_column` names another column."
-        )
+        doubts.append(f"All items of {label!r} have one label; `label_column` names another column.")
     return {
         "columns": columns,
         "mapping": mapping,

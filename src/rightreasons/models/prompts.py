@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.errors import OptionError, unknown_name
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.validation import check_choices, check_ids, check_labels, check_same_length
+from rightreasons.core.validation import check_choice_lists, check_ids, check_labels, check_same_length, check_texts
 from rightreasons.models.protocol import Message, Request
 from rightreasons.models.wording import Prompt
 
@@ -116,7 +116,10 @@ class ChoiceItems:
             ValueError: If columns differ in length, an item has fewer than two choices, an id comes twice, or a label
                 is no choice of its item.
         """
-        texts, rows, counts = check_choices(prompts, choices, allow_empty=allow_empty)
+        texts = check_texts(prompts, "prompts", allow_empty=True)
+        check_same_length(prompts=texts, choices=choices)
+        rows = check_choice_lists(choices, "choices", allow_empty=allow_empty)
+        counts = np.array([len(row) for row in rows], dtype=np.int64)
         names = tuple(check_ids(range(len(texts)) if ids is None else ids, "ids"))
         check_same_length(prompts=texts, ids=names)
         if labels is None:
