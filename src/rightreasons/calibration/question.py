@@ -109,7 +109,6 @@ CALIBRATION = Question(
     reads="audited",
     needs=(
         Need("labels", lambda context, options: context.primary.labeled.any()),
-        Need("stored", lambda context, options: context.stored is None or not context.answers_once),
         Need("once", lambda context, options: not context.answers_once),
     ),
     measure=measure,
