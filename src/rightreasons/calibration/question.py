@@ -99,13 +99,7 @@ CALIBRATION = Question(
     name="calibration",
     order=1,
     title="Does its confidence match its accuracy?",
-    prose=prose(
-        __file__,
-        MARGIN=MARGIN,
-        N_LABELS=N_LABELS,
-        FIGURES=FIGURES,
-        COMPARED=COMPARED,
-    ),
+    prose=prose(__file__, MARGIN=MARGIN, N_LABELS=N_LABELS),
     reads="audited",
     needs=(
         Need("labels", lambda context, options: context.primary.labeled.any()),
