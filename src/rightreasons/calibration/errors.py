@@ -379,9 +379,9 @@ def _table(sums: BinSums, options: CalibrationErrorOptions) -> tuple[Calibration
     rows = []
     for c, m in np.ndindex(*count.shape):
         lower, upper = sums.edges[c, m : m + 2].tolist()
-        means = (float(confidence[c, m]), float(accuracy[c, m])) if count[c, m] > 0 else (None, None)
+        mean, rate = (float(confidence[c, m]), float(accuracy[c, m])) if count[c, m] > 0 else (None, None)
         class_index = c if options.kind == "classwise" else 1 if options.kind == "positive" else None
-        rows.append(CalibrationBin(lower, upper, int(count[c, m]), *means, class_index))
+        rows.append(CalibrationBin(lower, upper, int(count[c, m]), mean, rate, class_index))
     return tuple(rows)
 
 
