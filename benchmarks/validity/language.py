@@ -26,7 +26,7 @@ def compared(
         test = found[0].differences.get(key)
         if test is None or test.interval is None:
             continue
-        path = "" if number else "pairs.differences."
+        path = "" if number else "differences."
         name = f"{key} " if number else ""
         if truth == 0:
             outcome[f"{path}{name}p_value"] = test.p_value
@@ -48,13 +48,13 @@ def handful(rng: np.random.Generator, seed: int) -> Outcome:
     return compared({"p": rng.uniform(0.5, 1, 20), "said": np.full(20, 0.9)}, right, ("auroc",), 0, seed)
 
 
-def models(rng: np.random.Generator, seed: int) -> Outcome:
-    """Two overconfident models that are exchangeable item by item, each with answers of its own."""
+def alike(rng: np.random.Generator, seed: int) -> Outcome:
+    """Two overconfident confidences in the same answers that are exchangeable item by item."""
     ability = rng.normal(0.5, 1, 150)
-    logits = {name: ability + rng.normal(0, 0.7, 150) for name in ("one", "two")}
-    right = {name: rng.random(150) < sigmoid(each) for name, each in logits.items()}
-    keys = ("brier", "accuracy", "ece", "confidence_gap", "mean_confidence")
-    return compared({name: sigmoid(3 * each) for name, each in logits.items()}, right, keys, 0, seed)
+    first, second = (sigmoid(3 * (ability + rng.normal(0, 0.7, 150))) for _ in range(2))
+    right = rng.random(150) < sigmoid(ability)
+    keys = ("brier", "ece", "confidence_gap", "mean_confidence")
+    return compared({"one": first, "two": second}, right, keys, 0, seed)
 
 
 def three_values(over: float, under: float):
@@ -112,7 +112,7 @@ _MEANS = np.array([_DRAWN[np.digitize(_DRAWN, _ENDS) == k].mean() for k in range
 SCENARIOS = (
     Scenario("compare_confidence", "rankings alike on other scales, 150 items", scales, conservative=True),
     Scenario("compare_confidence", "6 of 20 wrong, one confidence alike for all", handful, conservative=True),
-    Scenario("compare_confidence", "two overconfident models that are alike, 150 items", models, conservative=True),
+    Scenario("compare_confidence", "two overconfident sources that are alike, 150 items", alike, conservative=True),
     Scenario(
         "compare_confidence",
         "many values and three, both 0.1 too sure, 150 items",

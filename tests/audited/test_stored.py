@@ -165,7 +165,7 @@ def test_votes_of_people(tmp_path):
         ("votes_neutral,text", "counts", "votes in each item of the column 'text'"),
         ("votes_neutral,votes_entailment", "counts", "a column for each class"),
         ("vote", "counts", "column of data in `votes_columns`, but got 'vote'"),
-        ("counts", "distributions", "but got more: say votes='counts'"),
+        ("counts", "distributions", "`references`"),
     ):
         with pytest.raises(ValueError, match=sentence):
             audit(

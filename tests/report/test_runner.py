@@ -267,7 +267,7 @@ def test_a_multiple_choice_model_with_differing_numbers_of_choices(tmp_path):
         ({"out": ""}, "Expected `out` to be a folder, but got ''"),
         (
             {"out": "a" * 300},
-            "Expected `out` to be a folder that can be written, but aaa.*a cannot: file name too long",
+            "Expected `out` to be a folder that can be written, but aaa.*a… cannot: file name too long",
         ),
         ({"questions": []}, "Expected at least one question, but there is none"),
     ],

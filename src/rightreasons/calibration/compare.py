@@ -163,14 +163,8 @@ def difference(
         method, n_resamples = "bootstrap of the debiased errors", resampling.resamples
         sums = [BinSums.of([pair], n_bins).parts for pair in pairs]
         apart, debiased = (float(np.subtract(*(raw_error(*each, debias=d) for each in sums))) for d in (False, True))
-        drawn = np.subtract(
-            *(
-                raw_error(*(each[:, None] for each in resampled), debias=True)
-                for resampled in resampled_rows(
-                    pairs, np.stack([uniform_edges(n_bins)] * 2), resampling, clusters=clusters
-                )
-            )
-        )
+        resampled = resampled_rows(pairs, np.stack([uniform_edges(n_bins)] * 2), resampling, clusters=clusters)
+        drawn = np.subtract(*(raw_error(*(part[:, None] for part in parts), debias=True) for parts in resampled))
         # The plain error of the sample is the true one of its resamples, so that they show what bias the noise leaves.
         center, spread = apart + debiased - float(drawn.mean()), float(drawn.std(ddof=1))
         below, above = (float(residual_bias(*each, float(special.ndtri(1 - tail)))) for each in sums)

@@ -378,17 +378,10 @@ def _table(sums: BinSums, options: CalibrationErrorOptions) -> tuple[Calibration
     confidence, accuracy = np.clip(score / sizes, 0.0, 1.0), event / sizes
     rows = []
     for c, m in np.ndindex(*count.shape):
-        filled = count[c, m] > 0
-        rows.append(
-            CalibrationBin(
-                lower=float(sums.edges[c, m]),
-                upper=float(sums.edges[c, m + 1]),
-                count=int(count[c, m]),
-                confidence=float(confidence[c, m]) if filled else None,
-                accuracy=float(accuracy[c, m]) if filled else None,
-                class_index=c if options.kind == "classwise" else 1 if options.kind == "positive" else None,
-            )
-        )
+        lower, upper = sums.edges[c, m : m + 2].tolist()
+        mean, rate = (float(confidence[c, m]), float(accuracy[c, m])) if count[c, m] > 0 else (None, None)
+        class_index = c if options.kind == "classwise" else 1 if options.kind == "positive" else None
+        rows.append(CalibrationBin(lower, upper, int(count[c, m]), mean, rate, class_index))
     return tuple(rows)
 
 
@@ -429,13 +422,8 @@ def _interval(
         # In `tail` of the samples, so many items show none of this share of items (the rule of three).
         unseen = 1.0 - tail ** (1.0 / (float(parts[0].sum(axis=1).max()) * draws.units))
         ends = np.array([min(ends[0], shown - unseen * (1 + shown)), max(ends[1], shown + unseen * (1 - shown))])
-    return Interval(
-        low=float(np.clip(ends[0], 0.0, 1.0)),
-        high=float(min(ends[1], 1.0)),
-        confidence_level=resampling.level,
-        method="debiased basic bootstrap over items",
-        n_resamples=resampling.resamples,
-    )
+    low, high = np.clip(ends, 0.0, 1.0).tolist()
+    return Interval(low, high, resampling.level, "debiased basic bootstrap over items", resampling.resamples)
 
 
 # --------------------------------------- MacroCE: calibration of the right and of the wrong predictions, each by itself

@@ -262,7 +262,28 @@ def measure_classes(items: JudgedItems, *, resampling: Resampling = Resampling()
     table = items.table
     order = np.argsort(-np.bincount(items.top.labels, minlength=table.shape[1]), kind="stable")[:MAX_CLASSES]
     fewer = resampling.at_most(max(100, MAX_CLASS_RESAMPLES // len(order)))
-    return [_class_figures(items, int(k), fewer) for k in order]
+    found = []
+    for k in order.tolist():
+        predicted, labels = items.top.predicted == k, items.top.labels == k
+        of_predicted, of_labels = (clusters_of(items.clusters, group) for group in (predicted, labels))
+        error = calibration_error(
+            np.clip(table[:, k], 0.0, 1.0),
+            labels.astype(np.int64),
+            n_bins=items.n_bins,
+            kind="positive",
+            resampling=fewer,
+            clusters=items.clusters,
+        )
+        found.append(
+            ClassFigures(
+                label=k,
+                n_items=int(labels.sum()),
+                precision=rate(labels[predicted], fewer, of_predicted),
+                recall=rate(predicted[labels], fewer, of_labels),
+                ece=estimate_of(error.ece, error.interval),
+            )
+        )
+    return found
 
 
 def worst_split(primary: str, compared: Mapping[str, Mapping[str, Estimate]]) -> str | None:
@@ -464,27 +485,6 @@ def _null(items: JudgedItems, resampling: Resampling) -> ConsistencyResult:
         drawn = items.draws(CalibrationErrorOptions(n_bins=items.n_bins, kind=items.kind), resampling).calibrated
         calibrated = None if drawn is None else drawn[:, 0]
     return consistency(_binned(items), calibrated=calibrated, resampling=resampling)
-
-
-def _class_figures(items: JudgedItems, k: int, resampling: Resampling) -> ClassFigures:
-    probability = items.table[:, k]
-    predicted, labels = items.top.predicted == k, items.top.labels == k
-    ece = calibration_error(
-        np.clip(probability, 0.0, 1.0),
-        labels.astype(np.int64),
-        n_bins=items.n_bins,
-        kind="positive",
-        resampling=resampling,
-        clusters=items.clusters,
-    )
-    of_predicted, of_labels = (clusters_of(items.clusters, group) for group in (predicted, labels))
-    return ClassFigures(
-        label=k,
-        n_items=int(labels.sum()),
-        precision=rate(labels[predicted], resampling, of_predicted),
-        recall=rate(predicted[labels], resampling, of_labels),
-        ece=estimate_of(ece.ece, ece.interval),
-    )
 
 
 ESTIMATORS: Mapping[str, Estimator] = {

@@ -105,15 +105,7 @@ def data(m: CalibrationAnswers) -> dict[str, Any]:
 CALIBRATION = Question(
     name="calibration",
     title="Does its confidence match its accuracy?",
-    prose=prose(
-        __file__,
-        MARGIN=MARGIN,
-        NAMES=NAMES,
-        N_LABELS=N_LABELS,
-        FIGURES=FIGURES,
-        COMPARED=COMPARED,
-        OF_SOURCES=OF_SOURCES,
-    ),
+    prose=prose(__file__, MARGIN=MARGIN, NAMES=NAMES, N_LABELS=N_LABELS, FIGURES=FIGURES, OF_SOURCES=OF_SOURCES),
     reads="audited",
     needs=(
         Need("labels", lambda context, options: context.primary.labeled.any()),

@@ -203,14 +203,8 @@ def _fixed_point(residuals: Floats) -> float:
         return 0.0
     if low >= 1.0:
         return 1.0
-    return float(
-        optimize.brentq(
-            lambda sigma: _error_at(sigma, residuals) - sigma,
-            max(low - NARROWEST, NARROWEST),
-            min(high + NARROWEST, 1.0),
-            xtol=NARROWEST,
-        )
-    )
+    start, end = max(low - NARROWEST, NARROWEST), min(high + NARROWEST, 1.0)
+    return float(optimize.brentq(lambda sigma: _error_at(sigma, residuals) - sigma, start, end, xtol=NARROWEST))
 
 
 # ---------------------- What a perfectly calibrated model shows in the same bins: the null model of a calibration error

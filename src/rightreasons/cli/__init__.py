@@ -299,10 +299,7 @@ def _with_options_of_file(words: Sequence[str]) -> Sequence[str]:
         return words
     from rightreasons.report.questions import read_reproduction
 
-    file = Path(words[1])
-    if not file.is_file():
-        raise FileNotFoundError(f"Expected a file with the options of an audit, but there is no {file}.")
-    return ["audit", *read_reproduction(file), *words[2:]]
+    return ["audit", *read_reproduction(Path(words[1])), *words[2:]]
 
 
 def _check_words(words: Sequence[str]) -> None:

@@ -362,8 +362,6 @@ def convert(
     if not out.name.endswith((".jsonl", ".jsonl.gz")):
         raise ValueError(f"Expected OUT to end in .jsonl or .jsonl.gz, but got {out.name!r}.")
     check_file(out, "OUT")
-    if not file.is_file():
-        raise FileNotFoundError(f"Expected a suite at {file}, but there is no such file.")
     converted = read_pickled_suite(file, text_columns=listed(text_columns))
     converted.write(out)
     if converted.label_names is not None:

@@ -17,7 +17,7 @@ from rightreasons.cli import ABOUT, HELP_ALL, shows_all_options, with_flags
 from rightreasons.core.errors import OptionError, OptionTypeError
 from rightreasons.core.options import Options, listed
 
-UNPREFIXED = ("settings", "stored", "source", "prompt", "server", "options", "drawn", "bins", "form")
+UNPREFIXED = ("settings", "stored", "source", "prompt", "server", "options", "drawn", "form")
 """Names of arguments whose options have no prefix on the command line."""
 
 MOST_SHOWN = 15

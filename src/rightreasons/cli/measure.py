@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rightreasons.calibration.options import CalibrationOptions, ConfidenceOptions
+from rightreasons.calibration.options import ConfidenceOptions
 from rightreasons.cli import command_line, hand_over
 from rightreasons.cli.declared import Dataset, declared_command
 from rightreasons.cli.show import say, show_section, show_table
@@ -23,11 +23,7 @@ COMMANDS = {name: command_line() for name in ("confidence", "judges", "cues")}
 @declared_command(
     COMMANDS["confidence"],
     "confidence",
-    {
-        "options": ConfidenceOptions,
-        "settings": (AuditOptions, RESAMPLED),
-        "bins": (CalibrationOptions, ("n_bins",)),
-    },
+    {"options": ConfidenceOptions, "settings": (AuditOptions, RESAMPLED)},
 )
 def confidence(
     file: Annotated[
@@ -46,7 +42,7 @@ def confidence(
 
     settings: AuditOptions = declared["settings"]
     table = read_confidence(file, options=declared["options"])
-    measured = measure_confidence(table, n_bins=declared["bins"].n_bins, resampling=settings.resampling)
+    measured = measure_confidence(table, resampling=settings.resampling)
     answer = SOURCES.answer(measured, settings.confidence_level)
     show_section(f"{file} ({table.used})", answer)
     hand_over(measured)
@@ -55,10 +51,7 @@ def confidence(
 @declared_command(
     COMMANDS["judges"],
     "judges",
-    {
-        "options": JudgmentOptions,
-        "settings": (AuditOptions, RESAMPLED),
-    },
+    {"options": JudgmentOptions, "settings": (AuditOptions, RESAMPLED)},
 )
 def judges(
     file: Annotated[

@@ -199,7 +199,6 @@ def recalibrate(
     options: Any,
     method: Annotated[str, typer.Option(help="temperature, vector or isotonic.")] = "temperature",
     out: Annotated[Path, typer.Option(help="The .csv file to write.")] = Path("recalibrated.csv"),
-    n_bins: Annotated[int, typer.Option(help="Number of bins of the calibration errors.")] = 15,
 ) -> None:
     """Fit a recalibration on one file of predictions, apply it to another, and say what it changes there."""
     from rightreasons.calibration.recalibration import recalibrate as recalibrated
@@ -216,7 +215,7 @@ def recalibrate(
     with naming("score_columns", "label_column"):
         _check_alike(fit, fitted, file, table)
         probabilities = recalibrated(*arrays, method=method, scores=scores)
-        report = recalibration_report(*arrays, table.references, method=method, n_bins=n_bins, scores=scores)
+        report = recalibration_report(*arrays, table.references, method=method, scores=scores)
     _write_predictions(out, table, probabilities)
     hand_over(report)
     _show_recalibration(report, fit, file)

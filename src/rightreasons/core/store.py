@@ -338,7 +338,7 @@ class Records:
         self.folder = Path(folder)
         self.run = json.loads(json.dumps(dict(run)))
         self.digest = digest_of_value(self.run)
-        if self.folder.exists() and not self.folder.is_dir():
+        if self.folder.is_file():
             raise OptionError(f"Expected `out` to be a folder, but {self.folder} is a file.", option="out")
         earlier = _read_manifest(self.folder)
         if earlier == self.run:
