@@ -190,10 +190,15 @@ def answered_pass_rates(
         ValueError: If a functionality has no cases, or asks for probabilities that are not there.
     """
     level = check_fraction(confidence_level, "confidence_level", open_ends=True)
-    passed = _judged(answers, suite, probabilities)
+    passed: list[bool | None] = []
     results = []
     for number, name in enumerate(suite.functionalities):
-        outcomes = passed[cases_of(suite, number)]
+        try:
+            judged = evaluate_cases(suite.expectations[number], answers_of(suite, number, answers, probabilities))[1]
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{error} (functionality {name!r})") from error
+        outcomes = [None if np.isnan(value) else bool(value) for value in judged]
+        passed += outcomes
         n_passed, n_cases = outcomes.count(True), len(outcomes) - outcomes.count(None)
         results.append(
             FunctionalityResult(
@@ -347,22 +352,6 @@ def _answers(
             option="outputs",
         )
     return probabilities.argmax(axis=1).astype(np.int64), probabilities
-
-
-def _judged(
-    answers: NDArray[np.int64] | list[str],
-    suite: SuiteTable,
-    probabilities: NDArray[np.float64] | None,
-) -> list[bool | None]:
-    """Return whether each case passes, None where its expectation does not apply."""
-    passed = np.full(len(suite.case_ids), np.nan)
-    for number, name in enumerate(suite.functionalities):
-        part = answers_of(suite, number, answers, probabilities)
-        try:
-            passed[cases_of(suite, number)] = evaluate_cases(suite.expectations[number], part)[1]
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{error} (functionality {name!r})") from error
-    return [None if np.isnan(value) else bool(value) for value in passed]
 
 
 def _means(results: Sequence[FunctionalityResult], groups: Sequence[str], level: float) -> dict[str, GroupResult]:
