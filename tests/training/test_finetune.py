@@ -1,5 +1,5 @@
-import json
 import errno
+import json
 import os
 import random
 import signal
@@ -199,8 +199,6 @@ def test_a_disk_that_fills_up_amid_a_checkpoint_is_told_with_the_folder(
             fine_tune(encoder_folder, table(44), callbacks=[Kill(-1)], **options)
     expected = f"Expected room on the disk to write '{tmp_path / 'm' / 'room'}', but it is"
     assert in_one_sentence(caught.value).startswith(expected)
-        f"Expected room on the disk to write '{tmp_path / 'm' / 'room'}', but it is"
-    )
     assert fine_tune(encoder_folder, table(44), callbacks=[Kill(-1)], **options).resumed_from_step == 4
     assert (tmp_path / "m" / "model.safetensors").read_bytes() == trained_whole
 
