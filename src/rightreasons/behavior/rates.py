@@ -331,14 +331,11 @@ def _answers(
             f"Expected one prediction for each of the {len(suite)} examples of the suite, in its order, but got "
             f"{n_predictions}."
         )
-    if outputs == "texts":
-        texts = check_texts(predictions, "predictions", allow_empty=True)
-        labels = label_answers(texts, suite)
-        return texts if labels is None else labels[0], None
-    if outputs == "labels":
-        numbers = check_labels(predictions, name="predictions")
-        labels = label_answers(numbers, suite)
-        return numbers if labels is None else labels[0], None
+    if outputs in ("texts", "labels"):
+        answers: Any = check_labels(predictions, name="predictions") if outputs == "labels" else None
+        answers = check_texts(predictions, "predictions", allow_empty=True) if answers is None else answers
+        labels = label_answers(answers, suite)
+        return answers if labels is None else labels[0], None
     if outputs == "binary_sentiment":
         probabilities = neutral_probabilities(check_scores(predictions)[:, 1])
     else:
