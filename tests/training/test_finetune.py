@@ -1,3 +1,4 @@
+import errno
 import json
 import os
 import random
@@ -12,7 +13,7 @@ import transformers
 from safetensors.torch import load_file
 
 from launching import launch_two
-from rightreasons.core.errors import SetAsideWarning, stopped_by_signals
+from rightreasons.core.errors import SetAsideWarning, in_one_sentence, stopped_by_signals
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import softmax
 from rightreasons.models.classes import predict
@@ -171,6 +172,32 @@ def test_a_signal_lets_the_step_end_and_keeps_it(encoder_folder, trained_whole, 
         assert code() == 143
     resumed = fine_tune(encoder_folder, table(44), callbacks=[Signal(-1)], **options)
     assert resumed.resumed_from_step == 7
+    assert (tmp_path / "m" / "model.safetensors").read_bytes() == trained_whole
+
+
+def test_a_disk_that_fills_up_amid_a_checkpoint_is_told_with_the_folder(
+    encoder_folder, trained_whole, tmp_path, monkeypatch
+):
+    """torch says that a file could not be written, and not why; the checkpoint of the step before is whole."""
+    options = {**QUICK, "epochs": 3, "checkpoint_steps": 4, "validation": table(10), "out": tmp_path / "m"}
+    save, out = transformers.Trainer._save_checkpoint, os.strerror(errno.ENOSPC)
+
+    def full(trainer, *given):
+        if trainer.state.global_step < 8:
+            return save(trainer, *given)
+        raise RuntimeError("PytorchStreamWriter failed writing file data/0: file write failed")
+
+    def no_room(file, content):
+        raise OSError(errno.ENOSPC, out, str(file))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(transformers.Trainer, "_save_checkpoint", full)
+        patch.setattr("rightreasons.training.finetune.write_bytes", no_room)
+        with pytest.raises(OSError, match=out) as caught:
+            fine_tune(encoder_folder, table(44), callbacks=[Kill(-1)], **options)
+    expected = f"Expected room on the disk to write '{tmp_path / 'm' / 'room'}', but it is"
+    assert in_one_sentence(caught.value).startswith(expected)
+    assert fine_tune(encoder_folder, table(44), callbacks=[Kill(-1)], **options).resumed_from_step == 4
     assert (tmp_path / "m" / "model.safetensors").read_bytes() == trained_whole
 
 

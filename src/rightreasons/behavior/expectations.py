@@ -293,13 +293,8 @@ def unknown(answers: Answers, *, why: str) -> Results:
 
 
 EXPECTATIONS: Mapping[str, Callable[..., Results]] = {
-    "equal": equal,
-    "not_equal": not_equal,
-    "invariant": invariant,
-    "monotonic": monotonic,
-    "sentiment_shift": sentiment_shift,
-    "transitive": transitive,
-    "unknown": unknown,
+    function.__name__: function
+    for function in (equal, not_equal, invariant, monotonic, sentiment_shift, transitive, unknown)
 }
 """Every expectation by the name that a suite gives it; their parameters are in `core.suites`."""
 

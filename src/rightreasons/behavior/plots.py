@@ -126,11 +126,7 @@ def behavior_heat_map(
     if not rows or not functionalities:
         raise ValueError("Expected at least one row and one column of pass rates, but got none.")
     values = np.stack([_row(row, rates, [name for name, *_ in functionalities]) for row, rates in rows.items()])
-    known = ~np.isnan(values)
-    counts = known.sum(axis=1)
-    means = np.divide(
-        np.where(known, values, 0).sum(axis=1), counts, out=np.full(len(values), np.nan), where=counts > 0
-    )
+    means = np.ma.masked_invalid(values).mean(axis=1).filled(np.nan)
     cells = [{"x": x, "y": y, "rate": rate} for y, row in enumerate(values.tolist()) for x, rate in enumerate(row)] + [
         {"x": _MEAN, "y": y, "rate": rate} for y, rate in enumerate(means.tolist())
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -235,6 +236,9 @@ def data(m: BehaviorMeasurement) -> dict[str, Any]:
     }
 
 
+_BY_TYPE = {f"pass_rate_{kind.lower()}": operator.methodcaller("of_type", kind) for kind in TEST_TYPES}
+RATES: dict[str, Any] = {"pass_rate": operator.attrgetter("mean"), **_BY_TYPE}
+
 BEHAVIOR = Question(
     name="behavior",
     title="Does it pass basic behavioral tests?",
@@ -248,20 +252,11 @@ BEHAVIOR = Question(
         Need("labels", asks_a_classifier),
     ),
     measure=measure,
-    figures=(
-        Figure("pass_rate", lambda m: m.mean, RIBEIRO, better="higher", split=lambda m: m.answers.suite.name),
-        *(
-            Figure(
-                f"pass_rate_{kind.lower()}",
-                lambda m, kind=kind: m.of_type(kind),  # type: ignore[misc]
-                RIBEIRO,
-                better="higher",
-                split=lambda m: m.answers.suite.name,
-            )
-            for kind in TEST_TYPES
-        ),
+    figures=tuple(
+        Figure(name, value, RIBEIRO, better="higher", split=lambda m: m.answers.suite.name)
+        for name, value in RATES.items()
     ),
-    headlines=("pass_rate", *(f"pass_rate_{kind.lower()}" for kind in TEST_TYPES)),
+    headlines=tuple(RATES),
     verdict=(
         Rule("neutral", "nothing", lambda m: not m.defined),
         Rule("neutral", "one_answer", lambda m: m.answers.one_answer and not m.weak),

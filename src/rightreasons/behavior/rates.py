@@ -190,10 +190,15 @@ def answered_pass_rates(
         ValueError: If a functionality has no cases, or asks for probabilities that are not there.
     """
     level = check_fraction(confidence_level, "confidence_level", open_ends=True)
-    passed = _judged(answers, suite, probabilities)
+    passed: list[bool | None] = []
     results = []
     for number, name in enumerate(suite.functionalities):
-        outcomes = passed[cases_of(suite, number)]
+        try:
+            judged = evaluate_cases(suite.expectations[number], answers_of(suite, number, answers, probabilities))[1]
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"{error} (functionality {name!r})") from error
+        outcomes = [None if np.isnan(value) else bool(value) for value in judged]
+        passed += outcomes
         n_passed, n_cases = outcomes.count(True), len(outcomes) - outcomes.count(None)
         results.append(
             FunctionalityResult(
@@ -326,14 +331,11 @@ def _answers(
             f"Expected one prediction for each of the {len(suite)} examples of the suite, in its order, but got "
             f"{n_predictions}."
         )
-    if outputs == "texts":
-        texts = check_texts(predictions, "predictions", allow_empty=True)
-        labels = label_answers(texts, suite)
-        return texts if labels is None else labels[0], None
-    if outputs == "labels":
-        numbers = check_labels(predictions, name="predictions")
-        labels = label_answers(numbers, suite)
-        return numbers if labels is None else labels[0], None
+    if outputs in ("texts", "labels"):
+        answers: Any = check_labels(predictions, name="predictions") if outputs == "labels" else None
+        answers = check_texts(predictions, "predictions", allow_empty=True) if answers is None else answers
+        labels = label_answers(answers, suite)
+        return answers if labels is None else labels[0], None
     if outputs == "binary_sentiment":
         probabilities = neutral_probabilities(check_scores(predictions)[:, 1])
     else:
@@ -347,22 +349,6 @@ def _answers(
             option="outputs",
         )
     return probabilities.argmax(axis=1).astype(np.int64), probabilities
-
-
-def _judged(
-    answers: NDArray[np.int64] | list[str],
-    suite: SuiteTable,
-    probabilities: NDArray[np.float64] | None,
-) -> list[bool | None]:
-    """Return whether each case passes, None where its expectation does not apply."""
-    passed = np.full(len(suite.case_ids), np.nan)
-    for number, name in enumerate(suite.functionalities):
-        part = answers_of(suite, number, answers, probabilities)
-        try:
-            passed[cases_of(suite, number)] = evaluate_cases(suite.expectations[number], part)[1]
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{error} (functionality {name!r})") from error
-    return [None if np.isnan(value) else bool(value) for value in passed]
 
 
 def _means(results: Sequence[FunctionalityResult], groups: Sequence[str], level: float) -> dict[str, GroupResult]:

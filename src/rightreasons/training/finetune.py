@@ -26,6 +26,7 @@ from rightreasons.core.store import (
     check_folder,
     package_code,
     working_alone,
+    write_bytes,
 )
 from rightreasons.models.batching import ensure_padding
 from rightreasons.models.loading import agree_on_padding, check_model, load_tokenizer, position_bound, quiet
@@ -296,7 +297,7 @@ def fine_tune(
         if options.freeze_encoder:  # but what is drawn at random within it, such as a pooler
             for key, parameter in model.named_parameters():
                 parameter.requires_grad_(not key.startswith(f"{model.base_model_prefix}.") or key in untrained)
-        trainer = _resumable(objective.trainer_class, train_set, options.seed)(
+        trainer = _resumable(objective.trainer_class, train_set, options.seed, store)(
             model=model,
             args=training,
             data_collator=collator(tokenizer=tokenizer),
@@ -371,7 +372,7 @@ def _load(model_class: Any, name: str, revision: str | None, names: Sequence[str
     return model, set(report["missing_keys"]) | reshaped
 
 
-def _resumable(trainer_class: type[Any], examples: Examples, seed: int) -> type[Any]:
+def _resumable(trainer_class: type[Any], examples: Examples, seed: int, store: Store) -> type[Any]:
     """Let a trainer class resume exactly: in the same order, with the same draws."""
 
     class Resumable(trainer_class):  # type: ignore[misc]
@@ -382,6 +383,13 @@ def _resumable(trainer_class: type[Any], examples: Examples, seed: int) -> type[
             # A run that resumes after an evaluation does not repeat it, nor what it draws.
             with kept_random_state():
                 return super().evaluate(*args, **kwargs)
+
+        def _save_checkpoint(self, *args: Any, **kwargs: Any) -> None:
+            try:
+                super()._save_checkpoint(*args, **kwargs)
+            except RuntimeError:  # torch does not say that the disk is full; a megabyte more tells
+                write_bytes(store.folder / "room", bytes(1 << 20)).unlink()
+                raise
 
     Resumable.__name__ = trainer_class.__name__
     return Resumable

@@ -24,9 +24,9 @@ from rightreasons.behavior.learning.items import (
     window_items,
 )
 from rightreasons.behavior.learning.options import ACTIVATIONS
-from rightreasons.behavior.measure import is_reading, reading_texts
+from rightreasons.behavior.measure import is_reading, match_classes, reading_texts
 from rightreasons.behavior.rates import BehavioralPassRate, asks_for_neutral, pass_rates
-from rightreasons.core.label_names import MatchTerms, listing, match_labels
+from rightreasons.core.label_names import listing
 from rightreasons.core.validation import check_labels, softmax
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.models.batching import Encoded, encode, ensure_padding, padding_values
@@ -112,16 +112,13 @@ class Classes:
         Raises:
             ValueError: If they are in another order, or have other names.
         """
-        names = self.class_names(suite)
-        if names is None or classifier.label_names is None:
+        if suite.label_names is None or classifier.label_names is None:
             return
-        match = match_labels(
-            names, classifier.label_names, terms=MatchTerms(f"the suite {suite.name!r}", classifier.name)
-        )
-        if match.class_of.tolist() != list(range(len(names))):
+        order, names, _ = match_classes(suite, classifier.label_names, classifier.name)
+        if list(order) != sorted(order):
             raise ValueError(
                 f"Expected the classes of {classifier.name} in the order of the labels of {suite.name!r}, "
-                f"{listing(names)}, but they are {listing(classifier.label_names)}."
+                f"{listing(names or ())}, but they are {listing(classifier.label_names)}."
             )
 
     def prepare(self, classifier: Classifier, items: Items, max_length: int) -> tuple[Encoded, Items, Target]:

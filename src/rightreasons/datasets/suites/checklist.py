@@ -504,12 +504,12 @@ class CheckList(Builder):
         # Every split is a part of the one file, which takes seconds to read: it is kept for the others.
         if self._kept is None or self._kept[0] != path:
             made = functools.partial(released, paper_labels=self.config.paper_labels)
-            self._kept = (
-                path,
-                read_pickled_suite(
-                    path, made=made, name=self.NAME, text_columns=self.TEXT_COLUMNS, label_names=self.LABEL_NAMES
-                ),
-            )
+            names: dict[str, Any] = {
+                "name": self.NAME,
+                "text_columns": self.TEXT_COLUMNS,
+                "label_names": self.LABEL_NAMES,
+            }
+            self._kept = path, read_pickled_suite(path, made=made, **names)
         return self._kept[1]
 
 
