@@ -82,7 +82,6 @@ MECHANISMS: dict[str, tuple[str, ...]] = {
         "deberta-v2",  # relative positions
         "modernbert",  # windows in an encoder
         "longformer",  # pads by itself to a multiple of its window
-        "xlnet",  # (length, batch) inside
         "fnet",  # no mask
         "bart",  # two readers
         "t5",  # two readers with one table
