@@ -82,6 +82,7 @@ MECHANISMS: dict[str, tuple[str, ...]] = {
         "deberta-v2",  # relative positions
         "modernbert",  # windows in an encoder
         "longformer",  # pads by itself to a multiple of its window
+        "xlnet",  # (length, batch) inside
         "fnet",  # no mask
         "bart",  # two readers
         "t5",  # two readers with one table
@@ -138,6 +139,8 @@ HALF: dict[str, tuple[str, ...]] = {
 REFUSED = {
     "classes-canine-attributions": "it has no table of word embeddings",
     "classes-canine-fisher": "it has no table of word embeddings",
+    "classes-xlnet-attributions": "it looks its words up as (length, rows)",
+    "classes-xlnet-fisher": "it looks its words up as (length, rows)",
     "masked-reformer-masked": "it answers the same question in two ways",
 }
 """Calls that are refused rightly, and why."""
