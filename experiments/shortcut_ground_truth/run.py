@@ -177,7 +177,6 @@ def measure(
         "grammar_cued": reliance.grammar_cued,
         "mean_gap": float(np.abs(found.gap).mean()),
         "mean_nodes": float(found.nodes.mean()),
-        "special_share": float(found.special_share.mean()),
     }
 
 

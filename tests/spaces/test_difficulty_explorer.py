@@ -49,7 +49,7 @@ def test_replacements_are_tried(visit):
     page = open_page(visit)
     page.locator("#try").click()
     expect(page.locator("#replacements")).to_contain_text(re.compile("single replacements flips? the prediction"))
-    assert page.locator("#replacements tbody tr").count() > 2
+    assert page.locator("#replacements tbody tr").count() >= 2
 
 
 def test_mistakes_are_told(visit):

@@ -617,9 +617,6 @@ def _attributions(
     items: Items, gold: NDArray[np.int64] | None, columns: Columns, options: AttributionOptions, baseline: str
 ) -> Attributions:
     scores = columns.ragged("scores")
-    magnitude, row = np.abs(scores.values), np.repeat(np.arange(len(items)), scores.lengths)
-    total = np.bincount(row, magnitude, minlength=len(items))
-    special = np.bincount(row, magnitude * items.places.special, minlength=len(items))
     gap = columns.array("gap")
     valid = np.isfinite(gap)
     if options.max_gap is not None:
@@ -634,7 +631,6 @@ def _attributions(
         value=columns.array("value"),
         baseline_value=columns.array("baseline_value"),
         gap=gap,
-        special_share=np.divide(special, total, out=np.zeros(len(items)), where=total > 0),
         nodes=columns.array("nodes"),
         truncated=items.encoded.truncated,
         label_names=items.classifier.label_names,

@@ -177,6 +177,11 @@ class EmbeddingInput:
             encoder, decoder = _coder_tables(model)
             self._decoder = model.base_model.decoder
             self._tables = [encoder] if encoder is decoder else [encoder, decoder]
+            if self._begins_with_last():
+                raise ValueError(
+                    "Expected an encoder-decoder whose decoder begins with a token of its own, but that of "
+                    f"{type(model).__name__} begins with the last token of the text."
+                )
         else:
             self._tables = [_table(model) if self._words else _module(model)]
         self._first = self._tables[0]
@@ -252,10 +257,24 @@ class EmbeddingInput:
             )
         return logits
 
+    @torch.no_grad()
+    def _begins_with_last(self) -> bool:
+        """Ask whether the decoder begins with the last token of the text (mBART), not with its own (BART, T5)."""
+        config = self._model.config
+        special = {getattr(config, f"{name}_token_id", None) for name in ("pad", "eos", "bos", "decoder_start")}
+        first, second = [token for token in range(6) if token not in special][:2]
+        ids = torch.tensor([[first, config.eos_token_id, last] for last in (first, second)], device=self._model.device)
+        begun: list[Tensor] = []
+        hook = self._tables[-1].register_forward_pre_hook(lambda module, arguments: begun.append(arguments[0][:, 0]))
+        try:
+            self._model(input_ids=ids, attention_mask=torch.ones_like(ids))
+        finally:
+            hook.remove()
+        return begun[-1].tolist() == [first, second]
+
     def _shifted(self, given: Tensor, text: Tensor, ids: Tensor, output: Tensor) -> Tensor:
         """Return the embeddings as the decoder reads the text: after its own first token, shifted by one place."""
-        begin: Any = getattr(self._model.config, "decoder_start_token_id", None)
-        if ids.shape != text.shape or not torch.equal(ids[:, 1:], text[:, :-1]) or bool((ids[:, 0] != begin).any()):
+        if ids.shape != text.shape or not torch.equal(ids[:, 1:], text[:, :-1]):
             raise ValueError(
                 "Expected an encoder, a decoder, or an encoder-decoder whose decoder reads the text shifted by one "
                 f"place, but {type(self._model).__name__} feeds its decoder in an unknown way."

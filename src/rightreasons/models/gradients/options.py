@@ -115,7 +115,6 @@ class Attributions:
         baseline_value: (N,) the explained score of the baseline.
         gap: (N,) completeness gap: the sum of the attributions of all tokens (with reduce="sum", special tokens
             included) minus `value - baseline_value`; 0 is exact.
-        special_share: (N,) share of the absolute attribution that falls on special tokens, in [0, 1].
         nodes: (N,) number of gradients taken.
         truncated: (N,) whether a text of the item was cut.
         label_names: K names of the classes.
@@ -138,7 +137,6 @@ class Attributions:
     value: NDArray[np.float64]
     baseline_value: NDArray[np.float64]
     gap: NDArray[np.float64]
-    special_share: NDArray[np.float64]
     nodes: NDArray[np.int64]
     truncated: NDArray[np.bool_]
     label_names: tuple[str, ...] | None
@@ -163,7 +161,7 @@ class Attributions:
     def take(self, rows: NDArray[np.int64]) -> Attributions:
         """Return some items, in the order of `rows`."""
         tokens = np.concatenate([np.arange(*self.scores.offsets[row : row + 2]) for row in rows.tolist()])
-        by_item = ("explained", "value", "baseline_value", "gap", "special_share", "nodes", "truncated", "valid")
+        by_item = ("explained", "value", "baseline_value", "gap", "nodes", "truncated", "valid")
         return dataclasses.replace(
             self,
             ids=tuple(self.ids[row] for row in rows.tolist()),
