@@ -87,11 +87,6 @@ class Way:
     def __str__(self) -> str:
         return f"{self.name} ({self.reason})" if self.reason else self.name
 
-    @property
-    def padded(self) -> bool:
-        """Whether sequences of different lengths may share a batch."""
-        return self.name not in (EQUAL_LENGTHS, ONE_BY_ONE)
-
 
 def fastest_way(
     model: torch.nn.Module,

@@ -542,11 +542,11 @@ def _told_status(reply: Any) -> int:
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds of a `Retry-After` header; None where there is none that can be read."""
-    told = headers.get("retry-after", "")
+    after = headers.get("retry-after", "")
     with contextlib.suppress(ValueError):
-        return max(0.0, float(told))
+        return max(0.0, float(after))
     with contextlib.suppress(exceptions.InvalidHeader):
-        return _REDIRECTS.parse_retry_after(told)
+        return _REDIRECTS.parse_retry_after(after)
     return None
 
 
