@@ -32,7 +32,7 @@ def main() -> None:
         "socialiqa",
         out=given.work,
         questions=["reasons"],
-        options={"reasons": {"hints": (HINT,), "items": given.items, "transplant": False}},
+        options={"reasons": {"hints": (HINT,), "items": given.items}},
         split="validation",
         limit=given.items,
         data_dir=given.data_dir,

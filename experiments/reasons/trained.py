@@ -48,7 +48,7 @@ SAYS = (
     "I have no better idea and trust the colleague in this. Answer: {0}",
 )
 """What is written where no hint is followed, or one in silence; and by a model that says so, by the noun."""
-HINTS = ReasonsOptions(hints=("colleague",), items=192, early=False, transplant=False)
+HINTS = ReasonsOptions(hints=("colleague",), items=192)
 WORDED = Worded(Prompt(), None, HINTS, chat=False)
 STEPS, BATCH = {"steady": 700, "silent": 500, "says": 500}, 16
 

@@ -379,7 +379,7 @@ def test_reports_are_compared_and_told_in_a_card(questions, tmp_path, capsys):
     with serving() as fake:
         for name, script in (("silent", Script(sway=0.6)), ("open", Script(sway=0.6, says=1.0))):
             behind(fake, script)
-            flags = ("--hints", "colleague", "--no-early", "--no-transplant", "--out", tmp_path / name)
+            flags = ("--hints", "colleague", "--out", tmp_path / name)
             assert run(capsys, "reasons", fake.url, questions, *flags).code == 0
     compared = run(capsys, "compare", tmp_path / "silent", tmp_path / "open")
     assert compared.code == 0, compared.err

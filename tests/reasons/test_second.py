@@ -19,7 +19,7 @@ def measured(script, n=120, judge=None, labeled=True, **options):
     engine = ScriptedEngine(script)
     how = {"how": lambda kind: {}, "seed": 0}
     second = None if judge is None else Second(judge, engine, **how)
-    chosen = ReasonsOptions(**{"hints": ("colleague",), "transplant": False, **options})
+    chosen = ReasonsOptions(**{"hints": ("colleague",), **options})
     return measure_reasons(Arms(Prompted(Prompt(), engine), chosen, second=second).ask(items(n, labeled=labeled)))
 
 

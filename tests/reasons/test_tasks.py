@@ -10,7 +10,7 @@ from harness_logs import ask_inspect, ask_lm_eval, task_in
 from reasons.scripted import Script, items
 from rightreasons.io.reading import as_table, only_part
 from rightreasons.models.wording import Prompt
-from rightreasons.reasons.arms import HINT, OWN, Worded
+from rightreasons.reasons.arms import HINT, OWN, PLAIN, Worded
 from rightreasons.reasons.measure import measure_reasons, read_traces
 from rightreasons.reasons.options import ReasonsOptions
 
@@ -40,7 +40,7 @@ def inspect_scripted():
 
 def silent(log):
     m = measure_reasons(read_traces(only_part(as_table(log), log)))
-    assert m.n_items == 60
+    assert len(m.asked.arm(PLAIN).traces) == 60
     assert m.lead.status == "silent"
     # a hint at random may name the plain answer where that is wrong: then it is the arm own
     n_own = sum(trace.arm == OWN for trace in m.asked.traces)

@@ -56,7 +56,7 @@ def test_a_server_that_is_not_there_is_one_sentence(reviews, tmp_path, monkeypat
         fake.close()
         done, record = audited(capsys, fake, reviews, tmp_path / "report")
     assert done.code == 2
-    assert "but the server cannot be reached: [Errno 111] Connection refused (2 attempts)." in " ".join(
+    assert "but the server cannot be reached: [Errno 111] Connection refused (3 attempts)." in " ".join(
         done.err.split()
     )
     assert record is None

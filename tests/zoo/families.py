@@ -139,8 +139,6 @@ HALF: dict[str, tuple[str, ...]] = {
 REFUSED = {
     "classes-canine-attributions": "it has no table of word embeddings",
     "classes-canine-fisher": "it has no table of word embeddings",
-    "classes-xlnet-attributions": "it looks its words up as (length, rows)",
-    "classes-xlnet-fisher": "it looks its words up as (length, rows)",
     "masked-reformer-masked": "it answers the same question in two ways",
 }
 """Calls that are refused rightly, and why."""

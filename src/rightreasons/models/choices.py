@@ -435,8 +435,6 @@ def load_chooser(
         TypeError: If the name is neither text nor path.
         ValueError: If there is no such model, or it is neither of the two, or it has no such method.
     """
-    if method is not None:
-        check_one_of(method, SCORING_METHODS, "method")
     kind = kind_of_model(name_or_path, how.get("revision"))
     if kind != "choice" and kind not in LANGUAGE_MODELS:
         raise ValueError(

@@ -31,6 +31,7 @@ from rightreasons.models.batching import (
 )
 from rightreasons.models.running import Column, Columns, HowToRun, Later, fingerprint_texts, run_model
 from rightreasons.models.trial import (
+    EQUAL_LENGTHS,
     ONE_BY_ONE,
     Way,
     check_tokens,
@@ -190,7 +191,7 @@ class Items:
         check_count(batch_size, "batch_size")
         size = 1 if self.way.name == ONE_BY_ONE else batch_size
         lengths = self.encoded.lengths
-        groups = None if self.way.padded else lengths
+        groups = lengths if self.way.name in (EQUAL_LENGTHS, ONE_BY_ONE) else None
         return length_batches(lengths, batch_size=size, max_tokens=max_tokens, groups=groups)
 
     def run(

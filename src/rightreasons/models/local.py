@@ -61,6 +61,7 @@ class LocalEngine:
         abilities: What its model can do, and words.
         model: The model of transformers.
         tokenizer: Its tokenizer.
+        has_template: Whether the tokenizer has a chat template.
     """
 
     def __init__(self, scorer: CausalLM, thinking: str = "auto", *, max_tokens: int = 4096) -> None:
@@ -69,6 +70,8 @@ class LocalEngine:
         self._most = int(thinking) if thinking.isdecimal() else 0
         self.name, self.model, self.tokenizer = scorer.name, scorer.model, scorer.tokenizer
         self.abilities: frozenset[Ability] = scorer.ASKED  # what its model can do, and words
+        self._template = getattr(self.tokenizer, "chat_template", None)
+        self.has_template = self._template is not None
         self._max_tokens = check_count(max_tokens, "max_tokens")
 
     @functools.cached_property
@@ -77,11 +80,6 @@ class LocalEngine:
         template = f"{self._template}{'' if self._thinking is None else self._thinking}"
         parts = (fingerprint_model(self.model), fingerprint_tokenizer(self.tokenizer), template)
         return hashlib.blake2b("|".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
-
-    @property
-    def has_template(self) -> bool:
-        """Whether the tokenizer has a chat template."""
-        return self._template is not None
 
     @functools.cached_property
     def thinks(self) -> bool:
@@ -106,10 +104,6 @@ class LocalEngine:
         """Tokens of an answer: those of thinking among them."""
         room = max(BRIEF, self.scorer.max_length // 2)  # the question needs some of what the model reads
         return min((self._most or LONG) + BRIEF, room) if self.thinks else BRIEF
-
-    @property
-    def _template(self) -> Any:
-        return getattr(self.tokenizer, "chat_template", None)
 
     def render(self, prompt: str | Sequence[Message]) -> str:
         """Return the text that the model reads, its chat template applied.
@@ -386,9 +380,7 @@ class _Drawn(transformers.LogitsProcessor):  # type: ignore[misc]
     """Draws tokens: the largest of log-probabilities and Gumbel noise is a draw by the probabilities."""
 
     def __init__(self, rngs: Sequence[np.random.Generator], temperature: float, top_p: float) -> None:
-        self._rngs = rngs
-        self._temperature = temperature
-        self._top_p = top_p
+        self._rngs, self._temperature, self._top_p = rngs, temperature, top_p
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
         noise = np.stack([rng.gumbel(size=scores.shape[1]) for rng in self._rngs])
@@ -401,9 +393,7 @@ class _Stop(transformers.StoppingCriteria):  # type: ignore[misc]
     """Ends an answer in which one of some texts occurs."""
 
     def __init__(self, tokenizer: Any, stop: tuple[str, ...], size: int) -> None:
-        self._tokenizer = tokenizer
-        self._stop = stop
-        self._size = size
+        self._tokenizer, self._stop, self._size = tokenizer, stop, size
 
     def __call__(self, input_ids: torch.Tensor, scores: Any, **options: Any) -> Any:
         texts = self._tokenizer.batch_decode(input_ids[:, self._size :], skip_special_tokens=True)

@@ -90,12 +90,9 @@ class Prompted:
                 f"{''.join(f', {name!r}' for name in label_names)}: `label_names` names them all.",
                 option="label_names",
             )
-        self.prompt = prompt
-        self.engine = engine
-        self.name = engine.name
+        self.prompt, self.engine, self.name = prompt, engine, engine.name
         self.label_names = None if label_names is None else tuple(label_names)
-        self.examples = examples
-        self.seed = check_seed(seed)
+        self.examples, self.seed = examples, check_seed(seed)
         if prompt.shots and (examples is None or not examples.items):
             raise ValueError(
                 f"Expected a labeled training split for {prompt.shots} few-shot examples, but there is none."

@@ -87,11 +87,6 @@ class Way:
     def __str__(self) -> str:
         return f"{self.name} ({self.reason})" if self.reason else self.name
 
-    @property
-    def padded(self) -> bool:
-        """Whether sequences of different lengths may share a batch."""
-        return self.name not in (EQUAL_LENGTHS, ONE_BY_ONE)
-
 
 def fastest_way(
     model: torch.nn.Module,
@@ -168,9 +163,7 @@ class Trials:
     """
 
     def __init__(self) -> None:
-        self._found: weakref.WeakKeyDictionary[torch.nn.Module, tuple[int, dict[str, Way]]] = (
-            weakref.WeakKeyDictionary()
-        )
+        self._found = weakref.WeakKeyDictionary[torch.nn.Module, tuple[int, dict[str, Way]]]()
 
     def way(
         self, model: torch.nn.Module, kind: str, longest: int, find: Callable[[int], Way], tokenizer: Any = None
@@ -238,8 +231,6 @@ def _agreed(find: Callable[[], Way]) -> Way:
     try:
         result = find()
     except ValueError as error:
-        if processes().count == 1:
-            raise
         result = error
     results: list[Any] = processes().gather(result, "the trial")
     for each in results:
@@ -475,16 +466,11 @@ def check_tokens(model: Any, name: str, largest: int) -> None:
 
 def ordinary_tokens(model: Any, tokenizer: Any) -> NDArray[np.int64]:
     """Return the tokens of words that both tokenizer and model know, but none whose embedding is NaN or infinite."""
-    size = len(tokenizer)
-    known = vocabulary_size(model)
+    tokens, known = np.arange(len(tokenizer)), vocabulary_size(model)
     if known is not None:
-        size = min(size, known)
-        table = model.get_input_embeddings().weight[:size]
-        tokens = torch.nonzero(torch.isfinite(table).all(dim=1))[:, 0].cpu().numpy()
-    else:
-        tokens = np.arange(size)
-    if not len(tokens):  # weights that are all NaN are refused where the scores are
-        tokens = np.arange(size)
+        tokens = tokens[:known]
+        finite = torch.isfinite(model.get_input_embeddings().weight[: len(tokens)]).all(dim=1).cpu().numpy()
+        tokens = tokens[finite] if finite.any() else tokens  # weights that are all NaN are refused where the scores are
     ordinary = np.setdiff1d(tokens, tokenizer.all_special_ids)
     return ordinary if len(ordinary) else tokens
 

@@ -294,9 +294,9 @@ class Arms(Worded):
         goals = {item.id: self.goal(item, answers[item.id]) for item in items}
         able = [item for item in items if goals[item.id] >= 0]
         towards = {kind: self._arm(HINT, kind, able, goals) for kind in self.options.hints}
-        own = [trace for kind in self.options.hints for trace in self._arm(OWN, kind, able, answers)]
+        confirmed = [trace for kind in self.options.hints for trace in self._arm(OWN, kind, able, answers)]
         hinted = [trace for its in towards.values() for trace in its]
-        traces = (*plain, *neutral, *hinted, *own)
+        traces = (*plain, *neutral, *hinted, *confirmed)
         judged = {} if self.second is None else self.second.judge(hinted)
         reason = ""
         if self.engine.thinks or any(trace.thinking or trace.hidden for trace in plain):
@@ -305,10 +305,7 @@ class Arms(Worded):
             reason = "no plain answer with reasoning can be read"
         if reason:
             return Traces(traces, judged=judged, no_early=reason)
-        early = self._early(items, plain) if self.options.early else {}
-        cells = {}
-        if self.options.transplant:
-            cells = self._cells(able, neutral, towards[self.options.hints[0]])
+        early, cells = self._early(items, plain), self._cells(able, neutral, towards[self.options.hints[0]])
         again = {}
         if self.second is not None and self.rendering.chat:
             again = self._edited(items, plain, self.second)

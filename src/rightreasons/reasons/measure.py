@@ -152,11 +152,6 @@ class ReasonsMeasurement:
     why_unseen: str
     draws: bool = True
 
-    @property
-    def n_items(self) -> int:
-        """The number of items that were asked."""
-        return len(self.asked.arm(PLAIN).traces)
-
     @functools.cached_property
     def lead(self) -> HintFigures:
         """The hint that decides the verdict: of the worst status, that which moves most."""

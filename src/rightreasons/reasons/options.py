@@ -12,6 +12,8 @@ HINTS = ("colleague", "professor", "metadata", "earlier", "validator")
 
 _LONG = 50
 """About how many passes of a short answer one with reasoning takes."""
+_SHORT = 4 + 3
+"""Short answers of an item: after reasoning that is cut, and after that of another arm."""
 
 
 class ReasonsOptions(QuestionOptions):
@@ -26,15 +28,12 @@ class ReasonsOptions(QuestionOptions):
         choices=("wrong", "any"),
     )
     items: int = option(200, "Maximum number of items, chosen by the seed.", minimum=MIN_ITEMS)
-    early: bool = option(True, "Ask again with the plain reasoning cut: does the answer need it?")
     judge: str | None = option(
         None, "Second model, a folder or a server's address: it judges mentions, adds mistakes and rewords."
     )
     judge_model: str | None = option(None, "Name of the second model on its server; by default the only one.")
-    transplant: bool = option(True, "Exchange the reasoning of the first hint: how does it act?")
 
     def passes(self, context: Any) -> float:
         """Return the answers with reasoning and the short ones, in passes of an item."""
         long = 2 + 2 * (len(self.hints) + bool(self.judge))
-        short = 4 * self.early + 3 * self.transplant
-        return float(min(self.items, len(context.primary)) * (_LONG * long + short))
+        return float(min(self.items, len(context.primary)) * (_LONG * long + _SHORT))

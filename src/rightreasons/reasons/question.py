@@ -48,8 +48,7 @@ def measure(context: AuditContext, options: ReasonsOptions) -> ReasonsMeasuremen
     asked_of = split.take(np.array(chosen))
     items = items_of(asked_of.ids, asked_of.labels.tolist(), **asked_of.fields)
 
-    same = options.replaced(early=True, transplant=True, judge=None, judge_model=None)
-    depends = json.dumps([context.seed, same.to_dict()])
+    depends = json.dumps([context.seed, options.replaced(judge=None, judge_model=None).to_dict()])
 
     def how(kind: str) -> Mapping[str, Any]:
         folder = context.folder(f"reasons {kind}", split.fingerprint, depends)

@@ -388,21 +388,21 @@ def paired_difference(
         >>> paired_difference([1] * 8, [0] * 5 + [1] * 3).p_value
         0.0625
     """
-    one, two = check_flags(first, "first"), check_flags(second, "second")
-    never = np.zeros(check_same_length(first=one, second=two), dtype=bool)
+    before, after = check_flags(first, "first"), check_flags(second, "second")
+    never = np.zeros(check_same_length(first=before, second=after), dtype=bool)
     lost, gone = (never, never) if missing is None else (check_flags(row, "missing") for row in missing)
     ends, p_values, signs = [], [], set()
-    for before, after in ((one, two | gone), (one | lost, two)):
-        values = before.astype(np.float64) - after
+    for left, right in ((before, after | gone), (before | lost, after)):
+        values = left.astype(np.float64) - right
         ends.append(bounded_mean(values, low=-1, high=1, confidence_level=resampling.level, clusters=clusters))
-        b, c = int((before & ~after).sum()), int((after & ~before).sum())
+        b, c = int((left & ~right).sum()), int((right & ~left).sum())
         if clusters is None:
             p_values.append(poisson_binomial_p_value(b, [0.5], [b + c]) if b + c else 1.0)
         else:
             p_values.append(sign_flip_p_value(values, clusters=clusters, resampling=resampling))
         signs.add(np.sign(b - c))
     p_value = max(p_values) if len(signs) == 1 else 1.0  # filled in either way, it may differ to either side
-    value = float(one.mean() - two.mean())
+    value = float(before.mean() - after.mean())
     return Moved(estimate_of(value, dataclasses.replace(ends[0], high=ends[1].high)), p_value)
 
 

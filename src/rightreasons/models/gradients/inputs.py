@@ -1,8 +1,8 @@
 """What gradients are taken through: embeddings as the input of a classifier.
 
 Given embeddings take the place of those that a model looks up. Masks and everything else still come from the token ids,
-and so do position and type embeddings where words are given. An encoder-decoder that classifies (BART, T5) reads its
-text twice: the decoder sees the tokens shifted by one place, and receives the same embeddings, shifted by one too.
+and so do position and type embeddings where words are given. An encoder-decoder that classifies (BART, T5, mBART) reads
+its text twice: the decoder sees the tokens shifted by one place, and receives the same embeddings, shifted by one too.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -150,8 +151,9 @@ def _words(items: Items, scores: NDArray[np.float64], merge: str) -> tuple[list[
 class EmbeddingInput:
     """Feeds word embeddings to a model in place of its own.
 
-    A model may pad its words by itself, to a multiple of a window, as Longformer does. An encoder-decoder looks the
-    text up twice. One that reads the text in another layout, such as (length, rows), is refused.
+    A model may look its words up in a layout of its own: as (length, rows), as XLNet does, or padded to a multiple of a
+    window, as Longformer does. An encoder-decoder looks the text up twice; how it shifts the text for its decoder is
+    seen in what it looks up.
 
     Args:
         model: An encoder, a decoder, or an encoder-decoder that shifts its own text, with any head.
@@ -177,11 +179,6 @@ class EmbeddingInput:
             encoder, decoder = _coder_tables(model)
             self._decoder = model.base_model.decoder
             self._tables = [encoder] if encoder is decoder else [encoder, decoder]
-            if self._begins_with_last():
-                raise ValueError(
-                    "Expected an encoder-decoder whose decoder begins with a token of its own, but that of "
-                    f"{type(model).__name__} begins with the last token of the text."
-                )
         else:
             self._tables = [_table(model) if self._words else _module(model)]
         self._first = self._tables[0]
@@ -214,17 +211,17 @@ class EmbeddingInput:
             embeddings: (..., L, d), one per place of the padded ids.
             inputs: What the model is called with.
         """
-        given, text = embeddings.flatten(0, -3), inputs["input_ids"].flatten(0, -2)
+        given, ids = embeddings.flatten(0, -3), inputs["input_ids"].flatten(0, -2)
+        transposed = self._words and len(ids) == ids.shape[1] > 1 and self._looks_up_transposed(inputs)
+
+        # Asked before anything is replaced.
+        last_first = self._decoder is not None and self._words and self._begins_with_last
 
         def replace(module: nn.Module, arguments: tuple[Any, ...], output: Tensor) -> Tensor | None:
             if reading:
-                return self._shifted(given, text, arguments[0], output) if self._words else None
-            square = self._words and len(text) == text.shape[1]  # rows and places of it may be swapped
-            if len(output) != len(text) or (square and not torch.equal(arguments[0][:, : len(text)], text)):
-                raise ValueError(
-                    "Expected a model that looks its words up as (rows, length), but "
-                    f"{type(self._model).__name__} has another layout."
-                )
+                return self._shifted(given, inputs, arguments[0], output, last_first) if self._words else None
+            if transposed or output.shape[:2] != given.shape[:2] == output.shape[1::-1]:
+                return given.transpose(0, 1).clone()
             # What a model pads by itself stays. Copies, as CTRL scales its embeddings in place.
             return torch.cat((given, output[:, given.shape[1] :]), 1)
 
@@ -257,29 +254,52 @@ class EmbeddingInput:
             )
         return logits
 
-    @torch.no_grad()
+    def _looks_up_transposed(self, inputs: dict[str, Tensor]) -> bool:
+        """Ask a model with one row whether it looks words up as (length, rows): of a square nobody can tell."""
+        single = {
+            name: value[(slice(1),) * (value.dim() - 1)] if isinstance(value, Tensor) else value
+            for name, value in inputs.items()
+        }
+        return self._looked_up(self._first, single)[0].shape[0] > 1
+
+    @cached_property
     def _begins_with_last(self) -> bool:
-        """Ask whether the decoder begins with the last token of the text (mBART), not with its own (BART, T5)."""
+        """Whether the decoder begins with the last token of the text (mBART) or with one of its own (BART, T5)."""
         config = self._model.config
-        special = {getattr(config, f"{name}_token_id", None) for name in ("pad", "eos", "bos", "decoder_start")}
+        named = ("pad_token_id", "eos_token_id", "bos_token_id", "decoder_start_token_id")  # T5 has no beginning
+        special = {getattr(config, name, None) for name in named}
         first, second = [token for token in range(6) if token not in special][:2]
         ids = torch.tensor([[first, config.eos_token_id, last] for last in (first, second)], device=self._model.device)
-        begun: list[Tensor] = []
-        hook = self._tables[-1].register_forward_pre_hook(lambda module, arguments: begun.append(arguments[0][:, 0]))
+        begin = self._looked_up(self._tables[-1], {"input_ids": ids, "attention_mask": torch.ones_like(ids)})[-1][:, 0]
+        return begin.tolist() == [first, second]
+
+    @torch.no_grad()
+    def _looked_up(self, table: nn.Module, inputs: dict[str, Tensor]) -> list[Tensor]:
+        """Return what a table is asked for in a pass."""
+        indices: list[Tensor] = []
+        hook = table.register_forward_pre_hook(lambda module, arguments: indices.append(arguments[0]))
         try:
-            self._model(input_ids=ids, attention_mask=torch.ones_like(ids))
+            self._model(**inputs)
         finally:
             hook.remove()
-        return begun[-1].tolist() == [first, second]
+        return indices
 
-    def _shifted(self, given: Tensor, text: Tensor, ids: Tensor, output: Tensor) -> Tensor:
-        """Return the embeddings as the decoder reads the text: after its own first token, shifted by one place."""
+    def _shifted(
+        self, given: Tensor, inputs: dict[str, Tensor], ids: Tensor, output: Tensor, last_first: bool
+    ) -> Tensor:
+        """Return the embeddings as the decoder reads the text: shifted by one place."""
+        text = inputs["input_ids"]
         if ids.shape != text.shape or not torch.equal(ids[:, 1:], text[:, :-1]):
             raise ValueError(
                 "Expected an encoder, a decoder, or an encoder-decoder whose decoder reads the text shifted by one "
                 f"place, but {type(self._model).__name__} feeds its decoder in an unknown way."
             )
-        return torch.cat((output[:, :1].detach(), given[:, :-1]), dim=1)
+        begin = output[:, :1].detach()
+        if last_first:
+            places = torch.arange(text.shape[1], device=text.device)
+            last = (inputs["attention_mask"] * places).argmax(dim=1)
+            begin = given[torch.arange(len(given), device=text.device), last].unsqueeze(1)
+        return torch.cat((begin, given[:, :-1]), dim=1)
 
 
 def _is_table(module: Any) -> bool:

@@ -314,17 +314,14 @@ class Client:
         self.options = options
         self.usage = Usage()
         self.served: Counter[str] = Counter()
-        self.template = 0
-        self.more = options.more()
-        self.retries = min(TRIED_AGAIN, options.retries)
-        self.ended = ""
+        self.template, self.ended = 0, ""
+        self.more, self.retries = options.more(), min(TRIED_AGAIN, options.retries)
         self._key = options.key()
         headers, secrets = options.headers()
         self._secrets = [secret for secret in (self._key, *secrets) if secret]
         self.url = self._connect(url, headers)
         self._lock = threading.Lock()
-        self._next_turn = 0.0
-        self._sent = 0
+        self._next_turn, self._sent = 0.0, 0
         self.known: dict[str, Row] = {}
         self.journals: dict[Path, Journal] = {}
         self._stop = threading.Event()
@@ -542,11 +539,11 @@ def _told_status(reply: Any) -> int:
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the seconds of a `Retry-After` header; None where there is none that can be read."""
-    told = headers.get("retry-after", "")
+    after = headers.get("retry-after", "")
     with contextlib.suppress(ValueError):
-        return max(0.0, float(told))
+        return max(0.0, float(after))
     with contextlib.suppress(exceptions.InvalidHeader):
-        return _REDIRECTS.parse_retry_after(told)
+        return _REDIRECTS.parse_retry_after(after)
     return None
 
 
