@@ -292,7 +292,7 @@ def measure_confidence(
     confident = {name: answered & np.isfinite(values) for name, values in table.confidence.items()}
     # A source without any confidence, as of a model that never says a number, does not end the others' comparison.
     compared = [name for name, mask in confident.items() if mask.sum() >= MIN_CONFIDENT]
-    rows = np.flatnonzero(np.logical_and.reduce([confident[name] for name in compared] or [False]))
+    rows = np.flatnonzero(np.logical_and.reduce([confident[name] for name in compared or confident]))
     if compared and not len(rows):
         counts = ", ".join(f"{int(mask.sum()):,} of {name}" for name, mask in confident.items())
         raise ValueError(f"Expected items that have a confidence from every source, but there is none: {counts}.")

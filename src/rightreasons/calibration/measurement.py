@@ -109,7 +109,7 @@ def elicited_items(context: AuditContext, options: CalibrationOptions) -> Confid
     if not options.elicit:
         return None
     if context.prompted is None:
-        raise ValueError(f"Expected a language model to ask how sure it is, but {context.model_name} is none.")
+        raise ValueError(f"Expected a language model to ask how sure it is, but {context.source.name} is none.")
     from rightreasons.calibration.elicit import elicit_confidence, measure_confidence
 
     split = context.primary
