@@ -122,7 +122,8 @@ def test_a_killed_run_ends_with_the_model_of_one_that_was_not(encoder_folder, tm
     torn = tmp_path / "killed" / "checkpoints" / "checkpoint-9"  # a checkpoint that the kill cut off
     torn.mkdir()
     (torn / "model.safetensors").write_bytes(b"")
-    resumed = fine_tune(encoder_folder, table(44), out=tmp_path / "killed", callbacks=[Kill(-1)], **options)
+    with pytest.warns(SetAsideWarning, match="checkpoint-9 is computed again"):
+        resumed = fine_tune(encoder_folder, table(44), out=tmp_path / "killed", callbacks=[Kill(-1)], **options)
     assert resumed.resumed_from_step == 8
     assert resumed.n_steps == whole.n_steps == 18
     assert same_model(resumed, whole)
@@ -146,6 +147,20 @@ def test_a_finished_run_is_opened_and_not_repeated(encoder_folder, tmp_path):
     ):
         with pytest.warns(SetAsideWarning, match=f"differs in .*{what}"), pytest.raises(KeyboardInterrupt):
             fine_tune(encoder_folder, data, callbacks=[Kill(1)], **{**options, **change})
+
+
+@pytest.mark.parametrize("torn", ["model.safetensors", "optimizer.pt", "trainer_state.json", "rng_state.pth"])
+def test_a_torn_checkpoint_is_set_aside_for_the_one_before(encoder_folder, trained_whole, tmp_path, torn):
+    """Killed at step 10 of 18, with checkpoints at 4 and 8; that of step 8 is damaged."""
+    options = {**QUICK, "epochs": 3, "checkpoint_steps": 4, "validation": table(10)}
+    with pytest.raises(KeyboardInterrupt):
+        fine_tune(encoder_folder, table(44), out=tmp_path / "m", callbacks=[Kill(10)], **options)
+    file = tmp_path / "m" / "checkpoints" / "checkpoint-8" / torn
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+    with pytest.warns(SetAsideWarning, match="checkpoint-8 is computed again"):
+        resumed = fine_tune(encoder_folder, table(44), out=tmp_path / "m", callbacks=[Kill(-1)], **options)
+    assert resumed.resumed_from_step == 4
+    assert (tmp_path / "m" / "model.safetensors").read_bytes() == trained_whole
 
 
 @pytest.mark.parametrize("kills", [(6,), (7, 13), (12, 14), (9, 17)])

@@ -23,8 +23,11 @@ from rightreasons.core.arrays import Result
 from rightreasons.core.errors import OptionError, first_line, is_signaled, is_watched, stop_deferred
 from rightreasons.core.options import takes
 from rightreasons.core.store import (
+    changed_files,
     check_folder,
+    digest_of_files,
     package_code,
+    set_aside,
     working_alone,
     write_bytes,
 )
@@ -373,7 +376,7 @@ def _load(model_class: Any, name: str, revision: str | None, names: Sequence[str
 
 
 def _resumable(trainer_class: type[Any], examples: Examples, seed: int, store: Store) -> type[Any]:
-    """Let a trainer class resume exactly: in the same order, with the same draws."""
+    """Let a trainer class resume exactly: in the same order, with the same draws, from a checkpoint that is whole."""
 
     class Resumable(trainer_class):  # type: ignore[misc]
         def _get_train_sampler(self, *args: Any, **kwargs: Any) -> LengthGroupedSampler:
@@ -390,6 +393,9 @@ def _resumable(trainer_class: type[Any], examples: Examples, seed: int, store: S
             except RuntimeError:  # torch does not say that the disk is full; a megabyte more tells
                 write_bytes(store.folder / "room", bytes(1 << 20)).unlink()
                 raise
+            if self.is_world_process_zero():
+                name = f"{CHECKPOINTS}/checkpoint-{self.state.global_step}"
+                store.write_json(f"{name}.json", digest_of_files(store.folder / name))
 
     Resumable.__name__ = trainer_class.__name__
     return Resumable
@@ -407,9 +413,14 @@ class _StopAtStep(transformers.TrainerCallback):  # type: ignore[misc]
 
 
 def _last_step(store: Store) -> int | None:
-    """Return the step of the last checkpoint; one that a kill cut off lacks its state, which is written last."""
-    states = (store.folder / CHECKPOINTS).glob("checkpoint-*/trainer_state.json")
-    return max((int(file.parent.name.rpartition("-")[2]) for file in states), default=None)
+    """Return the step of the last checkpoint that is whole; later ones are set aside."""
+    folders = (store.folder / CHECKPOINTS).glob("checkpoint-*[0-9]")
+    for step, folder in sorted(((int(folder.name.rpartition("-")[2]), folder) for folder in folders), reverse=True):
+        files = store.read_json(f"{CHECKPOINTS}/{folder.name}.json")
+        if files is not None and not changed_files(folder, files):
+            return step
+        set_aside(folder)
+    return None
 
 
 def _figures(trainer: Any) -> dict[str, float | None]:
