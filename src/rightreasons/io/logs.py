@@ -310,8 +310,7 @@ def inspect_columns(log: Row, where: str, *, scorer: str | None = None) -> LogCo
     have_choices = {bool(sample.get("choices")) for sample in samples}
     if len(have_choices) > 1:
         raise ValueError(f"Expected samples of one kind in {where}, but only some have choices.")
-    shuffled = any(_at(step, "params", "shuffle") for step in _mappings(_at(log, "plan", "steps")))
-    columns |= _choices(samples, scores, where, shuffled) if have_choices.pop() else _texts(samples, scores)
+    columns |= (_choices if have_choices.pop() else _texts)(samples, scores, where)
     names = {"model": _at(log, "eval", "model"), "task": str(_at(log, "eval", "task") or "").rpartition("/")[2]}
     columns |= {name: [value] * len(samples) for name, value in names.items() if value}
     columns |= field_columns(metadata, columns)
@@ -362,7 +361,7 @@ def _scores(samples: Sequence[Row], scorer: str | None, where: str) -> list[Row]
     return [score if isinstance(score := _at(each, "scores", name), Mapping) else {} for each in samples]
 
 
-def _choices(samples: Sequence[Row], scores: Sequence[Row], where: str, shuffled: bool) -> LogColumns:
+def _choices(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogColumns:
     choices = [list(map(str, sample["choices"])) for sample in samples]
     targets = [_target(sample).strip() for sample in samples]
     check_each(
@@ -375,11 +374,11 @@ def _choices(samples: Sequence[Row], scores: Sequence[Row], where: str, shuffled
     labels = [_letter_of(*pair) for pair in zip(targets, choices, strict=True)]
     # What the scorer says decides, also of an answer that is no letter; where it says nothing, the letters do.
     right = _correct([{"value": score.get("value")} for score in scores]).get("correct", [None] * len(scores))
-    picked, by_place = list[Any](), list[dict[int, float]]()
+    picked, by_place = list[int | None](), list[dict[Any, float]]()
     for sample, texts, score, value, gold in zip(samples, choices, scores, right, labels, strict=True):
         place = _letter_of(str(score.get("answer") or "").strip(), texts)
         picked.append(gold if place is None and value else place)
-        by_place.append(_told(sample, texts, picked[-1], shuffled))
+        by_place.append(_told(sample, texts, picked[-1]))
     columns: LogColumns = {"prompt": list(map(_input, samples)), "choices": choices, "label": labels}
     # Of answers that were drawn, the scores of all letters would be those of other answers.
     whole = (
@@ -406,20 +405,40 @@ def _letter_of(mark: str, choices: Sequence[str]) -> int | None:
     return LETTERS.index(mark) if len(mark) == 1 and mark in LETTERS[: len(choices)] else None
 
 
-def _told(sample: Row, choices: Sequence[str], picked: int | None, shuffled: bool) -> dict[int, float]:
+def _told(sample: Row, choices: Sequence[str], picked: int | None) -> dict[Any, float]:
     """Return the log-probability of each choice where the letter of the answer was generated.
 
     Of shuffled choices the harness turns answers, prompt and message back, but not the tokens, which name the letters
-    as they were shown: that of the answer is all that is known.
+    as they were shown. The events tell the order, where the log has them; else the answer's own is all that is known.
     """
     output = sample.get("output") or {}
     letters = [mark for token in _tokens(output) if _letter_of(mark := _bare(token.get("token")), choices) is not None]
     if picked is None or not letters:
         return {}
     by_mark = letter_log_probabilities(output, len(choices), letters[-1])
-    if not shuffled and LETTERS[picked] == letters[-1]:
-        return {LETTERS.index(mark): value for mark, value in by_mark.items()}
-    return {picked: by_mark[letters[-1]]} if letters[-1] in by_mark else {}
+    prompts = _asked(sample)
+    for texts in (prompts, _said_by_user(sample.get("messages"))):
+        lines = {line.strip() for text in texts for line in text.split("\n")}
+        places = {
+            mark: place
+            for mark in LETTERS[: len(choices)]
+            for place, text in reversed([*enumerate(choices)])
+            if f"{mark}) {text.strip()}" in lines
+        }
+        if sorted(places.values()) == [*range(len(choices))] and places[letters[-1]] == picked:
+            return {places[mark]: value for mark, value in by_mark.items()}
+    if letters[-1] in by_mark and (LETTERS[picked] != letters[-1] or prompts):
+        return {picked: by_mark[letters[-1]]}
+    return {LETTERS.index(mark): value for mark, value in by_mark.items()}
+
+
+def _asked(sample: Row) -> list[str]:
+    """Return what the user said when the model was asked, by the events of a sample; [] where it has none."""
+    events = [event for event in _mappings(sample.get("events")) if event.get("event") == "model"]
+    pool, refs = _at(sample, "events_data", "messages"), events[-1].get("input_refs") if events else None
+    pooled = [message for start, end in refs or () for message in _listed(pool)[start:end]]
+    texts = _said_by_user(events[-1].get("input") or pooled) if events else []
+    return [str(_at(sample, "attachments", text.removeprefix("attachment://")) or text) for text in texts]
 
 
 def _said_by_user(messages: Any) -> list[str]:
@@ -427,7 +446,7 @@ def _said_by_user(messages: Any) -> list[str]:
     return [words_of(message.get("content")) for message in _mappings(messages) if message.get("role") == "user"]
 
 
-def _texts(samples: Sequence[Row], scores: Sequence[Row]) -> LogColumns:
+def _texts(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogColumns:
     replies = list(map(_reply_of, samples))
     # A scorer that keeps no answer read all of the text.
     kept = [score.get("answer") for score in scores]
