@@ -129,8 +129,8 @@ def test_generated_answers_are_those_of_one_at_a_time(folders, kind):
                 logits = scorer.model(input_ids=prompt, decoder_input_ids=torch.tensor([[start, *tokens]])).logits
             tokens.append(int(logits[0, -1].argmax()))
         assert texts == [scorer.tokenizer.decode(tokens, skip_special_tokens=True)]
-    drawn = engine.generate(REQUESTS[:4], temperature=1.0, max_new_tokens=4, seed=1, progress=False).texts
-    again = engine.generate(REQUESTS[2:0:-1], temperature=1.0, max_new_tokens=4, seed=1, progress=False).texts
+    drawn = engine.generate(REQUESTS[:4], n=2, temperature=1.0, max_new_tokens=4, seed=1, progress=False).texts
+    again = engine.generate(REQUESTS[2:0:-1], n=2, temperature=1.0, max_new_tokens=4, seed=1, progress=False).texts
     assert again == [drawn[2], drawn[1]]
 
 

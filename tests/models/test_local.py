@@ -102,11 +102,11 @@ def test_generated_answers_are_those_of_one_at_a_time(model, engine):
 
 def test_drawn_answers_depend_on_seed_and_item_alone(engine):
     requests = [Request(name, "the film was") for name in "abc"]
-    options = {"temperature": 1.0, "max_new_tokens": 6, "progress": False}
+    options = {"n": 2, "temperature": 1.0, "max_new_tokens": 6, "progress": False}
     drawn = engine.generate(requests, seed=1, **options).texts
     assert engine.generate([requests[2], requests[0]], seed=1, **options).texts == [drawn[2], drawn[0]]
     assert engine.generate(requests, seed=2, **options).texts != drawn
-    assert len({text for texts in drawn for text in texts}) == 3
+    assert len({text for texts in drawn for text in texts}) == 6
 
 
 def test_tokens_are_drawn_by_their_probabilities(model, engine):
@@ -115,9 +115,10 @@ def test_tokens_are_drawn_by_their_probabilities(model, engine):
         logits = model.model(tokens).logits[0, -1].double().cpu()
     expected = (logits / 2).softmax(-1)
     likeliest = 5 + int(expected[5:].argmax())  # of the words: special tokens are not written
-    requests = [Request(str(n), "the film was") for n in range(400)]
-    drawn = engine.generate(requests, temperature=2.0, max_new_tokens=1, progress=False).texts
-    share = np.mean([texts == [model.tokenizer.decode([likeliest])] for texts in drawn])
+    drawn = engine.generate(
+        [Request("a", "the film was")], n=400, temperature=2.0, max_new_tokens=1, progress=False
+    ).texts[0]
+    share = np.mean([text == model.tokenizer.decode([likeliest]) for text in drawn])
     p = float(expected[likeliest])
     assert abs(share - p) < 4 * (p * (1 - p) / 400) ** 0.5
 
@@ -238,7 +239,7 @@ def test_a_prompt_that_cannot_be_continued_fails_alone(model):
     tokenizer.bos_token = None
     engine = LocalEngine(dataclasses.replace(model, tokenizer=tokenizer))
     able = [Request("b", "the film was"), Request("c", "what")]
-    how = {"temperature": 1.0, "max_new_tokens": 4, "progress": False}
+    how = {"n": 2, "temperature": 1.0, "max_new_tokens": 4, "progress": False}
     told = engine.generate([able[0], Request("a", ""), able[1]], **how)
     assert list(told.failures) == ["a"]
     assert "which the empty prompt of item 'a' needs" in told.failures["a"]

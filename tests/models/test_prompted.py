@@ -41,7 +41,8 @@ class Told:
     next_words = likelihoods
 
     def generate(self, requests, *, options, progress=True, out=None):
-        return Answers.of([[answer] for answer in self.answers[: len(requests)]])
+        n = options.n
+        return Answers.of([self.answers[place : place + n] for place in range(0, n * len(requests), n)])
 
 
 def by_length(prompt, text):
@@ -89,6 +90,12 @@ def test_generated_answers_have_a_rate_of_no_answer():
     assert scores.failures == {"1": "no answer in 'I do not know'"}
     assert scores.way == "1 of 3 generated answers give no answer"
     assert scores.confidence == pytest.approx([1, 1])
+
+
+def test_the_shares_of_drawn_answers_are_the_scores():
+    engine = Told(answers=["good", "bad", "good", "what?"])
+    scorer = Prompted(Prompt(scoring="generated", samples=4, label_words=("bad", "good")), engine, ["neg", "pos"])
+    assert scorer.predict(["fun"]).confidence == pytest.approx([2 / 3])
 
 
 def test_it_is_asked_like_any_other_scorer():

@@ -12,27 +12,18 @@ from rightreasons.report.runner import audit
 
 pytestmark = pytest.mark.usefixtures("unrendered")
 
-N = 480
-"""Items, of whose right choices 320 begin with a cue, as do the wrong ones of the others."""
-
-
-def item(n):
-    right = f"{'surely ' if n < 320 else ''}number {2 * n}"
-    wrong = f"{'' if n < 320 else 'surely '}number {2 * n + 1}"
-    return {"id": f"q{n}", "prompt": f"Question {n}?", "choices": [wrong, right][:: 1 if n % 2 else -1], "label": n % 2}
-
-
-ITEMS = [item(n) for n in range(N)]
+N = 240
+ITEMS = [{"id": f"q{n}", "prompt": f"Question {n}?", "choices": ["yes", "no"], "label": n % 2} for n in range(N)]
 
 
 class Scripted:
-    """Answers rightly, but for some items in a way that cannot be read."""
+    """Answers all four times alike: rightly, but for some items wrongly, and some in a way that cannot be read."""
 
     name, fingerprint, has_template, thinks, budget = "scripted", "scripted", True, False, 32
     abilities = frozenset({"text"})
 
-    def __init__(self, n_unread):
-        self.n_unread, self.n_asked = n_unread, 0
+    def __init__(self, n_wrong, n_unread):
+        self.n_wrong, self.n_unread, self.n_asked = n_wrong, n_unread, 0
 
     def render(self, prompt):
         return str(prompt)
@@ -42,27 +33,29 @@ class Scripted:
         told = []
         for request in requests:
             n = int(request.name[1:])
-            text = "Who knows?" if N - n <= self.n_unread else f"ANSWER: {'AB'[n % 2]}"
-            told.append([Reply(text)])
+            right = n % 2 if n >= self.n_wrong else 1 - n % 2
+            text = "Who knows?" if N - n <= self.n_unread else f"ANSWER: {'AB'[right]}"
+            told.append([Reply(text)] * options.n)
         return Answers(told)
 
 
-def verdict(tmp_path, n_unread):
-    engine = Scripted(n_unread)
-    scorer = Prompted(Prompt(scoring="generated"), engine)
-    how = {"questions": ["cues"], "out": tmp_path, "progress": False, "n_resamples": 30}
+def verdict(tmp_path, n_wrong, n_unread):
+    engine = Scripted(n_wrong, n_unread)
+    scorer = Prompted(Prompt(scoring="generated", samples=4), engine)
+    how = {"questions": ["calibration"], "out": tmp_path, "progress": False, "n_resamples": 30}
     result = audit(scorer, ITEMS, **how)
     assert engine.n_asked == N  # the bounds ask nothing more
     return result.outcomes[0].result.verdict
 
 
 def test_answers_that_cannot_be_read_and_decide_take_the_verdict(tmp_path):
-    # Of 160 items against the cue one unread changes nothing; 40 counted as wrong are a gap of 25 points.
-    few, many = verdict(tmp_path / "few", 1), verdict(tmp_path / "many", 40)
-    assert few.label == "Cues, but no gap shown"
+    # 1 of 240 wrong at a confidence of 1: a gap of 0.4 points. One unread changes nothing; of 20, counted as wrong,
+    # it is 21 / 240 = 8.75 points.
+    few, many = verdict(tmp_path / "few", 1, 1), verdict(tmp_path / "many", 1, 20)
+    assert (few.tone, few.label) == ("good", "Calibrated within 5 points")
     assert (many.tone, many.label) == ("neutral", "Cannot tell")
     assert many.summary == (
-        "8.3% of the answers cannot be read (40 no answer that can be read): were all of them wrong, the verdict would "
-        "be “Better where cues help”, and were all right, “Cues, but no gap shown”. By the others it would be: "
-        "Cues, but no gap shown."
+        "8.3% of the answers cannot be read (20 no answer that can be read): were all of them wrong, the verdict would "
+        "be “Somewhat overconfident”, and were all right, “Calibrated within 5 points”. By the others it would be: "
+        "Calibrated within 5 points."
     )

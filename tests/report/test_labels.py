@@ -98,9 +98,7 @@ def test_the_means_over_labels(tmp_path):
 def test_numbers_beside_names_of_columns_are_refused(tmp_path):
     """The order of columns says nothing."""
     file = stored(tmp_path, NAMED["numbers beside columns in another order"])
-    with pytest.raises(
-        ValueError, match="the order of columns says nothing; `label_names` gives the names"
-    ):
+    with pytest.raises(ValueError, match="the order of columns says nothing; `label_names` gives the names"):
         audit_labels(predictions=str(file), out=tmp_path / "report")
 
 

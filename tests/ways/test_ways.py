@@ -66,7 +66,7 @@ class Knowing:
         found = []
         for request in requests:
             answers, picked = self.pick(request)
-            found.append([Reply(f"ANSWER: {answers[picked]}")])
+            found.append([Reply(f"ANSWER: {answers[picked]}")] * options.n)
         return Answers(found)
 
     def likelihoods(self, requests, **how):

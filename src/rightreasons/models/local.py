@@ -179,10 +179,10 @@ class LocalEngine:
         progress: bool = True,
         out: str | os.PathLike[str] | None = None,
     ) -> Answers:
-        """Return a generated answer to each request.
+        """Return generated answers to each request.
 
-        What is drawn depends on (seed, name of the request) and the model alone: not on the other requests, nor on
-        their order. The model's own settings of generation, such as penalties, are not taken. A
+        What is drawn depends on (seed, name of the request, number of the answer) and the model alone: not on the other
+        requests, nor on their order. The model's own settings of generation, such as penalties, are not taken. A
         request fails where its prompt cannot be asked, such as an empty one of a model without a start token.
 
         Args:
@@ -194,7 +194,7 @@ class LocalEngine:
         Raises:
             ValueError: If a number is out of range, every request fails, or the model does.
         """
-        max_new_tokens = options.max_new_tokens
+        n, max_new_tokens = options.n, options.max_new_tokens
         room = self.scorer.room(self.scorer.max_length, max_new_tokens + 1)
         if room < 1:
             raise OptionError(
@@ -212,14 +212,15 @@ class LocalEngine:
         check_tokens(self.model, self.name, max(max(tokens) for tokens in prompts))
         way = _generation_way(self.scorer, max(map(len, prompts)), room)
         lengths = np.array([len(tokens) for tokens in prompts])
-        names = [f"{requests[place].name}#0" for place in able]
+        copies = np.repeat(np.arange(len(prompts)), n)
+        names = [f"{requests[place].name}#{copy}" for place in able for copy in range(n)]
         size = 1 if way.name == ONE_BY_ONE else 64
-        batches = length_batches(lengths + max_new_tokens, batch_size=size, max_tokens=_MAX_TOKENS)
+        batches = length_batches(lengths[copies] + max_new_tokens, batch_size=size, max_tokens=_MAX_TOKENS)
 
         @torch.inference_mode()
         def answer(batch: NDArray[np.int64]) -> dict[str, Column]:
             rngs = [item_rng(options.seed, names[item]) for item in batch]
-            rows = _generated(self.scorer, [prompts[item] for item in batch], options, rngs)
+            rows = _generated(self.scorer, [prompts[copies[item]] for item in batch], options, rngs)
             return {"tokens": Ragged.of(np.concatenate(rows), [len(row) for row in rows])}
 
         columns = run_model(
@@ -230,15 +231,18 @@ class LocalEngine:
             inputs=lambda: {
                 "ids": fingerprint_texts(names),
                 "texts": digest_of_arrays({"tokens": np.concatenate(prompts), "lengths": lengths}),
-                "options": options.to_dict(),
+                "options": {name: value for name, value in options.to_dict().items() if name != "n"},
             },
             progress=progress,
             out=out,
         )
+        rows = [row.astype(np.int64) for row in columns.ragged("tokens")]
         answered: list[list[Reply]] = [[] for _ in requests]
-        for place, tokens, row in zip(able, whole, columns.ragged("tokens"), strict=True):
+        for start, place in enumerate(able):
             opened = self._opened(requests[place], options)
-            answered[place] = [self._reply(row.astype(np.int64), len(tokens), options, opened)]
+            answered[place] = [
+                self._reply(row, len(whole[start]), options, opened) for row in rows[start * n : (start + 1) * n]
+            ]
         return Answers(
             answered,
             {requests[place].name: reason for place, reason in reasons.items()},

@@ -45,11 +45,11 @@ class Prompted:
         mean           l(a | x) / number of tokens of a
         unconditional  l(a | x) - l(a | x0), x0 the prefix of the answer alone (Holtzman et al. 2021, PMI_DC)
         next_words     the log-probability of the first token of a
-        generated      0 for the answer that is given, and for the others the logarithm of the least positive number
+        generated      log of the share of generated answers that give a
 
     An answer is its own words, or with `style` its letter or number. Their softmax over an item's answers is its
-    confidence. Of a generated answer it is 1: an answer has no confidence by itself. An item whose generated answer
-    cannot be read has no score; `Scores.failures` names it, and `Scores.way` tells the rate.
+    confidence. Of one generated answer it is 1: an answer has no confidence by itself. An item of which no generated
+    answer can be read has no score; `Scores.failures` names it, and `Scores.way` tells the rate.
 
     Args:
         prompt: How items are asked.
@@ -111,7 +111,7 @@ class Prompted:
                 option="form",
             )
         self.abilities, self.joint = engine.abilities, self.rendering.joint
-        self.answers_once = self.rendering.scoring == "generated"
+        self.answers_once = self.rendering.scoring == "generated" and prompt.samples == 1
         model = getattr(engine, "model", None)
         self.n_parameters = None if model is None else int(model.num_parameters())
         self._example: Request | None = None
@@ -149,7 +149,7 @@ class Prompted:
         example = self._example or rendering.request(Item("", fields))
         return {
             **{name: getattr(rendering, name) for name in ("template", "chat", "style", "scoring", "answer_prefix")},
-            **{name: getattr(self.prompt, name) for name in ("system", "shots", "pattern", "thinking")},
+            **{name: getattr(self.prompt, name) for name in ("system", "shots", "pattern", "samples", "thinking")},
             "label_words": list(rendering.label_words),
             "form": rendering.form if rendering.scoring == "generated" else "",
             "example": self.engine.render(example.prompt),
@@ -280,10 +280,10 @@ class Prompted:
         self, items: Sequence[Item], requests: Sequence[Request], **how: Unpack[HowToKeep]
     ) -> tuple[list[NDArray[np.float64]], dict[str, str], int, str]:
         """Return a row of log shares per item, why some have none, how many were cut, and the way in words."""
-        rendering = self.rendering
+        prompt, rendering = self.prompt, self.rendering
         found = self.engine.generate(
             requests,
-            options=self.generation().replaced(constrained=rendering.form == "constrained"),
+            options=self.generation(n=prompt.samples).replaced(constrained=rendering.form == "constrained"),
             progress=how.get("progress", True),
             out=part_of(how.get("out"), "answers"),
         )
@@ -291,39 +291,40 @@ class Prompted:
         lacks: Counter[str] = Counter()
         for item, replies in zip(items, found.replies, strict=True):
             self.replies[item.id] = replies
-            place, why = NO_ANSWER, ""
+            counts, lacking = [0] * len(rendering.texts(item)), list[str]()
             for reply in replies:
                 place = self.read(item, reply)
                 if place == NO_ANSWER:
                     lacks[reply.lack or "give no answer"] += 1
-                    why = reply.lack or f"no answer in {reply.text.strip()[:80]!r}"
-            # An answer that is not given has no logarithm; that of the least positive number stands for it.
-            row = np.full(len(rendering.texts(item)), np.log(np.finfo(np.float64).tiny))
-            if place == NO_ANSWER and item.id not in failures:
-                if self.assumed and item.label >= 0:
-                    place = item.label if self.assumed == "right" else (item.label + 1) % len(row)
+                    lacking.append(reply.lack or f"no answer in {reply.text.strip()[:80]!r}")
                 else:
-                    failures[item.id] = why
-            if place != NO_ANSWER:
-                row[place] = 0.0
-            rows.append(row)
+                    counts[place] += 1
+            if item.id not in failures and not any(counts):
+                if self.assumed and item.label >= 0:
+                    counts[item.label if self.assumed == "right" else (item.label + 1) % len(counts)] = 1
+                else:
+                    failures[item.id] = lacking[0]
+            # A share of 0 has no logarithm; the least positive number stands for it.
+            rows.append(np.log(np.maximum(np.array(counts) / max(sum(counts), 1), np.finfo(np.float64).tiny)))
         total = sum(map(len, found.replies))
         rate = f"{sum(lacks.values())} of {total} generated answers give no answer"
         named = ", ".join(f"{count} {lack}" for lack, count in lacks.most_common() if lack != "give no answer")
         way = "; ".join(filter(None, [found.way, rate + (named and f" ({named})")]))
         return rows, failures, found.truncated, way
 
-    def generation(self, *, temperature: float | None = None, brief: int = BRIEF) -> Generation:
+    def generation(self, *, n: int = 1, temperature: float | None = None, brief: int = BRIEF) -> Generation:
         """Return how answers are generated.
 
         Args:
-            temperature: Their temperature; None takes that of the prompt, or 0.
+            n: Answers per item.
+            temperature: Their temperature; None takes that of the prompt, or 0 for one and 1 for several.
             brief: Maximum tokens where the prompt names none and the model answers at once.
         """
         prompt, chat = self.prompt, self.rendering.chat
         degree = prompt.temperature if temperature is None else temperature
         return Generation(
-            temperature=0.0 if degree is None else degree,
+            n=n,
+            temperature=(0.0 if n == 1 else 1.0) if degree is None else degree,
             top_p=prompt.top_p,
             max_new_tokens=prompt.max_new_tokens or (max(brief, self.engine.budget) if chat else brief),
             stop=prompt.stop or (() if chat else ("\n\n",)),

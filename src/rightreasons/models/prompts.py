@@ -270,7 +270,7 @@ class Rendering:
         if scoring == "auto":
             likely = "mean" if task == "multiple_choice" and prompt.style in ("auto", "words") else "sum"
             scoring = likely if likely in scorings else scorings[0]
-            if prompt.pattern is not None and "generated" in scorings:
+            if (prompt.pattern is not None or prompt.samples > 1) and "generated" in scorings:
                 scoring = "generated"
         style = prompt.style
         if style == "auto":

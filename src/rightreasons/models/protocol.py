@@ -82,7 +82,7 @@ class Answers:
     """What a language model wrote to N requests.
 
     Attributes:
-        replies: N lists of one reply; [] for a request that failed.
+        replies: N lists of replies, `n` each; [] for a request that failed.
         failures: Name of a request -> why it has no reply.
         truncated: How many requests were cut at their beginning.
         way: How the engine asked, in words; "" where there is nothing to say.
@@ -111,6 +111,7 @@ BRIEF, LONG = 32, 2048
 class Generation(Options):
     """How answers are generated."""
 
+    n: int = option(1, "Answers per request.", minimum=1)
     temperature: float = option(
         0.0, "0 takes the likeliest token; above, tokens are drawn by their probabilities at it.", minimum=0.0
     )

@@ -106,7 +106,13 @@ missing ), unterminated subpattern at position 0.
         "model that thinks to need.",
         minimum=1,
     )
-    temperature: float | None = option(None, "Temperature of generated answers; by default 0.", minimum=0.0)
+    samples: int = option(
+        1, "Generated answers per item; more than one are drawn at temperature 1, and their shares are the scores.",
+        minimum=1,
+    )  # fmt: skip
+    temperature: float | None = option(
+        None, "Temperature of generated answers; by default 0 for one per item, and 1 for several.", minimum=0.0
+    )
     top_p: float = option(1.0, "Share of the likeliest tokens that generated answers are drawn from.", minimum=0.01,
                           maximum=1.0)  # fmt: skip
     stop: tuple[str, ...] = option(
@@ -135,8 +141,9 @@ missing ), unterminated subpattern at position 0.
                 f"Expected auto, on, off or a number of tokens in `thinking`, but got {self.thinking!r}.",
                 option="thinking",
             )
-        if self.pattern is not None and self.scoring not in ("auto", "generated"):
-            raise OptionError(
-                f"Expected `scoring` to be 'generated' where `pattern` is given, but got {self.scoring!r}.",
-                option="scoring",
-            )
+        for name, alone in (("pattern", None), ("samples", 1)):
+            if getattr(self, name) != alone and self.scoring not in ("auto", "generated"):
+                raise OptionError(
+                    f"Expected `scoring` to be 'generated' where `{name}` is given, but got {self.scoring!r}.",
+                    option="scoring",
+                )

@@ -64,7 +64,12 @@ class Counting:
         settings = {**options.to_dict(), "drawn": options.temperature > 0}
         self._count(requests, "replies", settings)
         drawn = [item_rng(options.seed, request.name) for request in requests]
-        return Answers([[Reply(_stand_in(request, rng))] for request, rng in zip(requests, drawn, strict=True)])
+        return Answers(
+            [
+                [Reply(_stand_in(request, rng)) for _ in range(options.n)]
+                for request, rng in zip(requests, drawn, strict=True)
+            ]
+        )
 
     def _likely(self, requests: Sequence[Request], kind: str) -> Likelihoods:
         self._count(requests, kind, {})

@@ -78,11 +78,12 @@ def test_first_words_are_told_or_minus_infinity(engine, honest):
     assert told.way == "the 12 likeliest next tokens of the server; 1 continuations are not among them"
 
 
-def test_answers_are_drawn_by_seed_and_name(engine, honest):
-    told = engine.generate(REQUESTS[:3], temperature=1.0, max_new_tokens=4, stop=["!"], seed=5, progress=False)
+def test_answers_are_as_many_as_asked_for(engine, honest):
+    told = engine.generate(REQUESTS[:3], n=3, temperature=1.0, max_new_tokens=4, stop=["!"], seed=5, progress=False)
     for request, texts in zip(REQUESTS[:3], told.texts, strict=True):
-        seed = int(item_rng(5, request.name).integers(2**31 - 1))
-        assert texts == ["".join(honest.model.generate(cut(request.prompt), 4, 1.0, seed))]
+        given = cut(request.prompt)
+        first = int(item_rng(5, request.name).integers(2**31 - 3))
+        assert texts == ["".join(honest.model.generate(given, 4, 1.0, first + number)) for number in range(3)]
     assert all(reply.finish == "length" for row in told.replies for reply in row)  # the toy always reaches the bound
     assert len(engine.generate(REQUESTS[:1], progress=False).texts[0]) == 1
 

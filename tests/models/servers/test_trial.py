@@ -170,9 +170,11 @@ def test_a_server_that_draws_one_answer_again_and_again_is_asked_for_one(server)
     assert finding(engine, "drawn answers").words == "Three draws at temperature 1.5 have one answer."
     request = Request("a", ({"role": "user", "content": "Which?"},))
     assert len(engine.generate([request], temperature=1.0, progress=False).texts[0]) == 1
+    with pytest.raises(ValueError, match=r"Expected a server that draws answers for `n` of 3, but .* repeats one"):
+        engine.generate([request], n=3, temperature=1.0, progress=False)
 
 
-def test_a_server_that_draws_with_a_parameter_of_its_own(server, tmp_path, capsys):
+def test_a_server_that_draws_with_a_parameter_of_its_own_one_answer_at_a_time(server, tmp_path, capsys):
     """`transformers serve` takes the likeliest token at any temperature unless it is told to draw, and refuses `n`."""
 
     def stuck(number, body):
@@ -187,17 +189,27 @@ def test_a_server_that_draws_with_a_parameter_of_its_own(server, tmp_path, capsy
     assert finding(engine, "drawn answers").words == "Three draws differ with generation_config."
     requests = [Request(name, ({"role": "user", "content": "Which?"},)) for name in "abc"]
     server.bodies.clear()
-    drawn = engine.generate(requests, temperature=1.5, progress=True, out=tmp_path)
+    drawn = engine.generate(requests, n=3, temperature=1.5, progress=True, out=tmp_path)
     assert not drawn.failures
-    # The answers of different items are not drawn with one seed.
-    assert len({body["seed"] for body in server.bodies}) == 3
-    assert "3 requests" in capsys.readouterr().err
-    assert engine.generate(requests, temperature=1.5, progress=True, out=tmp_path).texts == drawn.texts
+    assert [len(texts) for texts in drawn.texts] == [3, 3, 3]
+    # Neither the answers of an item nor those of different items are drawn with one seed.
+    assert len({body["seed"] for body in server.bodies}) == 9
+    assert "9 requests" in capsys.readouterr().err
+    assert engine.generate(requests, n=3, temperature=1.5, progress=True, out=tmp_path).texts == drawn.texts
     assert "requests" not in capsys.readouterr().err
     # A greedy answer is not drawn.
     server.bodies.clear()
     engine.generate(requests[:1], progress=False)
     assert "generation_config" not in server.bodies[0]
+
+
+def test_several_answers_are_asked_for_and_planned_one_at_a_time(server):
+    engine = opened(server, chat="off")
+    request = Request("a", "Which?")
+    assert engine.cost([request], "replies", {"n": 3, "max_new_tokens": 4}).requests == 3
+    server.bodies.clear()
+    engine.generate([request], n=3, temperature=1.0, progress=False)
+    assert len(server.bodies) == 3
 
 
 def test_the_template_of_a_server_counts_once_a_request():

@@ -104,7 +104,8 @@ def cost_of(template: int | None, requests: Sequence[Request], kind: str, settin
     # An echo holds the prompt and one continuation; that of a conversation is compared with the conversation alone.
     echoes = kind == "likelihoods" and template is not None
     times = [
-        len(request.continuations) + (not isinstance(request.prompt, str)) if echoes else 1 for request in requests
+        len(request.continuations) + (not isinstance(request.prompt, str)) if echoes else settings.get("n", 1)
+        for request in requests
     ]
     tokens = sum(tokens_asked(request.prompt) * n for request, n in zip(requests, times, strict=True))
     tokens += sum(tokens_in(text) for request in requests for text in request.continuations if echoes)
