@@ -222,6 +222,19 @@ def test_a_model_of_setfit_is_known_by_its_labels():
     assert (scores.label_names, scores.predicted.tolist()) == (("dull", "fine"), [1, 1])
 
 
+def test_an_estimator_of_frames_is_handed_a_frame():
+    def fitted_on(frame, *columns):
+        parts = [(column, CountVectorizer(), column) for column in columns]
+        return make_pipeline(ColumnTransformer(parts), LogisticRegression()).fit(frame, LABELS)
+
+    frame = pd.DataFrame({"review": TEXTS, "title": TEXTS})
+    pipeline = fitted_on(frame[["review"]], "review")
+    said = as_scorer(pipeline).predict(TEXTS[:5], progress=False)
+    assert np.exp(said.logits) == pytest.approx(pipeline.predict_proba(frame[["review"]][:5]))
+    with pytest.raises(ValueError, match="takes texts alone, but Pipeline takes the columns review, title"):
+        as_scorer(fitted_on(frame, "review", "title"))
+
+
 @pytest.mark.parametrize(
     ("model", "options", "error", "words"),
     [

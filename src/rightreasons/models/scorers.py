@@ -68,9 +68,9 @@ def as_scorer(
         model: A scorer, which is returned as it is; a folder, a hub id or the address of a server; a model of
             transformers, or a session of optimum (ONNX), with its `tokenizer`, also as a pair or in a `Trainer`;
             a text-classification or text-generation pipeline of transformers; a fitted estimator or pipeline of
-            scikit-learn with `predict_proba`, which takes texts; or a function from N texts to (N, K) probabilities. Of
-            pairs of texts, it is given the second ones as `text_pairs`, if it has such a parameter. A language model is
-            asked through a `Prompt`.
+            scikit-learn with `predict_proba`, which takes texts, or a frame with one column of them; or a function from
+            N texts to (N, K) probabilities. Of pairs of texts, it is given the second ones as `text_pairs`, if it has
+            such a parameter. A language model is asked through a `Prompt`.
         tokenizer: The tokenizer of a loaded model; None for that of the folder, or the download, it was loaded from.
         label_names: The names of the K classes in the order of the probabilities: a function needs them; an estimator
             has its own in `classes_`, and with them a language model is a scorer of classes, without them of choices.
@@ -115,7 +115,7 @@ def as_scorer(
         if names is None:
             raise ValueError(f"Expected a fitted estimator, but {type(model).__name__} has no `classes_`.")
         called = name or type(model).__name__
-        return FunctionScorer(model.predict_proba, names, called, fingerprint, decides=model)
+        return FunctionScorer(_of_estimator(model, called), names, called, fingerprint, decides=model)
     if callable(getattr(model, "fit", None)):
         raise TypeError(
             f"Expected an estimator with `predict_proba`, but {type(model).__name__} has none: CalibratedClassifierCV "
@@ -332,6 +332,21 @@ def _of_pipeline(pipeline: Any, label_names: Sequence[str] | None, name: str | N
             "`function_to_apply` out, or open a model of several labels by its name, with a `target`."
         )
     return _of_transformers(pipeline.model, tokenizer, label_names, called)
+
+
+def _of_estimator(model: Any, name: str) -> Callable[[list[str]], Any]:
+    """Return the function that hands texts to an estimator: in a frame, if it was fitted on one."""
+    columns = list(getattr(model, "feature_names_in_", ()))
+    if not columns:
+        return model.predict_proba  # type: ignore[no-any-return]
+    if len(columns) > 1:
+        raise ValueError(
+            f"Expected an estimator that takes texts alone, but {name} takes the columns {', '.join(columns)}: give a "
+            "function of `texts` (and of `text_pairs`) that fills them in."
+        )
+    import pandas
+
+    return lambda texts: model.predict_proba(pandas.DataFrame({columns[0]: texts}))
 
 
 def _takes_pairs(function: Callable[..., Any]) -> bool:

@@ -760,7 +760,7 @@ def flown(
         ask: Asks a request, and returns its row, of values that JSON has.
         keep: Told each key and row when it comes, by the thread that asked.
     """
-    answers: queue.SimpleQueue[tuple[str, Exception | None]] = queue.SimpleQueue()
+    answers: queue.SimpleQueue[tuple[str, Exception | None, bool]] = queue.SimpleQueue()
     left, stopped = iter(requests.items()), threading.Event()
 
     def work() -> None:
@@ -768,13 +768,14 @@ def flown(
             if stopped.is_set():
                 return
             failure: Exception | None = None
+            before = client.usage.requests
             try:
                 keep(key, ask(request))
             except BadReplyError as error:
                 failure = RequestError(f"the server sent {error}", status=200)
             except Exception as error:
                 failure = error
-            answers.put((key, failure))
+            answers.put((key, failure, client.usage.requests > before))
 
     # Threads of their own: those of a pool are waited for when Python ends, also after Ctrl-C.
     for _ in range(min(client.options.in_flight, len(requests))):
@@ -784,11 +785,11 @@ def flown(
     try:
         for _ in requests:
             with waits():
-                key, failure = answers.get()
+                key, failure, answered = answers.get()
             if failure is not None and not isinstance(failure, RequestError):
                 raise failure
-            # A server that fails again and again is gone, whatever it answers.
-            in_a_row = in_a_row + 1 if failure is not None and failure.gone else 0
+            # A server that fails again and again is gone, whatever it answers, unless it answers others meanwhile.
+            in_a_row = in_a_row + 1 if failure is not None and failure.gone and not answered else 0
             if in_a_row >= max(client.options.in_flight, 3):
                 client.end(str(failure))
             yield key, failure
