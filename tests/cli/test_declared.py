@@ -117,7 +117,7 @@ def test_a_file_of_options_is_an_audit(files, tmp_path, monkeypatch, capsys):
         code, _, err = typed(capsys, "audit", file)
         assert code == 2
         assert said in err
-    assert "there is no gone.yaml" in typed(capsys, "audit", "gone.yaml").err
+    assert "access to 'gone.yaml'" in typed(capsys, "audit", "gone.yaml").err
 
 
 def another(name, field, kind):
