@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import abc
 import contextlib
+import functools
 import html
 import json
 import re
@@ -351,9 +353,23 @@ def by_name(*paths: str | Path) -> Iterator[None]:
 
 def upload_file(**settings: Any) -> Any:
     """Create a drop zone for files, whose handler gets paths; the readers check the suffixes. See `gradio.File`."""
+    return _file_class()(height=130, **settings)
+
+
+@functools.cache
+def _file_class() -> Any:
+    """Make gradio's class of drop zones without the empty file that it makes for each upload, and leaves.
+
+    It is a class, since gradio makes a component anew with each update of it; and made by `ABCMeta`, since gradio's own
+    metaclass writes a stub file beside the source of each component.
+    """
     import gradio as gr
 
-    return gr.File(height=130, **settings)
+    def process_single_file(self: Any, file: Any) -> str:
+        return str(file.path)
+
+    body = {"_process_single_file": process_single_file, "__module__": gr.File.__module__}
+    return abc.ABCMeta.__new__(type(gr.File), "File", (gr.File,), body)
 
 
 def download_text(button: Any, write: Callable[..., str], inputs: Sequence[Any], name: str, kind: str) -> None:

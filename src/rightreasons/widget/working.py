@@ -6,7 +6,8 @@ A page calls `work` in a handler that is a generator; gradio closes it when the 
         found = yield from waiting(work(analyze, path), 1)
         yield page(found)
 
-A worker keeps what it has imported and loaded for its next call, and ends with the process that started it.
+A worker is `python -m rightreasons.widget.working`. It keeps what it has imported and loaded for its next call, and
+ends with the process that started it.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ import importlib
 import math
 import os
 import queue
+import subprocess
 import sys
 import tempfile
 import time
 import traceback
 from collections.abc import Callable, Generator
-from concurrent.futures import BrokenExecutor, wait
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from typing import Any
 
 from rightreasons.core.errors import in_one_sentence, is_expected
@@ -34,12 +37,6 @@ GIGABYTES = 6.0
 
 BEAT = 0.5
 """Seconds between two signs of life of work that goes on."""
-
-_FREE: queue.LifoQueue[Any] = queue.LifoQueue()
-"""An executor with one worker for each that is free, the one that was used last in front; None before its first use."""
-
-for _ in range(int(os.environ.get("RIGHTREASONS_WORKERS", "2"))):
-    _FREE.put(None)
 
 
 def work(
@@ -72,38 +69,36 @@ def work(
             its input explains.
         RuntimeError: If the function has a bug, with its traceback.
     """
-    from joblib.externals.loky import ProcessPoolExecutor
-
-    while True:
+    worker = None
+    while worker is None:
         with contextlib.suppress(queue.Empty):
-            # It writes where the page does.
-            worker = _FREE.get(timeout=BEAT) or ProcessPoolExecutor(1, env={"TMPDIR": tempfile.gettempdir()})
-            break
-        yield None
+            worker = _FREE.get(timeout=BEAT)
+        if worker is None:
+            yield None
     is_done = False
     try:
-        # By its name, which the worker imports with the paths of now.
-        named = list(sys.path), function.__module__, function.__qualname__
-        call = worker.submit(_called, named, arguments, keywords, gigabytes)
+        call = (list(sys.path), function.__module__, function.__qualname__, arguments, keywords, gigabytes)
+        connection = worker.send(call)
         end = time.monotonic() + seconds
-        while not wait([call], min(BEAT, max(end - time.monotonic(), 0))).done:
+        while not connection.poll(min(BEAT, max(end - time.monotonic(), 0))):
             if time.monotonic() >= end:
                 raise ValueError(f"Expected work of at most {seconds:g} seconds, but it takes longer: send less.")
             yield None
-        has_failed, value = call.result()
+        try:
+            has_failed, value = connection.recv()
+        except (EOFError, OSError):
+            raise _too_much(gigabytes) from None
         is_done = True
         if not has_failed:
             return value
         try:
             raise value
         finally:
-            del value, call  # whose traceback would keep the uploads of its frames
-    except BrokenExecutor:
-        raise _too_much(gigabytes) from None
+            del value  # whose traceback would keep the uploads of its frames
     finally:
         if not is_done:
-            worker.shutdown(kill_workers=True)
-        _FREE.put(worker if is_done else None)
+            worker.end()
+        _FREE.put(worker)
 
 
 def result_of(steps: Generator[Any, None, Any]) -> Any:
@@ -125,37 +120,100 @@ def result_of(steps: Generator[Any, None, Any]) -> Any:
 
 def end_workers() -> None:
     """End all idle workers; the next work starts new ones."""
-    idle = [_FREE.get() for _ in range(_FREE.qsize())]
+    idle = []
+    with contextlib.suppress(queue.Empty):
+        while True:
+            idle.append(_FREE.get_nowait())
     for worker in idle:
-        if worker is not None:
-            worker.shutdown(kill_workers=True)
-        _FREE.put(None)
+        worker.end()
+        _FREE.put(worker)
+
+
+# ----------------------------------------------------------------------------------------------------- in the page
+
+
+class _Worker:
+    """A process that is started with its first work."""
+
+    def __init__(self) -> None:
+        self.process: subprocess.Popen[bytes] | None = None
+        self.connection: Connection | None = None
+
+    def send(self, call: Any) -> Connection:
+        if self.connection is not None:
+            with contextlib.suppress(OSError):  # it has ended while it was idle
+                self.connection.send(call)
+                return self.connection
+            self.end()
+        self.connection, theirs = Pipe()
+        with theirs:
+            # It writes where the page does.
+            paths = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TMPDIR": tempfile.gettempdir()}
+            command = [sys.executable, "-m", __name__, str(theirs.fileno())]
+            self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env={**os.environ, **paths})
+        self.connection.send(call)
+        return self.connection
+
+    def end(self) -> None:
+        if self.process is not None and self.connection is not None:
+            self.connection.close()
+            self.process.kill()
+            self.process.wait()
+        self.process = self.connection = None
+
+
+_FREE: queue.LifoQueue[_Worker] = queue.LifoQueue()
+"""The workers that are free, the one that was used last in front."""
+
+for _ in range(int(os.environ.get("RIGHTREASONS_WORKERS", "2"))):
+    _FREE.put(_Worker())
 
 
 def _too_much(gigabytes: float) -> ValueError:
     return ValueError(f"Expected work that takes at most {gigabytes:g} GB of memory, but it takes more: send less.")
 
 
-def _called(named: tuple[list[str], str, str], arguments: Any, keywords: Any, gigabytes: float) -> tuple[bool, Any]:
-    """Call a function in the worker; returns whether it has failed, and its result or its error."""
+# ---------------------------------------------------------------------------------------------------- in the worker
+
+
+def _serve(connection: Connection) -> None:
+    while True:
+        try:
+            sys.path[:], module, name, arguments, keywords, gigabytes = connection.recv()
+        except (EOFError, OSError):  # the page has ended
+            return
+        try:
+            _limit(gigabytes)
+            function: Any = importlib.import_module(module)
+            for part in name.split("."):
+                function = getattr(function, part)
+            answer = (False, function(*arguments, **keywords))
+        except MemoryError:
+            answer = (True, _too_much(gigabytes))
+        except Exception as error:  # any error is passed on: the page knows which of them a visitor reads
+            answer = (True, _readable(error, gigabytes))
+        connection.send(answer)
+
+
+def _readable(error: Exception, gigabytes: float) -> Exception:
+    if isinstance(error, (TypeError, ValueError)):
+        return type(error)(str(error)) if type(error) in (TypeError, ValueError) else ValueError(str(error))
+    if is_expected(error):
+        return ValueError(in_one_sentence(error))
+    if "allocate memory" in str(error):  # as torch says it
+        return _too_much(gigabytes)
+    return RuntimeError("".join(traceback.format_exception(error)))
+
+
+def _limit(gigabytes: float) -> None:
+    """Limit the memory of this process: what it may still allocate fails, and the machine goes on."""
     with contextlib.suppress(ImportError, ValueError, OSError):  # not on this system
         import resource
 
-        # What it may still allocate fails, and the machine goes on.
         hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
         soft = math.floor(gigabytes * 1e9)
         resource.setrlimit(resource.RLIMIT_DATA, (soft if hard < 0 else min(soft, hard), hard))
-    try:
-        sys.path[:], module, name = named
-        function: Any = importlib.import_module(module)
-        for part in name.split("."):
-            function = getattr(function, part)
-        return False, function(*arguments, **keywords)
-    except Exception as error:  # any error is passed on: the page knows which of them a visitor reads
-        if isinstance(error, MemoryError) or "allocate memory" in str(error):  # as torch says it
-            return True, _too_much(gigabytes)
-        if isinstance(error, (TypeError, ValueError)):
-            return True, type(error)(str(error)) if type(error) in (TypeError, ValueError) else ValueError(str(error))
-        if is_expected(error):
-            return True, ValueError(in_one_sentence(error))
-        return True, RuntimeError("".join(traceback.format_exception(error)))
+
+
+if __name__ == "__main__":
+    _serve(Connection(int(sys.argv[1])))
