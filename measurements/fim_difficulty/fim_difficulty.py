@@ -29,8 +29,9 @@ Args:
 Returns:
     dict with `fim_difficulty`: N eigenvalues, at least 0 (None where it failed), larger is more difficult; `mean`,
     `std`, `median`, `min` and `max` of those computed; `scale_free`: the same times the squared mean norm of the
-    embeddings, to compare models; `predictions`, `confidences`: N values each; `failures`: row and sentence of each
-    text that failed; `n_truncated`; `label_names`; and the `definition` in words.
+    embeddings, to compare models; `predictions`, `confidences`: N values each; `error`: N bounds on the error of power
+    iteration, 0 for "gram"; `failures`: row and sentence of each text that failed; `n_truncated`; `label_names`; and
+    the `definition` in words.
 
 Raises:
     TypeError: For the wrong kind of input. ValueError: For a wrong value; one sentence says what was expected,

@@ -135,7 +135,7 @@ class KernelModule:
 
     Batches are checked when they are added and stay in memory as arrays, so that `compute` gives what it gives for all
     of them at once; evaluate's Arrow file would silently cast a label 1.5 to 1. Several processes hand their items to
-    one of them (`num_process` is 1). `evaluate.combine` has to be given optional inputs, too.
+    one of them (`num_process` is 1).
     """
 
     OPTIONAL_INPUTS: ClassVar[tuple[str, ...]] = ()
@@ -160,6 +160,7 @@ class KernelModule:
             raise ValueError(f"Expected `num_process` to be 1, but got {options['num_process']!r}.")
         self._batches: list[Batch] = []
         super().__init__(*args, **options)
+        _let_combine_omit_inputs()
 
     def __len__(self) -> int:
         batches = (batch.values() for batch, _ in self._batches)
@@ -193,8 +194,9 @@ class KernelModule:
         """Add a batch of inputs; a batch that is refused changes nothing."""
         inputs, others = self._split(kwargs)
         check_options(others, inputs, f"{self.name}.add_batch")
-        # A caller may use arrays and lists again for the next one.
-        self._batches.append(copy.deepcopy(self._batch(inputs, self.options)))
+        batch = self._batch(inputs, self.options)
+        self._joined([*self._batches[:1], batch], self.options)  # which they must be able to be
+        self._batches.append(copy.deepcopy(batch))  # as a caller may use arrays and lists again for the next one
 
     def add(self, **kwargs: Any) -> None:
         """Add one item by `prediction=` and `reference=`, or by the inputs' own names."""
@@ -320,6 +322,23 @@ def _class_label(column: Any) -> tuple[str, ...]:
     """Return the names of a column of `datasets` that is a ClassLabel."""
     names = getattr(getattr(column, "features", None), "names", None)
     return tuple(names) if isinstance(names, list) and all(isinstance(name, str) for name in names) else ()
+
+
+@functools.cache
+def _let_combine_omit_inputs() -> None:
+    """Let `add` and `add_batch` of `evaluate.combine` omit optional inputs, which the host looks up by name."""
+    from evaluate.module import CombinedEvaluations
+
+    def completed(method: Any) -> Any:
+        @functools.wraps(method)
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            optional = {name for module in self.evaluation_modules for name in getattr(module, "OPTIONAL_INPUTS", ())}
+            return method(self, *args, **dict.fromkeys(optional - {"predictions", "references", *kwargs}), **kwargs)
+
+        return call
+
+    CombinedEvaluations.add = completed(CombinedEvaluations.add)
+    CombinedEvaluations.add_batch = completed(CombinedEvaluations.add_batch)
 
 
 def concatenated(parts: list[Any], name: str) -> Any:

@@ -2,6 +2,7 @@
 
 import pickle
 
+import evaluate
 import numpy as np
 import pytest
 
@@ -67,10 +68,10 @@ def test_batches_of_other_types_and_lengths_join():
 def test_an_optional_input_is_in_all_batches_or_in_none():
     prior_bias = rightreasons.load("prior_bias")
     prior_bias.add_batch(predictions=ROWS, references=ANSWERS)
-    prior_bias.add_batch(predictions=ROWS)
     message = "Expected one form of `references` in every batch of prior_bias, but got nothing and numbers"
     with pytest.raises(ValueError, match=message):
-        prior_bias.compute()
+        prior_bias.add_batch(predictions=ROWS)
+    assert prior_bias.compute() == prior_bias.compute(predictions=ROWS, references=ANSWERS)
 
 
 def test_batches_survive_a_pickle_and_leave_no_file(tmp_path):
@@ -79,6 +80,52 @@ def test_batches_survive_a_pickle_and_leave_no_file(tmp_path):
     again = pickle.loads(pickle.dumps(ece))
     assert again.compute() == ece.compute()
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+COMBINED = {
+    "deciding_share": {"predictions": ANSWERS, "swapped": ANSWERS[::-1], "control": ANSWERS},
+    "choice_paralysis": {
+        "predictions": ROWS,
+        "perturbed_predictions": [[*row, 0.0] for row in ROWS],
+        "references": ANSWERS,
+        "perturbed_references": ANSWERS,
+    },
+    "contrast_consistency": {"predictions": [0, 1, 1], "references": [0, 1, 0], "groups": ["a", "a", "a"]},
+    "cue_statistics": {"data": [["a b", "c"], ["a", "d e"], ["b", "c"]], "labels": ANSWERS},
+    "generalization_score": {"standard": [0.5, 0.25], "held_out_class": [0.25, 0.25]},
+    "prior_bias": {"predictions": ROWS},
+    "shortcut_reliance": {"tokens": [["good"], ["bad"]], "attributions": [[0.5], [0.25]], "predictions": [0, 1]},
+}
+
+
+@pytest.mark.parametrize("name", COMBINED)
+def test_combined_modules_need_no_optional_input(name):
+    options = {
+        "generalization_score": {"iid_score": 0.5},
+        "shortcut_reliance": {"heads": {0: ["good"], 1: ["bad"]}},
+    }.get(name, {})
+    inputs = COMBINED[name]
+    module = rightreasons.load(name, **options)
+    whole = module.compute(**inputs)
+    combined = evaluate.combine([module])
+    combined.add_batch(**inputs)
+    assert combined.compute() == whole
+    singular = {"predictions": "prediction", "references": "reference"}
+    for row in range(len(next(iter(inputs.values())))):
+        combined.add(**{singular.get(column, column): values[row] for column, values in inputs.items()})
+    assert combined.compute() == whole
+
+
+def test_combined_modules_get_the_optional_inputs_that_they_have():
+    inputs = {**COMBINED["prior_bias"], "references": ANSWERS}
+    combined = evaluate.combine([rightreasons.load("prior_bias"), rightreasons.load("ece")], force_prefix=True)
+    combined.add_batch(inputs["predictions"], inputs["references"])
+    assert combined.compute() == combined.compute(**inputs)
+    positions = {"original_positions": [[0, 1]] * 3, **COMBINED["choice_paralysis"]}
+    paralysis = rightreasons.load("choice_paralysis")
+    combined = evaluate.combine([paralysis])
+    combined.add_batch(**positions)
+    assert combined.compute() == paralysis.compute(**positions)
 
 
 def test_labels_and_classes_beyond_memory(monkeypatch):

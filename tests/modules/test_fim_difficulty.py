@@ -53,6 +53,7 @@ def test_what_it_returns(folder, expected):
     found = rightreasons.load("fim_difficulty", model=str(folder)).compute(data=TEXTS)
     assert found["mean"] == pytest.approx(np.mean(expected))
     assert found["std"] == pytest.approx(np.std(expected))
+    assert found["error"] == [0] * 4  # by the Gram matrix
     assert found["failures"] == []
 
 

@@ -1,19 +1,33 @@
 """A question as data: a seventh one takes a folder and a line, and what is declared must be written."""
 
 import datasets
-import numpy as np
 import pytest
 
 import toy_question
-from rightreasons.core.intervals import Estimate
-from rightreasons.page.question import Lead
+from rightreasons.behavior.question import BEHAVIOR
+from rightreasons.calibration.question import CALIBRATION, SOURCES
+from rightreasons.cues.question import CUES
+from rightreasons.difficulty.page_rankings import EIGENVALUE
+from rightreasons.difficulty.question import CONTRAST
+from rightreasons.page.question import Examples, Lead, Plot, Rule, Table
+from rightreasons.probes.question import JUDGES, PROBES
+from rightreasons.reasons.question import REASONS
 from rightreasons.report.card import gate
-from rightreasons.report.comparison import compare
+from rightreasons.report.comparison import ANSWERS, compare
 from rightreasons.report.files import audit_figures
+from rightreasons.report.labels import LABELS
 from rightreasons.report.questions import QUESTIONS, Registered
 from rightreasons.report.runner import audit
+from rightreasons.report.tasks import TASKS
+from rightreasons.shortcuts.question import SHORTCUTS
+from rightreasons.ways.measure import WAYS_ASKED
 from tiny_models import save_tiny_classifier
-from toy_question import PROSE, toy
+from toy_question import toy
+
+WRITTEN = [
+    ANSWERS, BEHAVIOR, CALIBRATION, CONTRAST, CUES, EIGENVALUE, JUDGES, LABELS, PROBES, REASONS, SHORTCUTS, SOURCES,
+    TASKS, WAYS_ASKED,
+]  # fmt: skip
 
 CONDITIONS = ["toy.long_rate > 0.5", "toy.verdict == good"]
 
@@ -109,14 +123,40 @@ def test_a_need_that_is_not_met_is_told(tiny, tmp_path):
         audit(tiny, rows(1, n=1), questions=["toy"], **how)
 
 
-def test_what_is_declared_is_written(tmp_path):
-    class Long:
-        n_items, names = 1, ("a",)
-        long = np.array([True])
+@pytest.mark.parametrize(
+    "verdict", [(Rule("bad", "long", lambda m: False),), (Rule("bad", "long"), Rule("good", "fine")), ()]
+)
+def test_the_last_rule_and_no_other_holds_always(tmp_path, verdict):
+    with pytest.raises(ValueError, match="Expected the last rule of 'toy', and no other, to hold always"):
+        toy(tmp_path, verdict=verdict)
 
-        def rate(self, which):
-            return Estimate(0.5, 0.1, 0.9)
 
-    question = toy(tmp_path, PROSE.replace("## alt.rates", "## alt.other"))
-    with pytest.raises(KeyError, match=r"alt\.rates"):
-        question.answer(Long(), options=toy_question.ToyOptions())
+def declared(question):
+    """Name the entries that the prose of a question must have."""
+    yield from (f"need.{need.key}" for need in question.needs)
+    yield from (f"figure.{figure.key}" for figure in question.figures if figure.text is None)
+    yield from dict.fromkeys(f"verdict.{rule.key}" for rule in question.verdict)
+    for part in question.parts:
+        yield f"part.{part.key}"
+        for each in part.shows:
+            kinds = {Table: ("table",), Plot: ("plot", "alt"), Examples: ("examples",)}.get(type(each), ())
+            yield from (f"{kind}.{each.key}" for kind in kinds)
+    for lead in question.leads:
+        yield from (
+            f"{kind}.{lead.key}" for kind in ("claim", "evidence", "advice", *["contrast"] * bool(lead.contrast))
+        )
+
+
+@pytest.mark.parametrize("question", WRITTEN, ids=lambda question: question.name)
+def test_what_is_declared_is_written_once_and_nothing_else(question):
+    names = list(declared(question))
+    assert len(names) == len(set(names))
+    written = question.prose.names("")
+    # A kind without a key stands for all of its keys.
+    used = {name if name in written else name.partition(".")[0] for name in names}
+    assert used <= set(written)
+    assert set(written) - used <= {"limits", "facts", "made", *question.prose.names("data.")}
+    figures = {figure.key for figure in question.figures}
+    overview = () if callable(question.headlines) else question.headlines
+    shown = {*overview, *(key for part in question.parts for key in part.figures)}
+    assert shown | {lead.figure for lead in question.leads if lead.figure} <= figures

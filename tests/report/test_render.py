@@ -33,7 +33,7 @@ from rightreasons.page.parts import (
     Table,
     Verdict,
 )
-from rightreasons.report.render import Outcome, Page, bar_of, first_screen, items_of, render_page
+from rightreasons.report.render import WORKS, Outcome, Page, bar_of, first_screen, items_of, render_page
 from rightreasons.report.runner import audit
 from tiny_models import save_tiny_classifier
 
@@ -74,6 +74,15 @@ def page_of(*parts, outcome=None, **options):
 
 def text_of(html):
     return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", html.split("<body>")[1]))
+
+
+def test_a_figure_without_interval_definition_or_source_is_refused():
+    assert headline(low=None, high=None, no_interval="Counted in full.").no_interval
+    for wrong in ({"low": None, "high": None}, {"definition": ""}, {"source": ""}):
+        with pytest.raises(
+            ValueError, match="Expected figure 'accuracy' to have a definition, a source, and an interval"
+        ):
+            headline(**wrong)
 
 
 # ------------------------------------------------------------------------------------------------------------- the page
@@ -222,6 +231,20 @@ def test_right_items_have_places_among_those_of_the_page(monkeypatch, n_wrong, n
     )
     doubtful = [place for place, (item, _) in enumerate(items.rows) if "contradicts" in item.label]
     assert doubtful == [n_wrong - 1][: 0 < n_wrong <= shown[0]]  # the last of the wrong ones
+
+
+def test_sources_are_links():
+    table = Table(
+        "t", "A table", (Column("a", "Name", "text"), Column("b", "Value", "share")),
+        (("x, y", Estimate(0.5, 0.4, 0.6)), ("z", None)), source="Guo et al. 2017, section 4",
+    )  # fmt: skip
+    html = page_of(Part(title="P", text="Its calibration error is small.", tables=(table,)), subject="m")
+    assert '<a href="https://arxiv.org/abs/1706.04599">Guo et al. 2017</a>, section 4' in html
+
+
+def test_every_address_is_one():
+    for work, address in WORKS.items():
+        assert re.fullmatch(r"https://[a-z.]+/[^\s<>]+", address), work
 
 
 def test_links_lead_to_parts_of_the_page():

@@ -7,6 +7,7 @@ import datasets
 import numpy as np
 import pytest
 
+from rightreasons.core.errors import SetAsideWarning
 from rightreasons.models.running import Columns, Store
 from rightreasons.report.comparison import compare
 from rightreasons.report.runner import audit
@@ -50,14 +51,24 @@ def test_a_result_is_read_in_a_notebook_and_asserted_in_a_test(tiny, rows, tmp_p
         result["calibration.acuracy"]
 
 
-def test_a_report_about_another_model_replaces_the_earlier_one(tiny, other, rows, tmp_path):
+def test_a_report_about_another_model_sets_the_earlier_one_aside(tiny, other, rows, tmp_path):
     asking(tiny, rows, tmp_path, "difficulty")
-    asking(other, rows, tmp_path, "calibration")
+    before = read_audit(tmp_path)
+    with pytest.warns(SetAsideWarning, match="is about another model, data or settings: it is set aside in"):
+        asking(other, rows, tmp_path, "calibration")
     now = read_audit(tmp_path)
     assert now["model"]["name"] == str(other)
     assert [question["question"] for question in now["questions"]] == ["calibration"]
     assert not (tmp_path / "ranking.csv").exists()
     check_files(tmp_path, now, now["files"])
+    (kept,) = (tmp_path / ".set-aside").iterdir()
+    assert read_audit(kept) == before
+    check_files(kept, before, before["files"])
+    (tmp_path / "audit.json").write_text("{")
+    with pytest.warns(SetAsideWarning, match="is damaged: it is set aside in"):
+        asking(other, rows, tmp_path, "calibration")
+    sizes = sorted((each / "audit.json").stat().st_size for each in (tmp_path / ".set-aside").iterdir())
+    assert (len(sizes), sizes[0]) == (2, 1)
 
 
 QUESTIONS = {"calibration": {"n_bins": 7}, "difficulty": {"items": 24}}

@@ -152,6 +152,7 @@ class DifficultyMeasurement:
             "scale_free": column(fisher.scale_free[self.rows]),
             "predictions": column(self.predicted),
             "confidences": column(self.confidence),
+            "error": column(self.fisher.error[self.rows]),
             "failures": [{"row": fisher.ids.index(name), "reason": reason} for name, reason in fisher.failures],
             "n_truncated": int(fisher.truncated.sum()),
             "label_names": list(fisher.label_names or ()),

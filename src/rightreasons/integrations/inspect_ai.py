@@ -1,4 +1,15 @@
-"""What a task of inspect_ai that `rightreasons data export --reasons --to inspect` writes is made of."""
+"""Measures for the tasks of inspect_ai: a scorer that keeps the choices' log-probabilities, and metrics of them.
+
+    from inspect_ai import Task
+    from inspect_ai.solver import multiple_choice
+    from rightreasons.integrations.inspect_ai import choice_scorer, figure
+
+    Task(dataset=..., solver=multiple_choice(), scorer=choice_scorer(), metrics=[figure("ece"), figure("auroc")])
+
+The model must be asked for log-probabilities: `inspect eval task.py --logprobs --top-logprobs 20`.
+
+`exported_samples` and `answer_scorer` are what a task of `rightreasons data export --reasons --to inspect` is made of.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +19,41 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from rightreasons.io.logs import inspect_reply
+from rightreasons.core.choices import LETTERS
+from rightreasons.integrations.lm_eval import aggregation
+from rightreasons.io.logs import inspect_reply, letter_log_probabilities
 from rightreasons.models.replies.answers import NO_ANSWER, read_answer
+
+
+def choice_scorer() -> Any:
+    """Return a scorer of inspect_ai: that of `choice`, which keeps the log-probability of each letter too.
+
+    They are in the metadata of each score, as `logits` (in the order of the choices; None where the model did not tell
+    those of all letters) and `label`, the index of the right choice.
+
+    Returns:
+        The scorer, with the metrics accuracy and its standard error.
+    """
+    from inspect_ai.scorer import accuracy, choice, scorer, stderr
+
+    @scorer(metrics=[accuracy(), stderr()], name="choice_scorer")  # type: ignore[untyped-decorator, unused-ignore]
+    def make() -> Any:
+        plain = choice()
+
+        async def score(state: Any, target: Any) -> Any:
+            found = await plain(state, target)
+            n_choices = len(state.choices)
+            answer = str(found.answer or "").strip()
+            by_letter = letter_log_probabilities(state.output.model_dump(mode="json"), n_choices, answer)
+            logits = [by_letter[letter] for letter in sorted(by_letter)] if len(by_letter) == n_choices else None
+            right = str(target.text).strip()
+            label = LETTERS.index(right) if len(right) == 1 and right in LETTERS[:n_choices] else None
+            found.metadata = {**(found.metadata or {}), "logits": logits, "label": label}
+            return found
+
+        return score
+
+    return make()
 
 
 def exported_samples(path: str | os.PathLike[str]) -> Any:
@@ -61,5 +105,43 @@ def answer_scorer() -> Any:
             return Score(value=value, answer=options[place] if place >= 0 else "")
 
         return score
+
+    return make()
+
+
+def figure(measure: str, **options: Any) -> Any:
+    """Return a metric of inspect_ai: a figure of the log-probabilities that `choice_scorer` keeps.
+
+    Args:
+        measure: A name of `rightreasons.integrations.lm_eval.MEASURES`, such as "ece", "smooth_ece" or "auroc".
+        **options: Options of the kernel, such as n_bins=10.
+
+    Returns:
+        The metric; NaN where the figure is undefined.
+
+    Raises:
+        ValueError: If the measure is unknown; in a run, if no sample has log-probabilities of all its letters.
+    """
+    aggregate = aggregation(measure, **options)
+    from inspect_ai.scorer import metric
+
+    @metric(name=measure)  # type: ignore[untyped-decorator, unused-ignore]
+    def make() -> Any:
+        def compute(scores: list[Any]) -> float:
+            kept = [sample.score.metadata or {} for sample in scores]
+            items = [
+                (tuple(sample["logits"]), sample["label"])
+                for sample in kept
+                if sample.get("logits") is not None and sample.get("label") is not None
+            ]
+            if not items:
+                raise ValueError(
+                    f"Expected log-probabilities of all letters for {measure}, but no sample has them: ask for them "
+                    "with --logprobs --top-logprobs 20, and score with `choice_scorer`."
+                )
+            value = aggregate(items)
+            return float("nan") if value is None else value
+
+        return compute
 
     return make()

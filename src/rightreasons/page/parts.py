@@ -20,7 +20,7 @@ _KEY = re.compile(r"[a-z0-9][a-z0-9_]*")
 
 @dataclasses.dataclass(frozen=True)
 class Headline(Result):
-    """A figure that the report shows large.
+    """A figure that the report shows large; one without interval, definition or source is refused.
 
     Attributes:
         key: Its stable name in audit.json, `[a-z0-9_]+`.
@@ -45,6 +45,12 @@ class Headline(Result):
     split: str = ""
     n: int = 0
     no_interval: str = ""
+
+    def __post_init__(self) -> None:
+        if not (self.definition and self.source and (self.estimate.has_interval or self.no_interval)):
+            raise ValueError(
+                f"Expected figure {self.key!r} to have a definition, a source, and an interval or why it has none."
+            )
 
     @classmethod
     def of(

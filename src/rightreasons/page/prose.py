@@ -205,8 +205,12 @@ def first_of(shown: int, among: int, noun: str, order: str) -> str:
     Example:
         >>> first_of(5, 12, "wrong prediction", "surest")
         '5 of 12 wrong predictions, the surest first'
+        >>> first_of(3, 3, "wrong prediction", "surest"), first_of(1, 1, "wrong prediction", "surest")
+        ('All 3 wrong predictions, the surest first', 'The only wrong prediction')
     """
-    return f"{shown:,} of {counted(among, noun)}, the {order} first"
+    if among == 1:
+        return f"The only {noun}"
+    return f"{'All' if shown == among else f'{shown:,} of'} {counted(among, noun)}, the {order} first"
 
 
 def not_scored_told(what: str, n_scored: int, left_out: Sequence[tuple[str, str]], most: int = 3) -> tuple[str, ...]:

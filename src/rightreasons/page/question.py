@@ -238,6 +238,10 @@ class Question:
     most: int = 4
     power: Power | None = None
 
+    def __post_init__(self) -> None:
+        if [rule.when is None for rule in self.verdict] != [False] * (len(self.verdict) - 1) + [True]:
+            raise ValueError(f"Expected the last rule of {self.name!r}, and no other, to hold always.")
+
     def why_not(self, context: Any, options: Any) -> str:
         """Say why the question cannot be asked of this model and data; "" where it can."""
         say = self.prose.of(context=context, options=options)

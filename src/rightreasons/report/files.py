@@ -9,6 +9,7 @@ import contextlib
 import dataclasses
 import datetime
 import platform
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,11 @@ import yaml
 import rightreasons
 from rightreasons.audited.context import AuditContext, predictions_file, save_predictions
 from rightreasons.core.arrays import Result
-from rightreasons.core.errors import counted
+from rightreasons.core.errors import counted, tell
 from rightreasons.core.intervals import Estimate
 from rightreasons.core.options import Options
 from rightreasons.core.store import (
+    SET_ASIDE,
     csv_text,
     digest_of_files,
     digest_of_value,
@@ -241,6 +243,8 @@ def write_report(
 ) -> dict[str, Any]:
     """Write the files of a report in place of those that the folder holds.
 
+    A report about something else, or a damaged one, is set aside first.
+
     Args:
         context: What is audited, scored.
         record: What audit.json holds.
@@ -277,7 +281,27 @@ def write_report(
             write_text(new / AGAIN_FILE, yaml.safe_dump(dict(again), sort_keys=False, allow_unicode=True))
         record = signed({**record, "files": digest_of_files(new)})
         write_text(new / AUDIT_FILE, json_text(record))
+        _set_aside(context.out, record["subject"])
     return record
+
+
+def _set_aside(folder: Path, subject: str) -> None:
+    """Copy the files of a report, unless it is about the same, to where the new one does not replace them."""
+    files, why = _files(folder), "is damaged"
+    with contextlib.suppress(OSError, ValueError):
+        if read_audit(folder).get("subject") == subject:
+            return
+        why = "is about another model, data or settings"
+    place = folder / SET_ASIDE / digest_of_value(digest_of_files(folder, files))[:16]
+    if not files or place.exists():
+        return
+    half = place.with_name(f".{place.name}.part")
+    shutil.rmtree(half, ignore_errors=True)
+    for name in files:
+        (half / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(folder / name, half / name)
+    half.rename(place)
+    tell(f"The earlier report in {folder} {why}: it is set aside in {place}.")
 
 
 def _files(folder: Path) -> list[str]:

@@ -14,7 +14,7 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -50,6 +50,29 @@ _TEMPLATES = resources.files("rightreasons.report") / "templates"
 def sentences(name: str, **constants: Any) -> Prose:
     """Read the sentences of a page, or of a section of it that is about no question alone."""
     return Prose(Path(str(_TEMPLATES / f"{name}.md.j2")), **constants)
+
+
+WORKS: Mapping[str, str] = json.loads((_TEMPLATES / "works.json").read_text("utf-8"))
+"""Authors and year as the report cites them -> address."""
+
+_WORK = re.compile("|".join(re.escape(work) for work in sorted(WORKS, key=len, reverse=True)))
+
+
+def linked(source: str) -> Iterator[tuple[str, str]]:
+    """Divide a source into texts and the addresses that they link to, "" for none.
+
+    Example:
+        >>> list(linked("LMI: Schuster et al. 2019, section 3"))
+        [('LMI: ', ''), ('Schuster et al. 2019', 'https://arxiv.org/abs/1908.05267'), (', section 3', '')]
+    """
+    end = 0
+    for match in _WORK.finditer(source):
+        if match.start() > end:
+            yield source[end : match.start()], ""
+        yield match.group(), WORKS[match.group()]
+        end = match.end()
+    if end < len(source):
+        yield source[end:], ""
 
 
 # ------------------------------------ The terms of the report, each in a sentence, for readers who meet them first here
@@ -323,6 +346,7 @@ def _template() -> Any:
         undefined=jinja2.StrictUndefined,
         trim_blocks=False,
     )
+    link = Markup('<a href="{}">{}</a>')
     environment.filters.update(
         amount=number,
         cell=cell,
@@ -330,6 +354,9 @@ def _template() -> Any:
         counted=counted,
         level=level_percent,
         drawing=lambda plot: Markup(Drawing(plot.key, plot.spec).svg),  # noqa: S704 - Vega escapes its texts
+        sourced=lambda source: Markup("").join(
+            link.format(url, name) if url else escape(name) for name, url in linked(source)
+        ),
         place=lambda name: "item-" + "_".join(name.split()),
         repr=repr,
         lead_plot=plot_of,
