@@ -62,7 +62,7 @@ MIRRORS = {
         "core/test_validation.py",
         "modules/test_forms.py",
         "shortcuts/test_measure.py",
-        "probes/test_picks.py",
+        "probes/test_measure_order.py",
     ),
     "core/binning.py": ("calibration/test_errors.py",),
     "core/options.py": ("cli/test_declared.py", "cli/test_mistakes.py"),

@@ -45,7 +45,7 @@ def test_report_of_a_users_own_columns(files, tmp_path, capsys):
     ("words", "message"),
     [
         (("model", "--ks", "0"), "Expected --ks to be at least 1, but got 0"),
-        (("model", "--style", "letters"), "Expected a language model to open where --style says how"),
+        (("model", "--style", "letters"), "Expected no --style with "),
         (("model", "--split", "dev"), "split of"),
         (("encoder",), "fine-tune it as a multiple-choice model first"),
         (("./nowhere",), "does not exist"),

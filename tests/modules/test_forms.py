@@ -169,10 +169,8 @@ def test_another_form_than_before_is_refused():
     ece = rightreasons.load("ece", kind="positive")
     # |0.75 - 1| and |0.5 - 0| in bins of their own: (0.25 + 0.5) / 2
     ece.add_batch(predictions=[0.75, 0.5], references=[1, 0])
-    ece.add_batch(predictions=ROWS, references=ANSWERS)
     with pytest.raises(ValueError, match="one form of `predictions` in every batch of ece, but got numbers and rows"):
-        ece.compute()
-    ece.add_batch(predictions=[0.75, 0.5], references=[1, 0])
+        ece.add_batch(predictions=ROWS, references=ANSWERS)
     assert ece.compute()["ece"] == 0.375
     assert ece.compute(predictions=ROWS[:1], references=[0])["ece"] == 0.25
 

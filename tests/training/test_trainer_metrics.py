@@ -120,7 +120,7 @@ def test_bad_names_and_options_are_told_at_once(call, error, match):
         (np.zeros((4, 2)), np.zeros(3, int), ValueError, "of one length, but got 4 and 3"),
         (np.zeros((4, 2)), np.array([0, 1, 2, 0]), ValueError, "between 0 and 1, but item 2 is 2"),
         (np.array([[0.0, np.nan]]), np.array([0]), ValueError, "row 0 holds NaN"),
-        (np.zeros((4, 1)), np.zeros(4, int), ValueError, "at least two classes"),
+        (np.zeros((4, 1)), np.zeros(4, int), ValueError, "K classes, at least two"),
     ],
 )
 def test_bad_evaluations_get_their_sentence(logits, labels, error, match):

@@ -568,9 +568,10 @@ def check_flags(values: object, name: str) -> NDArray[np.bool_]:
     _check_some(flags.size, "value", name)
     if flags.dtype.kind == "b":
         return flags.astype(np.bool_, copy=False)
-    bad = ~np.isin(flags, (0, 1))
     if flags.dtype == object:
-        bad |= [not isinstance(flag, numbers.Integral) for flag in flags]
+        bad = np.array([not isinstance(flag, numbers.Integral) or flag not in (0, 1) for flag in flags])
+    else:
+        bad = ~np.isin(flags, (0, 1))
     if bad.any() or flags.dtype.kind not in "iuO":
         item = int(np.argmax(bad))
         raise TypeError(f"Expected True or False in `{name}`, but item {item} is {kind_of(flags[item])}.")

@@ -500,12 +500,12 @@ def _quotes(path: Path, form: FileForm, where: str) -> bool:
     mark = re.escape(str(form.separator))
     doubled = re.compile(f'(?:^|{mark})"[^{mark}]*""[^{mark}\r\n]')
     with path.open(encoding=form.encoding, newline="") as text:
-        first, *lines = filter(str.strip, text)
-    by_excel_or_r = form.encoding == "utf-16" or re.match(f'"[^{mark}"]+"({mark}|$)', first)
-    n_marks = first.count(str(form.separator))
-    return bool(by_excel_or_r) or any(
-        line.count(str(form.separator)) != n_marks or doubled.search(line) for line in lines
-    )
+        lines = filter(str.strip, text)
+        first = next(lines, "")
+        n_marks = first.count(str(form.separator))
+        return bool(form.encoding == "utf-16" or re.match(f'"[^{mark}"]+"({mark}|$)', first)) or any(
+            line.count(str(form.separator)) != n_marks or doubled.search(line) for line in lines
+        )
 
 
 def _holds(path: Path, mark: bytes) -> bool:
@@ -612,9 +612,16 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
     for name, column in zip(table.column_names, table.columns, strict=True):
         longest = pc.max(pc.binary_length(column)).as_py() or 0
         check_at_most(longest, MAX_CELL_CHARACTERS, "bytes", f"each cell of the column {name!r} of {where}")
-    # Where a quotation mark is never closed, the last cell runs to the end of the file, over the ends of lines.
-    if table.num_rows and quote and re.search(r"[\r\n]", str(table[-1][-1])) and _is_open(path, form, where):
-        raise still_open
+    if table.num_rows and quote:
+        # The last cell runs to the end of the file where a quotation mark is never closed.
+        last = quote + str(table[-1][-1]).replace(quote, 2 * quote)
+        opened, closed = (end.encode(encoding.removesuffix("-sig")) for end in (last, last + quote))
+        with path.open("rb") as stream:
+            stream.seek(max(0, path.stat().st_size - len(closed)))
+            end = stream.read()
+        # A mark within the last cell, as in `a"b`, looks the same.
+        if end.endswith(opened) and end != closed and _is_open(path, form, where):
+            raise still_open
     rows = _with_cells(table.slice(int(form.column_names is None)))
     if form.column_names is None and len(first) > 1:
         alike = np.flatnonzero(pc.equal(rows[0], first[0]).to_numpy())

@@ -243,8 +243,8 @@ class ServerEngine:
             if options.temperature > 0:
                 first = int(item_rng(options.seed, request.name).integers(2**31 - n))
             held = self.endpoint.constrained(request.continuations) if options.constrained else {}
-            asked = {**settings, **held}
-            replies = [self.endpoint.ask(request.prompt, **asked, seed=first + number).reply for number in range(n)]
+            how = {**settings, **held}
+            replies = [self.endpoint.ask(request.prompt, **how, seed=first + number).reply for number in range(n)]
             replies = [*map(unwrapped, replies)] if options.constrained else replies
             return {"replies": json.dumps([reply.to_dict() for reply in replies])}
 
