@@ -153,11 +153,6 @@ class Attributions:
         """How many items were longer than the model takes and were cut."""
         return int(self.truncated.sum())
 
-    @property
-    def n_invalid(self) -> int:
-        """How many items' attributions do not add up to the change of the score."""
-        return int((~self.valid).sum())
-
     def take(self, rows: NDArray[np.int64]) -> Attributions:
         """Return some items, in the order of `rows`."""
         tokens = np.concatenate([np.arange(*self.scores.offsets[row : row + 2]) for row in rows.tolist()])
