@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, QuestionOptions, option
 
 VOTE_KINDS = ("counts", "distributions")
@@ -21,6 +22,13 @@ class CalibrationOptions(QuestionOptions):
         "How a language model is asked for the confidence in its answers too: verbalized, the number that it states.",
         choices=("verbalized",),
     )
+
+    def _check(self) -> None:
+        if self.votes_columns is None and self.votes != "counts":
+            raise OptionError(
+                f"Expected `votes_columns` where `votes` is {self.votes!r}, but there is none.",
+                option=("votes_columns", "votes"),
+            )
 
 
 class ConfidenceOptions(Options):
