@@ -100,7 +100,7 @@ def check_expectation(spec: Mapping[str, Any]) -> None:
         >>> check_expectation({"name": "monotonic"})
         Traceback (most recent call last):
         ...
-        ValueError: Expected `increasing` of the expectation 'monotonic' as it is taken, but got None: field required.
+        ValueError: Expected a valid `increasing` of the expectation 'monotonic', but got None: field required.
     """
     if not isinstance(spec, Mapping):
         raise TypeError(f'Expected an expectation to be like {{"name": "equal"}}, but got {spec!r}.')
@@ -115,7 +115,7 @@ def check_expectation(spec: Mapping[str, Any]) -> None:
         wrong = error.errors()[0]
         key, why = str(wrong["loc"][0]), wrong["msg"]
         raise ValueError(
-            f"Expected `{key}` of {where} as it is taken, but got {spec.get(key)!r}: {why[:1].lower()}{why[1:]}."
+            f"Expected a valid `{key}` of {where}, but got {spec.get(key)!r}: {why[:1].lower()}{why[1:]}."
         ) from None
 
 
