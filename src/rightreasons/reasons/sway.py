@@ -385,7 +385,7 @@ def paired_difference(
     Example:
         b = 5, c = 0: p = 2 / 2^5.
 
-        >>> paired_difference([1] * 8, [0] * 5 + [1] * 3).p_value
+        >>> round(paired_difference([1] * 8, [0] * 5 + [1] * 3).p_value, 6)
         0.0625
     """
     before, after = check_flags(first, "first"), check_flags(second, "second")

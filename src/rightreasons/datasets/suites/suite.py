@@ -267,7 +267,7 @@ class Suite:
             a label has no name.
 
     Example:
-        >>>         >>> case = Case("0", (("Not good.",), ("Not bad.",)), labels=(0, 1))
+        >>> case = Case("0", (("Not good.",), ("Not bad.",)), labels=(0, 1))
         >>> negation = Functionality("negation", "Negation", "MFT", {"name": "equal"}, (case,))
         >>> suite = Suite("mine", ("text",), (negation,))
         >>> suite.to_dataset()["label"][:]
