@@ -64,16 +64,19 @@ def module_page(
     chosen = json.dumps({**shown, **(options or {})}, indent=1, ensure_ascii=False)
     start = compute(inputs, chosen)
     card = _FRONT_MATTER.sub("", (folder / "README.md").read_text("utf-8")).strip()
-    with public_page(module.name) as demo, gr.Row():
-        with gr.Column(scale=4, min_width=320):
-            outputs = [gr.HTML(start[0], elem_id="headline"), gr.JSON(start[1], show_label=False, elem_id="result")]
-        with gr.Column(scale=5, min_width=320):
-            label = "Inputs, as JSON: a list for each, with an entry per item (counted from 0)"
-            boxes = [gr.Textbox(inputs, label=label, lines=8, max_lines=24, elem_id="inputs")]
-            label = "Options, as JSON; the card below says what each does"
-            boxes += [gr.Textbox(chosen, label=label, lines=4, max_lines=12, elem_id="chosen")]
-            button = gr.Button("Compute", variant="primary", elem_id="compute")
-            gr.Markdown(card, elem_id="card")
+    title, _, about = card.partition("\n")
+    with public_page(module.name) as demo:
+        gr.Markdown(title)
+        with gr.Row():
+            with gr.Column(scale=5, min_width=320):
+                label = "Inputs, as JSON: a list for each, with an entry per item (counted from 0)"
+                boxes = [gr.Textbox(inputs, label=label, lines=8, max_lines=24, elem_id="inputs")]
+                label = "Options, as JSON; the card below says what each does"
+                boxes += [gr.Textbox(chosen, label=label, lines=4, max_lines=12, elem_id="chosen")]
+                button = gr.Button("Compute", variant="primary", elem_id="compute")
+            with gr.Column(scale=4, min_width=320):
+                outputs = [gr.HTML(start[0], elem_id="headline"), gr.JSON(start[1], show_label=False, elem_id="result")]
+        gr.Markdown(about, elem_id="card")
         # One call at a time: a module holds the state of the call that it answers.
         button.click(compute, boxes, outputs, concurrency_id=module.name, scroll_to_output=True)
     return demo
