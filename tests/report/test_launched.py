@@ -79,7 +79,7 @@ COMMANDS = {
     "audit of a language model": ("audit {causal} {choices} --questions calibration,cues", "audit.json"),
     "audit of an encoder-decoder": ("audit {t5} {reviews} --n-resamples 50", "audit.json"),
     "audit of a masked model": ("audit {bert} {reviews} --questions calibration --n-resamples 50", "audit.json"),
-    "shortcuts": ("shortcuts {classifier} {reviews} --n-resamples 50", "audit.json"),
+    "shortcuts": ("shortcuts {classifier} {reviews} --train {reviews} --n-resamples 50", "audit.json"),
     "difficulty": ("difficulty {classifier} {reviews} --items 20 --n-resamples 50", "audit.json"),
     "probes": ("probes {causal} {choices} --n-resamples 50", "audit.json"),
     "behavior": ("behavior {classifier} {suite}", "pass_rates.json"),
