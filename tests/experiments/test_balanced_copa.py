@@ -43,7 +43,8 @@ def test_copa_protocol(encoder, tmp_path, real_data, monkeypatch):
     assert (row.gap.n_easy, row.gap.n_hard, row.gap.n_runs) == (190, 310, 2)
     assert 0 < row.train_accuracy < 1
     # Each seed takes its own half of the pairs.
-    manifests = [tmp_path.joinpath("runs/balanced_50", f"seed-{seed}", "manifest.json").read_text() for seed in (0, 1)]
+    runs = tmp_path / "runs" / "balanced_50"
+    manifests = [(runs / f"seed-{seed}" / "model" / "manifest.json").read_text() for seed in (0, 1)]
     assert manifests[0] != manifests[1]
     assert copa_protocol(encoder, out=tmp_path / "runs", training_sets=("balanced_50",), n_runs=2, **short) == (row,)
     (frozen,) = copa_protocol(

@@ -595,8 +595,8 @@ def _suite_rate(suite, found, labels):
     wanted = [numbers.index(label) if isinstance(label, str) else label for label in labels]
     from rightreasons.behavior.measure import match_classes
 
-    match = match_classes(suite, found.label_names or 2, "the table")
-    return float((found.scores[:, list(match.order)].argmax(axis=1) == wanted).mean())
+    order, *_ = match_classes(suite, found.label_names or 2, "the table")
+    return float((found.scores[:, list(order)].argmax(axis=1) == wanted).mean())
 
 
 def _of_trainer(read):

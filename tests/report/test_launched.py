@@ -84,7 +84,7 @@ COMMANDS = {
     "probes": ("probes {causal} {choices} --n-resamples 50", "audit.json"),
     "behavior": ("behavior {classifier} {suite}", "pass_rates.json"),
     "ways": ("ways {causal} {choices} --limit 8", "ways.json"),
-    "reasons": ("reasons {causal} {choices} --limit 8 --n-resamples 50", "audit.json"),
+    "reasons": ("reasons {causal} {choices} --limit 20 --n-resamples 50", "audit.json"),
 }
 
 

@@ -35,7 +35,6 @@ from rightreasons.core.store import (
     write_text,
 )
 from rightreasons.page.parts import Column, ItemFigure, Table
-from rightreasons.page.plots import Drawing
 from rightreasons.page.prose import badness, short_name, written
 from rightreasons.report.answers import AnswerFigures, failed_of
 from rightreasons.report.render import PAGE, Outcome, Page, items_of, render_page, sentences
@@ -256,6 +255,8 @@ def write_report(
         The record with the digests of the files beside it.
     """
     context.out.mkdir(parents=True, exist_ok=True)
+    from rightreasons.page.plots import Drawing
+
     with swapped_in(context.out, lambda: _files(context.out)) as new:
         for split in context.splits:
             if context.has_scores(split):

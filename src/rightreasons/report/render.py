@@ -38,7 +38,6 @@ from rightreasons.page.parts import (
     SectionResult,
     Table,
 )
-from rightreasons.page.plots import Drawing
 from rightreasons.page.prose import Prose, badness, cell, level_percent, number, written
 
 if TYPE_CHECKING:
@@ -311,6 +310,8 @@ def render_page(page: Page) -> str:
 
 def write_page(out: Path, page: Page, results: Mapping[str, object]) -> None:
     """Write a page with its pictures and files of results, in place of what the folder holds."""
+    from rightreasons.page.plots import Drawing
+
     html = render_page(page)
     with swapped_in(out) as new:
         for plot in (plot for outcome in page.outcomes if outcome.result for plot in outcome.result.plots):
@@ -339,6 +340,8 @@ def bar_of(headline: Headline) -> dict[str, float] | None:
 @functools.cache
 def _template() -> Any:
     import jinja2
+
+    from rightreasons.page.plots import Drawing
 
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("rightreasons.report", "templates"),
