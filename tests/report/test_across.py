@@ -78,7 +78,7 @@ def test_two_logs_of_one_task_are_compared_item_by_item_and_others_by_their_tabl
     few = ["--n-resamples", "30"]
     pair = run(capsys, "compare", one, two, "--out", tmp_path / "pair", *few)
     assert pair.code == 0
-    assert "10 items are right in the first alone, 0 in the second alone" in " ".join(pair.out.split())
+    assert "org/first is better at accuracy on data" in " ".join(pair.out.split())
     assert (tmp_path / "pair" / "index.html").exists()
     other = next((logs / "org__second").glob("samples_generated*"))
     apart = run(capsys, "compare", one, other, "--out", tmp_path / "apart", *few)

@@ -358,8 +358,8 @@ def test_links_and_folded_tables_work(page, report):
     assert page.url.endswith("#calibration")
     section.wait_for(state="visible")
     page.locator("#calibration details.more > summary").click()
-    summary = page.get_by_text("The bins behind the diagram").first
-    table = page.get_by_role("table", name="The bins behind the diagram")
+    summary = page.get_by_text("The labels").first
+    table = page.get_by_role("table", name="The labels")
     assert not table.is_visible()
     summary.click()
     assert table.is_visible()
@@ -449,7 +449,7 @@ def test_a_chosen_change_is_shown_with_its_answer(page, tmp_path):
 @pytest.mark.browser
 def test_print_opens_what_is_folded(page, report):
     problems_of(page, report.page)
-    table = page.get_by_role("table", name="The bins behind the diagram")
+    table = page.get_by_role("table", name="The labels")
     page.emulate_media(media="print")
     assert table.evaluate("each => each.getBoundingClientRect().height") > 30
     assert not page.get_by_role("group", name="Answers").is_visible()
