@@ -258,6 +258,7 @@ HANDED_ON = {
     ),
     "measure_shortcuts": ("shortcut_reliance", "shortcut_tradeoff", "calibration_error"),
     "measure_judges": ("judge_bias",),
+    "collect_scores": ("mcnemar", "compare_generalization"),
     "measure_confidence": ("compare_confidence", "measure_figures", "share"),
     "training_heads": ("lmi",),
     "CueFigures.telling": ("cue_statistics",),
