@@ -270,7 +270,6 @@ HANDED_ON = {
     "measure_option_order": ("wilson", "position_bias", "pride_prior_intervals", "bounded_mean"),
     "Figure.defined": ("measure_figures",),
     "measure_calibration": ("measure_figures", "calibration_error", "consistency", "share"),
-    "HumanCalibration.estimate": ("human_calibration",),
     "compare": ("paired_test", "measure_figures", "paired_means", "bounded_mean", "holm"),
     **dict.fromkeys(("models_by_tasks", "ModelsByTasks.by_model"), ("rate",)),
     "estimate_of": ("share", "mean"),
