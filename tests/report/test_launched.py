@@ -124,6 +124,8 @@ def test_two_processes_write_and_print_what_one_does(command, launch, request, t
     suite = behavior_suite().write(tmp_path / "suite.jsonl")
     folders |= {kind: save_tiny_bidirectional(tmp_path / kind, kind) for kind in ("t5", "bert")}
     causal = save_tiny_causal(tmp_path / "causal")
+    config = causal / "config.json"  # to reason, it reads more tokens
+    config.write_text(config.read_text().replace('"max_position_embeddings": 256', '"max_position_embeddings": 2048'))
     typed = words.format(**folders, **data, suite=suite, causal=causal).split()
     out = tmp_path / "report"
     alone = output_of([sys.executable, "-c", SCRIPT, *typed, "--out", out])
