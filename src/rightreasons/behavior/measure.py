@@ -255,7 +255,7 @@ def score_stored(
         )
     where = f"the predictions of {name}"
     if answers.scores is not None:
-        probabilities = check_scores(answers.scores, scores=answers.kind or SCORE_KINDS[0], name="the predictions")
+        probabilities = check_scores(answers.scores, scores=answers.kind or SCORE_KINDS[0], name="predictions")
         match = match_classes(suite, answers.label_names or probabilities.shape[1], where)
         known = _classified(suite, probabilities, match)
         return SuiteAnswers(name, suite, **known, level=resampling.level)
