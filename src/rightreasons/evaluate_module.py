@@ -195,7 +195,7 @@ class KernelModule:
         inputs, others = self._split(kwargs)
         check_options(others, inputs, f"{self.name}.add_batch")
         batch = self._batch(inputs, self.options)
-        self._joined([*self._batches[:1], batch], self.options)  # which they must be able to be
+        self._check_alike([*self._batches[:1], batch], self.options)
         self._batches.append(copy.deepcopy(batch))  # as a caller may use arrays and lists again for the next one
 
     def add(self, **kwargs: Any) -> None:
@@ -282,6 +282,14 @@ class KernelModule:
 
     def _joined(self, batches: Sequence[Batch], options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the columns of all batches."""
+        self._check_alike(batches, options)
+        return {
+            name: None if column is None else concatenated([columns[name] for columns, _ in batches])
+            for name, column in batches[0][0].items()
+        }
+
+    def _check_alike(self, batches: Sequence[Batch], options: Mapping[str, Any]) -> None:
+        """Check that batches have the same inputs in the same form, of the same classes."""
         first = batches[0][0]
         for group in self.CLASSES:
             found = {known[group] for _, known in batches if group in known}
@@ -302,10 +310,11 @@ class KernelModule:
             if len(forms) > 1:
                 got = " and ".join(sorted(forms))
                 raise ValueError(f"Expected one form of `{name}` in every batch of {self.name}, but got {got}.")
-        return {
-            name: None if column is None else concatenated([columns[name] for columns, _ in batches], name)
-            for name, column in first.items()
-        }
+            columns = (each[name] for each, _ in batches)
+            if len({isinstance(column, np.ndarray) and column.dtype == np.bool_ for column in columns}) > 1:
+                raise TypeError(
+                    f"Expected booleans or numbers in all batches of `{name}`, but some have the one, some the other."
+                )
 
     def _forms(self) -> list[Any]:
         return self.features if isinstance(self.features, list) else [self.features]
@@ -341,15 +350,10 @@ def _let_combine_omit_inputs() -> None:
     CombinedEvaluations.add_batch = completed(CombinedEvaluations.add_batch)
 
 
-def concatenated(parts: list[Any], name: str) -> Any:
+def concatenated(parts: list[Any]) -> Any:
     """Join the columns of batches: an array if all are arrays of the same width, else a list of rows."""
     if len(parts) == 1:
         return parts[0]
-    flags = [isinstance(part, np.ndarray) and part.dtype == np.bool_ for part in parts]
-    if any(flags) and not all(flags):
-        raise TypeError(
-            f"Expected booleans or numbers in all batches of `{name}`, but some have the one, some the other."
-        )
     if all(isinstance(part, np.ndarray) for part in parts) and len({part.shape[1:] for part in parts}) == 1:
         return np.concatenate(parts)
     return [row for part in parts for row in (part.tolist() if isinstance(part, np.ndarray) else part)]

@@ -332,8 +332,11 @@ def _answers(
             f"{n_predictions}."
         )
     if outputs in ("texts", "labels"):
-        answers: Any = check_labels(predictions, name="predictions") if outputs == "labels" else None
-        answers = check_texts(predictions, "predictions", allow_empty=True) if answers is None else answers
+        answers: Any = (
+            check_labels(predictions, name="predictions")
+            if outputs == "labels"
+            else check_texts(predictions, "predictions", allow_empty=True)
+        )
         labels = label_answers(answers, suite)
         return answers if labels is None else labels[0], None
     if outputs == "binary_sentiment":

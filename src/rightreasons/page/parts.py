@@ -8,14 +8,11 @@ Each says what it shows, how that is defined and where it comes from.
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from rightreasons.core.arrays import UNTOLD, Result
 from rightreasons.core.intervals import Estimate, FigureText
-
-_KEY = re.compile(r"[a-z0-9][a-z0-9_]*")
 
 
 @dataclasses.dataclass(frozen=True)

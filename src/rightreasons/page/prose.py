@@ -268,6 +268,13 @@ _LINK = re.compile(r"\[(.+)\]\((#[a-z0-9_-]+)\)")
 _ITEM, _PARAGRAPH, _DEFINITION = "\x1e", "\x1d", "\x1f"
 _DASH = re.compile(r"\s—\s")
 
+TO_LOG = (
+    "lm-evaluation-harness logs the scores of choices where the task has `output_type: multiple_choice`, inspect_ai "
+    "those of letters with `--logprobs --top-logprobs 20`; of rows of your own `--confidence-column` names the "
+    "confidence in the answer."
+)
+"""What must be logged, where a log has answers without scores."""
+
 
 class Prose:
     """The entries of a file, written with some values.
@@ -386,5 +393,5 @@ def _environment() -> Any:
         level=level_percent,
         capitalized=lambda text: capitalized(_folded(text)),
     )
-    environment.globals.update(ask=ask, first_of=first_of, compare=compare, gate=gate)
+    environment.globals.update(ask=ask, first_of=first_of, compare=compare, gate=gate, to_log=TO_LOG)
     return environment

@@ -42,9 +42,6 @@ Floats = NDArray[np.float64]
 TYPES = ("none", "grammar", "lexicon")
 """What cues a prediction: nothing, function words and marks and pieces alone, or a word of the lexicon too."""
 
-_DIGITS = 18
-_MOST_FREQUENT = 10**15
-
 
 class DetectorOptions(Options):
     """How shortcuts are found; see `find_shortcuts`."""

@@ -5,15 +5,11 @@ from __future__ import annotations
 import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from rightreasons.core.arrays import Result
 from rightreasons.core.resampling import item_rng
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import ORDERS, PREFIX, instruction, usual_form
-
-if TYPE_CHECKING:
-    pass
 
 SEPARATORS: Mapping[str, tuple[str, str]] = {
     "lines": ("{item}\n{options}", PREFIX),
