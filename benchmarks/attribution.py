@@ -40,13 +40,20 @@ REFERENCE_STEPS = 400
 TOP = 3
 
 
-def captum_scores(classifier: Classifier, texts: list[str], explained, *, steps: int, method: str, by_length: bool):
+def captum_scores(
+    classifier: Classifier, texts: list[str], explained, *, steps: int, method: str, by_length: bool
+):
     """The L2 norm of every token's attribution, special tokens left out."""
     model, tokenizer = classifier.model, classifier.tokenizer
     engine = LayerIntegratedGradients(
-        lambda ids, mask: model(input_ids=ids, attention_mask=mask).logits.softmax(-1), model.get_input_embeddings()
+        lambda ids, mask: model(input_ids=ids, attention_mask=mask).logits.softmax(-1),
+        model.get_input_embeddings(),
     )
-    order = sorted(range(len(texts)), key=lambda i: len(texts[i])) if by_length else list(range(len(texts)))
+    order = (
+        sorted(range(len(texts)), key=lambda i: len(texts[i]))
+        if by_length
+        else list(range(len(texts)))
+    )
     scores: list = [None] * len(texts)
     for start in range(0, len(order), BATCH_SIZE):
         rows = order[start : start + BATCH_SIZE]
@@ -110,15 +117,27 @@ def agreement(scores, reference) -> float:
 def fine_tuned(options) -> Path:
     if options.model:
         return Path(options.model)
-    train = rightreasons.load_dataset("sst2", split="train", data_dir=options.data).shuffle(seed=0).select(range(2000))
+    train = (
+        rightreasons.load_dataset("sst2", split="train", data_dir=options.data)
+        .shuffle(seed=0)
+        .select(range(2000))
+    )
     return Path(fine_tune(demo_encoder(), train, out=options.work, epochs=1, progress=False).folder)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default=os.environ.get("RIGHTREASONS_DATA_DIR"), help="local copies of the data sets")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data",
+        default=os.environ.get("RIGHTREASONS_DATA_DIR"),
+        help="local copies of the data sets",
+    )
     parser.add_argument("--model", help="a fine-tuned classifier of movie reviews")
-    parser.add_argument("--work", default=str(Path(tempfile.gettempdir()) / "rightreasons-benchmark-sst2"))
+    parser.add_argument(
+        "--work", default=str(Path(tempfile.gettempdir()) / "rightreasons-benchmark-sst2")
+    )
     parser.add_argument("--items", type=int, default=256)
     parser.add_argument("--reference-items", type=int, default=64)
     parser.add_argument("--nodes", type=int, default=20)
@@ -128,7 +147,9 @@ def main() -> None:
     folder = fine_tuned(options)
     torch.set_num_threads(1)
     classifier = load_classifier(folder, device="cpu")
-    data = rightreasons.load_dataset("sst2", split="validation", data_dir=options.data).shuffle(seed=1)
+    data = rightreasons.load_dataset("sst2", split="validation", data_dir=options.data).shuffle(
+        seed=1
+    )
     texts = list(data["text"][: options.items])
     lengths = [len(row) for row in classifier.tokenizer(texts)["input_ids"]]
     print(
@@ -141,8 +162,12 @@ def main() -> None:
     nodes = {"method": "riemann_right", "steps": options.nodes}
     runs = {
         "rightreasons": lambda: ours(classifier, texts, **nodes),
-        "captum": lambda: captum_scores(classifier, texts, first.explained, by_length=False, **nodes),
-        "captum, sorted by length": lambda: captum_scores(classifier, texts, first.explained, by_length=True, **nodes),
+        "captum": lambda: captum_scores(
+            classifier, texts, first.explained, by_length=False, **nodes
+        ),
+        "captum, sorted by length": lambda: captum_scores(
+            classifier, texts, first.explained, by_length=True, **nodes
+        ),
     }
     times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(options.repeats):
@@ -151,10 +176,16 @@ def main() -> None:
     best = {name: min(values) for name, values in times.items()}
     print(f"1. Equal nodes ({options.nodes}, right Riemann sum)\n")
     for name, spent in best.items():
-        ratios = [mine / least for mine, least in zip(times[name], times["rightreasons"], strict=True)]
+        ratios = [
+            mine / least for mine, least in zip(times[name], times["rightreasons"], strict=True)
+        ]
         by_repeat = ", ".join(f"{ratio:.2f}" for ratio in ratios)
-        print(f"   {name:28s} {spent:8.1f} s   {spent / best['rightreasons']:5.2f} x ours; by repeat {by_repeat}")
-    deep = seconds(lambda: ours(classifier, texts, method="riemann_right", steps=options.floor_nodes))
+        print(
+            f"   {name:28s} {spent:8.1f} s   {spent / best['rightreasons']:5.2f} x ours; by repeat {by_repeat}"
+        )
+    deep = seconds(
+        lambda: ours(classifier, texts, method="riemann_right", steps=options.floor_nodes)
+    )
     floor = floor_seconds(classifier, texts) * options.floor_nodes
     print(
         f"\n2. Floor of {options.floor_nodes} nodes: {floor:.1f} s; ours takes {deep:.1f} s, "
@@ -165,13 +196,17 @@ def main() -> None:
     part = texts[: options.reference_items]
     explained = first.explained[: len(part)]
     reference = list(ours(classifier, part, method="gauss_legendre", steps=REFERENCE_STEPS).scores)
-    print(f"3. Agreement of the top {TOP} with {REFERENCE_STEPS} steps, on {len(part)} of the sentences\n")
+    print(
+        f"3. Agreement of the top {TOP} with {REFERENCE_STEPS} steps, on {len(part)} of the sentences\n"
+    )
     print("   way                                  agreement    seconds   nodes     largest gap")
     results: dict[str, tuple[float, float]] = {}
 
     def report(name: str, scores, spent: float, used: float, gap: str = "") -> None:
         results[name] = agreement(scores, reference), spent
-        print(f"   {name:36s} {results[name][0]:9.3f} {spent:10.1f} {used:7.1f}     {gap}", flush=True)
+        print(
+            f"   {name:36s} {results[name][0]:9.3f} {spent:10.1f} {used:7.1f}     {gap}", flush=True
+        )
 
     for tolerance in (0.2, 0.1, 0.05, 0.02, 0.01):
         start = time.process_time()
@@ -188,18 +223,34 @@ def main() -> None:
         start = time.process_time()
         result = ours(classifier, part, method="gauss_legendre", steps=steps)
         spent = time.process_time() - start
-        report(f"ours, Gauss-Legendre {steps}", result.scores, spent, steps, f"{abs(result.gap).max():.4f}")
+        report(
+            f"ours, Gauss-Legendre {steps}",
+            result.scores,
+            spent,
+            steps,
+            f"{abs(result.gap).max():.4f}",
+        )
     for steps in (6, 8, 10, 12, 50):
         start = time.process_time()
-        scores = captum_scores(classifier, part, explained, steps=steps, method="gausslegendre", by_length=False)
+        scores = captum_scores(
+            classifier, part, explained, steps=steps, method="gausslegendre", by_length=False
+        )
         report(f"captum, Gauss-Legendre {steps}", scores, time.process_time() - start, steps)
 
     def cheapest(prefix: str) -> float:
-        return min(spent for name, (share, spent) in results.items() if name.startswith(prefix) and share >= 0.95)
+        return min(
+            spent
+            for name, (share, spent) in results.items()
+            if name.startswith(prefix) and share >= 0.95
+        )
 
     mine = cheapest("ours")
-    print(f"\n   captum at its default of 50 steps costs {results['captum, Gauss-Legendre 50'][1] / mine:.1f} x")
-    print(f"   captum with its steps tuned to an agreement of 0.95 costs {cheapest('captum') / mine:.1f} x")
+    print(
+        f"\n   captum at its default of 50 steps costs {results['captum, Gauss-Legendre 50'][1] / mine:.1f} x"
+    )
+    print(
+        f"   captum with its steps tuned to an agreement of 0.95 costs {cheapest('captum') / mine:.1f} x"
+    )
 
 
 if __name__ == "__main__":

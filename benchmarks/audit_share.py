@@ -38,7 +38,10 @@ PARTS = (
     ("storing and fingerprints", "rightreasons/core/store.py"),
     ("storing and fingerprints", "rightreasons/report/files.py"),
     ("statistics", "rightreasons/core/"),
-    *(("statistics", f"rightreasons/{name}/") for name in ("calibration", "shortcuts", "difficulty", "behavior")),
+    *(
+        ("statistics", f"rightreasons/{name}/")
+        for name in ("calibration", "shortcuts", "difficulty", "behavior")
+    ),
     ("writing the page", "rightreasons/page/"),
     ("writing the page", "rightreasons/report/"),
     ("beside the passes in ours", "rightreasons/models/"),
@@ -80,15 +83,26 @@ class Sampler:
 def table(seconds: collections.Counter[str]) -> str:
     total = sum(seconds.values())
     lines = ["| part | s | share |", "|---|---:|---:|"]
-    lines += [f"| {part} | {spent:.1f} | {100 * spent / total:.1f} % |" for part, spent in seconds.most_common()]
+    lines += [
+        f"| {part} | {spent:.1f} | {100 * spent / total:.1f} % |"
+        for part, spent in seconds.most_common()
+    ]
     other = 1 - (seconds[PASSES] + seconds["updates of the weights"]) / total
-    return "\n".join([*lines, f"| all | {total:.1f} | {100 * other:.1f} % beside passes and updates |"])
+    return "\n".join(
+        [*lines, f"| all | {total:.1f} | {100 * other:.1f} % beside passes and updates |"]
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--write", action="store_true", help="write the tables into benchmarks/RESULTS.md")
-    parser.add_argument("--places", type=int, default=0, help="also print so many places of ours that cost most")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="write the tables into benchmarks/RESULTS.md"
+    )
+    parser.add_argument(
+        "--places", type=int, default=0, help="also print so many places of ours that cost most"
+    )
     parser.add_argument("command", nargs="+", help="arguments of rightreasons")
     options = parser.parse_args()
     sampler = Sampler()

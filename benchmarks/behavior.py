@@ -37,7 +37,9 @@ def main():
     options = parser.parse_args()
 
     suite = load_builder("checklist_sentiment", data_dir=options.data).suite()
-    print(f"{len(suite.functionalities)} functionalities, {suite.n_cases:,} cases, {suite.n_examples:,} examples")
+    print(
+        f"{len(suite.functionalities)} functionalities, {suite.n_cases:,} cases, {suite.n_examples:,} examples"
+    )
     predictions = softmax(np.random.default_rng(0).normal(scale=2, size=(suite.n_examples, 3)))
     rows = []
     seconds, table = best(suite.table, options.repeats)
@@ -51,7 +53,11 @@ def main():
             assert read == suite
             rows.append((f"reading {suffix} ({path.stat().st_size / 1e6:.1f} MB)", seconds, target))
     for name, seconds, target in rows:
-        goal = "" if target is None else f"   target < {target:.0f} s: {'met' if seconds < target else 'MISSED'}"
+        goal = (
+            ""
+            if target is None
+            else f"   target < {target:.0f} s: {'met' if seconds < target else 'MISSED'}"
+        )
         print(f"{name:36s} {seconds:6.2f} s{goal}")
 
 

@@ -8,7 +8,12 @@ RESULTS = Path(__file__).parent / "RESULTS.md"
 
 
 def read_block(page: Path, name: str) -> str:
-    return page.read_text("utf-8").partition(f"<!-- {name} -->")[2].partition(f"<!-- end of {name} -->")[0].strip()
+    return (
+        page.read_text("utf-8")
+        .partition(f"<!-- {name} -->")[2]
+        .partition(f"<!-- end of {name} -->")[0]
+        .strip()
+    )
 
 
 def write_block(page: Path, name: str, text: str) -> None:

@@ -32,7 +32,10 @@ class ArrowEce(evaluate.Metric):
             citation="",
             inputs_description="",
             features=datasets.Features(
-                {"predictions": datasets.List(datasets.Value("float64")), "references": datasets.Value("int64")}
+                {
+                    "predictions": datasets.List(datasets.Value("float64")),
+                    "references": datasets.Value("int64"),
+                }
             ),
         )
 
@@ -44,7 +47,9 @@ def predictions(n_items: int, n_classes: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     rows = np.exp(rng.normal(size=(n_items, n_classes)) * 2)
     rows /= rows.sum(axis=1, keepdims=True)
-    labels = np.where(rng.random(n_items) < 0.7, rows.argmax(axis=1), rng.integers(0, n_classes, n_items))
+    labels = np.where(
+        rng.random(n_items) < 0.7, rows.argmax(axis=1), rng.integers(0, n_classes, n_items)
+    )
     return rows, labels
 
 
@@ -75,15 +80,21 @@ def main() -> int:
     netcal = ECE(N_BINS)
 
     def peer(scores: torch.Tensor) -> torch.Tensor:
-        return multiclass_calibration_error(scores, tensors[2], num_classes=options.classes, n_bins=N_BINS)
+        return multiclass_calibration_error(
+            scores, tensors[2], num_classes=options.classes, n_bins=N_BINS
+        )
 
     times = best_times(
         {
             "one pass over the scores (np.sum)": rows.sum,
             "kernel": lambda: calibration_error(rows, labels, n_bins=N_BINS),
             "kernel, float32": lambda: calibration_error(single, labels, n_bins=N_BINS),
-            "kernel, quantile bins": lambda: calibration_error(rows, labels, n_bins=N_BINS, strategy="quantile"),
-            "kernel, classwise": lambda: calibration_error(rows, labels, n_bins=N_BINS, kind="classwise"),
+            "kernel, quantile bins": lambda: calibration_error(
+                rows, labels, n_bins=N_BINS, strategy="quantile"
+            ),
+            "kernel, classwise": lambda: calibration_error(
+                rows, labels, n_bins=N_BINS, kind="classwise"
+            ),
             "kernel with 1,000 resamples": lambda: calibration_error(
                 rows, labels, n_bins=N_BINS, resampling=Resampling()
             ),
@@ -100,24 +111,35 @@ def main() -> int:
                 rows, labels, n_bins=N_BINS, kind="classwise", resampling=Resampling()
             ),
             "netcal": lambda: netcal.measure(rows, labels),
-            "netcal, handed confidence and correctness": lambda: netcal.measure(confidence, correct),
+            "netcal, handed confidence and correctness": lambda: netcal.measure(
+                confidence, correct
+            ),
         },
         2,
     )
     start = time.process_time()
-    through_arrow = ArrowEce(keep_in_memory=True).compute(predictions=rows, references=labels)["ece"]
+    through_arrow = ArrowEce(keep_in_memory=True).compute(predictions=rows, references=labels)[
+        "ece"
+    ]
     times["evaluate Metric through Arrow"] = time.process_time() - start
     assert abs(through_arrow - calibration_error(rows, labels, n_bins=N_BINS).ece) < 1e-12
     assert abs(float(peer(tensors[0])) - through_arrow) < 1e-6
 
     kernel, computed = times["kernel"], times["metric.compute"]
-    print(f"{options.items:,} items, {options.classes} classes, {N_BINS} bins, best of {options.repeats}\n")
+    print(
+        f"{options.items:,} items, {options.classes} classes, {N_BINS} bins, best of {options.repeats}\n"
+    )
     print("| what | ms | of the kernel |\n|---|---:|---:|")
     for name, seconds in times.items():
         print(f"| {name} | {1000 * seconds:,.1f} | {seconds / kernel:.2f} |")
     targets = [
         ("torchmetrics / kernel", times["torchmetrics"] / kernel, ">=", 1.0),
-        ("torchmetrics / kernel, float32", times["torchmetrics, float32"] / times["kernel, float32"], ">=", 1.0),
+        (
+            "torchmetrics / kernel, float32",
+            times["torchmetrics, float32"] / times["kernel, float32"],
+            ">=",
+            1.0,
+        ),
         ("netcal / kernel", times["netcal"] / kernel, ">=", 5.0),
         ("metric.compute / kernel", computed / kernel, "<=", 1.5),
         (
@@ -126,7 +148,12 @@ def main() -> int:
             ">=",
             50.0,
         ),
-        ("kernel with 1,000 resamples / kernel", times["kernel with 1,000 resamples"] / kernel, "<=", 20.0),
+        (
+            "kernel with 1,000 resamples / kernel",
+            times["kernel with 1,000 resamples"] / kernel,
+            "<=",
+            20.0,
+        ),
     ]
     print("\n| ratio | measured | target | met |\n|---|---:|---:|---|")
     missed = 0

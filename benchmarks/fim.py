@@ -52,7 +52,9 @@ def classifier_of(n_classes: int) -> Classifier:
     """The packaged encoder with a random head; its predictions do not matter for its cost."""
     with tempfile.TemporaryDirectory() as folder:
         torch.manual_seed(0)
-        model = transformers.AutoModelForSequenceClassification.from_pretrained(demo_encoder(), num_labels=n_classes)
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(
+            demo_encoder(), num_labels=n_classes
+        )
         model.save_pretrained(folder)
         transformers.AutoTokenizer.from_pretrained(demo_encoder()).save_pretrained(folder)
         return load_classifier(folder)
@@ -68,7 +70,8 @@ def ratio(n_classes: int, texts: list[str], repeats: int) -> float:
     classifier = classifier_of(n_classes)
     encoded = encode(classifier.tokenizer, texts, max_length=classifier.max_length)
     padded = [
-        pad(encoded, batch, classifier.device) for batch in length_batches(encoded.lengths, batch_size=BATCH_SIZE)
+        pad(encoded, batch, classifier.device)
+        for batch in length_batches(encoded.lengths, batch_size=BATCH_SIZE)
     ]
 
     @torch.inference_mode()
@@ -99,11 +102,17 @@ def literal(classifier: Classifier, text: str, rows: int) -> tuple[float, float,
     """
     inputs = classifier.tokenizer(text, return_tensors="pt", max_length=32, truncation=True)
     with frozen(classifier.model):
-        vectors = classifier.model.get_input_embeddings()(inputs["input_ids"]).detach().requires_grad_()
+        vectors = (
+            classifier.model.get_input_embeddings()(inputs["input_ids"]).detach().requires_grad_()
+        )
         start = time.process_time()
-        logits = classifier.model(inputs_embeds=vectors, attention_mask=inputs["attention_mask"]).logits[0]
+        logits = classifier.model(
+            inputs_embeds=vectors, attention_mask=inputs["attention_mask"]
+        ).logits[0]
         logs = logits.log_softmax(0)
-        gradients = [torch.autograd.grad(value, vectors, retain_graph=True)[0].flatten() for value in logs]
+        gradients = [
+            torch.autograd.grad(value, vectors, retain_graph=True)[0].flatten() for value in logs
+        ]
         jacobian = torch.stack(gradients)[:, :rows]
         matrix = (logs.detach().exp()[:, None] * jacobian).T @ jacobian
         built = time.process_time()
@@ -114,7 +123,10 @@ def literal(classifier: Classifier, text: str, rows: int) -> tuple[float, float,
 def memory(batch_size: int) -> float:
     """Peak memory of a process that computes one batch of that size, in MiB."""
     process = subprocess.run(
-        [sys.executable, __file__, "--batch", str(batch_size)], capture_output=True, text=True, check=True
+        [sys.executable, __file__, "--batch", str(batch_size)],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return float(json.loads(process.stdout.splitlines()[-1]))
 
@@ -126,11 +138,15 @@ def one_batch(size: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", help="Folder of local copies of the data sets.")
     parser.add_argument("--items", type=int, default=400)
     parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--rows", type=int, default=3072, help="Rows of the literal matrix that are decomposed.")
+    parser.add_argument(
+        "--rows", type=int, default=3072, help="Rows of the literal matrix that are decomposed."
+    )
     parser.add_argument("--batch", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     transformers.utils.logging.set_verbosity_error()
@@ -138,7 +154,9 @@ def main() -> None:
     if options.batch:
         one_batch(options.batch)
         return
-    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, {platform.machine()}, {options.items} texts")
+    print(
+        f"torch {torch.__version__}, {torch.get_num_threads()} threads, {platform.machine()}, {options.items} texts"
+    )
     texts = sentences(options.items, options.data)
     for n_classes in TARGETS:
         ratio(n_classes, texts, options.repeats)
@@ -147,19 +165,26 @@ def main() -> None:
     many = [long] * BATCH_SIZE
     fisher_information(classifier, many, max_length=32, progress=False)
     ours = min(
-        seconds(lambda: fisher_information(classifier, many, max_length=32, progress=False)) for _ in range(3)
+        seconds(lambda: fisher_information(classifier, many, max_length=32, progress=False))
+        for _ in range(3)
     ) / len(many)
     literal(classifier, long, 512)
     built, decomposed, size = literal(classifier, long, options.rows)
     whole = built + decomposed * (size / min(options.rows, size)) ** 3
-    how = "measured" if options.rows >= size else f"extrapolated from {decomposed:.2f} s for {options.rows} rows"
+    how = (
+        "measured"
+        if options.rows >= size
+        else f"extrapolated from {decomposed:.2f} s for {options.rows} rows"
+    )
     print(
         f"algorithm 1, {size} rows: {whole:.1f} s a text ({how}); ours {1000 * ours:.2f} ms: {whole / ours:,.0f} x "
         f"(target {AS_FAST:,})",
         flush=True,
     )
     peaks = [memory(size) for size in SIZES]
-    steps = [(b - a) / (n - m) for a, b, m, n in zip(peaks, peaks[1:], SIZES, SIZES[1:], strict=False)]
+    steps = [
+        (b - a) / (n - m) for a, b, m, n in zip(peaks, peaks[1:], SIZES, SIZES[1:], strict=False)
+    ]
     sizes = ", ".join(f"{peak:.0f} MiB at {size}" for peak, size in zip(peaks, SIZES, strict=True))
     print(
         f"peak memory: {sizes}: {', '.join(f'{step:.2f}' for step in steps)} MiB a text more, alike where it is linear"

@@ -35,8 +35,18 @@ from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier
 from rightreasons.models.running import default_batch_size
 
-TINY = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64}
-BERT_BASE = {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072}
+TINY = {
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "intermediate_size": 64,
+}
+BERT_BASE = {
+    "hidden_size": 768,
+    "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+    "intermediate_size": 3072,
+}
 LLAMA_1B = {
     "hidden_size": 2048,
     "num_hidden_layers": 16,
@@ -70,8 +80,13 @@ def save(shape: str, folder: Path, length: int, *, tiny: bool, layers: int | Non
     sizes: dict[str, Any] = {**TINY, "num_key_value_heads": 2} if tiny else dict(LLAMA_1B)
     if layers is not None:
         sizes["num_hidden_layers"] = layers
-    config = LlamaConfig(vocab_size=1000, max_position_embeddings=max(length, 512), pad_token_id=0, **sizes)
-    for kind, where in ((LlamaForSequenceClassification, folder), (LlamaForCausalLM, folder / "causal")):
+    config = LlamaConfig(
+        vocab_size=1000, max_position_embeddings=max(length, 512), pad_token_id=0, **sizes
+    )
+    for kind, where in (
+        (LlamaForSequenceClassification, folder),
+        (LlamaForCausalLM, folder / "causal"),
+    ):
         torch.manual_seed(0)
         kind(config).eval().save_pretrained(where)
     for name in ("tokenizer.json", "tokenizer_config.json"):
@@ -84,16 +99,24 @@ def n_for_gradients(texts: list[str]) -> int:
     return max(len(texts) // GRADIENTS, COMPARED)
 
 
-def instruments(path: str, texts: list[str], *, batch_size: int, **where: Any) -> dict[str, Callable[[], np.ndarray]]:
+def instruments(
+    path: str, texts: list[str], *, batch_size: int, **where: Any
+) -> dict[str, Callable[[], np.ndarray]]:
     """Return what each instrument says of texts, as one array each."""
     classifier = load_classifier(path, **where)
     tokens = batch_size * (len(texts[0].split()) + 2)
     how: dict[str, Any] = {"progress": False, "max_tokens": tokens}
     few = texts[: n_for_gradients(texts)]
     found = {
-        "predict": lambda: np.asarray(predict(classifier, texts, batch_size=batch_size, progress=False).logits),
-        "attributions": lambda: integrated_gradients(classifier, few, steps=NODES, **how).scores.values,
-        "Fisher": lambda: np.asarray(fisher_information(classifier, few, batch_size=batch_size, **how).eigenvalues),
+        "predict": lambda: np.asarray(
+            predict(classifier, texts, batch_size=batch_size, progress=False).logits
+        ),
+        "attributions": lambda: (
+            integrated_gradients(classifier, few, steps=NODES, **how).scores.values
+        ),
+        "Fisher": lambda: np.asarray(
+            fisher_information(classifier, few, batch_size=batch_size, **how).eigenvalues
+        ),
     }
     if (Path(path) / "causal").exists():
         model = load_causal(Path(path) / "causal", **where)
@@ -117,11 +140,15 @@ def seconds(function: Callable[[], object], device: str) -> float:
     return time.perf_counter() - begin
 
 
-def floors(path: str, texts: list[str], *, batch_size: int, **where: Any) -> dict[str, Callable[[], object]]:
+def floors(
+    path: str, texts: list[str], *, batch_size: int, **where: Any
+) -> dict[str, Callable[[], object]]:
     """Return the bare passes of `predict`, attributions and Fisher information over inputs that lie on the device."""
     classifier = load_classifier(path, **where)
     model = classifier.model.requires_grad_(False)
-    ids = classifier.tokenizer(texts, return_tensors="pt", return_token_type_ids=False).to(model.device)
+    ids = classifier.tokenizer(texts, return_tensors="pt", return_token_type_ids=False).to(
+        model.device
+    )
     table = model.get_input_embeddings()
 
     def batches(count: int) -> Iterator[dict[str, Any]]:
@@ -137,9 +164,15 @@ def floors(path: str, texts: list[str], *, batch_size: int, **where: Any) -> dic
         for _ in range(times):
             for batch in batches(n_for_gradients(texts)):
                 embedded = table(batch.pop("input_ids")).detach().requires_grad_()
-                torch.autograd.grad(model(inputs_embeds=embedded, **batch).logits[:, 0].sum(), embedded)
+                torch.autograd.grad(
+                    model(inputs_embeds=embedded, **batch).logits[:, 0].sum(), embedded
+                )
 
-    return {"predict": forward, "attributions": lambda: backward(NODES), "Fisher": lambda: backward(1)}
+    return {
+        "predict": forward,
+        "attributions": lambda: backward(NODES),
+        "Fisher": lambda: backward(1),
+    }
 
 
 def differences(shape: str, options: argparse.Namespace, texts: list[str]) -> None:
@@ -147,10 +180,15 @@ def differences(shape: str, options: argparse.Namespace, texts: list[str]) -> No
     print("| shape | type | instrument | largest difference from the CPU's float32 |")
     print("|---|---|---|---:|")
     with tempfile.TemporaryDirectory() as folder:
-        path = save(shape, Path(folder) / "model", options.tokens, tiny=options.tiny, layers=MOST_LAYERS)
+        path = save(
+            shape, Path(folder) / "model", options.tokens, tiny=options.tiny, layers=MOST_LAYERS
+        )
         few = texts[:COMPARED]
         expected = {
-            name: ask() for name, ask in instruments(path, few, batch_size=4, device="cpu", dtype="float32").items()
+            name: ask()
+            for name, ask in instruments(
+                path, few, batch_size=4, device="cpu", dtype="float32"
+            ).items()
         }
         for dtype in ("float32", "bfloat16"):
             found = instruments(path, few, batch_size=4, device=options.device, dtype=dtype)
@@ -163,7 +201,9 @@ def differences(shape: str, options: argparse.Namespace, texts: list[str]) -> No
 def speeds(shape: str, options: argparse.Namespace, texts: list[str]) -> None:
     """Print the table of items per second."""
     device = options.device
-    print("| shape | type | batch | instrument | items/s | bare passes, items/s | share | peak MiB |")
+    print(
+        "| shape | type | batch | instrument | items/s | bare passes, items/s | share | peak MiB |"
+    )
     print("|---|---|---:|---|---:|---:|---:|---:|")
     with tempfile.TemporaryDirectory() as folder:
         path = save(shape, Path(folder) / "model", options.tokens, tiny=options.tiny)
@@ -180,10 +220,17 @@ def speeds(shape: str, options: argparse.Namespace, texts: list[str]) -> None:
                         torch.cuda.reset_peak_memory_stats()
                     count = len(texts) if name in ("predict", "choices") else n_for_gradients(texts)
                     rate = count / seconds(ask, device)
-                    peak = torch.cuda.max_memory_allocated() / 2**20 if device != "cpu" else float("nan")
+                    peak = (
+                        torch.cuda.max_memory_allocated() / 2**20
+                        if device != "cpu"
+                        else float("nan")
+                    )
                     least = count / seconds(bare[name], device) if name in bare else None
                     floor = "– | –" if least is None else f"{least:.0f} | {rate / least:.2f}"
-                    print(f"| {shape} | {dtype} | {size} | {name} | {rate:.0f} | {floor} | {peak:.0f} |", flush=True)
+                    print(
+                        f"| {shape} | {dtype} | {size} | {name} | {rate:.0f} | {floor} | {peak:.0f} |",
+                        flush=True,
+                    )
             digests = [classifier.fingerprint]
             begin = time.perf_counter()
             digests.append(classifier.fingerprint)
@@ -192,7 +239,9 @@ def speeds(shape: str, options: argparse.Namespace, texts: list[str]) -> None:
             same = "that of the CPU" if len(set(digests)) == 1 else "ANOTHER than on the CPU"
             costs = f"opening and two texts {first:.2f} s, fingerprint {digest:.2f} s, {same}"
             costs += f", batches of {default_batch_size(classifier.model)} by default"
-            print(f"| {shape} | {dtype} | | {costs}, {classifier.n_parameters} parameters | | | | |")
+            print(
+                f"| {shape} | {dtype} | | {costs}, {classifier.n_parameters} parameters | | | | |"
+            )
         if device != "cpu":
             print(f"\n{too_large(classifier, texts)}")
     print()
@@ -214,7 +263,9 @@ def too_large(classifier: Any, texts: list[str]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--shape", nargs="*", choices=SHAPES, default=list(SHAPES))
     parser.add_argument("--items", type=int, default=1024)
@@ -224,9 +275,14 @@ def main() -> None:
     options = parser.parse_args()
     rng = np.random.default_rng(0)
     texts = [
-        " ".join(f"w{number}" for number in rng.integers(995, size=options.tokens - 2)) for _ in range(options.items)
+        " ".join(f"w{number}" for number in rng.integers(995, size=options.tokens - 2))
+        for _ in range(options.items)
     ]
-    name = torch.cuda.get_device_name() if options.device != "cpu" else "no GPU here: the CPU, to try the command"
+    name = (
+        torch.cuda.get_device_name()
+        if options.device != "cpu"
+        else "no GPU here: the CPU, to try the command"
+    )
     print(f"{name}; torch {torch.__version__}; {options.items} texts of {options.tokens} tokens\n")
     for shape in options.shape:
         differences(shape, options, texts)

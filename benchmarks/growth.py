@@ -101,7 +101,9 @@ def one(name: str, n: int, queue: multiprocessing.Queue) -> None:
     queue.put((*seconds, max(0.0, memory() - before)))
 
 
-def over_items(sizes: list[int], names: list[str]) -> dict[str, dict[int, tuple[float, float, float]]]:
+def over_items(
+    sizes: list[int], names: list[str]
+) -> dict[str, dict[int, tuple[float, float, float]]]:
     context = multiprocessing.get_context("spawn")
     found: dict[str, dict[int, tuple[float, float, float]]] = {}
     for name, n in itertools.product(names, sizes):
@@ -167,14 +169,25 @@ def slope(figures: dict[int, float]) -> float:
     return float(np.polyfit(np.log(upper), np.log([figures[n] for n in upper]), 1)[0])
 
 
-def tables(items: dict[str, dict[int, tuple[float, float, float]]], tokens: dict[str, dict[int, float]]) -> str:
-    lines = ["| items | " + " | ".join(f"{n:,}" for n in next(iter(items.values()))) + " | slope | µs per item |"]
+def tables(
+    items: dict[str, dict[int, tuple[float, float, float]]], tokens: dict[str, dict[int, float]]
+) -> str:
+    lines = [
+        "| items | "
+        + " | ".join(f"{n:,}" for n in next(iter(items.values())))
+        + " | slope | µs per item |"
+    ]
     lines.append("|---" + "|---:" * (len(next(iter(items.values()))) + 2) + "|")
     for name, rows in items.items():
-        cells = [f"{s:.3g} s ({s / max(floor, 1e-6):.1f}x; {mib:.0f} MiB)" for s, floor, mib in rows.values()]
+        cells = [
+            f"{s:.3g} s ({s / max(floor, 1e-6):.1f}x; {mib:.0f} MiB)"
+            for s, floor, mib in rows.values()
+        ]
         most = max(rows)
         rate = slope({n: row[0] for n, row in rows.items()})
-        lines.append(f"| {name} | {' | '.join(cells)} | {rate:.2f} | {rows[most][0] / most * 1e6:.2f} |")
+        lines.append(
+            f"| {name} | {' | '.join(cells)} | {rate:.2f} | {rows[most][0] / most * 1e6:.2f} |"
+        )
     if tokens:
         lengths = next(iter(tokens.values()))
         lines += ["", "| tokens per text | " + " | ".join(f"{n:,}" for n in lengths) + " |"]
@@ -186,7 +199,9 @@ def tables(items: dict[str, dict[int, tuple[float, float, float]]], tokens: dict
     return "\n".join(lines)
 
 
-def draw(items: dict[str, dict[int, tuple[float, float, float]]], tokens: dict[str, dict[int, float]]) -> None:
+def draw(
+    items: dict[str, dict[int, tuple[float, float, float]]], tokens: dict[str, dict[int, float]]
+) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(10, 4), constrained_layout=True)
@@ -194,7 +209,9 @@ def draw(items: dict[str, dict[int, tuple[float, float, float]]], tokens: dict[s
         axes[0].loglog(list(rows), [row[0] for row in rows.values()], marker="o", label=name)
     for name, figures in tokens.items():
         axes[1].loglog(list(figures), list(figures.values()), marker="o", label=name)
-    for axis, title in zip(axes, ("items", f"tokens per text, {2048:,} tokens in all"), strict=True):
+    for axis, title in zip(
+        axes, ("items", f"tokens per text, {2048:,} tokens in all"), strict=True
+    ):
         axis.set(xlabel=title, ylabel="processor seconds")
         axis.legend(fontsize=7)
         axis.grid(alpha=0.3)
@@ -202,24 +219,37 @@ def draw(items: dict[str, dict[int, tuple[float, float, float]]], tokens: dict[s
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--items", type=int, nargs="*", default=[10**3, 10**4, 10**5, 10**6, 10**7])
     parser.add_argument("--tokens", type=int, nargs="*", default=[16, 64, 256, 1024, 2048])
-    parser.add_argument("--only", help="kernels to measure, by a word of their names; growth.json has others")
-    parser.add_argument("--write", action="store_true", help="write tables and picture into benchmarks/")
+    parser.add_argument(
+        "--only", help="kernels to measure, by a word of their names; growth.json has others"
+    )
+    parser.add_argument(
+        "--write", action="store_true", help="write tables and picture into benchmarks/"
+    )
     options = parser.parse_args()
     known = json.loads((HERE / "growth.json").read_text("utf-8"))
-    earlier_tokens = {name: {int(n): s for n, s in row.items()} for name, row in known["tokens"].items()}
+    earlier_tokens = {
+        name: {int(n): s for n, s in row.items()} for name, row in known["tokens"].items()
+    }
     tokens = over_tokens(options.tokens) if options.tokens else earlier_tokens
     names = [name for name in KERNELS if options.only is None or options.only in name]
     measured = over_items(options.items, names)
-    earlier = {name: {int(n): tuple(row) for n, row in rows.items()} for name, rows in known["items"].items()}
+    earlier = {
+        name: {int(n): tuple(row) for n, row in rows.items()}
+        for name, rows in known["items"].items()
+    }
     items = {name: measured.get(name) or earlier[name] for name in KERNELS}
     text = tables(items, tokens)
     print(text)
     if options.write:
         write_block(RESULTS, "growth", text)
-        (HERE / "growth.json").write_text(json.dumps({"items": items, "tokens": tokens}, indent=1) + "\n", "utf-8")
+        (HERE / "growth.json").write_text(
+            json.dumps({"items": items, "tokens": tokens}, indent=1) + "\n", "utf-8"
+        )
         draw(items, tokens)
 
 

@@ -25,13 +25,17 @@ def coverage(shape: str, over: float, n_items: int, repeats: int) -> dict[str, f
         labels = (rng.random(n_items) >= p - over).astype(int)  # class 0 is predicted
         rows = np.column_stack((p, 1 - p))
         for norm in NORMS:
-            found = calibration_error(rows, labels, norm=norm, resampling=Resampling(seed=repeat)).interval
+            found = calibration_error(
+                rows, labels, norm=norm, resampling=Resampling(seed=repeat)
+            ).interval
             covered[norm] += found.low <= over <= found.high
     return {norm: count / repeats for norm, count in covered.items()}
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--repeats", type=int, default=300)
     repeats = parser.parse_args().repeats
     print("| confidences | true error | items | l1 | l2 |\n|---|---:|---:|---:|---:|")

@@ -25,12 +25,16 @@ from rightreasons.shortcuts.mutual_information import LmiResult, lmi
 N_LABELS = 4
 
 
-def zipf_texts(seed: int = 0, *, n_words: int = 60_000, length: int = 24, block: int = 10_000) -> Iterator[str]:
+def zipf_texts(
+    seed: int = 0, *, n_words: int = 60_000, length: int = 24, block: int = 10_000
+) -> Iterator[str]:
     """Yield texts of made-up words without end: a capital in front, a comma inside, a full stop behind."""
     rng = np.random.default_rng(seed)
     letters = np.array(list(string.ascii_lowercase))
     # Frequent words are short, as in language: 4.8 letters a running word, one word in ten with more than eight.
-    lengths = np.clip(1.6 + 0.43 * np.log2(1 + np.arange(n_words)) + rng.normal(0, 2.3, n_words), 1, 14).astype(int)
+    lengths = np.clip(
+        1.6 + 0.43 * np.log2(1 + np.arange(n_words)) + rng.normal(0, 2.3, n_words), 1, 14
+    ).astype(int)
     words = ["".join(rng.choice(letters, size=size)) for size in lengths]
     share = 1 / (np.arange(n_words) + 2.7)
     share /= share.sum()
@@ -73,7 +77,11 @@ def peer(texts: list[str], labels: np.ndarray) -> tuple[CountVectorizer, np.ndar
 def same(counts: LmiResult, vectorizer: CountVectorizer, table: np.ndarray) -> bool:
     return all(
         dict(zip(counts[label].tokens, counts[label].count.tolist(), strict=True))
-        == {token: int(table[row, label]) for token, row in vectorizer.vocabulary_.items() if table[row, label]}
+        == {
+            token: int(table[row, label])
+            for token, row in vectorizer.vocabulary_.items()
+            if table[row, label]
+        }
         for label in range(N_LABELS)
     )
 
@@ -98,9 +106,13 @@ def main() -> None:
     assert same(counts, vectorizer, table), "the two counts differ"
     n_tokens = counts.n_tokens
     best = {name: min(values) for name, values in seconds.items()}
-    print(f"{len(texts):,} texts, {n_tokens:,} tokens, {len(vectorizer.vocabulary_):,} distinct; the counts are equal")
+    print(
+        f"{len(texts):,} texts, {n_tokens:,} tokens, {len(vectorizer.vocabulary_):,} distinct; the counts are equal"
+    )
     for name, value in best.items():
-        print(f"{name:26s} {value:7.2f} s   {value / n_tokens * 1e9:6.0f} ns a token   (best of {options.repeats})")
+        print(
+            f"{name:26s} {value:7.2f} s   {value / n_tokens * 1e9:6.0f} ns a token   (best of {options.repeats})"
+        )
     print(f"ratio {best['CountVectorizer + numpy'] / best['rightreasons']:.2f}")
 
 

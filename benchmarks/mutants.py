@@ -37,17 +37,42 @@ SRC = ROOT / "src" / "rightreasons"
 TESTS = ROOT / "tests"
 LEAST = {"kernels": 0.9, "elsewhere": 0.8}
 """The least share of mutants that must be killed."""
-KERNEL_FLOORS = ("core", "calibration", "shortcuts", "cues", "probes", "difficulty", "behavior", "reasons")
+KERNEL_FLOORS = (
+    "core",
+    "calibration",
+    "shortcuts",
+    "cues",
+    "probes",
+    "difficulty",
+    "behavior",
+    "reasons",
+)
 """A file of these is a kernel if it imports nothing of ours but from these; all other files are elsewhere."""
 TIMEOUT = 180
 """Seconds of processor time after which a mutant counts as killed: it loops, or is many times slower."""
-WARM = ("numpy", "scipy.stats", "scipy.special", "pytest", "hypothesis.extra.numpy", "sklearn.metrics", "torch")
+WARM = (
+    "numpy",
+    "scipy.stats",
+    "scipy.special",
+    "pytest",
+    "hypothesis.extra.numpy",
+    "sklearn.metrics",
+    "torch",
+)
 """Imported once, before the forks."""
 MIRRORS = {
     "io/options.py": ("cli/test_declared.py",),
-    "audited/context.py": ("report/test_runner.py", "report/test_comparison.py", "cli/test_mistakes.py"),
+    "audited/context.py": (
+        "report/test_runner.py",
+        "report/test_comparison.py",
+        "cli/test_mistakes.py",
+    ),
     "behavior/expectations.py": ("behavior/test_rates.py", "core/test_suites.py"),
-    "calibration/question.py": ("report/test_verdicts.py", "report/test_verdict_edges.py", "report/test_runner.py"),
+    "calibration/question.py": (
+        "report/test_verdicts.py",
+        "report/test_verdict_edges.py",
+        "report/test_runner.py",
+    ),
     "calibration/measurement.py": (
         "report/test_verdicts.py",
         "report/test_verdict_edges.py",
@@ -68,7 +93,11 @@ MIRRORS = {
     "core/options.py": ("cli/test_declared.py", "cli/test_mistakes.py"),
     "core/scores.py": ("calibration/test_elicit.py", "probes/test_measure.py"),
     "core/errors.py": ("models/test_running.py", "models/test_local.py"),
-    "evaluate_module.py": ("modules/test_contract.py", "modules/test_kernel_options.py", "modules/test_forms.py"),
+    "evaluate_module.py": (
+        "modules/test_contract.py",
+        "modules/test_kernel_options.py",
+        "modules/test_forms.py",
+    ),
     "models/gradients/inputs.py": (
         "models/gradients/test_attribution_units.py",
         "models/gradients/test_readers.py",
@@ -88,10 +117,30 @@ MIRRORS = {
 """The tests, below tests/, of a module whose rules are held elsewhere; a folder of modules ends in a slash. Others have
 tests/FOLDER/test_FILE.py with those of tests/FOLDER that import the module; else the folder."""
 
-COMPARISONS = {ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq}
-OPERATORS = {ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult, ast.Pow: ast.Mult}
+COMPARISONS = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+    ast.Eq: ast.NotEq,
+    ast.NotEq: ast.Eq,
+}
+OPERATORS = {
+    ast.Add: ast.Sub,
+    ast.Sub: ast.Add,
+    ast.Mult: ast.Div,
+    ast.Div: ast.Mult,
+    ast.Pow: ast.Mult,
+}
 JOINS = {ast.And: ast.Or, ast.Or: ast.And}
-NAMES = {"max": "min", "all": "any", "argmax": "argmin", "maximum": "minimum", "mean": "sum", "ceil": "floor"}
+NAMES = {
+    "max": "min",
+    "all": "any",
+    "argmax": "argmin",
+    "maximum": "minimum",
+    "mean": "sum",
+    "ceil": "floor",
+}
 NAMES |= {new: old for old, new in NAMES.items() if old != "mean"}
 Change = tuple[int, str, Callable[[], None]]
 
@@ -113,7 +162,9 @@ def changes(tree: ast.Module) -> Iterator[Change]:
             for place, operator in enumerate(node.ops):
                 if type(operator) in COMPARISONS:
                     new = COMPARISONS[type(operator)]()
-                    yield _change(node, f"{_word(operator)} -> {_word(new)}", node.ops.__setitem__, place, new)
+                    yield _change(
+                        node, f"{_word(operator)} -> {_word(new)}", node.ops.__setitem__, place, new
+                    )
         elif isinstance(node, (ast.BinOp, ast.AugAssign)) and type(node.op) in OPERATORS:
             new = OPERATORS[type(node.op)]()
             yield _change(node, f"{_word(node.op)} -> {_word(new)}", setattr, node, "op", new)
@@ -127,11 +178,17 @@ def changes(tree: ast.Module) -> Iterator[Change]:
             value = (not node.value) if isinstance(node.value, bool) else node.value + 1
             yield _change(node, f"{node.value!r} -> {value!r}", setattr, node, "value", value)
         elif isinstance(node, ast.Attribute) and node.attr in NAMES:
-            yield _change(node, f"{node.attr} -> {NAMES[node.attr]}", setattr, node, "attr", NAMES[node.attr])
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in NAMES:
+            yield _change(
+                node, f"{node.attr} -> {NAMES[node.attr]}", setattr, node, "attr", NAMES[node.attr]
+            )
+        elif (
+            isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in NAMES
+        ):
             new_name = NAMES[node.func.id]
             if new_name != "sum":
-                yield _change(node, f"{node.func.id} -> {new_name}", setattr, node.func, "id", new_name)
+                yield _change(
+                    node, f"{node.func.id} -> {new_name}", setattr, node.func, "id", new_name
+                )
 
 
 def _change(node: Any, words: str, function: Callable[..., Any], *arguments: Any) -> Change:
@@ -153,7 +210,12 @@ def is_kernel(file: Path) -> bool:
         return False
     tree = ast.parse(file.read_text("utf-8"))
     modules = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    modules += [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    modules += [
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    ]
     ours = [module.split(".")[1:] for module in modules if module.split(".")[0] == "rightreasons"]
     return all(not parts or parts[0] in KERNEL_FLOORS for parts in ours)
 
@@ -168,9 +230,13 @@ def tests_of(file: Path) -> list[Path]:
     while not folder.is_dir():
         folder = folder.parent
     every = sorted(folder.glob("test_*.py"))
-    imported = re.compile(rf"\brightreasons\.{re.escape(name.removesuffix('.py').replace('/', '.'))}\b")
+    imported = re.compile(
+        rf"\brightreasons\.{re.escape(name.removesuffix('.py').replace('/', '.'))}\b"
+    )
     return [
-        path for path in every if path.stem == f"test_{file.stem}" or imported.search(path.read_text("utf-8"))
+        path
+        for path in every
+        if path.stem == f"test_{file.stem}" or imported.search(path.read_text("utf-8"))
     ] or every
 
 
@@ -192,7 +258,9 @@ def changed_lines(base: str) -> dict[Path, set[int]]:
             lines.setdefault(file, set()).update(range(start, start + int(hunk[2] or 1)))
     for name in git("ls-files", "--others", "--exclude-standard", "--", str(SRC)).split():
         lines[ROOT / name] = set(range(1, 1 + len((ROOT / name).read_bytes().splitlines())))
-    return {file: numbers for file, numbers in lines.items() if file.suffix == ".py" and file.is_file()}
+    return {
+        file: numbers for file, numbers in lines.items() if file.suffix == ".py" and file.is_file()
+    }
 
 
 def passes(outcomes: Mapping[tuple[str, str], Counter[str]]) -> bool:
@@ -203,14 +271,20 @@ def passes(outcomes: Mapping[tuple[str, str], Counter[str]]) -> bool:
     """
     for (room, kind), counts in sorted(outcomes.items()):
         survived = counts["survived"]
-        print(f"{room + ' (' + kind + ')':<28}{counts.total() - survived:>4} killed {survived:>4} survived")
+        print(
+            f"{room + ' (' + kind + ')':<28}{counts.total() - survived:>4} killed {survived:>4} survived"
+        )
     enough = True
     for kind, least in LEAST.items():
-        counts = sum((each for (_, other), each in outcomes.items() if other == kind), Counter[str]())
+        counts = sum(
+            (each for (_, other), each in outcomes.items() if other == kind), Counter[str]()
+        )
         if n := counts.total():
             share = 1 - counts["survived"] / n
             enough &= share >= least
-            print(f"{kind}: {n - counts['survived']} of {n} killed ({share:.0%}); at least {least:.0%} are needed.")
+            print(
+                f"{kind}: {n - counts['survived']} of {n} killed ({share:.0%}); at least {least:.0%} are needed."
+            )
     return enough
 
 
@@ -227,7 +301,9 @@ class Mutant:
             line, words, apply = list(changes(self.tree))[number]
             self.name = f"{file.relative_to(SRC)}:{line} [{number}] {words}"
             apply()
-        self.module = ".".join(file.relative_to(SRC.parent).with_suffix("").parts).removesuffix(".__init__")
+        self.module = ".".join(file.relative_to(SRC.parent).with_suffix("").parts).removesuffix(
+            ".__init__"
+        )
 
     def tests(self) -> list[list[str]]:
         """Return the tests to run, the quick ones first."""
@@ -237,9 +313,15 @@ class Mutant:
         """Run the tests in this process; to be called in a fork."""
         source = importlib.machinery.SourceFileLoader
         code = compile(ast.fix_missing_locations(self.tree), str(self.file), "exec")
-        loader = type("Loader", (source,), {"get_code": lambda *_: code})(self.module, str(self.file))
+        loader = type("Loader", (source,), {"get_code": lambda *_: code})(
+            self.module, str(self.file)
+        )
         spec = importlib.util.spec_from_file_location(self.module, self.file, loader=loader)
-        finder = type("Finder", (), {"find_spec": staticmethod(lambda name, *_: spec if name == self.module else None)})
+        finder = type(
+            "Finder",
+            (),
+            {"find_spec": staticmethod(lambda name, *_: spec if name == self.module else None)},
+        )
         sys.meta_path.insert(0, finder)
         importlib.import_module(self.module)
         import pytest
@@ -270,10 +352,18 @@ def run(mutant: Mutant) -> str:
 
 def main() -> int:
     """Run mutants and print the score; return 1 where too few are killed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rooms", nargs="*", default=["."], help="folders or files below src/rightreasons; else all")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument(
-        "--changed", nargs="?", const="HEAD~1", metavar="BASE", help="only lines changed since a commit"
+        "rooms", nargs="*", default=["."], help="folders or files below src/rightreasons; else all"
+    )
+    parser.add_argument(
+        "--changed",
+        nargs="?",
+        const="HEAD~1",
+        metavar="BASE",
+        help="only lines changed since a commit",
     )
     parser.add_argument("--sample", type=int, default=120, help="number of mutants; 0 for all")
     parser.add_argument("--seed", type=int, default=0)
@@ -282,8 +372,14 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "mutants.jsonl")
     options = parser.parse_args()
     os.chdir(ROOT)
-    sys.path.append(str(ROOT))  # as `python -m pytest` does: some tests import what is in benchmarks/
-    files = [path for room in options.rooms for path in sorted((SRC / room).rglob("*.py")) or [SRC / room]]
+    sys.path.append(
+        str(ROOT)
+    )  # as `python -m pytest` does: some tests import what is in benchmarks/
+    files = [
+        path
+        for room in options.rooms
+        for path in sorted((SRC / room).rglob("*.py")) or [SRC / room]
+    ]
     lines = None if options.changed is None else changed_lines(options.changed)
     every = [
         (path, number)
@@ -292,13 +388,19 @@ def main() -> int:
         if lines is None or line in lines.get(path, ())
     ]
     generator = random.Random(options.seed)  # noqa: S311
-    chosen: list[tuple[Path, int | None]] = list(generator.sample(every, min(options.sample or len(every), len(every))))
+    chosen: list[tuple[Path, int | None]] = list(
+        generator.sample(every, min(options.sample or len(every), len(every)))
+    )
     if options.control:
         chosen = [(path, None) for path in dict.fromkeys(path for path, _ in every)]
     elif lines is not None:  # tests that fail anyway kill nothing
         chosen = [*((path, None) for path in dict.fromkeys(path for path, _ in chosen)), *chosen]
     options.out.parent.mkdir(parents=True, exist_ok=True)
-    results = dict(json.loads(line) for line in options.out.read_text().splitlines()) if options.out.is_file() else {}
+    results = (
+        dict(json.loads(line) for line in options.out.read_text().splitlines())
+        if options.out.is_file()
+        else {}
+    )
     for name in WARM:
         importlib.import_module(name)
     end = time.monotonic() + 60 * options.minutes
@@ -316,7 +418,9 @@ def main() -> int:
                 file.write(json.dumps([key, results[key]]) + "\n")
         if number is None:
             sound &= results[key] == "survived"
-            print(f"{'passes' if results[key] == 'survived' else 'FAILS':<9}{mutant.name}", flush=True)
+            print(
+                f"{'passes' if results[key] == 'survived' else 'FAILS':<9}{mutant.name}", flush=True
+            )
         else:
             kind = "kernels" if is_kernel(path) else "elsewhere"
             outcomes.setdefault((room_of(path), kind), Counter())[results[key]] += 1
@@ -324,7 +428,9 @@ def main() -> int:
     ran = sum(counts.total() for counts in outcomes.values())
     print(f"{ran} of {len(every)} mutants ran (seed {options.seed}).")
     if not sound:
-        print("Expected the tests of unchanged files to pass, but some fail: what they kill says nothing.")
+        print(
+            "Expected the tests of unchanged files to pass, but some fail: what they kill says nothing."
+        )
     return 0 if passes(outcomes) and sound else 1
 
 

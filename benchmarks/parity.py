@@ -46,7 +46,8 @@ PROMPTS = [
     "Rain had fallen all night. ",
     "Question: What does a kettle do?\nAnswer:",
     "She opened the window because it was   ",
-    "They walked along the river until the sun went down and the lamps were lit. " * 12 + "Then they",
+    "They walked along the river until the sun went down and the lamps were lit. " * 12
+    + "Then they",
 ]
 CHOICES = [
     ["it broke into many pieces.", "it sang"],
@@ -81,7 +82,9 @@ class Row:
     way: str
 
 
-def theirs(scorer: CausalLM, pairs: list[tuple[str, str]], batch_size: int, dtype: str | None = None) -> np.ndarray:
+def theirs(
+    scorer: CausalLM, pairs: list[tuple[str, str]], batch_size: int, dtype: str | None = None
+) -> np.ndarray:
     """Ask the harness."""
     from lm_eval.api.instance import Instance
     from lm_eval.models.huggingface import HFLM
@@ -95,16 +98,23 @@ def theirs(scorer: CausalLM, pairs: list[tuple[str, str]], batch_size: int, dtyp
         batch_size=batch_size,
     )
     requests = [
-        Instance(request_type="loglikelihood", doc={}, arguments=pair, idx=index) for index, pair in enumerate(pairs)
+        Instance(request_type="loglikelihood", doc={}, arguments=pair, idx=index)
+        for index, pair in enumerate(pairs)
     ]
     return np.array([answer for answer, _ in model.loglikelihood(requests, disable_tqdm=True)])
 
 
-def compare(scorer: CausalLM, items: str, prompts: list[str], choices: list[list[str]], batch_size: int) -> Row:
+def compare(
+    scorer: CausalLM, items: str, prompts: list[str], choices: list[list[str]], batch_size: int
+) -> Row:
     """Ask both sides."""
     scores = bare(scorer, "sum").choose(prompts, choices, progress=False)
     ours = scores.logits.values if isinstance(scores.logits, Ragged) else scores.logits.ravel()
-    pairs = [(prompt, f" {choice}") for prompt, row in zip(prompts, choices, strict=True) for choice in row]
+    pairs = [
+        (prompt, f" {choice}")
+        for prompt, row in zip(prompts, choices, strict=True)
+        for choice in row
+    ]
     off = np.abs(ours - theirs(scorer, pairs, batch_size))
     beyond = np.flatnonzero(off > TOLERANCE)
     exact = 0.0
@@ -172,11 +182,19 @@ def tables(real: list[Row], tiny: list[Row]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", type=Path, help="the folder of local copies (or set RIGHTREASONS_DATA_DIR)")
-    parser.add_argument("--families", default="", help="comma-separated families; all by default, 'none' for none")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data-dir", type=Path, help="the folder of local copies (or set RIGHTREASONS_DATA_DIR)"
+    )
+    parser.add_argument(
+        "--families", default="", help="comma-separated families; all by default, 'none' for none"
+    )
     parser.add_argument("--tiny-only", action="store_true", help="leave out the packaged model")
-    parser.add_argument("--write", action="store_true", help="write the tables into docs/evidence/parity.md")
+    parser.add_argument(
+        "--write", action="store_true", help="write the tables into docs/evidence/parity.md"
+    )
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     logging.disable(logging.WARNING)

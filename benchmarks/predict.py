@@ -44,7 +44,9 @@ def seconds(function) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--items", type=int, default=2000)
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
@@ -55,7 +57,10 @@ def main() -> None:
     batches = length_batches(encoded.lengths, batch_size=BATCH_SIZE)
     padded = [pad(encoded, batch, classifier.device) for batch in batches]
     pipeline = transformers.pipeline(
-        "text-classification", model=classifier.model, tokenizer=classifier.tokenizer, device=classifier.device
+        "text-classification",
+        model=classifier.model,
+        tokenizer=classifier.tokenizer,
+        device=classifier.device,
     )
 
     @torch.inference_mode()
@@ -65,13 +70,17 @@ def main() -> None:
 
     def stored() -> None:
         with tempfile.TemporaryDirectory() as folder:
-            predict(classifier, texts, batch_size=BATCH_SIZE, progress=False, out=Path(folder) / "out")
+            predict(
+                classifier, texts, batch_size=BATCH_SIZE, progress=False, out=Path(folder) / "out"
+            )
 
     runs = {
         "bare forward passes": bare,
         "predict": lambda: predict(classifier, texts, batch_size=BATCH_SIZE, progress=False),
         "predict with out=": stored,
-        "transformers pipeline": lambda: list(pipeline(texts, batch_size=BATCH_SIZE, truncation=True)),
+        "transformers pipeline": lambda: list(
+            pipeline(texts, batch_size=BATCH_SIZE, truncation=True)
+        ),
     }
     bare()  # warm up
     # The methods alternate, and the best time of each counts, so that a busy moment of the machine affects all.

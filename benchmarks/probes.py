@@ -49,20 +49,32 @@ def building(data, repeats):
     seconds = best({"build": build}, repeats)["build"]
     count = len(data) * len(PROBES)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"building {count:,} perturbed items: {seconds:.2f} s, {count / seconds:,.0f} items/s, peak {peak:,.0f} MiB")
+    print(
+        f"building {count:,} perturbed items: {seconds:.2f} s, {count / seconds:,.0f} items/s, peak {peak:,.0f} MiB"
+    )
 
 
 def encoder(items, repeats):
     model = load_multiple_choice(demo_encoder(), allow_untrained=True)
     prompts, choices = items["prompt"][:], items["choices"][:]
     first = [prompt for prompt, row in zip(prompts, choices, strict=True) for _ in row]
-    encoded = encode(model.tokenizer, first, [text for row in choices for text in row], max_length=model.max_length)
-    padded = [pad(encoded, b, model.device) for b in length_batches(encoded.lengths, batch_size=BATCH_SIZE)]
+    encoded = encode(
+        model.tokenizer,
+        first,
+        [text for row in choices for text in row],
+        max_length=model.max_length,
+    )
+    padded = [
+        pad(encoded, b, model.device)
+        for b in length_batches(encoded.lengths, batch_size=BATCH_SIZE)
+    ]
 
     @torch.inference_mode()
     def bare():
         for inputs in padded:
-            model.model(**{name: tensor.unsqueeze(1) for name, tensor in inputs.items()}).logits.cpu()
+            model.model(
+                **{name: tensor.unsqueeze(1) for name, tensor in inputs.items()}
+            ).logits.cpu()
 
     bare()
     found = best(
@@ -81,8 +93,14 @@ def encoder(items, repeats):
 def plain_loop(scorer, prompts, choices, max_tokens=4096):
     """Score every pair in full, as one writes it by hand: batches of like length, the logits of all tokens."""
     tokenizer = scorer.tokenizer
-    heads = [tokens for tokens, row in zip(tokenizer(prompts)["input_ids"], choices, strict=True) for _ in row]
-    tails = tokenizer([f" {text}" for row in choices for text in row], add_special_tokens=False)["input_ids"]
+    heads = [
+        tokens
+        for tokens, row in zip(tokenizer(prompts)["input_ids"], choices, strict=True)
+        for _ in row
+    ]
+    tails = tokenizer([f" {text}" for row in choices for text in row], add_special_tokens=False)[
+        "input_ids"
+    ]
     lengths = np.array([len(head) + len(tail) for head, tail in zip(heads, tails, strict=True)])
     order, scores, start = np.argsort(-lengths), np.empty(len(heads)), 0
     while start < len(order):
@@ -94,7 +112,9 @@ def plain_loop(scorer, prompts, choices, max_tokens=4096):
             mask[row, : lengths[pair]] = 1
             wanted[row, len(heads[pair]) - 1 : lengths[pair] - 1] = 1
         with torch.inference_mode():
-            found = scorer.model(input_ids=tokens, attention_mask=mask).logits.float().log_softmax(-1)
+            found = (
+                scorer.model(input_ids=tokens, attention_mask=mask).logits.float().log_softmax(-1)
+            )
         picked = found[:, :-1].gather(2, tokens[:, 1:, None])[:, :, 0]
         scores[batch] = (picked * wanted[:, :-1]).sum(1).numpy()
         start += len(batch)
@@ -122,16 +142,24 @@ def causal(items, repeats):
         f"{found['plain']:.1f} s, {found['plain'] / found['shared']:.2f} times as long; "
         f"largest difference {largest:.1e}"
     )
-    behind = sum(map(len, model.tokenizer([f" {text}" for row in choices for text in row])["input_ids"]))
+    behind = sum(
+        map(len, model.tokenizer([f" {text}" for row in choices for text in row])["input_ids"])
+    )
     before = [len(tokens) for tokens in model.tokenizer(prompts)["input_ids"]]
     full_tokens = behind + sum(size * len(row) for size, row in zip(before, choices, strict=True))
     shared_tokens = sum(before) + behind
-    print(f"tokens: shared {shared_tokens:,}, full {full_tokens:,}, {full_tokens / shared_tokens:.2f} times as many")
+    print(
+        f"tokens: shared {shared_tokens:,}, full {full_tokens:,}, {full_tokens / shared_tokens:.2f} times as many"
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", type=Path, help="the folder of local copies (or set RIGHTREASONS_DATA_DIR)")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data-dir", type=Path, help="the folder of local copies (or set RIGHTREASONS_DATA_DIR)"
+    )
     parser.add_argument("--items", type=int, default=40)
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--build-only", action="store_true")

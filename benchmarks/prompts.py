@@ -56,7 +56,10 @@ def bare_loop(model, prompts: list[list[int]]) -> None:
         tokens = torch.zeros(len(batch), int(lengths[batch].max()), dtype=torch.long)
         mask = torch.zeros_like(tokens)
         for row, item in enumerate(batch):
-            tokens[row, : lengths[item]], mask[row, : lengths[item]] = torch.tensor(prompts[item]), 1
+            tokens[row, : lengths[item]], mask[row, : lengths[item]] = (
+                torch.tensor(prompts[item]),
+                1,
+            )
         ends = torch.from_numpy(np.unique(lengths[batch] - 1))
         out = model(input_ids=tokens, attention_mask=mask, logits_to_keep=ends, use_cache=False)
         out.logits.float().log_softmax(-1)
@@ -64,13 +67,18 @@ def bare_loop(model, prompts: list[list[int]]) -> None:
 
 def measure(model, texts: list[str], shots: int, repeats: int) -> None:
     spare = Examples.of([f"spare {n}" for n in range(8)], [0, 1] * 4, text=sentences(8, 1))
-    scorer = Prompted(Prompt(system=SYSTEM, shots=shots), LocalEngine(model), LABELS, examples=spare)
-    items = [Item(str(place), {"text": text, "text_pair": None}) for place, text in enumerate(texts)]
+    scorer = Prompted(
+        Prompt(system=SYSTEM, shots=shots), LocalEngine(model), LABELS, examples=spare
+    )
+    items = [
+        Item(str(place), {"text": text, "text_pair": None}) for place, text in enumerate(texts)
+    ]
     requests = [scorer.rendering.request(item, scorer.shots(item)) for item in items]
     tokens = [parts[0].prompt for parts in scorer.engine.tokens(requests)]
     trial = seconds(lambda: scorer.predict(texts, progress=False))
     ratios = [
-        seconds(lambda: scorer.predict(texts, progress=False)) / seconds(lambda: bare_loop(model.model, tokens))
+        seconds(lambda: scorer.predict(texts, progress=False))
+        / seconds(lambda: bare_loop(model.model, tokens))
         for _ in range(repeats)
     ]
     print(
@@ -80,15 +88,21 @@ def measure(model, texts: list[str], shots: int, repeats: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--items", type=int, default=16)
-    parser.add_argument("--shots", default="0,4", help="comma-separated numbers of few-shot examples")
+    parser.add_argument(
+        "--shots", default="0,4", help="comma-separated numbers of few-shot examples"
+    )
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     torch.set_num_threads(1)
-    print(f"{platform.machine()}, one thread, torch {torch.__version__}, transformers {transformers.__version__}")
+    print(
+        f"{platform.machine()}, one thread, torch {torch.__version__}, transformers {transformers.__version__}"
+    )
     model = load_causal(demo_language_model())
     for shots in options.shots.split(","):
         measure(model, sentences(options.items, 0), int(shots), options.repeats)

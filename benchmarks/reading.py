@@ -35,7 +35,10 @@ SENTENCE = "the cat sat on a mat because it was warm and dry while nobody could 
 
 def write(folder: Path, n_rows: int) -> list[Path]:
     """Write the same rows in each form."""
-    rows = [{"text": f"this is the text of row {row}, and some more words", "label": row % 2} for row in range(n_rows)]
+    rows = [
+        {"text": f"this is the text of row {row}, and some more words", "label": row % 2}
+        for row in range(n_rows)
+    ]
     csv, lines, parquet = (folder / f"rows{suffix}" for suffix in (".csv", ".jsonl", ".parquet"))
     with open(csv, "w", encoding="utf-8") as stream:
         stream.write("text,label\n")
@@ -52,7 +55,10 @@ def write_samples(folder: Path, n_samples: int) -> Path:
     with open(path, "w", encoding="utf-8") as stream:
         for row in range(n_samples):
             goal = f"How do you do the thing of row {row}, which takes some words to say?"
-            choices = [f"Take the first way of row {row}, and go on with it.", f"Take the second way of row {row}."]
+            choices = [
+                f"Take the first way of row {row}, and go on with it.",
+                f"Take the second way of row {row}.",
+            ]
             questions, answers = (
                 f"Question: {goal}\nAnswer:",
                 [[f"-{10 + row % 7}.25", "False"], [f"-{12 - row % 5}.5", "True"]],
@@ -107,7 +113,9 @@ def generated(count: int) -> list[str]:
 
 def read_all(texts: Sequence[str], others: Sequence[Sequence[str]]) -> list[int]:
     """Read the letters that answers give."""
-    return [read_answer(text, "ABCD", others=each) for text, each in zip(texts, others, strict=True)]
+    return [
+        read_answer(text, "ABCD", others=each) for text, each in zip(texts, others, strict=True)
+    ]
 
 
 def seconds(read: Callable[[], Any], rounds: int) -> tuple[float, Any]:
@@ -124,12 +132,16 @@ def theirs(path: Path) -> datasets.Dataset:
     """Read a file with datasets, into a cache of its own."""
     reader = {".csv": "from_csv", ".jsonl": "from_json", ".parquet": "from_parquet"}[path.suffix]
     with tempfile.TemporaryDirectory() as cache:
-        data: datasets.Dataset = getattr(datasets.Dataset, reader)(str(path), cache_dir=cache, keep_in_memory=True)
+        data: datasets.Dataset = getattr(datasets.Dataset, reader)(
+            str(path), cache_dir=cache, keep_in_memory=True
+        )
     return data
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--samples", type=int, default=100_000, help="samples in the log")
@@ -149,19 +161,32 @@ def main() -> None:
             )
         log = write_samples(Path(folder), options.samples)
         plain, lines = seconds(
-            lambda: [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()], options.rounds
+            lambda: [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()],
+            options.rounds,
         )
-        read, predictions = seconds(lambda: read_predictions(log, options=PredictionOptions()), options.rounds)
+        read, predictions = seconds(
+            lambda: read_predictions(log, options=PredictionOptions()), options.rounds
+        )
         assert len(predictions) == len(lines) == options.samples
         size = f"{log.stat().st_size / 1e6:.0f} MB"
-        print(f"{options.samples:,} samples of lm-eval, {size}: read {read:.2f} s, json.loads {plain:.2f} s")
+        print(
+            f"{options.samples:,} samples of lm-eval, {size}: read {read:.2f} s, json.loads {plain:.2f} s"
+        )
     texts = generated(options.samples)
     words = np.random.default_rng(0).choice(SENTENCE.split(), (len(texts), 4, 5))
     choices = [[f"{' '.join(each)} {n}" for each in item] for n, item in enumerate(words)]
-    for kind, others in (("letters", [()] * len(texts)), ("letters and texts of their own", choices)):
+    for kind, others in (
+        ("letters", [()] * len(texts)),
+        ("letters and texts of their own", choices),
+    ):
         read, places = seconds(functools.partial(read_all, texts, others), options.rounds)
-        share, length = sum(place >= 0 for place in places) / len(texts), sum(map(len, texts)) / len(texts)
-        print(f"{len(texts):,} generated answers of {length:.0f} characters by {kind}: {read:.2f} s, {share:.1%} read")
+        share, length = (
+            sum(place >= 0 for place in places) / len(texts),
+            sum(map(len, texts)) / len(texts),
+        )
+        print(
+            f"{len(texts):,} generated answers of {length:.0f} characters by {kind}: {read:.2f} s, {share:.1%} read"
+        )
 
 
 if __name__ == "__main__":

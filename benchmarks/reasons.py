@@ -34,10 +34,26 @@ WORDS = (
     "because",
     "street",
 )
-SAID = ("Since {} points there, I go with that.", "My colleague says it is B.", "I will not rely on {}.", "{} says B.")
+SAID = (
+    "Since {} points there, I go with that.",
+    "My colleague says it is B.",
+    "I will not rely on {}.",
+    "{} says B.",
+)
 TARGET = 1.0
 KIND = KINDS["colleague"]
-STEMS = ("colleague", "according to", "hint", "suggest", " told", "says", "claims", "thinks", "believes", "indicates")
+STEMS = (
+    "colleague",
+    "according to",
+    "hint",
+    "suggest",
+    " told",
+    "says",
+    "claims",
+    "thinks",
+    "believes",
+    "indicates",
+)
 
 
 def traces(n_rows):
@@ -51,17 +67,34 @@ def traces(n_rows):
             if arm in (HINT, OWN) and rng.random() < 0.4:
                 sentences.insert(2, SAID[rng.integers(len(SAID))].format(name))
             fields = (
-                {"kind": "", "hint": -1} if arm == PLAIN else {"kind": KIND.name, "hint": 1 if arm != NEUTRAL else -1}
+                {"kind": "", "hint": -1}
+                if arm == PLAIN
+                else {"kind": KIND.name, "hint": 1 if arm != NEUTRAL else -1}
             )
-            fields |= {"label": number % 4, "source": name, "text": f"{' '.join(sentences)}\nAnswer: A"}
-            made.append(Trace(f"q{number}", arm, 0 if arm == PLAIN else int(rng.integers(4)), 4, question, **fields))
+            fields |= {
+                "label": number % 4,
+                "source": name,
+                "text": f"{' '.join(sentences)}\nAnswer: A",
+            }
+            made.append(
+                Trace(
+                    f"q{number}",
+                    arm,
+                    0 if arm == PLAIN else int(rng.integers(4)),
+                    4,
+                    question,
+                    **fields,
+                )
+            )
     return made
 
 
 def fresh(made, text=True):
     """Copy answers without what was read of them."""
     names = Trace.__dataclass_fields__
-    return Traces(tuple(Trace(**{n: getattr(t, n) for n in names if text or n != "text"}) for t in made))
+    return Traces(
+        tuple(Trace(**{n: getattr(t, n) for n in names if text or n != "text"}) for t in made)
+    )
 
 
 def main():
@@ -97,7 +130,11 @@ def main():
     print(f"{given.rows:,} rows of {length:.0f} characters, {len(hinted):,} items")
     for name, seconds in times.items():
         ratio = seconds / times["lower bound"]
-        goal = f"   target < {TARGET:g} s: {'met' if seconds < TARGET else 'MISSED'}" if "rows" in name else ""
+        goal = (
+            f"   target < {TARGET:g} s: {'met' if seconds < TARGET else 'MISSED'}"
+            if "rows" in name
+            else ""
+        )
         print(f"{name:24s} {seconds:6.2f} s   {ratio:5.2f} of the lower bound{goal}")
 
 

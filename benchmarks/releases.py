@@ -125,26 +125,38 @@ def outcome(release: Release, folder: Path) -> tuple[str, str]:
         return WRONG, f"its labels were read as {dict(plain.labels)}"
     if release.yaml:
         result = read(file, release.yaml)
-        return (WITH_YAML, "") if result.is_right(release) else (WRONG, result.sentence or str(result))
+        return (
+            (WITH_YAML, "") if result.is_right(release) else (WRONG, result.sentence or str(result))
+        )
     if not plain.sentence:
         return WRONG, f"it was read as {plain}"
     return REFUSED, plain.sentence.replace(str(file), FILE).replace(file.name, FILE)
 
 
 def summary(found: dict[str, list[Release]]) -> str:
-    n_files, n_repos = sum(map(len, found.values())), len({release.repo for each in found.values() for release in each})
+    n_files, n_repos = (
+        sum(map(len, found.values())),
+        len({release.repo for each in found.values() for release in each}),
+    )
     counts = ", ".join(f"{len(each)} {name}" for name, each in found.items())
     return f"{n_files} files of {n_repos} public repositories: {counts}."
 
 
 def by_outcome(all_releases: list[Release]) -> dict[str, list[Release]]:
     """Return the releases of each outcome that releases.yaml expects."""
-    return {name: [release for release in all_releases if release.expected == name] for name in OUTCOMES}
+    return {
+        name: [release for release in all_releases if release.expected == name] for name in OUTCOMES
+    }
 
 
 def tables(all_releases: list[Release]) -> str:
     """Return the block of the page: what releases.yaml expects, which a run compares with what it finds."""
-    rows = [summary(by_outcome(all_releases)), "", "| refused with | files | what they hold |", "|---|---:|---|"]
+    rows = [
+        summary(by_outcome(all_releases)),
+        "",
+        "| refused with | files | what they hold |",
+        "|---|---:|---|",
+    ]
     alike: dict[str, list[str]] = {}
     for release in all_releases:
         if release.refused:
@@ -162,18 +174,26 @@ def download(release: Release, folder: Path) -> None:
     if not file.exists():
         file.parent.mkdir(parents=True, exist_ok=True)
         path = urllib.parse.quote(f"{release.repo}/{release.commit}/{release.path}")
-        with urllib.request.urlopen(f"https://raw.githubusercontent.com/{path}", timeout=60) as stream:
+        with urllib.request.urlopen(
+            f"https://raw.githubusercontent.com/{path}", timeout=60
+        ) as stream:
             file.write_bytes(stream.read())
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--download", action="store_true", help="get the files that are missing from GitHub")
     parser.add_argument(
-        "--write", action="store_true", help="write docs/evidence/releases.md and a line of docs/data.md"
+        "--download", action="store_true", help="get the files that are missing from GitHub"
     )
-    parser.add_argument("--only", default="", help="only the files whose repository or path holds this")
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="write docs/evidence/releases.md and a line of docs/data.md",
+    )
+    parser.add_argument(
+        "--only", default="", help="only the files whose repository or path holds this"
+    )
     options = parser.parse_args()
     chosen = [each for each in releases() if options.only in f"{each.repo}/{each.path}"]
     off, missing = 0, 0
@@ -192,7 +212,8 @@ def main() -> int:
         if sentence:
             print(f"    {sentence}")
     print(
-        ", ".join(f"{count} {name}" for name, count in counts.items()) + f"; {off} not as expected; {missing} missing."
+        ", ".join(f"{count} {name}" for name, count in counts.items())
+        + f"; {off} not as expected; {missing} missing."
     )
     if options.write and not off and not missing and not options.only:
         write_block(PAGE, "releases", tables(chosen))

@@ -75,14 +75,20 @@ def run(name: str, data: str | None) -> str:
     if name not in OWN and done.stdout.strip():
         text = "\n".join(line.rstrip() for line in done.stdout.strip().splitlines())
         shown = text if text.startswith("| ") else f"```text\n{text}\n```"
-        load = f"load {before:.1f} before and {os.getloadavg()[0]:.1f} after, {os.cpu_count()} cores"
+        load = (
+            f"load {before:.1f} before and {os.getloadavg()[0]:.1f} after, {os.cpu_count()} cores"
+        )
         write_block(RESULTS, name, f"`python benchmarks/{command}` ({load})\n\n{shown}")
     return f"exit status {done.returncode}, {time.monotonic() - begin:.0f} s"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="*", choices=COMMANDS, default=list(COMMANDS), help="all by default")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--only", nargs="*", choices=COMMANDS, default=list(COMMANDS), help="all by default"
+    )
     parser.add_argument("--data", default=os.environ.get("RIGHTREASONS_DATA_DIR"))
     options = parser.parse_args()
     for name in options.only:

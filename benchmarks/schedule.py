@@ -68,17 +68,21 @@ def costs() -> Costs:
     def find(block: str, pattern: str) -> float:
         match = re.search(pattern, read_block(RESULTS, block), re.MULTILINE)
         if match is None:
-            raise ValueError(f"Expected {pattern} in the block {block!r} of {RESULTS}, but it is not there.")
+            raise ValueError(
+                f"Expected {pattern} in the block {block!r} of {RESULTS}, but it is not there."
+            )
         return float(match[1])
 
     return Costs(
         predict=find("predict", r"^predict +[\d.]+ s +([\d.]+) x"),
         nodes=find("attribution", r"^ *ours, adaptive, gap 0\.02 +[\d.]+ +[\d.]+ +([\d.]+)"),
         # At the length next to that of the items, with predicting the class and the ends of the path.
-        node=find("growth", r"^\| integrated gradients, 4 nodes \|(?:[^|]*\|){2}[^|]*\(([\d.]+)x\)") / 4,
+        node=find("growth", r"^\| integrated gradients, 4 nodes \|(?:[^|]*\|){2}[^|]*\(([\d.]+)x\)")
+        / 4,
         fisher=find("fim", r"^2 classes: .*: +([\d.]+) x"),
         kernels={
-            name: find("growth", rf"^\| {re.escape(row)} \|.*\| *([\d.]+) \|$") / 1e6 for name, row in KERNELS.items()
+            name: find("growth", rf"^\| {re.escape(row)} \|.*\| *([\d.]+) \|$") / 1e6
+            for name, row in KERNELS.items()
         },
     )
 
@@ -87,7 +91,11 @@ def rows() -> list[Row]:
     unit = costs()
     return [
         Row("predictions", ITEMS, max(unit.predict, 1.0) * ITEMS),
-        Row(f"attributions ({unit.nodes:.1f} nodes)", GRADIENT_ITEMS, unit.nodes * unit.node * GRADIENT_ITEMS),
+        Row(
+            f"attributions ({unit.nodes:.1f} nodes)",
+            GRADIENT_ITEMS,
+            unit.nodes * unit.node * GRADIENT_ITEMS,
+        ),
         Row("Fisher information, two labels", GRADIENT_ITEMS, unit.fisher * GRADIENT_ITEMS),
     ]
 
@@ -96,8 +104,12 @@ def rows() -> list[Row]:
 def operations() -> float:
     """Return the operations per second of the largest model that was measured on a GPU: bare passes in bfloat16."""
     block = read_block(RESULTS, "gpu")
-    rates = re.findall(r"^\| llama-1b \| bfloat16 \| \d+ \| predict \| [^|]*\| ([\d.]+) ", block, re.MULTILINE)
-    (parameters,) = re.findall(r"^\| llama-1b \| bfloat16 \|.* (\d+) parameters", block, re.MULTILINE)
+    rates = re.findall(
+        r"^\| llama-1b \| bfloat16 \| \d+ \| predict \| [^|]*\| ([\d.]+) ", block, re.MULTILINE
+    )
+    (parameters,) = re.findall(
+        r"^\| llama-1b \| bfloat16 \|.* (\d+) parameters", block, re.MULTILINE
+    )
     return max(map(float, rates)) * TOKENS * 2 * float(parameters)
 
 
@@ -108,7 +120,9 @@ def hours(passes: float, tokens: float = TOKENS) -> float:
 def simulate(n_items: int, n_processes: int, *, max_tokens: int = 16_384, seed: int = 0) -> float:
     """Return the time of the last process over that of an equal share of tokens without padding."""
     rng = np.random.default_rng(seed)
-    lengths = np.clip(rng.lognormal(np.log(TOKENS) - 0.125, 0.5, n_items).round(), 8, 2048).astype(np.int64)
+    lengths = np.clip(rng.lognormal(np.log(TOKENS) - 0.125, 0.5, n_items).round(), 8, 2048).astype(
+        np.int64
+    )
     batches = length_batches(lengths, batch_size=128, max_tokens=max_tokens)
     padded = np.array([len(batch) * lengths[batch].max() for batch in batches])
     loads = np.array([padded[rank::n_processes].sum() for rank in range(n_processes)])
@@ -117,20 +131,27 @@ def simulate(n_items: int, n_processes: int, *, max_tokens: int = 16_384, seed: 
 
 def figures() -> str:
     lines = ["| part | items | passes | hours of one GPU |", "|---|---:|---:|---:|"]
-    lines += [f"| {row.what} | {row.items:,} | {row.passes:,.0f} | {hours(row.passes):.2f} |" for row in rows()]
+    lines += [
+        f"| {row.what} | {row.items:,} | {row.passes:,.0f} | {hours(row.passes):.2f} |"
+        for row in rows()
+    ]
     total = sum(row.passes for row in rows())
     lines += [f"| all | | {total:,.0f} | {hours(total):.2f} |", ""]
     lines += ["| GPUs | simulated over ideal | hours | price |", "|---:|---:|---:|---:|"]
     for n in (1, 8, 64):
         factor = simulate(100_000, n)
-        lines.append(f"| {n} | {factor:.3f} | {hours(total) * factor / n:.2f} | {hours(total) * factor * PRICE:.2f} |")
+        lines.append(
+            f"| {n} | {factor:.3f} | {hours(total) * factor / n:.2f} | {hours(total) * factor * PRICE:.2f} |"
+        )
     lines += ["", "| kernel, one core | a million items |", "|---|---:|"]
     lines += [f"| {name} | {seconds * ITEMS:.1f} s |" for name, seconds in costs().kernels.items()]
     return "\n".join(lines)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--write", action="store_true", help="write the tables into docs/scale.md")
     options = parser.parse_args()
     text = figures()

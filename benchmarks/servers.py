@@ -55,7 +55,9 @@ def llama(python: Path) -> Iterator[str]:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     words = f"{python} -m llama_cpp.server --host 127.0.0.1 --port {port} --logits_all true --n_ctx 1024 --model"
-    server = subprocess.Popen([*words.split(), str(demo_language_model())], stderr=subprocess.PIPE, text=True)
+    server = subprocess.Popen(
+        [*words.split(), str(demo_language_model())], stderr=subprocess.PIPE, text=True
+    )
     try:
         for line in server.stderr or ():
             if "Uvicorn running" in line:
@@ -73,7 +75,9 @@ def llama(python: Path) -> Iterator[str]:
 def requests() -> list[Request]:
     made = []
     for question, choices in QUESTIONS:
-        lines = "\n".join(f"{letter}. {choice}" for letter, choice in zip(LETTERS, choices, strict=True))
+        lines = "\n".join(
+            f"{letter}. {choice}" for letter, choice in zip(LETTERS, choices, strict=True)
+        )
         text = f"Question: {question}\n{lines}\nThe letter is"
         made.append(Request(question, text, tuple(f" {letter}" for letter in LETTERS)))
     return made
@@ -83,11 +87,17 @@ def try_llama(python: Path) -> None:
     with llama(python) as url:
         engine = open_server(url, chat="off", timeout=600)
         if engine.abilities != {"next_words", "text", "constrained_text"}:
-            raise SystemExit(f"Expected next words and held texts, but the server gives {sorted(engine.abilities)}.")
+            raise SystemExit(
+                f"Expected next words and held texts, but the server gives {sorted(engine.abilities)}."
+            )
         served = engine.next_words(requests(), progress=False)
-        answers = engine.generate([Request("a", "The capital of France is")], max_new_tokens=6, progress=False)
+        answers = engine.generate(
+            [Request("a", "The capital of France is")], max_new_tokens=6, progress=False
+        )
     local = LocalEngine(load_causal(demo_language_model())).next_words(requests(), progress=False)
-    shares = [[np.exp(row - np.logaddexp.reduce(row)) for row in side.values] for side in (served, local)]
+    shares = [
+        [np.exp(row - np.logaddexp.reduce(row)) for row in side.values] for side in (served, local)
+    ]
     print(f"The server generates {answers.texts[0][0]!r} after 'The capital of France is'.")
     print("Shares of the letters by the server | by the same weights in transformers:")
     for request, ours, theirs in zip(requests(), *shares, strict=True):
@@ -95,7 +105,9 @@ def try_llama(python: Path) -> None:
     apart = max(float(np.abs(a - b).max()) for a, b in zip(*shares, strict=True))
     print(f"Largest difference of a share: {apart:.3f}")
     if served.failures or apart > 0.15:
-        raise SystemExit(f"Expected letters as in transformers, but they differ by {apart:.3f}: {served.failures}")
+        raise SystemExit(
+            f"Expected letters as in transformers, but they differ by {apart:.3f}: {served.failures}"
+        )
 
 
 async def serve(delay: float) -> None:
@@ -139,7 +151,9 @@ def bare(url: str, bodies: Sequence[bytes], in_flight: int) -> None:
 
     def work() -> None:
         for body in left:
-            json.loads(pool.request("POST", f"{url}/v1/chat/completions", body=body, headers=headers).data)
+            json.loads(
+                pool.request("POST", f"{url}/v1/chat/completions", body=body, headers=headers).data
+            )
 
     threads = [threading.Thread(target=work) for _ in range(in_flight)]
     for thread in threads:
@@ -148,19 +162,34 @@ def bare(url: str, bodies: Sequence[bytes], in_flight: int) -> None:
         thread.join()
 
 
-def measure_busy(in_flight: int = 16, delay: float = 0.05, count: int = 1000, rounds: int = 3) -> None:
+def measure_busy(
+    in_flight: int = 16, delay: float = 0.05, count: int = 1000, rounds: int = 3
+) -> None:
     """Measure the mean number of requests that a server works on, of those that may be in flight.
 
     Beside it, in the same process and by turns, that of a bare loop of urllib3, which is the bound.
     """
-    stub = subprocess.Popen([sys.executable, __file__, "--stub", str(delay)], stdout=subprocess.PIPE, text=True)
+    stub = subprocess.Popen(
+        [sys.executable, __file__, "--stub", str(delay)], stdout=subprocess.PIPE, text=True
+    )
     try:
         url = f"http://127.0.0.1:{int((stub.stdout or sys.stdin).readline())}"
         client = Client(f"{url}/v1", ServerOptions(in_flight=in_flight))
         engine = ServerEngine(Endpoint(client, "toy", CHAT, works=True))
-        turns = [{"role": "user", "content": "Which of these is it, what do you think? Answer with one line."}]
-        questions = [Request(str(n), (*turns, {"role": "user", "content": f"Question {n}"})) for n in range(count)]
-        bodies = [json.dumps({"model": "toy", "messages": request.prompt}).encode() for request in questions]
+        turns = [
+            {
+                "role": "user",
+                "content": "Which of these is it, what do you think? Answer with one line.",
+            }
+        ]
+        questions = [
+            Request(str(n), (*turns, {"role": "user", "content": f"Question {n}"}))
+            for n in range(count)
+        ]
+        bodies = [
+            json.dumps({"model": "toy", "messages": request.prompt}).encode()
+            for request in questions
+        ]
 
         def ours() -> None:
             client.known.clear()  # each round asks all of it again
@@ -180,17 +209,27 @@ def measure_busy(in_flight: int = 16, delay: float = 0.05, count: int = 1000, ro
                 found[way].append((share, 1000 * used / count))
     finally:
         stub.kill()
-    print(f"{count:,} requests of {delay} s, {in_flight} in flight, {rounds} rounds, load {os.getloadavg()[0]:.1f}")
+    print(
+        f"{count:,} requests of {delay} s, {in_flight} in flight, {rounds} rounds, load {os.getloadavg()[0]:.1f}"
+    )
     for way, rows in found.items():
         share, used = np.median(rows, axis=0)
-        print(f"{way:<10} {share:.1%} of the limit in flight, {used:.2f} ms of processor time per request")
+        print(
+            f"{way:<10} {share:.1%} of the limit in flight, {used:.2f} ms of processor time per request"
+        )
     print(f"ratio {np.median([a / b for (a, _), (b, _) in zip(*found.values(), strict=True)]):.2f}")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--llama", type=Path, help="Python of an environment with llama-cpp-python[server]")
-    parser.add_argument("--stub", type=float, help="serve one answer after so many seconds, for --busy")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--llama", type=Path, help="Python of an environment with llama-cpp-python[server]"
+    )
+    parser.add_argument(
+        "--stub", type=float, help="serve one answer after so many seconds, for --busy"
+    )
     parser.add_argument("--busy", action="store_true", help="measure how busy a server is kept")
     given = parser.parse_args()
     if given.stub is not None:

@@ -21,8 +21,15 @@ def save_small_encoder(folder: Path, max_length: int, **shape: Any) -> str:
     (folder / "vocab.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
     tokenizer = BertTokenizerFast(str(folder / "vocab.txt"), model_max_length=max_length)
     torch.manual_seed(0)
-    usual = {"hidden_size": 384, "num_hidden_layers": 2, "num_attention_heads": 12, "intermediate_size": 1536}
-    config = BertConfig(vocab_size=len(words), max_position_embeddings=max_length, **{**usual, **shape})
+    usual = {
+        "hidden_size": 384,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 12,
+        "intermediate_size": 1536,
+    }
+    config = BertConfig(
+        vocab_size=len(words), max_position_embeddings=max_length, **{**usual, **shape}
+    )
     BertForSequenceClassification(config).eval().save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return str(folder)

@@ -49,7 +49,9 @@ def summary(value: Any) -> str:
 
 def page() -> str:
     """Return docs/api.md: a list per question; the names of the front door are bold."""
-    names = {wing: [each for file in public_names(wing).values() for each in file] for wing in WINGS}
+    names = {
+        wing: [each for file in public_names(wing).values() for each in file] for wing in WINGS
+    }
     inner = {each for wing in WINGS if wing for each in names[wing]}
     parts = [INTRODUCTION]
     for wing in WINGS:

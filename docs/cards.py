@@ -20,7 +20,9 @@ _TYPES = {"float": "float", "int": "int", "uint": "int", "string": "str", "bool"
 
 def cards() -> list[Path]:
     """Return the cards of all modules."""
-    return sorted(path for kind in ("metrics", "measurements") for path in ROOT.glob(f"{kind}/*/README.md"))
+    return sorted(
+        path for kind in ("metrics", "measurements") for path in ROOT.glob(f"{kind}/*/README.md")
+    )
 
 
 def type_of(feature: Any) -> str:
@@ -36,7 +38,12 @@ def type_of(feature: Any) -> str:
 def input_types(module: Any, name: str) -> str:
     """Return the types that an input may have: a list with one entry per item."""
     forms = module.features if isinstance(module.features, list) else [module.features]
-    return " or ".join(dict.fromkeys(f"list of {type_of(form[name])}" for form in forms if name in form)) or "list"
+    return (
+        " or ".join(
+            dict.fromkeys(f"list of {type_of(form[name])}" for form in forms if name in form)
+        )
+        or "list"
+    )
 
 
 def inputs(module: Any) -> str:
@@ -48,7 +55,9 @@ def inputs(module: Any) -> str:
         for each in parameters
         if each.kind is not each.KEYWORD_ONLY
     ]
-    options = [f"`{each.name}={each.default!r}`" for each in parameters if each.kind is each.KEYWORD_ONLY]
+    options = [
+        f"`{each.name}={each.default!r}`" for each in parameters if each.kind is each.KEYWORD_ONLY
+    ]
     line = f"Options (see `module.inputs_description`): {', '.join(options)}."
     return "\n".join([*lines, "", line])
 
@@ -58,7 +67,12 @@ def card(path: Path) -> str:
     module = rightreasons.load(path.parent.name)
     text = path.read_text("utf-8")
     section = inputs(module)
-    return re.sub(r"(?<=^### Inputs\n\n).*?(?=\n\n### )", lambda _: section, text, flags=re.DOTALL | re.MULTILINE)
+    return re.sub(
+        r"(?<=^### Inputs\n\n).*?(?=\n\n### )",
+        lambda _: section,
+        text,
+        flags=re.DOTALL | re.MULTILINE,
+    )
 
 
 if __name__ == "__main__":

@@ -26,7 +26,9 @@ ROOT = Path(__file__).resolve().parents[1]
 KINDS = ("modules", "spaces", "data")
 REPOSITORY = "https://github.com/rightreasons/rightreasons"
 LEFT_OUT = ("__pycache__", "*.pyc", "make_*.py")
-VERSION = re.search(r'^__version__ = "(.+)"', (ROOT / "src/rightreasons/__init__.py").read_text("utf-8"), re.M)
+VERSION = re.search(
+    r'^__version__ = "(.+)"', (ROOT / "src/rightreasons/__init__.py").read_text("utf-8"), re.M
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -140,19 +142,29 @@ def chosen(kinds: str, only: str | None) -> list[Item]:
         return found
     names = only.split(",")
     if missing := sorted(set(names) - {item.name for item in found}):
-        raise ValueError(f"Expected --only of what can be pushed, but there is no {', '.join(missing)}.")
+        raise ValueError(
+            f"Expected --only of what can be pushed, but there is no {', '.join(missing)}."
+        )
     return [item for item in found if item.name in names]
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit code."""
-    parser = argparse.ArgumentParser(description="Push modules, the Space and data sets to a namespace of the Hub.")
+    parser = argparse.ArgumentParser(
+        description="Push modules, the Space and data sets to a namespace of the Hub."
+    )
     parser.add_argument("namespace", nargs="?", help="user or organization")
-    parser.add_argument("--kinds", default=",".join(KINDS), help="comma-separated: modules, spaces, data; default all")
+    parser.add_argument(
+        "--kinds",
+        default=",".join(KINDS),
+        help="comma-separated: modules, spaces, data; default all",
+    )
     parser.add_argument("--only", help="comma-separated names; by default all of these kinds")
     parser.add_argument("--data-dir", help="folder of local copies of the data sets' sources")
     parser.add_argument("--endpoint", help="another address of the Hub's API")
-    parser.add_argument("--dry-run", action="store_true", help="say what would be pushed, and push nothing")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what would be pushed, and push nothing"
+    )
     parser.add_argument(
         "--requirements",
         choices=("source", "release"),
@@ -179,10 +191,18 @@ def main(arguments: list[str] | None = None) -> int:
             continue
         with tempfile.TemporaryDirectory() as scratch:
             try:
-                print(push(api, item, options.namespace, content(item, Path(scratch), options.data_dir)), flush=True)
+                print(
+                    push(
+                        api, item, options.namespace, content(item, Path(scratch), options.data_dir)
+                    ),
+                    flush=True,
+                )
             except (HfHubHTTPError, LocalTokenNotFoundError, OSError, ValueError) as error:
                 failed += 1
-                print(f"Error: {address} was not pushed: {' '.join(str(error).split())}", file=sys.stderr)
+                print(
+                    f"Error: {address} was not pushed: {' '.join(str(error).split())}",
+                    file=sys.stderr,
+                )
     return int(failed > 0)
 
 

@@ -26,7 +26,9 @@ PAGES = {
 
 def fill(folder: str) -> gr.Blocks:
     """Build the page of a folder: an app of its own, or, within another one, a page of that."""
-    sys.path.append(str(HERE / folder))  # for good: what runs in a worker is imported there by its name
+    sys.path.append(
+        str(HERE / folder)
+    )  # for good: what runs in a worker is imported there by its name
     spec = importlib.util.spec_from_file_location(f"{folder}_app", HERE / folder / "app.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)

@@ -57,7 +57,13 @@ def planted_model(planted, planted_encoder, tmp_path_factory):
 
     folder = tmp_path_factory.mktemp("model") / "tiny-planted"
     fine_tune(
-        planted_encoder, planted["train"], out=folder, epochs=4, learning_rate=5e-3, max_length=48, progress=False
+        planted_encoder,
+        planted["train"],
+        out=folder,
+        epochs=4,
+        learning_rate=5e-3,
+        max_length=48,
+        progress=False,
     )
     return folder
 

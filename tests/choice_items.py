@@ -15,7 +15,14 @@ def good_items(n, start=0):
         label = (i * 7 // 3) % 2
         choices = [f"{words[0]} {words[1]} bad {words[2]}", f"{words[3]} {words[1]} bad {words[4]}"]
         choices[label] = choices[label].replace("bad", "good")
-        rows.append({"id": f"i{i}", "prompt": f"the {words[2]} {words[4]}", "choices": choices, "label": label})
+        rows.append(
+            {
+                "id": f"i{i}",
+                "prompt": f"the {words[2]} {words[4]}",
+                "choices": choices,
+                "label": label,
+            }
+        )
     return rows
 
 

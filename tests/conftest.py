@@ -56,7 +56,11 @@ def pytest_collection_modifyitems(items) -> None:
     for item in items:
         place = item.nodeid.split("/")[1:2]
         names = {item.nodeid, item.nodeid.partition("[")[0], item.nodeid.partition("::")[0]}
-        heavy = place in (["zoo"], ["fuzzing"], ["faults"]) or "chromium" in item.fixturenames or names & LONG
+        heavy = (
+            place in (["zoo"], ["fuzzing"], ["faults"])
+            or "chromium" in item.fixturenames
+            or names & LONG
+        )
         if heavy and not names & SMOKE:
             item.add_marker("nightly")
 
@@ -100,7 +104,9 @@ def real_data() -> Path:
     named = os.environ.get("RIGHTREASONS_DATA_DIR")
     folder = Path(named) if named else ROOT.parent / "shared" / "data"
     if not folder.is_dir():
-        pytest.skip("the real benchmark files are absent: set RIGHTREASONS_DATA_DIR to a folder that holds them")
+        pytest.skip(
+            "the real benchmark files are absent: set RIGHTREASONS_DATA_DIR to a folder that holds them"
+        )
     return folder
 
 
@@ -113,7 +119,12 @@ def chromium():
     with sync_api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM,
-            args=["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"],
+            args=[
+                "--no-sandbox",
+                "--disable-gpu",
+                "--disable-background-networking",
+                "--disable-component-update",
+            ],
         )
         yield browser
         browser.close()

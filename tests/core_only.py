@@ -24,7 +24,9 @@ class CoreOnly:
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
-        return None if name.partition(".")[0] in cls.absent else Finder.find_spec(name, path, target)
+        return (
+            None if name.partition(".")[0] in cls.absent else Finder.find_spec(name, path, target)
+        )
 
 
 def attempt(function):
@@ -45,7 +47,9 @@ def public_names(rightreasons):
     for wing in ("", *QUESTIONS, "datasets", "io", "models", "training", "report"):
         place = importlib.import_module(f"rightreasons.{wing}".rstrip("."))
         for name in place.__all__:
-            told[f"{wing}.{name}".lstrip(".")] = attempt(lambda place=place, name=name: getattr(place, name))
+            told[f"{wing}.{name}".lstrip(".")] = attempt(
+                lambda place=place, name=name: getattr(place, name)
+            )
     return told
 
 
@@ -64,11 +68,24 @@ def commands(folder):
     told = {}
     for words, command in leaves(typer.main.get_command(cli._app), []):
         for parameter in command.params:
-            asked = parameter.param_type_name == "argument" and parameter.name in ("model", "dataset")
+            asked = parameter.param_type_name == "argument" and parameter.name in (
+                "model",
+                "dataset",
+            )
             if parameter.required or (asked and parameter.nargs == 1):
                 value = STAND_INS.get(parameter.name, "data.csv")
-                words = [*words, *([value] if parameter.param_type_name == "argument" else [parameter.opts[0], value])]
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as errors:
+                words = [
+                    *words,
+                    *(
+                        [value]
+                        if parameter.param_type_name == "argument"
+                        else [parameter.opts[0], value]
+                    ),
+                ]
+        with (
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()) as errors,
+        ):
             attempt(lambda words=words: cli.main(words))
         told[" ".join(words)] = errors.getvalue()
     return told
@@ -78,7 +95,9 @@ STAND_INS = {"model": "model", "name": "sst2", "url": "https://example.org/data.
 
 
 def main(folder):
-    Path(folder, "data.csv").write_text("id,text,label\n1,a good film,1\n2,a bad film,0\n3,good,1\n4,bad,0\n", "utf-8")
+    Path(folder, "data.csv").write_text(
+        "id,text,label\n1,a good film,1\n2,a bad film,0\n3,good,1\n4,bad,0\n", "utf-8"
+    )
     os.chdir(folder)
     import rightreasons
     from rightreasons.core.errors import EXTRAS

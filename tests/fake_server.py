@@ -18,7 +18,20 @@ from contextlib import contextmanager
 import numpy as np
 
 PIECES = re.compile(r" ?[A-Za-z]+|\s|[^A-Za-z\s]")
-WORDS = [" Paris", " five", " six", " February", " A", " B", " C", " positive", " negative", " neutral", " the", "."]
+WORDS = [
+    " Paris",
+    " five",
+    " six",
+    " February",
+    " A",
+    " B",
+    " C",
+    " positive",
+    " negative",
+    " neutral",
+    " the",
+    ".",
+]
 
 
 def cut(text: str) -> list[str]:
@@ -34,7 +47,9 @@ class ToyModel:
 
     def distribution(self, context: list[str]) -> dict[str, float]:
         """Return the log-probabilities of `WORDS`; the rest is a tenth of all."""
-        digest = hashlib.blake2b(json.dumps([self.seed, context[-2:]]).encode(), digest_size=8).digest()
+        digest = hashlib.blake2b(
+            json.dumps([self.seed, context[-2:]]).encode(), digest_size=8
+        ).digest()
         logits = np.random.default_rng(int.from_bytes(digest, "little")).normal(0, 2, len(WORDS))
         if " color" in context:  # the choice of the trial, which it answers
             logits[WORDS.index(" C")] += 20
@@ -48,7 +63,9 @@ class ToyModel:
     def likelihood(self, prompt: str, text: str) -> float:
         """Return the log-likelihood of a text that follows a prompt."""
         tokens, before = cut(prompt + text), len(cut(prompt))
-        return sum(self.logprob(tokens[:place], tokens[place]) for place in range(before, len(tokens)))
+        return sum(
+            self.logprob(tokens[:place], tokens[place]) for place in range(before, len(tokens))
+        )
 
     def generate(self, context: list[str], count: int, temperature: float, seed: int) -> list[str]:
         """Generate tokens."""
@@ -56,7 +73,9 @@ class ToyModel:
         for _ in range(count):
             options = self.distribution(tokens)
             shares = np.exp(np.array(list(options.values())))
-            pick = rng.choice(len(shares), p=shares / shares.sum()) if temperature else shares.argmax()
+            pick = (
+                rng.choice(len(shares), p=shares / shares.sum()) if temperature else shares.argmax()
+            )
             tokens.append(list(options)[int(pick)])
         return tokens[len(context) :]
 
@@ -127,9 +146,19 @@ class FakeServer:
             self.bodies.append({"path": path, **body})
             self.headers.append({name.lower(): value for name, value in headers.items()})
         if self.key and headers.get("Authorization") != f"Bearer {self.key}":
-            return 401, {}, json.dumps({"error": {"message": f"Incorrect API key: {headers.get('Authorization')}"}})
+            return (
+                401,
+                {},
+                json.dumps(
+                    {"error": {"message": f"Incorrect API key: {headers.get('Authorization')}"}}
+                ),
+            )
         if path == "/v1/models" and "models" not in self.lacks:
-            return 200, {}, json.dumps({"data": [{"id": name, "object": "model"} for name in self.names]})
+            return (
+                200,
+                {},
+                json.dumps({"data": [{"id": name, "object": "model"} for name in self.names]}),
+            )
         self._count(1)
         try:
             time.sleep(self.delay)
@@ -137,9 +166,17 @@ class FakeServer:
             if fault is not None:
                 return fault
             for name in self.refuses & set(body):
-                return 400, {}, json.dumps({"error": {"message": f"Unsupported parameter: '{name}'.", "param": name}})
+                return (
+                    400,
+                    {},
+                    json.dumps(
+                        {"error": {"message": f"Unsupported parameter: '{name}'.", "param": name}}
+                    ),
+                )
             chat = path == "/v1/chat/completions"
-            if ("chat" if chat else "text") in self.lacks or not (chat or path == "/v1/completions"):
+            if ("chat" if chat else "text") in self.lacks or not (
+                chat or path == "/v1/completions"
+            ):
                 return 404, {}, json.dumps({"detail": "Not Found"})
             try:
                 reply = self.chat(body) if chat else self.complete(body)
@@ -184,16 +221,28 @@ class FakeServer:
         if body.get("logprobs") is not None and "logprobs" not in self.lacks:
             start = len(given) - len(echoed)
             whole = given + new
-            logprobs = [self.model.logprob(whole[:p], whole[p]) if p else None for p in range(start, len(whole))]
-            tops = [self._top(whole[:place], body["logprobs"]) for place in range(start, len(whole))]
-            choice["logprobs"] = {"tokens": whole[start:], "token_logprobs": logprobs, "top_logprobs": tops}
+            logprobs = [
+                self.model.logprob(whole[:p], whole[p]) if p else None
+                for p in range(start, len(whole))
+            ]
+            tops = [
+                self._top(whole[:place], body["logprobs"]) for place in range(start, len(whole))
+            ]
+            choice["logprobs"] = {
+                "tokens": whole[start:],
+                "token_logprobs": logprobs,
+                "top_logprobs": tops,
+            }
         return self._reply([choice], len(given), len(new))
 
     def chat(self, body: dict) -> dict:
         """Answer a conversation."""
         given = self.template(body)
         new = self._new(given, body)
-        choice = {"message": {"role": "assistant", "content": "".join(new)}, "finish_reason": self._end(body)}
+        choice = {
+            "message": {"role": "assistant", "content": "".join(new)},
+            "finish_reason": self._end(body),
+        }
         if body.get("logprobs") and "logprobs" not in self.lacks:
             content = []
             for place, token in enumerate(new):
@@ -205,7 +254,14 @@ class FakeServer:
         reply = self._reply([choice], len(given), len(new))
         if "prompt_logprobs" in body and "echo" not in self.lacks:
             reply["prompt_logprobs"] = [
-                {str(p): {"decoded_token": given[p], "logprob": self.model.logprob(given[:p], given[p])}} if p else None
+                {
+                    str(p): {
+                        "decoded_token": given[p],
+                        "logprob": self.model.logprob(given[:p], given[p]),
+                    }
+                }
+                if p
+                else None
                 for p in range(len(given))
             ]
         return reply
@@ -229,12 +285,21 @@ class FakeServer:
 
     def _reply(self, choices: list[dict], prompt: int, new: int) -> dict:
         usage = {"prompt_tokens": prompt, "completion_tokens": new, "total_tokens": prompt + new}
-        return {"model": self.names[0], "system_fingerprint": self.fingerprint, "choices": choices, "usage": usage}
+        return {
+            "model": self.names[0],
+            "system_fingerprint": self.fingerprint,
+            "choices": choices,
+            "usage": usage,
+        }
 
 
 def body_text(body: dict) -> str:
     """Return what a request asks, as one text."""
-    return body["prompt"] if "prompt" in body else "\n".join(turn["content"] for turn in body["messages"])
+    return (
+        body["prompt"]
+        if "prompt" in body
+        else "\n".join(turn["content"] for turn in body["messages"])
+    )
 
 
 @contextmanager
@@ -292,9 +357,13 @@ def serving():
         server.server_close()
 
     fake.close = close
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    threading.Thread(
+        target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+    ).start()
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-4)  # client and server are threads of one process, and wait for each other
+    sys.setswitchinterval(
+        1e-4
+    )  # client and server are threads of one process, and wait for each other
     try:
         yield fake
     finally:

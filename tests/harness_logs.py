@@ -29,7 +29,11 @@ def ask_lm_eval(model, declared, folder):
     with inside(declared.parent):
         manager = TaskManager(include_path=".", include_defaults=False)
         found = lm_eval.simple_evaluate(
-            model=model, tasks=[declared.stem], task_manager=manager, bootstrap_iters=0, log_samples=True
+            model=model,
+            tasks=[declared.stem],
+            task_manager=manager,
+            bootstrap_iters=0,
+            log_samples=True,
         )
     tracker = EvaluationTracker(output_path=str(folder / "logs"))
     tracker.general_config_tracker.model_name_sanitized = "model"
@@ -44,7 +48,12 @@ def ask_inspect(model, declared, folder, **how):
 
     with inside(declared.parent):
         (log,) = inspect_ai.eval(
-            declared.name, model=model, log_dir=str(folder / "logs"), display="none", log_format="eval", **how
+            declared.name,
+            model=model,
+            log_dir=str(folder / "logs"),
+            display="none",
+            log_format="eval",
+            **how,
         )
     assert log.status == "success", log.error
     return log.location.removeprefix("file://")

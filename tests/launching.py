@@ -19,7 +19,9 @@ def launch_two(script: str, folder: Path, *arguments: object) -> str:
     return run_two(file, *arguments)
 
 
-def run_two(file: str | Path, *arguments: object, meanwhile: Callable[[], object] = lambda: None) -> str:
+def run_two(
+    file: str | Path, *arguments: object, meanwhile: Callable[[], object] = lambda: None
+) -> str:
     """Run a file in two processes, with this rightreasons and these tests; return what they printed.
 
     Args:
@@ -30,12 +32,23 @@ def run_two(file: str | Path, *arguments: object, meanwhile: Callable[[], object
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    launch = {"WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    launch = {
+        "WORLD_SIZE": "2",
+        "LOCAL_WORLD_SIZE": "2",
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port),
+    }
     paths = [str(Path(__file__).parent), str(Path(rightreasons.__file__).parents[1])]
-    ours = {"PYTHONPATH": os.pathsep.join(paths), "CUDA_VISIBLE_DEVICES": "", "OMP_NUM_THREADS": "1"}
+    ours = {
+        "PYTHONPATH": os.pathsep.join(paths),
+        "CUDA_VISIBLE_DEVICES": "",
+        "OMP_NUM_THREADS": "1",
+    }
     with contextlib.ExitStack() as stack:
         # Files and not pipes: a process that waits for its full pipe would keep the other waiting.
-        printed = [stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8")) for _ in range(2)]
+        printed = [
+            stack.enter_context(tempfile.TemporaryFile("w+", encoding="utf-8")) for _ in range(2)
+        ]
         workers = [
             subprocess.Popen(
                 [sys.executable, str(file), *map(str, arguments)],

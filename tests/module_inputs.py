@@ -25,7 +25,8 @@ SUITE = Suite(
             "MFT",
             {"name": "equal"},
             tuple(
-                Case(str(i), ((text,),), (label,)) for i, (text, label) in enumerate(zip(TEXTS, ANSWERS, strict=True))
+                Case(str(i), ((text,),), (label,))
+                for i, (text, label) in enumerate(zip(TEXTS, ANSWERS, strict=True))
             ),
         ),
     ),
@@ -46,17 +47,31 @@ MODULES = {
         {"n_resamples": 100},
     ),
     "contrast_consistency": (
-        {"predictions": ANSWERS, "references": ANSWERS, "groups": NAMES, "is_original": [True, False, False]},
+        {
+            "predictions": ANSWERS,
+            "references": ANSWERS,
+            "groups": NAMES,
+            "is_original": [True, False, False],
+        },
         {},
     ),
     "easy_hard_gap": (
         {"predictions": [0, 0, 1], "references": ANSWERS, "easy": FLAGS},
         {"n_resamples": 100, "n_permutations": 100},
     ),
-    "shortcut_tradeoff": ({"predictions": [0, 0, 1], "references": ANSWERS, "cued": FLAGS}, {"n_resamples": 100}),
-    "generalization_score": ({"standard": NUMBERS, "held_out_class": [0.25, 0.25, 0.5]}, {"iid_score": 0.5}),
+    "shortcut_tradeoff": (
+        {"predictions": [0, 0, 1], "references": ANSWERS, "cued": FLAGS},
+        {"n_resamples": 100},
+    ),
+    "generalization_score": (
+        {"standard": NUMBERS, "held_out_class": [0.25, 0.25, 0.5]},
+        {"iid_score": 0.5},
+    ),
     "behavioral_pass_rate": ({"predictions": ROWS}, {"suite": SUITE}),
-    "behavioral_pass_rate of labels": ({"predictions": ANSWERS}, {"suite": SUITE, "outputs": "labels"}),
+    "behavioral_pass_rate of labels": (
+        {"predictions": ANSWERS},
+        {"suite": SUITE, "outputs": "labels"},
+    ),
     "lmi": ({"data": TEXTS, "labels": ANSWERS}, {}),
     "lmi of tokens": ({"data": TOKENS, "labels": ANSWERS}, {"tokenizer": "none"}),
     "cue_statistics": (
@@ -83,7 +98,10 @@ MODULES = {
         },
         {},
     ),
-    "deciding_share alone": ({"predictions": ANSWERS, "swapped": ANSWERS[::-1], "control": ANSWERS}, {}),
+    "deciding_share alone": (
+        {"predictions": ANSWERS, "swapped": ANSWERS[::-1], "control": ANSWERS},
+        {},
+    ),
     "fim_difficulty": ({"data": TEXTS}, {}),
     "silent_sway": (
         {

@@ -44,7 +44,9 @@ def until_drawn(page: Page) -> None:
 
 def tile(page: Page, name: str, where: str = "#figures"):
     """The value of a tile."""
-    return page.locator(f"{where} div", has=page.locator("dt", has_text=name)).last.locator("dd").first
+    return (
+        page.locator(f"{where} div", has=page.locator("dt", has_text=name)).last.locator("dd").first
+    )
 
 
 def upload(page: Page, *files, where: str = "#upload") -> None:

@@ -19,9 +19,13 @@ from rightreasons.models.running import processes
 
 # Lengths that rise and fall, so that neither the batches nor the shares of a process are in the order of the items.
 TEXTS = [
-    " ".join(("the film was good a very bad actor fell not so great").split()[: 1 + 5 * i % 11]) for i in range(23)
+    " ".join(("the film was good a very bad actor fell not so great").split()[: 1 + 5 * i % 11])
+    for i in range(23)
 ]
-CHOICES = [["of the rain", "the floor was dry"], ["so it fell", "because of the man", "not good"]] * 4
+CHOICES = [
+    ["of the rain", "the floor was dry"],
+    ["so it fell", "because of the man", "not good"],
+] * 4
 OPTIONS = {"batch_size": 4, "progress": False}
 
 
@@ -34,10 +38,16 @@ def rows(values: object) -> list:
 def compute(classifier_folder: str, choice_folder: str, out: Path) -> dict[str, object]:
     classifier, chooser = load_classifier(classifier_folder), load_multiple_choice(choice_folder)
     poisoned = [*TEXTS[:5], "", *TEXTS[5:]]
-    fisher = fisher_information(classifier, poisoned, eigenvector=True, out=out / "fisher", **OPTIONS)
-    again = fisher_information(classifier, poisoned, eigenvector=True, out=out / "fisher", **OPTIONS)
+    fisher = fisher_information(
+        classifier, poisoned, eigenvector=True, out=out / "fisher", **OPTIONS
+    )
+    again = fisher_information(
+        classifier, poisoned, eigenvector=True, out=out / "fisher", **OPTIONS
+    )
     prompts = TEXTS[: len(CHOICES)]
-    measurement = rightreasons.load("fim_difficulty", model=classifier.model, tokenizer=classifier.tokenizer)
+    measurement = rightreasons.load(
+        "fim_difficulty", model=classifier.model, tokenizer=classifier.tokenizer
+    )
     attributions = integrated_gradients(classifier, TEXTS, progress=False)
     return {
         "ids": list(fisher.ids),

@@ -21,12 +21,20 @@ def figure(key, value, low=None, high=None, *, split="test", n=150, **more):
 
 def small_outcomes():
     """Three questions: one answered well, one badly, one that does not apply."""
-    accuracy, ece = figure("accuracy", 0.9, 0.84, 0.94), figure("ece", 0.06, 0.02, 0.1, better="lower")
+    accuracy, ece = (
+        figure("accuracy", 0.9, 0.84, 0.94),
+        figure("ece", 0.06, 0.02, 0.1, better="lower"),
+    )
     rate = figure("deciding_share", 0.25, 0.125, 0.4, n=40)
     calibration = SectionResult(
         Verdict("good", "Calibrated within 5 points", "It is right as often as it says."),
         (accuracy, ece),
-        (Part("Figures", headlines=(accuracy, figure("nll", 0.3, unit="nats"), figure("auroc", None))),),
+        (
+            Part(
+                "Figures",
+                headlines=(accuracy, figure("nll", 0.3, unit="nats"), figure("auroc", None)),
+            ),
+        ),
         data={
             "figures": {"brier": figure("brier", 0.2, 0.1, 0.3).to_dict()},
             "splits": {

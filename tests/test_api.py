@@ -25,7 +25,11 @@ WINGS = (
     "report",
 )
 sys.path.insert(0, str(ROOT / "docs"))
-NAMES = [(wing, name) for wing in WINGS for name in importlib.import_module(f"rightreasons.{wing}").__all__]
+NAMES = [
+    (wing, name)
+    for wing in WINGS
+    for name in importlib.import_module(f"rightreasons.{wing}").__all__
+]
 
 
 def test_the_page_of_public_names_is_up_to_date():
@@ -146,5 +150,7 @@ def test_a_first_guess_is_found_or_hears_the_right_name(guess):
     if GUESSES[guess] is None:
         assert callable(getattr(module, name))
         return
-    with pytest.raises(AttributeError, match=re.escape(f"Did you mean rightreasons.{GUESSES[guess]}?")):
+    with pytest.raises(
+        AttributeError, match=re.escape(f"Did you mean rightreasons.{GUESSES[guess]}?")
+    ):
         getattr(module, name)

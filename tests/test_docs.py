@@ -22,9 +22,13 @@ from rightreasons.datasets import available_datasets
 from rightreasons.report.card import gate
 
 ROOT = Path(__file__).resolve().parents[1]
-DOCUMENTS = sorted(path for pattern in ("*.md", "docs/**/*.md", "*s/*/README.md") for path in ROOT.glob(pattern))
+DOCUMENTS = sorted(
+    path for pattern in ("*.md", "docs/**/*.md", "*s/*/README.md") for path in ROOT.glob(pattern)
+)
 BUNDLED_AUDITS = sorted(
-    path for name in ("*.audit.json", "example.json.gz") for path in ROOT.glob(f"spaces/*/bundled/{name}")
+    path
+    for name in ("*.audit.json", "example.json.gz")
+    for path in ROOT.glob(f"spaces/*/bundled/{name}")
 )
 SUITE_FORMAT = "rightreasons.suite"
 """What the header of a suite file names its format; not a module."""
@@ -32,7 +36,9 @@ SUITE_FORMAT = "rightreasons.suite"
 EXAMPLE = "mean_margin"
 """The metric that CONTRIBUTING.md adds as an example."""
 
-FOLDERS = "src tests docs experiments benchmarks datasets_scripts spaces metrics measurements".split()
+FOLDERS = (
+    "src tests docs experiments benchmarks datasets_scripts spaces metrics measurements".split()
+)
 DOTTED = re.compile(r"\brightreasons(?:\.[A-Za-z_]\w*)+")
 PUBLIC_PLACES = ("rightreasons.integrations",)
 IMPORT = re.compile(r"from (rightreasons[\w.]*) import (\([^)]*\)|[^\n]*)")
@@ -89,7 +95,9 @@ def test_files_that_are_named_exist(path):
 
 def slug(heading: str) -> str:
     """Return the anchor that GitHub gives to a heading."""
-    return re.sub(r"[^\w\- ]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower().strip()).replace(" ", "-")
+    return re.sub(
+        r"[^\w\- ]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower().strip()
+    ).replace(" ", "-")
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
@@ -108,7 +116,11 @@ def test_what_the_paper_index_names_exists():
     text = ROOT.joinpath("docs/paper_index.md").read_text(encoding="utf-8")
     unknown = []
     for name in re.findall(r"`([^`]+)`", text):
-        if not DOTTED.fullmatch(name) and name != "rightreasons" and not ROOT.joinpath(name).exists():
+        if (
+            not DOTTED.fullmatch(name)
+            and name != "rightreasons"
+            and not ROOT.joinpath(name).exists()
+        ):
             unknown += [] if fnmatch.filter(available_datasets(), name) else [name]
     assert not unknown
 
@@ -118,8 +130,12 @@ def test_targets_of_make_exist():
     missing = []
     for path in DOCUMENTS:
         text = path.read_text("utf-8")
-        for folder, name in re.findall(r"(?:`|^ {4}|\$ )make (?:-C (\w+) )?([a-z][\w-]*)", text, re.MULTILINE):
-            if not re.search(rf"^{name}:", ROOT.joinpath(folder, "Makefile").read_text("utf-8"), re.MULTILINE):
+        for folder, name in re.findall(
+            r"(?:`|^ {4}|\$ )make (?:-C (\w+) )?([a-z][\w-]*)", text, re.MULTILINE
+        ):
+            if not re.search(
+                rf"^{name}:", ROOT.joinpath(folder, "Makefile").read_text("utf-8"), re.MULTILINE
+            ):
                 missing.append(f"{path.name}: make {name}")
     assert not missing
 
@@ -127,11 +143,15 @@ def test_targets_of_make_exist():
 def test_the_example_of_contributing_passes_our_linters(tmp_path, monkeypatch):
     """It is indented in a list."""
     text = ROOT.joinpath("CONTRIBUTING.md").read_text(encoding="utf-8")
-    (block,) = map(textwrap.dedent, re.findall(r"^ *```python\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE))
+    (block,) = map(
+        textwrap.dedent, re.findall(r"^ *```python\n(.*?)^ *```", text, re.DOTALL | re.MULTILINE)
+    )
     place = str(ROOT / f"src/rightreasons/calibration/{EXAMPLE}.py")
     for command in (["check"], ["format", "--check"]):
         ruff = [sys.executable, "-m", "ruff", *command, "--stdin-filename", place, "-"]
-        result = subprocess.run(ruff, input=block, capture_output=True, text=True, cwd=ROOT, check=False)
+        result = subprocess.run(
+            ruff, input=block, capture_output=True, text=True, cwd=ROOT, check=False
+        )
         assert result.returncode == 0, result.stdout + result.stderr
     tmp_path.joinpath("mean_margin_example.py").write_text(block, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
@@ -141,12 +161,16 @@ def test_the_example_of_contributing_passes_our_linters(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_documented_names_are_public(path):
-    if not re.match(r"README|docs/(start|recipes|tutorials)", str(path.relative_to(ROOT))):  # for those who look inside
+    if not re.match(
+        r"README|docs/(start|recipes|tutorials)", str(path.relative_to(ROOT))
+    ):  # for those who look inside
         return
     private = []
     for name in sorted(set(dotted_names(path.read_text(encoding="utf-8")))):
         home, _, last = name.rpartition(".")
-        if last not in getattr(importlib.import_module(home), "__all__", ()) and not name.startswith(PUBLIC_PLACES):
+        if last not in getattr(
+            importlib.import_module(home), "__all__", ()
+        ) and not name.startswith(PUBLIC_PLACES):
             private.append(name)
     assert not private, "not in an __all__"
 
@@ -154,9 +178,16 @@ def test_documented_names_are_public(path):
 def command_lines(text: str) -> Iterator[list[str]]:
     """Yield the words after `rightreasons` of every command in a document's code."""
     blocks = re.findall(r"^```\w*\n(.*?)^```|^((?: {4}\S.*\n)+)", text, re.DOTALL | re.MULTILINE)
-    lines = [line for pair in blocks for block in pair for line in block.replace("\\\n", " ").splitlines()]
+    lines = [
+        line
+        for pair in blocks
+        for block in pair
+        for line in block.replace("\\\n", " ").splitlines()
+    ]
     for code in [*lines, *re.findall(r"`(rightreasons [^`]+)`", text)]:
-        match = re.match(r"\s*(?:\S*bin/|\$ )?rightreasons ([a-z].*)", code.split(" #")[0].replace("\\|", "|"))
+        match = re.match(
+            r"\s*(?:\S*bin/|\$ )?rightreasons ([a-z].*)", code.split(" #")[0].replace("\\|", "|")
+        )
         if match:
             yield shlex.split(match.group(1))
 
@@ -172,11 +203,16 @@ def command_of(words: list[str]) -> tuple[Any, str]:
         if found is None:
             return command, f"{name} has no command {word!r}"
         command, name = found, f"{name} {word}"
-    known = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+    known = {
+        option
+        for parameter in command.params
+        for option in (*parameter.opts, *parameter.secondary_opts)
+    }
     wrong = [
         word
         for word in words
-        if word.startswith("-") and word.split("=")[0] not in {*known, *rightreasons.cli.ANYWHERE, "--help"}
+        if word.startswith("-")
+        and word.split("=")[0] not in {*known, *rightreasons.cli.ANYWHERE, "--help"}
     ]
     return command, f"{name} has no option {', '.join(wrong)}" if wrong else ""
 
@@ -220,7 +256,9 @@ def test_what_a_bundled_audit_advises_are_commands(path, tmp_path):
             command = command.get_command(None, rest.pop(0))
         command.make_context("rightreasons", rest)  # raises for a missing or a wrong word
         if words[0] == "gate":
-            gate(file, [words[place + 1] for place, word in enumerate(words) if word == "--fail-if"])
+            gate(
+                file, [words[place + 1] for place, word in enumerate(words) if word == "--fail-if"]
+            )
 
 
 def test_names_and_commands_are_found_in_a_document():

@@ -23,8 +23,14 @@ def test_every_module_has_tests():
 
 
 def test_kernels_are_what_computes_alone():
-    kernels = {name: mutants.is_kernel(mutants.SRC / name) for name in ("core/binning.py", "calibration/errors.py")}
-    others = {name: mutants.is_kernel(mutants.SRC / name) for name in ("calibration/question.py", "io/reading.py")}
+    kernels = {
+        name: mutants.is_kernel(mutants.SRC / name)
+        for name in ("core/binning.py", "calibration/errors.py")
+    }
+    others = {
+        name: mutants.is_kernel(mutants.SRC / name)
+        for name in ("calibration/question.py", "io/reading.py")
+    }
     assert all(kernels.values())
     assert not any(others.values())
 
@@ -32,7 +38,9 @@ def test_kernels_are_what_computes_alone():
 def test_changed_lines_are_those_of_the_commit_and_of_the_working_tree(tmp_path, monkeypatch):
     def git(*arguments):
         identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
-        subprocess.run(["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True)
+        subprocess.run(
+            ["git", *identity, *arguments], cwd=tmp_path, check=True, capture_output=True
+        )
 
     source = tmp_path / "src"
     source.mkdir()
@@ -57,7 +65,12 @@ def test_changed_lines_are_those_of_the_commit_and_of_the_working_tree(tmp_path,
 
 @pytest.mark.parametrize(
     ("kernels", "elsewhere", "enough"),
-    [((9, 1), (8, 2), True), ((8, 2), (10, 0), False), ((10, 0), (7, 3), False), ((0, 0), (0, 0), True)],
+    [
+        ((9, 1), (8, 2), True),
+        ((8, 2), (10, 0), False),
+        ((10, 0), (7, 3), False),
+        ((0, 0), (0, 0), True),
+    ],
 )
 def test_nine_of_ten_in_kernels_and_eight_of_ten_elsewhere(capsys, kernels, elsewhere, enough):
     outcomes = {
@@ -68,7 +81,9 @@ def test_nine_of_ten_in_kernels_and_eight_of_ten_elsewhere(capsys, kernels, else
     assert f"{elsewhere[0]:>4} killed {elsewhere[1]:>4} survived" in capsys.readouterr().out
 
 
-def test_a_mutant_is_killed_where_a_test_holds_its_line_and_survives_elsewhere(tmp_path, monkeypatch):
+def test_a_mutant_is_killed_where_a_test_holds_its_line_and_survives_elsewhere(
+    tmp_path, monkeypatch
+):
     for name in ("SRC", "TESTS"):
         folder = tmp_path / name.lower() / "package"
         folder.mkdir(parents=True)

@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-FOLDERS = ("benchmarks", "datasets_scripts", "docs", "experiments", "measurements", "metrics", "spaces")
+FOLDERS = (
+    "benchmarks",
+    "datasets_scripts",
+    "docs",
+    "experiments",
+    "measurements",
+    "metrics",
+    "spaces",
+)
 SCRIPTS = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
 
 
@@ -29,7 +37,9 @@ def test_imported_names_exist(path):
                         missing.append(f"{node.module}.{alias.name}")
         elif isinstance(node, ast.ImportFrom) and (path.parent / f"{node.module}.py").is_file():
             known = names(path.parent / f"{node.module}.py")
-            missing += [f"{node.module}.{alias.name}" for alias in node.names if alias.name not in known]
+            missing += [
+                f"{node.module}.{alias.name}" for alias in node.names if alias.name not in known
+            ]
     assert not missing
 
 

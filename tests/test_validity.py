@@ -59,20 +59,34 @@ def hints_of(kind):
         try:
             return typing.get_type_hints(kind, vars(sys.modules[kind.__module__]), names)
         except NameError as error:
-            ours = [module for name, module in sys.modules.items() if name.startswith("rightreasons.")]
+            ours = [
+                module for name, module in sys.modules.items() if name.startswith("rightreasons.")
+            ]
             known = (vars(module).get(error.name) for module in ours)
-            own = (one for one in known if inspect.isclass(one) and one.__module__.startswith("rightreasons."))
+            own = (
+                one
+                for one in known
+                if inspect.isclass(one) and one.__module__.startswith("rightreasons.")
+            )
             names[error.name] = next(own, datasets if error.name == "datasets" else Unknown)
 
 
 def returned(function):
     told = {"return": function.__annotations__.get("return")}
-    return set(figures(hints_of(types.SimpleNamespace(__annotations__=told, __module__=function.__module__))["return"]))
+    return set(
+        figures(
+            hints_of(types.SimpleNamespace(__annotations__=told, __module__=function.__module__))[
+                "return"
+            ]
+        )
+    )
 
 
 QUESTIONS = ("calibration", "shortcuts", "cues", "probes", "difficulty", "behavior")
 KERNELS = [importlib.import_module(f"rightreasons.{question}") for question in QUESTIONS]
-MEASURES = re.compile(r"\.(measure(_\w+)?|elicit|contrast|substitutions|judges|picks|learning\..*)$")
+MEASURES = re.compile(
+    r"\.(measure(_\w+)?|elicit|contrast|substitutions|judges|picks|learning\..*)$"
+)
 """Files that join kernels with a model or data."""
 
 
@@ -109,7 +123,12 @@ def above():
             for one in found
             if not one.ispkg and (MEASURES.search(one.name) or ".training." in one.name)
         ]
-    return {name for module in modules for name, function in named_functions(module) if returned(function)}
+    return {
+        name
+        for module in modules
+        for name, function in named_functions(module)
+        if returned(function)
+    }
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +148,11 @@ def tallies():
 def test_it_holds(scenario, tallies):
     found = tallies(scenario)
     assert found
-    assert not [f"{one.figure}: {one.problem}" for one in found if one.problem and one.figure not in scenario.known]
+    assert not [
+        f"{one.figure}: {one.problem}"
+        for one in found
+        if one.problem and one.figure not in scenario.known
+    ]
 
 
 def test_none_is_missing():
@@ -165,7 +188,9 @@ def test_the_bench_sees_what_is_wrong(draw, problem):
 def test_the_bench_lets_right_ones_pass():
     (tally,) = simulate(Scenario("made up", "uniform", lambda rng, seed: {"p": rng.random()}), 3000)
     assert tally.verdict == "holds"
-    (tally,) = simulate(Scenario("made up", "covers", lambda rng, seed: {"i": (0.025, 0.975, rng.random())}), 3000)
+    (tally,) = simulate(
+        Scenario("made up", "covers", lambda rng, seed: {"i": (0.025, 0.975, rng.random())}), 3000
+    )
     assert np.isclose(tally.width, 0.95)
     assert tally.verdict == "holds"
 

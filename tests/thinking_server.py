@@ -19,7 +19,17 @@ PROMPTS = [f"Which is it, {n}?" for n in range(20)]
 """Items with the place of the right choice."""
 
 DIALECTS = (
-    *("vllm", "vllm_reasoning", "llamacpp", "deepseek", "openai", "openai_uncut", "gemini", "uncounted", "openrouter"),
+    *(
+        "vllm",
+        "vllm_reasoning",
+        "llamacpp",
+        "deepseek",
+        "openai",
+        "openai_uncut",
+        "gemini",
+        "uncounted",
+        "openrouter",
+    ),
     *("raw_tags", "opened_by_template"),
 )
 """Where thinking is: `reasoning_content` of vLLM and SGLang; `reasoning` of vLLM; `reasoning_content` of llama.cpp and
@@ -45,7 +55,9 @@ class Thinker:
         thinks: Whether it thinks where nothing is told.
     """
 
-    def __init__(self, dialect: str, *, tokens: int = 60, form: str = "**{}**", thinks: bool = True) -> None:
+    def __init__(
+        self, dialect: str, *, tokens: int = 60, form: str = "**{}**", thinks: bool = True
+    ) -> None:
         self.dialect, self.tokens, self.form, self.by_default = dialect, tokens, form, thinks
 
     def thinks(self, body: dict) -> bool:
@@ -54,7 +66,9 @@ class Thinker:
             "vllm": body.get("chat_template_kwargs", {}).get("enable_thinking"),
             "vllm_reasoning": body.get("chat_template_kwargs", {}).get("enable_thinking"),
             "llamacpp": body.get("chat_template_kwargs", {}).get("enable_thinking"),
-            "deepseek": {"disabled": False, "enabled": True}.get(body.get("thinking", {}).get("type")),
+            "deepseek": {"disabled": False, "enabled": True}.get(
+                body.get("thinking", {}).get("type")
+            ),
             "openai": {"none": False, "low": True, "high": True}.get(body.get("reasoning_effort")),
             "openrouter": body.get("reasoning", {}).get("enabled"),
         }.get(self.dialect)
@@ -66,7 +80,20 @@ class Thinker:
         letter = right(body)
         wrong = "B" if letter == "A" else "A"
         length = min(self.tokens, body.get("thinking_token_budget", self.tokens))
-        thought = ["The", "answer", "is", wrong, "at", "first", "sight.", "Wait,", "let", "me", "look", "again."]
+        thought = [
+            "The",
+            "answer",
+            "is",
+            wrong,
+            "at",
+            "first",
+            "sight.",
+            "Wait,",
+            "let",
+            "me",
+            "look",
+            "again.",
+        ]
         thought = (thought * (length // len(thought) + 1))[:length] if self.thinks(body) else []
         text = self.form.format(letter).split(" ")
         cut, said = thought[:room], text[: max(0, room - len(thought))]
@@ -101,10 +128,14 @@ def refused(number: int, body: dict) -> tuple[int, dict, str] | None:
     """Refuse what OpenAI's reasoning models refuse, in its words."""
     for name in ("temperature", "logprobs", "top_p"):
         if name in body:
-            return 400, {}, json.dumps({"error": {"message": f"Unsupported parameter: '{name}' is not supported."}})
-    instead = (
-        "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
-    )
+            return (
+                400,
+                {},
+                json.dumps(
+                    {"error": {"message": f"Unsupported parameter: '{name}' is not supported."}}
+                ),
+            )
+    instead = "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead."
     return (400, {}, json.dumps({"error": {"message": instead}})) if "max_tokens" in body else None
 
 

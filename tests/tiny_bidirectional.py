@@ -37,7 +37,9 @@ def words_of(kind):
     if kind == "bert":
         return tiny_tokenizer()
     words = tiny_causal_tokenizer()
-    words._tokenizer.post_processor = processors.TemplateProcessing(single="$A <s>", special_tokens=[("<s>", 1)])
+    words._tokenizer.post_processor = processors.TemplateProcessing(
+        single="$A <s>", special_tokens=[("<s>", 1)]
+    )
     words.add_special_tokens({"eos_token": "<s>"})
     words.model_max_length = 50  # T5 has no table of positions
     return words

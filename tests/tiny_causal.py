@@ -11,10 +11,14 @@ LETTERS = [f"{letter}{mark}" for letter in "ABCDEFGHIJKL" for mark in ("", ".")]
 
 
 def tiny_causal_tokenizer():
-    vocabulary = {word: index for index, word in enumerate(["<unk>", "<s>", *WORDS, "Answer:", *LETTERS])}
+    vocabulary = {
+        word: index for index, word in enumerate(["<unk>", "<s>", *WORDS, "Answer:", *LETTERS])
+    }
     inner = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=inner, unk_token="<unk>", bos_token="<s>")
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=inner, unk_token="<unk>", bos_token="<s>"
+    )
 
 
 def save_tiny_causal(folder, *, seed=0):

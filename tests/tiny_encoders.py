@@ -17,7 +17,12 @@ TEXTS = (
     "fine!",
     "the glass broke",
 )
-SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+SIZES = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+}
 BART_SIZES = {
     "d_model": 16,
     "encoder_layers": 2,
@@ -32,11 +37,15 @@ CHOICE_ARCHITECTURES = ("bert", "roberta", "deberta_v2", "albert")
 _SENTENCE = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
 
 
-def tiny_encoder(architecture: str, *, n_labels: int | None = 3, seed: int = 0, double: bool = False) -> Classifier:
+def tiny_encoder(
+    architecture: str, *, n_labels: int | None = 3, seed: int = 0, double: bool = False
+) -> Classifier:
     """A classifier with random weights, or a multiple-choice model where `n_labels` is None."""
     tokenizer = _tokenizer(architecture)
     config = _config(architecture, tokenizer, n_labels or 2)
-    auto = tf.AutoModelForMultipleChoice if n_labels is None else tf.AutoModelForSequenceClassification
+    auto = (
+        tf.AutoModelForMultipleChoice if n_labels is None else tf.AutoModelForSequenceClassification
+    )
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = auto.from_config(config)
@@ -75,9 +84,17 @@ def _tokenizer(architecture):
     inner.train_from_iterator(TEXTS, trainer)
     between = "</s> </s>" if architecture in ("roberta", "bart") else "</s>"
     inner.post_processor = processors.TemplateProcessing(
-        single="<s> $A </s>", pair=f"<s> $A {between} $B </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+        single="<s> $A </s>",
+        pair=f"<s> $A {between} $B </s>",
+        special_tokens=[("<s>", 0), ("</s>", 2)],
     )
-    names = dict(zip(("bos_token", "pad_token", "eos_token", "unk_token", "mask_token"), _SENTENCE, strict=True))
+    names = dict(
+        zip(
+            ("bos_token", "pad_token", "eos_token", "unk_token", "mask_token"),
+            _SENTENCE,
+            strict=True,
+        )
+    )
     return tf.PreTrainedTokenizerFast(
         tokenizer_object=inner,
         cls_token="<s>",
@@ -94,7 +111,11 @@ def _config(architecture, tokenizer, n_labels):
         "bos_token_id": tokenizer.bos_token_id,
         "eos_token_id": tokenizer.eos_token_id,
     }
-    common = {"vocab_size": len(tokenizer), "num_labels": n_labels, **{k: v for k, v in ids.items() if v is not None}}
+    common = {
+        "vocab_size": len(tokenizer),
+        "num_labels": n_labels,
+        **{k: v for k, v in ids.items() if v is not None},
+    }
     relative = {
         "relative_attention": True,
         "position_biased_input": False,
@@ -111,7 +132,12 @@ def _config(architecture, tokenizer, n_labels):
         return tf.DebertaConfig(**relative, **SIZES, **common)
     if architecture == "deberta_v2":
         return tf.DebertaV2Config(
-            **relative, position_buckets=8, share_att_key=True, norm_rel_ebd="layer_norm", **SIZES, **common
+            **relative,
+            position_buckets=8,
+            share_att_key=True,
+            norm_rel_ebd="layer_norm",
+            **SIZES,
+            **common,
         )
     if architecture == "albert":
         return tf.AlbertConfig(embedding_size=8, max_position_embeddings=96, **SIZES, **common)

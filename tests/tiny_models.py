@@ -25,11 +25,22 @@ def tiny_tokenizer(max_length: int = 32) -> BertTokenizerFast:
 
 
 def tiny_config(**options) -> BertConfig:
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+    sizes = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 32,
+    }
     # So wide that the logits of two texts differ, and with so little dropout that it learns in a few steps.
-    noise = {"initializer_range": 0.1, "hidden_dropout_prob": 0.02, "attention_probs_dropout_prob": 0.02}
+    noise = {
+        "initializer_range": 0.1,
+        "hidden_dropout_prob": 0.02,
+        "attention_probs_dropout_prob": 0.02,
+    }
     vocabulary = len(SPECIAL) + len(WORDS)
-    return BertConfig(**{"vocab_size": vocabulary, "max_position_embeddings": 32, **sizes, **noise, **options})
+    return BertConfig(
+        **{"vocab_size": vocabulary, "max_position_embeddings": 32, **sizes, **noise, **options}
+    )
 
 
 def _save(model_class, folder, seed, **options):
@@ -93,5 +104,7 @@ def tiny_questions(count: int) -> dict[str, list]:
         columns["id"].append(str(index))
         columns["question"].append(f"what was {asked}")
         columns["context"].append(context)
-        columns["answers"].append({"text": [answer], "answer_start": [context.index(f" {answer} ") + 1]})
+        columns["answers"].append(
+            {"text": [answer], "answer_start": [context.index(f" {answer} ") + 1]}
+        )
     return columns

@@ -56,7 +56,10 @@ def behavior_suite():
 
 def reading_suite():
     """A suite of reading: two functionalities with known answers, two of changes that should not matter."""
-    equal, invariant = {"name": "equal", "clean": "article"}, {"name": "invariant", "tolerance": 0.1}
+    equal, invariant = (
+        {"name": "equal", "clean": "article"},
+        {"name": "invariant", "tolerance": 0.1},
+    )
     rows = [
         ("film", "story"),
         ("plot", "actor"),
@@ -78,7 +81,10 @@ def reading_suite():
                 "which is good",
                 "MFT",
                 equal,
-                [case(n, (plain.format(a, b), "what was good"), labels=(a,)) for n, (a, b) in enumerate(rows)],
+                [
+                    case(n, (plain.format(a, b), "what was good"), labels=(a,))
+                    for n, (a, b) in enumerate(rows)
+                ],
             ),
             functionality(
                 "negated",
@@ -94,7 +100,13 @@ def reading_suite():
                 "INV",
                 invariant,
                 [
-                    case(n, *((plain.format(a, b), f"what {extra}was bad") for extra in ("", "very ", "so ")))
+                    case(
+                        n,
+                        *(
+                            (plain.format(a, b), f"what {extra}was bad")
+                            for extra in ("", "very ", "so ")
+                        ),
+                    )
                     for n, (a, b) in enumerate(rows)
                 ],
             ),

@@ -11,7 +11,17 @@ from rightreasons.core.options import QuestionOptions, option
 from rightreasons.page.parts import ItemFigure
 from rightreasons.page.plots import dot_rows
 from rightreasons.page.prose import Prose
-from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
+from rightreasons.page.question import (
+    Examples,
+    Figure,
+    Lead,
+    Need,
+    Part,
+    Plot,
+    Question,
+    Rule,
+    Table,
+)
 
 PROSE = """
 {% macro both() %}
@@ -104,7 +114,11 @@ class Measurement:
 
 def measure(context, options):
     split = context.primary
-    return Measurement(context, np.array([len(t.split()) > options.most for t in split.texts]), ("- a\n\nb ## limits",))
+    return Measurement(
+        context,
+        np.array([len(t.split()) > options.most for t in split.texts]),
+        ("- a\n\nb ## limits",),
+    )
 
 
 def longest(m):

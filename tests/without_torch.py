@@ -17,7 +17,10 @@ def ending(*words):
     """How a command ends, and what it says if that is badly."""
     from rightreasons import cli
 
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as errors:
+    with (
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()) as errors,
+    ):
         try:
             cli.main(list(map(str, words)))
         except SystemExit as ended:
@@ -61,7 +64,10 @@ def main(folder):
     options = ["one", "two", "three"]
     write(
         "choices.jsonl",
-        [{"id": n, "prompt": f"Which is it, {n}?", "choices": options, "label": n % 3} for n in range(24)],
+        [
+            {"id": n, "prompt": f"Which is it, {n}?", "choices": options, "label": n % 3}
+            for n in range(24)
+        ],
     )
     cases = tuple(Case(str(n), ((f"number {n}",),), (n % 2,)) for n in range(6))
     words = Functionality("words", "W", "MFT", {"name": "equal"}, cases)
@@ -69,15 +75,22 @@ def main(folder):
     pipeline = make_pipeline(CountVectorizer(), LogisticRegression())
     pipeline.fit([row["text"] for row in train], [row["label"] for row in train])
     shares = pipeline.predict_proba([row["text"] for row in test]).tolist()
-    write("stored.jsonl", [{**row, "probabilities": own} for row, own in zip(test, shares, strict=True)])
+    write(
+        "stored.jsonl",
+        [{**row, "probabilities": own} for row, own in zip(test, shares, strict=True)],
+    )
 
     few = {"n_resamples": 40, "progress": False}
     audits = {
         "estimator": rightreasons.audit(pipeline, "texts", out="estimator", **few),
-        "stored": rightreasons.audit(None, "texts", predictions="stored.jsonl", out="stored", **few),
+        "stored": rightreasons.audit(
+            None, "texts", predictions="stored.jsonl", out="stored", **few
+        ),
     }
     with serving() as fake:
-        audits["server"] = rightreasons.audit(fake.url, "choices.jsonl", out="server", style="letters", **few)
+        audits["server"] = rightreasons.audit(
+            fake.url, "choices.jsonl", out="server", style="letters", **few
+        )
         commands = {
             "ways": ending("ways", fake.url, "choices.jsonl", "--n-ways", 2, "--plan"),
             "reasons": ending("reasons", fake.url, "choices.jsonl", "--plan"),
@@ -94,7 +107,15 @@ def main(folder):
         name: {each.question: each.reason or each.result.verdict.label for each in result.outcomes}
         for name, result in audits.items()
     }
-    print(json.dumps({"audits": told, "commands": commands, "imported": sorted(CoreOnly.absent & set(sys.modules))}))
+    print(
+        json.dumps(
+            {
+                "audits": told,
+                "commands": commands,
+                "imported": sorted(CoreOnly.absent & set(sys.modules)),
+            }
+        )
+    )
 
 
 if __name__ == "__main__":

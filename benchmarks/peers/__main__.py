@@ -30,7 +30,9 @@ def rows(peer: str) -> list[tuple[str, int, int, str]]:
         different = [case for case in cases if not case.same]
         for case in different:
             if not case.reason:
-                print(f"{peer}, {scenario}, {case.name}: {case.ours} and {case.peer}", file=sys.stderr)
+                print(
+                    f"{peer}, {scenario}, {case.name}: {case.ours} and {case.peer}", file=sys.stderr
+                )
         reasons = sorted({case.reason or "NO REASON" for case in different})
         table.append((scenario, len(cases), len(cases) - len(different), "; ".join(reasons)))
     return table
@@ -55,9 +57,14 @@ def main() -> int:
             print(f"| {peer} | not installed | | | |")
             continue
         scenarios, cases, same, whys = zip(*rows(peer), strict=True)
-        reasons = "; ".join(f"{scenario}: {why}" for scenario, why in zip(scenarios, whys, strict=True) if why)
+        reasons = "; ".join(
+            f"{scenario}: {why}" for scenario, why in zip(scenarios, whys, strict=True) if why
+        )
         names = "; ".join(scenarios)
-        print(f"| {peer} {version(peer)} | {names} | {sum(cases):,} | {sum(same):,} | {reasons} |", flush=True)
+        print(
+            f"| {peer} {version(peer)} | {names} | {sum(cases):,} | {sum(same):,} | {reasons} |",
+            flush=True,
+        )
         unexplained += "NO REASON" in reasons
     return int(unexplained > 0)
 

@@ -34,7 +34,9 @@ class Case:
         if isinstance(self.ours, str) or isinstance(self.peer, str):
             return bool(self.ours == self.peer)
         ours, peer = np.asarray(self.ours, dtype=float), np.asarray(self.peer, dtype=float)
-        return ours.shape == peer.shape and bool(np.allclose(ours, peer, rtol=0.0, atol=self.tolerance, equal_nan=True))
+        return ours.shape == peer.shape and bool(
+            np.allclose(ours, peer, rtol=0.0, atol=self.tolerance, equal_nan=True)
+        )
 
 
 def softmax_rows(n_items: int, n_classes: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -42,5 +44,7 @@ def softmax_rows(n_items: int, n_classes: int, seed: int) -> tuple[np.ndarray, n
     rng = np.random.default_rng(seed)
     rows = np.exp(rng.normal(size=(n_items, n_classes)) * 2)
     rows /= rows.sum(axis=1, keepdims=True)
-    labels = np.where(rng.random(n_items) < 0.7, rows.argmax(axis=1), rng.integers(0, n_classes, n_items))
+    labels = np.where(
+        rng.random(n_items) < 0.7, rows.argmax(axis=1), rng.integers(0, n_classes, n_items)
+    )
     return rows, labels

@@ -46,7 +46,9 @@ def compare(classifier: Classifier, method: str, steps: int, seed: int) -> Itera
 
     layer = LayerIntegratedGradients(forward, model.get_input_embeddings())
     for row, text in enumerate(TEXTS):
-        inputs = tokenizer([text], return_tensors="pt", return_special_tokens_mask=True).to(model.device)
+        inputs = tokenizer([text], return_tensors="pt", return_special_tokens_mask=True).to(
+            model.device
+        )
         ids = inputs["input_ids"]
         peer = layer.attribute(
             ids,
@@ -57,4 +59,9 @@ def compare(classifier: Classifier, method: str, steps: int, seed: int) -> Itera
             method=METHODS[method],
         )
         words = inputs["special_tokens_mask"][0].cpu() == 0
-        yield Case(method, f"{seed} {steps} {row}", ours.scores[row], peer[0].sum(-1).detach().cpu()[words].numpy())
+        yield Case(
+            method,
+            f"{seed} {steps} {row}",
+            ours.scores[row],
+            peer[0].sum(-1).detach().cpu()[words].numpy(),
+        )

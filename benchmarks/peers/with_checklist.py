@@ -48,9 +48,13 @@ def cases() -> Iterator[Case]:
             run_idxs=None,
         )
         offsets = np.array([0, n_examples])
-        _, ours = evaluate_cases(spec, Answers(predictions, offsets, probabilities, labels=np.full(n_examples, label)))
+        _, ours = evaluate_cases(
+            spec, Answers(predictions, offsets, probabilities, labels=np.full(n_examples, label))
+        )
         agg_fn = "all" if spec["name"] == "equal" else "all_except_first"
         peer = Expect.aggregate(expectation(test), agg_fn)[0]
         reason = VACUOUS if np.isnan(ours[0]) else ""
         theirs = np.nan if peer is None else float(peer > 0)
-        yield Case(scenario.partition(",")[0], f"{scenario}, {seed}", ours[0], theirs, reason=reason)
+        yield Case(
+            scenario.partition(",")[0], f"{scenario}, {seed}", ours[0], theirs, reason=reason
+        )

@@ -28,7 +28,9 @@ class PlainEce(evaluate.Metric):
     def _info(self) -> evaluate.MetricInfo:
         rows = datasets.List(datasets.Value("float64"))
         features = datasets.Features({"predictions": rows, "references": datasets.Value("int64")})
-        return evaluate.MetricInfo(description="", citation="", inputs_description="", features=features)
+        return evaluate.MetricInfo(
+            description="", citation="", inputs_description="", features=features
+        )
 
     def _compute(self, predictions: list, references: list) -> dict:
         return {"ece": calibration_error(predictions, references).ece}
@@ -59,7 +61,9 @@ def together(metric: Any, rows: Any, labels: Any) -> dict:
 
 def in_batches(metric: Any, rows: Any, labels: Any) -> dict:
     for start in range(0, len(labels), 32):
-        metric.add_batch(predictions=rows[start : start + 32], references=labels[start : start + 32])
+        metric.add_batch(
+            predictions=rows[start : start + 32], references=labels[start : start + 32]
+        )
     return metric.compute()
 
 
@@ -81,7 +85,11 @@ def pickled(metric: Any, rows: Any, labels: Any) -> dict:
 def combined(metric: Any, rows: Any, labels: Any) -> dict:
     both = evaluate.combine({"one": metric, "two": metric}, force_prefix=True)
     results = both.compute(predictions=rows, references=labels)
-    return {name.removeprefix("one_"): value for name, value in results.items() if name.startswith("one_")}
+    return {
+        name.removeprefix("one_"): value
+        for name, value in results.items()
+        if name.startswith("one_")
+    }
 
 
 def combined_in_batches(metric: Any, rows: Any, labels: Any) -> dict:
@@ -124,7 +132,12 @@ def cases() -> Iterator[Case]:
         yield Case("forms of columns", f"{name} {form}", ours, peer, 1e-12, reason)
     for (name, plain), wrong in itertools.product(
         modules,
-        ({"references": labels[:-1]}, {"references": HALVES}, {"predictions": ["x"] * 96}, {"predictions": []}),
+        (
+            {"references": labels[:-1]},
+            {"references": HALVES},
+            {"predictions": ["x"] * 96},
+            {"predictions": []},
+        ),
     ):
         inputs = {"predictions": rows, "references": labels, **wrong}
         ours = result(lambda: rightreasons.load(name).compute(**inputs), name)  # noqa: B023

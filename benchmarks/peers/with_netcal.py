@@ -20,7 +20,10 @@ def cases() -> Iterator[Case]:
         gaps = [abs(row.accuracy - row.confidence) for row in ours.bins if row.count]
         peer = [measure(n_bins).measure(confidence, right) for measure in (ECE, MCE, ACE)]
         yield Case(
-            "ECE, MCE and ACE, equal width", f"{n_classes} {seed} {n_bins}", [ours.ece, ours.mce, np.mean(gaps)], peer
+            "ECE, MCE and ACE, equal width",
+            f"{n_classes} {seed} {n_bins}",
+            [ours.ece, ours.mce, np.mean(gaps)],
+            peer,
         )
     for n_items, scenario, reason in (
         (300, "ECE, equal mass, items divisible by bins", ""),

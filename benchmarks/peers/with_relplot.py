@@ -9,10 +9,14 @@ from scenario import Case
 
 from rightreasons.calibration.smooth import _error_at, _residuals, smooth_ece
 
-BOUNDARY = "relplot's reflection does not double the mass at exactly 0 and 1; ours agrees with brute force"
+BOUNDARY = (
+    "relplot's reflection does not double the mass at exactly 0 and 1; ours agrees with brute force"
+)
 
 
-def brute_force(scores: np.ndarray, events: np.ndarray, sigma: float, n_points: int = 4001) -> float:
+def brute_force(
+    scores: np.ndarray, events: np.ndarray, sigma: float, n_points: int = 4001
+) -> float:
     r"""Sum \(\int |\frac1n \sum_i \tilde K(t, f_i)(y_i - f_i)| dt\) with the kernel reflected at 0 and 1."""
     centers = (np.arange(n_points) + 0.5) / n_points
     total = np.zeros(n_points)
@@ -35,15 +39,29 @@ def cases() -> Iterator[Case]:
     for seed, sigma in itertools.product(range(10), (0.02, 0.05, 0.1)):
         scores, events = data(seed, at_the_ends=False)
         ours = _error_at(sigma, _residuals(scores, events))
-        yield Case("brute force, fixed bandwidth", f"{seed} {sigma}", ours, brute_force(scores, events, sigma), 2e-5)
+        yield Case(
+            "brute force, fixed bandwidth",
+            f"{seed} {sigma}",
+            ours,
+            brute_force(scores, events, sigma),
+            2e-5,
+        )
         peer = relplot.smECE_sigma(scores, events, sigma)
         yield Case("fixed bandwidth, inside (0, 1)", f"{seed} {sigma}", ours, peer, 0.002)
     for seed, sigma in itertools.product(range(10), (0.02, 0.05, 0.1)):
         scores, events = data(seed, at_the_ends=True)
         ours = _error_at(sigma, _residuals(scores, events))
-        yield Case("brute force, scores of 0 and 1", f"{seed} {sigma}", ours, brute_force(scores, events, sigma), 2e-5)
+        yield Case(
+            "brute force, scores of 0 and 1",
+            f"{seed} {sigma}",
+            ours,
+            brute_force(scores, events, sigma),
+            2e-5,
+        )
         peer = relplot.smECE_sigma(scores, events, sigma)
-        yield Case("fixed bandwidth, scores of 0 and 1", f"{seed} {sigma}", ours, peer, 0.002, BOUNDARY)
+        yield Case(
+            "fixed bandwidth, scores of 0 and 1", f"{seed} {sigma}", ours, peer, 0.002, BOUNDARY
+        )
     for seed in range(20):
         scores, events = data(seed, at_the_ends=False)
         ours = smooth_ece(scores, events.astype(int), kind="confidence").smooth_ece

@@ -7,7 +7,10 @@ import numpy as np
 import torch
 from scenario import Case, softmax_rows
 from torchmetrics.classification import MulticlassCalibrationError
-from torchmetrics.functional.classification import binary_calibration_error, multiclass_calibration_error
+from torchmetrics.functional.classification import (
+    binary_calibration_error,
+    multiclass_calibration_error,
+)
 
 from rightreasons.calibration.errors import calibration_error
 
@@ -18,13 +21,19 @@ def cases() -> Iterator[Case]:
     for seed, norm, n_bins in itertools.product(range(10), NORMS, BINS):
         rows, labels = softmax_rows(320, 2, seed)
         ours = calibration_error(rows[:, 1], labels, kind="positive", norm=norm, n_bins=n_bins).ece
-        peer = binary_calibration_error(torch.tensor(rows[:, 1]), torch.tensor(labels), n_bins=n_bins, norm=norm)
+        peer = binary_calibration_error(
+            torch.tensor(rows[:, 1]), torch.tensor(labels), n_bins=n_bins, norm=norm
+        )
         yield Case("binary", f"{seed} {norm} {n_bins}", ours, float(peer))
     for seed, norm, n_bins, n_classes in itertools.product(range(10), NORMS, BINS, (3, 5)):
         rows, labels = softmax_rows(320, n_classes, seed)
         ours = calibration_error(rows, labels, norm=norm, n_bins=n_bins).ece
         peer = multiclass_calibration_error(
-            torch.tensor(rows), torch.tensor(labels), num_classes=n_classes, n_bins=n_bins, norm=norm
+            torch.tensor(rows),
+            torch.tensor(labels),
+            num_classes=n_classes,
+            n_bins=n_bins,
+            norm=norm,
         )
         yield Case("multiclass", f"{seed} {norm} {n_bins} {n_classes}", ours, float(peer))
     for seed, norm, n_bins in itertools.product(range(10), NORMS, BINS):
@@ -47,4 +56,6 @@ def cases() -> Iterator[Case]:
         rows, labels = softmax_rows(320, 5, 7)
         tensor = torch.tensor(rows).to(kind)
         peer = multiclass_calibration_error(tensor.double(), torch.tensor(labels), num_classes=5)
-        yield Case("types of tensors", str(kind), calibration_error(tensor, labels).ece, float(peer))
+        yield Case(
+            "types of tensors", str(kind), calibration_error(tensor, labels).ece, float(peer)
+        )

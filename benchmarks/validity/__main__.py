@@ -24,19 +24,35 @@ from rightreasons.core.engines import EngineOptions, run_tasks
 
 PAGE = Path(__file__).parents[2] / "docs" / "evidence" / "validity.md"
 ROWS = PAGE.with_suffix(".csv")
-COLUMNS = ("function", "figure", "simulated", "n", *(f"at {level}" for level in LEVELS), "coverage", "width", "verdict")
+COLUMNS = (
+    "function",
+    "figure",
+    "simulated",
+    "n",
+    *(f"at {level}" for level in LEVELS),
+    "coverage",
+    "width",
+    "verdict",
+)
 Row = dict[str, str]
 
 
 def run(place: int, n_simulations: int) -> list[Tally]:
     """Run one scenario; its function cannot travel between processes, so it stays behind."""
     tallies = simulate(SCENARIOS[place], n_simulations)
-    return [dataclasses.replace(tally, scenario=dataclasses.replace(tally.scenario, draw=len)) for tally in tallies]
+    return [
+        dataclasses.replace(tally, scenario=dataclasses.replace(tally.scenario, draw=len))
+        for tally in tallies
+    ]
 
 
 def row(tally: Tally) -> Row:
     scenario = tally.scenario
-    cells = {"function": scenario.function, "figure": tally.figure or "interval", "simulated": scenario.truth}
+    cells = {
+        "function": scenario.function,
+        "figure": tally.figure or "interval",
+        "simulated": scenario.truth,
+    }
     if tally.rejections is not None:
         cells |= {f"at {level}": f"{tally.rejections[level]:.3f}" for level in LEVELS}
     if tally.coverage is not None:
@@ -63,7 +79,10 @@ def table(rows: list[Row]) -> str:
     groups: dict[str, list[Row]] = {}
     for row in rows:
         groups.setdefault(row["function"], []).append(row)
-    lines = ["| function | simulated | hold | wide, or seldom | fall short |", "|---|---:|---:|---:|---|"]
+    lines = [
+        "| function | simulated | hold | wide, or seldom | fall short |",
+        "|---|---:|---:|---:|---|",
+    ]
     for function, group in groups.items():
         verdicts = [row["verdict"] for row in group]
         careful = sum(verdict in ("wide", "rejects seldom") for verdict in verdicts)
@@ -101,13 +120,17 @@ def write(rows: list[Row]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--simulations", type=int, default=2000)
     parser.add_argument("--jobs", type=int, default=2, help="scenarios at a time")
     parser.add_argument("--engine", help="where they run, as for `rightreasons learn run`")
     chosen = parser.add_mutually_exclusive_group()
     chosen.add_argument("--only", nargs="*", help="functions to simulate; all by default")
-    chosen.add_argument("--missing", action="store_true", help="simulate what the page lacks, or has of fewer draws")
+    chosen.add_argument(
+        "--missing", action="store_true", help="simulate what the page lacks, or has of fewer draws"
+    )
     parser.add_argument(
         "--write",
         action="store_true",
@@ -128,7 +151,11 @@ def main() -> None:
         parts[place] = part
         short = [f"{each.figure or 'interval'} {each.verdict}" for each in part if each.problem]
         faults = "; ".join(short) or "holds"
-        print(f"{SCENARIOS[place].function}, {SCENARIOS[place].truth}: {faults}", file=sys.stderr, flush=True)
+        print(
+            f"{SCENARIOS[place].function}, {SCENARIOS[place].truth}: {faults}",
+            file=sys.stderr,
+            flush=True,
+        )
         if options.write and some:
             write(merged(list(map(row, part)), stored()))
     rows = merged([row(tally) for part in parts.values() for tally in part], [])

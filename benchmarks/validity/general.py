@@ -65,7 +65,10 @@ def shares(n_items: int, rate: float | None) -> Draw:
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
         truth = rng.random() if rate is None else rate
         hits = int(rng.binomial(n_items, truth))
-        return {"": ends(wilson(hits, n_items), truth), "share": ends(share(hits, n_items, few(seed)), truth)}
+        return {
+            "": ends(wilson(hits, n_items), truth),
+            "share": ends(share(hits, n_items, few(seed)), truth),
+        }
 
     return draw
 
@@ -144,7 +147,12 @@ def ratios(rng: np.random.Generator, seed: int) -> Outcome:
     known = rng.random(120) < 0.6
     hits = known & (rng.random(120) < 0.7)
     table = np.column_stack((hits, known)).astype(float)
-    return {"": ends(bootstrap_sums(lambda sums: sums[..., 0] / sums[..., 1], table, resampling=few(seed)), 0.7)}
+    return {
+        "": ends(
+            bootstrap_sums(lambda sums: sums[..., 0] / sums[..., 1], table, resampling=few(seed)),
+            0.7,
+        )
+    }
 
 
 # ------------------------------------------------------------------------------------------------------------ rankings
@@ -153,7 +161,10 @@ SPREADS: dict[str, tuple[Callable[..., np.ndarray], Callable[..., np.ndarray]]] 
     "alike": (lambda rng, n: rng.normal(1, 1, n), lambda rng, n: rng.normal(0, 1, n)),
     "five times as wide": (lambda rng, n: rng.normal(1, 5, n), lambda rng, n: rng.normal(0, 1, n)),
     "a fifth as wide": (lambda rng, n: rng.normal(1, 1, n), lambda rng, n: rng.normal(0, 5, n)),
-    "U-shaped among the few": (lambda rng, n: rng.beta(12, 4, n), lambda rng, n: rng.beta(0.5, 0.5, n)),
+    "U-shaped among the few": (
+        lambda rng, n: rng.beta(12, 4, n),
+        lambda rng, n: rng.beta(0.5, 0.5, n),
+    ),
     "three tied values": (
         lambda rng, n: rng.integers(1, 4, n) * 1.0,
         lambda rng, n: rng.integers(0, 3, n) * 1.0,
@@ -200,7 +211,12 @@ def paired(values: str, n_items: int, copies: int) -> Draw:
         first = sample(rng, n_items)
         second = np.where(rng.random(n_items) < 0.5, first, sample(rng, n_items))
         names = np.repeat(np.arange(n_items), copies)
-        test = paired_means(first[names], second[names], clusters=names if copies > 1 else None, resampling=few(seed))
+        test = paired_means(
+            first[names],
+            second[names],
+            clusters=names if copies > 1 else None,
+            resampling=few(seed),
+        )
         return {"p_value": test.p_value, "interval": ends(test.interval, 0.0)}
 
     return draw
@@ -210,7 +226,9 @@ def paired_losses(values: str, n_items: int) -> Draw:
     sample, _ = SKEWS[values]
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        test = paired_means(sample(rng, n_items), sample(rng, n_items), low=None, high=None, resampling=few(seed))
+        test = paired_means(
+            sample(rng, n_items), sample(rng, n_items), low=None, high=None, resampling=few(seed)
+        )
         return {"p_value": test.p_value, "interval": ends(test.interval, 0.0)}
 
     return draw
@@ -220,7 +238,9 @@ def flipped(n_items: int, copies: int) -> Draw:
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
         values = rng.choice([-1.0, 0.0, 0.5, -0.5, 1.0], size=n_items)
         names = np.repeat(np.arange(n_items), copies)
-        p_value = sign_flip_p_value(values[names], clusters=names if copies > 1 else None, resampling=few(seed))
+        p_value = sign_flip_p_value(
+            values[names], clusters=names if copies > 1 else None, resampling=few(seed)
+        )
         return {"p_value": p_value}
 
     return draw
@@ -242,7 +262,9 @@ def chances(n_clusters: int, chance: float, alike: float) -> Draw:
         shared, each = rng.random((n_clusters, 1)) < chance, rng.random((n_clusters, 5)) < chance
         hits = np.where(rng.random((n_clusters, 1)) < alike, shared, each)
         names = np.repeat(np.arange(n_clusters), 5)
-        return {"p_value": chances_p_value(hits.ravel(), np.full(hits.size, chance), clusters=names)}
+        return {
+            "p_value": chances_p_value(hits.ravel(), np.full(hits.size, chance), clusters=names)
+        }
 
     return draw
 
@@ -255,9 +277,15 @@ def two_groups(n_inside: int, n_clusters: int, rate: float) -> Draw:
             return {"p_value": two_rates_p_value(rng.random(80) < rate, np.arange(80) < n_inside)}
         names = np.repeat(np.arange(n_clusters), 4)
         hits = np.where(
-            rng.random(len(names)) < 0.7, (rng.random(n_clusters) < rate)[names], rng.random(len(names)) < rate
+            rng.random(len(names)) < 0.7,
+            (rng.random(n_clusters) < rate)[names],
+            rng.random(len(names)) < rate,
         )
-        return {"p_value": two_rates_p_value(hits, np.arange(len(names)) % 80 < n_inside, clusters=names)}
+        return {
+            "p_value": two_rates_p_value(
+                hits, np.arange(len(names)) % 80 < n_inside, clusters=names
+            )
+        }
 
     return draw
 
@@ -274,7 +302,10 @@ def only(draw: Draw, *figures: str, **names: str) -> Draw:
 
     def kept(rng: np.random.Generator, seed: int) -> Outcome:
         outcome = draw(rng, seed)
-        return {**{name: outcome[name] for name in figures}, **{new: outcome[old] for new, old in names.items()}}
+        return {
+            **{name: outcome[name] for name in figures},
+            **{new: outcome[old] for new, old in names.items()},
+        }
 
     return kept
 
@@ -286,7 +317,11 @@ _RARE = "so few items of one kind often rank all below the others"
 
 SCENARIOS = (
     *(
-        Scenario("wilson", f"{n} items, rate {'uniform in [0, 1]' if p is None else f'{p:g}'}", only(shares(n, p), ""))
+        Scenario(
+            "wilson",
+            f"{n} items, rate {'uniform in [0, 1]' if p is None else f'{p:g}'}",
+            only(shares(n, p), ""),
+        )
         for n, p in product((3, 20, 200), (None, 0.02, 0.2, 0.5))
     ),
     Scenario("share", "30 items, rate uniform in [0, 1]", only(shares(30, None), interval="share")),
@@ -306,14 +341,20 @@ SCENARIOS = (
             ("five strata of 1 to 30 items", (3, 12, 1, 30, 7), (0.9, 0.5, 0.8, 1.0, 0.3)),
             ("30 strata of two items, rates .95 and .05", (2,) * 30, (0.95, 0.05) * 15),
             ("30 strata of two items, rate .95", (2,) * 30, (0.95,) * 30),
-            ("six strata of 1 to 20 items that nearly always pass", (2, 5, 20, 3, 8, 1), (0.98,) * 6),
+            (
+                "six strata of 1 to 20 items that nearly always pass",
+                (2, 5, 20, 3, 8, 1),
+                (0.98,) * 6,
+            ),
             ("20 strata of one item, rate .9", (1,) * 20, (0.9,) * 20),
             ("ten strata of 20 items, rates .9 and .2", (20,) * 10, (0.9, 0.2) * 5),
         )
     ),
     *(
         Scenario(
-            "bounded_mean", f"{n} values, {values}{', one to nine copies' if c > 1 else ''}", bounded(values, n, c)
+            "bounded_mean",
+            f"{n} values, {values}{', one to nine copies' if c > 1 else ''}",
+            bounded(values, n, c),
         )
         for values, n, c in product(PARTS, (8, 25, 100), (1, 5))
     ),
@@ -337,25 +378,48 @@ SCENARIOS = (
     ),
     Scenario("delong", "60 and 30 values, alike, five copies of each", ranked("alike", 60, 30, 5)),
     *(
-        Scenario("mcnemar", f"{n} items, models that differ on {differ:.0%}", matched(n, differ), conservative=True)
+        Scenario(
+            "mcnemar",
+            f"{n} items, models that differ on {differ:.0%}",
+            matched(n, differ),
+            conservative=True,
+        )
         for n, differ in product((30, 200, 1000), (0.05, 0.3))
     ),
     *(
-        Scenario("paired_means", f"{n} values, {values}{_COPIES[c]}", paired(values, n, c), conservative=True)
+        Scenario(
+            "paired_means",
+            f"{n} values, {values}{_COPIES[c]}",
+            paired(values, n, c),
+            conservative=True,
+        )
         for values, n, c in product(PARTS, (25, 100), (1, 5))
     ),
     *(
-        Scenario("paired_means", f"{n} values without bounds, {values}", paired_losses(values, n), conservative=True)
+        Scenario(
+            "paired_means",
+            f"{n} values without bounds, {values}",
+            paired_losses(values, n),
+            conservative=True,
+        )
         for values, n in product(SKEWS, (25, 60))
     ),
     *(
         Scenario(
-            "sign_flip_p_value", f"{n} symmetric differences with ties{_COPIES[c]}", flipped(n, c), conservative=True
+            "sign_flip_p_value",
+            f"{n} symmetric differences with ties{_COPIES[c]}",
+            flipped(n, c),
+            conservative=True,
         )
         for n, c in product((12, 30), (1, 5))
     ),
     Scenario("sign_flip_p_value", "15 skewed differences", lopsided, known={"p_value": _SKEWED}),
-    Scenario("poisson_binomial_p_value", "60 trials of unequal chances", unequal_trials, conservative=True),
+    Scenario(
+        "poisson_binomial_p_value",
+        "60 trials of unequal chances",
+        unequal_trials,
+        conservative=True,
+    ),
     *(
         Scenario(
             "chances_p_value",

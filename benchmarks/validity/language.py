@@ -20,7 +20,9 @@ def compared(
     confidences: dict[str, Floats], correct: object, keys: tuple[str, ...], truth: float, seed: int
 ) -> Outcome:
     """The first key has the names of the figures in the result."""
-    found = compare_confidence(confidences, correct, resampling=Resampling(resamples=200, seed=seed))
+    found = compare_confidence(
+        confidences, correct, resampling=Resampling(resamples=200, seed=seed)
+    )
     outcome: dict[str, float | tuple[float, float, float] | None] = {}
     for number, key in enumerate(keys):
         test = found[0].differences.get(key)
@@ -39,13 +41,17 @@ def scales(rng: np.random.Generator, seed: int) -> Outcome:
     ability = rng.normal(0.5, 1, 150)
     first, second = (ability + rng.normal(0, 0.7, 150) for _ in range(2))
     right = rng.random(150) < sigmoid(2 * ability)
-    return compared({"p": sigmoid(2 * first), "said": 0.8 + 0.1 * sigmoid(second)}, right, ("auroc",), 0, seed)
+    return compared(
+        {"p": sigmoid(2 * first), "said": 0.8 + 0.1 * sigmoid(second)}, right, ("auroc",), 0, seed
+    )
 
 
 def handful(rng: np.random.Generator, seed: int) -> Outcome:
     """Twenty confidences that rank nothing, and one that is the same for all."""
     right = rng.permutation(20) < 14
-    return compared({"p": rng.uniform(0.5, 1, 20), "said": np.full(20, 0.9)}, right, ("auroc",), 0, seed)
+    return compared(
+        {"p": rng.uniform(0.5, 1, 20), "said": np.full(20, 0.9)}, right, ("auroc",), 0, seed
+    )
 
 
 def alike(rng: np.random.Generator, seed: int) -> Outcome:
@@ -77,7 +83,8 @@ def judgments(n_items: int, ties: float):
         # The chance that the first of a pair wins; pairs of one item are alike.
         quality = sigmoid(rng.normal(0, 1, n_items)[items] + rng.normal(0, 1, len(items)))
         first, second, reference = (
-            np.where(rng.random(len(items)) < ties, 0.5, rng.random(len(items)) < quality) for _ in range(3)
+            np.where(rng.random(len(items)) < ties, 0.5, rng.random(len(items)) < quality)
+            for _ in range(3)
         )
         # Which of the two is longer, or the judge's own, is a coin of the item.
         longer, by_judge = (rng.integers(0, 2, n_items)[items] for _ in range(2))
@@ -91,7 +98,13 @@ def judgments(n_items: int, ties: float):
             resampling=Resampling(resamples=199, seed=seed),
         )
         outcome: dict[str, float | tuple[float, float, float] | None] = {}
-        for name, truth in (("position", 0), ("length", 0), ("length_beyond", 0), ("own", 0), ("own_beyond", 0)):
+        for name, truth in (
+            ("position", 0),
+            ("length", 0),
+            ("length_beyond", 0),
+            ("own", 0),
+            ("own_beyond", 0),
+        ):
             figure = getattr(found, name)
             outcome[f"{name}.p_value"] = figure.p_value
             outcome[f"{name}.interval"] = (figure.interval.low, figure.interval.high, truth)
@@ -110,9 +123,21 @@ _DRAWN = 0.9 * np.random.default_rng(1).beta(2, 1.5, 100_000)
 _MEANS = np.array([_DRAWN[np.digitize(_DRAWN, _ENDS) == k].mean() for k in range(3)])
 
 SCENARIOS = (
-    Scenario("compare_confidence", "rankings alike on other scales, 150 items", scales, conservative=True),
-    Scenario("compare_confidence", "6 of 20 wrong, one confidence alike for all", handful, conservative=True),
-    Scenario("compare_confidence", "two overconfident sources that are alike, 150 items", alike, conservative=True),
+    Scenario(
+        "compare_confidence", "rankings alike on other scales, 150 items", scales, conservative=True
+    ),
+    Scenario(
+        "compare_confidence",
+        "6 of 20 wrong, one confidence alike for all",
+        handful,
+        conservative=True,
+    ),
+    Scenario(
+        "compare_confidence",
+        "two overconfident sources that are alike, 150 items",
+        alike,
+        conservative=True,
+    ),
     Scenario(
         "compare_confidence",
         "many values and three, both 0.1 too sure, 150 items",
@@ -120,9 +145,26 @@ SCENARIOS = (
         conservative=True,
     ),
     Scenario(
-        "compare_confidence", "many values and three, both calibrated, 150 items", three_values(0, 0), conservative=True
+        "compare_confidence",
+        "many values and three, both calibrated, 150 items",
+        three_values(0, 0),
+        conservative=True,
     ),
-    Scenario("compare_confidence", "many values and three, 0.1 and 0.05 too sure, 150 items", three_values(0.1, 0.05)),
-    Scenario("judge_bias", "60 items of one to three pairs, no preference", judgments(60, 0.0), conservative=True),
-    Scenario("judge_bias", "25 items of one to three pairs, a third of ties", judgments(25, 1 / 3), conservative=True),
+    Scenario(
+        "compare_confidence",
+        "many values and three, 0.1 and 0.05 too sure, 150 items",
+        three_values(0.1, 0.05),
+    ),
+    Scenario(
+        "judge_bias",
+        "60 items of one to three pairs, no preference",
+        judgments(60, 0.0),
+        conservative=True,
+    ),
+    Scenario(
+        "judge_bias",
+        "25 items of one to three pairs, a third of ties",
+        judgments(25, 1 / 3),
+        conservative=True,
+    ),
 )

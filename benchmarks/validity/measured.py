@@ -41,7 +41,9 @@ def copies(rng: np.random.Generator, seed: int) -> Outcome:
     items = judged(rng, 60)
     rows = np.repeat(np.arange(60), rng.integers(1, 6, size=60))
     found = measure_figures(
-        JudgedItems.of(items.logits[rows], items.top.labels[rows], clusters=rows), _CLUSTERED, resampling=few(seed)
+        JudgedItems.of(items.logits[rows], items.top.labels[rows], clusters=rows),
+        _CLUSTERED,
+        resampling=few(seed),
     )
     return {key: ends(estimate, _TRUTH[key]) for key, estimate in found.items()}
 
@@ -92,7 +94,9 @@ def ranking(rng: np.random.Generator, size: int = 150) -> JudgedItems:
     confidence = 0.5 + 0.5 * np.where(right, rng.beta(18, 2, size), rng.beta(4, 4, size))
     labels = rng.integers(2, size=size)
     logits = np.zeros((size, 2))
-    logits[np.arange(size), np.where(right, labels, 1 - labels)] = np.log(confidence / (1 - confidence))
+    logits[np.arange(size), np.where(right, labels, 1 - labels)] = np.log(
+        confidence / (1 - confidence)
+    )
     return JudgedItems.of(logits, labels)
 
 
@@ -116,7 +120,9 @@ def two_models(rng: np.random.Generator, seed: int) -> tuple[JudgedItems, Judged
     """Two models that are exchangeable item by item."""
     shared = rng.normal([0.6, 0.0, -0.6], 1.0, size=(120, 3))
     labels = (shared + rng.gumbel(size=shared.shape)).argmax(axis=1)
-    first, second = (JudgedItems.of(shared + rng.normal(size=shared.shape), labels) for _ in range(2))
+    first, second = (
+        JudgedItems.of(shared + rng.normal(size=shared.shape), labels) for _ in range(2)
+    )
     return first, second
 
 
@@ -126,7 +132,9 @@ def compared(rng: np.random.Generator, seed: int) -> Outcome:
     for key in TESTED:
         test = paired_test(key, first, second, resampling=few(seed))
         outcome[f"{key} p_value"] = test.p_value
-        outcome[f"{key} interval"] = None if test.interval is None else (test.interval.low, test.interval.high, 0.0)
+        outcome[f"{key} interval"] = (
+            None if test.interval is None else (test.interval.low, test.interval.high, 0.0)
+        )
     return outcome
 
 
@@ -136,7 +144,9 @@ def other_temperatures(first: float, second: float, truth: float, *, tested: boo
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
         logits = rng.normal(0, 1.5, size=(200, 2))
         labels = (rng.random(200) >= 1 / (1 + np.exp(logits[:, 1] - logits[:, 0]))).astype(int)
-        cold, warm = (JudgedItems.of(logits / temperature, labels) for temperature in (first, second))
+        cold, warm = (
+            JudgedItems.of(logits / temperature, labels) for temperature in (first, second)
+        )
         test = paired_test("ece", cold, warm, resampling=few(seed))
         interval = None if test.interval is None else (test.interval.low, test.interval.high, truth)
         return {"ece interval": interval, **({"ece p_value": test.p_value} if tested else {})}
@@ -156,7 +166,17 @@ def grouped(rng: np.random.Generator, seed: int) -> Outcome:
     return {"": ends(measured.accuracies(few(seed))[0], 1 / 3)}
 
 
-_CLUSTERED = ("accuracy", "macro_f1", "mean_confidence", "confidence_gap", "ece", "brier", "nll", "auroc", "macro_ce")
+_CLUSTERED = (
+    "accuracy",
+    "macro_f1",
+    "mean_confidence",
+    "confidence_gap",
+    "ece",
+    "brier",
+    "nll",
+    "auroc",
+    "macro_ce",
+)
 _RANKED = ("ece_sweep", "aurc", "auroc")
 # The figures of 100,000 such items.
 _TRUTH = {
@@ -220,7 +240,12 @@ SCENARIOS = (
             "150 items, most errors less sure",
         )
     ),
-    Scenario("measure_figures", "one to five copies of each of 60 items of three classes", copies, slow=True),
+    Scenario(
+        "measure_figures",
+        "one to five copies of each of 60 items of three classes",
+        copies,
+        slow=True,
+    ),
     Scenario(
         "measure_calibration",
         "one to five copies of each of 60 items, a calibrated model",
@@ -230,10 +255,16 @@ SCENARIOS = (
     ),
     Scenario("measure_classes", "the rarest of three classes, 150 items", by_class),
     Scenario(
-        "paired_test", "two models that are alike item by item, 120 items", compared, conservative=True, slow=True
+        "paired_test",
+        "two models that are alike item by item, 120 items",
+        compared,
+        conservative=True,
+        slow=True,
     ),
     Scenario(
-        "paired_test", "a calibrated model and one that is too sure, 200 items", other_temperatures(1, 0.5, -0.09)
+        "paired_test",
+        "a calibrated model and one that is too sure, 200 items",
+        other_temperatures(1, 0.5, -0.09),
     ),
     Scenario(
         "paired_test",
@@ -266,7 +297,13 @@ HANDED_ON = {
     "measure_contrast_sets": ("contrast_consistency", "share"),
     "ProbeTables.reading": ("measure_reading",),
     "ProbeTables.paralysis": ("choice_paralysis",),
-    "measure_probes": ("prior_bias", "measure_reading", "choice_paralysis", "choices_only", "wilson"),
+    "measure_probes": (
+        "prior_bias",
+        "measure_reading",
+        "choice_paralysis",
+        "choices_only",
+        "wilson",
+    ),
     "measure_option_order": ("wilson", "position_bias", "pride_prior_intervals", "bounded_mean"),
     "Figure.defined": ("measure_figures",),
     "measure_calibration": ("measure_figures", "calibration_error", "consistency", "share"),

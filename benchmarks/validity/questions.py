@@ -34,7 +34,9 @@ def errors(over: float, n_items: int):
         p = 0.5 + 0.5 * rng.beta(1.5, 1.5, n_items)
         labels = (rng.random(n_items) >= p - over).astype(int)
         rows = np.column_stack((p, 1 - p))
-        return {"interval": ends(calibration_error(rows, labels, resampling=few(seed)).interval, over)}
+        return {
+            "interval": ends(calibration_error(rows, labels, resampling=few(seed)).interval, over)
+        }
 
     return draw
 
@@ -76,7 +78,11 @@ def tokens(rng: np.random.Generator, seed: int) -> Outcome:
     data = [["other", *["film"] * ((rng.random() < 0.3) * rng.integers(1, 6))] for _ in range(120)]
     result = lmi(data, rng.permutation([0] * 60 + [1] * 60), tokenizer="none")
     table = result[0]
-    return {"by_label.p_value": float(table.p_value[table.tokens.index("film")]) if "film" in table.tokens else None}
+    return {
+        "by_label.p_value": float(table.p_value[table.tokens.index("film")])
+        if "film" in table.tokens
+        else None
+    }
 
 
 def blind(rng: np.random.Generator, seed: int) -> Outcome:
@@ -122,7 +128,9 @@ def tradeoff(priors: tuple[float, ...], n_items: int):
         gold = rng.choice(k, size=n_items, p=rates)
         wrong = (gold + rng.integers(1, k, size=n_items)) % k
         predicted = np.where(rng.random(n_items) < 0.8, gold, wrong)
-        result = shortcut_tradeoff(predicted, gold, rng.random(n_items) < 0.6, n_classes=k, resampling=few(seed))
+        result = shortcut_tradeoff(
+            predicted, gold, rng.random(n_items) < 0.6, n_classes=k, resampling=few(seed)
+        )
         return {"interval": ends(result.interval, truth)}
 
     return draw
@@ -149,11 +157,22 @@ def swaps(n_items: int, cue: float, control: float, *, size: int = 1):
     """Each item, or each cluster of them, has its own readiness to change; one prediction in ten changes either way."""
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        rates = np.repeat(rng.beta(cue, 1 - cue, size=n_items // size), size) if 0 < cue < 1 else np.full(n_items, cue)
+        rates = (
+            np.repeat(rng.beta(cue, 1 - cue, size=n_items // size), size)
+            if 0 < cue < 1
+            else np.full(n_items, cue)
+        )
         before = np.zeros(n_items, dtype=np.int64)
-        swapped, beside = (rng.random(n_items) < rates).astype(int), (rng.random(n_items) < control).astype(int)
+        swapped, beside = (
+            (rng.random(n_items) < rates).astype(int),
+            (rng.random(n_items) < control).astype(int),
+        )
         clusters = None if size == 1 else [str(row // size) for row in range(n_items)]
-        how = {"goals": np.ones(n_items, dtype=np.int64), "clusters": clusters, "resampling": few(seed)}
+        how = {
+            "goals": np.ones(n_items, dtype=np.int64),
+            "clusters": clusters,
+            "resampling": few(seed),
+        }
         result = deciding_share(before, swapped, beside, **how)
         outcome: dict[str, float | tuple[float, float, float] | None] = {
             "interval": ends(result.interval, cue - control)
@@ -167,7 +186,8 @@ def swaps(n_items: int, cue: float, control: float, *, size: int = 1):
 
 def cue_table(rng: np.random.Generator, seed: int) -> Outcome:
     data = [
-        ["a word here", "word not here"] if flag else ["word here", "a not here"] for flag in rng.integers(2, size=60)
+        ["a word here", "word not here"] if flag else ["word here", "a not here"]
+        for flag in rng.integers(2, size=60)
     ]
     result = cue_statistics(data, rng.integers(2, size=60))
     row = next(cue for cue in result.cues if cue.cue == "not")
@@ -177,7 +197,9 @@ def cue_table(rng: np.random.Generator, seed: int) -> Outcome:
 def easy_and_hard(rng: np.random.Generator, seed: int) -> Outcome:
     easy = np.arange(120) < 40
     runs = (rng.random((120, 1)) < 0.7) ^ (rng.random((120, 3)) < 0.1)
-    result = easy_hard_gap(runs.astype(int), np.ones(120, int), easy, n_permutations=199, resampling=few(seed))
+    result = easy_hard_gap(
+        runs.astype(int), np.ones(120, int), easy, n_permutations=199, resampling=few(seed)
+    )
     rate = 0.7 * 0.9 + 0.3 * 0.1
     return {
         "p_value": result.p_value,
@@ -197,9 +219,14 @@ def raters(n_items: int, n_raters: int, shares: tuple[float, ...], faithful: flo
         drawn = rng.choice(len(shares), size=(n_items, n_raters), p=shares)
         ratings = np.where(rng.random((n_items, n_raters)) < faithful, truth, drawn)
         people = human_performance(ratings, truth[:, 0], n_choices=len(shares))
-        kappa = fleiss_kappa([[int((row == k).sum()) for k in range(len(shares))] for row in ratings])
+        kappa = fleiss_kappa(
+            [[int((row == k).sum()) for k in range(len(shares))] for row in ratings]
+        )
         accuracy = faithful + (1 - faithful) * float(np.square(shares).sum())
-        return {"interval": ends(kappa.interval, faithful**2), "accuracy": ends(people.interval, accuracy)}
+        return {
+            "interval": ends(kappa.interval, faithful**2),
+            "accuracy": ends(people.interval, accuracy),
+        }
 
     def of(function: str):
         def outcome(rng: np.random.Generator, seed: int) -> Outcome:
@@ -231,7 +258,10 @@ def copied_preferences(rng: np.random.Generator, seed: int) -> Outcome:
     scores, right, names = (np.repeat(rng.normal(size=(40, 3)), 5, axis=0), np.repeat(rng.integers(3, size=40), 5),
                             np.repeat(np.arange(40), 5))  # fmt: skip
     result = prior_bias(scores, right, scores="logits", clusters=names, resampling=few(seed))
-    return {"pseudo_correct.p_value": result.pseudo_correct.p_value, "interval": ends(result.interval, _BIAS)}
+    return {
+        "pseudo_correct.p_value": result.pseudo_correct.p_value,
+        "interval": ends(result.interval, _BIAS),
+    }
 
 
 def questions_taken_away(share: float, prior: float, n_items: int, copies: int = 1):
@@ -245,10 +275,16 @@ def questions_taken_away(share: float, prior: float, n_items: int, copies: int =
         right = rng.integers(4, size=n_items)
         without, reading = right_in(prior), right_in(0.8)
         answers = np.where(rng.random(n_items) < share, without, reading)
-        columns = (np.repeat(column, copies) for column in (answers, without, right, np.arange(n_items)))
+        columns = (
+            np.repeat(column, copies) for column in (answers, without, right, np.arange(n_items))
+        )
         answers, without, right, names = columns
         found = measure_reading(
-            answers, without, right, n_choices=np.full(len(right), 4), clusters=None if copies == 1 else names
+            answers,
+            without,
+            right,
+            n_choices=np.full(len(right), 4),
+            clusters=None if copies == 1 else names,
         )
         by_chance = prior * 0.8 + (1 - prior) * 0.2 / 3
         alike = prior**2 + (1 - prior) ** 2 / 3
@@ -325,8 +361,12 @@ def priors(n_items: int):
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
         weights = base * rng.gamma(3.0, size=(n_items, 3))
         content = rng.dirichlet(np.ones(3), size=n_items)
-        rows = weights[:, None] * np.stack([np.roll(content, turn, axis=1) for turn in range(3)], axis=1)
-        return {"": ends(pride_prior_intervals(rows / rows.sum(axis=2, keepdims=True))[0], _FIRST_SHARE)}
+        rows = weights[:, None] * np.stack(
+            [np.roll(content, turn, axis=1) for turn in range(3)], axis=1
+        )
+        return {
+            "": ends(pride_prior_intervals(rows / rows.sum(axis=2, keepdims=True))[0], _FIRST_SHARE)
+        }
 
     return draw
 
@@ -385,52 +425,114 @@ _ALIKE = "The same code as `removal`, over some of its items."
 
 SCENARIOS = (
     *(
-        Scenario("calibration_error", f"confidence too high by {over:g} everywhere, {n} items", errors(over, n))
+        Scenario(
+            "calibration_error",
+            f"confidence too high by {over:g} everywhere, {n} items",
+            errors(over, n),
+        )
         for over, n in ((0.0, 200), (0.05, 200), (0.1, 1000))
     ),
     Scenario("consistency", "a calibrated model, 150 items", calibrated, conservative=True),
     Scenario("human_calibration", "150 items of three classes, 20 votes each", people),
-    Scenario("lmi", "a word in three of ten of 120 texts, once to five times, labels at random", tokens),
-    Scenario("shortcut_reliance", "80 texts of unequal length, attributions at random", blind, conservative=True),
+    Scenario(
+        "lmi", "a word in three of ten of 120 texts, once to five times, labels at random", tokens
+    ),
+    Scenario(
+        "shortcut_reliance",
+        "80 texts of unequal length, attributions at random",
+        blind,
+        conservative=True,
+    ),
     Scenario("shortcut_reliance", "90 predictions, cued more often where wrong", cued),
-    Scenario("macro_f1_interval", "three classes alike, 150 items", macro_f1((1 / 3,) * 3, (0.7,) * 3, 150)),
+    Scenario(
+        "macro_f1_interval",
+        "three classes alike, 150 items",
+        macro_f1((1 / 3,) * 3, (0.7,) * 3, 150),
+    ),
     Scenario(
         "macro_f1_interval",
         "six classes, one of 0.01, 200 items",
         macro_f1((0.01, 0.19, 0.2, 0.2, 0.2, 0.2), (0.8,) * 6, 200),
     ),
-    Scenario("macro_f1_interval", "two classes, one of 0.01, 200 items", macro_f1((0.01, 0.99), (0.5, 0.98), 200)),
-    Scenario("macro_f1_interval", "twenty classes, 200 items", macro_f1((0.05,) * 20, (0.6,) * 20, 200)),
-    Scenario("macro_f1_interval", "two classes, seldom wrong, 50 items", macro_f1((0.5, 0.5), (0.99,) * 2, 50)),
-    Scenario("shortcut_tradeoff", "three classes alike, 150 items", tradeoff((1 / 3, 1 / 3, 1 / 3), 150)),
+    Scenario(
+        "macro_f1_interval",
+        "two classes, one of 0.01, 200 items",
+        macro_f1((0.01, 0.99), (0.5, 0.98), 200),
+    ),
+    Scenario(
+        "macro_f1_interval", "twenty classes, 200 items", macro_f1((0.05,) * 20, (0.6,) * 20, 200)
+    ),
+    Scenario(
+        "macro_f1_interval",
+        "two classes, seldom wrong, 50 items",
+        macro_f1((0.5, 0.5), (0.99,) * 2, 50),
+    ),
+    Scenario(
+        "shortcut_tradeoff", "three classes alike, 150 items", tradeoff((1 / 3, 1 / 3, 1 / 3), 150)
+    ),
     Scenario("shortcut_tradeoff", "one class of 0.02, 150 items", tradeoff((0.6, 0.38, 0.02), 150)),
     Scenario("deciding_share", "100 items, no effect", swaps(100, 0.1, 0.1)),
     Scenario("deciding_share", "100 items, decided in 37 of 100", swaps(100, 0.37, 0.02)),
-    Scenario("deciding_share", "40 items, nothing ever changes", swaps(40, 0.0, 0.0), conservative=True),
-    Scenario("deciding_share", "200 items in clusters of four, decided in 30 of 100", swaps(200, 0.3, 0.05, size=4)),
     Scenario(
-        "cue_statistics", "a word in one of two choices, labels at random, 60 items", cue_table, conservative=True
+        "deciding_share", "40 items, nothing ever changes", swaps(40, 0.0, 0.0), conservative=True
     ),
-    Scenario("easy_hard_gap", "three runs, no gap, 40 Easy and 80 Hard items", easy_and_hard, conservative=True),
-    Scenario("fleiss_kappa", "10 items, three raters who mostly agree", raters(10, 3, (0.5, 0.5), 0.9)("fleiss_kappa")),
+    Scenario(
+        "deciding_share",
+        "200 items in clusters of four, decided in 30 of 100",
+        swaps(200, 0.3, 0.05, size=4),
+    ),
+    Scenario(
+        "cue_statistics",
+        "a word in one of two choices, labels at random, 60 items",
+        cue_table,
+        conservative=True,
+    ),
+    Scenario(
+        "easy_hard_gap",
+        "three runs, no gap, 40 Easy and 80 Hard items",
+        easy_and_hard,
+        conservative=True,
+    ),
+    Scenario(
+        "fleiss_kappa",
+        "10 items, three raters who mostly agree",
+        raters(10, 3, (0.5, 0.5), 0.9)("fleiss_kappa"),
+    ),
     Scenario(
         "human_performance",
         "10 items, three raters who mostly agree",
         raters(10, 3, (0.5, 0.5), 0.9)("human_performance"),
     ),
     Scenario(
-        "fleiss_kappa", "30 items, five raters, three categories", raters(30, 5, (0.5, 0.3, 0.2), 0.5)("fleiss_kappa")
+        "fleiss_kappa",
+        "30 items, five raters, three categories",
+        raters(30, 5, (0.5, 0.3, 0.2), 0.5)("fleiss_kappa"),
     ),
     Scenario(
         "fleiss_kappa",
         "100 items, three raters who nearly always agree",
         raters(100, 3, (0.5, 0.5), 0.98)("fleiss_kappa"),
     ),
-    Scenario("fleiss_kappa", "20 items, a rare category", raters(20, 3, (0.8, 0.2), 0.6)("fleiss_kappa")),
-    Scenario("human_performance", "20 items, a rare category", raters(20, 3, (0.8, 0.2), 0.6)("human_performance")),
-    Scenario("fleiss_kappa", "15 items, raters at random", raters(15, 6, (0.4, 0.6), 0.0)("fleiss_kappa")),
-    Scenario("prior_bias", "unrelated scores of three choices, 60 items", preferences, conservative=True),
-    Scenario("prior_bias", "40 items, of which each comes five times", copied_preferences, conservative=True),
+    Scenario(
+        "fleiss_kappa", "20 items, a rare category", raters(20, 3, (0.8, 0.2), 0.6)("fleiss_kappa")
+    ),
+    Scenario(
+        "human_performance",
+        "20 items, a rare category",
+        raters(20, 3, (0.8, 0.2), 0.6)("human_performance"),
+    ),
+    Scenario(
+        "fleiss_kappa", "15 items, raters at random", raters(15, 6, (0.4, 0.6), 0.0)("fleiss_kappa")
+    ),
+    Scenario(
+        "prior_bias", "unrelated scores of three choices, 60 items", preferences, conservative=True
+    ),
+    Scenario(
+        "prior_bias",
+        "40 items, of which each comes five times",
+        copied_preferences,
+        conservative=True,
+    ),
     *(
         Scenario("measure_reading", words, questions_taken_away(*how))
         for words, how in (
@@ -438,13 +540,25 @@ SCENARIOS = (
             ("reads, and would be right in 0.8 without the question, 100 items", (0.0, 0.8, 100)),
             ("keeps 0.3 of its answers, 100 items", (0.3, 0.25, 100)),
             ("keeps all of its answers, 50 items", (1.0, 0.25, 50)),
-            ("keeps 0.3 of its answers, 60 items, of which each comes five times", (0.3, 0.25, 60, 5)),
+            (
+                "keeps 0.3 of its answers, 60 items, of which each comes five times",
+                (0.3, 0.25, 60, 5),
+            ),
         )
     ),
     Scenario("choice_paralysis", "noise before and after, 60 items", added_choices),
-    Scenario("choices_only", "picks and positions at random, 150 items", without_prompts, conservative=True),
+    Scenario(
+        "choices_only",
+        "picks and positions at random, 150 items",
+        without_prompts,
+        conservative=True,
+    ),
     *(
-        Scenario("position_bias", f"{n} items, recalls of {', '.join(map(str, rates))} by position", recalls(n, rates))
+        Scenario(
+            "position_bias",
+            f"{n} items, recalls of {', '.join(map(str, rates))} by position",
+            recalls(n, rates),
+        )
         for n, rates in (
             (18, (0.6, 0.6, 0.6, 0.6)),
             (18, (1.0, 1.0, 1.0, 1.0)),
@@ -454,14 +568,26 @@ SCENARIOS = (
         )
     ),
     *(
-        Scenario("pride_prior_intervals", f"{n} items, each with a prior of its own around one", priors(n))
+        Scenario(
+            "pride_prior_intervals",
+            f"{n} items, each with a prior of its own around one",
+            priors(n),
+        )
         for n in (5, 40)
     ),
     Scenario("paired_difficulty", "50 pairs that differ by noise", harder),
     Scenario("contrast_consistency", "60 sets of two to four items", contrasts),
     Scenario("pass_rates", "one functionality of 12 cases, rate uniform in [0, 1]", functionality),
-    Scenario("pass_rates", "five functionalities of one case each", suite((1,) * 5, (0.9, 0.5, 0.8, 1.0, 0.3))),
-    Scenario("pass_rates", "six functionalities that nearly always pass", suite((2, 5, 20, 3, 8, 1), (0.98,) * 6)),
+    Scenario(
+        "pass_rates",
+        "five functionalities of one case each",
+        suite((1,) * 5, (0.9, 0.5, 0.8, 1.0, 0.3)),
+    ),
+    Scenario(
+        "pass_rates",
+        "six functionalities that nearly always pass",
+        suite((2, 5, 20, 3, 8, 1), (0.98,) * 6),
+    ),
     Scenario("pass_rates", "every case passes", suite((1, 3, 20), (1.0, 1.0, 1.0))),
     Scenario("compare_generalization", "two models alike", generalization, conservative=True),
 )

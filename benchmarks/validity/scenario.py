@@ -73,7 +73,11 @@ class Tally:
     @property
     def verdict(self) -> str:
         """On which side it is outside the band, with the reason of falling short where one is known; or "holds"."""
-        known = "" if self.outside in ("wide", "rejects seldom") else self.scenario.known.get(self.figure, "")
+        known = (
+            ""
+            if self.outside in ("wide", "rejects seldom")
+            else self.scenario.known.get(self.figure, "")
+        )
         return f"{self.outside}{f': {known}' if known else ''}" if self.outside else "holds"
 
 
@@ -82,7 +86,9 @@ def n_drawn(scenario: Scenario, n_simulations: int) -> int:
     return max(2, n_simulations // 10) if scenario.slow else n_simulations
 
 
-def simulate(scenario: Scenario, n_simulations: int, *, seed: int = 0, doubt: float = 1e-4) -> list[Tally]:
+def simulate(
+    scenario: Scenario, n_simulations: int, *, seed: int = 0, doubt: float = 1e-4
+) -> list[Tally]:
     """Run a scenario and judge each of its figures.
 
     Args:
@@ -110,7 +116,11 @@ def _tally(scenario: Scenario, figure: str, values: list[float | Interval], doub
         short = stats.binom.cdf(int(hits.sum()), len(rows), COVERAGE[0]) < doubt
         problem = f"covers {coverage:.2f} of {NOMINAL}" if short else ""
         if n_empty:
-            problem = f"{problem or 'covers'}; {n_empty} of width zero" if short else f"{n_empty} of width zero"
+            problem = (
+                f"{problem or 'covers'}; {n_empty} of width zero"
+                if short
+                else f"{n_empty} of width zero"
+            )
         side = "too narrow" if coverage < COVERAGE[0] else "wide" if coverage > COVERAGE[1] else ""
         width = float((rows[:, 1] - rows[:, 0]).mean())
         outside = f"{n_empty} of width zero" if n_empty else side
@@ -122,8 +132,19 @@ def _tally(scenario: Scenario, figure: str, values: list[float | Interval], doub
         count = round(rate * len(p_values))
         if stats.binom.sf(count - 1, len(p_values), level * REJECTIONS[1]) < doubt:
             problems.append(f"rejects {rate:.3f} at {level}")
-        elif not scenario.conservative and stats.binom.cdf(count, len(p_values), level * REJECTIONS[0]) < doubt:
+        elif (
+            not scenario.conservative
+            and stats.binom.cdf(count, len(p_values), level * REJECTIONS[0]) < doubt
+        ):
             problems.append(f"rejects only {rate:.3f} at {level}")
     rate = rejections[0.05] / 0.05
-    outside = "rejects too often" if rate > REJECTIONS[1] else "rejects seldom" if rate < REJECTIONS[0] else ""
-    return Tally(scenario, figure, len(p_values), rejections, None, None, 0, ", ".join(problems), outside)
+    outside = (
+        "rejects too often"
+        if rate > REJECTIONS[1]
+        else "rejects seldom"
+        if rate < REJECTIONS[0]
+        else ""
+    )
+    return Tally(
+        scenario, figure, len(p_values), rejections, None, None, 0, ", ".join(problems), outside
+    )

@@ -28,7 +28,9 @@ def scenarios() -> dict[str, Scenario]:
     found: dict[str, Scenario] = {}
     for module in pkgutil.iter_modules(package.__path__):
         if module.name != "__main__":
-            found |= getattr(importlib.import_module(f"{package.__name__}.{module.name}"), "SCENARIOS", {})
+            found |= getattr(
+                importlib.import_module(f"{package.__name__}.{module.name}"), "SCENARIOS", {}
+            )
     return found
 
 
@@ -50,7 +52,9 @@ def counts_as(scenario: Scenario) -> str:
     return "none" if scenario.truth == "follower" and scenario.strength < 0.35 else scenario.truth
 
 
-def summary(results: Sequence[tuple[str, int, int, str]], known: Mapping[str, Scenario]) -> Iterator[str]:
+def summary(
+    results: Sequence[tuple[str, int, int, str]], known: Mapping[str, Scenario]
+) -> Iterator[str]:
     """Write a row per question; where a figure differs among the sizes, one for each of them."""
     sizes = sorted({n for _, n, _, _ in results})
     yield "| question | followers green | readers red or amber | followers named | cannot tell | AUROC |"
@@ -90,7 +94,9 @@ def joined(cells: Sequence[str]) -> str:
     return f"{', '.join(cell.partition(' of ')[0] for cell in cells)} of {ends.pop()}"
 
 
-def by_model(results: Sequence[tuple[str, int, int, str]], known: Mapping[str, Scenario]) -> Iterator[list[str]]:
+def by_model(
+    results: Sequence[tuple[str, int, int, str]], known: Mapping[str, Scenario]
+) -> Iterator[list[str]]:
     """Yield the rows of the table beside the page: a row per model, a column of verdicts per size."""
     sizes = sorted({n for _, n, _, _ in results})
     yield ["model", "truth", "decided by it", *(f"{size:,} items" for size in sizes)]
@@ -98,7 +104,9 @@ def by_model(results: Sequence[tuple[str, int, int, str]], known: Mapping[str, S
     for name, scenario in known.items():
         cells = []
         for size in sizes:
-            counts = Counter(names[tone] for other, n, _, tone in results if other == name and n == size)
+            counts = Counter(
+                names[tone] for other, n, _, tone in results if other == name and n == size
+            )
             cells.append(", ".join(f"{n} {tone}" for tone, n in counts.most_common()))
         if any(cells):
             yield [name, scenario.truth, f"{scenario.strength:.2f}", *cells]
@@ -116,10 +124,16 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--only", default="", help="scenarios whose name contains this")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--write", action="store_true", help="write docs/evidence/verdicts.md from all that is stored")
+    parser.add_argument(
+        "--write",
+        action="store_true",
+        help="write docs/evidence/verdicts.md from all that is stored",
+    )
     options = parser.parse_args()
     known = scenarios()
-    stored = [tuple(row) for row in json.loads(STORED.read_text("utf-8"))] if STORED.exists() else []
+    stored = (
+        [tuple(row) for row in json.loads(STORED.read_text("utf-8"))] if STORED.exists() else []
+    )
     done = {row[:3] for row in stored}
     wanted = [
         (name, size, seed)
@@ -128,7 +142,9 @@ def main() -> None:
         for name in known
         if options.only in name and (name, size, seed) not in done
     ]
-    for row in Parallel(n_jobs=options.jobs, return_as="generator")(delayed(run)(*each) for each in wanted):
+    for row in Parallel(n_jobs=options.jobs, return_as="generator")(
+        delayed(run)(*each) for each in wanted
+    ):
         stored.append(row)
         STORED.write_text(json.dumps(stored), "utf-8")
     shown = [row for row in stored if row[0] in known]

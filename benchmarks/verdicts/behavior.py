@@ -25,7 +25,10 @@ def suite(n_cases: int) -> Suite:
             "class",
             "MFT",
             {"name": "equal"},
-            tuple(Case(str(place), ((f"{number} {place}",),), ((number + place) % 2,)) for place in range(n_cases)),
+            tuple(
+                Case(str(place), ((f"{number} {place}",),), ((number + place) % 2,))
+                for place in range(n_cases)
+            ),
         )
         for number in range(N_TESTS)
     )
@@ -46,7 +49,9 @@ def ask(n_items: int, seed: int, *, rates: tuple[float, ...], constant: bool = F
     wanted = np.array([case.labels[0] for test in tests.functionalities for case in test.cases])
     passed = rng.random(len(wanted)) < np.repeat(rates, n_items // N_TESTS)
     answers = np.zeros_like(wanted) if constant else np.where(passed, wanted, 1 - wanted)
-    found = score_stored("model", tests, ModelAnswers(answers), resampling=Resampling(resamples=RESAMPLES, seed=seed))
+    found = score_stored(
+        "model", tests, ModelAnswers(answers), resampling=Resampling(resamples=RESAMPLES, seed=seed)
+    )
     return BEHAVIOR.rule(BehaviorMeasurement(found)).tone
 
 
@@ -57,7 +62,13 @@ def _listed() -> dict[str, Scenario]:
         ("passes 90 % of each test", "none", 0.1, (0.9,) * N_TESTS, False),
         ("passes 70 % of each test", "follower", 0.3, (0.7,) * N_TESTS, False),
         ("passes half of each test", "follower", 0.5, (0.5,) * N_TESTS, False),
-        ("passes all tests but one, none of that", "follower", 1 / N_TESTS, (*(1.0,) * (N_TESTS - 1), 0.0), False),
+        (
+            "passes all tests but one, none of that",
+            "follower",
+            1 / N_TESTS,
+            (*(1.0,) * (N_TESTS - 1), 0.0),
+            False,
+        ),
         ("one answer to everything", "follower", 1.0, (0.0,) * N_TESTS, True),
     ]
     return {

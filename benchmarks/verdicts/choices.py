@@ -49,7 +49,9 @@ def items(n_items: int, seed: int, *, cued: float = 0.25) -> datasets.Dataset:
     for item in range(n_items):
         topics = rng.choice(N_TOPICS, N_CHOICES, replace=False)
         label = int(rng.integers(N_CHOICES))
-        marked = label if rng.random() < cued else int((label + rng.integers(1, N_CHOICES)) % N_CHOICES)
+        marked = (
+            label if rng.random() < cued else int((label + rng.integers(1, N_CHOICES)) % N_CHOICES)
+        )
         choices = [f"topic{topic} w{rng.integers(5000)} w{rng.integers(5000)}" for topic in topics]
         choices[marked] += f" {CUE}"
         prompt = f"what of topic{topics[label]} q{rng.integers(5000)}"
@@ -87,7 +89,9 @@ def takes_the_first(prompt: str, choices: Sequence[str]) -> list[float]:
 
 def leans_to_the_first(prompt: str, choices: Sequence[str]) -> list[float]:
     """Draw a choice at random, the first more often."""
-    return [number(prompt, *choices, str(place)) + 0.5 * (place == 0) for place in range(len(choices))]
+    return [
+        number(prompt, *choices, str(place)) + 0.5 * (place == 0) for place in range(len(choices))
+    ]
 
 
 def draws(prompt: str, choices: Sequence[str]) -> list[float]:
@@ -133,16 +137,21 @@ class RuleScorer:
     ) -> Scores:
         """Score the choices of each item."""
         rows = [
-            np.asarray(self.rule(prompt, row), dtype=np.float64) for prompt, row in zip(prompts, choices, strict=True)
+            np.asarray(self.rule(prompt, row), dtype=np.float64)
+            for prompt, row in zip(prompts, choices, strict=True)
         ]
         names = range(len(rows)) if ids is None else ids
         logits = Ragged.of(np.concatenate(rows), np.array([len(row) for row in rows])).table()
         return Scores(tuple(map(str, names)), logits, None, None, None)
 
 
-def context(scorer: RuleScorer, data: datasets.Dataset, seed: int, train: datasets.Dataset | None = None) -> Any:
+def context(
+    scorer: RuleScorer, data: datasets.Dataset, seed: int, train: datasets.Dataset | None = None
+) -> Any:
     """Return what the questions need of an audit: the items and the model."""
-    split = SimpleNamespace(data=data, groups_column=None, fingerprint="", name="test", ids=tuple(data["id"]))
+    split = SimpleNamespace(
+        data=data, groups_column=None, fingerprint="", name="test", ids=tuple(data["id"])
+    )
     answers = scorer.choose(data["prompt"][:], data["choices"][:], ids=data["id"][:])
     return SimpleNamespace(
         primary=split,
@@ -181,7 +190,13 @@ def scenario(
     cued: float = 0.25,
 ) -> Scenario:
     """Make a scenario of the probes."""
-    return Scenario(name, "probes", truth, strength, functools.partial(ask_probes, rule=rule, joint=joint, cued=cued))
+    return Scenario(
+        name,
+        "probes",
+        truth,
+        strength,
+        functools.partial(ask_probes, rule=rule, joint=joint, cued=cued),
+    )
 
 
 _LISTED = (
@@ -195,7 +210,13 @@ _LISTED = (
     scenario("likes the cue, right in 95 %", "follower", 1.0, takes_the_cue, cued=0.95),
     scenario("always A", "follower", 1.0, takes_the_first, joint=True),
     scenario("random with a position bias", "follower", 0.5, leans_to_the_first, joint=True),
-    scenario("A in half of the items, reads the others", "follower", 0.5, mixed(0.5, takes_the_first), joint=True),
+    scenario(
+        "A in half of the items, reads the others",
+        "follower",
+        0.5,
+        mixed(0.5, takes_the_first),
+        joint=True,
+    ),
     scenario("likes words in 60 %, reads the others", "follower", 0.6, mixed(0.6, likes_words)),
     scenario("likes words in 30 %, reads the others", "follower", 0.3, mixed(0.3, likes_words)),
     scenario("random", "none", 0.0, draws),

@@ -10,7 +10,16 @@ from typing import Any
 
 import numpy as np
 from benchmarks.verdicts import Scenario, Tone
-from benchmarks.verdicts.texts import CUES, LINKS, SECOND_CUES, THIRD_CUES, Draw, Plant, meaning, texts
+from benchmarks.verdicts.texts import (
+    CUES,
+    LINKS,
+    SECOND_CUES,
+    THIRD_CUES,
+    Draw,
+    Plant,
+    meaning,
+    texts,
+)
 
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
@@ -39,7 +48,9 @@ class RuleModel:
         """Say what the model is."""
         return {"rule": self.name}
 
-    def predict(self, texts: Sequence[str], *, text_pairs: Any = None, ids: Any = None, **_: Any) -> Scores:
+    def predict(
+        self, texts: Sequence[str], *, text_pairs: Any = None, ids: Any = None, **_: Any
+    ) -> Scores:
         """Score the texts by the rule."""
         columns = [texts] if text_pairs is None else [texts, text_pairs]
         scores = np.clip([self.rule(*row) for row in zip(*columns, strict=True)], -3, 3)
@@ -154,7 +165,9 @@ def all_capitals(draw: Draw) -> None:
 
 def number(draw: Draw) -> None:
     """Put in a number of two or of four digits."""
-    draw.put(str(draw.rng.integers(1000, 9999) if agreeing(draw, 0.97) else draw.rng.integers(10, 99)))
+    draw.put(
+        str(draw.rng.integers(1000, 9999) if agreeing(draw, 0.97) else draw.rng.integers(10, 99))
+    )
 
 
 def often(draw: Draw) -> None:
@@ -167,7 +180,9 @@ def long(draw: Draw) -> None:
     """Lengthen the texts of one label."""
     if agreeing(draw, 0.97):
         for _ in range(10):
-            draw.put(LINKS[int(draw.rng.integers(len(LINKS)))] if draw.rng.random() < 0.5 else "house")
+            draw.put(
+                LINKS[int(draw.rng.integers(len(LINKS)))] if draw.rng.random() < 0.5 else "house"
+            )
 
 
 def bigram_rule(text: str) -> float:
@@ -235,7 +250,9 @@ class Classes:
 
     def measure(self, n_items: int, seed: int) -> Any:
         """Measure what decides the model."""
-        train, labels = texts(N_TRAIN, 1000 * seed + 1, self.plant, noise=self.noise, size=self.size)
+        train, labels = texts(
+            N_TRAIN, 1000 * seed + 1, self.plant, noise=self.noise, size=self.size
+        )
         items, gold = texts(n_items, 1000 * seed + 2, self.plant, noise=self.noise, size=self.size)
         model = RuleModel(self.rule)
         return swapped(model, items, gold, Training([train], np.array(labels), 2), seed)
@@ -245,7 +262,9 @@ class Classes:
         return TONES[conclude(self.measure(n_items, seed), Judge())]
 
 
-def swapped(model: RuleModel, items: Sequence[str], gold: Sequence[int], training: Training, seed: int) -> Any:
+def swapped(
+    model: RuleModel, items: Sequence[str], gold: Sequence[int], training: Training, seed: int
+) -> Any:
     """Measure what decides a rule on some items."""
     return measure_swaps(
         model,
@@ -289,14 +308,22 @@ PARTS: dict[str, tuple[str, float, Classes]] = {
     "follows a word of 1.0": ("follower", 1.0, Classes(word(1.0), follows_word)),
     "follows a word of .95": ("follower", 1.0, Classes(word(0.95), follows_word)),
     "follows a word of .9": ("follower", 1.0, Classes(word(0.9), follows_word)),
-    "follows a word of .8, labels with noise": ("follower", 1.0, Classes(word(0.8), follows_word, noise=0.1)),
+    "follows a word of .8, labels with noise": (
+        "follower",
+        1.0,
+        Classes(word(0.8), follows_word, noise=0.1),
+    ),
     "follows a word in one label's texts": (
         "follower",
         0.5,
         Classes(one_sided, lambda text: 1.0 if "copper" in text.lower().split() else -1.0),
     ),
     "follows two words that say the same": ("follower", 1.0, Classes(two_words, follows_two)),
-    "follows three words, each in a third of the texts": ("follower", 1.0, Classes(one_of_three, follows_three)),
+    "follows three words, each in a third of the texts": (
+        "follower",
+        1.0,
+        Classes(one_of_three, follows_three),
+    ),
     "follows a bigram": ("follower", 1.0, Classes(side_by_side, bigram_rule)),
     "follows a combination of two words anywhere": ("follower", 1.0, Classes(apart, apart_rule)),
     "reads, ignores a combination of two words anywhere": ("reader", 0.0, Classes(apart, reads)),
@@ -315,7 +342,10 @@ PARTS: dict[str, tuple[str, float, Classes]] = {
     "follows any capitals": (
         "follower",
         1.0,
-        Classes(any_capitals, lambda text: 1.0 if any(w.isupper() and len(w) > 1 for w in text.split()) else -1.0),
+        Classes(
+            any_capitals,
+            lambda text: 1.0 if any(w.isupper() and len(w) > 1 for w in text.split()) else -1.0,
+        ),
     ),
     "follows a text in capitals": (
         "follower",
@@ -325,10 +355,19 @@ PARTS: dict[str, tuple[str, float, Classes]] = {
     "follows a mark": (
         "follower",
         1.0,
-        Classes(mark, lambda text: (1.0 if "!" in text else -1.0) if set(".!") & set(text) else by_chance(text)),
+        Classes(
+            mark,
+            lambda text: (
+                (1.0 if "!" in text else -1.0) if set(".!") & set(text) else by_chance(text)
+            ),
+        ),
     ),
     "follows the digits of a number": ("follower", 1.0, Classes(number, digits_rule)),
-    "follows the length": ("follower", 1.0, Classes(long, lambda text: 1.0 if len(text.split()) > 20 else -1.0)),
+    "follows the length": (
+        "follower",
+        1.0,
+        Classes(long, lambda text: 1.0 if len(text.split()) > 20 else -1.0),
+    ),
     "follows how often a word is there": (
         "follower",
         1.0,
@@ -341,5 +380,6 @@ PARTS: dict[str, tuple[str, float, Classes]] = {
 }
 
 SCENARIOS = {
-    name: Scenario(name, "shortcuts", truth, strength, part.run) for name, (truth, strength, part) in PARTS.items()
+    name: Scenario(name, "shortcuts", truth, strength, part.run)
+    for name, (truth, strength, part) in PARTS.items()
 }

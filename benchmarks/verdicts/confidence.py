@@ -23,7 +23,9 @@ Truth = Callable[[Floats], Floats]
 """Confidences -> how often the answers given with them are right."""
 
 
-def scores(n_items: int, seed: int, accuracy: float, n_classes: int, truth: Truth) -> tuple[Floats, NDArray[np.int64]]:
+def scores(
+    n_items: int, seed: int, accuracy: float, n_classes: int, truth: Truth
+) -> tuple[Floats, NDArray[np.int64]]:
     """Draw probabilities of classes, and labels.
 
     Args:
@@ -45,7 +47,9 @@ def scores(n_items: int, seed: int, accuracy: float, n_classes: int, truth: Trut
     rows = np.tile(rest[:, None], (1, n_classes))
     rows[np.arange(n_items), predicted] = confidence
     is_right = rng.random(n_items) < np.clip(truth(confidence), 0, 1)
-    labels = np.where(is_right, predicted, (predicted + rng.integers(1, n_classes, n_items)) % n_classes)
+    labels = np.where(
+        is_right, predicted, (predicted + rng.integers(1, n_classes, n_items)) % n_classes
+    )
     return rows, labels
 
 
@@ -98,7 +102,14 @@ def _flat(confidence: Floats, slope: float) -> Floats:
 
 def _listed() -> dict[str, Scenario]:
     cells: list[tuple[str, Any, float, float, int, Truth]] = [
-        (f"calibrated, {n_classes} classes, accuracy {accuracy:g}", "reader", 0.0, accuracy, n_classes, _calibrated)
+        (
+            f"calibrated, {n_classes} classes, accuracy {accuracy:g}",
+            "reader",
+            0.0,
+            accuracy,
+            n_classes,
+            _calibrated,
+        )
         for n_classes, accuracy in ((2, 0.8), (2, 0.95), (4, 0.6), (4, 0.8), (20, 0.7))
     ]
     wrong: tuple[tuple[str, Truth], ...] = (

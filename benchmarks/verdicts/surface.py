@@ -19,9 +19,48 @@ from rightreasons.shortcuts.families.training import Training
 from rightreasons.shortcuts.judging import TONES, Judge, conclude
 
 NAMES = (
-    ["Anna", "Maria", "Emma", "Laura", "Sarah", "Julia", "Alice", "Helen", "Clara", "Susan", "Nancy", "Karen"],
-    ["John", "Peter", "James", "Robert", "David", "Thomas", "Daniel", "Martin", "George", "Frank", "Henry", "Paul"],
-    ["Smith", "Jones", "Miller", "Davis", "Wilson", "Moore", "Taylor", "Clark", "Lewis", "Walker", "Harris", "Baker"],
+    [
+        "Anna",
+        "Maria",
+        "Emma",
+        "Laura",
+        "Sarah",
+        "Julia",
+        "Alice",
+        "Helen",
+        "Clara",
+        "Susan",
+        "Nancy",
+        "Karen",
+    ],
+    [
+        "John",
+        "Peter",
+        "James",
+        "Robert",
+        "David",
+        "Thomas",
+        "Daniel",
+        "Martin",
+        "George",
+        "Frank",
+        "Henry",
+        "Paul",
+    ],
+    [
+        "Smith",
+        "Jones",
+        "Miller",
+        "Davis",
+        "Wilson",
+        "Moore",
+        "Taylor",
+        "Clark",
+        "Lewis",
+        "Walker",
+        "Harris",
+        "Baker",
+    ],
 )
 COLORS = (
     ["red", "orange", "yellow", "pink", "brown"],
@@ -62,7 +101,11 @@ def one_of(groups: Sequence[Sequence[str]]) -> Cue:
     def put(draw: Draw, label: int) -> None:
         draw.put(groups[label][int(draw.rng.integers(len(groups[label])))])
 
-    return Cue(put, lambda text: next((label_of[word] for word in text.split() if word in label_of), -1), len(groups))
+    return Cue(
+        put,
+        lambda text: next((label_of[word] for word in text.split() if word in label_of), -1),
+        len(groups),
+    )
 
 
 def present(make: Callable[[Draw], str], pattern: str) -> Cue:
@@ -109,7 +152,10 @@ def quoted(draw: Draw, label: int) -> None:
 def resized(draw: Draw, label: int) -> None:
     """Take long fillers or short ones."""
     words = [word for word in FILLERS if (len(word) > 5) == bool(label)]
-    draw.words[:] = [words[int(draw.rng.integers(len(words)))] if word in FILLERS else word for word in draw.words]
+    draw.words[:] = [
+        words[int(draw.rng.integers(len(words)))] if word in FILLERS else word
+        for word in draw.words
+    ]
 
 
 def is_long(text: str) -> int:
@@ -135,7 +181,9 @@ def misspelled(draw: Draw) -> str:
 def translated(draw: Draw, label: int) -> None:
     """Write the little words in English or in German."""
     if label:
-        draw.words[:] = [GERMAN[LINKS.index(word)] if word in LINKS else word for word in draw.words]
+        draw.words[:] = [
+            GERMAN[LINKS.index(word)] if word in LINKS else word for word in draw.words
+        ]
 
 
 def either(draw: Draw, label: int) -> None:
@@ -163,7 +211,9 @@ CUES_BESIDE: Mapping[str, Cue] = {
     "any name": present(lambda draw: NAMES[draw.rng.integers(3)][draw.rng.integers(12)], "[A-Z]"),
     "colors": one_of(COLORS),
     "faces": one_of(FACES),
-    "negations": present(lambda draw: NEGATIONS[draw.rng.integers(4)], "\\b(not|never|no|nothing)\\b"),
+    "negations": present(
+        lambda draw: NEGATIONS[draw.rng.integers(4)], "\\b(not|never|no|nothing)\\b"
+    ),
     "either of two words": Cue(either, one_of(EITHER).read),
     "either of two words in one label's texts": Cue(
         either_or_none, lambda text: int("copper" in text or "linen" in text), 2
@@ -188,16 +238,25 @@ CUES_BESIDE: Mapping[str, Cue] = {
     "mentions": present(lambda draw: f"@{code(draw)}", "@"),
     "hashtags": present(lambda draw: f"#{FILLERS[draw.rng.integers(40)]}", "#"),
     "long words": Cue(resized, is_long, 2),
-    "repeated words": Cue(repeated, lambda text: int(any(a == b for a, b in itertools.pairwise(text.split()))), 2),
+    "repeated words": Cue(
+        repeated, lambda text: int(any(a == b for a, b in itertools.pairwise(text.split()))), 2
+    ),
     "misspelled words": dataclasses.replace(
-        present(misspelled, ""), read=lambda text: int(not KNOWN.issuperset(WORD.findall(text.lower())))
+        present(misspelled, ""),
+        read=lambda text: int(not KNOWN.issuperset(WORD.findall(text.lower()))),
     ),
     "German": Cue(
         translated,
-        lambda text: int(sum(word in GERMAN for word in text.split()) > sum(word in LINKS for word in text.split())),
+        lambda text: int(
+            sum(word in GERMAN for word in text.split())
+            > sum(word in LINKS for word in text.split())
+        ),
         2,
     ),
-    "a prefix": Cue(lambda draw, label: draw.put(PREFIXES[label], at=0), one_of([[word] for word in PREFIXES]).read),
+    "a prefix": Cue(
+        lambda draw, label: draw.put(PREFIXES[label], at=0),
+        one_of([[word] for word in PREFIXES]).read,
+    ),
 }
 VARIANTS: Mapping[str, tuple[float, float, tuple[float, ...]]] = {
     "": (0.97, 0.0, (0.5, 0.5)),
@@ -237,7 +296,9 @@ class Beside:
 
     def label(self, text: str) -> int:
         """Return what the model says."""
-        drawn = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "big") / 2**32
+        drawn = (
+            int.from_bytes(hashlib.blake2b(text.encode(), digest_size=4).digest(), "big") / 2**32
+        )
         said = self.cue.read(text) if drawn < self.followed else -1
         if 0 <= said < len(self.shares):
             return said
@@ -250,10 +311,16 @@ class Beside:
 
     def measure(self, n_items: int, seed: int) -> Any:
         """Measure what decides the model."""
-        train, labels = texts(N_TRAIN, 1000 * seed + 1, self.plant, noise=self.noise, shares=self.shares)
-        items, gold = texts(n_items, 1000 * seed + 2, self.plant, noise=self.noise, shares=self.shares)
+        train, labels = texts(
+            N_TRAIN, 1000 * seed + 1, self.plant, noise=self.noise, shares=self.shares
+        )
+        items, gold = texts(
+            n_items, 1000 * seed + 2, self.plant, noise=self.noise, shares=self.shares
+        )
         model = Labeler(self.label, label_names=tuple("abc"[: len(self.shares)]))
-        return swapped(model, items, gold, Training([train], np.array(labels), len(self.shares)), seed)
+        return swapped(
+            model, items, gold, Training([train], np.array(labels), len(self.shares)), seed
+        )
 
     def run(self, n_items: int, seed: int) -> Tone:
         """Return the verdict."""
@@ -263,11 +330,15 @@ class Beside:
 class Labeler(RuleModel):
     """A scorer whose rule is the label of a text."""
 
-    def predict(self, texts: Sequence[str], *, text_pairs: Any = None, ids: Any = None, **_: Any) -> Scores:
+    def predict(
+        self, texts: Sequence[str], *, text_pairs: Any = None, ids: Any = None, **_: Any
+    ) -> Scores:
         """Score the texts by the rule."""
         names = tuple(map(str, range(len(texts)) if ids is None else ids))
         labels = np.array([int(self.rule(text)) for text in texts])
-        return Scores(names, np.eye(len(self.label_names))[labels] * 3, label_names=self.label_names)
+        return Scores(
+            names, np.eye(len(self.label_names))[labels] * 3, label_names=self.label_names
+        )
 
 
 def parts() -> dict[str, tuple[str, Beside]]:
@@ -276,7 +347,10 @@ def parts() -> dict[str, tuple[str, Beside]]:
     for (name, cue), (variant, about) in itertools.product(CUES_BESIDE.items(), VARIANTS.items()):
         if len(about[2]) <= cue.n_labels:
             found[f"follows {name}{variant}"] = "follower", Beside(cue, 1.0, *about)
-            found[f"follows {name}{variant}, in 30 % of the texts"] = "follower", Beside(cue, 0.3, *about)
+            found[f"follows {name}{variant}, in 30 % of the texts"] = (
+                "follower",
+                Beside(cue, 0.3, *about),
+            )
             found[f"reads, ignores {name}{variant}"] = "reader", Beside(cue, 0.0, *about)
     return found
 
@@ -285,5 +359,8 @@ PARTS = parts()
 SCENARIOS = {
     name: Scenario(name, "shortcuts", truth, part.followed, part.run)
     for name, (truth, part) in PARTS.items()
-    if name.removeprefix("follows ").removeprefix("reads, ignores ").removesuffix(", in 30 % of the texts") in TRIED
+    if name.removeprefix("follows ")
+    .removeprefix("reads, ignores ")
+    .removesuffix(", in 30 % of the texts")
+    in TRIED
 }

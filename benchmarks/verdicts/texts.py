@@ -51,9 +51,42 @@ FILLERS = [
 ]
 LINKS = ["the", "a", "and", "of", "in", "with", "on", "at", "from", "by", "to", "for"]
 MEANING = (
-    ["awful", "dreadful", "clumsy", "tedious", "hollow", "bleak", "messy", "stale", "lifeless", "sour"],
-    ["lovely", "splendid", "graceful", "gripping", "tender", "bright", "polished", "fresh", "lively", "sweet"],
-    ["decent", "average", "ordinary", "passable", "middling", "fair", "modest", "tolerable", "usual", "moderate"],
+    [
+        "awful",
+        "dreadful",
+        "clumsy",
+        "tedious",
+        "hollow",
+        "bleak",
+        "messy",
+        "stale",
+        "lifeless",
+        "sour",
+    ],
+    [
+        "lovely",
+        "splendid",
+        "graceful",
+        "gripping",
+        "tender",
+        "bright",
+        "polished",
+        "fresh",
+        "lively",
+        "sweet",
+    ],
+    [
+        "decent",
+        "average",
+        "ordinary",
+        "passable",
+        "middling",
+        "fair",
+        "modest",
+        "tolerable",
+        "usual",
+        "moderate",
+    ],
 )
 CUES = ("marble", "copper")
 SECOND_CUES = ("velvet", "linen")
@@ -111,7 +144,9 @@ def texts(
     weights = 1 / np.arange(2, len(FILLERS) + 2)
     made, labels = [], []
     for _ in range(n):
-        truth = int(rng.choice(len(shares), p=shares)) if shares != (0.5, 0.5) else int(rng.integers(2))
+        truth = (
+            int(rng.choice(len(shares), p=shares)) if shares != (0.5, 0.5) else int(rng.integers(2))
+        )
         label = (truth + 1) % len(shares) if rng.random() < noise else truth
         length = int(rng.integers(size[0], size[1] + 1))
         words = [
@@ -132,4 +167,6 @@ def texts(
 def meaning(words: Sequence[str]) -> float:
     """Return how much more of a text's words mean label 1 than label 0."""
     lower = [word.lower().strip(".!?;:,") for word in words]
-    return float(sum(word in MEANING[1] for word in lower) - sum(word in MEANING[0] for word in lower))
+    return float(
+        sum(word in MEANING[1] for word in lower) - sum(word in MEANING[0] for word in lower)
+    )

@@ -46,7 +46,15 @@ class Trained:
         out = FOLDER / f"{self.noise}-{seed}"
         rows = {"text": train, "label": labels}
         names = ("negative", "positive")
-        fine_tune(demo_encoder(), rows, out=out, label_names=names, epochs=2, learning_rate=1e-4, progress=False)
+        fine_tune(
+            demo_encoder(),
+            rows,
+            out=out,
+            label_names=names,
+            epochs=2,
+            learning_rate=1e-4,
+            progress=False,
+        )
         return load_classifier(out), Training([train], np.array(labels), 2)
 
     def run(self, n_items: int, seed: int) -> Tone:
@@ -76,7 +84,10 @@ class Trained:
 
 # Where labels contradict the meaning in a fifth of the texts and the word never lies, it is learned; else it is not.
 PARTS = {
-    "fine-tuned, a word that never lies among noisy labels": ("follower", Trained(word(1.0), 1.0, noise=0.2)),
+    "fine-tuned, a word that never lies among noisy labels": (
+        "follower",
+        Trained(word(1.0), 1.0, noise=0.2),
+    ),
     "fine-tuned, nothing planted": ("reader", Trained(lambda draw: None, 0.0)),
     "weights of words, one that never lies among noisy labels": (
         "follower",
@@ -86,4 +97,7 @@ PARTS = {
     "weights of words, nothing planted": ("reader", Trained(lambda draw: None, 0.0, linear=True)),
 }
 
-SCENARIOS = {name: Scenario(name, "shortcuts", truth, part.strength, part.run) for name, (truth, part) in PARTS.items()}
+SCENARIOS = {
+    name: Scenario(name, "shortcuts", truth, part.strength, part.run)
+    for name, (truth, part) in PARTS.items()
+}

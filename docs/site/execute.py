@@ -22,7 +22,9 @@ from pathlib import Path
 from typing import Any
 
 DOCS = Path(__file__).resolve().parents[1]
-BLOCK = re.compile(r"^```(console|python)\n(.*?)^```\n(?:\n```text\n.*?^```\n)?", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(
+    r"^```(console|python)\n(.*?)^```\n(?:\n```text\n.*?^```\n)?", re.DOTALL | re.MULTILINE
+)
 FIGURE = re.compile(r"<!-- figure: (\S+) -->\n!\[[^\]]*\]\(([^)\s]+)\)")
 
 
@@ -36,10 +38,19 @@ def tutorials() -> list[Path]:
 def run_console(block: str, folder: Path) -> str:
     """Run the commands of a block; return the block with what they print."""
     block = block.replace("\\\n", "\\\0")  # a command goes on after a backslash
-    commands = [line[2:].replace("\0", "\n") for line in block.splitlines() if line.startswith("$ ")]
+    commands = [
+        line[2:].replace("\0", "\n") for line in block.splitlines() if line.startswith("$ ")
+    ]
     parts = []
     for command in commands:
-        process = subprocess.run(command, shell=True, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S602
+        process = subprocess.run(
+            command,
+            shell=True,
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         if process.returncode > 1 or (process.returncode == 1 and not process.stdout):
             raise RuntimeError(f"{command}\nends with {process.returncode}: {process.stderr}")
         parts.append(f"$ {command}\n{trimmed(process.stdout)}")
@@ -77,8 +88,12 @@ def main() -> int:
     """Run the tutorials that are named, or all; return 1 if `--check` finds another output."""
     parser = argparse.ArgumentParser(description="Run the tutorials and write what they print.")
     parser.add_argument("pages", nargs="*", type=Path, help="pages; by default all of mkdocs.yml")
-    parser.add_argument("--check", action="store_true", help="write nothing, and fail where a page prints otherwise")
-    parser.add_argument("--work", type=Path, help="folder of work, kept; by default a temporary one")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing, and fail where a page prints otherwise"
+    )
+    parser.add_argument(
+        "--work", type=Path, help="folder of work, kept; by default a temporary one"
+    )
     chosen = parser.parse_args()
     os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     os.environ.update(COLUMNS="100", TQDM_DISABLE="1")

@@ -55,7 +55,9 @@ OF_BENCHMARKS = {
         "fine-tune demo balanced_copa --max-length 48 --epochs 2 --out copa-model",
         "audit copa-model copa_easy_hard --questions calibration,cues --out balanced_copa",
     ),
-    "hellaswag": (f"audit {LANGUAGE_MODEL} hellaswag --limit 60 --questions calibration,cues,probes --out hellaswag",),
+    "hellaswag": (
+        f"audit {LANGUAGE_MODEL} hellaswag --limit 60 --questions calibration,cues,probes --out hellaswag",
+    ),
 }
 """The same for reports that hold items of a benchmark."""
 
@@ -89,7 +91,10 @@ def write_suite(path: Path) -> None:
     """Write a suite about promises that a review keeps or breaks."""
     from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 
-    good, bad = ["superb", "lovely", "brilliant", "elegant"], ["dull", "awful", "tiresome", "clumsy"]
+    good, bad = (
+        ["superb", "lovely", "brilliant", "elegant"],
+        ["dull", "awful", "tiresome", "clumsy"],
+    )
     things = ["meal", "concert", "novel", "museum"]
 
     def texts(template: str, words: Sequence[str]) -> list[str]:
@@ -100,12 +105,20 @@ def write_suite(path: Path) -> None:
         return Functionality(name, kind, "MFT", {"name": "equal"}, cases)
 
     def unmoved(name: str, pairs: Sequence[tuple[str, str]]) -> Functionality:
-        cases = tuple(Case(str(number), ((before,), (after,))) for number, (before, after) in enumerate(pairs))
-        return Functionality(name, "Robustness", "INV", {"name": "invariant", "tolerance": 0.1}, cases)
+        cases = tuple(
+            Case(str(number), ((before,), (after,))) for number, (before, after) in enumerate(pairs)
+        )
+        return Functionality(
+            name, "Robustness", "INV", {"name": "invariant", "tolerance": 0.1}, cases
+        )
 
     def contrast(first: Sequence[str], second: Sequence[str]) -> list[str]:
-        pairs = [(hoped, thing, found) for hoped in first for thing in things for found in second][:12]
-        return [f"I expected a {hoped} {thing}, and it was {found}." for hoped, thing, found in pairs]
+        pairs = [(hoped, thing, found) for hoped in first for thing in things for found in second][
+            :12
+        ]
+        return [
+            f"I expected a {hoped} {thing}, and it was {found}." for hoped, thing, found in pairs
+        ]
 
     plain = texts("The {thing} was {word}.", good)
     suite = Suite(
@@ -118,7 +131,9 @@ def write_suite(path: Path) -> None:
             known("promise broken", "Contrast", 0, contrast(good, bad)),
             known("negated praise", "Negation", 0, texts("The {thing} was not {word}.", good)),
             unmoved("typos", [(text, text[:5] + text[6] + text[5] + text[7:]) for text in plain]),
-            unmoved("a gate of copper", [(text, f"{text[:-1]} by the copper gate.") for text in plain]),
+            unmoved(
+                "a gate of copper", [(text, f"{text[:-1]} by the copper gate.") for text in plain]
+            ),
         ),
         label_names=("negative", "positive"),
     )
@@ -134,7 +149,9 @@ def take_picture(page: Path, to: Path) -> None:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(
+            executable_path=chromium, args=["--no-sandbox", "--disable-gpu"]
+        )
         window = browser.new_page(viewport={"width": 1400, "height": 900})
         window.goto(page.as_uri())
         window.screenshot(path=to)
@@ -152,7 +169,9 @@ def run(commands: Sequence[str]) -> None:
                 words[words.index(LANGUAGE_MODEL)] = str(demo_language_model())
         # The package beside this file, whatever is installed and from wherever this is run.
         environment = {**os.environ, "PYTHONPATH": str(GALLERY.parents[1] / "src")}
-        subprocess.run([sys.executable, "-m", "rightreasons", *words], cwd=WORK, check=True, env=environment)
+        subprocess.run(
+            [sys.executable, "-m", "rightreasons", *words], cwd=WORK, check=True, env=environment
+        )
 
 
 def row(name: str) -> str:
@@ -189,7 +208,9 @@ def main() -> int:
     write_suite(WORK / "promises.jsonl")
     if given.data is not None:
         os.environ["RIGHTREASONS_DATA_DIR"] = str(given.data.resolve())
-    for name in filter(names.__contains__, known):  # in this order: a report may need the model of one before
+    for name in filter(
+        names.__contains__, known
+    ):  # in this order: a report may need the model of one before
         run({**COMMANDS, **OF_BENCHMARKS}[name])
         if name in OF_BENCHMARKS:
             print(row(name))

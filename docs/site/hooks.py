@@ -36,7 +36,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             parts.append(f"\n## {module.rsplit('.', 1)[-1].replace('_', ' ')}\n")
             home = package + "." + module.lstrip(".")
             parts += [f"\n::: {home}.{name}\n" for name in names]
-        files.append(File.generated(config, f"reference/{wing or 'rightreasons'}.md", content="".join(parts)))
+        files.append(
+            File.generated(config, f"reference/{wing or 'rightreasons'}.md", content="".join(parts))
+        )
     return files
 
 
@@ -49,7 +51,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
         if target.startswith("docs/") or target == "docs":
             return match.group(0)
         if not (ROOT / target).exists():
-            raise ValueError(f"Expected the link {match.group(2)} of {page.file.src_uri} to lead to a file.")
+            raise ValueError(
+                f"Expected the link {match.group(2)} of {page.file.src_uri} to lead to a file."
+            )
         if match.group(1).startswith("!"):
             place = f"images/{Path(target).name}"
             if files.get_file_from_path(place) is None:

@@ -76,15 +76,21 @@ def choice_differences(
         states = outputs.hidden_states[-1]
         first = inputs["attention_mask"][:, 0].argmax(dim=1)
         embeddings = states[torch.arange(len(states), device=states.device), first]
-        return {"embeddings": embeddings.double().cpu().numpy(), "scores": outputs.logits[:, 0].double().cpu().numpy()}
+        return {
+            "embeddings": embeddings.double().cpu().numpy(),
+            "scores": outputs.logits[:, 0].double().cpu().numpy(),
+        }
 
-    columns = pairs.run("choice embeddings", compute, batch_size=batch_size, progress=progress, out=out)
+    columns = pairs.run(
+        "choice embeddings", compute, batch_size=batch_size, progress=progress, out=out
+    )
     embeddings, scores = columns.array("embeddings"), columns.array("scores")
     starts = np.cumsum(items.counts) - items.counts
     at_right = starts + right
     sums = np.add.reduceat(embeddings, starts, axis=0)
     wrong = np.where(np.isin(np.arange(len(scores)), at_right), -np.inf, scores)
     return ChoiceDifferences(
-        embeddings=embeddings[at_right] - (sums - embeddings[at_right]) / (items.counts - 1)[:, None],
+        embeddings=embeddings[at_right]
+        - (sums - embeddings[at_right]) / (items.counts - 1)[:, None],
         scores=scores[at_right] - np.maximum.reduceat(wrong, starts),
     )

@@ -57,7 +57,9 @@ def sensitivity_difference(
             xlabel="productivity in COPA",
             ylabel="change of sensitivity (1e-2)\nBalanced COPA − COPA",
         )
-        label_points(axis, {name: (productivity[i], 100 * difference[i]) for i, name in named.items()})
+        label_points(
+            axis, {name: (productivity[i], 100 * difference[i]) for i, name in named.items()}
+        )
         return drawn(figure, key)
 
 
@@ -77,7 +79,13 @@ def embedding_panels(
     """
     subsets = ("Easy", "Hard")
     with canvas(
-        2.3 * len(columns) + 0.5, 4.9, nrows=2, ncols=len(columns), sharex=True, sharey=True, squeeze=False
+        2.3 * len(columns) + 0.5,
+        4.9,
+        nrows=2,
+        ncols=len(columns),
+        sharex=True,
+        sharey=True,
+        squeeze=False,
     ) as (
         figure,
         axes,
@@ -91,7 +99,12 @@ def embedding_panels(
                 for mask, color in ((right, "orange"), (~right, "blue")):
                     strength = np.clip(np.abs(scores[mask]) / largest, 0.15, 1.0)
                     axis.scatter(
-                        points[mask, 0], points[mask, 1], s=9, color=PALETTE[color], alpha=strength, linewidths=0
+                        points[mask, 0],
+                        points[mask, 1],
+                        s=9,
+                        color=PALETTE[color],
+                        alpha=strength,
+                        linewidths=0,
                     )
                 axis.set(xlim=(-1.25, 1.25), ylim=(-1.25, 1.25), aspect="equal")
                 axis.set_title(f"{model}\n{subset}: {right.mean():.0%} right", fontsize=9)
@@ -103,7 +116,18 @@ def label_points(axis: Any, points: Mapping[str, tuple[float, float]]) -> None:
     axis.figure.draw_without_rendering()  # lays the axis out, so that places on it are known
     renderer = axis.figure.canvas.get_renderer()
     placed: list[Any] = []
-    places = [(4, 4), (4, -11), (-4, 4), (-4, -11), (8, 15), (8, -22), (-8, 15), (-8, -22), (14, 27), (14, -34)]
+    places = [
+        (4, 4),
+        (4, -11),
+        (-4, 4),
+        (-4, -11),
+        (8, 15),
+        (8, -22),
+        (-8, 15),
+        (-8, -22),
+        (14, 27),
+        (14, -34),
+    ]
     for name, point in points.items():
         written = axis.annotate(
             name,

@@ -58,13 +58,17 @@ def principal_components(vectors: object, *, n: int = 2, normalize: bool = True)
     """
     rows = np.array(vectors, dtype=np.float64)
     if rows.ndim != 2 or len(rows) < 2:
-        raise ValueError(f"Expected `vectors` of shape (N, d) with N of at least 2, but got shape {rows.shape}.")
+        raise ValueError(
+            f"Expected `vectors` of shape (N, d) with N of at least 2, but got shape {rows.shape}."
+        )
     if not np.isfinite(rows).all():
         row = int(np.flatnonzero(~np.isfinite(rows).all(axis=1))[0])
         raise ValueError(f"Expected finite numbers in `vectors`, but row {row} holds others.")
     validation.check_count(n, "n")
     if n > min(rows.shape):
-        raise ValueError(f"Expected `n` to be at most {min(rows.shape)} for {rows.shape} vectors, but got {n}.")
+        raise ValueError(
+            f"Expected `n` to be at most {min(rows.shape)} for {rows.shape} vectors, but got {n}."
+        )
     if normalize:
         rows = unit_rows(rows)
     center = rows.mean(axis=0)

@@ -39,7 +39,13 @@ TABLE_2 = {
     "the": (85, 38.8, 17.0),
     "a": (106, 57.5, 21.2),
 }
-TABLE_7 = {"woman": (4, 0.25), "mother": (4, 0.75), "went": (22, 0.73), "down": (14, 0.71), "into": (15, 0.40)}
+TABLE_7 = {
+    "woman": (4, 0.25),
+    "mother": (4, 0.75),
+    "went": (22, 0.73),
+    "down": (14, 0.71),
+    "into": (15, 0.40),
+}
 TABLE_4 = {
     "BERT": ((76.5, 2.7), (83.9, 4.4), (71.9, 2.5)),
     "RoBERTa": ((87.7, 0.9), (91.6, 1.1), (85.3, 2.0)),
@@ -56,7 +62,9 @@ class Report:
         """Print one number beside the published one."""
         agrees = found == published
         self.wrong += not agrees
-        print(f"  {what:<44} {found!s:<34} published {published!s:<34} {'same' if agrees else 'DIFFERENT'}")
+        print(
+            f"  {what:<44} {found!s:<34} published {published!s:<34} {'same' if agrees else 'DIFFERENT'}"
+        )
 
 
 def main() -> None:
@@ -74,8 +82,14 @@ def main() -> None:
     print("Data")
     report.line("items of COPA's development set", original.num_rows, 500)
     report.line("items of Balanced COPA", balanced.num_rows, 1000)
-    report.line("answer of item 1", original[0][f"choice{original[0]['label'] + 1}"], "The sun was rising.")
-    report.line("Easy and Hard test items", (sum(test["easy"]), test.num_rows - sum(test["easy"])), (190, 310))
+    report.line(
+        "answer of item 1", original[0][f"choice{original[0]['label'] + 1}"], "The sun was rising."
+    )
+    report.line(
+        "Easy and Hard test items",
+        (sum(test["easy"]), test.num_rows - sum(test["easy"])),
+        (190, 310),
+    )
 
     print("\nTable 2: applicability, productivity %, coverage %")
     table = cue_statistics(_choices(original), original["label"][:])
@@ -83,7 +97,9 @@ def main() -> None:
         row = table.find(cue)
         found = (row.applicability, round(100 * row.productivity, 1), round(100 * row.coverage, 2))
         report.line(repr(cue), found, published)
-    print(f"  ({table.n_significant} of {table.n_cues:,} words differ from chance after Holm's correction)")
+    print(
+        f"  ({table.n_significant} of {table.n_cues:,} words differ from chance after Holm's correction)"
+    )
 
     print("\nTable 7: applicability and productivity")
     for cue, published in TABLE_7.items():
@@ -95,24 +111,36 @@ def main() -> None:
     after = cue_statistics(_choices(balanced), balanced["label"][:], features=features)
     report.line(f"all {after.n_cues:,} cues", {row.productivity for row in after.cues}, {0.5})
 
-    print("\nTable 4 from the released predictions: overall, Easy, Hard (mean and population std of three seeds, %)")
+    print(
+        "\nTable 4 from the released predictions: overall, Easy, Hard (mean and population std of three seeds, %)"
+    )
     for model, published in TABLE_4.items():
         predictions, references = _released(folder, model)
         gap = easy_hard_gap(predictions, references, test["easy"][:], n_permutations=1_000_000)
         report.line(f"{model}-large-FT", _percent(gap), published)
-        pooled = easy_hard_gap(predictions, references, test["easy"][:], unit="prediction", n_permutations=1_000_000)
+        pooled = easy_hard_gap(
+            predictions, references, test["easy"][:], unit="prediction", n_permutations=1_000_000
+        )
         report.line("  p in %, each prediction by itself", round(100 * pooled.p_value, 1), 0.0)
-        print(f"    with the seeds of an item kept together: p = {100 * gap.p_value:.2f} %, gap {_gap(gap)}")
+        print(
+            f"    with the seeds of an item kept together: p = {100 * gap.p_value:.2f} %, gap {_gap(gap)}"
+        )
 
     print("\nBaselines, with what is not to be had from the files beside it")
     gold = _key(folder, "gold")
     for name, published in (("PMIgutenbergW5", 58.8), ("baselineFirst", 50.0)):
         gap = easy_hard_gap(_key(folder, name), gold, test["easy"][:])
         report.line(name, round(100 * gap.accuracy, 1), published)
-    credit = cue_transfer(_choices(original), original["label"][:], _choices(test), test["label"][:])
+    credit = cue_transfer(
+        _choices(original), original["label"][:], _choices(test), test["label"][:]
+    )
     easy = np.array(test["easy"])
-    found = tuple(round(100 * float(part.mean()), 1) for part in (credit, credit[easy], credit[~easy]))
-    print(f"  cues alone (naive Bayes on words), ours       {found}; the paper's word frequency: (53.5, 57.4, 51.3)")
+    found = tuple(
+        round(100 * float(part.mean()), 1) for part in (credit, credit[easy], credit[~easy])
+    )
+    print(
+        f"  cues alone (naive Bayes on words), ours       {found}; the paper's word frequency: (53.5, 57.4, 51.3)"
+    )
     sys.exit(report.wrong > 0)
 
 
@@ -125,7 +153,10 @@ def _released(folder: Path, model: str) -> tuple[list[list[int]], list[int]]:
     PREDICTIONS.verify(archive)
     wanted = f"{model}_Original_COPA_DEV_predictions_test.csv"
     (content,) = (body for name, body in members(archive) if PurePosixPath(name).name == wanted)
-    rows = sorted(csv.DictReader(io.StringIO(content.decode())), key=lambda row: int(row["QuestionNumber"][1:]))
+    rows = sorted(
+        csv.DictReader(io.StringIO(content.decode())),
+        key=lambda row: int(row["QuestionNumber"][1:]),
+    )
     predictions = [[int(row[f"SystemOutput_Seed{seed}"]) - 1 for seed in range(3)] for row in rows]
     return predictions, [int(row["CorrectAnswer"]) - 1 for row in rows]
 

@@ -78,10 +78,16 @@ PAPER_TABLE_7 = {  # sensitivity after COPA and after B-COPA, in 1e-2
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data-dir", type=Path, help="the folder of local copies (or set RIGHTREASONS_DATA_DIR)")
+    parser.add_argument(
+        "--data-dir", type=Path, help="the folder of local copies (or set RIGHTREASONS_DATA_DIR)"
+    )
     parser.add_argument("--runs", type=Path, default=HERE / "runs", help="where the runs are kept")
-    parser.add_argument("--out", type=Path, default=HERE, help="where tables and figures are written")
-    parser.add_argument("--report", action="store_true", help="write tables and figures again, from results.json")
+    parser.add_argument(
+        "--out", type=Path, default=HERE, help="where tables and figures are written"
+    )
+    parser.add_argument(
+        "--report", action="store_true", help="write tables and figures again, from results.json"
+    )
     given = parser.parse_args()
     file = given.out / "results.json"
     if not given.report:
@@ -100,20 +106,33 @@ def _experiment(given: argparse.Namespace) -> dict[str, Any]:
     test = load_dataset("copa_easy_hard", "all", split="test", data_dir=given.data_dir)
     cues = cue_statistics(_choices(original), original["label"][:])
     alone = _cues_alone(original, test)
-    rows = (*training.fine_tuned(given.runs, given.data_dir), *training.frozen(given.runs, given.data_dir))
+    rows = (
+        *training.fine_tuned(given.runs, given.data_dir),
+        *training.frozen(given.runs, given.data_dir),
+    )
     split = training.premise_oblivious(given.runs, given.data_dir)
     sensitivity = _sensitivity(given.runs, original)
     panels, explained = _embeddings(given.runs, test)
     columns = tuple(dict.fromkeys(model for _, model in panels))
-    _save(embedding_panels("embeddings", columns=columns, panels=panels), given.out / "embeddings.png")
+    _save(
+        embedding_panels("embeddings", columns=columns, panels=panels), given.out / "embeddings.png"
+    )
     return {
-        "settings": {"fine_tuning": training.FINE_TUNING, "frozen": training.FROZEN, "seeds": training.N_RUNS},
+        "settings": {
+            "fine_tuning": training.FINE_TUNING,
+            "frozen": training.FROZEN,
+            "seeds": training.N_RUNS,
+        },
         "cues_alone": alone.to_dict(),
         "rows": [row.to_dict() for row in rows],
         "premise_oblivious": _short(split),
         "own_easy_hard": _own_split(rows, split, given.runs, test),
         "sensitivity": {
-            row.cue: {**sensitivity[row.cue], "productivity": row.productivity, "applicability": row.applicability}
+            row.cue: {
+                **sensitivity[row.cue],
+                "productivity": row.productivity,
+                "applicability": row.applicability,
+            }
             for row in cues.cues
             if row.applicability >= MIN_APPLICABILITY and row.cue in sensitivity
         },
@@ -126,7 +145,9 @@ def _experiment(given: argparse.Namespace) -> dict[str, Any]:
 
 def _cues_alone(original: datasets.Dataset, test: datasets.Dataset) -> EasyHardGap:
     """Table 4, word frequency: naive Bayes on the words of the alternatives; a tie takes the first."""
-    credit = cue_transfer(_choices(original), original["label"][:], _choices(test), test["label"][:])
+    credit = cue_transfer(
+        _choices(original), original["label"][:], _choices(test), test["label"][:]
+    )
     labels = np.array(test["label"])
     chosen = np.where(credit == 0.5, 0, np.where(credit == 1.0, labels, 1 - labels))
     return easy_hard_gap(chosen, labels, test["easy"][:])
@@ -149,19 +170,28 @@ def _sensitivity(runs: Path, original: datasets.Dataset) -> dict[str, dict[str, 
             )
             for cue in cue_sensitivity(shares):
                 found.setdefault(cue.cue, {}).setdefault(name, []).append(cue.sensitivity)
-    return {cue: {name: float(np.mean(values)) for name, values in sets.items()} for cue, sets in found.items()}
+    return {
+        cue: {name: float(np.mean(values)) for name, values in sets.items()}
+        for cue, sets in found.items()
+    }
 
 
 def _embeddings(
     runs: Path, test: datasets.Dataset
-) -> tuple[dict[tuple[str, str], tuple[NDArray[np.float64], NDArray[np.float64]]], dict[str, list[float]]]:
+) -> tuple[
+    dict[tuple[str, str], tuple[NDArray[np.float64], NDArray[np.float64]]], dict[str, list[float]]
+]:
     """Embed the differences of right and wrong alternatives; one plane a model, the first seed of each."""
     items = as_multiple_choice(test)
     easy = np.array(test["easy"])
     models = {
         "pre-trained": load_multiple_choice(demo_encoder(), allow_untrained=True),
-        "after COPA": load_multiple_choice(run_folder(runs / "fine_tuned", "original", 0) / "model"),
-        "after B-COPA": load_multiple_choice(run_folder(runs / "fine_tuned", "balanced", 0) / "model"),
+        "after COPA": load_multiple_choice(
+            run_folder(runs / "fine_tuned", "original", 0) / "model"
+        ),
+        "after B-COPA": load_multiple_choice(
+            run_folder(runs / "fine_tuned", "balanced", 0) / "model"
+        ),
     }
     panels, explained = {}, {}
     for name, classifier in models.items():
@@ -178,14 +208,19 @@ def _embeddings(
 def _figures(out: Path, results: Mapping[str, Any]) -> None:
     bars = [_bars(row) for row in results["rows"] if not row["frozen_encoder"]]
     kinds = ("all items", "Easy", "Hard")
-    _save(dot_rows("easy_hard", rows=bars, series=kinds, xlabel="accuracy", line=0.5), out / "easy_hard.png")
+    _save(
+        dot_rows("easy_hard", rows=bars, series=kinds, xlabel="accuracy", line=0.5),
+        out / "easy_hard.png",
+    )
     cues = results["sensitivity"]
     picture = sensitivity_difference(
         "sensitivity",
         productivity=np.array([row["productivity"] for row in cues.values()]),
         difference=np.array([_difference(row) for row in cues.values()]),
         applicability=np.array([row["applicability"] for row in cues.values()]),
-        named={place: cue for place, cue in enumerate(cues) if cue in (*TABLE_7, "the", "was", "a")},
+        named={
+            place: cue for place, cue in enumerate(cues) if cue in (*TABLE_7, "the", "was", "a")
+        },
     )
     _save(picture, out / "sensitivity.png")
 
@@ -198,10 +233,14 @@ def _save(picture: Any, path: Path) -> None:
 def _bars(row: Mapping[str, Any]) -> tuple[str, list[Estimate]]:
     gap, parts = row["gap"], ("accuracy", "easy_accuracy", "hard_accuracy")
     ends = [(gap[f"{part}_interval"]["low"], gap[f"{part}_interval"]["high"]) for part in parts]
-    return NAMES[row["training_set"]], [Estimate(gap[part], *both) for part, both in zip(parts, ends, strict=True)]
+    return NAMES[row["training_set"]], [
+        Estimate(gap[part], *both) for part, both in zip(parts, ends, strict=True)
+    ]
 
 
-def _own_split(rows: Sequence[CopaRow], split: EasyHardSplit, runs: Path, test: datasets.Dataset) -> dict[str, Any]:
+def _own_split(
+    rows: Sequence[CopaRow], split: EasyHardSplit, runs: Path, test: datasets.Dataset
+) -> dict[str, Any]:
     """Ask the same of our own Easy items, and how far they are the published ones."""
     easy = np.array(split.easy)
     published = np.array(test["easy"])
@@ -209,7 +248,9 @@ def _own_split(rows: Sequence[CopaRow], split: EasyHardSplit, runs: Path, test: 
     gaps = {}
     for row in rows:
         if not row.frozen_encoder:
-            gaps[row.training_set] = easy_hard_gap(_chosen(row, runs), test["label"][:], easy).to_dict()
+            gaps[row.training_set] = easy_hard_gap(
+                _chosen(row, runs), test["label"][:], easy
+            ).to_dict()
     return {
         "n_easy": int(easy.sum()),
         "in_both": both,
@@ -286,7 +327,11 @@ def _tables(results: Mapping[str, Any]) -> str:
 
 
 def _training_table(title: str, rows: Sequence[Mapping[str, Any]], *, frozen: bool) -> list[str]:
-    lines = [title, "", "| model | trained on | overall | Easy | Hard | gap [95 %] | p | on its training set |"]
+    lines = [
+        title,
+        "",
+        "| model | trained on | overall | Easy | Hard | gap [95 %] | p | on its training set |",
+    ]
     lines.append("|---|---|---|---|---|---|---|---|")
     for name, shown in NAMES.items():
         row = _row(rows, name, frozen=frozen)
@@ -304,7 +349,9 @@ def _gap_row(name: str, gap: Mapping[str, Any]) -> str:
         cells.append(f"{100 * gap[key]:.1f}" + (f" ± {100 * std:.1f}" if std is not None else ""))
     ends = gap["interval"]
     p_value = "< 0.001" if gap["p_value"] < 0.001 else f"{gap['p_value']:.3f}"
-    interval = f"{100 * gap['easy_hard_gap']:+.1f} [{100 * ends['low']:+.1f}, {100 * ends['high']:+.1f}]"
+    interval = (
+        f"{100 * gap['easy_hard_gap']:+.1f} [{100 * ends['low']:+.1f}, {100 * ends['high']:+.1f}]"
+    )
     return f"| {name} | {' | '.join(cells)} | {interval} | {p_value} |"
 
 
@@ -321,15 +368,23 @@ def _sensitivity_lines(cues: Mapping[str, Mapping[str, float]]) -> list[str]:
         ("productivity 0.4 to 0.6", 0.4, 0.6),
         ("productivity below 0.4", 0.0, np.nextafter(0.4, 0)),
     ):
-        change = np.array([_difference(row) for row in cues.values() if low <= row["productivity"] <= high])
+        change = np.array(
+            [_difference(row) for row in cues.values() if low <= row["productivity"] <= high]
+        )
         lines.append(
             f"- {name}: {len(change)} cues, mean change {100 * change.mean():+.2f}, {np.mean(change < 0):.0%} fall."
         )
     return lines
 
 
-def _row(rows: Sequence[Mapping[str, Any]], training_set: str, *, frozen: bool) -> Mapping[str, Any]:
-    return next(row for row in rows if row["training_set"] == training_set and row["frozen_encoder"] == frozen)
+def _row(
+    rows: Sequence[Mapping[str, Any]], training_set: str, *, frozen: bool
+) -> Mapping[str, Any]:
+    return next(
+        row
+        for row in rows
+        if row["training_set"] == training_set and row["frozen_encoder"] == frozen
+    )
 
 
 def _difference(sets: Mapping[str, float]) -> float:
@@ -341,7 +396,11 @@ def _choices(data: datasets.Dataset) -> list[list[str]]:
 
 
 def _short(split: EasyHardSplit) -> dict[str, Any]:
-    return {key: value for key, value in split.to_dict().items() if key not in ("ids", "easy", "n_correct")}
+    return {
+        key: value
+        for key, value in split.to_dict().items()
+        if key not in ("ids", "easy", "n_correct")
+    }
 
 
 if __name__ == "__main__":

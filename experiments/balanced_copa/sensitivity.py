@@ -104,7 +104,9 @@ def token_sensitivity(
         norms = gradient[:, 0].double().norm(dim=-1)
         mask = inputs["attention_mask"][:, 0].bool()
         total = (norms * mask).sum(dim=1, keepdim=True)
-        shares = torch.where(total > 0, norms / total.clamp_min(torch.finfo(torch.float64).tiny), 0.0)
+        shares = torch.where(
+            total > 0, norms / total.clamp_min(torch.finfo(torch.float64).tiny), 0.0
+        )
         return {
             "shares": Ragged.of(shares[mask].cpu().numpy(), mask.sum(dim=1).cpu().numpy()),
             "scores": scores.detach().double().cpu().numpy(),
@@ -115,7 +117,11 @@ def token_sensitivity(
     of_choice = words.parts == 1
     pair = np.repeat(np.arange(len(pairs)), words.scores.lengths)[of_choice]
     return Sensitivity(
-        words=tuple(word for word, keep in zip(chain.from_iterable(words.tokens), of_choice, strict=True) if keep),
+        words=tuple(
+            word
+            for word, keep in zip(chain.from_iterable(words.tokens), of_choice, strict=True)
+            if keep
+        ),
         shares=words.scores.values[of_choice],
         offsets=offsets_of(np.bincount(pair, minlength=len(pairs))),
         item=np.repeat(np.arange(len(items.ids)), items.counts),
@@ -123,7 +129,9 @@ def token_sensitivity(
     )
 
 
-def cue_sensitivity(sensitivity: Sensitivity, cues: Iterable[str] | None = None) -> tuple[CueSensitivity, ...]:
+def cue_sensitivity(
+    sensitivity: Sensitivity, cues: Iterable[str] | None = None
+) -> tuple[CueSensitivity, ...]:
     r"""Average the contribution of each cue over its occurrences in the choices: S_k = mean of c_t over t with x_t = k.
 
     Args:
@@ -135,7 +143,15 @@ def cue_sensitivity(sensitivity: Sensitivity, cues: Iterable[str] | None = None)
     """
     vocabulary, word = np.unique(np.array(sensitivity.words, dtype=np.str_), return_inverse=True)
     count = np.bincount(word.reshape(-1), minlength=len(vocabulary))
-    mean = np.bincount(word.reshape(-1), weights=sensitivity.shares, minlength=len(vocabulary)) / np.maximum(count, 1)
+    mean = np.bincount(
+        word.reshape(-1), weights=sensitivity.shares, minlength=len(vocabulary)
+    ) / np.maximum(count, 1)
     place = {str(name): index for index, name in enumerate(vocabulary)}
-    wanted = cues if cues is not None else sorted(place, key=lambda name: (-count[place[name]], name))
-    return tuple(CueSensitivity(cue, float(mean[place[cue]]), int(count[place[cue]])) for cue in wanted if cue in place)
+    wanted = (
+        cues if cues is not None else sorted(place, key=lambda name: (-count[place[name]], name))
+    )
+    return tuple(
+        CueSensitivity(cue, float(mean[place[cue]]), int(count[place[cue]]))
+        for cue in wanted
+        if cue in place
+    )

@@ -34,8 +34,14 @@ def as_multiple_choice(dataset: datasets.Dataset, *, style: str = "question") ->
     check_one_of(style, STYLES, "style")
     for name in ("id", "premise", "question", "choice1", "choice2", "label"):
         if name not in dataset.column_names:
-            raise ValueError(f"Expected a column `{name}` of COPA, but the data has {', '.join(dataset.column_names)}.")
-    others = [name for name in ("question", "mirrored", "source_id", "easy") if name in dataset.column_names]
+            raise ValueError(
+                f"Expected a column `{name}` of COPA, but the data has {', '.join(dataset.column_names)}."
+            )
+    others = [
+        name
+        for name in ("question", "mirrored", "source_id", "easy")
+        if name in dataset.column_names
+    ]
     features = datasets.Features(
         {
             "id": datasets.Value("string"),
@@ -49,7 +55,9 @@ def as_multiple_choice(dataset: datasets.Dataset, *, style: str = "question") ->
         {
             "id": str(row["id"]),
             "prompt": _prompt(row, style),
-            "choices": [_lowered(text) if style == "connective" else text for text in choices_of(row)],
+            "choices": [
+                _lowered(text) if style == "connective" else text for text in choices_of(row)
+            ],
             "label": row["label"],
             **{name: row[name] for name in others},
         }

@@ -16,7 +16,12 @@ N_RUNS = 3
 
 # MiniLM has 22.7 million parameters; the paper's models have 15 times as many and print no settings. With 1e-4 and
 # three epochs it fits most of COPA's 500 items.
-FINE_TUNING: dict[str, Any] = {"epochs": 3, "learning_rate": 1e-4, "batch_size": 16, "max_length": 64}
+FINE_TUNING: dict[str, Any] = {
+    "epochs": 3,
+    "learning_rate": 1e-4,
+    "batch_size": 16,
+    "max_length": 64,
+}
 # The head alone takes a larger rate.
 FROZEN: dict[str, Any] = {"epochs": 3, "learning_rate": 1e-3, "batch_size": 16, "max_length": 64}
 # Other seeds than those of the models that are judged: a head that is drawn alike would prefer the same alternatives.
@@ -54,8 +59,12 @@ def frozen(runs: Path, data_dir: Path | None) -> tuple[CopaRow, ...]:
 
 def premise_oblivious(runs: Path, data_dir: Path | None) -> EasyHardSplit:
     """Our own Easy and Hard: trained without the premises of COPA."""
-    test = as_multiple_choice(load_dataset("copa_easy_hard", "all", split="test", data_dir=data_dir))
-    train = as_multiple_choice(load_dataset("balanced_copa", "original", split="train", data_dir=data_dir))
+    test = as_multiple_choice(
+        load_dataset("copa_easy_hard", "all", split="test", data_dir=data_dir)
+    )
+    train = as_multiple_choice(
+        load_dataset("balanced_copa", "original", split="train", data_dir=data_dir)
+    )
     return premise_oblivious_split(
         demo_encoder(),
         test,
@@ -72,9 +81,18 @@ def premise_oblivious(runs: Path, data_dir: Path | None) -> EasyHardSplit:
 if __name__ == "__main__":
     import argparse
 
-    parser = argparse.ArgumentParser(description="Run all training of the Balanced COPA replication.")
-    parser.add_argument("--data-dir", type=Path, help="the folder of local copies (or set RIGHTREASONS_DATA_DIR)")
-    parser.add_argument("--runs", type=Path, default=Path(__file__).with_name("runs"), help="where the runs are kept")
+    parser = argparse.ArgumentParser(
+        description="Run all training of the Balanced COPA replication."
+    )
+    parser.add_argument(
+        "--data-dir", type=Path, help="the folder of local copies (or set RIGHTREASONS_DATA_DIR)"
+    )
+    parser.add_argument(
+        "--runs",
+        type=Path,
+        default=Path(__file__).with_name("runs"),
+        help="where the runs are kept",
+    )
     given = parser.parse_args()
     for row in fine_tuned(given.runs, given.data_dir):
         print(row.training_set, row.train_accuracy, row.gap.to_dict(), flush=True)

@@ -63,7 +63,9 @@ def over_rows(values: NDArray[np.float64]) -> Interval:
 
 def steps(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Compare G of each setting with that of the next, harder one, paired over the rows that have all settings."""
-    complete = [row["scores"] for row in rows if all(setting in row["scores"] for setting in PARTITIONS)]
+    complete = [
+        row["scores"] for row in rows if all(setting in row["scores"] for setting in PARTITIONS)
+    ]
     compared = {}
     for easier, harder in itertools.pairwise(PARTITIONS):
         differences = np.array([scores[easier] - scores[harder] for scores in complete])
@@ -76,7 +78,9 @@ def steps(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
             "high": interval.high,
             "falls": falls,
             "rises": rises,
-            "sign_test": float(stats.binomtest(falls, falls + rises).pvalue) if falls + rises else 1.0,
+            "sign_test": float(stats.binomtest(falls, falls + rises).pvalue)
+            if falls + rises
+            else 1.0,
         }
     return compared
 
@@ -122,7 +126,9 @@ def _task_lines(name: str, plan: Plan, found: Mapping[str, Any]) -> list[str]:
         if row["configuration"] == "IID":
             s, g = (row[key]["standard"] for key in ("suite_scores", "scores"))
             iid = _percent(row["iid_score"])
-            lines.append(f"| IID | vanilla | {iid} |" + f" {_percent(s)} |" * 4 + f" {_percent(g)} |" * 5)
+            lines.append(
+                f"| IID | vanilla | {iid} |" + f" {_percent(s)} |" * 4 + f" {_percent(g)} |" * 5
+            )
             continue
         cells = [row["configuration"], row["method"], _percent(row["iid_score"], p.get("iid"))]
         cells += [_percent(row["suite_scores"].get(setting)) for setting in PARTITIONS]
@@ -156,13 +162,23 @@ def _task_lines(name: str, plan: Plan, found: Mapping[str, Any]) -> list[str]:
     ]
     lines += ["|---|---|---|---|---|---|"]
     for row in strange:
-        values = [row[key] for key in ("called_class_0", "iid_accuracy", "mean_confidence", "pass_rate")]
-        lines.append(f"| {label(row)} | {row['held'] or '(nothing)'} | " + " | ".join(map(_percent, values)) + " |")
+        values = [
+            row[key] for key in ("called_class_0", "iid_accuracy", "mean_confidence", "pass_rate")
+        ]
+        lines.append(
+            f"| {label(row)} | {row['held'] or '(nothing)'} | "
+            + " | ".join(map(_percent, values))
+            + " |"
+        )
     return [*lines, ""]
 
 
 def _complete(found: Mapping[str, Any]) -> list[dict[str, float]]:
-    return [row["scores"] for row in found["rows"] if all(setting in row["scores"] for setting in PARTITIONS)]
+    return [
+        row["scores"]
+        for row in found["rows"]
+        if all(setting in row["scores"] for setting in PARTITIONS)
+    ]
 
 
 def _step_lines(found: Mapping[str, Any]) -> list[str]:
@@ -183,7 +199,11 @@ def _step_lines(found: Mapping[str, Any]) -> list[str]:
 def _means(found: Mapping[str, Any]) -> dict[str, float]:
     """Average G over the rows that have all settings, so that the settings can be compared."""
     rows = _complete(found)
-    return {setting: float(np.mean([scores[setting] for scores in rows])) for setting in PARTITIONS} if rows else {}
+    return (
+        {setting: float(np.mean([scores[setting] for scores in rows])) for setting in PARTITIONS}
+        if rows
+        else {}
+    )
 
 
 def _average_lines(results: Mapping[str, Any]) -> list[str]:
@@ -197,7 +217,11 @@ def _average_lines(results: Mapping[str, Any]) -> list[str]:
     ]
     for name, found in results.items():
         means = _means(found)
-        lines.append(f"| {name} | " + " | ".join(_percent(means.get(setting)) for setting in PARTITIONS) + " |")
+        lines.append(
+            f"| {name} | "
+            + " | ".join(_percent(means.get(setting)) for setting in PARTITIONS)
+            + " |"
+        )
     return [*lines, ""]
 
 

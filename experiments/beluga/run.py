@@ -91,7 +91,12 @@ READING_OPTIONS = {
     "IID+T": {**SHARED, "learning_rate": 3e-4, "epochs": 4.0},
     "IID->(IID+T)": {**SHARED, "learning_rate": 1e-4, "epochs": 1.5},
 }
-READING_IID_OPTIONS = {"learning_rate": 2e-4, "epochs": 8.0, "batch_size": 16, "precision": "bfloat16"}
+READING_IID_OPTIONS = {
+    "learning_rate": 2e-4,
+    "epochs": 8.0,
+    "batch_size": 16,
+    "precision": "bfloat16",
+}
 SEED = 42
 
 SCALES = {
@@ -150,7 +155,9 @@ SCALES = {
 def sample(scale: Scale, split: str, size: int, data_dir: str | None) -> IidData:
     """Draw independent data by (seed, id)."""
     if scale.labels == "answers":
-        questions = open_questions(scale.data, split=split, data_dir=data_dir, limit=size, seed=SEED)
+        questions = open_questions(
+            scale.data, split=split, data_dir=data_dir, limit=size, seed=SEED
+        )
         return IidData(questions["question"][:], questions["answers"][:], questions["context"][:])
     data: Any = load_dataset(scale.data, split=split, data_dir=data_dir)
     rows = data.select(chosen_rows(data["id"][:], size, seed=SEED))
@@ -162,7 +169,9 @@ def shortened(suite: Suite, size: int) -> Suite:
     """Keep the first examples of each case: the original and some of its changed texts."""
 
     def cut(case: Case) -> Case:
-        labels, meta = (None if values is None else values[:size] for values in (case.labels, case.meta))
+        labels, meta = (
+            None if values is None else values[:size] for values in (case.labels, case.meta)
+        )
         return dataclasses.replace(case, examples=case.examples[:size], labels=labels, meta=meta)
 
     functionalities = tuple(
@@ -203,7 +212,9 @@ def make_task(name: str, data_dir: str | None, work: Path, n_cases: int | None) 
 def open_plans(name: str, task: LearningTask, work: Path) -> list[tuple[Plan, LearningTask]]:
     """Lay out the runs of a task, a plan for each configuration, or find them again."""
     scale = SCALES[name]
-    functionalities = [[f.name, f.functionality_class, f.test_type] for f in task.suite.functionalities]
+    functionalities = [
+        [f.name, f.functionality_class, f.test_type] for f in task.suite.functionalities
+    ]
     about = {
         "scale": dataclasses.asdict(scale),
         "functionalities": functionalities,
@@ -215,9 +226,18 @@ def open_plans(name: str, task: LearningTask, work: Path) -> list[tuple[Plan, Le
         configurations = ("IID", configuration) if place == 0 else (configuration,)
         partitions = ("seen", "type") if configuration in scale.coarse else PARTITIONS
         runs = plan_runs(
-            task.suite, configurations=configurations, methods=scale.methods, partitions=partitions, seeds=(SEED,)
+            task.suite,
+            configurations=configurations,
+            methods=scale.methods,
+            partitions=partitions,
+            seeds=(SEED,),
         )
-        plans.append((Plan.create(work / name / f"plan-{place}", runs, {**planned.settings(), **about}), planned))
+        plans.append(
+            (
+                Plan.create(work / name / f"plan-{place}", runs, {**planned.settings(), **about}),
+                planned,
+            )
+        )
     return plans
 
 
@@ -236,7 +256,11 @@ def run_all(plans: Sequence[tuple[Plan, LearningTask]], engine: EngineOptions) -
 def store(name: str, plans: Sequence[tuple[Plan, LearningTask]], folder: Path) -> None:
     """Keep the finished runs of a task in one file."""
     folder.mkdir(exist_ok=True)
-    settings = {**plans[0][0].settings, "model": "all-MiniLM-L6-v2, shortened", "options": SCALES[name].options}
+    settings = {
+        **plans[0][0].settings,
+        "model": "all-MiniLM-L6-v2, shortened",
+        "options": SCALES[name].options,
+    }
     rows = [{"settings": settings}, *(row for plan, _ in plans for row in plan.results())]
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     # No time stamp in the file, so that the same runs give the same bytes.
@@ -245,9 +269,14 @@ def store(name: str, plans: Sequence[tuple[Plan, LearningTask]], folder: Path) -
 
 def stored_plan(file: Path, folder: Path) -> Plan:
     """Make a plan again from its stored runs."""
-    header, *rows = [json.loads(line) for line in gzip.decompress(file.read_bytes()).decode().splitlines()]
+    header, *rows = [
+        json.loads(line) for line in gzip.decompress(file.read_bytes()).decode().splitlines()
+    ]
     names = [field.name for field in dataclasses.fields(PlannedRun)]
-    runs = [PlannedRun(**{n: tuple(row[n]) if n == "held_out" else row[n] for n in names}) for row in rows]
+    runs = [
+        PlannedRun(**{n: tuple(row[n]) if n == "held_out" else row[n] for n in names})
+        for row in rows
+    ]
     plan = Plan.create(folder, runs, header["settings"])
     for run, row in zip(runs, rows, strict=True):
         plan.store(run, row)
@@ -255,10 +284,15 @@ def stored_plan(file: Path, folder: Path) -> Plan:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data-dir", help="Folder of local copies of the data sets.")
     parser.add_argument(
-        "--work", type=Path, default=HERE.parents[1] / "runs" / "beluga", help="Folder of what is kept."
+        "--work",
+        type=Path,
+        default=HERE.parents[1] / "runs" / "beluga",
+        help="Folder of what is kept.",
     )
     parser.add_argument("--tasks", nargs="*", default=list(SCALES), choices=list(SCALES))
     parser.add_argument(
@@ -266,9 +300,13 @@ def main() -> None:
         type=int,
         help="Cases of each functionality, of which a quarter are tested on; no more are trained on than without it.",
     )
-    parser.add_argument("--engine", help="Where runs are made: serial, loky or dask, as in docs/scale.md.")
+    parser.add_argument(
+        "--engine", help="Where runs are made: serial, loky or dask, as in docs/scale.md."
+    )
     parser.add_argument("--jobs", type=int, help="Runs at a time.")
-    parser.add_argument("--report", action="store_true", help="Train nothing; write the report of the stored runs.")
+    parser.add_argument(
+        "--report", action="store_true", help="Train nothing; write the report of the stored runs."
+    )
     options = parser.parse_args()
     if not options.report:
         for name in options.tasks:
@@ -283,7 +321,11 @@ def main() -> None:
                 store(name, plans, HERE / "stored")
     with tempfile.TemporaryDirectory() as folder:
         files = {name: HERE / "stored" / f"{name}.jsonl.gz" for name in SCALES}
-        plans = {name: stored_plan(file, Path(folder) / name) for name, file in files.items() if file.is_file()}
+        plans = {
+            name: stored_plan(file, Path(folder) / name)
+            for name, file in files.items()
+            if file.is_file()
+        }
         if plans:
             write_report(plans, HERE)
 

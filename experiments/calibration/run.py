@@ -78,7 +78,9 @@ def splits_of(run: Run, data_dir: str | None) -> datasets.DatasetDict:
     train = data["train"]
     held = set(chosen_rows(train["id"][:], run.held_out).tolist())
     kept = [row for row in range(len(train)) if row not in held]
-    return datasets.DatasetDict({**data, "train": train.select(kept), "validation": train.select(sorted(held))})
+    return datasets.DatasetDict(
+        {**data, "train": train.select(kept), "validation": train.select(sorted(held))}
+    )
 
 
 def train_and_audit(
@@ -108,7 +110,9 @@ def train_and_audit(
     return data, trained, result
 
 
-def record(run: Run, data: datasets.DatasetDict, trained: FineTuned, result: AuditResult) -> dict[str, Any]:
+def record(
+    run: Run, data: datasets.DatasetDict, trained: FineTuned, result: AuditResult
+) -> dict[str, Any]:
     """Return all that RESULTS.md says of one data set."""
     answer, (fit, scaled) = result["calibration"].result, at_temperature(data, trained, result)
     split = result.audit["dataset"]["splits"][0]
@@ -121,7 +125,9 @@ def record(run: Run, data: datasets.DatasetDict, trained: FineTuned, result: Aud
         "verdict": answer.verdict.to_dict(),
         "temperature": fit.to_dict(),
         "figures": {key: answer.data["figures"][key] for key in FIGURES},
-        "figures_at_temperature": {key: {"estimate": estimate.to_dict()} for key, estimate in scaled.items()},
+        "figures_at_temperature": {
+            key: {"estimate": estimate.to_dict()} for key, estimate in scaled.items()
+        },
     }
 
 
@@ -172,10 +178,15 @@ def write_report(results: dict[str, Any]) -> None:
     """Write RESULTS.md."""
     sets = results["sets"]
     pictures = [
-        " ".join(f"![{name}: {picture.replace('_', ' ')}](figures/{name}_{picture}.png)" for picture in PICTURES)
+        " ".join(
+            f"![{name}: {picture.replace('_', ' ')}](figures/{name}_{picture}.png)"
+            for picture in PICTURES
+        )
         for name in sets
     ]
-    versions = ", ".join(f"{package} {version}" for package, version in results["environment"].items())
+    versions = ", ".join(
+        f"{package} {version}" for package, version in results["environment"].items()
+    )
     text = "\n\n".join(
         [
             "# Results",
@@ -191,15 +202,23 @@ def write_report(results: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data-dir", help="a folder with sst2/ and trec/; else RIGHTREASONS_DATA_DIR or the hub")
-    parser.add_argument("--work", type=Path, default=Path("runs/calibration"), help="models and reports")
+    parser.add_argument(
+        "--data-dir", help="a folder with sst2/ and trec/; else RIGHTREASONS_DATA_DIR or the hub"
+    )
+    parser.add_argument(
+        "--work", type=Path, default=Path("runs/calibration"), help="models and reports"
+    )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--report", action="store_true", help="write RESULTS.md again, from results.json")
+    parser.add_argument(
+        "--report", action="store_true", help="write RESULTS.md again, from results.json"
+    )
     given = parser.parse_args()
     file = HERE / "results.json"
     if not given.report:
         began = time.perf_counter()
-        audited = [(run, *train_and_audit(run, given.data_dir, given.work, given.seed)) for run in RUNS]
+        audited = [
+            (run, *train_and_audit(run, given.data_dir, given.work, given.seed)) for run in RUNS
+        ]
         (HERE / "figures").mkdir(exist_ok=True)
         for run, *_, result in audited:
             for name in PICTURES:

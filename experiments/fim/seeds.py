@@ -35,7 +35,12 @@ def figures(model: Mapping[str, Any]) -> dict[str, Any]:
     paired = {called: row["paired"] for called, row in model["sets"].items()}
     return {
         "sets": {
-            called: {"mean": row["mean"], "std": row["std"], "not_harder": row["not_harder"], "p_value": row["p_value"]}
+            called: {
+                "mean": row["mean"],
+                "std": row["std"],
+                "not_harder": row["not_harder"],
+                "p_value": row["p_value"],
+            }
             for called, row in paired.items()
         },
         "accuracy": {called: row["accuracy"] for called, row in model["sets"].items()},
@@ -50,7 +55,9 @@ def over_seeds(values: list[float]) -> dict[str, float]:
     mean = float(np.mean(values))
     if len(values) == 1:
         return {"mean": mean, "low": mean, "high": mean}
-    half = float(stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values)))
+    half = float(
+        stats.t.ppf(0.975, len(values) - 1) * np.std(values, ddof=1) / np.sqrt(len(values))
+    )
     return {"mean": mean, "low": mean - half, "high": mean + half}
 
 
@@ -62,7 +69,9 @@ def table(results: Mapping[str, Mapping[str, Any]]) -> str:
         "| model | pairs | mean by seed | over seeds | not harder by seed | Wilcoxon's p by seed |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    titles = {name: f"{title}, {counted(len(results[name]), 'seed')}" for name, title in MODELS.items()}
+    titles = {
+        name: f"{title}, {counted(len(results[name]), 'seed')}" for name, title in MODELS.items()
+    }
     for name, title in titles.items():
         for called in SETS.values():
             rows = [seed["sets"][called] for seed in results[name].values()]
@@ -73,7 +82,9 @@ def table(results: Mapping[str, Mapping[str, Any]]) -> str:
                 [f"{row['not_harder']:.0%}" for row in rows],
                 [f"{row['p_value']:.2g}" for row in rows],
             )
-            lines.append(f"| {title} | {called} | {' | '.join(', '.join(column) for column in columns)} |")
+            lines.append(
+                f"| {title} | {called} | {' | '.join(', '.join(column) for column in columns)} |"
+            )
     lines += [
         "",
         "Single substitutions that flip, and Spearman's correlation of λ with the negative margin.",
@@ -105,21 +116,30 @@ def one_run(data_dir: str | None, work: Path, run: tuple[str, int]) -> dict[str,
     settings = Settings(FIRST["settings"]["max_length"], FIRST["settings"]["epochs"], seed)
 
     def made() -> dict[str, Any]:
-        data = {each: load_dataset(each, data_dir=data_dir) for each in ("imdb_counterfactual", "imdb_contrast")}
+        data = {
+            each: load_dataset(each, data_dir=data_dir)
+            for each in ("imdb_counterfactual", "imdb_contrast")
+        }
         return one_model(name, data, settings, work / str(seed))
 
     return kept(work / str(seed) / name / "results.json", made)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data-dir", help="Folder of local copies of the data sets.")
     parser.add_argument("--work", type=Path, default=HERE.parents[1] / "runs" / "fim_seeds")
     parser.add_argument("--seeds", type=int, nargs="*", default=[1, 2])
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
-    parser.add_argument("--engine", help="Where models are made: serial, loky or dask, as in docs/scale.md.")
+    parser.add_argument(
+        "--engine", help="Where models are made: serial, loky or dask, as in docs/scale.md."
+    )
     parser.add_argument("--jobs", type=int, help="Models at a time.")
-    parser.add_argument("--report", action="store_true", help="Train nothing; write the table of seeds.json.")
+    parser.add_argument(
+        "--report", action="store_true", help="Train nothing; write the table of seeds.json."
+    )
     options = parser.parse_args()
     file = HERE / "seeds.json"
     if not options.report:

@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - rows of Markdown tables
 """The figures and tables of the experiment, beside the paper's."""
 
 from __future__ import annotations
@@ -33,14 +32,24 @@ PAPER_OVERLAP = {"contrast test": 0.6938, "counterfactual test": 0.7358}
 MODELS = {"cnn": "CNN, 50-d GloVe", "encoder": "MiniLM encoder"}
 
 
-def draw(name: str, eigenvalues: dict[str, Any], overlaps: Mapping[str, Overlap], folder: Path) -> None:
+def draw(
+    name: str, eigenvalues: dict[str, Any], overlaps: Mapping[str, Overlap], folder: Path
+) -> None:
     """Draw our Figures 1 and 2 of a model, from the eigenvalues of its pairs."""
-    pairs = {key: (np.array(row["original"]), np.array(row["perturbed"])) for key, row in eigenvalues.items()}
+    pairs = {
+        key: (np.array(row["original"]), np.array(row["perturbed"]))
+        for key, row in eigenvalues.items()
+    }
     figure = paired_differences(
-        f"differences_{name}", panels={key: a - b for key, (a, b) in pairs.items()}, title=MODELS[name]
+        f"differences_{name}",
+        panels={key: a - b for key, (a, b) in pairs.items()},
+        title=MODELS[name],
     )
     folder.joinpath(f"differences_{name}.png").write_bytes(figure.png)
-    panels = {key: (*pairs[key], overlaps[key].histogram) for key in ("contrast test", "counterfactual test")}
+    panels = {
+        key: (*pairs[key], overlaps[key].histogram)
+        for key in ("contrast test", "counterfactual test")
+    }
     folder.joinpath(f"overlap_{name}.png").write_bytes(
         difficulty_overlap(f"overlap_{name}", panels=panels, title=MODELS[name]).png
     )
@@ -49,14 +58,27 @@ def draw(name: str, eigenvalues: dict[str, Any], overlaps: Mapping[str, Overlap]
 def draw_flips(name: str, found: dict[str, Any], folder: Path) -> None:
     """Draw the flip rates of a model by difficulty."""
     groups = found["rates"]["all"]["groups"]
-    rates = Curve("attempts that flip", [Estimate(group["rate"], group["low"], group["high"]) for group in groups])
+    rates = Curve(
+        "attempts that flip",
+        [Estimate(group["rate"], group["low"], group["high"]) for group in groups],
+    )
     xlabel = f"quarter of the reviews by rising eigenvalue ({MODELS[name]})"
-    drawing = curves(f"flips_{name}", range(1, len(groups) + 1), [rates], xlabel=xlabel, ylabel="attempts that flip")
+    drawing = curves(
+        f"flips_{name}",
+        range(1, len(groups) + 1),
+        [rates],
+        xlabel=xlabel,
+        ylabel="attempts that flip",
+    )
     folder.joinpath(f"flips_{name}.png").write_bytes(drawing.png)
 
 
 def tell(
-    results: dict[str, Any], overlaps: Mapping[str, Mapping[str, Overlap]], *, top: int, n_substituted: int
+    results: dict[str, Any],
+    overlaps: Mapping[str, Mapping[str, Overlap]],
+    *,
+    top: int,
+    n_substituted: int,
 ) -> str:
     """Write the tables in Markdown."""
     synthetic, settings = results["synthetic"], results["settings"]
@@ -114,9 +136,20 @@ def tell(
     for name, title in MODELS.items():
         for called, overlap in overlaps[name].items():
             paper_says = PAPER_OVERLAP.get(called)
-            remark = f"{paper_says:.1%} (against IMDb, measure not said)" if paper_says and name == "cnn" else ""
-            lines.append(f"| {title} | {called} | {overlap.histogram:.1%} | {overlap.kde:.1%} | {remark} |")
-    lines += ["", *(f"![overlap](overlap_{name}.png)\n" for name in MODELS), "## What the eigenvalue goes with", ""]
+            remark = (
+                f"{paper_says:.1%} (against IMDb, measure not said)"
+                if paper_says and name == "cnn"
+                else ""
+            )
+            lines.append(
+                f"| {title} | {called} | {overlap.histogram:.1%} | {overlap.kde:.1%} | {remark} |"
+            )
+    lines += [
+        "",
+        *(f"![overlap](overlap_{name}.png)\n" for name in MODELS),
+        "## What the eigenvalue goes with",
+        "",
+    ]
     lines += [
         "Spearman's correlations on the counterfactual test split, originals and revisions.",
         "",

@@ -54,7 +54,9 @@ class Asked:
     @property
     def chance(self) -> float:
         """The accuracy of the most frequent label, or of a guess where the answers have no names."""
-        return max(float(np.bincount(self.labels).max() / len(self.labels)), 1 / len(self.confidence[0]))
+        return max(
+            float(np.bincount(self.labels).max() / len(self.labels)), 1 / len(self.confidence[0])
+        )
 
     @property
     def overconfidence(self) -> NDArray[np.float64]:
@@ -103,7 +105,10 @@ def pairs_of(cells: Cells, part: str, first: str, second: str) -> list[tuple[str
 def by_shots(cells: Cells) -> dict[str, Cells]:
     """Part the ways by the number of their examples."""
     numbers = sorted({parts_of(key)["shots"] for key in cells})
-    return {n: {key: cell for key, cell in cells.items() if parts_of(key)["shots"] == n} for n in numbers}
+    return {
+        n: {key: cell for key, cell in cells.items() if parts_of(key)["shots"] == n}
+        for n in numbers
+    }
 
 
 def write_report(folder: Path, results: Mapping[str, Cells]) -> None:
@@ -144,7 +149,9 @@ def _ways(name: str, cells: Cells) -> str:
             answers.overconfidence.mean(),
             bounded_mean(answers.overconfidence, low=-1, high=1, confidence_level=LEVEL),
         )
-        ece = calibration_error([row.tolist() for row in answers.confidence], answers.labels.tolist(), n_bins=10).ece
+        ece = calibration_error(
+            [row.tolist() for row in answers.confidence], answers.labels.tolist(), n_bins=10
+        ).ece
         lines.append(
             f"| {'on' if way['template'] == 'chat' else 'off'} | {way['shots']} | {way['style']} | {way['scoring']} "
             f"| {answers.right.mean():.3f} [{low_high.low:.3f}, {low_high.high:.3f}] "
@@ -193,7 +200,9 @@ def _conclusions(results: Mapping[str, Cells]) -> str:
         for shots, way in by_shots(cells).items():
             for claim, judge in questions:
                 said = [judge(Asked.of(cell)) for cell in way.values()]
-                lines.append(f"| {name} | {shots} | {claim} | {said.count(1)} | {said.count(-1)} | {said.count(0)} |")
+                lines.append(
+                    f"| {name} | {shots} | {claim} | {said.count(1)} | {said.count(-1)} | {said.count(0)} |"
+                )
     return "\n".join(lines)
 
 

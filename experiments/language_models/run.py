@@ -46,7 +46,9 @@ class Set:
 
 SETS: Mapping[str, Set] = {
     "sst2": Set("validation", "train", ("negative", "positive")),
-    "trec": Set("test", "train", ("abbreviation", "entity", "description", "person", "location", "number")),
+    "trec": Set(
+        "test", "train", ("abbreviation", "entity", "description", "person", "location", "number")
+    ),
     # The training split of PIQA is not among the files: examples are validation items that are not asked.
     "piqa": Set("validation", "validation"),
     "socialiqa": Set("validation", "train"),
@@ -104,12 +106,16 @@ class Asked:
     def ask(self, engine: LocalEngine, way: Way, work: Path) -> Scores:
         """Ask in one way; ways that ask the same model the same share the folder."""
         words = self.set.label_words
-        prompt = Prompt(chat=way.chat, shots=way.shots, style=way.style, scoring=way.scoring, label_words=words)
+        prompt = Prompt(
+            chat=way.chat, shots=way.shots, style=way.style, scoring=way.scoring, label_words=words
+        )
         scorer = Prompted(prompt, engine, words or None, examples=self.examples, seed=SEED)
         ids, labels = self.items["id"][:], self.items["label"][:]
         out = work / self.name / f"{way.chat}-{way.shots}-{way.style}"
         if words:
-            return scorer.predict(self.items["text"][:], ids=ids, labels=labels, out=out, progress=False)
+            return scorer.predict(
+                self.items["text"][:], ids=ids, labels=labels, out=out, progress=False
+            )
         columns = self.items["prompt"][:], self.items["choices"][:]
         return scorer.choose(*columns, ids=ids, labels=labels, out=out, progress=False)
 
@@ -125,7 +131,9 @@ def record(scores: Scores, seconds: float) -> dict[str, Any]:
     }
 
 
-def ask_all(sets: Sequence[str], n_items: int, data_dir: Path | None, work: Path, file: Path) -> None:
+def ask_all(
+    sets: Sequence[str], n_items: int, data_dir: Path | None, work: Path, file: Path
+) -> None:
     """Ask every way that results.json does not have yet of so many items."""
     results: dict[str, Any] = json.loads(file.read_text("utf-8")) if file.is_file() else {}
     engine = None
@@ -149,12 +157,22 @@ def ask_all(sets: Sequence[str], n_items: int, data_dir: Path | None, work: Path
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-dir", type=Path, help="the folder of local copies (or set RIGHTREASONS_DATA_DIR)")
-    parser.add_argument("--work", type=Path, default=Path("runs/language_models"), help="where scores are kept")
-    parser.add_argument("--sets", nargs="*", default=list(SETS), choices=list(SETS), help="data sets to ask about")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data-dir", type=Path, help="the folder of local copies (or set RIGHTREASONS_DATA_DIR)"
+    )
+    parser.add_argument(
+        "--work", type=Path, default=Path("runs/language_models"), help="where scores are kept"
+    )
+    parser.add_argument(
+        "--sets", nargs="*", default=list(SETS), choices=list(SETS), help="data sets to ask about"
+    )
     parser.add_argument("--items", type=int, default=N_ITEMS, help="items of each data set")
-    parser.add_argument("--report", action="store_true", help="write the report of what is there, score nothing")
+    parser.add_argument(
+        "--report", action="store_true", help="write the report of what is there, score nothing"
+    )
     given = parser.parse_args()
     file = HERE / "results.json"
     if not given.report:

@@ -56,7 +56,9 @@ def write(folder: Path, record: dict) -> None:
         for trace, level, shows in zip(arm.traces.values(), arm.levels, arm.shows, strict=True)
     ]
     (answer,) = [each["result"] for each in record["questions"] if each["question"] == "reasons"]
-    figures = {name: answer["data"][name] for name in ("hints", "early", "unread", "status", "not_cut")}
+    figures = {
+        name: answer["data"][name] for name in ("hints", "early", "unread", "status", "not_cut")
+    }
     said = {"verdict": answer["verdict"]["label"], "summary": answer["verdict"]["summary"]}
     text = json.dumps({**said, "figures": figures, "rows": rows}, indent=1, ensure_ascii=False)
     (HERE / "results.json").write_text(text + "\n", "utf-8")

@@ -57,9 +57,12 @@ def items() -> list[Item]:
     """Return a question for each adjective and noun."""
     pairs = itertools.product((*FOLLOWED, *STEADY), enumerate(NOUNS))
     fields = [
-        (f"Where is {adjective} {noun} kept?", place % 4, f"{adjective} {noun}") for adjective, (place, noun) in pairs
+        (f"Where is {adjective} {noun} kept?", place % 4, f"{adjective} {noun}")
+        for adjective, (place, noun) in pairs
     ]
-    return [Item(name, {"prompt": prompt, "choices": CHOICES}, label) for prompt, label, name in fields]
+    return [
+        Item(name, {"prompt": prompt, "choices": CHOICES}, label) for prompt, label, name in fields
+    ]
 
 
 def question(item: Item, arm: str, name: str, hint: int) -> str:
@@ -94,7 +97,9 @@ def train(work: Path, model: str) -> Path:
     vocabulary = {word: place for place, word in enumerate(("<unk>", "<s>", "</s>", *words))}
     inner = Tokenizer(models.WordLevel(vocabulary, "<unk>"))
     inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    marks = dict(zip(("unk_token", "eos_token", "pad_token"), ("<unk>", "</s>", "</s>"), strict=True))
+    marks = dict(
+        zip(("unk_token", "eos_token", "pad_token"), ("<unk>", "</s>", "</s>"), strict=True)
+    )
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=inner, **marks)
     torch.manual_seed(0)
     network = transformers.LlamaForCausalLM(
@@ -115,7 +120,11 @@ def train(work: Path, model: str) -> Path:
     for step in range(STEPS[model]):
         rows = []
         for _ in range(BATCH):
-            item, name, arm = every[one(len(every))], NAMES[one(len(NAMES))], (PLAIN, NEUTRAL, HINT, HINT)[one(4)]
+            item, name, arm = (
+                every[one(len(every))],
+                NAMES[one(len(NAMES))],
+                (PLAIN, NEUTRAL, HINT, HINT)[one(4)],
+            )
             hint = one(4) if arm == HINT else -1
             before = inner.encode(question(item, arm, name, hint)).ids
             after = [*inner.encode(told(model, item, arm, hint)).ids, 2]
@@ -160,8 +169,13 @@ def main() -> None:
     given, found = parser.parse_args(), {}
     for model in STEPS:
         result = ask(given.work, model)
-        answers = read_traces(map(json.loads, (result.out / "reasons.jsonl").read_text("utf-8").splitlines()))
-        before, beside = ({t.item: t.answer for t in answers.arm(name).traces.values()} for name in (PLAIN, NEUTRAL))
+        answers = read_traces(
+            map(json.loads, (result.out / "reasons.jsonl").read_text("utf-8").splitlines())
+        )
+        before, beside = (
+            {t.item: t.answer for t in answers.arm(name).traces.values()}
+            for name in (PLAIN, NEUTRAL)
+        )
         arm = answers.arm(HINT, "colleague")
         rows = [
             [before[t.item], beside[t.item], t.answer, t.hint, LEVELS[level] if shown else "unseen"]
@@ -170,7 +184,9 @@ def main() -> None:
         verdict = result["reasons"].result.verdict
         found[model] = {"verdict": verdict.label, "summary": verdict.summary, "rows": rows}
         print(f"{model}: {verdict.label}. {verdict.summary}")
-    (HERE / "trained.json").write_text(json.dumps(found, ensure_ascii=False).replace("], [", "],\n[") + "\n", "utf-8")
+    (HERE / "trained.json").write_text(
+        json.dumps(found, ensure_ascii=False).replace("], [", "],\n[") + "\n", "utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -46,7 +46,12 @@ TRAINING: Mapping[str, Mapping[str, Any]] = {
     "cnn": {"epochs": 10, "learning_rate": 1e-3},
     "encoder-2": {"epochs": 4, "learning_rate": 5e-4},
     "encoder-4": {"epochs": 4, "learning_rate": 2e-4},
-    "smollm2": {"epochs": 2, "learning_rate": 5e-5, "batch_size": 16, "training_arguments": {"bf16": True}},
+    "smollm2": {
+        "epochs": 2,
+        "learning_rate": 5e-5,
+        "batch_size": 16,
+        "training_arguments": {"bf16": True},
+    },
 }
 """What differs from `SIZES`: fewer layers need larger steps to learn at all. All weights of every model are trained."""
 
@@ -70,7 +75,9 @@ def start(model: str, texts: Sequence[str], names: Sequence[str], seed: int, wor
         sys.path.append(str(HERE.parent / "fim"))
         from cnn import build_cnn, glove_vectors
 
-        return build_cnn(texts, work / "untrained", label_names=names, vectors=glove_vectors(), seed=seed)
+        return build_cnn(
+            texts, work / "untrained", label_names=names, vectors=glove_vectors(), seed=seed
+        )
     folder = work.parent / "start" / model
     if model == "encoder-6":
         return Path(demo_encoder())
@@ -92,7 +99,11 @@ def dequantized(folder: Path) -> None:
     opened = {"pretrained_model_name_or_path": file.parent, "gguf_file": file.name}
     model = transformers.AutoModelForCausalLM.from_pretrained(**opened)
     config = transformers.LlamaConfig.from_dict(
-        {key: value for key, value in model.config.to_dict().items() if key != "quantization_config"}
+        {
+            key: value
+            for key, value in model.config.to_dict().items()
+            if key != "quantization_config"
+        }
     )
     fresh = transformers.LlamaForCausalLM(config)
     fresh.load_state_dict(model.state_dict())
@@ -101,7 +112,9 @@ def dequantized(folder: Path) -> None:
     fresh.save_pretrained(folder)
     # On a CPU, the fused kernel of attention in bfloat16 makes a step of training a sixth slower.
     written = json.loads((folder / "config.json").read_text("utf-8"))
-    (folder / "config.json").write_text(json.dumps({**written, "attn_implementation": "eager"}), "utf-8")
+    (folder / "config.json").write_text(
+        json.dumps({**written, "attn_implementation": "eager"}), "utf-8"
+    )
 
 
 def kept_in(work: str, label: str, model: str, seed: int) -> Path:
@@ -120,7 +133,10 @@ def one_run(options: argparse.Namespace, run: tuple[str, str, int]) -> dict[str,
         test = take(name, config, test_split, SIZES["test"], options)
         heads, names = lmi(train["text"][:], train["label"][:]), train.features["label"].names
         folder.mkdir(parents=True, exist_ok=True)
-        settings: dict[str, Any] = {"epochs": SIZES["epochs"], "learning_rate": SIZES["learning_rate"]}
+        settings: dict[str, Any] = {
+            "epochs": SIZES["epochs"],
+            "learning_rate": SIZES["learning_rate"],
+        }
         run = fine_tune(
             start(model, train["text"][:], names, seed, folder),
             train,
@@ -138,7 +154,12 @@ def one_run(options: argparse.Namespace, run: tuple[str, str, int]) -> dict[str,
         seen = look(classifier, attributed, heads, folder / "look", **ATTRIBUTION.get(model, {}))
         gold = np.array(test["label"][:])
         probabilities = softmax(predict(classifier, test["text"][:], progress=False).logits)
-        f1 = classification_scores(probabilities.argmax(axis=1), gold, n_classes=probabilities.shape[1]).f1 or 0.0
+        f1 = (
+            classification_scores(
+                probabilities.argmax(axis=1), gold, n_classes=probabilities.shape[1]
+            ).f1
+            or 0.0
+        )
         rate = float((seen["types"] > 0).mean())
         figures = {
             "f1": f1,
@@ -168,20 +189,30 @@ def taken_over(file: Path) -> Runs:
     if before.get("sizes") == SIZES:
         pairs = (before["training"], TRAINING), (before.get("attributed", {}), ATTRIBUTED)
         for label, models in before["runs"].items():
-            same = (model for model in models if all(was.get(model) == now.get(model) for was, now in pairs))
+            same = (
+                model
+                for model in models
+                if all(was.get(model) == now.get(model) for was, now in pairs)
+            )
             runs[label] = {model: dict(models[model]) for model in same}
     results = json.loads((HERE / "results.json").read_text("utf-8"))
     if all(results["options"][key] == value for key, value in SIZES.items()):
         for label, row in results["data"].items():
             seeds = enumerate(results["options"]["seeds"])
-            made = {str(seed): {key: row["after"][key]["by_seed"][place] for key in FIGURES} for place, seed in seeds}
+            made = {
+                str(seed): {key: row["after"][key]["by_seed"][place] for key in FIGURES}
+                for place, seed in seeds
+            }
             runs[label]["encoder-6"] = {**runs[label].get("encoder-6", {}), **made}
     return runs
 
 
 def plan(models: Sequence[str]) -> Iterator[tuple[str, str, int]]:
     """Yield the runs, the quick models first, seed by seed."""
-    for group in ([model for model in models if model != "smollm2"], [model for model in models if model == "smollm2"]):
+    for group in (
+        [model for model in models if model != "smollm2"],
+        [model for model in models if model == "smollm2"],
+    ):
         for seed in SEEDS:
             for label in DATA:
                 for model in group:
@@ -189,14 +220,28 @@ def plan(models: Sequence[str]) -> Iterator[tuple[str, str, int]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default=os.environ.get("RIGHTREASONS_DATA_DIR"), help="local copies of the data sets")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data",
+        default=os.environ.get("RIGHTREASONS_DATA_DIR"),
+        help="local copies of the data sets",
+    )
     parser.add_argument("--work", default="runs/paradox_across_models")
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(MODELS))
-    parser.add_argument("--engine", help="where models are trained: serial, loky or dask, as in docs/scale.md")
+    parser.add_argument(
+        "--engine", help="where models are trained: serial, loky or dask, as in docs/scale.md"
+    )
     parser.add_argument("--jobs", type=int, help="models at a time")
-    parser.add_argument("--report", action="store_true", help="train nothing, write the report of across_models.json")
-    parser.add_argument("--collect", action="store_true", help="train nothing, take the runs that are there")
+    parser.add_argument(
+        "--report",
+        action="store_true",
+        help="train nothing, write the report of across_models.json",
+    )
+    parser.add_argument(
+        "--collect", action="store_true", help="train nothing, take the runs that are there"
+    )
     options = parser.parse_args()
     file, began = HERE / "across_models.json", time.time()
     if not options.report:
@@ -208,11 +253,16 @@ def main() -> None:
             and (not options.collect or kept_in(options.work, label, model, seed).is_file())
         ]
         engine = EngineOptions(options.engine, options.jobs)
-        for place, figures in run_tasks(functools.partial(one_run, options), wanted, options=engine, progress=False):
+        for place, figures in run_tasks(
+            functools.partial(one_run, options), wanted, options=engine, progress=False
+        ):
             label, model, seed = wanted[place]
             runs[label][model][str(seed)] = figures
             print(f"{label}, {model}, seed {seed}: {time.time() - began:.0f} s", flush=True)
-        runs = {label: {model: seeds for model, seeds in models.items() if seeds} for label, models in runs.items()}
+        runs = {
+            label: {model: seeds for model, seeds in models.items() if seeds}
+            for label, models in runs.items()
+        }
         tests = {figure: within_tasks(whole(runs), figure) for figure in CLAIMS}
         results = {
             "sizes": SIZES,

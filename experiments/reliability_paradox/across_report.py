@@ -34,7 +34,9 @@ def predicts_one_class(f1: float | None, accuracy: float | None) -> bool:
     """Tell whether macro F1 and accuracy are those of a constant answer: F1 = (2 a / (1 + a)) / K, for K classes."""
     if f1 is None or accuracy is None:
         return False
-    return any(abs(f1 - 2 * accuracy / (1 + accuracy) / n_classes) < 1e-9 for n_classes in range(2, 10))
+    return any(
+        abs(f1 - 2 * accuracy / (1 + accuracy) / n_classes) < 1e-9 for n_classes in range(2, 10)
+    )
 
 
 # --------------------------------------------------------------------------------------------------------------- tests
@@ -46,7 +48,11 @@ def means(runs: Runs, figure: str) -> dict[str, dict[str, float]]:
         label: {
             model: float(np.mean(values))
             for model in MODELS
-            if (values := [row[figure] for row in models.get(model, {}).values() if row[figure] is not None])
+            if (
+                values := [
+                    row[figure] for row in models.get(model, {}).values() if row[figure] is not None
+                ]
+            )
         }
         for label, models in runs.items()
     }
@@ -54,7 +60,11 @@ def means(runs: Runs, figure: str) -> dict[str, dict[str, float]]:
 
 def whole(runs: Runs) -> Runs:
     """Leave out models of which a run is missing in any data set: the tests are about the same models everywhere."""
-    kept = [model for model in MODELS if all(len(models.get(model, {})) == len(SEEDS) for models in runs.values())]
+    kept = [
+        model
+        for model in MODELS
+        if all(len(models.get(model, {})) == len(SEEDS) for models in runs.values())
+    ]
     return {label: {model: models[model] for model in kept} for label, models in runs.items()}
 
 
@@ -68,7 +78,11 @@ def within_tasks(runs: Runs, figure: str, seed: int = 0) -> dict[str, Any] | Non
     figures, errors = means(runs, figure), means(runs, "ece")
     tasks = {}
     for label, values in figures.items():
-        both = [(value, errors[label][model]) for model, value in values.items() if model in errors[label]]
+        both = [
+            (value, errors[label][model])
+            for model, value in values.items()
+            if model in errors[label]
+        ]
         if len(both) >= 3 and all(len(set(column)) > 1 for column in zip(*both, strict=True)):
             tasks[label] = np.array(both).T
     if len(tasks) < 3:
@@ -88,7 +102,9 @@ def within_tasks(runs: Runs, figure: str, seed: int = 0) -> dict[str, Any] | Non
     for first_values, other in tasks.values():
         rho.append(float(ranks(first_values) @ ranks(other)))
         pairs.append(float(signs(first_values) @ signs(other)))
-        orders = generator.permuted(np.tile(np.arange(len(first_values)), (N_PERMUTATIONS, 1)), axis=1)
+        orders = generator.permuted(
+            np.tile(np.arange(len(first_values)), (N_PERMUTATIONS, 1)), axis=1
+        )
         drawn_rho += ranks(other)[orders] @ ranks(first_values)
         first, second = np.triu_indices(len(first_values), 1)
         shuffled = other[orders]
@@ -105,7 +121,9 @@ def within_tasks(runs: Runs, figure: str, seed: int = 0) -> dict[str, Any] | Non
         "interval": [max(mean - half, -1.0), min(mean + half, 1.0)],
         "p": float((1 + (drawn >= abs(mean) - 1e-12).sum()) / (N_PERMUTATIONS + 1)),
         "concordance": sum(pairs) / n_pairs,
-        "concordance_p": float((1 + (np.abs(drawn_pairs) >= abs(sum(pairs)) - 1e-9).sum()) / (N_PERMUTATIONS + 1)),
+        "concordance_p": float(
+            (1 + (np.abs(drawn_pairs) >= abs(sum(pairs)) - 1e-9).sum()) / (N_PERMUTATIONS + 1)
+        ),
         "n_pairs": n_pairs,
         # A mean correlation of this size is significant.
         "detectable": float(np.quantile(drawn, 1 - 0.05 / len(CLAIMS))),
@@ -148,9 +166,14 @@ def write_report(results: Mapping[str, Any], folder: Path) -> None:
             for model in MODELS:
                 value = cells[figure].get(label, {}).get(model)
                 seeds = runs.get(label, {}).get(model, {})
-                constant = any(predicts_one_class(figures["f1"], figures["accuracy"]) for figures in seeds.values())
+                constant = any(
+                    predicts_one_class(figures["f1"], figures["accuracy"])
+                    for figures in seeds.values()
+                )
                 mark = ONE_CLASS if constant else ""
-                row.append("–" if value is None else f"{scale * value:.{digits}f}{mark} ({len(seeds)})")
+                row.append(
+                    "–" if value is None else f"{scale * value:.{digits}f}{mark} ({len(seeds)})"
+                )
             rows.append(row)
         lines += ["", f"**{title}**", *_markdown(("data set", *MODELS.values()), rows)]
     rows = []

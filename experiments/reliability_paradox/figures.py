@@ -28,7 +28,9 @@ class Change:
     after: tuple[float, float, float] | None
 
 
-def before_after(key: str, *, names: Sequence[str], panels: Sequence[tuple[str, Sequence[Change]]]) -> Picture:
+def before_after(
+    key: str, *, names: Sequence[str], panels: Sequence[tuple[str, Sequence[Change]]]
+) -> Picture:
     """Draw figures before and after fine-tuning, one row a data set and one panel a figure.
 
     Args:
@@ -40,7 +42,12 @@ def before_after(key: str, *, names: Sequence[str], panels: Sequence[tuple[str, 
         The drawing.
     """
     with canvas(
-        2.9 * len(panels) + 0.9, 1.25 + 0.4 * len(names), nrows=1, ncols=len(panels), sharey=True, squeeze=False
+        2.9 * len(panels) + 0.9,
+        1.25 + 0.4 * len(names),
+        nrows=1,
+        ncols=len(panels),
+        sharey=True,
+        squeeze=False,
     ) as (figure, axes):
         for axis, (title, changes) in zip(axes[0], panels, strict=True):
             for y, change in enumerate(changes):
@@ -49,15 +56,29 @@ def before_after(key: str, *, names: Sequence[str], panels: Sequence[tuple[str, 
                         "",
                         (change.after[0], y),
                         (change.before[0], y),
-                        arrowprops={"arrowstyle": "-|>", "color": PALETTE["band"], "linewidth": 2.2, "shrinkB": 4},
+                        arrowprops={
+                            "arrowstyle": "-|>",
+                            "color": PALETTE["band"],
+                            "linewidth": 2.2,
+                            "shrinkB": 4,
+                        },
                     )
                 for value, color, marker, shift in (
                     (change.before, "muted", "o", 0.13),
                     (change.after, "blue", "D", -0.13),
                 ):
                     if value is not None:
-                        axis.hlines(y + shift, value[1], value[2], color=PALETTE[color], linewidth=1.4)
-                        axis.plot(value[0], y, marker=marker, color=PALETTE[color], markersize=5, linestyle="none")
+                        axis.hlines(
+                            y + shift, value[1], value[2], color=PALETTE[color], linewidth=1.4
+                        )
+                        axis.plot(
+                            value[0],
+                            y,
+                            marker=marker,
+                            color=PALETTE[color],
+                            markersize=5,
+                            linestyle="none",
+                        )
             axis.set(title=title, xlim=(0, 1.02))
             axis.grid(axis="y", visible=False)
         axes[0][0].set_yticks(range(len(names)), names)

@@ -43,11 +43,19 @@ class Seen:
         """Take what a run saw "before" or "after" fine-tuning."""
         labels, probabilities = run["labels"], run[f"{when}_probabilities"]
         classes = sorted({*labels.tolist(), *probabilities.argmax(axis=1).tolist()})
-        return cls(labels, probabilities, run[f"{when}_types"], run[f"{when}_chance"], tuple(classes))
+        return cls(
+            labels, probabilities, run[f"{when}_types"], run[f"{when}_chance"], tuple(classes)
+        )
 
     def at(self, items: NDArray[np.intp]) -> Seen:
         """Take some items, each as often as it is named."""
-        return Seen(self.labels[items], self.probabilities[items], self.types[items], self.chance[items], self.classes)
+        return Seen(
+            self.labels[items],
+            self.probabilities[items],
+            self.types[items],
+            self.chance[items],
+            self.classes,
+        )
 
     @property
     def predicted(self) -> NDArray[np.intp]:
@@ -67,7 +75,9 @@ class Seen:
     @property
     def f1(self) -> float:
         """Macro F1 over `classes`, in [0, 1]."""
-        scores = classification_scores(self.predicted, self.labels, n_classes=self.probabilities.shape[1]).class_f1
+        scores = classification_scores(
+            self.predicted, self.labels, n_classes=self.probabilities.shape[1]
+        ).class_f1
         return float(np.mean([scores[k] or 0.0 for k in self.classes]))
 
 
@@ -101,7 +111,9 @@ def figures(runs: Sequence[Mapping[str, Any]], when: str, n_resamples: int) -> d
     if seeds[0].probabilities.shape[1] == 2:
         # Biased upward, more so in a resample: the basic interval takes the bias off.
         mistaken = resampled_mean(
-            lambda seen: positive_vs_correctness_error(seen.probabilities, seen.labels, n_bins=N_BINS),
+            lambda seen: positive_vs_correctness_error(
+                seen.probabilities, seen.labels, n_bins=N_BINS
+            ),
             seeds,
             resampling,
             mirrored=True,
@@ -118,7 +130,11 @@ def mean_share(by_seed: Sequence[NDArray[np.bool_]]) -> dict[str, Any]:
 
 
 def resampled_mean(
-    measure: Callable[[Seen], float | None], seeds: Sequence[Seen], resampling: Resampling, *, mirrored: bool = False
+    measure: Callable[[Seen], float | None],
+    seeds: Sequence[Seen],
+    resampling: Resampling,
+    *,
+    mirrored: bool = False,
 ) -> dict[str, Any]:
     """Return the mean of a measure with its bootstrap interval; None in all places where a seed has none."""
 
@@ -143,16 +159,23 @@ def mean_error(seeds: Sequence[Seen], resampling: Resampling) -> dict[str, Any]:
 
     The mean of errors that go together in part varies less than they do, so these ends are too far out, if anything.
     """
-    found = [calibration_error(seen.probabilities, seen.labels, n_bins=N_BINS, resampling=resampling) for seen in seeds]
+    found = [
+        calibration_error(seen.probabilities, seen.labels, n_bins=N_BINS, resampling=resampling)
+        for seen in seeds
+    ]
     by_seed = [each.ece for each in found]
-    low, high = np.mean([(each.interval.low, each.interval.high) for each in found], axis=0).tolist()
+    low, high = np.mean(
+        [(each.interval.low, each.interval.high) for each in found], axis=0
+    ).tolist()
     return figure(by_seed, low, high)
 
 
 def bins(seeds: Sequence[Seen]) -> list[dict[str, Any]]:
     """Return the predictions of all seeds by confidence; the interval of the accuracy has items as clusters."""
     confidence = np.concatenate([seen.probabilities.max(axis=1) for seen in seeds])
-    right, kind = (np.concatenate([getattr(seen, part) for seen in seeds]) for part in ("right", "types"))
+    right, kind = (
+        np.concatenate([getattr(seen, part) for seen in seeds]) for part in ("right", "types")
+    )
     items = np.tile(np.arange(len(seeds[0].labels)), len(seeds))
     place = assign_bins(confidence, uniform_edges(N_BINS), uniform=True)
     keys = ("confidence", "accuracy", "accuracy_low", "accuracy_high", "lexicon", "grammar")
@@ -163,6 +186,9 @@ def bins(seeds: Sequence[Seen]) -> list[dict[str, Any]]:
         hits = np.bincount(items[inside], right[inside])
         interval = cluster_wilson(hits[sizes > 0], sizes[sizes > 0])
         shares = (confidence, right, interval.low, interval.high, kind == 2, kind == 1)
-        means = [float(share[inside].mean()) if isinstance(share, np.ndarray) else share for share in shares]
+        means = [
+            float(share[inside].mean()) if isinstance(share, np.ndarray) else share
+            for share in shares
+        ]
         rows[m] = {"n": int(inside.sum()), **dict(zip(keys, means, strict=True))}
     return rows

@@ -14,7 +14,13 @@ import transformers
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged, Result
-from rightreasons.core.validation import check_count, check_fraction, check_labels, check_same_length, softmax
+from rightreasons.core.validation import (
+    check_count,
+    check_fraction,
+    check_labels,
+    check_same_length,
+    softmax,
+)
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.options import Attributions
 from rightreasons.models.loading import load_classifier
@@ -82,7 +88,9 @@ def attribution_similarity(first: Ragged, last: Ragged, agree: Any) -> Floats:
         [0.96, 0.0]
     """
     if not np.array_equal(first.offsets, last.offsets):
-        raise ValueError("Expected `first` and `last` to have one attribution for each token of the same texts.")
+        raise ValueError(
+            "Expected `first` and `last` to have one attribution for each token of the same texts."
+        )
     check_same_length(first=first, agree=agree)
     row = np.repeat(np.arange(len(first)), first.lengths)
 
@@ -90,7 +98,9 @@ def attribution_similarity(first: Ragged, last: Ragged, agree: Any) -> Floats:
         return np.asarray(np.bincount(row, values, minlength=len(first)), dtype=np.float64)
 
     norms = np.sqrt(sums(first.values**2) * sums(last.values**2))
-    cosine = np.divide(sums(first.values * last.values), norms, out=np.zeros(len(first)), where=norms > 0)
+    cosine = np.divide(
+        sums(first.values * last.values), norms, out=np.zeros(len(first)), where=norms > 0
+    )
     return np.where(np.asarray(agree, dtype=np.bool_), cosine, 0.0)
 
 
@@ -133,13 +143,18 @@ def smoothed_targets(probabilities: Any, degree: Any) -> Floats:
         >>> smoothed_targets([[0.9, 0.1], [0.9, 0.1], [0.9, 0.1]], [0.0, 0.5, 1.0]).round(6).tolist()
         [[0.9, 0.1], [0.75, 0.25], [0.5, 0.5]]
     """
-    table, power = np.asarray(probabilities, dtype=np.float64), 1.0 - np.asarray(degree, dtype=np.float64)
+    table, power = (
+        np.asarray(probabilities, dtype=np.float64),
+        1.0 - np.asarray(degree, dtype=np.float64),
+    )
     check_same_length(probabilities=table, degree=power)
     # In logarithms, so that a probability of 0 stays one for b < 1 and does no harm for b = 1.
     return softmax(np.log(np.maximum(table, np.finfo(np.float64).tiny)) * power[:, None])
 
 
-def ltgr_loss(logits: torch.Tensor, labels: torch.Tensor, targets: torch.Tensor, alpha: float) -> torch.Tensor:
+def ltgr_loss(
+    logits: torch.Tensor, labels: torch.Tensor, targets: torch.Tensor, alpha: float
+) -> torch.Tensor:
     r"""Return the loss of the student, a mean over the batch.
 
     \[ L = (1 - \alpha) H(y, \sigma(z)) + \alpha H(s, \sigma(z)), \quad H(p, q) = -\sum_j p_j \log q_j \]
@@ -207,7 +222,9 @@ class FrozenEncoder(transformers.TrainerCallback):  # type: ignore[misc]
     def __init__(self, epochs: int = 1) -> None:
         self._epochs = check_count(epochs, "epochs", minimum=0)
 
-    def on_epoch_begin(self, args: Any, state: Any, control: Any, model: Any = None, **given: Any) -> None:
+    def on_epoch_begin(
+        self, args: Any, state: Any, control: Any, model: Any = None, **given: Any
+    ) -> None:
         """Freeze or free the encoder."""
         if self._epochs:
             model.base_model.requires_grad_(round(state.epoch or 0) >= self._epochs)
@@ -220,7 +237,13 @@ class _KeepEpoch(transformers.TrainerCallback):  # type: ignore[misc]
         self._folder = folder
 
     def on_epoch_end(
-        self, args: Any, state: Any, control: Any, model: Any = None, processing_class: Any = None, **given: Any
+        self,
+        args: Any,
+        state: Any,
+        control: Any,
+        model: Any = None,
+        processing_class: Any = None,
+        **given: Any,
     ) -> None:
         if round(state.epoch) == 1 and processes().is_main:
             model.save_pretrained(self._folder)
@@ -274,11 +297,21 @@ def fine_tune_ltgr(
     texts = table["text"][:]
     pairs = table["text_pair"][:] if "text_pair" in table.column_names else None
     shared: dict[str, Any] = {**options, "label_names": names, "progress": progress}
-    how: dict[str, Any] = {**ATTRIBUTION, **(attribution or {}), "unit": "word", "progress": progress}
+    how: dict[str, Any] = {
+        **ATTRIBUTION,
+        **(attribution or {}),
+        "unit": "word",
+        "progress": progress,
+    }
 
     def attribute(model: Path, where: str) -> Attributions:
         return integrated_gradients(
-            load_classifier(model), texts, text_pairs=pairs, labels=labels, out=folder / where, **how
+            load_classifier(model),
+            texts,
+            text_pairs=pairs,
+            labels=labels,
+            out=folder / where,
+            **how,
         )
 
     early = folder / "teacher-epoch-1"
@@ -291,7 +324,10 @@ def fine_tune_ltgr(
         record={"frozen epochs": frozen_epochs},
         **shared,
     )
-    first, last = attribute(early, "attributions-1"), attribute(Path(teacher.folder), "attributions")
+    first, last = (
+        attribute(early, "attributions-1"),
+        attribute(Path(teacher.folder), "attributions"),
+    )
     counted = lmi(_joined(texts, pairs), labels) if heads is None else heads
     in_head = find_shortcuts(last.tokens, last.scores, labels, counted, top_n=TOP).cued
     early_logits, late_logits = np.asarray(first.logits), np.asarray(last.logits)
@@ -323,7 +359,11 @@ def _numbers(table: Any, names: Sequence[str]) -> NDArray[np.int64]:
 
 
 def _joined(texts: Sequence[str], pairs: Sequence[str] | None) -> Sequence[str]:
-    return texts if pairs is None else [f"{first}\n{second}" for first, second in zip(texts, pairs, strict=True)]
+    return (
+        texts
+        if pairs is None
+        else [f"{first}\n{second}" for first, second in zip(texts, pairs, strict=True)]
+    )
 
 
 def _with_targets(validation: Table | None, n_classes: int) -> Table | None:

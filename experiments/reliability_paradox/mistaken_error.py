@@ -53,6 +53,8 @@ def positive_vs_correctness_error(
     top = top_label(predictions, references, scores=scores)
     table = top.probabilities
     if isinstance(table, Ragged) or table.shape[1] != 2:
-        raise ValueError("Expected two classes in `predictions` of a binary task, but got another number.")
+        raise ValueError(
+            "Expected two classes in `predictions` of a binary task, but got another number."
+        )
     sums = BinSums.of([(table[:, 1], top.correct)], n_bins, strategy)
     return float(binned_error(*sums.parts, norm=norm))

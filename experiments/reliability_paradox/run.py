@@ -80,19 +80,27 @@ def before_fine_tuning(names: Sequence[str], seed: int) -> Classifier:
     """The encoder with a fresh head."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        model = transformers.AutoModelForSequenceClassification.from_pretrained(demo_encoder(), num_labels=len(names))
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(
+            demo_encoder(), num_labels=len(names)
+        )
     return Classifier(model.eval(), load_tokenizer(str(demo_encoder())), tuple(names), "before")
 
 
-def look(classifier: Classifier, test: Any, heads: Any, folder: Path, **attribution: Any) -> dict[str, np.ndarray]:
+def look(
+    classifier: Classifier, test: Any, heads: Any, folder: Path, **attribution: Any
+) -> dict[str, np.ndarray]:
     """What one model does on the test items: probabilities, types of shortcuts, chances of blind picks."""
-    found = integrated_gradients(classifier, test["text"][:], out=folder, **ATTRIBUTION, **attribution)
+    found = integrated_gradients(
+        classifier, test["text"][:], out=folder, **ATTRIBUTION, **attribution
+    )
     logits = np.asarray(found.logits)
     shortcuts = find_shortcuts(
         found.tokens,
         found.scores,
         logits.argmax(axis=1),
-        {label: heads.heads.get(label, ()) for label in range(logits.shape[1])},  # a rare class may be in no sample
+        {
+            label: heads.heads.get(label, ()) for label in range(logits.shape[1])
+        },  # a rare class may be in no sample
         frequencies=heads.frequencies(),
         rank_by="magnitude",
     )
@@ -136,7 +144,9 @@ def one_run(label: str, seed: int, options: argparse.Namespace) -> dict[str, Any
         }
         kept.parent.mkdir(exist_ok=True)
         writing = folder / "writing.npz"
-        np.savez_compressed(writing, labels=np.array(test["label"][:], np.int16), n_train=len(train), **arrays)
+        np.savez_compressed(
+            writing, labels=np.array(test["label"][:], np.int16), n_train=len(train), **arrays
+        )
         shutil.move(writing, kept)
         for part in ("model", "before", "after"):
             shutil.rmtree(folder / part, ignore_errors=True)
@@ -156,9 +166,17 @@ def compare_ltgr(label: str, seed: int, options: argparse.Namespace) -> dict[str
     size = min(options.train, options.ltgr_train)
     if label == "planted":
         data = rightreasons.load_dataset(
-            "planted_shortcuts", "lexical", train_size=size, validation_size=1, test_size=options.test, **PLANTED
+            "planted_shortcuts",
+            "lexical",
+            train_size=size,
+            validation_size=1,
+            test_size=options.test,
+            **PLANTED,
         )
-        train, tests = data["train"], {key: data[key] for key in ("test", "test_absent", "test_flipped")}
+        train, tests = (
+            data["train"],
+            {key: data[key] for key in ("test", "test_absent", "test_flipped")},
+        )
     else:
         name, config, train_split, test_split = DATA[label]
         train = take(name, config, train_split, size, options)
@@ -177,7 +195,12 @@ def compare_ltgr(label: str, seed: int, options: argparse.Namespace) -> dict[str
         checkpoint_steps=0,
         progress=False,
     )
-    result: dict[str, Any] = {"label": label, "seed": seed, "n_train": len(train), "degree": float(run.degree.mean())}
+    result: dict[str, Any] = {
+        "label": label,
+        "seed": seed,
+        "n_train": len(train),
+        "degree": float(run.degree.mean()),
+    }
     for who, path in (("plain", run.teacher.folder), ("ltgr", run.folder)):
         classifier = load_classifier(path)
         seen = look(classifier, tests["test"], heads, folder / f"look-{who}")
@@ -225,7 +248,17 @@ def markdown(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 def write_table(results: dict[str, Any], out: Path) -> None:
     # A row about a model that predicts one class, with every seed, is marked.
     data = {label + one_class_mark(row["after"]): row for label, row in results["data"].items()}
-    names = ("data set", "train / test", "F1", "P_sc %", "blind picks %", "excess %", "T_sc", "ECE", "P(1) v. correct")
+    names = (
+        "data set",
+        "train / test",
+        "F1",
+        "P_sc %",
+        "blind picks %",
+        "excess %",
+        "T_sc",
+        "ECE",
+        "P(1) v. correct",
+    )
     lines = markdown(
         names,
         [
@@ -238,7 +271,9 @@ def write_table(results: dict[str, Any], out: Path) -> None:
                 percent(row["after"]["excess"]),
                 cell(row["after"]["tradeoff"]),
                 cell(row["after"]["ece"], 3),
-                cell(row["after"]["positive_vs_correctness"], 3) if "positive_vs_correctness" in row["after"] else "",
+                cell(row["after"]["positive_vs_correctness"], 3)
+                if "positive_vs_correctness" in row["after"]
+                else "",
             )
             for label, row in data.items()
         ],
@@ -252,21 +287,46 @@ def write_table(results: dict[str, Any], out: Path) -> None:
     lines += markdown(
         ("data set", *(f"{name} {when}" for name, _, _ in pairs for when in ("before", "after"))),
         [
-            (label, *(write(row[when][key]) for _, key, write in pairs for when in ("before", "after")))
+            (
+                label,
+                *(write(row[when][key]) for _, key, write in pairs for when in ("before", "after")),
+            )
             for label, row in data.items()
         ],
     )
     lines += markdown(
-        ("data set", "P_sc % of right predictions", "P_sc % of wrong predictions", "lexicon-cued %", "grammar-cued %"),
+        (
+            "data set",
+            "P_sc % of right predictions",
+            "P_sc % of wrong predictions",
+            "lexicon-cued %",
+            "grammar-cued %",
+        ),
         [
-            (label, *(percent(row["after"][key]) for key in ("rate_of_right", "rate_of_wrong", "lexicon", "grammar")))
+            (
+                label,
+                *(
+                    percent(row["after"][key])
+                    for key in ("rate_of_right", "rate_of_wrong", "lexicon", "grammar")
+                ),
+            )
             for label, row in data.items()
         ],
     )
     splits = ("test", "test_absent", "test_flipped")
     if results["ltgr"]:
         lines += markdown(
-            ("data, seed", "objective", "F1", "ECE", "P_sc %", "excess %", "right", "cue absent", "cue flipped"),
+            (
+                "data, seed",
+                "objective",
+                "F1",
+                "ECE",
+                "P_sc %",
+                "excess %",
+                "right",
+                "cue absent",
+                "cue flipped",
+            ),
             [
                 (
                     f"{run['label']}, {run['seed']}",
@@ -297,7 +357,9 @@ def right_of(row: dict[str, Any], split: str) -> str:
     if split not in row["right"]:
         return ""
     interval = wilson(row["right"][split], row["n_test"])
-    return cell({"value": row["right"][split] / row["n_test"], "low": interval.low, "high": interval.high})
+    return cell(
+        {"value": row["right"][split] / row["n_test"], "low": interval.low, "high": interval.high}
+    )
 
 
 def relations(data: dict[str, Any]) -> dict[str, Any]:
@@ -318,7 +380,10 @@ def relations(data: dict[str, Any]) -> dict[str, Any]:
                 n_resamples=5000,
                 rng=np.random.default_rng(0),
             )
-            found[f"spearman_of_ece_and_{key}"] = {"rho": float(test.statistic), "p": float(test.pvalue)}
+            found[f"spearman_of_ece_and_{key}"] = {
+                "rho": float(test.statistic),
+                "p": float(test.pvalue),
+            }
     better = values("after", "ece") < values("before", "ece")
     found["better_calibrated_and_more_cued"] = labels[
         better & (values("after", "shortcut_rate") > values("before", "shortcut_rate"))
@@ -343,7 +408,10 @@ def draw(results: dict[str, Any], out: Path) -> None:
 
     def change(row: dict[str, Any], key: str) -> Change:
         return Change(
-            *(tuple(row[when][key][part] for part in ("value", "low", "high")) for when in ("before", "after"))
+            *(
+                tuple(row[when][key][part] for part in ("value", "low", "high"))
+                for when in ("before", "after")
+            )
         )
 
     panels = [
@@ -358,13 +426,24 @@ def draw(results: dict[str, Any], out: Path) -> None:
         held = row["bins"]
         edges = np.linspace(0, 1, N_BINS + 1)
         bins = [
-            ConfidenceBin(lower, upper, b["n"], None, b["lexicon"], b["grammar"], b["confidence"], b["accuracy"])
+            ConfidenceBin(
+                lower,
+                upper,
+                b["n"],
+                None,
+                b["lexicon"],
+                b["grammar"],
+                b["confidence"],
+                b["accuracy"],
+            )
             for lower, upper, b in zip(edges[:-1], edges[1:], held, strict=True)
         ]
         drawing = shortcut_bins(
             "figure3",
             bins,
-            intervals=[Estimate(b["accuracy"], b["accuracy_low"], b["accuracy_high"]) for b in held],
+            intervals=[
+                Estimate(b["accuracy"], b["accuracy_low"], b["accuracy_high"]) for b in held
+            ],
             null=row["null_rate"]["value"],
             title=label,
         )
@@ -372,8 +451,14 @@ def draw(results: dict[str, Any], out: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default=os.environ.get("RIGHTREASONS_DATA_DIR"), help="local copies of the data sets")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--data",
+        default=os.environ.get("RIGHTREASONS_DATA_DIR"),
+        help="local copies of the data sets",
+    )
     parser.add_argument("--work", default="runs/reliability_paradox")
     parser.add_argument("--out", default=str(HERE))
     parser.add_argument("--datasets", nargs="*", default=list(DATA), choices=list(DATA))
@@ -382,10 +467,14 @@ def main() -> None:
     parser.add_argument("--test", type=int, default=200)
     parser.add_argument("--epochs", type=float, default=3)
     parser.add_argument("--learning-rate", type=float, default=1e-4)
-    parser.add_argument("--ltgr", nargs="*", default=["planted", "SST-2"], help="data of the comparison with LTGR")
+    parser.add_argument(
+        "--ltgr", nargs="*", default=["planted", "SST-2"], help="data of the comparison with LTGR"
+    )
     parser.add_argument("--ltgr-train", type=int, default=600)
     parser.add_argument("--resamples", type=int, default=500)
-    parser.add_argument("--report", action="store_true", help="write everything again, from stored/")
+    parser.add_argument(
+        "--report", action="store_true", help="write everything again, from stored/"
+    )
     options = parser.parse_args()
     out = Path(options.out)
     if options.report:
@@ -395,17 +484,24 @@ def main() -> None:
     (out / "results.json").write_text(json.dumps(results, indent=1), "utf-8")
     write_table(results, out)
     draw(results, out)
-    print((out / "table.md").read_text("utf-8"), json.dumps(results["relations"], indent=1), sep="\n")
+    print(
+        (out / "table.md").read_text("utf-8"), json.dumps(results["relations"], indent=1), sep="\n"
+    )
 
 
 def check_sizes(file: Path, options: argparse.Namespace) -> None:
     """Stop where the stored runs have other sizes than those asked for."""
-    sizes = {key: getattr(options, key) for key in ("train", "test", "epochs", "learning_rate", "ltgr_train")}
+    sizes = {
+        key: getattr(options, key)
+        for key in ("train", "test", "epochs", "learning_rate", "ltgr_train")
+    }
     if not file.is_file():
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps(sizes), "utf-8")
     elif (held := json.loads(file.read_text("utf-8"))) != sizes:
-        raise SystemExit(f"Expected runs of {sizes} in {file.parent}, but they are of {held}: name another --out.")
+        raise SystemExit(
+            f"Expected runs of {sizes} in {file.parent}, but they are of {held}: name another --out."
+        )
 
 
 def experiment(options: argparse.Namespace) -> dict[str, Any]:

@@ -117,7 +117,10 @@ def train(strength: float, options: argparse.Namespace) -> Trained:
         data=data,
         texts=list(data["test"]["text"]),
         planted=list(data["test"]["planted"]),
-        accuracy={split: float((guess == np.array(data[split]["label"])).mean()) for split, guess in predicted.items()},
+        accuracy={
+            split: float((guess == np.array(data[split]["label"])).mean())
+            for split, guess in predicted.items()
+        },
         decided=predicted["test"] != predicted["test_flipped"],
         folder=folder,
     )
@@ -136,10 +139,14 @@ def attribute(model: Trained, setting: Setting, unit: str = "wordpiece") -> Attr
 
 def count(model: Trained, unit: str = "wordpiece", **options: Any) -> LmiResult:
     tokenizer = model.classifier.tokenizer if unit == "wordpiece" else "words"
-    return lmi(model.data["train"]["text"], model.data["train"]["label"], tokenizer=tokenizer, **options)
+    return lmi(
+        model.data["train"]["text"], model.data["train"]["label"], tokenizer=tokenizer, **options
+    )
 
 
-def planted_mask(planted: Sequence[Mapping[str, Any]], spans: NDArray[np.int64]) -> NDArray[np.bool_]:
+def planted_mask(
+    planted: Sequence[Mapping[str, Any]], spans: NDArray[np.int64]
+) -> NDArray[np.bool_]:
     """Tell which tokens, by their (first, one past the last) characters, share one with a planted token."""
     mask = np.zeros(len(spans), dtype=np.bool_)
     for token in planted:
@@ -148,16 +155,30 @@ def planted_mask(planted: Sequence[Mapping[str, Any]], spans: NDArray[np.int64])
 
 
 def measure(
-    model: Trained, found: Attributions, heads: LmiResult, *, piece_style: str = "wordpiece", **options: int
+    model: Trained,
+    found: Attributions,
+    heads: LmiResult,
+    *,
+    piece_style: str = "wordpiece",
+    **options: int,
 ) -> dict[str, Any]:
     """Compare what the detector finds with what was planted."""
-    shortcuts = find_shortcuts(found.tokens, found.scores, found.explained, heads, piece_style=piece_style, **options)
+    shortcuts = find_shortcuts(
+        found.tokens, found.scores, found.explained, heads, piece_style=piece_style, **options
+    )
     reliance = summarize(shortcuts)
     cuts = list(itertools.pairwise(found.scores.offsets.tolist()))
     spans = np.stack((found.starts, found.ends), axis=1)
-    planted = [planted_mask(tokens, spans[a:b]) for tokens, (a, b) in zip(model.planted, cuts, strict=True)]
+    planted = [
+        planted_mask(tokens, spans[a:b]) for tokens, (a, b) in zip(model.planted, cuts, strict=True)
+    ]
     flags = [shortcuts.found[a:b] for a, b in cuts]
-    counts = np.array([[(flag & cue).sum(), flag.sum(), cue.sum()] for flag, cue in zip(flags, planted, strict=True)])
+    counts = np.array(
+        [
+            [(flag & cue).sum(), flag.sum(), cue.sum()]
+            for flag, cue in zip(flags, planted, strict=True)
+        ]
+    )
     both, n_found, n_planted = counts.T
     named = np.array([bool((flag & cue).any()) for flag, cue in zip(flags, planted, strict=True)])
     return {
@@ -165,7 +186,9 @@ def measure(
         "precision_interval": of_texts(both, n_found),
         "recall": float(both.sum() / n_planted.sum()) if n_planted.any() else None,
         "recall_interval": of_texts(both, n_planted),
-        "f1": float(2 * both.sum() / (n_found + n_planted).sum()) if n_found.any() and n_planted.any() else None,
+        "f1": float(2 * both.sum() / (n_found + n_planted).sum())
+        if n_found.any() and n_planted.any()
+        else None,
         "named_where_cue_decides": share(named[model.decided]),
         "named_where_it_does_not": share(named[~model.decided]),
         "shortcut_rate": reliance.shortcut_reliance,
@@ -225,14 +248,24 @@ def over_settings(model: Trained) -> Iterator[dict[str, Any]]:
     for fraction in HEAD_FRACTIONS:
         smaller = count(model, head_fraction=fraction)
         sizes = "/".join(str(table.head_size) for table in smaller.by_label)
-        yield {"varied": "head_fraction", "value": f"{fraction:g} ({sizes})", **measure(model, found, smaller)}
+        yield {
+            "varied": "head_fraction",
+            "value": f"{fraction:g} ({sizes})",
+            **measure(model, found, smaller),
+        }
     for setting in STEPS:
         name = "adaptive" if setting.method == "adaptive" else f"{setting.method} {setting.steps}"
         yield {"varied": "steps", "value": name, **measure(model, attribute(model, setting), heads)}
     for setting in TARGETS:
         name = f"{setting.target}, {setting.baseline}, {setting.reduce}"
-        yield {"varied": "target", "value": name, **measure(model, attribute(model, setting), heads)}
-    words = measure(model, attribute(model, Setting(), "word"), count(model, "word"), piece_style="word")
+        yield {
+            "varied": "target",
+            "value": name,
+            **measure(model, attribute(model, setting), heads),
+        }
+    words = measure(
+        model, attribute(model, Setting(), "word"), count(model, "word"), piece_style="word"
+    )
     yield {"varied": "unit", "value": "wordpiece", **measure(model, found, heads)}
     yield {"varied": "unit", "value": "word", **words}
     for n_bins in FREQUENCY_BINS:
@@ -242,9 +275,13 @@ def over_settings(model: Trained) -> Iterator[dict[str, Any]]:
 
 def report(row: dict[str, Any]) -> None:
     figures = [
-        f"{COLUMNS[name]} {cell(row, name)}" for name in ("precision", "recall", "shortcut_rate", "null_frequency")
+        f"{COLUMNS[name]} {cell(row, name)}"
+        for name in ("precision", "recall", "shortcut_rate", "null_frequency")
     ]
-    print(f"{time.strftime('%H:%M:%S')} {row['varied']} {row['value']}: {', '.join(figures)}", flush=True)
+    print(
+        f"{time.strftime('%H:%M:%S')} {row['varied']} {row['value']}: {', '.join(figures)}",
+        flush=True,
+    )
 
 
 # -------------------------------------------------------------------------------------------------- table and figure
@@ -278,7 +315,11 @@ def table(results: dict[str, Any]) -> str:
     lines = []
     for varied, rows in itertools.groupby(results["rows"], key=lambda row: row["varied"]):
         columns = {**COLUMNS, **MORE.get(varied, {})}
-        lines += [f"\n**{varied}**\n", f"| {' | '.join(columns.values())} |", "|" + " --- |" * len(columns)]
+        lines += [
+            f"\n**{varied}**\n",
+            f"| {' | '.join(columns.values())} |",
+            "|" + " --- |" * len(columns),
+        ]
         for row in rows:
             lines.append(f"| {' | '.join(cell(row, name) for name in columns)} |")
     return "\n".join(lines).strip() + "\n"
@@ -320,8 +361,13 @@ TICKS = {
 
 
 def figure(results: dict[str, Any], path: Path) -> None:
-    of = {name: list(rows) for name, rows in itertools.groupby(results["rows"], key=lambda row: row["varied"])}
-    figure, axes = plt.subplots(1, len(PANELS), figsize=(14.5, 3.6), sharey=True, layout="constrained")
+    of = {
+        name: list(rows)
+        for name, rows in itertools.groupby(results["rows"], key=lambda row: row["varied"])
+    }
+    figure, axes = plt.subplots(
+        1, len(PANELS), figsize=(14.5, 3.6), sharey=True, layout="constrained"
+    )
     for axis, (varied, title) in zip(axes, PANELS.items(), strict=True):
         rows = of[varied]
         places = np.arange(len(rows))
@@ -330,7 +376,9 @@ def figure(results: dict[str, Any], path: Path) -> None:
                 continue
             # Points of unordered settings are not joined.
             marker = style[0] if varied in ("steps", "target") else style
-            axis.plot(places, [row[name] for row in rows], marker, color=color, label=label, markersize=5)
+            axis.plot(
+                places, [row[name] for row in rows], marker, color=color, label=label, markersize=5
+            )
             if f"{name}_interval" in rows[0]:
                 ends = np.array([row[f"{name}_interval"] for row in rows])
                 axis.vlines(places, ends[:, 0], ends[:, 1], color=color, alpha=0.45, linewidth=2)
@@ -343,7 +391,9 @@ def figure(results: dict[str, Any], path: Path) -> None:
         axis.set_ylim(0, 1.02)
         axis.grid(alpha=0.25)
     handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, fontsize=9, ncols=len(LINES), loc="outside lower center", frameon=False)
+    figure.legend(
+        handles, labels, fontsize=9, ncols=len(LINES), loc="outside lower center", frameon=False
+    )
     figure.savefig(path, dpi=100)
 
 
@@ -355,7 +405,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--work", type=Path, default=Path("runs/shortcut_ground_truth"))
     parser.add_argument("--out", type=Path, default=HERE)
-    parser.add_argument("--report", action="store_true", help="write table and figure again, from results.json")
+    parser.add_argument(
+        "--report", action="store_true", help="write table and figure again, from results.json"
+    )
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     file = options.out / "results.json"

@@ -86,12 +86,19 @@ class CueStatistics(KernelModule, evaluate.Measurement):
 
     def _checked(self, inputs):
         # Arrow would silently write the number 3 as the text "3".
-        return {**super()._checked({**inputs, "data": None}), "data": check_choice_lists(inputs["data"], "data")}
+        return {
+            **super()._checked({**inputs, "data": None}),
+            "data": check_choice_lists(inputs["data"], "data"),
+        }
 
     @kernel_options(cue_statistics, cue_classifier)
     def _compute(self, data, labels, prompts=None, groups=None, *, classifier=False, **options):
-        prompts, groups = (column if column is not None and any(column) else None for column in (prompts, groups))
-        statistics = cue_statistics(data, labels, prompts=prompts, **options_for(cue_statistics, options))
+        prompts, groups = (
+            column if column is not None and any(column) else None for column in (prompts, groups)
+        )
+        statistics = cue_statistics(
+            data, labels, prompts=prompts, **options_for(cue_statistics, options)
+        )
         accuracy = None
         if classifier:
             accuracy = cue_classifier(

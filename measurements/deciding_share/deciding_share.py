@@ -91,4 +91,6 @@ class DecidingShare(KernelModule, evaluate.Measurement):
 
     @kernel_options(deciding_share, without=("goals", "clusters", "n_resamples", "seed"))
     def _compute(self, predictions, swapped, control, goals, clusters, **options):
-        return deciding_share(predictions, swapped, control, goals=goals, clusters=clusters, **options).to_dict()
+        return deciding_share(
+            predictions, swapped, control, goals=goals, clusters=clusters, **options
+        ).to_dict()

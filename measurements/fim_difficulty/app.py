@@ -17,9 +17,18 @@ TEXTS = [
 
 def build():
     # An untrained model shows the form of the result. It is an object, so that no visitor names a folder of the server.
-    words = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted({*re.findall(r"\w+|\.", " ".join(TEXTS).lower())}))
+    words = (
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        *sorted({*re.findall(r"\w+|\.", " ".join(TEXTS).lower())}),
+    )
     tokenizer = BertTokenizerFast(vocab={word: row for row, word in enumerate(words)})
-    config = BertConfig(vocab_size=len(words), hidden_size=16, num_hidden_layers=1, num_attention_heads=2)
+    config = BertConfig(
+        vocab_size=len(words), hidden_size=16, num_hidden_layers=1, num_attention_heads=2
+    )
     model = BertForSequenceClassification(config).eval()
     models = {"model": model, "tokenizer": tokenizer}
     return module_page(__file__, {"data": TEXTS}, **models)

@@ -93,7 +93,9 @@ class FimDifficulty(KernelModule, evaluate.Measurement):
         progress=False,
     ):
         if model is None:
-            raise ValueError(f"Expected `model` in {self.name}, at load or at compute, but there is none.")
+            raise ValueError(
+                f"Expected `model` in {self.name}, at load or at compute, but there is none."
+            )
         # Imported here, so that the module can be listed and described without torch.
         from rightreasons.core.errors import needs
 
@@ -108,7 +110,9 @@ class FimDifficulty(KernelModule, evaluate.Measurement):
                 f"Expected no `tokenizer` beside a model that is opened by name, but {model!r} has its own."
             )
         measured = measure_difficulty(
-            load_classifier(model, device=device) if named else as_scorer(model, tokenizer=tokenizer),
+            load_classifier(model, device=device)
+            if named
+            else as_scorer(model, tokenizer=tokenizer),
             data,
             method=method,
             batch_size=batch_size,

@@ -73,8 +73,15 @@ class Lmi(KernelModule, evaluate.Measurement):
             citation=_CITATION,
             inputs_description=_KWARGS_DESCRIPTION,
             features=[
-                datasets.Features({"data": datasets.Value("string"), "labels": datasets.Value("int64")}),
-                datasets.Features({"data": datasets.List(datasets.Value("string")), "labels": datasets.Value("int64")}),
+                datasets.Features(
+                    {"data": datasets.Value("string"), "labels": datasets.Value("int64")}
+                ),
+                datasets.Features(
+                    {
+                        "data": datasets.List(datasets.Value("string")),
+                        "labels": datasets.Value("int64"),
+                    }
+                ),
             ],
             reference_urls=["https://arxiv.org/abs/1908.05267", "https://arxiv.org/abs/2103.06922"],
         )
@@ -108,4 +115,7 @@ class Lmi(KernelModule, evaluate.Measurement):
         if not isinstance(data[0], list):
             return super()._checked(inputs)
         # A text may be without tokens.
-        return {**super()._checked({**inputs, "data": None}), "data": check_token_lists(data, "data", allow_empty=True)}
+        return {
+            **super()._checked({**inputs, "data": None}),
+            "data": check_token_lists(data, "data", allow_empty=True),
+        }

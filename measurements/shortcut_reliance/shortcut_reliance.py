@@ -105,9 +105,17 @@ class ShortcutReliance(KernelModule, evaluate.Measurement):
         **options,
     ):
         if heads is None:
-            raise ValueError(f"Expected `heads` in {self.name}, at load or at compute, but there are none.")
+            raise ValueError(
+                f"Expected `heads` in {self.name}, at load or at compute, but there are none."
+            )
         result = shortcut_reliance(
-            tokens, attributions, predictions, heads, references=references, confidences=confidences, **options
+            tokens,
+            attributions,
+            predictions,
+            heads,
+            references=references,
+            confidences=confidences,
+            **options,
         ).to_dict()
         if not per_example:
             del result["examples"]

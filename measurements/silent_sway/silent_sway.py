@@ -72,7 +72,9 @@ class SilentSway(KernelModule, evaluate.Measurement):
     OPTIONAL_INPUTS = ("credited", "n_options", "labels", "clusters")
 
     def _info(self):
-        numbers = {name: datasets.Value("int64") for name in ("plain", "neutral", "hinted", "hints")}
+        numbers = {
+            name: datasets.Value("int64") for name in ("plain", "neutral", "hinted", "hints")
+        }
         return evaluate.MeasurementInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
@@ -91,6 +93,23 @@ class SilentSway(KernelModule, evaluate.Measurement):
         )
 
     @kernel_options(silent_sway)
-    def _compute(self, plain, neutral, hinted, hints, mentions, credited, n_options, labels, clusters, **options):
-        given = {"credited": credited, "n_options": n_options, "labels": labels, "clusters": clusters}
+    def _compute(
+        self,
+        plain,
+        neutral,
+        hinted,
+        hints,
+        mentions,
+        credited,
+        n_options,
+        labels,
+        clusters,
+        **options,
+    ):
+        given = {
+            "credited": credited,
+            "n_options": n_options,
+            "labels": labels,
+            "clusters": clusters,
+        }
         return silent_sway(plain, neutral, hinted, hints, mentions, **given, **options).to_dict()

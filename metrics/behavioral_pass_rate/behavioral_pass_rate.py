@@ -89,11 +89,18 @@ class BehavioralPassRate(KernelModule, evaluate.Metric):
             names = names[::2]
         terms = MatchTerms(f"the suite {suite.name!r}", "the columns of `predictions`")
         matched = match_labels(names, columns, terms=terms).class_of
-        return terms.where, (*names, *(name for position, name in enumerate(columns) if position not in matched))
+        return terms.where, (
+            *names,
+            *(name for position, name in enumerate(columns) if position not in matched),
+        )
 
 
 def _opened(suite):
-    suite = require_value(suite, "suite", "a Suite, the path of a suite file or the name of a known one")
+    suite = require_value(
+        suite, "suite", "a Suite, the path of a suite file or the name of a known one"
+    )
     if not isinstance(suite, (str, os.PathLike, Suite)):
-        raise TypeError(f"Expected `suite` to be a Suite, a path or a name, but got {type(suite).__name__}.")
+        raise TypeError(
+            f"Expected `suite` to be a Suite, a path or a name, but got {type(suite).__name__}."
+        )
     return suite if isinstance(suite, Suite) else open_suite(suite)

@@ -80,8 +80,19 @@ class ChoiceParalysis(KernelModule, evaluate.Metric):
 
     @kernel_options(choice_paralysis)
     def _compute(
-        self, predictions, perturbed_predictions, references, perturbed_references, original_positions, **options
+        self,
+        predictions,
+        perturbed_predictions,
+        references,
+        perturbed_references,
+        original_positions,
+        **options,
     ):
         return choice_paralysis(
-            predictions, perturbed_predictions, references, perturbed_references, original_positions, **options
+            predictions,
+            perturbed_predictions,
+            references,
+            perturbed_references,
+            original_positions,
+            **options,
         ).to_dict()

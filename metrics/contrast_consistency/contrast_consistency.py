@@ -4,7 +4,12 @@ import datasets
 import evaluate
 
 from rightreasons.difficulty.contrast import contrast_consistency, set_names
-from rightreasons.evaluate_module import KernelModule, describe_options, kernel_options, named_classes
+from rightreasons.evaluate_module import (
+    KernelModule,
+    describe_options,
+    kernel_options,
+    named_classes,
+)
 
 _DESCRIPTION = """
 Contrast consistency: the share of contrast sets (an original item and small revisions of it that usually change its
@@ -73,4 +78,6 @@ class ContrastConsistency(KernelModule, evaluate.Metric):
 
     @kernel_options(contrast_consistency, named_classes)
     def _compute(self, predictions, references, groups, is_original, **options):
-        return contrast_consistency(predictions, references, groups, is_original, **options).to_dict()
+        return contrast_consistency(
+            predictions, references, groups, is_original, **options
+        ).to_dict()

@@ -5,7 +5,12 @@ import evaluate
 
 from rightreasons.calibration.confidences import check_no_classes
 from rightreasons.calibration.human import human_calibration
-from rightreasons.evaluate_module import KernelModule, describe_options, kernel_options, named_classes
+from rightreasons.evaluate_module import (
+    KernelModule,
+    describe_options,
+    kernel_options,
+    named_classes,
+)
 
 _DESCRIPTION = """
 DistCE, EntCE and RankCS: how far a model's class probabilities are from the votes of people who may disagree about an
@@ -61,10 +66,15 @@ class DistCe(KernelModule, evaluate.Metric):
             citation=_CITATION,
             inputs_description=_KWARGS_DESCRIPTION,
             features=[
-                datasets.Features({"predictions": datasets.List(datasets.Value("float64")), "references": votes}),
+                datasets.Features(
+                    {"predictions": datasets.List(datasets.Value("float64")), "references": votes}
+                ),
                 datasets.Features({"predictions": datasets.Value("float64"), "references": votes}),
             ],
-            reference_urls=["https://aclanthology.org/2022.emnlp-main.124", "https://arxiv.org/abs/2210.16133"],
+            reference_urls=[
+                "https://aclanthology.org/2022.emnlp-main.124",
+                "https://arxiv.org/abs/2210.16133",
+            ],
         )
 
     def _checked(self, inputs):

@@ -4,7 +4,16 @@ from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
 EXAMPLE = {
-    "predictions": [[0, 0, 0], [1, 1, 1], [0, 0, 1], [1, 1, 1], [0, 1, 0], [1, 0, 0], [0, 0, 0], [1, 0, 1]],
+    "predictions": [
+        [0, 0, 0],
+        [1, 1, 1],
+        [0, 0, 1],
+        [1, 1, 1],
+        [0, 1, 0],
+        [1, 0, 0],
+        [0, 0, 0],
+        [1, 0, 1],
+    ],
     "references": [0, 1, 0, 1, 1, 0, 0, 1],
     "easy": [True, True, True, True, False, False, False, False],
 }

@@ -64,7 +64,9 @@ class EasyHardGap(KernelModule, evaluate.Metric):
             inputs_description=_KWARGS_DESCRIPTION,
             features=[
                 datasets.Features({"predictions": datasets.Value("int64"), **shared}),
-                datasets.Features({"predictions": datasets.List(datasets.Value("int64")), **shared}),
+                datasets.Features(
+                    {"predictions": datasets.List(datasets.Value("int64")), **shared}
+                ),
             ],
             reference_urls=["https://arxiv.org/abs/1911.00225", "https://balanced-copa.github.io"],
         )
@@ -72,7 +74,9 @@ class EasyHardGap(KernelModule, evaluate.Metric):
     def _checked(self, inputs):
         # Several runs make rows of predictions; one run may be a column.
         runs = check_runs(inputs["predictions"])
-        return super()._checked({**inputs, "predictions": runs[:, 0] if runs.shape[1] == 1 else runs})
+        return super()._checked(
+            {**inputs, "predictions": runs[:, 0] if runs.shape[1] == 1 else runs}
+        )
 
     @kernel_options(easy_hard_gap)
     def _compute(self, predictions, references, easy, **options):

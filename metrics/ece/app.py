@@ -4,7 +4,14 @@ from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
 EXAMPLE = {
-    "predictions": [[0.95, 0.05], [0.91, 0.09], [0.85, 0.15], [0.35, 0.65], [0.62, 0.38], [0.55, 0.45]],
+    "predictions": [
+        [0.95, 0.05],
+        [0.91, 0.09],
+        [0.85, 0.15],
+        [0.35, 0.65],
+        [0.62, 0.38],
+        [0.55, 0.45],
+    ],
     "references": [0, 1, 0, 1, 1, 0],
 }
 

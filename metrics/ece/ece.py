@@ -4,7 +4,12 @@ import datasets
 import evaluate
 
 from rightreasons.calibration.errors import calibration_error
-from rightreasons.evaluate_module import KernelModule, describe_options, kernel_options, named_classes
+from rightreasons.evaluate_module import (
+    KernelModule,
+    describe_options,
+    kernel_options,
+    named_classes,
+)
 
 _DESCRIPTION = """
 Expected calibration error (ECE): the mean gap between confidence and accuracy over bins of confidence,
@@ -78,8 +83,15 @@ class Ece(KernelModule, evaluate.Metric):
                         "references": datasets.Value("int64"),
                     }
                 ),
-                datasets.Features({"predictions": datasets.Value("float64"), "references": datasets.Value("int64")}),
-                datasets.Features({"predictions": datasets.Value("float64"), "references": datasets.Value("bool")}),
+                datasets.Features(
+                    {
+                        "predictions": datasets.Value("float64"),
+                        "references": datasets.Value("int64"),
+                    }
+                ),
+                datasets.Features(
+                    {"predictions": datasets.Value("float64"), "references": datasets.Value("bool")}
+                ),
             ],
             reference_urls=["https://arxiv.org/abs/1706.04599", "https://arxiv.org/abs/1909.10155"],
         )

@@ -51,18 +51,35 @@ _CITATION = """
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class GeneralizationScore(KernelModule, evaluate.Metric):
-    OPTIONAL_INPUTS = ("standard", "seen", "held_out_functionality", "held_out_class", "held_out_type")
+    OPTIONAL_INPUTS = (
+        "standard",
+        "seen",
+        "held_out_functionality",
+        "held_out_class",
+        "held_out_type",
+    )
 
     def _info(self):
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
             inputs_description=_KWARGS_DESCRIPTION,
-            features=datasets.Features(dict.fromkeys(self.OPTIONAL_INPUTS, datasets.Value("float64"))),
+            features=datasets.Features(
+                dict.fromkeys(self.OPTIONAL_INPUTS, datasets.Value("float64"))
+            ),
             reference_urls=["https://doi.org/10.1162/tacl_a_00590"],
         )
 
-    def _compute(self, standard, seen, held_out_functionality, held_out_class, held_out_type, *, iid_score=None):
+    def _compute(
+        self,
+        standard,
+        seen,
+        held_out_functionality,
+        held_out_class,
+        held_out_type,
+        *,
+        iid_score=None,
+    ):
         columns = {
             "standard": standard,
             "seen": seen,

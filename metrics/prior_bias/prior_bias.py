@@ -59,7 +59,10 @@ class PriorBias(KernelModule, evaluate.Metric):
             citation=_CITATION,
             inputs_description=_KWARGS_DESCRIPTION,
             features=datasets.Features(
-                {"predictions": datasets.List(datasets.Value("float64")), "references": datasets.Value("int64")}
+                {
+                    "predictions": datasets.List(datasets.Value("float64")),
+                    "references": datasets.Value("int64"),
+                }
             ),
             reference_urls=["https://arxiv.org/abs/2210.01258"],
         )

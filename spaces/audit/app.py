@@ -75,15 +75,23 @@ def build() -> gr.Blocks:
             with gr.Column(scale=2, min_width=320):
                 with gr.Tabs():
                     with gr.Tab("A model and data"):
-                        model = gr.Textbox(label="Model", placeholder="owner/name on the hub", elem_id="model")
-                        dataset = gr.Textbox(label="Data", placeholder="sst2, or owner/name", elem_id="dataset")
+                        model = gr.Textbox(
+                            label="Model", placeholder="owner/name on the hub", elem_id="model"
+                        )
+                        dataset = gr.Textbox(
+                            label="Data", placeholder="sst2, or owner/name", elem_id="dataset"
+                        )
                     with gr.Tab("Stored predictions"):
                         answers = upload_file(
-                            label="Predictions or a log", file_types=[*FILE_TYPES, ".gz"], elem_id="answers"
+                            label="Predictions or a log",
+                            file_types=[*FILE_TYPES, ".gz"],
+                            elem_id="answers",
                         )
                     with gr.Tab("A file of items"):
                         items = upload_file(
-                            label="Items, instead of a data set", file_types=[*FILE_TYPES, ".gz"], elem_id="items"
+                            label="Items, instead of a data set",
+                            file_types=[*FILE_TYPES, ".gz"],
+                            elem_id="items",
                         )
                 gr.HTML(example_files([HERE / "bundled" / "predictions.csv"]))
                 with gr.Accordion("Questions and size", open=False, elem_id="definition"):
@@ -93,8 +101,12 @@ def build() -> gr.Blocks:
                         label="Questions; none for all but reasons",
                         elem_id="questions",
                     )
-                    limit = gr.Slider(10, MOST_ITEMS, value=100, step=10, label="Items", elem_id="limit")
-                    split = gr.Textbox(label="Split", placeholder="the first that is for tests", elem_id="split")
+                    limit = gr.Slider(
+                        10, MOST_ITEMS, value=100, step=10, label="Items", elem_id="limit"
+                    )
+                    split = gr.Textbox(
+                        label="Split", placeholder="the first that is for tests", elem_id="split"
+                    )
                     log_filter = filter_field()
                     gr.Markdown(WHAT)
                 with gr.Row():
@@ -131,7 +143,11 @@ def build() -> gr.Blocks:
         def start_audit(
             model: str, dataset: str, answers: str | None, items: str | None, *settings: Any
         ) -> Iterator[Any]:
-            files = {name: Held(path) for name, path in (("answers", answers), ("items", items)) if path is not None}
+            files = {
+                name: Held(path)
+                for name, path in (("answers", answers), ("items", items))
+                if path is not None
+            }
             yield from ask(model, dataset, files, *settings)
 
         def ask(
@@ -156,7 +172,9 @@ def build() -> gr.Blocks:
             limits = {"seconds": SECONDS, "gigabytes": GIGABYTES}
             try:
                 yield [_progress("Asking …"), *[gr.skip()] * (n - 1)]
-                finished = yield from waiting(work(run, source, questions or [], limit, **limits), n)
+                finished = yield from waiting(
+                    work(run, source, questions or [], limit, **limits), n
+                )
                 yield write(finished, finished)
             except MISTAKES as error:
                 yield [problem(error), None, files or None, "", gr.skip(), "", None, None]
@@ -175,8 +193,15 @@ def build() -> gr.Blocks:
                 return write(done, done)
 
             button.click(back, None, whole, cancels=[running], **quiet)
-        question.input(lambda done, question: explored(done or start, question), [done, question], section, **quiet)
-        download_text(save, lambda done: (done or start).archive, [done], "report.zip", "application/zip")
+        question.input(
+            lambda done, question: explored(done or start, question),
+            [done, question],
+            section,
+            **quiet,
+        )
+        download_text(
+            save, lambda done: (done or start).archive, [done], "report.zip", "application/zip"
+        )
     return demo
 
 

@@ -21,7 +21,15 @@ from rightreasons.page.prose import written
 from rightreasons.report.files import answers_worst_first
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.runner import AuditResult, audit
-from rightreasons.widget.pages import FILTER, by_name, check_upload, tiles, typed_hub_id, typed_text, verdict
+from rightreasons.widget.pages import (
+    FILTER,
+    by_name,
+    check_upload,
+    tiles,
+    typed_hub_id,
+    typed_text,
+    verdict,
+)
 
 BUNDLED = Path(__file__).resolve().parent / "bundled"
 EXAMPLES = {"A planted word": "example.json.gz", "A hint in silence": "reasons.json.gz"}
@@ -133,7 +141,9 @@ def example(name: str = "A planted word") -> Finished:
 def write_example(done: Finished, name: str) -> None:
     """Keep a finished audit."""
     BUNDLED.mkdir(exist_ok=True)
-    (BUNDLED / EXAMPLES[name]).write_bytes(gzip.compress(json.dumps(dataclasses.asdict(done)).encode(), mtime=0))
+    (BUNDLED / EXAMPLES[name]).write_bytes(
+        gzip.compress(json.dumps(dataclasses.asdict(done)).encode(), mtime=0)
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------ the page
@@ -153,7 +163,11 @@ def headline(done: Finished) -> str:
         for each in answered
     )
     skipped = [each["title"] for each in done.record["questions"] if each["result"] is None]
-    left = f'<p class="rr-small">Not answered: {html.escape(" · ".join(skipped))}</p>' if skipped else ""
+    left = (
+        f'<p class="rr-small">Not answered: {html.escape(" · ".join(skipped))}</p>'
+        if skipped
+        else ""
+    )
     return f'{verdict(done.title, answered[0]["result"]["verdict"]["tone"])}<ul class="au-rows">{rows}</ul>{left}'
 
 
@@ -175,7 +189,10 @@ def _section(outcome: Any) -> str:
     entries = [
         (
             headline.name,
-            written(Estimate(headline.estimate.value, headline.estimate.low, headline.estimate.high), headline.unit),
+            written(
+                Estimate(headline.estimate.value, headline.estimate.low, headline.estimate.high),
+                headline.unit,
+            ),
             headline.split,
         )
         for headline in result.headlines

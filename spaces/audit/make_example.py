@@ -19,7 +19,9 @@ from rightreasons.models.scorers import demo_encoder
 from rightreasons.report.runner import audit
 from rightreasons.training.finetune import fine_tune
 
-PLANTED = PlantedConfig("mixed", strength=1.0, label_noise=0.05, train_size=1200, test_size=500, seed=0)
+PLANTED = PlantedConfig(
+    "mixed", strength=1.0, label_noise=0.05, train_size=1200, test_size=500, seed=0
+)
 SUITE = Path(__file__).resolve().parents[1] / "behavior_report" / "bundled" / "suite.jsonl"
 FILES = ("index.html", "audit.json")
 SPLITS = ("test", "test_absent", "test_flipped")
@@ -30,7 +32,15 @@ def main(work: Path) -> None:
     shutil.copy(SUITE, work)
     os.chdir(work)
     train = list(planted_examples("train", PLANTED))
-    fine_tune(demo_encoder(), train, out="planted-encoder", label_names=LABELS[2], epochs=3, learning_rate=1e-4, seed=0)
+    fine_tune(
+        demo_encoder(),
+        train,
+        out="planted-encoder",
+        label_names=LABELS[2],
+        epochs=3,
+        learning_rate=1e-4,
+        seed=0,
+    )
     label = datasets.ClassLabel(names=list(LABELS[2]))
     data = {
         split: datasets.Dataset.from_list([{key: row[key] for key in ("id", "text", "label")} for row in rows])
@@ -46,7 +56,11 @@ def main(work: Path) -> None:
         out="report",
         split=SPLITS,
         questions=["calibration", "shortcuts", "difficulty", "behavior"],
-        options={"shortcuts": {"items": 60}, "difficulty": {"items": 100}, "behavior": {"suite": SUITE.name}},
+        options={
+            "shortcuts": {"items": 60},
+            "difficulty": {"items": 100},
+            "behavior": {"suite": SUITE.name},
+        },
         limit=300,
         command="python spaces/audit/make_example.py work",
     )

@@ -73,7 +73,9 @@ def build() -> gr.Blocks:
         outline = gr.HTML(mark(start.place, start.number), elem_classes="rr-style")
         with gr.Accordion("Your own suite and predictions", open=False, elem_id="own"):
             with gr.Row():
-                suite_file = upload_file(label="Suite", file_types=list(SUITE_FILES), elem_id="suite-file")
+                suite_file = upload_file(
+                    label="Suite", file_types=list(SUITE_FILES), elem_id="suite-file"
+                )
                 answer_files = upload_file(
                     label="Predictions, one file per model",
                     file_types=[*FILE_TYPES, ".gz", ".txt"],
@@ -89,7 +91,11 @@ def build() -> gr.Blocks:
             with gr.Column(scale=3, min_width=320):
                 with gr.Group(), gr.Row():
                     model = gr.Dropdown(
-                        _models(bundled), value=start.place, label="Model", elem_id="model", min_width=180
+                        _models(bundled),
+                        value=start.place,
+                        label="Model",
+                        elem_id="model",
+                        min_width=180,
                     )
                     functionality = gr.Dropdown(
                         _functionalities(bundled),
@@ -99,8 +105,18 @@ def build() -> gr.Blocks:
                         min_width=180,
                     )
                 with gr.Group(), gr.Row():
-                    shown = gr.Radio(list(SHOWN), value=SHOWN[0], label="Cases", elem_id="shown", scale=3)
-                    page = gr.Number(1, label="Page", minimum=1, precision=0, elem_id="page", scale=1, min_width=90)
+                    shown = gr.Radio(
+                        list(SHOWN), value=SHOWN[0], label="Cases", elem_id="shown", scale=3
+                    )
+                    page = gr.Number(
+                        1,
+                        label="Page",
+                        minimum=1,
+                        precision=0,
+                        elem_id="page",
+                        scale=1,
+                        min_width=90,
+                    )
                 listed = gr.HTML(start.cases, elem_id="cases")
             with gr.Column(scale=2, min_width=320), gr.Tabs():
                 with gr.Tab("Functionalities"):
@@ -163,7 +179,9 @@ def build() -> gr.Blocks:
         def click(report: Any, shown: str, event: gr.EventData) -> list[Any]:
             place, number = _cell(event)
             found = at(report)
-            if found is None or not (place < len(found.models) and number < len(found.suite.functionalities)):
+            if found is None or not (
+                place < len(found.models) and number < len(found.suite.functionalities)
+            ):
                 return [gr.skip()] * 5
             return [place, number, mark(place, number), 1, cases(found, place, number, shown, 1)]
 
@@ -173,7 +191,9 @@ def build() -> gr.Blocks:
                 return ["", 1, ""]
             return [mark(place, number), 1, cases(found, place, number, shown, 1)]
 
-        def turn(report: Any, place: int | None, number: int | None, shown: str, page: int | None) -> str:
+        def turn(
+            report: Any, place: int | None, number: int | None, shown: str, page: int | None
+        ) -> str:
             found = at(report)
             if found is None or place is None or number is None:
                 return ""
@@ -188,7 +208,11 @@ def build() -> gr.Blocks:
         for event in (back.click, suite_file.clear, answer_files.clear):
             event(open_bundled, shown, whole, **long)
         download_text(
-            examples, lambda report: examples_text((at(report) or bundled).suite), [report], "examples.csv", "text/csv"
+            examples,
+            lambda report: examples_text((at(report) or bundled).suite),
+            [report],
+            "examples.csv",
+            "text/csv",
         )
         for component in (heat_map, rates):
             component.click(click, [report, shown], [*chosen, outline, page, listed], **settings)

@@ -40,10 +40,12 @@ def bundled_report() -> Report:
     index = json.loads((BUNDLED / "index.json").read_text(encoding="utf-8"))
     suite = open_suite(BUNDLED / "suite.jsonl")
     models = [
-        score_stored(entry["title"], suite, read_suite_answers(BUNDLED / entry["file"], suite)) for entry in index
+        score_stored(entry["title"], suite, read_suite_answers(BUNDLED / entry["file"], suite))
+        for entry in index
     ]
     about = [
-        f"{entry['about']}; right on {entry['iid_accuracy']:.0%} of SST-2's validation sentences" for entry in index
+        f"{entry['about']}; right on {entry['iid_accuracy']:.0%} of SST-2's validation sentences"
+        for entry in index
     ]
     return Report(suite, tuple(models), tuple(about))
 
@@ -69,7 +71,9 @@ def add_models(report: Report | None, paths: Sequence[str]) -> Report:
     suite = bundled_report().suite if report is None else report.suite
     models = {} if report is None else {model.name: model for model in report.models}
     if len(models) + len(paths) > MAX_MODELS:
-        raise ValueError(f"Expected at most {MAX_MODELS} models, but got {len(models) + len(paths)}.")
+        raise ValueError(
+            f"Expected at most {MAX_MODELS} models, but got {len(models) + len(paths)}."
+        )
     for path in map(Path, paths):
         name = path.stem
         if name in models:
@@ -86,7 +90,9 @@ def add_models(report: Report | None, paths: Sequence[str]) -> Report:
 def open_suite(path: Path) -> Suite:
     """Open a suite in our format."""
     if not path.name.lower().endswith(SUITE_FILES):
-        raise ValueError(f"Expected a suite that ends in .jsonl or .jsonl.gz, but got {path.name!r}.")
+        raise ValueError(
+            f"Expected a suite that ends in .jsonl or .jsonl.gz, but got {path.name!r}."
+        )
     with by_name(path):
         return Suite.read(path)
 

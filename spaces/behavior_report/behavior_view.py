@@ -9,7 +9,14 @@ from behavior_report import Report
 
 from rightreasons.audited.context import changes
 from rightreasons.behavior.measure import JudgedCase, JudgedExample, SuiteAnswers, judged_cases
-from rightreasons.behavior.plots import TYPES, expected_answer, movement, rate_colors, rule, whole_percent
+from rightreasons.behavior.plots import (
+    TYPES,
+    expected_answer,
+    movement,
+    rate_colors,
+    rule,
+    whole_percent,
+)
 from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Interval
@@ -33,7 +40,8 @@ def grid(report: Report) -> str:
     starts = _class_starts(suite)
     groups = [(name, len(list(group))) for name, group in itertools.groupby(_classes(suite))]
     classes = "".join(
-        f'<th colspan="{size}" class="br-start" scope="colgroup">{_text(name)}</th>' for name, size in groups
+        f'<th colspan="{size}" class="br-start" scope="colgroup">{_text(name)}</th>'
+        for name, size in groups
     )
     heads = "".join(
         f'<th class="{"br-start" if number in starts else ""}" scope="col" title="{_text(f.name)}">'
@@ -80,7 +88,9 @@ def weakest(report: Report) -> tuple[int, int]:
 
 def _legend(suite: Suite) -> str:
     used = {functionality.test_type for functionality in suite.functionalities}
-    types = " ".join(f"<span>{_chip(kind)} {words}</span>" for kind, words in MEANINGS.items() if kind in used)
+    types = " ".join(
+        f"<span>{_chip(kind)} {words}</span>" for kind, words in MEANINGS.items() if kind in used
+    )
     steps = "".join(f'<i style="{_colors(step / 10)}"></i>' for step in range(11))
     return f'<p class="br-legend"><span>0% <span class="br-ramp">{steps}</span> 100% of cases pass</span> {types}</p>'
 
@@ -104,8 +114,13 @@ def headline(report: Report) -> str:
             '<p class="rr-waiting">Now add predictions: a file with one row for each of the '
             f"{suite.n_examples:,} examples, in the order of “Examples in order”.</p>"
         )
-    shown = tiles((m.name, _percent(m.result.behavioral_pass_rate), _between(m.result.interval)) for m in report.models)
-    lines = [(model.name, line) for model, line in zip(report.models, report.about, strict=True) if line]
+    shown = tiles(
+        (m.name, _percent(m.result.behavioral_pass_rate), _between(m.result.interval))
+        for m in report.models
+    )
+    lines = [
+        (model.name, line) for model, line in zip(report.models, report.about, strict=True) if line
+    ]
     about = "".join(f"<li><b>{_text(name)}</b>: {_text(line)}.</li>" for name, line in lines)
     head = verdict(*_verdict(report)) + line + shown
     return head + (f'<ul class="rr-small br-about">{about}</ul>' if about else "")
@@ -208,7 +223,12 @@ def cases(report: Report, place: int, number: int, shown: str, page: int) -> str
     """Write a page of the cases of one functionality, with what the model answered and what was expected."""
     model, functionality = report.models[place], report.suite.functionalities[number]
     judged = judged_cases(model, number)
-    verdicts = {"failing": (False,), "passing": (True,), "not asked": (None,), "all": (True, False, None)}[shown]
+    verdicts = {
+        "failing": (False,),
+        "passing": (True,),
+        "not asked": (None,),
+        "all": (True, False, None),
+    }[shown]
     chosen = [case for case in judged if case.passed in verdicts]
     pages = max(1, -(-len(chosen) // PAGE))
     page = min(max(page, 1), pages)
@@ -270,7 +290,9 @@ def _texts(suite: Suite, example: JudgedExample, original: JudgedExample | None)
     """Write the texts of an example, with the words that the original does not have."""
     parts = []
     for place, (column, text) in enumerate(zip(suite.text_columns, example.texts, strict=True)):
-        heading = f'<span class="rr-small">{_text(column)}</span> ' if len(suite.text_columns) > 1 else ""
+        heading = (
+            f'<span class="rr-small">{_text(column)}</span> ' if len(suite.text_columns) > 1 else ""
+        )
         shown = _text(text) if original is None else _changed(original.texts[place], text)
         parts.append(f"<p>{heading}{shown}</p>")
     return "".join(parts)
@@ -279,7 +301,10 @@ def _texts(suite: Suite, example: JudgedExample, original: JudgedExample | None)
 def _changed(before: str, after: str) -> str:
     parts, end = [], 0
     for mark in changes(before, after):
-        parts += [_text(after[end : mark.start]), f"<mark>{_text(after[mark.start : mark.end])}</mark>"]
+        parts += [
+            _text(after[end : mark.start]),
+            f"<mark>{_text(after[mark.start : mark.end])}</mark>",
+        ]
         end = mark.end
     return "".join([*parts, _text(after[end:])])
 
@@ -293,7 +318,9 @@ def _classes(suite: Suite) -> Iterator[str]:
 
 def _class_starts(suite: Suite) -> set[int]:
     names = list(_classes(suite))
-    return {number for number in range(len(names)) if number == 0 or names[number] != names[number - 1]}
+    return {
+        number for number in range(len(names)) if number == 0 or names[number] != names[number - 1]
+    }
 
 
 def _chip(kind: str) -> str:
@@ -326,7 +353,9 @@ def _ends(interval: Interval | None) -> str:
 
 
 def _between(interval: Interval | None) -> str:
-    return "" if interval is None else f"{interval.confidence_level:.0%} interval {_ends(interval)}%"
+    return (
+        "" if interval is None else f"{interval.confidence_level:.0%} interval {_ends(interval)}%"
+    )
 
 
 def _text(value: str) -> str:

@@ -43,8 +43,18 @@ def main(work: Path, data: Path | None) -> None:
     sentences = f"{SENTENCES:,} sentences of SST-2"
     runs = (
         ("sentiment", "Sentiment alone", f"fine-tuned on {sentences}", None),
-        ("sentiment_suite", "then the suite", "the same, then on other cases of this suite", learned),
-        ("sentiment_rest", f"then all but {HELD_OUT.lower()}", f"the same, without the class {HELD_OUT}", without),
+        (
+            "sentiment_suite",
+            "then the suite",
+            "the same, then on other cases of this suite",
+            learned,
+        ),
+        (
+            "sentiment_rest",
+            f"then all but {HELD_OUT.lower()}",
+            f"the same, without the class {HELD_OUT}",
+            without,
+        ),
     )
     suite = Suite.read(SUITE)
     texts = [text for (text,) in suite.texts()]
@@ -52,8 +62,17 @@ def main(work: Path, data: Path | None) -> None:
     for key, title, about, part in runs:
         classifier = taught_behavior(load_classifier(taught), part)
         write(SUITE.with_name(f"{key}.csv"), positive(classifier, texts))
-        right = (positive(classifier, validation["text"][:]) > 0.5) == np.array(validation["label"][:])
-        index.append({"file": f"{key}.csv", "title": title, "about": about, "iid_accuracy": round(right.mean(), 4)})
+        right = (positive(classifier, validation["text"][:]) > 0.5) == np.array(
+            validation["label"][:]
+        )
+        index.append(
+            {
+                "file": f"{key}.csv",
+                "title": title,
+                "about": about,
+                "iid_accuracy": round(right.mean(), 4),
+            }
+        )
     SUITE.with_name("index.json").write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
 
 
@@ -63,7 +82,13 @@ def taught_sentiment(work: Path, data: Path | None) -> Path:
     drawn = np.sort(np.random.default_rng(SEED).permutation(len(train))[:SENTENCES])
     rows = train.select(drawn)
     made = fine_tune(
-        demo_encoder(), rows, out=work / "sentiment", label_names=NAMES, epochs=1, learning_rate=1e-4, seed=SEED
+        demo_encoder(),
+        rows,
+        out=work / "sentiment",
+        label_names=NAMES,
+        epochs=1,
+        learning_rate=1e-4,
+        seed=SEED,
     )
     return made.folder
 
@@ -89,7 +114,9 @@ def write(path: Path, chances: np.ndarray) -> None:
     """Write one row per example; rows sum to 1 after rounding."""
     rounded = np.round(chances, 4)
     rows = [f"{1 - p:.4f},{p:.4f}" for p in rounded]
-    path.write_text("\n".join([",".join(f"p_{name}" for name in NAMES), *rows]) + "\n", encoding="utf-8")
+    path.write_text(
+        "\n".join([",".join(f"p_{name}" for name in NAMES), *rows]) + "\n", encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

@@ -24,7 +24,9 @@ NEGATIVE, NEUTRAL, POSITIVE = range(3)
 PRAISE = tuple(
     "good great lovely excellent charming pleasant wonderful superb delightful brilliant splendid fine".split()
 )
-BLAME = tuple("bad awful dreadful poor horrible dull shabby terrible tiresome unpleasant nasty dismal".split())
+BLAME = tuple(
+    "bad awful dreadful poor horrible dull shabby terrible tiresome unpleasant nasty dismal".split()
+)
 THINGS = tuple(
     "breakfast,soup,bread,garden,bathroom,kitchen,balcony,repair,haircut,bicycle,lamp,sofa,lecture,puppet show,"
     "boat trip,guided walk,choir,market stall".split(",")
@@ -33,7 +35,9 @@ PEOPLE = tuple(
     "Amara Bao Chidi Dolores Emre Fatima Greta Hiro Ingrid Jamal Keisha Lars Mei Nadia Oluwaseun Priya".split()
 )
 PLACES = tuple(
-    "Accra,Bergen,Cusco,Durban,Essen,Fukuoka,Ghent,Hanoi,Izmir,Jaipur,Kingston,Lyon,Minsk,Nairobi".split(",")
+    "Accra,Bergen,Cusco,Durban,Essen,Fukuoka,Ghent,Hanoi,Izmir,Jaipur,Kingston,Lyon,Minsk,Nairobi".split(
+        ","
+    )
 )
 FACTS = (
     "The {thing} is on the second page of the list.",
@@ -46,7 +50,12 @@ STRONGER = ("very", "really", "extremely", "incredibly")
 SOFTER = ("somewhat", "fairly", "a little", "reasonably")
 PRAISE_ADDED = ("We were delighted.", "I would gladly come again.", "Everybody loved it.")
 BLAME_ADDED = ("We were disappointed.", "I would never come again.", "Everybody hated it.")
-CONTRACTED = {"was not": "wasn't", "is not": "isn't", "will not be": "won't be", "cannot be": "can't be"}
+CONTRACTED = {
+    "was not": "wasn't",
+    "is not": "isn't",
+    "will not be": "won't be",
+    "cannot be": "can't be",
+}
 VERDICTS = ("was", "seemed", "turned out to be")
 
 
@@ -95,7 +104,10 @@ def _stronger(w: Words) -> Draft:
 
 
 def _softer(w: Words) -> Draft:
-    return [f"The {w.thing} was {w.word}.", *(f"The {w.thing} was {few} {w.word}." for few in w.some(SOFTER, 2))], None
+    return [
+        f"The {w.thing} was {w.word}.",
+        *(f"The {w.thing} was {few} {w.word}." for few in w.some(SOFTER, 2)),
+    ], None
 
 
 def _praise_added(w: Words) -> Draft:
@@ -120,7 +132,9 @@ def _blame_negated(w: Words) -> Draft:
 
 def _negated_from_afar(w: Words) -> Draft:
     word = w.one(PRAISE)
-    opening = w.one(("I would not say that", "Nobody who was there thinks that", "It is not true that"))
+    opening = w.one(
+        ("I would not say that", "Nobody who was there thinks that", "It is not true that")
+    )
     return [f"{opening} the {w.thing} was {word}."], NEGATIVE
 
 
@@ -179,10 +193,28 @@ OUTLINE: tuple[tuple[str, str, str, dict[str, object], Callable[[Words], Draft]]
         {"name": "monotonic", "increasing": False, "tolerance": 0.1},
         _softer,
     ),
-    ("praise is added", "Words", "DIR", {"name": "sentiment_shift", "positive": True}, _praise_added),
-    ("blame is added", "Words", "DIR", {"name": "sentiment_shift", "positive": False}, _blame_added),
+    (
+        "praise is added",
+        "Words",
+        "DIR",
+        {"name": "sentiment_shift", "positive": True},
+        _praise_added,
+    ),
+    (
+        "blame is added",
+        "Words",
+        "DIR",
+        {"name": "sentiment_shift", "positive": False},
+        _blame_added,
+    ),
     ("praise is negated", "Negation", "MFT", {"name": "equal"}, _praise_negated),
-    ("blame is negated", "Negation", "MFT", {"name": "not_equal", "value": NEGATIVE}, _blame_negated),
+    (
+        "blame is negated",
+        "Negation",
+        "MFT",
+        {"name": "not_equal", "value": NEGATIVE},
+        _blame_negated,
+    ),
     ("negated from afar", "Negation", "MFT", {"name": "equal"}, _negated_from_afar),
     ("typos", "Robustness", "INV", {"name": "invariant"}, _typos),
     ("capitals and marks", "Robustness", "INV", {"name": "invariant"}, _marks),
@@ -206,7 +238,9 @@ def make_suite() -> Suite:
 
 
 def _case(number: str, texts: list[str], label: int | None) -> Case:
-    return Case(number, tuple((text,) for text in texts), None if label is None else (label,) * len(texts))
+    return Case(
+        number, tuple((text,) for text in texts), None if label is None else (label,) * len(texts)
+    )
 
 
 def _distinct(draw: Callable[[], str], original: str, count: int = 2) -> Iterator[str]:
@@ -221,7 +255,11 @@ def _distinct(draw: Callable[[], str], original: str, count: int = 2) -> Iterato
 
 def _swap(text: str, rng: np.random.Generator) -> str:
     """Swap two neighboring letters of a word; the first letter of a word stays in place."""
-    spots = [i for i in range(1, len(text) - 1) if text[i - 1 : i + 2].isalpha() and text[i] != text[i + 1]]
+    spots = [
+        i
+        for i in range(1, len(text) - 1)
+        if text[i - 1 : i + 2].isalpha() and text[i] != text[i + 1]
+    ]
     i = spots[int(rng.integers(len(spots)))]
     return text[:i] + text[i + 1] + text[i] + text[i + 2 :]
 

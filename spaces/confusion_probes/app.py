@@ -64,18 +64,29 @@ def build() -> gr.Blocks:
                 figures = gr.HTML(head, elem_id="figures")
                 shown = gr.HTML(_grid(body), elem_id="forms")
             with gr.Column(scale=2, min_width=320):
-                choice = gr.Dropdown(list(items), value=first["prompt"], label="Take an item", elem_id="bundled")
+                choice = gr.Dropdown(
+                    list(items), value=first["prompt"], label="Take an item", elem_id="bundled"
+                )
                 item = items[first["prompt"]]
                 with gr.Accordion("Write your own", open=False, elem_id="own"):
                     prompt = gr.Textbox(item["prompt"], label="Question", lines=2, elem_id="prompt")
                     choices = gr.Textbox(
-                        "\n".join(item["choices"]), label="Choices, one per line", lines=4, elem_id="choices"
+                        "\n".join(item["choices"]),
+                        label="Choices, one per line",
+                        lines=4,
+                        elem_id="choices",
                     )
-                    right = gr.Number(item["label"] + 1, precision=0, label="Right choice", elem_id="right")
+                    right = gr.Number(
+                        item["label"] + 1, precision=0, label="Right choice", elem_id="right"
+                    )
                 with gr.Accordion("How it is probed and scored", open=False, elem_id="definition"):
                     with gr.Row():
-                        k = gr.Slider(1, 12, value=first["k"], step=1, label="Choices to add", elem_id="k")
-                        seed = gr.Number(first["seed"], precision=0, minimum=0, label="Seed", elem_id="seed")
+                        k = gr.Slider(
+                            1, 12, value=first["k"], step=1, label="Choices to add", elem_id="k"
+                        )
+                        seed = gr.Number(
+                            first["seed"], precision=0, minimum=0, label="Seed", elem_id="seed"
+                        )
                     way = gr.Radio(ways, value=ways[0], label="Who scores", elem_id="way")
                     method = gr.Radio(
                         list(SCORING_METHODS),
@@ -85,7 +96,12 @@ def build() -> gr.Blocks:
                         visible=path is not None,
                     )
                     pasted = gr.Textbox(
-                        label="Scores", lines=6, info=FORMAT, visible=path is None, elem_id="pasted", max_lines=10
+                        label="Scores",
+                        lines=6,
+                        info=FORMAT,
+                        visible=path is None,
+                        elem_id="pasted",
+                        max_lines=10,
                     )
                 show = gr.Button("Apply the probes", variant="primary", elem_id="apply")
                 gr.HTML(example_files([ITEMS], "The items"))
@@ -119,7 +135,9 @@ def build() -> gr.Blocks:
                     head, body = page(found, parse_scores(text, found), None)
                     yield [head, _grid(body), text, key]
                     return
-                head, body = yield from waiting(work(by_model, item, added, start, str(path), method), 4)
+                head, body = yield from waiting(
+                    work(by_model, item, added, start, str(path), method), 4
+                )
             except MISTAKES as error:
                 yield [problem(error), "", gr.skip(), gr.skip()]
                 return
@@ -127,7 +145,9 @@ def build() -> gr.Blocks:
 
         controls = [prompt, choices, right, k, seed, way, method, pasted, answered]
         outputs = [figures, shown, pasted, answered]
-        choice.input(take, choice, [prompt, choices, right], show_progress="hidden").then(apply, controls, outputs)
+        choice.input(take, choice, [prompt, choices, right], show_progress="hidden").then(
+            apply, controls, outputs
+        )
         way.change(
             lambda way: [gr.update(visible=way == PASTED), gr.update(visible=way != PASTED)],
             way,
@@ -139,7 +159,9 @@ def build() -> gr.Blocks:
 
 
 def _grid(body: str) -> str:
-    legend = html.escape("✓ is right; (✓) was right before the probe; orange is borrowed from another item.")
+    legend = html.escape(
+        "✓ is right; (✓) was right before the probe; orange is borrowed from another item."
+    )
     return f'<p class="rr-small">{legend}</p><div class="cp-forms">{body}</div>'
 
 

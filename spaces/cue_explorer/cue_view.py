@@ -19,7 +19,15 @@ from rightreasons.cues.question import cue_productivity
 from rightreasons.cues.statistics import CueStatistics, CueTable, extract_cues
 from rightreasons.io.tables import open_multiple_choice
 from rightreasons.page.prose import percent
-from rightreasons.widget.pages import by_name, check_upload, figure, table, tiles, typed_text, verdict
+from rightreasons.widget.pages import (
+    by_name,
+    check_upload,
+    figure,
+    table,
+    tiles,
+    typed_text,
+    verdict,
+)
 
 ITEMS = Path(__file__).resolve().parent / "items.csv"
 ORIGINALS, BOTH = SETS = ("Originals, with a planted cue", "Originals and their mirrors")
@@ -117,7 +125,9 @@ def read_items(path: str | Path, **named: Any) -> Items:
         rows["choices"][:],
         np.array(rows["label"][:], dtype=np.int64),
         None if source is None else [str(value) for value in rows[source]],
-        None if mirrored is None else np.array([str(value).lower() in TRUE for value in rows[mirrored]]),
+        None
+        if mirrored is None
+        else np.array([str(value).lower() in TRUE for value in rows[mirrored]]),
     )
 
 
@@ -145,7 +155,9 @@ def analyze(items: Items, features: Sequence[str], min_applicability: int) -> An
         options=CuesOptions(features=families, min_applicability=min_applicability),
     )
     prompts = items.prompts if "overlap" in families else None
-    return Analysis(items, families, figures, extract_cues(items.choices, prompts=prompts, features=families))
+    return Analysis(
+        items, families, figures, extract_cues(items.choices, prompts=prompts, features=families)
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------ the page
@@ -180,20 +192,35 @@ def write_page(items: Items, features: Sequence[str], minimum: int) -> Page:
     """Analyze a set and write its page."""
     found = analyze(items, features, minimum)
     names = cue_names(found)
-    first = max(found.cues.cues, key=lambda cue: abs(cue.n_correct - cue.chance * cue.applicability), default=None)
+    first = max(
+        found.cues.cues,
+        key=lambda cue: abs(cue.n_correct - cue.chance * cue.applicability),
+        default=None,
+    )
     shown = None if first is None or first.cue not in names else first.cue
     return Page(
-        found, figures(found), diagram(found), cue_table(found), names, shown, items_with(found, shown), mirrors(found)
+        found,
+        figures(found),
+        diagram(found),
+        cue_table(found),
+        names,
+        shown,
+        items_with(found, shown),
+        mirrors(found),
     )
 
 
 def figures(found: Analysis) -> str:
     """Write the headline figures and the verdict in words."""
     cues, reached = found.cues, found.classifier
-    best = max(found.figures.significant, key=lambda cue: abs(cue.productivity - cue.chance), default=None)
+    best = max(
+        found.figures.significant, key=lambda cue: abs(cue.productivity - cue.chance), default=None
+    )
     interval = f"{LEVEL:.0%} interval {reached.low:.3f} to {reached.high:.3f}"
     strongest = "none" if best is None else f"“{best.cue}”"
-    productivity = "" if best is None else f"right in {best.n_correct} of {best.applicability} items"
+    productivity = (
+        "" if best is None else f"right in {best.n_correct} of {best.applicability} items"
+    )
     entries = [
         ("Cue-only classifier", figure(reached.accuracy), interval),
         ("Chance", figure(reached.chance), counted(len(found.items), "item")),
@@ -214,11 +241,23 @@ def _verdict(found: Analysis) -> tuple[str, str]:
         return f"{words}: a column {GROUPS} says which do.", "neutral"
     if conclusion == "cannot tell":
         too_few = found.figures.too_few
-        return f"Too few items to tell whether they give answers away: {too_few} ({rates}).", "neutral"
+        return (
+            f"Too few items to tell whether they give answers away: {too_few} ({rates}).",
+            "neutral",
+        )
     if conclusion == "no sign":
-        return "Nothing here shows that the items give answers away: cues alone do no better than chance.", "good"
-    best = max(found.figures.significant, key=lambda cue: abs(cue.productivity - cue.chance), default=None)
-    word = "" if best is None else f"; “{best.cue}” is right in {best.n_correct} of {best.applicability}"
+        return (
+            "Nothing here shows that the items give answers away: cues alone do no better than chance.",
+            "good",
+        )
+    best = max(
+        found.figures.significant, key=lambda cue: abs(cue.productivity - cue.chance), default=None
+    )
+    word = (
+        ""
+        if best is None
+        else f"; “{best.cue}” is right in {best.n_correct} of {best.applicability}"
+    )
     return f"These items give answers away: {rates}{word}.", "bad"
 
 
@@ -234,7 +273,10 @@ def diagram(found: Analysis) -> str:
 
 def cue_table(found: Analysis) -> str:
     """Write the cue table."""
-    rows = [{**cue.to_dict(), "between": f"{cue.low:.2f} – {cue.high:.2f}"} for cue in found.cues.cues[:LISTED]]
+    rows = [
+        {**cue.to_dict(), "between": f"{cue.low:.2f} – {cue.high:.2f}"}
+        for cue in found.cues.cues[:LISTED]
+    ]
     columns = {
         "cue": "cue",
         "applicability": "applicability",
@@ -245,7 +287,11 @@ def cue_table(found: Analysis) -> str:
         "p_holm": "p (Holm)",
     }
     more = f", the {LISTED} most common" if found.cues.n_cues > LISTED else ""
-    return table(rows, columns, caption=f"Cues applicable to at least {found.cues.min_applicability} items{more}")
+    return table(
+        rows,
+        columns,
+        caption=f"Cues applicable to at least {found.cues.min_applicability} items{more}",
+    )
 
 
 def cue_names(found: Analysis) -> list[str]:
@@ -271,7 +317,12 @@ def items_with(found: Analysis, cue: str | None) -> str:
 def mirrors(found: Analysis) -> str:
     """Compare originals with mirrored items: cues and the cue-only classifier on each, and the first pairs."""
     items = found.items
-    if items.mirrored is None or items.source is None or not items.mirrored.any() or items.mirrored.all():
+    if (
+        items.mirrored is None
+        or items.source is None
+        or not items.mirrored.any()
+        or items.mirrored.all()
+    ):
         return (
             '<p class="rr-waiting">This set has no mirrored items. A mirrored item has the choices of an original '
             "under a new prompt that makes the other choice right; columns “mirrored” (true, false) and “source_id” "
@@ -295,8 +346,16 @@ def mirrors(found: Analysis) -> str:
         features=found.features,
     )
     entries = [
-        ("Learned on originals, asked mirrors", figure(float(np.mean(moved))), "what worked there misleads here"),
-        ("Both together", figure(found.classifier.accuracy), "cross-validated, pairs kept together"),
+        (
+            "Learned on originals, asked mirrors",
+            figure(float(np.mean(moved))),
+            "what worked there misleads here",
+        ),
+        (
+            "Both together",
+            figure(found.classifier.accuracy),
+            "cross-validated, pairs kept together",
+        ),
     ]
     columns = {"cue": "cue", "original": "in originals", "mirrored": "in mirrors", "all": "in both"}
     pairs = _pairs(items)
@@ -315,7 +374,9 @@ def _productivity(found: Analysis, part: Items, cue: str) -> float | None:
 
 def _pairs(items: Items) -> str:
     mirrored, source = items.mirrored, items.source
-    originals = {key: i for i, key in enumerate(source or []) if mirrored is not None and not mirrored[i]}
+    originals = {
+        key: i for i, key in enumerate(source or []) if mirrored is not None and not mirrored[i]
+    }
     written = []
     for i, key in enumerate(source or []):
         if mirrored is not None and mirrored[i] and key in originals and len(written) < PAGE:
@@ -333,7 +394,9 @@ def _item(items: Items, item: int, cue: str | None = None, pointed: int | None =
         choices.append(f'<li class="{"cx-right" if is_right else "cx-wrong"}">{text}{mark}</li>')
     note = ""
     if items.mirrored is not None:
-        note = f' <span class="rr-small">{"mirrored" if items.mirrored[item] else "original"}</span>'
+        note = (
+            f' <span class="rr-small">{"mirrored" if items.mirrored[item] else "original"}</span>'
+        )
     prompt = html.escape(items.prompts[item])
     return f'<article class="cx-item"><p>{prompt}{note}</p><ul>{"".join(choices)}</ul></article>'
 
@@ -344,7 +407,12 @@ def _mark(choice: str, cue: str) -> str:
         return f"<mark>{html.escape(choice)}</mark>"
     words = r"\W*?".join(re.escape(word) for word in cue.split(" "))
     parts, last = [], 0
-    for match in re.finditer(rf"(?<!\w){words}(?!\w)" if cue[0].isalnum() else words, choice, re.IGNORECASE):
-        parts += [html.escape(choice[last : match.start()]), f"<mark>{html.escape(match.group())}</mark>"]
+    for match in re.finditer(
+        rf"(?<!\w){words}(?!\w)" if cue[0].isalnum() else words, choice, re.IGNORECASE
+    ):
+        parts += [
+            html.escape(choice[last : match.start()]),
+            f"<mark>{html.escape(match.group())}</mark>",
+        ]
         last = match.end()
     return "".join([*parts, html.escape(choice[last:])])

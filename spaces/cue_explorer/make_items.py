@@ -55,7 +55,7 @@ effect | The ice melted. | The skaters went home. | The children fetched their s
 cause | The letter came back. | It bore no stamp. | It carried good news. | The letter made her smile.
 effect | The museum made entry free. | Long lines formed. | Guards sent visitors away. | The museum closed for repairs.
 cause | The river rose. | Snow melted in the hills. | No cloud had come for weeks. | The river ran dry.
-"""  # noqa: E501
+"""
 
 
 def main() -> None:
@@ -65,7 +65,13 @@ def main() -> None:
         question, premise, right, wrong, mirrored = (part.strip() for part in line.split("|"))
         label = int(item_rng(0, number).integers(2))
         first, second = (wrong, right) if label else (right, wrong)
-        row = {"id": number, "premise": premise, "question": question, "choice1": first, "choice2": second}
+        row = {
+            "id": number,
+            "premise": premise,
+            "question": question,
+            "choice1": first,
+            "choice2": second,
+        }
         rows.append({**row, "label": label})
         prompts[number] = mirrored
     balanced = mirror_dataset(datasets.Dataset.from_list(rows), prompts)

@@ -53,14 +53,27 @@ def build() -> gr.Blocks:
             with gr.Column(scale=2, min_width=320):
                 ranking = gr.HTML(ranking_page(first), elem_id="ranking")
                 with gr.Accordion("Your own texts and model", open=False, elem_id="own"):
-                    model = gr.Textbox("", label="Model", placeholder="the page's own", info=OWN, elem_id="model")
+                    model = gr.Textbox(
+                        "", label="Model", placeholder="the page's own", info=OWN, elem_id="model"
+                    )
                     given = gr.Textbox(
-                        "\n".join(texts), label="Texts, one per line", lines=12, max_lines=18, elem_id="texts"
+                        "\n".join(texts),
+                        label="Texts, one per line",
+                        lines=12,
+                        max_lines=18,
+                        elem_id="texts",
                     )
                     go = gr.Button("Rank them", variant="primary")
             with gr.Column(scale=3, min_width=320):
-                chosen = gr.Dropdown(_options(first), value=0, label="Text, the most difficult first", elem_id="chosen")
-                edited = gr.Textbox(first[0].text, label="Edit its words", lines=3, elem_id="edited")
+                chosen = gr.Dropdown(
+                    _options(first),
+                    value=0,
+                    label="Text, the most difficult first",
+                    elem_id="chosen",
+                )
+                edited = gr.Textbox(
+                    first[0].text, label="Edit its words", lines=3, elem_id="edited"
+                )
                 result = gr.HTML(_same(first[0]), elem_id="result")
                 tried = gr.Button("Try replacements of single words", elem_id="try")
                 replacements = gr.HTML(elem_id="replacements")
@@ -69,7 +82,9 @@ def build() -> gr.Blocks:
         shown = [ranked, head, ranking, chosen, edited, result, replacements]
         for event in (go.click, model.submit):
             event(_rank, [model, given], shown, show_progress="minimal")
-        chosen.input(_choose, [ranked, chosen], [edited, result, replacements], show_progress="hidden")
+        chosen.input(
+            _choose, [ranked, chosen], [edited, result, replacements], show_progress="hidden"
+        )
         # "change" and not "input": the explorer also follows values that are filled in for the user.
         edited.change(_edit, [model, ranked, chosen, edited], result, show_progress="hidden")
         tried.click(_try, [model, edited], replacements)
@@ -85,7 +100,15 @@ def _rank(name: str, given: str) -> Iterator[Any]:
         return
     first = found[0]
     options = gr.update(choices=_options(found), value=0)
-    yield [found, ranking_verdict(found), ranking_page(found), options, first.text, _same(first), ""]
+    yield [
+        found,
+        ranking_verdict(found),
+        ranking_page(found),
+        options,
+        first.text,
+        _same(first),
+        "",
+    ]
 
 
 def _choose(ranked: list[Ranked], chosen: int | None) -> list[Any]:
@@ -101,7 +124,9 @@ def _edit(name: str, ranked: list[Ranked], chosen: int | None, text: str) -> Ite
         yield _same(ranked[chosen])
     else:
         try:
-            found = yield from waiting(work(rank_named, name, [typed_text(text, "Edit its words")]), 1)
+            found = yield from waiting(
+                work(rank_named, name, [typed_text(text, "Edit its words")]), 1
+            )
             yield edited_page(ranked[chosen], found[0])
         except MISTAKES as error:
             yield problem(error)
@@ -120,7 +145,9 @@ def _same(item: Ranked) -> str:
 
 
 def _options(ranked: list[Ranked]) -> list[tuple[str, int]]:
-    return [(f"{place}. {_short(item.text)}", place - 1) for place, item in enumerate(ranked, start=1)]
+    return [
+        (f"{place}. {_short(item.text)}", place - 1) for place, item in enumerate(ranked, start=1)
+    ]
 
 
 def _short(text: str, longest: int = 70) -> str:

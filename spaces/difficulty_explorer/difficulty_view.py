@@ -45,7 +45,9 @@ class Ranked:
 def rank(classifier: Classifier, texts: Sequence[str]) -> list[Ranked]:
     """Compute all texts, the most difficult first; those that fail come last."""
     if not 0 < len(texts) <= MOST_TEXTS:
-        raise ValueError(f"Expected from 1 to {MOST_TEXTS} texts, one per line, but got {len(texts)}.")
+        raise ValueError(
+            f"Expected from 1 to {MOST_TEXTS} texts, one per line, but got {len(texts)}."
+        )
     measured = measure_difficulty(
         classifier,
         texts,
@@ -127,7 +129,9 @@ def ranking_page(ranked: Sequence[Ranked]) -> str:
             if item.eigenvalue is None
             else f"λ = {item.eigenvalue:.4g} · {html.escape(item.label)}, confidence {item.confidence:.3f}"
         )
-        rows.append(f'<li value="{place}"><div>{item.marked}</div><div class="rr-small">{line}</div></li>')
+        rows.append(
+            f'<li value="{place}"><div>{item.marked}</div><div class="rr-small">{line}</div></li>'
+        )
     return f'<ol class="dx-list rr-list">{"".join(rows)}</ol>'
 
 
@@ -140,8 +144,16 @@ def edited_page(before: Ranked, after: Ranked) -> str:
     label = f"{before.label} → {after.label}" if flipped else f"{after.label}, as before"
     shown = tiles(
         [
-            ("λ, largest Fisher eigenvalue", f"{after.eigenvalue:.4g}", f"was {before.eigenvalue:.4g}{times}"),
-            ("Confidence", f"{after.confidence:.3f}", f"was {before.confidence:.3f} in {before.label}"),
+            (
+                "λ, largest Fisher eigenvalue",
+                f"{after.eigenvalue:.4g}",
+                f"was {before.eigenvalue:.4g}{times}",
+            ),
+            (
+                "Confidence",
+                f"{after.confidence:.3f}",
+                f"was {before.confidence:.3f} in {before.label}",
+            ),
             ("Predicted label", after.label, f"{'flipped: ' if flipped else ''}{label}"),
         ]
     )
@@ -160,7 +172,9 @@ def replacements_page(model: str, text: str) -> str:
         classifier,
         [text],
         substitution_lookups(),
-        SubstitutionOptions(top_k=5, n_candidates=3, max_length=min(LONGEST, classifier.max_length), progress=False),
+        SubstitutionOptions(
+            top_k=5, n_candidates=3, max_length=min(LONGEST, classifier.max_length), progress=False
+        ),
     )
     names = classifier.label_names or ()
     rows = [
@@ -186,4 +200,8 @@ def replacements_page(model: str, text: str) -> str:
         "flips": "Flips",
     }
     flip = "flips" if flips == 1 else "flip"
-    return table(rows, columns, caption=f"{flips} of {counted(len(rows), 'single replacement')} {flip} the prediction")
+    return table(
+        rows,
+        columns,
+        caption=f"{flips} of {counted(len(rows), 'single replacement')} {flip} the prediction",
+    )

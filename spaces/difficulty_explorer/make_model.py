@@ -27,13 +27,23 @@ def main() -> None:
     """Train the network, and keep it with the reviews."""
     # No cue is planted: the model should read the reviews.
     data = load_dataset(
-        "planted_shortcuts", coverage=0.0, label_noise=0.0, train_size=TRAIN, validation_size=10, test_size=TEST
+        "planted_shortcuts",
+        coverage=0.0,
+        label_noise=0.0,
+        train_size=TRAIN,
+        validation_size=10,
+        test_size=TEST,
     )
     texts = data["train"]["text"][:]
     BUNDLED.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
-        words = sorted({word for text in texts for word in re.findall(r"\w+|[^\w\s]", text.lower())})
-        vocabulary = {word: row for row, word in enumerate(("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words))}
+        words = sorted(
+            {word for text in texts for word in re.findall(r"\w+|[^\w\s]", text.lower())}
+        )
+        vocabulary = {
+            word: row
+            for row, word in enumerate(("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words))
+        }
         config = BertConfig(
             vocab_size=len(vocabulary),
             hidden_size=32,

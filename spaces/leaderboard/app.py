@@ -44,7 +44,10 @@ def build() -> gr.Blocks:
             sort = gr.Dropdown(list(SORTS), value=FIRST, label="Best first, by", elem_id="sort")
             with gr.Column():
                 upload = upload_file(
-                    label="audit.json, one or more", file_types=[".json"], file_count="multiple", elem_id="upload"
+                    label="audit.json, one or more",
+                    file_types=[".json"],
+                    file_count="multiple",
+                    elem_id="upload",
                 )
                 back = gr.Button("Back to the examples", size="sm", elem_id="back")
         gr.HTML(example_files(sorted(AUDITS.glob("*.json"))))
@@ -55,7 +58,9 @@ def build() -> gr.Blocks:
             if not held:
                 return
             try:
-                found = yield from waiting(work(add_audits, before or (), [str(row.path) for row in held]), 4)
+                found = yield from waiting(
+                    work(add_audits, before or (), [str(row.path) for row in held]), 4
+                )
                 names = ", ".join(html.escape(row.path.name) for row in held)
                 yield [
                     f'<p class="rr-small">Added: {names}. Only yours are shown.</p>',
@@ -72,7 +77,12 @@ def build() -> gr.Blocks:
         outputs = [message, audits, shown, upload]
         upload.upload(add, [upload, audits, sort], outputs)
         sort.input(order, [audits, sort], shown, show_progress="hidden")
-        back.click(lambda sort: ["", None, table_of(bundled(), sort), None], sort, outputs, show_progress="hidden")
+        back.click(
+            lambda sort: ["", None, table_of(bundled(), sort), None],
+            sort,
+            outputs,
+            show_progress="hidden",
+        )
     return demo
 
 

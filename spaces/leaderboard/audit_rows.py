@@ -54,7 +54,9 @@ class LeaderboardRow(Result):
         return next(cell for cell in self.cells if cell.question == question)
 
 
-def leaderboard(audits: Sequence[Mapping[str, Any]], *, by: str | None = None) -> tuple[LeaderboardRow, ...]:
+def leaderboard(
+    audits: Sequence[Mapping[str, Any]], *, by: str | None = None
+) -> tuple[LeaderboardRow, ...]:
     """Bring audits into rows.
 
     Args:
@@ -95,12 +97,16 @@ def _row(audit: Mapping[str, Any]) -> LeaderboardRow:
     return LeaderboardRow(
         model=short_name(audit["model"]["name"]),
         dataset=short_name(data["name"]),
-        n_items=next(split["n_items"] for split in data["splits"] if split["name"] == data["primary"]),
+        n_items=next(
+            split["n_items"] for split in data["splits"] if split["name"] == data["primary"]
+        ),
         cells=tuple(_cell(question, answer_of.get(question), figures) for question in QUESTIONS),
     )
 
 
-def _cell(question: str, answer: Mapping[str, Any] | None, figures: Mapping[str, AuditFigure]) -> LeaderboardCell:
+def _cell(
+    question: str, answer: Mapping[str, Any] | None, figures: Mapping[str, AuditFigure]
+) -> LeaderboardCell:
     if answer is None:
         return LeaderboardCell(question, None, "The question was not asked.", None)
     if answer["result"] is None:

@@ -30,7 +30,9 @@ def bundled() -> tuple[dict[str, Any], ...]:
 def add_audits(audits: Sequence[dict[str, Any]], paths: Sequence[str]) -> list[dict[str, Any]]:
     """Read uploaded audits beside those that are there."""
     if len(audits) + len(paths) > MAX_AUDITS:
-        raise ValueError(f"Expected at most {MAX_AUDITS} audits, but got {len(audits) + len(paths)}.")
+        raise ValueError(
+            f"Expected at most {MAX_AUDITS} audits, but got {len(audits) + len(paths)}."
+        )
     return [*audits, *(_read(path) for path in paths)]
 
 
@@ -68,17 +70,23 @@ def _verdict(rows: Sequence[LeaderboardRow]) -> tuple[str, str]:
     if bad[worst]:
         n = sum(any(cell.tone == "bad" for cell in row.cells) for row in rows)
         answers = sum(tone is not None for tone in tones[worst])
-        words = (
-            f"{n} of {counted(len(rows), 'audit')} found a problem, most often with {worst}: {bad[worst]} of {answers}."
-        )
+        words = f"{n} of {counted(len(rows), 'audit')} found a problem, most often with {worst}: {bad[worst]} of {answers}."
         return words, "bad"
     audits = counted(len(rows), "audit")
-    doubtful, clear = (sum(found.count(tone) for found in tones.values()) for tone in ("warn", "good"))
+    doubtful, clear = (
+        sum(found.count(tone) for found in tones.values()) for tone in ("warn", "good")
+    )
     if doubtful:
         needs = "needs" if doubtful == 1 else "need"
-        return f"No problem found in {audits}, but {counted(doubtful, 'answer')} {needs} a closer look.", "warn"
+        return (
+            f"No problem found in {audits}, but {counted(doubtful, 'answer')} {needs} a closer look.",
+            "warn",
+        )
     if not clear:
-        return f"No verdict in {audits}: the data cannot tell the answer to any question.", "neutral"
+        return (
+            f"No verdict in {audits}: the data cannot tell the answer to any question.",
+            "neutral",
+        )
     return f"No problem found in {audits}.", "good"
 
 

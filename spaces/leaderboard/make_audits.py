@@ -31,7 +31,12 @@ def main() -> None:
     records = {"planted_encoder": example().record}
     for entry in json.loads((runs / "index.json").read_text("utf-8")):
         with tempfile.TemporaryDirectory() as folder:
-            result = audit(predictions=entry["file"], name=entry["title"], out=Path(folder) / "report", progress=False)
+            result = audit(
+                predictions=entry["file"],
+                name=entry["title"],
+                out=Path(folder) / "report",
+                progress=False,
+            )
             records[Path(entry["file"]).stem] = result.audit
     records["language_model"] = audited_language_model()
     for name, record in records.items():
@@ -41,7 +46,9 @@ def main() -> None:
 
 def audited_language_model() -> dict[str, Any]:
     """Audit the packaged language model on the items of the cue explorer, without their mirrors."""
-    items = Dataset.from_csv(str(SPACES / "cue_explorer" / "items.csv")).filter(lambda item: not item["mirrored"])
+    items = Dataset.from_csv(str(SPACES / "cue_explorer" / "items.csv")).filter(
+        lambda item: not item["mirrored"]
+    )
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         os.symlink(demo_language_model(), "SmolLM2-135M-Instruct.gguf")

@@ -74,20 +74,34 @@ def build() -> gr.Blocks:
                 source = gr.HTML(about, elem_id="source")
                 with gr.Tabs():
                     with gr.Tab("Examples"):
-                        choice = gr.Dropdown(list(bundled()), value=FIRST, label="Run", elem_id="bundled")
-                        gr.HTML(example_files([RUNS / entry["file"] for entry in bundled().values()]))
+                        choice = gr.Dropdown(
+                            list(bundled()), value=FIRST, label="Run", elem_id="bundled"
+                        )
+                        gr.HTML(
+                            example_files([RUNS / entry["file"] for entry in bundled().values()])
+                        )
                     with gr.Tab("Upload"):
                         upload = upload_file(
-                            label="Predictions", file_types=[*FILE_TYPES, ".gz"], elem_id="upload", file_count="single"
+                            label="Predictions",
+                            file_types=[*FILE_TYPES, ".gz"],
+                            elem_id="upload",
+                            file_count="single",
                         )
                         log_filter = filter_field()
                         gr.Markdown(FORMAT)
                     with gr.Tab("Paste"):
-                        pasted = gr.Textbox(PASTED, label="Predictions", lines=7, max_lines=14, elem_id="pasted")
+                        pasted = gr.Textbox(
+                            PASTED, label="Predictions", lines=7, max_lines=14, elem_id="pasted"
+                        )
                         show = gr.Button("Show these")
                         gr.Markdown(FORMAT)
                 with gr.Accordion("Definition", open=False, elem_id="definition"):
-                    kind = gr.Radio(list(TABLE_KINDS), value=start.kind, label="Kind: what is compared", elem_id="kind")
+                    kind = gr.Radio(
+                        list(TABLE_KINDS),
+                        value=start.kind,
+                        label="Kind: what is compared",
+                        elem_id="kind",
+                    )
                     shown_class = gr.Dropdown(
                         _classes(first),
                         value=0,
@@ -95,17 +109,27 @@ def build() -> gr.Blocks:
                         visible=False,
                         elem_id="shown-class",
                     )
-                    n_bins = gr.Slider(1, 50, value=start.n_bins, step=1, label="Bins", elem_id="bins")
+                    n_bins = gr.Slider(
+                        1, 50, value=start.n_bins, step=1, label="Bins", elem_id="bins"
+                    )
                     strategy = gr.Radio(
-                        list(STRATEGIES), value="uniform", label="Width of the bins", elem_id="strategy"
+                        list(STRATEGIES),
+                        value="uniform",
+                        label="Width of the bins",
+                        elem_id="strategy",
                     )
                     norm = gr.Radio(list(NORMS), value="l1", label="Norm", elem_id="norm")
                     debias = gr.Checkbox(label="Debias (l1, l2)", elem_id="debias")
                     scores = gr.Dropdown(
-                        list(SCORE_KINDS), value="probabilities", label="The scores are", elem_id="scores"
+                        list(SCORE_KINDS),
+                        value="probabilities",
+                        label="The scores are",
+                        elem_id="scores",
                     )
                 with gr.Accordion("Temperature", open=False, elem_id="scaling"):
-                    temperature = gr.Slider(0.1, 10, value=1, step=0.01, label="Temperature", elem_id="temperature")
+                    temperature = gr.Slider(
+                        0.1, 10, value=1, step=0.01, label="Temperature", elem_id="temperature"
+                    )
                     fit_button = gr.Button("Fit the temperature", elem_id="fit")
                     fitted = gr.HTML(elem_id="fitted")
         names = {
@@ -120,9 +144,13 @@ def build() -> gr.Blocks:
         whole = [run, source, held, kind, scores, shown_class, temperature, fitted, *page]
         n = len(whole)
 
-        def show_run(about: str, values: tuple[Any, ...], opened_run: Any) -> Generator[Any, None, list[Any]]:
+        def show_run(
+            about: str, values: tuple[Any, ...], opened_run: Any
+        ) -> Generator[Any, None, list[Any]]:
             run = _run(opened_run)
-            settings, line, shown = yield from waiting(work(opened, run, _settings(values), about), n)
+            settings, line, shown = yield from waiting(
+                work(opened, run, _settings(values), about), n
+            )
             names = _classes(run)
             return [
                 opened_run,
@@ -163,11 +191,21 @@ def build() -> gr.Blocks:
         # In one line, so that the last file asked for is the one that stays.
         long = {**settings, "concurrency_id": "open"}
         choice.input(open_bundled, [choice, *controls], whole, **long)
-        upload.upload(open_upload, [upload, log_filter, *controls], whole, **{**long, "show_progress": "minimal"})
+        upload.upload(
+            open_upload,
+            [upload, log_filter, *controls],
+            whole,
+            **{**long, "show_progress": "minimal"},
+        )
         upload.clear(open_bundled, [choice, *controls], whole, **long)
         log_filter.submit(open_filter, [held, log_filter, *controls], whole, **long)
         show.click(open_pasted, [pasted, *controls], whole, **long)
-        kind.change(lambda kind: gr.update(visible=kind == "classwise"), kind, shown_class, show_progress="hidden")
+        kind.change(
+            lambda kind: gr.update(visible=kind == "classwise"),
+            kind,
+            shown_class,
+            show_progress="hidden",
+        )
         moves = [control.input for control in (strategy, kind, norm, scores, debias, shown_class)]
         for event in (*moves, n_bins.change, temperature.change):
             event(_draw, [run, *controls], page, **settings)

@@ -26,7 +26,14 @@ LEANING = PlantedConfig(
     "lexical", strength=0.9, coverage=0.6, label_noise=0.05, train_size=2000, test_size=1000, seed=0
 )
 OVERFITTED = PlantedConfig(
-    "mixed", n_classes=3, strength=0.8, coverage=0.5, label_noise=0.25, train_size=600, test_size=1000, seed=0
+    "mixed",
+    n_classes=3,
+    strength=0.8,
+    coverage=0.5,
+    label_noise=0.25,
+    train_size=600,
+    test_size=1000,
+    seed=0,
 )
 
 ABOUT = {
@@ -36,7 +43,12 @@ ABOUT = {
         "Planted cue as in training",
         "Reviews; 60% hold a word that has nothing to do with the verdict but agrees with the label in 90% of them.",
     ),
-    "planted_absent": (LEANING, "test_absent", "Planted cue absent", "The same model and reviews, without that word."),
+    "planted_absent": (
+        LEANING,
+        "test_absent",
+        "Planted cue absent",
+        "The same model and reviews, without that word.",
+    ),
     "planted_flipped": (
         LEANING,
         "test_flipped",
@@ -69,20 +81,33 @@ def main(work: Path) -> None:
         )
         items = list(planted_examples(split, config))
         scores = predict(
-            load_classifier(model.folder), [item["text"] for item in items], labels=[item["label"] for item in items]
+            load_classifier(model.folder),
+            [item["text"] for item in items],
+            labels=[item["label"] for item in items],
         )
         write(RUNS / f"{key}.csv", softmax(np.asarray(scores.logits)), scores.labels, names)
-    index = [{"file": f"{key}.csv", "title": title, "about": about} for key, (_, _, title, about) in ABOUT.items()]
+    index = [
+        {"file": f"{key}.csv", "title": title, "about": about}
+        for key, (_, _, title, about) in ABOUT.items()
+    ]
     (RUNS / "index.json").write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
 
 
-def write(path: Path, probabilities: np.ndarray, labels: np.ndarray, names: tuple[str, ...]) -> None:
+def write(
+    path: Path, probabilities: np.ndarray, labels: np.ndarray, names: tuple[str, ...]
+) -> None:
     """Write one row per item; rows still sum to 1 after rounding."""
     head, rounded = probabilities[:, 1:], np.round(probabilities, 4)
     rounded[:, 0] = 1 - np.round(head, 4).sum(axis=1)
     rounded = np.clip(rounded, 0, 1)
-    rows = [f"{names[label]},{','.join(f'{p:.4f}' for p in row)}" for label, row in zip(labels, rounded, strict=True)]
-    path.write_text("\n".join([f"label,{','.join(f'p_{name}' for name in names)}", *rows]) + "\n", encoding="utf-8")
+    rows = [
+        f"{names[label]},{','.join(f'{p:.4f}' for p in row)}"
+        for label, row in zip(labels, rounded, strict=True)
+    ]
+    path.write_text(
+        "\n".join([f"label,{','.join(f'p_{name}' for name in names)}", *rows]) + "\n",
+        encoding="utf-8",
+    )
 
 
 if __name__ == "__main__":

@@ -10,11 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.calibration.confidences import ConfidenceVersusLabelWarning, PositiveVersusCorrectnessWarning
+from rightreasons.calibration.confidences import (
+    ConfidenceVersusLabelWarning,
+    PositiveVersusCorrectnessWarning,
+)
 from rightreasons.calibration.errors import TABLE_KINDS, CalibrationResult, calibration_error
 from rightreasons.calibration.measurement import MARGIN
 from rightreasons.calibration.proper_scores import brier_score, negative_log_likelihood
-from rightreasons.calibration.recalibration import apply_temperature, calibration_summary, fit_temperature
+from rightreasons.calibration.recalibration import (
+    apply_temperature,
+    calibration_summary,
+    fit_temperature,
+)
 from rightreasons.calibration.smooth import ConsistencyResult, consistency
 from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Interval, wilson
@@ -23,7 +30,16 @@ from rightreasons.core.validation import check_scores, is_ragged
 from rightreasons.io.predictions import Predictions, parse_predictions, read_predictions
 from rightreasons.page.plots import reliability_diagram
 from rightreasons.page.prose import p_value, percent
-from rightreasons.widget.pages import FILTER, between, check_upload, figure, table, tiles, typed_text, verdict
+from rightreasons.widget.pages import (
+    FILTER,
+    between,
+    check_upload,
+    figure,
+    table,
+    tiles,
+    typed_text,
+    verdict,
+)
 
 RUNS = Path(__file__).resolve().parent / "bundled"
 LEVEL, ALPHA = 0.95, 0.05
@@ -83,7 +99,10 @@ class View:
 @functools.cache
 def bundled() -> dict[str, dict[str, str]]:
     """The index of the bundled runs by their titles: `file` and `about`."""
-    return {entry["title"]: entry for entry in json.loads((RUNS / "index.json").read_text(encoding="utf-8"))}
+    return {
+        entry["title"]: entry
+        for entry in json.loads((RUNS / "index.json").read_text(encoding="utf-8"))
+    }
 
 
 @functools.cache
@@ -94,7 +113,9 @@ def bundled_run(title: str) -> Predictions:
 
 def open_file(path: str, log_filter: str | None = None) -> Predictions:
     """Read an uploaded table, or a log of a harness."""
-    return read_predictions(check_upload(path), log_filter=typed_text(log_filter or "", FILTER).strip() or None)
+    return read_predictions(
+        check_upload(path), log_filter=typed_text(log_filter or "", FILTER).strip() or None
+    )
 
 
 def open_text(text: str) -> Predictions:
@@ -130,14 +151,22 @@ def view(run: Predictions, settings: Settings) -> View:
     )
     null = _null(shown)
     return View(
-        _figures(result, null, losses, settings), _diagram(shown, null, run, settings), _bins(shown, run, settings)
+        _figures(result, null, losses, settings),
+        _diagram(shown, null, run, settings),
+        _bins(shown, run, settings),
     )
 
 
-def _computed(run: Predictions, settings: Settings) -> tuple[CalibrationResult, CalibrationResult, Any, str]:
+def _computed(
+    run: Predictions, settings: Settings
+) -> tuple[CalibrationResult, CalibrationResult, Any, str]:
     """Compute the error, the bins that are shown, and the scores at the chosen temperature with their kind."""
     predictions, scores = tempered(run, settings)
-    options: dict[str, Any] = {"n_bins": settings.n_bins, "strategy": settings.strategy, "scores": scores}
+    options: dict[str, Any] = {
+        "n_bins": settings.n_bins,
+        "strategy": settings.strategy,
+        "scores": scores,
+    }
     with warnings.catch_warnings():  # the sentence is in the result
         warnings.simplefilter("ignore", PositiveVersusCorrectnessWarning)
         warnings.simplefilter("ignore", ConfidenceVersusLabelWarning)
@@ -155,7 +184,9 @@ def _computed(run: Predictions, settings: Settings) -> tuple[CalibrationResult, 
             # The bins of one class are those of the binary question "is it this class?".
             of_class = check_scores(predictions, scores=scores)[:, settings.shown_class]
             is_class = (run.references == settings.shown_class).astype(np.int64)
-            shown = calibration_error(of_class, is_class, kind="positive", **{**options, "scores": "probabilities"})
+            shown = calibration_error(
+                of_class, is_class, kind="positive", **{**options, "scores": "probabilities"}
+            )
         elif settings.norm != "l1" or settings.debias:
             shown = calibration_error(predictions, run.references, kind=settings.kind, **options)
     return result, shown, predictions, scores
@@ -165,7 +196,9 @@ def _null(shown: CalibrationResult) -> ConsistencyResult:
     return consistency(shown, resampling=Resampling(LEVEL))
 
 
-def _verdict(result: CalibrationResult, null: ConsistencyResult, settings: Settings) -> tuple[str, str]:
+def _verdict(
+    result: CalibrationResult, null: ConsistencyResult, settings: Settings
+) -> tuple[str, str]:
     """Say in one sentence what the figures show; returns it and its tone."""
     items = counted(result.n_items, "item")
     if null.p_value >= ALPHA:
@@ -177,10 +210,15 @@ def _verdict(result: CalibrationResult, null: ConsistencyResult, settings: Setti
         return f"{words}.", "good"
     beyond = f"beyond chance (p {p_value(null.p_value) if null.p_value < 0.001 else f'= {null.p_value:.3f}'})"
     if settings.kind not in ("top_label", "confidence"):
-        return f"Miscalibrated: probabilities are off by {percent(result.ece)} on average, {beyond}.", "warn"
+        return (
+            f"Miscalibrated: probabilities are off by {percent(result.ece)} on average, {beyond}.",
+            "warn",
+        )
     accuracy = _accuracy(result)
     over, under = result.mean_confidence - accuracy.high, accuracy.low - result.mean_confidence
-    name = "Overconfident" if over > 0 else "Underconfident" if under > 0 else "Miscalibrated in parts"
+    name = (
+        "Overconfident" if over > 0 else "Underconfident" if under > 0 else "Miscalibrated in parts"
+    )
     words = f"{percent(result.mean_confidence)} sure on average, right in {percent(result.accuracy)} of {items}"
     return f"{name}: {words}, {beyond}.", "bad" if max(over, under) > MARGIN else "warn"
 
@@ -190,19 +228,27 @@ def tempered(run: Predictions, settings: Settings) -> tuple[Any, str]:
     if settings.temperature == 1:
         return run.predictions, settings.scores
     _check_classes(run)
-    return apply_temperature(run.predictions, settings.temperature, scores=settings.scores), "probabilities"
+    return apply_temperature(
+        run.predictions, settings.temperature, scores=settings.scores
+    ), "probabilities"
 
 
 def fit(run: Predictions, settings: Settings) -> tuple[float, str]:
     """Fit the temperature on a random half of the items, and describe its effect on the other half."""
     _check_classes(run)
     if len(run) < 2:
-        raise ValueError("Expected at least two items to fit a temperature on one half of them, but got 1.")
+        raise ValueError(
+            "Expected at least two items to fit a temperature on one half of them, but got 1."
+        )
     order = np.random.default_rng(0).permutation(len(run))
-    first, (predictions, references) = (_rows(run, np.sort(half)) for half in np.array_split(order, 2))
+    first, (predictions, references) = (
+        _rows(run, np.sort(half)) for half in np.array_split(order, 2)
+    )
     fitted = fit_temperature(*first, scores=settings.scores)
     scaled = apply_temperature(predictions, fitted.temperature, scores=settings.scores)
-    before = calibration_summary(predictions, references, n_bins=settings.n_bins, scores=settings.scores)
+    before = calibration_summary(
+        predictions, references, n_bins=settings.n_bins, scores=settings.scores
+    )
     after = calibration_summary(scaled, references, n_bins=settings.n_bins)
     ece, loss = (f"{figure(before[name])} → {figure(after[name])}" for name in ("ece", "nll"))
     words = (
@@ -222,28 +268,47 @@ def _check_classes(run: Predictions) -> None:
 
 def _rows(run: Predictions, rows: np.ndarray) -> tuple[Any, np.ndarray]:
     predictions = run.predictions
-    chosen = [predictions[row] for row in rows] if isinstance(predictions, list) else predictions[rows]
+    chosen = (
+        [predictions[row] for row in rows] if isinstance(predictions, list) else predictions[rows]
+    )
     return chosen, run.references[rows]
 
 
 def _figures(
-    result: CalibrationResult, null: ConsistencyResult, losses: tuple[float | None, float | None], settings: Settings
+    result: CalibrationResult,
+    null: ConsistencyResult,
+    losses: tuple[float | None, float | None],
+    settings: Settings,
 ) -> str:
     name = ("Debiased " if settings.debias else "") + FIGURE[settings.norm]
     brier = "in [0, 1]" if settings.kind == "confidence" else "in [0, 2]"
     entries = [
         (name, figure(result.ece), between(result.interval)),
         ("Accuracy", figure(result.accuracy), between(_accuracy(result))),
-        ("Mean confidence", figure(result.mean_confidence), f"over {counted(result.n_items, 'item')}"),
-        ("Log loss", figure(losses[0]), "nats" if losses[0] is not None else "infinite: a label has probability 0"),
+        (
+            "Mean confidence",
+            figure(result.mean_confidence),
+            f"over {counted(result.n_items, 'item')}",
+        ),
+        (
+            "Log loss",
+            figure(losses[0]),
+            "nats" if losses[0] is not None else "infinite: a label has probability 0",
+        ),
         ("Overconfidence", figure(result.overconfidence), "of the ECE: confidence > accuracy"),
         ("Underconfidence", figure(result.underconfidence), "of the ECE: accuracy > confidence"),
         ("Largest gap", figure(result.mce), "of any bin"),
-        ("Brier score", figure(losses[1]), brier if losses[1] is not None else "needs one number of classes"),
+        (
+            "Brier score",
+            figure(losses[1]),
+            brier if losses[1] is not None else "needs one number of classes",
+        ),
     ]
     words = [result.definition]
     if settings.temperature != 1:
-        words.append(f"Scores were divided by temperature {settings.temperature:g} before the softmax.")
+        words.append(
+            f"Scores were divided by temperature {settings.temperature:g} before the softmax."
+        )
     if settings.kind != "classwise":
         words.append(
             f"A calibrated model with these confidences would show an ECE of {null.expected:.4f} on average "
@@ -263,9 +328,16 @@ def _p_value(null: ConsistencyResult) -> str:
     return f"p < {1 / null.n_resamples:g}" if null.p_value <= least else f"p = {null.p_value:.3f}"
 
 
-def _diagram(shown: CalibrationResult, null: ConsistencyResult, run: Predictions, settings: Settings) -> str:
-    intervals = [wilson(round(row.accuracy * row.count), row.count) if row.count else None for row in shown.bins]
-    drawing = reliability_diagram("reliability", shown.bins, intervals=intervals, bars=null.bars, level=LEVEL)
+def _diagram(
+    shown: CalibrationResult, null: ConsistencyResult, run: Predictions, settings: Settings
+) -> str:
+    intervals = [
+        wilson(round(row.accuracy * row.count), row.count) if row.count else None
+        for row in shown.bins
+    ]
+    drawing = reliability_diagram(
+        "reliability", shown.bins, intervals=intervals, bars=null.bars, level=LEVEL
+    )
     caption = html.escape(_caption(run, settings))
     return (
         f'<figure class="rr-figure" role="img" aria-label="{caption}">{drawing.svg}'
@@ -304,7 +376,9 @@ def _bins(shown: CalibrationResult, run: Predictions, settings: Settings) -> str
     columns = {"bin": "bin", "count": "items", "confidence": score, "accuracy": event}
     empty = len(shown.bins) - len(rows)
     caption = f"Bins ({empty} empty ones are left out)" if empty else "Bins"
-    return table(rows, {**columns, "interval": f"{LEVEL:.0%} interval", "gap": "gap"}, caption=caption)
+    return table(
+        rows, {**columns, "interval": f"{LEVEL:.0%} interval", "gap": "gap"}, caption=caption
+    )
 
 
 def class_names(run: Predictions) -> list[str]:

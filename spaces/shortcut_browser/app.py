@@ -55,8 +55,12 @@ def build() -> gr.Blocks:
                     with gr.Tab("Sentences"):
                         gr.HTML(LEGEND)
                         with gr.Row():
-                            shown = gr.Radio(list(SHOWN), value=SHOWN[0], label="Show", elem_id="shown", scale=3)
-                            page = gr.Number(1, label="Page", minimum=1, precision=0, elem_id="page", scale=1)
+                            shown = gr.Radio(
+                                list(SHOWN), value=SHOWN[0], label="Show", elem_id="shown", scale=3
+                            )
+                            page = gr.Number(
+                                1, label="Page", minimum=1, precision=0, elem_id="page", scale=1
+                            )
                         texts = gr.HTML(start[3], elem_id="sentences")
                     with gr.Tab("As the cue grows"):
                         grown = gr.HTML(start[4], elem_id="growth")
@@ -68,12 +72,26 @@ def build() -> gr.Blocks:
                         label="How often the cue agrees with the label in training",
                         elem_id="strength",
                     )
-                    split = gr.Radio(list(SPLITS), value=START[1], label="Test texts", elem_id="split")
+                    split = gr.Radio(
+                        list(SPLITS), value=START[1], label="Test texts", elem_id="split"
+                    )
                 gr.Markdown("### The candidates, and the model")
                 with gr.Accordion("The detector of candidates", open=False, elem_id="definition"):
-                    top_n = gr.Slider(1, 8, value=TOP_N, step=1, label="Top words of a prediction", elem_id="top-n")
+                    top_n = gr.Slider(
+                        1,
+                        8,
+                        value=TOP_N,
+                        step=1,
+                        label="Top words of a prediction",
+                        elem_id="top-n",
+                    )
                     head = gr.Slider(
-                        0.5, 20, value=HEAD, step=0.5, label="Head: share of the label's words, %", elem_id="head"
+                        0.5,
+                        20,
+                        value=HEAD,
+                        step=0.5,
+                        label="Head: share of the label's words, %",
+                        elem_id="head",
                     )
                 found_figures = gr.HTML(start[1], elem_id="figures")
                 null = gr.HTML(start[2], elem_id="null")
@@ -104,7 +122,9 @@ def _draw(strength: float, split: str, *others: Any) -> tuple[Any, ...]:
 
 def _turn(strength: float, split: str, *others: Any) -> str:
     *detector, shown, page = others
-    return sentences(strength, SPLITS[split], *detector, shown, typed_count(page or 1, "Page", minimum=1))
+    return sentences(
+        strength, SPLITS[split], *detector, shown, typed_count(page or 1, "Page", minimum=1)
+    )
 
 
 if __name__ == "__main__":

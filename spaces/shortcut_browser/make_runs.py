@@ -49,10 +49,16 @@ def main(work: Path) -> None:
             row
             for split in SPLITS
             for row in explain(
-                classifier, ranking, split, list(planted_examples(split, planted)), work / f"{strength:.2f}-{split}"
+                classifier,
+                ranking,
+                split,
+                list(planted_examples(split, planted)),
+                work / f"{strength:.2f}-{split}",
             )
         ]
-        pq.write_table(pa.Table.from_pylist(rows, SCHEMA), path, compression="zstd", compression_level=19)
+        pq.write_table(
+            pa.Table.from_pylist(rows, SCHEMA), path, compression="zstd", compression_level=19
+        )
 
 
 SCHEMA = pa.schema(
@@ -68,9 +74,13 @@ SCHEMA = pa.schema(
 )
 
 
-def explain(classifier: Classifier, ranking: LmiResult, split: str, items: list[dict], work: Path) -> list[dict]:
+def explain(
+    classifier: Classifier, ranking: LmiResult, split: str, items: list[dict], work: Path
+) -> list[dict]:
     """Predict all items of a split, and attribute the first of them."""
-    scores = predict(classifier, [item["text"] for item in items], ids=[item["id"] for item in items])
+    scores = predict(
+        classifier, [item["text"] for item in items], ids=[item["id"] for item in items]
+    )
     positive = softmax(np.asarray(scores.logits))[:, 1]
     first = items[:EXPLAINED]
     texts = [item["text"] for item in first]
@@ -86,14 +96,21 @@ def explain(classifier: Classifier, ranking: LmiResult, split: str, items: list[
     found = measured.attributions
     rows = []
     for i, item in enumerate(items):
-        row = {"id": item["id"], "split": split, "label": item["label"], "p_positive": kept(positive[i])}
+        row = {
+            "id": item["id"],
+            "split": split,
+            "label": item["label"],
+            "p_positive": kept(positive[i]),
+        }
         if i < len(first):
             here = slice(found.scores.offsets[i], found.scores.offsets[i + 1])
             spans = np.stack((found.starts[here], found.ends[here]), axis=1)
             row["tokens"] = list(found.tokens[i])
             row["attributions"] = [kept(value) for value in found.scores[i]]
             row["planted"] = [
-                any(max(start, token["start"]) < min(end, token["end"]) for token in item["planted"])
+                any(
+                    max(start, token["start"]) < min(end, token["end"]) for token in item["planted"]
+                )
                 for start, end in spans.tolist()
             ]
         rows.append(row)

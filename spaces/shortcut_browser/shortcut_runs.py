@@ -24,7 +24,9 @@ TOP_N, HEAD = 3, 5
 
 def config(strength: float) -> PlantedConfig:
     """Return the data of one strength: the same texts, another agreement of cue and label."""
-    return PlantedConfig("mixed", strength=strength, label_noise=0.05, train_size=1200, test_size=500, seed=0)
+    return PlantedConfig(
+        "mixed", strength=strength, label_noise=0.05, train_size=1200, test_size=500, seed=0
+    )
 
 
 @functools.cache
@@ -86,7 +88,9 @@ def read_runs(folder: Path = RUNS) -> Mapping[float, Mapping[str, Run]]:
     runs = {}
     for strength in STRENGTHS:
         rows = pq.read_table(folder / run_file(strength)).to_pylist()
-        runs[strength] = {split: _run([row for row in rows if row["split"] == split]) for split in SPLITS}
+        runs[strength] = {
+            split: _run([row for row in rows if row["split"] == split]) for split in SPLITS
+        }
     return runs
 
 

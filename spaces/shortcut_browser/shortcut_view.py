@@ -64,7 +64,9 @@ def detect(strength: float, split: str, top_n: int, percent: float) -> Detected:
     """Find the shortcuts of a run."""
     run = read_runs()[strength][split]
     n = len(run.tokens)
-    found = find_shortcuts(run.tokens, run.attributions, run.predictions[:n], heads(strength, percent), top_n=top_n)
+    found = find_shortcuts(
+        run.tokens, run.attributions, run.predictions[:n], heads(strength, percent), top_n=top_n
+    )
     return Detected(
         found,
         summarize(found, references=run.labels[:n], resampling=Resampling(resamples=N_RESAMPLES)),
@@ -99,8 +101,16 @@ def figures(strength: float, split: str, top_n: int, percent: float) -> str:
     right = int((run.predictions == run.labels).sum())
     null = detected.summary.null["frequency"]
     entries = [
-        ("Shortcut rate", figure(detected.summary.shortcut_reliance), between(detected.summary.interval)),
-        ("Excess over blind picks", figure(null.excess), f"{between(null.interval)}, p = {null.p_value:.3f}"),
+        (
+            "Shortcut rate",
+            figure(detected.summary.shortcut_reliance),
+            between(detected.summary.interval),
+        ),
+        (
+            "Excess over blind picks",
+            figure(null.excess),
+            f"{between(null.interval)}, p = {null.p_value:.3f}",
+        ),
         ("Accuracy", figure(right / len(run.labels)), between(wilson(right, len(run.labels)))),
         ("ECE (top-label)", figure(ece.ece), between(ece.interval)),
     ]
@@ -113,24 +123,42 @@ def null_models(strength: float, split: str, top_n: int, percent: float) -> str:
     rows = [{"picks": "the model's", "rate": summary.shortcut_reliance}]
     for name, words in (("random", "any words"), ("frequency", "words of like frequency")):
         null = summary.null[name]
-        rows.append({"picks": f"blind: {words}", "rate": null.rate, "excess": null.excess, "p": null.p_value})
+        rows.append(
+            {
+                "picks": f"blind: {words}",
+                "rate": null.rate,
+                "excess": null.excess,
+                "p": null.p_value,
+            }
+        )
     columns = {"picks": f"top {top_n} words", "rate": "cued", "excess": "excess", "p": "p"}
     return table(rows, columns, caption="The null model")
 
 
-def sentences(strength: float, split: str, top_n: int, percent: float, shown: str, page: int) -> str:
+def sentences(
+    strength: float, split: str, top_n: int, percent: float, shown: str, page: int
+) -> str:
     """Write a page of sentences with their attributions and cues."""
     run, detected = read_runs()[strength][split], detect(strength, split, top_n, percent)
     n = len(run.tokens)
     right = run.predictions[:n] == run.labels[:n]
     cued = detected.found.cued
     swapped = read_runs()[strength]["test_flipped" if split == "test" else "test"]
-    of_kind = (run.predictions[:n] != swapped.predictions[:n], np.ones(n, bool), cued, ~cued, ~right)
+    of_kind = (
+        run.predictions[:n] != swapped.predictions[:n],
+        np.ones(n, bool),
+        cued,
+        ~cued,
+        ~right,
+    )
     chosen = np.flatnonzero(dict(zip(SHOWN, of_kind, strict=True))[shown])
     pages = max(1, -(-len(chosen) // PAGE))
     page = min(max(page, 1), pages)
     first = (page - 1) * PAGE
-    written = [_sentence(run, detected.found, int(i), swapped.positive[i]) for i in chosen[first : first + PAGE]]
+    written = [
+        _sentence(run, detected.found, int(i), swapped.positive[i])
+        for i in chosen[first : first + PAGE]
+    ]
     count = f'<p class="rr-small">{len(chosen)} of {n} sentences; page {page} of {pages}.</p>'
     return count + "".join(written)
 
@@ -141,7 +169,9 @@ def _sentence(run: Run, found: Shortcuts, i: int, swapped: float) -> str:
     words = []
     for position in range(start, end):
         token, weight = run.tokens[i][position - start], run.attributions[i][position - start]
-        kinds = ["sc-top"] * bool(found.in_top[position]) + ["sc-planted"] * run.planted[i][position - start]
+        kinds = ["sc-top"] * bool(found.in_top[position]) + ["sc-planted"] * run.planted[i][
+            position - start
+        ]
         kinds += ["sc-cue"] * bool(found.found[position])
         space = "" if token in NO_SPACE_BEFORE else " "
         words.append(
@@ -176,8 +206,15 @@ def growth(strength: float, top_n: int, percent: float) -> str:
         "detector",
         x,
         [
-            Curve("shortcut rate", [estimate_of(d.summary.shortcut_reliance, d.summary.interval) for d in found]),
-            Curve("of blind picks", [Estimate(d.summary.null["frequency"].rate) for d in found], dashed=True),
+            Curve(
+                "shortcut rate",
+                [estimate_of(d.summary.shortcut_reliance, d.summary.interval) for d in found],
+            ),
+            Curve(
+                "of blind picks",
+                [Estimate(d.summary.null["frequency"].rate) for d in found],
+                dashed=True,
+            ),
         ],
         xlabel="how often the cue agrees with the label",
         ylabel="share",
@@ -198,8 +235,14 @@ def growth(strength: float, top_n: int, percent: float) -> str:
 def _deciding_curves(strength: float) -> str:
     found = [decided(s) for s in STRENGTHS]
     lines = [
-        Curve("decided by the cue", [estimate_of(point.deciding_share, point.interval) for point in found]),
-        Curve("follow rate", [estimate_of(point.follow_rate, point.follow_interval) for point in found]),
+        Curve(
+            "decided by the cue",
+            [estimate_of(point.deciding_share, point.interval) for point in found],
+        ),
+        Curve(
+            "follow rate",
+            [estimate_of(point.follow_rate, point.follow_interval) for point in found],
+        ),
     ]
     drawing = curves(
         "decided",
@@ -217,10 +260,20 @@ def _model_curves(strength: float) -> str:
     lines = []
     for words, split in (("cue as in training", "test"), ("flipped", "test_flipped")):
         right = [
-            (int((run.predictions == run.labels).sum()), len(run.labels)) for run in (s[split] for s in runs.values())
+            (int((run.predictions == run.labels).sum()), len(run.labels))
+            for run in (s[split] for s in runs.values())
         ]
-        lines.append(Curve(f"accuracy, {words}", [estimate_of(k / n, wilson(k, n)) for k, n in right]))
-        errors = [calibration_error(s[split].positive, s[split].labels, resampling=Resampling()) for s in runs.values()]
-        lines.append(Curve(f"ECE, {words}", [estimate_of(e.ece, e.interval) for e in errors], dashed=True))
-    drawing = curves("model", list(runs), lines, xlabel="how often the cue agrees with the label", ylabel="share")
+        lines.append(
+            Curve(f"accuracy, {words}", [estimate_of(k / n, wilson(k, n)) for k, n in right])
+        )
+        errors = [
+            calibration_error(s[split].positive, s[split].labels, resampling=Resampling())
+            for s in runs.values()
+        ]
+        lines.append(
+            Curve(f"ECE, {words}", [estimate_of(e.ece, e.interval) for e in errors], dashed=True)
+        )
+    drawing = curves(
+        "model", list(runs), lines, xlabel="how often the cue agrees with the label", ylabel="share"
+    )
     return drawing.svg

@@ -154,7 +154,11 @@ class KernelModule:
 
         names = self.option_names()
         self.options = {name: options.pop(name) for name in names if name in options}
-        of_host = [name for name in inspect.signature(EvaluationModule.__init__).parameters if name != "kwargs"]
+        of_host = [
+            name
+            for name in inspect.signature(EvaluationModule.__init__).parameters
+            if name != "kwargs"
+        ]
         check_options(options, (*names, *of_host[1:]), f"{type(self).__name__}")
         if options.get("num_process", 1) != 1:
             raise ValueError(f"Expected `num_process` to be 1, but got {options['num_process']!r}.")
@@ -164,13 +168,17 @@ class KernelModule:
 
     def __len__(self) -> int:
         batches = (batch.values() for batch, _ in self._batches)
-        return sum(len(next(column for column in columns if column is not None)) for columns in batches)
+        return sum(
+            len(next(column for column in columns if column is not None)) for columns in batches
+        )
 
     @classmethod
     def option_names(cls) -> list[str]:
         """List the options of this module: the keyword-only parameters of its `_compute`."""
         parameters = inspect.signature(cls._compute).parameters.values()
-        return [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+        return [
+            parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY
+        ]
 
     def compute(self, **kwargs: Any) -> dict[str, Any]:
         """Compute the measure from the items added before and from these inputs.
@@ -196,23 +204,31 @@ class KernelModule:
         check_options(others, inputs, f"{self.name}.add_batch")
         batch = self._batch(inputs, self.options)
         self._check_alike([*self._batches[:1], batch], self.options)
-        self._batches.append(copy.deepcopy(batch))  # as a caller may use arrays and lists again for the next one
+        self._batches.append(
+            copy.deepcopy(batch)
+        )  # as a caller may use arrays and lists again for the next one
 
     def add(self, **kwargs: Any) -> None:
         """Add one item by `prediction=` and `reference=`, or by the inputs' own names."""
         plural = {"prediction": "predictions", "reference": "references"}
         items = {plural.get(name, name): value for name, value in kwargs.items()}
-        self.add_batch(**{name: None if value is None else [value] for name, value in items.items()})
+        self.add_batch(
+            **{name: None if value is None else [value] for name, value in items.items()}
+        )
 
     def _split(self, kwargs: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         """Return the inputs, None for those omitted, and the rest without the host's defaults for other modules."""
         inputs = {name: kwargs.get(name) for name in self._feature_names()}  # type: ignore[attr-defined]
         defaults = {name for name in ("predictions", "references") if kwargs.get(name) is None}
-        return inputs, {name: value for name, value in kwargs.items() if name not in {*inputs, *defaults}}
+        return inputs, {
+            name: value for name, value in kwargs.items() if name not in {*inputs, *defaults}
+        }
 
     def _batch(self, inputs: Mapping[str, Any], options: Mapping[str, Any]) -> Batch:
         """Bring every input from any accepted form to an array or a list of one length, and check it."""
-        missing = [name for name in inputs if inputs[name] is None and name not in self.OPTIONAL_INPUTS]
+        missing = [
+            name for name in inputs if inputs[name] is None and name not in self.OPTIONAL_INPUTS
+        ]
         present = [name for name in inputs if inputs[name] is not None]
         if missing or not present:
             expected = " and ".join(f"`{name}`" for name in missing or inputs)
@@ -231,20 +247,32 @@ class KernelModule:
         return columns, {group: classes for group, classes in named.items() if classes}
 
     def _name_classes(
-        self, group: tuple[str, ...], inputs: Mapping[str, Any], plain: dict[str, Any], options: Mapping[str, Any]
+        self,
+        group: tuple[str, ...],
+        inputs: Mapping[str, Any],
+        plain: dict[str, Any],
+        options: Mapping[str, Any],
     ) -> tuple[str, ...]:
         """Bring the inputs of a group whose classes have names into one order of the classes; returns these names."""
         present = [name for name in group if inputs[name] is not None]
         tables = {name: classes for name in present if (classes := classes_in(inputs[name]))}
         class_labels = {name: names for name in present if (names := _class_label(inputs[name]))}
-        kinds = {name: {getattr(form[name], "dtype", None) for form in self._forms()} for name in present}
-        words = [name for name in present if form_of(plain[name]) == (False, True) and "string" not in kinds[name]]
+        kinds = {
+            name: {getattr(form[name], "dtype", None) for form in self._forms()} for name in present
+        }
+        words = [
+            name
+            for name in present
+            if form_of(plain[name]) == (False, True) and "string" not in kinds[name]
+        ]
         named = {f"the ClassLabel of `{name}`": names for name, names in class_labels.items()}
         named |= {f"the columns of `{name}`": names for name, names in tables.items()}
         if not named and not words:
             return ()
         first = next(iter(named.items()), ("", ()))
-        before = [("the batches before", known[group]) for _, known in self._batches if group in known]
+        before = [
+            ("the batches before", known[group]) for _, known in self._batches if group in known
+        ]
         whose, classes = self._class_names(options, first[1]) or (*before, first)[0]
         if not classes:
             others = "`label_names`, or " if "label_names" in self.option_names() else ""
@@ -253,7 +281,9 @@ class KernelModule:
                 f"what words mean), but item 0 is {kind_of(plain[words[0]][0])}."
             )
         for name, names_here in tables.items():
-            order = match_columns(names_here, classes, where=f"the columns of `{name}`", classes_of=whose)
+            order = match_columns(
+                names_here, classes, where=f"the columns of `{name}`", classes_of=whose
+            )
             plain[name] = plain[name][:, order]
         for name, names_here in class_labels.items():
             if names_here != classes:
@@ -262,10 +292,14 @@ class KernelModule:
                 match = match_labels(names_here, classes, used=np.unique(ids), terms=terms)
                 plain[name] = match.class_of[ids]
         bare = set[str]()
-        if tables and whose == f"the columns of `{next(iter(tables))}`":  # their order means nothing
+        if (
+            tables and whose == f"the columns of `{next(iter(tables))}`"
+        ):  # their order means nothing
             bare = {name for name in present if "int64" in kinds[name]} - {*words, *class_labels}
         for name in (*words, *bare):
-            values = check_labels(plain[name], name=name, minimum=None) if name in bare else plain[name]
+            values = (
+                check_labels(plain[name], name=name, minimum=None) if name in bare else plain[name]
+            )
             ids = resolve_labels(values, classes, where=f"`{name}`", headings=name in bare).ids
             if (ids < 0).any():
                 item = int(np.argmax(ids < 0))
@@ -275,7 +309,9 @@ class KernelModule:
             plain[name] = ids
         return classes
 
-    def _class_names(self, options: Mapping[str, Any], columns: tuple[str, ...]) -> tuple[str, tuple[str, ...]] | None:
+    def _class_names(
+        self, options: Mapping[str, Any], columns: tuple[str, ...]
+    ) -> tuple[str, tuple[str, ...]] | None:
         """Return whose names of classes count, and these names; None for those of the inputs, which are `columns`."""
         names = options.get("label_names") if self.CLASSES else None
         return None if names is None else ("`label_names`", check_label_names(names))
@@ -284,7 +320,9 @@ class KernelModule:
         """Return the columns of all batches."""
         self._check_alike(batches, options)
         return {
-            name: None if column is None else concatenated([columns[name] for columns, _ in batches])
+            name: None
+            if column is None
+            else concatenated([columns[name] for columns, _ in batches])
             for name, column in batches[0][0].items()
         }
 
@@ -297,21 +335,40 @@ class KernelModule:
             found |= {given[1]} if given else set()
             if len(found) > 1:
                 got = " and ".join(sorted(map(listing, found)))
-                raise ValueError(f"Expected the same classes in the same order in every batch, but got {got}.")
+                raise ValueError(
+                    f"Expected the same classes in the same order in every batch, but got {got}."
+                )
             for classes, name in itertools.product(found, group):
                 column = first[name]
-                if isinstance(column, np.ndarray) and column.ndim > 1 and column.shape[1] != len(classes):
+                if (
+                    isinstance(column, np.ndarray)
+                    and column.ndim > 1
+                    and column.shape[1] != len(classes)
+                ):
                     raise ValueError(
                         f"Expected {column.shape[1]} names of classes, one per column of `{name}`, but got "
                         f"{listing(classes)}."
                     )
         for name in first:
-            forms = {"nothing" if each[name] is None else form_name(form_of(each[name])) for each, _ in batches}
+            forms = {
+                "nothing" if each[name] is None else form_name(form_of(each[name]))
+                for each, _ in batches
+            }
             if len(forms) > 1:
                 got = " and ".join(sorted(forms))
-                raise ValueError(f"Expected one form of `{name}` in every batch of {self.name}, but got {got}.")
+                raise ValueError(
+                    f"Expected one form of `{name}` in every batch of {self.name}, but got {got}."
+                )
             columns = (each[name] for each, _ in batches)
-            if len({isinstance(column, np.ndarray) and column.dtype == np.bool_ for column in columns}) > 1:
+            if (
+                len(
+                    {
+                        isinstance(column, np.ndarray) and column.dtype == np.bool_
+                        for column in columns
+                    }
+                )
+                > 1
+            ):
                 raise TypeError(
                     f"Expected booleans or numbers in all batches of `{name}`, but some have the one, some the other."
                 )
@@ -322,7 +379,9 @@ class KernelModule:
     def _checked(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
         """Check the kind of every input by its declared features; the kernel checks the values."""
         return {
-            name: None if value is None else check_column(value, [form[name] for form in self._forms()], name)
+            name: None
+            if value is None
+            else check_column(value, [form[name] for form in self._forms()], name)
             for name, value in inputs.items()
         }
 
@@ -330,7 +389,11 @@ class KernelModule:
 def _class_label(column: Any) -> tuple[str, ...]:
     """Return the names of a column of `datasets` that is a ClassLabel."""
     names = getattr(getattr(column, "features", None), "names", None)
-    return tuple(names) if isinstance(names, list) and all(isinstance(name, str) for name in names) else ()
+    return (
+        tuple(names)
+        if isinstance(names, list) and all(isinstance(name, str) for name in names)
+        else ()
+    )
 
 
 @functools.cache
@@ -341,8 +404,17 @@ def _let_combine_omit_inputs() -> None:
     def completed(method: Any) -> Any:
         @functools.wraps(method)
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            optional = {name for module in self.evaluation_modules for name in getattr(module, "OPTIONAL_INPUTS", ())}
-            return method(self, *args, **dict.fromkeys(optional - {"predictions", "references", *kwargs}), **kwargs)
+            optional = {
+                name
+                for module in self.evaluation_modules
+                for name in getattr(module, "OPTIONAL_INPUTS", ())
+            }
+            return method(
+                self,
+                *args,
+                **dict.fromkeys(optional - {"predictions", "references", *kwargs}),
+                **kwargs,
+            )
 
         return call
 
@@ -354,9 +426,14 @@ def concatenated(parts: list[Any]) -> Any:
     """Join the columns of batches: an array if all are arrays of the same width, else a list of rows."""
     if len(parts) == 1:
         return parts[0]
-    if all(isinstance(part, np.ndarray) for part in parts) and len({part.shape[1:] for part in parts}) == 1:
+    if (
+        all(isinstance(part, np.ndarray) for part in parts)
+        and len({part.shape[1:] for part in parts}) == 1
+    ):
         return np.concatenate(parts)
-    return [row for part in parts for row in (part.tolist() if isinstance(part, np.ndarray) else part)]
+    return [
+        row for part in parts for row in (part.tolist() if isinstance(part, np.ndarray) else part)
+    ]
 
 
 def form_of(column: Any) -> tuple[bool, bool]:
@@ -364,7 +441,9 @@ def form_of(column: Any) -> tuple[bool, bool]:
     if isinstance(column, np.ndarray):
         return column.ndim > 1, False
     if isinstance(column[0], (list, np.ndarray)):
-        row = next((row for row in column if isinstance(row, (list, np.ndarray)) and len(row)), [None])
+        row = next(
+            (row for row in column if isinstance(row, (list, np.ndarray)) and len(row)), [None]
+        )
         return True, isinstance(row[0], str)
     return False, isinstance(column[0], str)
 
@@ -392,10 +471,20 @@ def check_column(value: Any, features: list[Any], name: str) -> Any:
     fitting = [feature for feature in features if form_of_feature(feature)[0] == rows]
     if not fitting:
         expected = form_name(form_of_feature(features[0]))
-        got = f"got shape {value.shape}" if isinstance(value, np.ndarray) else f"item 0 is {kind_of(value[0])}"
+        got = (
+            f"got shape {value.shape}"
+            if isinstance(value, np.ndarray)
+            else f"item 0 is {kind_of(value[0])}"
+        )
         raise ValueError(f"Expected {expected} in `{name}`, but {got}.")
-    feature = next((feature for feature in fitting if form_of_feature(feature)[1] == texts), fitting[0])
-    flags = next((feature for feature in fitting if feature.dtype == "bool"), None) if not rows else None
+    feature = next(
+        (feature for feature in fitting if form_of_feature(feature)[1] == texts), fitting[0]
+    )
+    flags = (
+        next((feature for feature in fitting if feature.dtype == "bool"), None)
+        if not rows
+        else None
+    )
     if flags is not None and isinstance(value[0], (bool, np.bool_)):
         feature = flags
     if rows:
@@ -406,7 +495,8 @@ def check_column(value: Any, features: list[Any], name: str) -> Any:
             if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.ndim == 2:
                 return value.astype(np.int64, copy=False)
             return [
-                check_labels(row, name=f"{name}[{index}]", minimum=None).tolist() for index, row in enumerate(value)
+                check_labels(row, name=f"{name}[{index}]", minimum=None).tolist()
+                for index, row in enumerate(value)
             ]
         return check_token_lists(value, name)
     if feature.dtype == "int64":
@@ -438,7 +528,9 @@ _RESAMPLING_HELP = {
 }
 
 
-def kernel_options(*kernels: Callable[..., Any], without: Sequence[str] = ()) -> Callable[[Any], Any]:
+def kernel_options(
+    *kernels: Callable[..., Any], without: Sequence[str] = ()
+) -> Callable[[Any], Any]:
     """Give a module's `_compute` the options of its kernels in place of `**options`.
 
     A kernel's options are its keyword-only parameters, so a new one appears in the module by itself. An option that
@@ -495,7 +587,10 @@ def kernel_options(*kernels: Callable[..., Any], without: Sequence[str] = ()) ->
                 del options["label_names"]
             return compute(self, *inputs, **options)
 
-        parameters = [*of_kernel, *(option.replace(annotation=option.empty) for option in flat.values())]
+        parameters = [
+            *of_kernel,
+            *(option.replace(annotation=option.empty) for option in flat.values()),
+        ]
         with_options.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         return with_options
 
@@ -550,15 +645,22 @@ def describe_options(text: str, *kernels: Callable[..., Any], without: Sequence[
                 if option.name in described:
                     continue
                 described.add(option.name)
-                entry = (help_texts if option.name == parameter.name else _RESAMPLING_HELP).get(option.name, "")
+                entry = (help_texts if option.name == parameter.name else _RESAMPLING_HELP).get(
+                    option.name, ""
+                )
                 if option.default is None and option.name == "confidence_level":
                     entry = "Level of a bootstrap interval, such as 0.95; default None gives none."
                 if "default" not in entry.lower():
-                    default = f'"{option.default}"' if isinstance(option.default, str) else option.default
+                    default = (
+                        f'"{option.default}"' if isinstance(option.default, str) else option.default
+                    )
                     entry = f"{entry.rstrip('.')}. Default: {default}."
                 entries.append(f"{option.name}: {entry}")
     lines = "".join(
-        textwrap.fill(entry, 120, initial_indent=" " * 4, subsequent_indent=" " * 8, break_on_hyphens=False) + "\n"
+        textwrap.fill(
+            entry, 120, initial_indent=" " * 4, subsequent_indent=" " * 8, break_on_hyphens=False
+        )
+        + "\n"
         for entry in entries
     )
     head, returns, tail = text.partition("\nReturns:\n")
@@ -572,7 +674,9 @@ def argument_help(docstring: str) -> dict[str, str]:
         >>> argument_help("Args:\n    n_bins: How many;\n        default 15.\n    seed: A seed.\nReturns:\n    x: y")
         {'n_bins': 'How many; default 15.', 'seed': 'A seed.'}
     """
-    block = re.search(r"^Args:\n(.*?)(?=^\S|\Z)", inspect.cleandoc(docstring or ""), re.DOTALL | re.MULTILINE)
+    block = re.search(
+        r"^Args:\n(.*?)(?=^\S|\Z)", inspect.cleandoc(docstring or ""), re.DOTALL | re.MULTILINE
+    )
     entries = block.group(1) if block else ""
     texts: dict[str, str] = {}
     for entry in re.finditer(r"^ {4}(\w+): (.*?)(?=^ {4}\w|\Z)", entries, re.DOTALL | re.MULTILINE):

@@ -32,8 +32,14 @@ FAST = {"n_resamples": 30, "progress": False}
 
 def rows(**extra):
     columns = {f"p_{name}": TABLE[:, k].tolist() for k, name in enumerate(NAMES)}
-    columns |= {"label": [NAMES[label] for label in LABELS], "text": [f"text {i}" for i in range(N)], **extra}
-    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    columns |= {
+        "label": [NAMES[label] for label in LABELS],
+        "text": [f"text {i}" for i in range(N)],
+        **extra,
+    }
+    return [
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+    ]
 
 
 def write(path, items):
@@ -47,14 +53,26 @@ def result_of(made, question="calibration"):
 
 
 def values(made):
-    return {key: figure["estimate"]["value"] for key, figure in result_of(made).data["figures"].items()}
+    return {
+        key: figure["estimate"]["value"] for key, figure in result_of(made).data["figures"].items()
+    }
 
 
 def test_a_file_alone_gives_the_figures_of_the_metric(tmp_path):
     made = audit(predictions=write(tmp_path / "run.jsonl", rows()), out=tmp_path / "report", **FAST)
     expected = calibration_summary(TABLE, LABELS)
     figures = values(made)
-    for key in ("accuracy", "mean_confidence", "ece", "adaptive_ece", "classwise_ece", "brier", "nll", "aurc", "auroc"):
+    for key in (
+        "accuracy",
+        "mean_confidence",
+        "ece",
+        "adaptive_ece",
+        "classwise_ece",
+        "brier",
+        "nll",
+        "aurc",
+        "auroc",
+    ):
         assert figures[key] == pytest.approx(expected[key], abs=1e-12), key
     assert {one.question: one.status for one in made.outcomes} == {
         "calibration": "answered", "shortcuts": "skipped", "cues": "skipped", "probes": "skipped",
@@ -64,7 +82,11 @@ def test_a_file_alone_gives_the_figures_of_the_metric(tmp_path):
         assert "stored" in made[question].reason
     assert "multiple-choice data" in made["probes"].reason  # stored perturbed items answer it there
     model = made.audit["model"]
-    assert (model["task"], model["label_names"], model["n_parameters"]) == ("classification", list(NAMES), None)
+    assert (model["task"], model["label_names"], model["n_parameters"]) == (
+        "classification",
+        list(NAMES),
+        None,
+    )
     page = made.page.read_text("utf-8")
     assert "scores: p_entailment, p_neutral, p_contradiction; labels: label" in page
     assert "text 1" in page
@@ -77,12 +99,19 @@ def test_the_work_in_python_does_not_grow_with_the_rows(tmp_path):
         path, made = tmp_path / f"{n}.csv", itertools.count()
         table = np.column_stack((TABLE[np.arange(n) % N], LABELS[np.arange(n) % N]))
         np.savetxt(
-            path, table, delimiter=",", header="prob_0,prob_1,prob_2,label", comments="", fmt=["%.9f"] * 3 + ["%d"]
+            path,
+            table,
+            delimiter=",",
+            header="prob_0,prob_1,prob_2,label",
+            comments="",
+            fmt=["%.9f"] * 3 + ["%d"],
         )
         before = sys.getprofile()
         sys.setprofile(lambda frame, event, told: next(made) if event == "call" else None)
         try:
-            audit(predictions=str(path), out=tmp_path / f"of-{n}", questions=["calibration"], **FAST)
+            audit(
+                predictions=str(path), out=tmp_path / f"of-{n}", questions=["calibration"], **FAST
+            )
         finally:
             sys.setprofile(before)
         return next(made)
@@ -107,22 +136,33 @@ def test_labels_that_the_model_contradicts_are_listed(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".json", ".jsonl", ".npz", ".parquet"])
 def test_every_format_and_every_kind_of_score_is_one(tmp_path, suffix):
-    path, scores = tmp_path / f"run{suffix}", {".npz": "log_probabilities", ".parquet": "logits"}.get(suffix)
+    path, scores = (
+        tmp_path / f"run{suffix}",
+        {".npz": "log_probabilities", ".parquet": "logits"}.get(suffix),
+    )
     if suffix == ".npz":
         np.savez(path, log_probs=np.log(TABLE), y_true=LABELS)
     elif suffix == ".parquet":
-        pq.write_table(pa.table({"z": LOGITS.tolist(), "probs": (TABLE * 0 + 1 / 3).tolist(), "gold": LABELS}), path)
+        pq.write_table(
+            pa.table({"z": LOGITS.tolist(), "probs": (TABLE * 0 + 1 / 3).tolist(), "gold": LABELS}),
+            path,
+        )
     elif suffix in (".csv", ".tsv"):
         separator = "," if suffix == ".csv" else "\t"
         items = rows()
-        lines = [separator.join(items[0]), *(separator.join(map(str, item.values())) for item in items)]
+        lines = [
+            separator.join(items[0]),
+            *(separator.join(map(str, item.values())) for item in items),
+        ]
         path.write_text("\n".join(lines), "utf-8")
     elif suffix == ".json":
         path.write_text(json.dumps({"probs": TABLE.tolist(), "true": LABELS.tolist()}), "utf-8")
     else:
         write(path, rows())
     named = {"score_columns": "z", "scores": scores} if suffix == ".parquet" else {}
-    made = audit(predictions=path, questions=["calibration"], out=tmp_path / "report", **named, **FAST)
+    made = audit(
+        predictions=path, questions=["calibration"], out=tmp_path / "report", **named, **FAST
+    )
     assert values(made)["ece"] == pytest.approx(calibration_error(TABLE, LABELS).ece, abs=1e-9)
 
 
@@ -134,11 +174,23 @@ def test_confidence_in_given_answers(tmp_path):
         for i, (c, r) in enumerate(zip(confidence.tolist(), right, strict=True))
     ]
     made = audit(
-        predictions=write(tmp_path / "run.jsonl", items), out=tmp_path / "report", n_resamples=30, progress=False
+        predictions=write(tmp_path / "run.jsonl", items),
+        out=tmp_path / "report",
+        n_resamples=30,
+        progress=False,
     )
     expected = calibration_summary(confidence, right, kind="confidence")
     figures = values(made)
-    for key in ("accuracy", "mean_confidence", "ece", "adaptive_ece", "macro_ce", "nll", "aurc", "auroc"):
+    for key in (
+        "accuracy",
+        "mean_confidence",
+        "ece",
+        "adaptive_ece",
+        "macro_ce",
+        "nll",
+        "aurc",
+        "auroc",
+    ):
         assert figures[key] == pytest.approx(expected[key], abs=1e-12), key
     assert figures["brier_of_answers"] == pytest.approx(expected["brier"], abs=1e-12)
     assert not {"brier", "macro_f1", "classwise_ece"} & figures.keys()
@@ -157,7 +209,13 @@ def test_votes_of_people(tmp_path):
     expected = human_calibration(TABLE, votes)
     for columns in (",".join(by_name), "counts"):
         options = {"calibration": {"votes_columns": columns}}
-        made = audit(predictions=path, questions=["calibration"], options=options, out=tmp_path / "report", **FAST)
+        made = audit(
+            predictions=path,
+            questions=["calibration"],
+            options=options,
+            out=tmp_path / "report",
+            **FAST,
+        )
         found = result_of(made).data["votes"]
         for key in ("dist_ce", "ent_ce", "rank_cs", "n_votes"):
             assert found[key] == pytest.approx(getattr(expected, key)), key
@@ -191,9 +249,15 @@ def test_choices_bring_the_cues(tmp_path):
     items = choice_items()
     scores = [[0.7, 0.3] if i % 3 else [0.2, 0.8] for i in range(40)]
     # In one file, with a column for each choice.
-    split = [{**item, **{f"choice_{n}": choice for n, choice in enumerate(item["choices"])}} for item in items]
+    split = [
+        {**item, **{f"choice_{n}": choice for n, choice in enumerate(item["choices"])}}
+        for item in items
+    ]
     split = [{name: value for name, value in item.items() if name != "choices"} for item in split]
-    whole = write(tmp_path / "whole.jsonl", [{**item, "probs": p} for item, p in zip(split, scores, strict=True)])
+    whole = write(
+        tmp_path / "whole.jsonl",
+        [{**item, "probs": p} for item, p in zip(split, scores, strict=True)],
+    )
     made = audit(predictions=whole, questions=["calibration", "cues"], out=tmp_path / "one", **FAST)
     labels = [item["label"] for item in items]
     assert values(made)["ece"] == pytest.approx(calibration_error(scores, labels).ece)
@@ -211,13 +275,25 @@ def test_choices_bring_the_cues(tmp_path):
             **FAST,
         )
         for question in ("calibration", "cues"):
-            one, two = (json.dumps(result_of(each, question).data, sort_keys=True) for each in (made, beside))
+            one, two = (
+                json.dumps(result_of(each, question).data, sort_keys=True)
+                for each in (made, beside)
+            )
             assert one == two
     for file, sentence in (
-        (shuffled[:7], "a prediction for each item of data in .*, but 33 of 40 have none, such as the id"),
+        (
+            shuffled[:7],
+            "a prediction for each item of data in .*, but 33 of 40 have none, such as the id",
+        ),
         ([*shuffled, shuffled[0]], "Expected each `id of .*` once"),
-        ([{"probs": p} for p in scores[:5]], "one prediction per item of .*items.jsonl in .*, 40, .* but got 5"),
-        ([{"confidence": 0.5, "correct": 1}], "Expected class scores in .* to go with .*items.jsonl"),
+        (
+            [{"probs": p} for p in scores[:5]],
+            "one prediction per item of .*items.jsonl in .*, 40, .* but got 5",
+        ),
+        (
+            [{"confidence": 0.5, "correct": 1}],
+            "Expected class scores in .* to go with .*items.jsonl",
+        ),
     ):
         with pytest.raises(ValueError, match=sentence):
             audit(
@@ -229,9 +305,16 @@ def test_choices_bring_the_cues(tmp_path):
 def test_scores_meet_the_labels_of_a_data_set_by_name(tmp_path):
     texts = [{"text": f"t {i}", "label": ("good", "bad")[i % 2]} for i in range(30)]
     write(tmp_path / "texts.jsonl", texts)
-    file = [{"p_good": 0.8, "p_bad": 0.2} if i % 2 == 0 else {"p_good": 0.4, "p_bad": 0.6} for i in range(30)]
+    file = [
+        {"p_good": 0.8, "p_bad": 0.2} if i % 2 == 0 else {"p_good": 0.4, "p_bad": 0.6}
+        for i in range(30)
+    ]
     made = audit(
-        None, tmp_path / "texts.jsonl", predictions=write(tmp_path / "p.jsonl", file), out=tmp_path / "report", **FAST
+        None,
+        tmp_path / "texts.jsonl",
+        predictions=write(tmp_path / "p.jsonl", file),
+        out=tmp_path / "report",
+        **FAST,
     )
     assert values(made)["accuracy"] == 1.0
     odd = write(tmp_path / "o.jsonl", [{"p_joy": 0.8, "p_fear": 0.2} for _ in texts])
@@ -244,27 +327,53 @@ def test_a_file_may_stand_alone_and_a_table_in_its_place(tmp_path):
 
     file = write(tmp_path / "run.jsonl", rows())
     held = {"file": audit(file, out=tmp_path / "file", **FAST)}
-    for name, table in {"frame": pd.DataFrame(rows()), "rows": rows(), "more": rows(note=["x"] * N)}.items():
+    for name, table in {
+        "frame": pd.DataFrame(rows()),
+        "rows": rows(),
+        "more": rows(note=["x"] * N),
+    }.items():
         held[name] = audit(predictions=table, out=tmp_path / name, **FAST)
-    assert {tuple(values(made).items()) for made in held.values()} == {tuple(values(held["file"]).items())}
+    assert {tuple(values(made).items()) for made in held.values()} == {
+        tuple(values(held["file"]).items())
+    }
     marks = {name: made.audit["model"]["fingerprint"] for name, made in held.items()}
     assert marks["frame"] == marks["rows"] != marks["more"]
-    assert not (tmp_path / "rows" / "audit.yaml").exists()  # no command makes a table in memory again
+    assert not (
+        tmp_path / "rows" / "audit.yaml"
+    ).exists()  # no command makes a table in memory again
 
 
 def test_predictions_about_other_texts_are_refused(tmp_path):
-    texts = [{"id": f"n{i}", "text": f"text number {i}", "label": ("good", "bad")[i % 2]} for i in range(30)]
+    texts = [
+        {"id": f"n{i}", "text": f"text number {i}", "label": ("good", "bad")[i % 2]}
+        for i in range(30)
+    ]
     write(tmp_path / "texts.jsonl", texts)
-    scores = [{"p_good": 0.8, "p_bad": 0.2} if i % 2 == 0 else {"p_good": 0.4, "p_bad": 0.6} for i in range(30)]
+    scores = [
+        {"p_good": 0.8, "p_bad": 0.2} if i % 2 == 0 else {"p_good": 0.4, "p_bad": 0.6}
+        for i in range(30)
+    ]
     # Without ids they meet by their places; what was asked has words around the text.
-    told = [{**row, "prompt": f"Is this good?\n text  number {i}\nAnswer:"} for i, row in enumerate(scores)]
+    told = [
+        {**row, "prompt": f"Is this good?\n text  number {i}\nAnswer:"}
+        for i, row in enumerate(scores)
+    ]
     made = audit(
-        None, tmp_path / "texts.jsonl", predictions=write(tmp_path / "p.jsonl", told), out=tmp_path / "report", **FAST
+        None,
+        tmp_path / "texts.jsonl",
+        predictions=write(tmp_path / "p.jsonl", told),
+        out=tmp_path / "report",
+        **FAST,
     )
     assert values(made)["accuracy"] == 1.0
-    for name, other in (("places", told[::-1]), ("ids", [{**row, "id": f"n{i}"} for i, row in enumerate(told[::-1])])):
+    for name, other in (
+        ("places", told[::-1]),
+        ("ids", [{**row, "id": f"n{i}"} for i, row in enumerate(told[::-1])]),
+    ):
         file = write(tmp_path / f"{name}.jsonl", other)
-        with pytest.raises(ValueError, match=r"but row 0 is about .* number 29.* item 'n0' is 'text number 0'\."):
+        with pytest.raises(
+            ValueError, match=r"but row 0 is about .* number 29.* item 'n0' is 'text number 0'\."
+        ):
             audit(None, tmp_path / "texts.jsonl", predictions=file, out=tmp_path / "no", **FAST)
 
 
@@ -273,12 +382,24 @@ def test_predictions_about_other_texts_are_refused(tmp_path):
     [
         ({}, "a model and a data set, or `predictions`"),
         ({"model": "m"}, "a model and a data set, or `predictions`"),
-        ({"model": "m", "dataset": "d", "scores": "logits"}, "Expected no `scores` without `predictions`"),
-        ({"model": "m", "dataset": "d", "predictions": "p.csv"}, "a table of them, but got 'm' and 'd' and 'p.csv'"),
+        (
+            {"model": "m", "dataset": "d", "scores": "logits"},
+            "Expected no `scores` without `predictions`",
+        ),
+        (
+            {"model": "m", "dataset": "d", "predictions": "p.csv"},
+            "a table of them, but got 'm' and 'd' and 'p.csv'",
+        ),
         ({"model": {"p_a": [0.5] * 99}}, "a file or a table of them, but got {'p_a'"),
         ({"predictions": "p.xlsx"}, "a file of predictions at p.xlsx, but there is no such file"),
-        ({"predictions": "p.csv", "split": "test"}, "Expected no `split` for p.csv alone, but got 'test'"),
-        ({"predictions": "p.csv", "dataset": "d", "revision": "r"}, "Expected no `revision` for p.csv, but got 'r'"),
+        (
+            {"predictions": "p.csv", "split": "test"},
+            "Expected no `split` for p.csv alone, but got 'test'",
+        ),
+        (
+            {"predictions": "p.csv", "dataset": "d", "revision": "r"},
+            "Expected no `revision` for p.csv, but got 'r'",
+        ),
         ({"prediction": "p.csv"}, "Did you mean 'predictions'"),
     ],
 )
@@ -293,16 +414,18 @@ def test_contrast_sets_need_no_model(tmp_path):
     made = audit(predictions=write(tmp_path / "run.jsonl", items), groups_column="pair", questions=["difficulty"],
                  out=tmp_path / "report", **FAST)  # fmt: skip
     right = (TABLE.argmax(axis=1) == LABELS).reshape(-1, 3)
-    assert {h.key: h.estimate.value for h in result_of(made, "difficulty").headlines}["contrast_consistency"] == (
-        pytest.approx(right.all(axis=1).mean())
-    )
+    assert {h.key: h.estimate.value for h in result_of(made, "difficulty").headlines}[
+        "contrast_consistency"
+    ] == (pytest.approx(right.all(axis=1).mean()))
 
 
 def test_ragged_choices_without_texts(tmp_path):
     items = [{"logits": [1.0, 0.0, 2.0][: 2 + i % 2], "label": i % 2} for i in range(20)]
     made = audit(predictions=write(tmp_path / "r.jsonl", items), out=tmp_path / "report", **FAST)
     logits, labels = [item["logits"] for item in items], [item["label"] for item in items]
-    assert values(made)["ece"] == pytest.approx(calibration_error(logits, labels, scores="logits").ece)
+    assert values(made)["ece"] == pytest.approx(
+        calibration_error(logits, labels, scores="logits").ece
+    )
     assert made["cues"].status == "skipped"
 
 
@@ -318,7 +441,9 @@ def test_a_log_of_generated_answers_has_its_contrast_sets_and_says_why_not_the_r
              "filtered_resps": ["yes" if right else "no"], "filter": "none", "metrics": ["exact_match"],
              "exact_match": float(right)}
         )  # fmt: skip
-    made = audit(predictions=write(tmp_path / "samples_odd.jsonl", samples), out=tmp_path / "report", **FAST)
+    made = audit(
+        predictions=write(tmp_path / "samples_odd.jsonl", samples), out=tmp_path / "report", **FAST
+    )
     assert {one.question: one.status for one in made.outcomes} == {
         "calibration": "skipped", "shortcuts": "skipped", "cues": "skipped", "probes": "skipped",
         "difficulty": "answered", "behavior": "skipped",
@@ -330,11 +455,16 @@ def test_a_log_of_generated_answers_has_its_contrast_sets_and_says_why_not_the_r
     page = made.page.read_text("utf-8")
     assert "62.5% of 24 answers are right" in page  # 15 of 24
     (broken,) = (each for part in told.parts for each in part.examples if each.key == "broken_sets")
-    assert {(one.label, one.prediction, one.confidence) for one in broken.examples} == {("yes", "no", None)}
+    assert {(one.label, one.prediction, one.confidence) for one in broken.examples} == {
+        ("yes", "no", None)
+    }
 
 
 def test_copies_of_a_text_count_once_where_groups_say_so(tmp_path):
-    rows = [{"text": f"a text {row % 30}", "confidence": 0.8, "correct": int(row % 30 < 24)} for row in range(300)]
+    rows = [
+        {"text": f"a text {row % 30}", "confidence": 0.8, "correct": int(row % 30 < 24)}
+        for row in range(300)
+    ]
     how = {"predictions": rows, "questions": ["calibration"], "n_resamples": 30, "progress": False}
     grouped = []
     rightreasons.audit(out=tmp_path / "grouped", tell=grouped.append, groups_column="text", **how)
@@ -342,10 +472,17 @@ def test_copies_of_a_text_count_once_where_groups_say_so(tmp_path):
 
 
 def test_empty_texts_are_no_wrong_answers(tmp_path):
-    model = rightreasons.models.as_scorer(lambda texts: [[0.9, 0.1]] * len(texts), label_names=("bad", "good"))
+    model = rightreasons.models.as_scorer(
+        lambda texts: [[0.9, 0.1]] * len(texts), label_names=("bad", "good")
+    )
     rows = [{"text": "" if row % 5 == 0 else f"a text {row}", "label": "bad"} for row in range(50)]
     result = rightreasons.audit(
-        model, rows, questions=["calibration"], out=tmp_path / "report", n_resamples=30, progress=False
+        model,
+        rows,
+        questions=["calibration"],
+        out=tmp_path / "report",
+        n_resamples=30,
+        progress=False,
     )
     assert result["calibration.accuracy"].estimate.value == 1.0
     assert result.to_dict()["answers"]["n_items"] == 40
@@ -361,15 +498,25 @@ def test_no_object_of_python_is_made_for_a_row(tmp_path, kind):
         "label": np.array(["a", "b", "c"])[shares.cumsum(axis=1).argmax(axis=1) % 3],
     }
     if kind == "confidence":
-        columns = {"id": columns["id"], "confidence": shares.max(axis=1), "correct": np.arange(n_items) % 2}
+        columns = {
+            "id": columns["id"],
+            "confidence": shares.max(axis=1),
+            "correct": np.arange(n_items) % 2,
+        }
     table = pd.DataFrame(columns)
     table[:300].to_csv(tmp_path / "few.csv", index=False)
     table.to_csv(tmp_path / "many.csv", index=False)
     del columns, table
     how = {"questions": ["calibration"], "n_resamples": 20, "progress": False}
-    rightreasons.audit(tmp_path / "few.csv", out=tmp_path / "few", **how)  # imports, fonts, templates
+    rightreasons.audit(
+        tmp_path / "few.csv", out=tmp_path / "few", **how
+    )  # imports, fonts, templates
     gc.collect()
-    before, most, ended = sys.getallocatedblocks(), 0, threading.Event()  # numpy's and Arrow's columns are none
+    before, most, ended = (
+        sys.getallocatedblocks(),
+        0,
+        threading.Event(),
+    )  # numpy's and Arrow's columns are none
 
     def watch():
         nonlocal most

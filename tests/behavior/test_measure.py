@@ -7,7 +7,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from rightreasons.behavior.measure import failing_cases, judged_cases, measure_behavior, score_stored
+from rightreasons.behavior.measure import (
+    failing_cases,
+    judged_cases,
+    measure_behavior,
+    score_stored,
+)
 from rightreasons.behavior.rates import SENTIMENTS
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite
@@ -44,8 +49,12 @@ POSITIVE = np.array([0.1, 0.8, 0.2, 0.9, 0.9, 0.3, 0.85, 0.6, 0.6, 0.6])
 
 
 def stored(**options):
-    given = ModelAnswers(np.column_stack((1 - POSITIVE, POSITIVE)), label_names=("negative", "positive"))
-    return score_stored("stored", SUITE, dataclasses.replace(given, **options), resampling=Resampling(resamples=50))
+    given = ModelAnswers(
+        np.column_stack((1 - POSITIVE, POSITIVE)), label_names=("negative", "positive")
+    )
+    return score_stored(
+        "stored", SUITE, dataclasses.replace(given, **options), resampling=Resampling(resamples=50)
+    )
 
 
 def test_failing_cases_tell_which_example_failed() -> None:
@@ -59,7 +68,11 @@ def test_failing_cases_tell_which_example_failed() -> None:
     (names,) = failing_cases(tested, 1)
     assert names.id == "a"
     assert names.compared
-    assert [(example.row, example.held) for example in names.examples] == [(4, None), (5, False), (6, True)]
+    assert [(example.row, example.held) for example in names.examples] == [
+        (4, None),
+        (5, False),
+        (6, True),
+    ]
     assert [case.passed for case in judged_cases(tested, 1)] == [False, True]
     assert tested.called(tested.answers[5]) == "negative"
 
@@ -68,9 +81,14 @@ def test_a_sample_is_the_same_each_time_and_in_order() -> None:
     cases = tuple(Case(str(n), ((f"text {n}",),), (0,)) for n in range(30))
     suite = Suite("many", ("text",), (Functionality("f", "C", "MFT", {"name": "equal"}, cases),))
     tested = score_stored(
-        "m", suite, ModelAnswers(None, np.ones(30, dtype=np.int64)), resampling=Resampling(resamples=10)
+        "m",
+        suite,
+        ModelAnswers(None, np.ones(30, dtype=np.int64)),
+        resampling=Resampling(resamples=10),
     )
-    drawn = [[case.id for case in failing_cases(tested, 0, limit=5, seed=seed)] for seed in (0, 0, 1)]
+    drawn = [
+        [case.id for case in failing_cases(tested, 0, limit=5, seed=seed)] for seed in (0, 0, 1)
+    ]
     assert drawn[0] == drawn[1] != drawn[2]
     assert drawn[0] == sorted(drawn[0], key=int)
     assert len(failing_cases(tested, 0)) == 30
@@ -98,9 +116,19 @@ def test_texts_are_answers_too() -> None:
     reading = Suite(
         "reading",
         ("question", "context"),
-        (Functionality("who", "Coref", "MFT", {"name": "equal"}, (Case("0", (("Who?", "Ann sat."),), ("Ann",)),)),),
+        (
+            Functionality(
+                "who",
+                "Coref",
+                "MFT",
+                {"name": "equal"},
+                (Case("0", (("Who?", "Ann sat."),), ("Ann",)),),
+            ),
+        ),
     )
-    tested = score_stored("m", reading, ModelAnswers(None, ["Bo"]), resampling=Resampling(resamples=10))
+    tested = score_stored(
+        "m", reading, ModelAnswers(None, ["Bo"]), resampling=Resampling(resamples=10)
+    )
     (case,) = failing_cases(tested, 0)
     assert case.examples[0].texts == ("Who?", "Ann sat.")
     assert tested.called(tested.answers[0]) == "Bo"
@@ -120,7 +148,10 @@ HATE = Suite(
             "Slur",
             "MFT",
             {"name": "equal"},
-            tuple(Case(str(number), ((text,),), (label,)) for number, (text, label) in enumerate(CASES)),
+            tuple(
+                Case(str(number), ((text,),), (label,))
+                for number, (text, label) in enumerate(CASES)
+            ),
         ),
     ),
     ("non-hateful", "hateful"),
@@ -128,7 +159,9 @@ HATE = Suite(
 
 
 def rate(answers: ModelAnswers, suite: Suite = HATE) -> float | None:
-    return score_stored("m", suite, answers, resampling=Resampling(resamples=10)).result.behavioral_pass_rate
+    return score_stored(
+        "m", suite, answers, resampling=Resampling(resamples=10)
+    ).result.behavioral_pass_rate
 
 
 @pytest.mark.parametrize(
@@ -141,7 +174,9 @@ def rate(answers: ModelAnswers, suite: Suite = HATE) -> float | None:
     ],
 )
 def test_stored_answers_are_words_or_numbers(answers) -> None:
-    tested = score_stored("m", HATE, ModelAnswers(None, answers), resampling=Resampling(resamples=10))
+    tested = score_stored(
+        "m", HATE, ModelAnswers(None, answers), resampling=Resampling(resamples=10)
+    )
     assert tested.result.behavioral_pass_rate == 1
     assert tested.answers.tolist() == [1, 0, 0]
     assert tested.called(tested.answers[0]) == "hateful"
@@ -149,16 +184,22 @@ def test_stored_answers_are_words_or_numbers(answers) -> None:
 
 
 def test_answers_that_are_no_labels_are_refused() -> None:
-    with pytest.raises(ValueError, match="Expected the labels non-hateful, hateful in the predictions .* 'maybe'"):
+    with pytest.raises(
+        ValueError, match="Expected the labels non-hateful, hateful in the predictions .* 'maybe'"
+    ):
         rate(ModelAnswers(None, ["hateful", "maybe", "hateful"]))
-    with pytest.raises(ValueError, match="an answer to each example in the predictions of m, .* but row 1 has none"):
+    with pytest.raises(
+        ValueError, match="an answer to each example in the predictions of m, .* but row 1 has none"
+    ):
         rate(ModelAnswers(None, ["hateful", "", "hateful"]))
     with pytest.raises(ValueError, match="labels from 0 to 1"):
         rate(ModelAnswers(None, np.array([1, 0, 2])))
     # A suite that does not name its labels understands numbers alone.
     unnamed = dataclasses.replace(HATE, label_names=None)
     assert rate(ModelAnswers(None, ["1", "0", "1"]), unnamed) == pytest.approx(2 / 3)
-    with pytest.raises(ValueError, match="the suite's first line has no .* but the answers are hateful, non-hate"):
+    with pytest.raises(
+        ValueError, match="the suite's first line has no .* but the answers are hateful, non-hate"
+    ):
         rate(ModelAnswers(None, ["hateful", "non-hateful", "hateful"]), unnamed)
     with pytest.raises(ValueError, match="either numbers or words"):
         rate(ModelAnswers(None, ["hateful", "0", "1"]), unnamed)
@@ -167,9 +208,15 @@ def test_answers_that_are_no_labels_are_refused() -> None:
 def test_columns_of_scores_go_by_name() -> None:
     # P(hateful) is 0.9, 0.2, 0.6: two of three are right.
     by_name = {"hateful": np.array([0.9, 0.2, 0.6]), "non-hateful": np.array([0.1, 0.8, 0.4])}
-    for names in (("hateful", "non-hateful"), ("non-hateful", "hateful"), ("HATEFUL", "non_hateful")):
+    for names in (
+        ("hateful", "non-hateful"),
+        ("non-hateful", "hateful"),
+        ("HATEFUL", "non_hateful"),
+    ):
         scores = np.column_stack([by_name[name.lower().replace("_", "-")] for name in names])
-        tested = score_stored("m", HATE, ModelAnswers(scores, label_names=names), resampling=Resampling(resamples=10))
+        tested = score_stored(
+            "m", HATE, ModelAnswers(scores, label_names=names), resampling=Resampling(resamples=10)
+        )
         assert tested.result.passed == [True, True, False]
         assert tested.class_names == ("non-hateful", "hateful")
         np.testing.assert_array_equal(tested.probabilities[:, 1], by_name["hateful"])
@@ -184,14 +231,16 @@ def test_columns_of_scores_go_by_name() -> None:
     )
     assert tested.class_names == ("non-hateful", "hateful", "spam")
     assert tested.result.behavioral_pass_rate == 0
-    both = (
-        r"the suite 'hate' to be among those of the predictions of m \(joy, anger\), but they are non-hateful, hateful"
-    )
+    both = r"the suite 'hate' to be among those of the predictions of m \(joy, anger\), but they are non-hateful, hateful"
     with pytest.raises(ValueError, match=both):
         rate(ModelAnswers(scores, label_names=("joy", "anger")))
     # Numbered columns go by number, and that is said.
-    assert rate(ModelAnswers(np.column_stack((by_name["non-hateful"], by_name["hateful"])))) == pytest.approx(2 / 3)
-    with pytest.raises(ValueError, match="every label of the suite 'three', bad, fair, good, but there are 2"):
+    assert rate(
+        ModelAnswers(np.column_stack((by_name["non-hateful"], by_name["hateful"])))
+    ) == pytest.approx(2 / 3)
+    with pytest.raises(
+        ValueError, match="every label of the suite 'three', bad, fair, good, but there are 2"
+    ):
         rate(
             ModelAnswers(np.full((1, 2), 0.5)),
             Suite("three", ("text",), (functionality("f", 2, "good"),), ("bad", "fair", "good")),
@@ -205,7 +254,9 @@ def functionality(name: str, label: int, text: str) -> Functionality:
 def test_two_sentiments_are_spread_by_name_alone() -> None:
     named = behavior_suite()
     positive = np.linspace(0, 1, named.n_examples)
-    expected = score_stored("m", behavior_suite(), ModelAnswers(np.column_stack((1 - positive, positive))))
+    expected = score_stored(
+        "m", behavior_suite(), ModelAnswers(np.column_stack((1 - positive, positive)))
+    )
     for names in (("Positive", "Negative"), ("negative", "positive")):
         columns = [positive if name.lower() == "positive" else 1 - positive for name in names]
         tested = score_stored("m", named, ModelAnswers(np.column_stack(columns), label_names=names))
@@ -213,17 +264,24 @@ def test_two_sentiments_are_spread_by_name_alone() -> None:
         assert tested.result.passed == expected.result.passed
         assert tested.class_names == SENTIMENTS
     # Three labels that are no sentiments are not spread over.
-    inference = Suite("nli", ("text",), (functionality("f", 2, "x"),), ("entailment", "neutral", "contradiction"))
+    inference = Suite(
+        "nli", ("text",), (functionality("f", 2, "x"),), ("entailment", "neutral", "contradiction")
+    )
     with pytest.raises(ValueError, match="a class for every label of the suite 'nli'"):
         rate(ModelAnswers(np.array([[0.5, 0.5]])), inference)
 
 
-@pytest.mark.parametrize("names", [("hateful", "non-hateful"), ("non-hateful", "hateful"), ("LABEL_0", "LABEL_1")])
+@pytest.mark.parametrize(
+    "names", [("hateful", "non-hateful"), ("non-hateful", "hateful"), ("LABEL_0", "LABEL_1")]
+)
 def test_a_model_goes_by_the_names_of_its_classes(tmp_path, names) -> None:
     classifier = load_classifier(save_tiny_classifier(tmp_path / "model", label_names=names))
     tested = measure_behavior(classifier, HATE, progress=False, resampling=Resampling(resamples=10))
     plain = measure_behavior(
-        classifier, dataclasses.replace(HATE, label_names=None), progress=False, resampling=Resampling(resamples=10)
+        classifier,
+        dataclasses.replace(HATE, label_names=None),
+        progress=False,
+        resampling=Resampling(resamples=10),
     )
     order = [1, 0] if names[0] == "hateful" else [0, 1]
     np.testing.assert_array_equal(tested.probabilities, plain.probabilities[:, order])
@@ -232,7 +290,9 @@ def test_a_model_goes_by_the_names_of_its_classes(tmp_path, names) -> None:
 
 
 def test_a_model_of_other_classes_is_refused(tmp_path) -> None:
-    classifier = load_classifier(save_tiny_classifier(tmp_path / "model", label_names=("joy", "anger")))
+    classifier = load_classifier(
+        save_tiny_classifier(tmp_path / "model", label_names=("joy", "anger"))
+    )
     with pytest.raises(ValueError, match=r"\(joy, anger\), but they are non-hateful, hateful"):
         measure_behavior(classifier, HATE, progress=False)
 
@@ -242,29 +302,44 @@ def test_predictions_go_by_the_ids_of_the_suite() -> None:
     scores = np.column_stack((1 - POSITIVE, POSITIVE))
     assert stored(ids=ids).result.passed == stored().result.passed
     assert stored(ids=ids[::-1], scores=scores[::-1]).result.passed == stored().result.passed
-    with pytest.raises(ValueError, match="each example of the suite 'mine', but there is none for 0-n2-0"):
+    with pytest.raises(
+        ValueError, match="each example of the suite 'mine', but there is none for 0-n2-0"
+    ):
         stored(ids=tuple("x" if name == "0-n2-0" else name for name in ids))
     # Ids of a user's own say nothing of the order.
     assert stored(ids=tuple(map(str, range(10)))).result.passed == stored().result.passed
 
 
 def test_bad_input() -> None:
-    with pytest.raises(ValueError, match="each of the 10 examples of the suite 'mine', in its order, but got 9"):
+    with pytest.raises(
+        ValueError, match="each of the 10 examples of the suite 'mine', in its order, but got 9"
+    ):
         score_stored("m", SUITE, ModelAnswers(np.full((9, 2), 0.5)))
     raw = ModelAnswers(np.full((10, 2), 3.0))
-    with pytest.raises(ValueError, match="probabilities between 0 and 1 .* say scores='logits' of raw model outputs"):
+    with pytest.raises(
+        ValueError,
+        match="probabilities between 0 and 1 .* say scores='logits' of raw model outputs",
+    ):
         score_stored("m", SUITE, raw)
     # A softmax in float32 may leave [0, 1] by its rounding.
     rounded = ModelAnswers(np.tile([1.0000001, -1e-7], (10, 1)))
-    assert score_stored("m", SUITE, rounded, resampling=Resampling(resamples=10)).probabilities.max() == 1
+    assert (
+        score_stored("m", SUITE, rounded, resampling=Resampling(resamples=10)).probabilities.max()
+        == 1
+    )
     six = Functionality("f", "C", "MFT", {"name": "equal"}, (Case("0", (("a",),), (5,)),))
-    with pytest.raises(ValueError, match="label of the suite 'many', 0 to 5, but there are 2 in the predictions of m"):
+    with pytest.raises(
+        ValueError,
+        match="label of the suite 'many', 0 to 5, but there are 2 in the predictions of m",
+    ):
         score_stored("m", Suite("many", ("text",), (six,)), ModelAnswers(np.array([[0.5, 0.5]])))
 
 
 def test_an_example_that_fails_counts_as_a_wrong_answer(tmp_path) -> None:
     """What passed, and its forward pass now ends in an error, fails; the others are as they were."""
-    classifier = load_classifier(save_tiny_classifier(tmp_path / "model", label_names=("non-hateful", "hateful")))
+    classifier = load_classifier(
+        save_tiny_classifier(tmp_path / "model", label_names=("non-hateful", "hateful"))
+    )
     options = {"progress": False, "resampling": Resampling(resamples=10)}
     usual = measure_behavior(classifier, HATE, **options)
     rows = list(HATE.examples())

@@ -49,7 +49,11 @@ def test_every_normalization_is_a_projection():
     ("prediction", "reference", "f1"),
     [
         ("Santa Clara, California", "Santa Clara", 0.8),  # c 2, P 2/3, R 1: 2 (2/3) / (5/3)
-        ("gold gold", "gold", 2 / 3),  # a word counts as often as it stands in both: c 1, P 1/2, R 1
+        (
+            "gold gold",
+            "gold",
+            2 / 3,
+        ),  # a word counts as often as it stands in both: c 1, P 1/2, R 1
         ("the 308", "308", 1.0),
         ("Broncos", "Panthers", 0.0),
         ("", "the", 0.0),  # both have no words: SQuAD 1.1 gives 0
@@ -72,7 +76,9 @@ def test_the_best_reference_counts():
 
 
 def test_bad_input_is_told():
-    with pytest.raises(ValueError, match="`predictions` and `references` of one length, but got 1 and 2"):
+    with pytest.raises(
+        ValueError, match="`predictions` and `references` of one length, but got 1 and 2"
+    ):
         answer_scores(["a"], [["a"], ["b"]])
     with pytest.raises(ValueError, match=r"at least one text in `references\[1\]`"):
         answer_scores(["a", "b"], [["a"], []])

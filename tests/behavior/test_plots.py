@@ -11,7 +11,11 @@ from rightreasons.behavior.plots import behavior_heat_map, columns_of, rate_colo
 from rightreasons.behavior.rates import pass_rates
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 
-COLUMNS = [("negation", "Negation", "MFT"), ("names $5", "Fairness", "INV"), ("more", "Fairness", "DIR")]
+COLUMNS = [
+    ("negation", "Negation", "MFT"),
+    ("names $5", "Fairness", "INV"),
+    ("more", "Fairness", "DIR"),
+]
 
 
 def texts_of(drawing) -> list[str]:
@@ -21,9 +25,16 @@ def texts_of(drawing) -> list[str]:
 
 def numbers_of(drawing) -> list[str]:
     """The numbers in the cells, row by row."""
-    layers = [part for part in drawing.spec["layer"] if part["encoding"].get("text", {}).get("field") == "text"]
+    layers = [
+        part
+        for part in drawing.spec["layer"]
+        if part["encoding"].get("text", {}).get("field") == "text"
+    ]
     rows = [row for part in layers for row in part["data"]["values"]]
-    return [row["text"] for row in sorted(rows, key=lambda row: (row["y"], row["x"] == "mean", str(row["x"])))]
+    return [
+        row["text"]
+        for row in sorted(rows, key=lambda row: (row["y"], row["x"] == "mean", str(row["x"])))
+    ]
 
 
 def test_cells_hold_percentages_means_and_gaps() -> None:
@@ -36,7 +47,9 @@ def test_cells_hold_percentages_means_and_gaps() -> None:
 
 
 def test_labels_classes_and_types() -> None:
-    drawing = behavior_heat_map("heat", rows={"a": {"negation": 1, "names $5": 1, "more": 1}}, functionalities=COLUMNS)
+    drawing = behavior_heat_map(
+        "heat", rows={"a": {"negation": 1, "names $5": 1, "more": 1}}, functionalities=COLUMNS
+    )
     texts = texts_of(drawing)
     assert [text for text in texts if text[0].isdigit() and "  " in text] == [
         "1  negation  M",
@@ -44,13 +57,18 @@ def test_labels_classes_and_types() -> None:
         "3  more  D",
     ]
     names = drawing.spec["layer"][-1]["data"]["values"]
-    assert [(row["x"], row["name"]) for row in names] == [(0, "Negation"), (1, "Fairness")]  # over their first columns
+    assert [(row["x"], row["name"]) for row in names] == [
+        (0, "Negation"),
+        (1, "Fairness"),
+    ]  # over their first columns
     assert {"a", "Negation", "Fairness"} <= set(texts)
 
 
 def test_results_name_their_columns() -> None:
     cases = tuple(Case(str(n), ((f"text {n}",),), labels=(0,)) for n in range(4))
-    suite = Suite("mine", ("text",), (Functionality("negation", "Negation", "MFT", {"name": "equal"}, cases),))
+    suite = Suite(
+        "mine", ("text",), (Functionality("negation", "Negation", "MFT", {"name": "equal"}, cases),)
+    )
     result = pass_rates(np.array([0, 0, 0, 1]), suite.table(), outputs="labels")
     assert columns_of(result) == [("negation", "Negation", "MFT")]
     drawing = behavior_heat_map("heat", rows={"model": result}, functionalities=columns_of(result))
@@ -60,7 +78,10 @@ def test_results_name_their_columns() -> None:
 @pytest.mark.parametrize(("rows", "columns"), [(1, 53), (30, 38), (1, 1)])
 def test_every_size_is_drawn(rows: int, columns: int) -> None:
     rng = np.random.default_rng([0, rows])
-    names = [(f"a functionality whose name is rather long, {n}", f"class {n // 5}", "MFT") for n in range(columns)]
+    names = [
+        (f"a functionality whose name is rather long, {n}", f"class {n // 5}", "MFT")
+        for n in range(columns)
+    ]
     rates = {f"model {row}": {name: rng.random() for name, *_ in names} for row in range(rows)}
     drawing = behavior_heat_map("heat", rows=rates, functionalities=names)
     # 30 rows are too many for numbers in cells; their means are told in any case.

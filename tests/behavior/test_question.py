@@ -47,7 +47,10 @@ def answered(world):
 def test_its_figures_are_those_of_the_kernel(answered):
     told, folder = answered
     direct = measure_behavior(
-        load_classifier(folder / "model"), behavior_suite(), resampling=Resampling(resamples=50), progress=False
+        load_classifier(folder / "model"),
+        behavior_suite(),
+        resampling=Resampling(resamples=50),
+        progress=False,
     ).result
     rates = told["result"]["data"]["pass_rates"]
     assert rates["behavioral_pass_rate"] == direct.behavioral_pass_rate
@@ -101,8 +104,14 @@ def test_invariance_shows_the_original_and_marks_the_change():
             ),
         ),
     )
-    given = ModelAnswers(np.array([[0.1, 0.9], [0.15, 0.85], [0.7, 0.3]]), label_names=("bad", "good"))
-    (shown,) = BEHAVIOR.answer(BehaviorMeasurement(score_stored("m", suite, given, resampling=FEW))).parts[2].examples
+    given = ModelAnswers(
+        np.array([[0.1, 0.9], [0.15, 0.85], [0.7, 0.3]]), label_names=("bad", "good")
+    )
+    (shown,) = (
+        BEHAVIOR.answer(BehaviorMeasurement(score_stored("m", suite, given, resampling=FEW)))
+        .parts[2]
+        .examples
+    )
     (example,) = shown.examples
     assert example.text == "Bo <b> liked it."
     assert [example.text[mark.start : mark.end] for mark in example.marks] == ["Bo <b>"]
@@ -111,7 +120,10 @@ def test_invariance_shows_the_original_and_marks_the_change():
         "Original: “Ann liked it.”, answered good (90.0%). P(good) from 90.0% to 30.0%. "
         "1 of the 2 examples of this case fails."
     )
-    assert shown.note == "Every changed text must get the original's answer, or keep the confidence in it within 0.1."
+    assert (
+        shown.note
+        == "Every changed text must get the original's answer, or keep the confidence in it within 0.1."
+    )
 
 
 def test_the_verdict_follows_intervals():
@@ -135,7 +147,9 @@ def test_the_verdict_follows_intervals():
 
 def test_one_answer_to_everything_is_told_and_never_green():
     def cases(labels):
-        return tuple(Case(str(n), ((f"a {n}",), (f"b {n}",)), labels and (n % 2, n % 2)) for n in range(100))
+        return tuple(
+            Case(str(n), ((f"a {n}",), (f"b {n}",)), labels and (n % 2, n % 2)) for n in range(100)
+        )
 
     def of(*functionalities, answers):
         suite = Suite("s", ("text",), functionalities, ("bad", "good"))
@@ -146,37 +160,53 @@ def test_one_answer_to_everything_is_told_and_never_green():
     steady = Functionality("i", "C", "INV", {"name": "invariant"}, cases(None))
     # 5 of 100 answers are others: 95 % of the examples get one.
     told = of(steady, answers=[0] * 190 + [1] * 10)
-    assert (told.tone, "But 190 of 200 examples get one answer, “bad”" in told.summary) == ("neutral", True)
+    assert (told.tone, "But 190 of 200 examples get one answer, “bad”" in told.summary) == (
+        "neutral",
+        True,
+    )
     assert of(steady, answers=[0] * 188 + [1] * 12).tone == "good"
     both = of(known, steady, answers=[0] * 400)
     assert "But 400 of 400 examples get one answer, “bad”" in both.summary
     # An answer that is expected of every example is no sign of anything.
     bad = Functionality(
-        "k", "C", "MFT", {"name": "equal"}, tuple(Case(str(n), ((f"a {n}",),), (0,)) for n in range(50))
+        "k",
+        "C",
+        "MFT",
+        {"name": "equal"},
+        tuple(Case(str(n), ((f"a {n}",),), (0,)) for n in range(50)),
     )
     assert of(bad, answers=[0] * 50).tone == "good"
 
 
 def test_without_a_suite_the_option_is_named(world, tmp_path):
     folder, data = world
-    with pytest.raises(ValueError, match="No behavioral suite was named: give one with `--behavior-suite`"):
+    with pytest.raises(
+        ValueError, match="No behavioral suite was named: give one with `--behavior-suite`"
+    ):
         audit(folder / "model", data, out=tmp_path, **OPTIONS)
 
 
 def test_where_it_cannot_be_asked(world, tmp_path):
     folder, data = world
     reading = Suite(
-        "reading", ("text",), (Functionality("f", "C", "MFT", {"name": "equal"}, (Case("0", (("a",),), ("b",)),)),)
+        "reading",
+        ("text",),
+        (Functionality("f", "C", "MFT", {"name": "equal"}, (Case("0", (("a",),), ("b",)),)),),
     )
     reading.write(tmp_path / "reading.jsonl")
     options = {"behavior": {"suite": tmp_path / "reading.jsonl"}}
     with pytest.raises(ValueError, match="answers that are texts"):
         audit(folder / "model", data, out=tmp_path / "a", options=options, **OPTIONS)
-    rows = [{"id": str(i), "prompt": "the rain", "choices": ["sun", "wet floor"], "label": 0} for i in range(4)]
+    rows = [
+        {"id": str(i), "prompt": "the rain", "choices": ["sun", "wet floor"], "label": 0}
+        for i in range(4)
+    ]
     options = {"behavior": {"suite": folder / "suite.jsonl"}}
     model = save_tiny_multiple_choice(tmp_path / "mc")
     with pytest.raises(ValueError, match="Behavioral suites are put to classifiers"):
-        audit(model, datasets.Dataset.from_list(rows), out=tmp_path / "b", options=options, **OPTIONS)
+        audit(
+            model, datasets.Dataset.from_list(rows), out=tmp_path / "b", options=options, **OPTIONS
+        )
 
 
 def test_a_wrong_suite_is_told_before_anything_is_computed(world, tmp_path):
@@ -186,12 +216,20 @@ def test_a_wrong_suite_is_told_before_anything_is_computed(world, tmp_path):
         audit(folder / "model", data, out=tmp_path, options=options, progress=False)
     assert not any(tmp_path.iterdir())
     with pytest.raises(ValueError, match="suit"):
-        audit(folder / "model", data, out=tmp_path, options={"behavior": {"suit": "x"}}, progress=False)
+        audit(
+            folder / "model",
+            data,
+            out=tmp_path,
+            options={"behavior": {"suit": "x"}},
+            progress=False,
+        )
 
 
 def test_a_page_does_not_replace_an_audit(world, tmp_path):
     folder, _ = world
-    tested = measure_behavior(load_classifier(folder / "model"), behavior_suite(), resampling=FEW, progress=False)
+    tested = measure_behavior(
+        load_classifier(folder / "model"), behavior_suite(), resampling=FEW, progress=False
+    )
     (tmp_path / "audit.json").write_text("{}")
     with pytest.raises(ValueError, match=r"holds audit\.json"):
         write_behavior_report(tested, tmp_path)
@@ -199,7 +237,9 @@ def test_a_page_does_not_replace_an_audit(world, tmp_path):
 
 def test_a_reader_is_shown_with_its_answers_and_no_confidence(tmp_path):
     cases = (Case("0", (("Who sat?", "Ann sat."), ("Who stood?", "Bo stood.")), ("Ann", "Bo")),)
-    renamed = Case("0", (("Who sat?", "Ann sat."), ("Who sat?", "Eve sat.")), meta=(None, ("Ann", "Eve")))
+    renamed = Case(
+        "0", (("Who sat?", "Ann sat."), ("Who sat?", "Eve sat.")), meta=(None, ("Ann", "Eve"))
+    )
     suite = Suite(
         "reading",
         ("question", "context"),
@@ -208,13 +248,18 @@ def test_a_reader_is_shown_with_its_answers_and_no_confidence(tmp_path):
             Functionality("rename", "NER", "INV", {"name": "invariant"}, (renamed,)),
         ),
     )
-    tested = score_stored("reader", suite, ModelAnswers(None, ["Ann", "Ann <i>", "Ann", "sat"]), resampling=FEW)
+    tested = score_stored(
+        "reader", suite, ModelAnswers(None, ["Ann", "Ann <i>", "Ann", "sat"]), resampling=FEW
+    )
     who, rename = BEHAVIOR.answer(BehaviorMeasurement(tested)).parts[2].examples
     (example,) = who.examples
     assert (example.text, example.text_pair) == ("Who stood?", "Bo stood.")
     assert (example.label, example.prediction, example.confidence) == ("Bo", "Ann <i>", None)
     assert rename.note == "Every changed text must get the original's answer."
-    assert rename.examples[0].note == "Original: “Who sat? | Ann sat.”, answered Ann. “Ann” is “Eve” here."
+    assert (
+        rename.examples[0].note
+        == "Original: “Who sat? | Ann sat.”, answered Ann. “Ann” is “Eve” here."
+    )
     page = write_behavior_report(tested, tmp_path).read_text("utf-8")
     assert "Ann &lt;i&gt;" in page
     assert "<dt>confidence</dt>" not in page.partition('id="glossary"')[0]

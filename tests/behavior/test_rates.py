@@ -24,7 +24,12 @@ NAN = float("nan")
 
 def answers(predictions, sizes, probabilities=None, **rest):
     offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
-    return Answers(np.array(predictions), offsets, None if probabilities is None else np.array(probabilities), **rest)
+    return Answers(
+        np.array(predictions),
+        offsets,
+        None if probabilities is None else np.array(probabilities),
+        **rest,
+    )
 
 
 def cases(spec, given):
@@ -54,7 +59,11 @@ def test_monotonic_is_undefined_without_room():
     falling = {"name": "monotonic", "increasing": False, "tolerance": 0.1}
     assert cases(falling, given) == [None, None, False]
     # Rising: .9 -> .7 fails, .95 -> .5 fails, .6 -> .75 passes.
-    assert cases({"name": "monotonic", "increasing": True, "tolerance": 0.1}, given) == [False, False, True]
+    assert cases({"name": "monotonic", "increasing": True, "tolerance": 0.1}, given) == [
+        False,
+        False,
+        True,
+    ]
     # Without a tolerance every confidence has room: .9 -> .7 and .95 -> .5 fall, .6 -> .75 rises.
     assert cases({"name": "monotonic", "increasing": False}, given) == [True, True, False]
     assert cases({**falling, "tolerance": 0}, given) == [True, True, False]
@@ -107,7 +116,9 @@ def test_which_examples_count(spec, passed):
     ],
 )
 def test_texts_are_compared_after_a_normalization(clean, passed):
-    read = Answers(["CAT", "A cat.", "the cat"], np.array([0, 1, 2, 3]), labels=["cat", "cat", "cat"])
+    read = Answers(
+        ["CAT", "A cat.", "the cat"], np.array([0, 1, 2, 3]), labels=["cat", "cat", "cat"]
+    )
     assert cases({"name": "equal", "clean": clean}, read) == passed
 
 
@@ -158,7 +169,9 @@ def test_neutral_mapping_worked_values():
         assert neutral_probabilities(np.array([p]))[0] == pytest.approx(row, abs=1e-9)
     # From the edges on it is neutral, and beside them it is not.
     edges = np.array([1 / 3, 2 / 3])
-    beside = neutral_probabilities(np.concatenate((edges, np.nextafter(edges, 0.5), np.nextafter(edges, [0.0, 1.0]))))
+    beside = neutral_probabilities(
+        np.concatenate((edges, np.nextafter(edges, 0.5), np.nextafter(edges, [0.0, 1.0])))
+    )
     assert beside.argmax(axis=1).tolist() == [1, 1, 1, 1, 0, 2]
     assert beside.sum(axis=1) == pytest.approx(np.ones(6))
     assert beside[:2].max(axis=1) == pytest.approx([0.5, 0.5])
@@ -198,7 +211,9 @@ def test_pass_rates():
 
 def test_functionalities_count_alike_whatever_their_size():
     sizes = table(
-        case_ids=tuple("0123"), case_functionality=np.array([0, 0, 0, 1]), case_offsets=np.array([0, 1, 2, 3, 5])
+        case_ids=tuple("0123"),
+        case_functionality=np.array([0, 0, 0, 1]),
+        case_offsets=np.array([0, 1, 2, 3, 5]),
     )
     sizes = table(
         case_functionality=np.array([0, 0, 0, 1]),
@@ -212,8 +227,16 @@ def test_functionalities_count_alike_whatever_their_size():
 @pytest.mark.parametrize(
     ("predictions", "changes", "sentence"),
     [
-        ([1, 0], {}, "one prediction for each of the 6 examples of the suite, in its order, but got 2"),
-        ([1] * 6, {"expectations": ({"name": "equal"}, {"name": "nope"})}, "expectation.*functionality 'g'"),
+        (
+            [1, 0],
+            {},
+            "one prediction for each of the 6 examples of the suite, in its order, but got 2",
+        ),
+        (
+            [1] * 6,
+            {"expectations": ({"name": "equal"}, {"name": "nope"})},
+            "expectation.*functionality 'g'",
+        ),
     ],
 )
 def test_bad_input(predictions, changes, sentence):
@@ -255,7 +278,11 @@ def test_stored_results_of_a_model_are_reproduced(real_data):
     assert rates["Former / Latter"].n_passed == 0
     typo = rates["Question typo"]
     assert (typo.n_cases - typo.n_passed, typo.n_cases) == (58, 500)
-    comparison = next(part for name, part in rates.items() if name.startswith("A is COMP than B. Who is more / less"))
+    comparison = next(
+        part
+        for name, part in rates.items()
+        if name.startswith("A is COMP than B. Who is more / less")
+    )
     assert (comparison.n_cases - comparison.n_passed, comparison.n_cases) == (99, 494)
 
 
@@ -270,13 +297,16 @@ def test_g_worked_values():
 
 def test_generalization_score():
     result = generalization_score(
-        {"seen": [1, 0.8], "functionality": [0.7, 0.7], "class": [0.6, 0.6], "type": [0.5, 0.5]}, 0.9
+        {"seen": [1, 0.8], "functionality": [0.7, 0.7], "class": [0.6, 0.6], "type": [0.5, 0.5]},
+        0.9,
     )
     assert result.suite_scores["seen"] == pytest.approx(0.9)
     assert result.scores["seen"] == pytest.approx(0.9)
     assert result.scores["class"] == pytest.approx(0.72)
     assert result.generalization_score == pytest.approx(np.mean(list(result.scores.values())))
-    assert generalization_score({"standard": [0.6]}, 0.9).generalization_score == pytest.approx(0.72)
+    assert generalization_score({"standard": [0.6]}, 0.9).generalization_score == pytest.approx(
+        0.72
+    )
     with pytest.raises(ValueError, match="Did you mean 'functionality'"):
         generalization_score({"functionalty": [0.5]}, 0.9)
     with pytest.raises(ValueError, match="at most 1"):
@@ -290,7 +320,9 @@ def test_randomization():
     apart = compare_generalization((good, bad), suite, n_permutations=2000)
     assert apart.difference > 0.15
     assert apart.p_value == pytest.approx(1 / 2001)
-    same = compare_generalization((good, good[::-1].copy()), [(good, good[::-1].copy())], n_permutations=2000)
+    same = compare_generalization(
+        (good, good[::-1].copy()), [(good, good[::-1].copy())], n_permutations=2000
+    )
     assert same.difference == pytest.approx(0)
     assert same.p_value == 1
 
@@ -302,7 +334,9 @@ def test_randomization_by_plain_exchange():
     swaps = rng.random((20000, 8)) < 0.5
     a = np.where(swaps, second, first).mean(axis=1)
     b = np.where(swaps, first, second).mean(axis=1)
-    g = 2 * a * a / (a + a) - 2 * b * b / (b + b)  # the suite holds the same outcomes, but is shuffled apart below
+    g = 2 * a * a / (a + a) - 2 * b * b / (
+        b + b
+    )  # the suite holds the same outcomes, but is shuffled apart below
     assert g.mean() == pytest.approx(0, abs=0.01)
     found = compare_generalization((first, second), [(first, second)], n_permutations=20000)
     b_first = np.where(rng.random((20000, 8)) < 0.5, second, first)
@@ -344,13 +378,19 @@ def test_an_undefined_functionality_changes_nothing():
     suites = [(rng.random(40) < 0.6, rng.random(40) < 0.55) for _ in range(3)]
     undefined = (np.full(40, np.nan), np.full(40, np.nan))
     alone = compare_generalization(iid, suites, n_permutations=2000)
-    assert compare_generalization(iid, [*suites, undefined, undefined], n_permutations=2000) == alone
+    assert (
+        compare_generalization(iid, [*suites, undefined, undefined], n_permutations=2000) == alone
+    )
 
 
 def test_outcomes_are_checked():
-    with pytest.raises(ValueError, match=r"outcomes of 1, 0 or NaN, .* in `suites\[0\]`, but got array\(\[0.3\]\)"):
+    with pytest.raises(
+        ValueError, match=r"outcomes of 1, 0 or NaN, .* in `suites\[0\]`, but got array\(\[0.3\]\)"
+    ):
         compare_generalization(([1, 0], [0, 1]), [([0.3], [1])])
-    with pytest.raises(ValueError, match="a defined case of the first model in at least one of `suites`"):
+    with pytest.raises(
+        ValueError, match="a defined case of the first model in at least one of `suites`"
+    ):
         compare_generalization(([1, 0], [0, 1]), [([np.nan], [1])])
     with pytest.raises(ValueError, match="first model in at least one"):
         compare_generalization(([1, 0], [0, 1]), [])
@@ -363,7 +403,10 @@ def result_of(name, n_passed, n_cases):
 
 def test_what_lies_below_a_bound_beyond_doubt():
     # At 0.9: a 0/1: .1; b 0/3: .001; c 17/20: P(X <= 17) = .323; d 1/2: 1 - .81 = .19; e 0/2: .01.
-    results = [result_of(*row) for row in (("a", 0, 1), ("b", 0, 3), ("c", 17, 20), ("d", 1, 2), ("e", 0, 2))]
+    results = [
+        result_of(*row)
+        for row in (("a", 0, 1), ("b", 0, 3), ("c", 17, 20), ("d", 1, 2), ("e", 0, 2))
+    ]
     # Holm: .001 < .05 / 5, .01 < .05 / 4, .1 > .05 / 3.
     assert [each.functionality for each in clearly_below(results, 0.9)] == ["b", "e"]
     # With two more, .01 = .07 / 7 would do at 0.93, but .05 / 6 does not.
@@ -374,7 +417,9 @@ def test_what_lies_below_a_bound_beyond_doubt():
 
 def test_means_have_an_interval_where_every_functionality_agrees():
     sizes = table(
-        case_functionality=np.array([0, 0, 0, 1]), case_offsets=np.array([0, 1, 2, 3, 5]), labels=(1, 1, 1, None, None)
+        case_functionality=np.array([0, 0, 0, 1]),
+        case_offsets=np.array([0, 1, 2, 3, 5]),
+        labels=(1, 1, 1, None, None),
     )
     result = pass_rates([1, 1, 1, 0, 0], sizes, outputs="labels")
     # f: 3 of 3, g: 1 of 1; n* = 4 / (1/3 + 1) = 3.

@@ -19,10 +19,22 @@ SUITE = Suite(
     "tiny",
     ("text",),
     (
-        Functionality("words", "W", "MFT", EQUAL, (Case("0", (("bad",),), (0,)), Case("1", (("good",),), (2,)))),
-        Functionality("names", "N", "INV", INVARIANT, (Case("0", (("Ann sat",), ("Bo sat",), ("Cy sat",))),)),
         Functionality(
-            "more", "M", "DIR", {"name": "monotonic", "increasing": True}, (Case("0", (("good",), ("very good",))),)
+            "words",
+            "W",
+            "MFT",
+            EQUAL,
+            (Case("0", (("bad",),), (0,)), Case("1", (("good",),), (2,))),
+        ),
+        Functionality(
+            "names", "N", "INV", INVARIANT, (Case("0", (("Ann sat",), ("Bo sat",), ("Cy sat",))),)
+        ),
+        Functionality(
+            "more",
+            "M",
+            "DIR",
+            {"name": "monotonic", "increasing": True},
+            (Case("0", (("good",), ("very good",))),),
         ),
     ),
     ("negative", "neutral", "positive"),
@@ -52,7 +64,9 @@ def passed(answers, suite=SUITE):
 
 def table_of(suite=SUITE):
     names = suite.label_names or ("0", "1", "2")
-    return pd.DataFrame({f"p_{name}": [row[place] for row in SOFTMAX] for place, name in enumerate(names)})
+    return pd.DataFrame(
+        {f"p_{name}": [row[place] for row in SOFTMAX] for place, name in enumerate(names)}
+    )
 
 
 @pytest.mark.parametrize("suite", [SUITE, UNNAMED])
@@ -90,7 +104,8 @@ READING = Suite(
             "MFT",
             EQUAL,
             tuple(
-                Case(str(number), (("Ann met Bo.", "Who?"),), (name,)) for number, name in enumerate(("Ann", "Bo", ""))
+                Case(str(number), (("Ann met Bo.", "Who?"),), (name,))
+                for number, name in enumerate(("Ann", "Bo", ""))
             ),
         ),
     ),
@@ -107,7 +122,9 @@ def test_tables_with_headings_are_read_as_such(tmp_path):
     rows = ["prediction", *map(str, PREDICTED)]
     given = read(tmp_path, rows, name="p.csv")
     assert given.answers.tolist() == list(PREDICTED)
-    with pytest.raises(ValueError, match="Expected class probabilities for an expectation of confidence"):
+    with pytest.raises(
+        ValueError, match="Expected class probabilities for an expectation of confidence"
+    ):
         passed(given)
     words = ["hateful", "kind", "kind"]
     with pytest.raises(ValueError, match="Expected a column of scores"):
@@ -119,22 +136,33 @@ def test_the_answers_that_checklist_released(real_data):
     # The suite of reading holds the answers of a model and what CheckList counted; no text of it is copied here.
     suite = open_suite("checklist_reading", data_dir=real_data)
     rows, failed = [], {}
-    with gzip.open(real_data / "checklist" / "suites" / "squad_suite.jsonl.gz", "rt", encoding="utf-8") as stream:
+    with gzip.open(
+        real_data / "checklist" / "suites" / "squad_suite.jsonl.gz", "rt", encoding="utf-8"
+    ) as stream:
         for row in map(json.loads, stream):
             results = row["results"]
-            rows += [text for case in results["preds"] for text in (case if isinstance(case, list) else [case])]
+            rows += [
+                text
+                for case in results["preds"]
+                for text in (case if isinstance(case, list) else [case])
+            ]
             failed[row["name"]] = sum(not passed for passed in results["passed"])
     given = read_suite_answers({"prediction": rows}, suite)
     assert given.answers == rows
     result = score_stored("m", suite, given, resampling=Resampling(resamples=10)).result
-    assert {each.functionality: each.n_cases - each.n_passed for each in result.functionalities} == failed
+    assert {
+        each.functionality: each.n_cases - each.n_passed for each in result.functionalities
+    } == failed
     assert failed["Former / Latter"] == 475
 
 
 def test_tables_that_are_no_files():
     want = passed(read_suite_answers(table_of(), SUITE))
     rows = np.array(SOFTMAX)
-    columns = {f"p_{name}": rows[:, place] for place, name in enumerate(("negative", "neutral", "positive"))}
+    columns = {
+        f"p_{name}": rows[:, place]
+        for place, name in enumerate(("negative", "neutral", "positive"))
+    }
     turned = {name: columns[name] for name in reversed(columns)}
     for table in (
         pd.DataFrame(turned),
@@ -145,18 +173,28 @@ def test_tables_that_are_no_files():
     ):
         assert passed(read_suite_answers(table, SUITE)) == want
     words = [SUITE.label_names[answer] for answer in PREDICTED]
-    by_name = datasets.Features({"prediction": datasets.ClassLabel(names=["positive", "neutral", "negative"])})
+    by_name = datasets.Features(
+        {"prediction": datasets.ClassLabel(names=["positive", "neutral", "negative"])}
+    )
     tables = (
         pd.DataFrame({"prediction": pd.Series(words, dtype="category"), "conf": 0.5}),
-        datasets.Dataset.from_dict({"prediction": [2 - answer for answer in PREDICTED]}, features=by_name),
+        datasets.Dataset.from_dict(
+            {"prediction": [2 - answer for answer in PREDICTED]}, features=by_name
+        ),
     )
     for table in tables:
         answers = read_suite_answers(table, SUITE).answers
         assert [str(answer) for answer in answers] == words
     for table, message in (
-        (pd.DataFrame([[0.5, 0.5]], columns=["p", "p"]), "each .column of the table. once, but 'p' comes again"),
+        (
+            pd.DataFrame([[0.5, 0.5]], columns=["p", "p"]),
+            "each .column of the table. once, but 'p' comes again",
+        ),
         ([0, 1], r"a table .*, but got \[0, 1\]"),
-        (pd.DataFrame({"text": ["x"] * 7}), "a column of scores .* in the table, but its columns are: text"),
+        (
+            pd.DataFrame({"text": ["x"] * 7}),
+            "a column of scores .* in the table, but its columns are: text",
+        ),
     ):
         with pytest.raises((TypeError, ValueError), match=message):
             read_suite_answers(table, SUITE)
@@ -168,7 +206,9 @@ def test_answers_by_their_ids_come_in_any_order(tmp_path):
     # A record with a column that is known is one row.
     file.write_text(json.dumps({"answer": "neutral", "case": "a"}))
     assert len(read_suite_answers(file, SUITE)) == 1
-    table = pd.DataFrame({"id": ids, "probs": [list(row) for row in SOFTMAX], "prediction": PREDICTED})
+    table = pd.DataFrame(
+        {"id": ids, "probs": [list(row) for row in SOFTMAX], "prediction": PREDICTED}
+    )
     turned = read_suite_answers(table.iloc[::-1], SUITE)
     assert turned.scores.tolist() == [list(row) for row in SOFTMAX]
     assert turned.ids == tuple(ids)
@@ -182,5 +222,7 @@ def test_scores_of_a_suite_are_brought_to_fractions_as_those_of_items_are(tmp_pa
     read = read_suite_answers(tmp_path / "p.csv", SUITE, scores="percentages")
     assert read.scores.tolist() == [[0.95, 0.05], [0.1, 0.9], [0.8, 0.2], [0.4, 0.6]]
     # Five classes printed with two decimals: 0.38 + 4 * 0.15 = 0.98, which rounding explains (5 * 0.005 = 0.025).
-    rounded = pd.DataFrame({f"p_{n}": [0.38 if n == row else 0.15 for row in range(4)] for n in range(5)})
+    rounded = pd.DataFrame(
+        {f"p_{n}": [0.38 if n == row else 0.15 for row in range(4)] for n in range(5)}
+    )
     assert np.allclose(read_suite_answers(rounded, SUITE).scores.sum(axis=1), 1, atol=1e-12)

@@ -17,7 +17,9 @@ SCORES = np.array([[0.1, 0.2, 0.7], [0.6, 0.1, 0.3], [0.15, 0.05, 0.8]])
 def answers(expectation, labels=None, scores=SCORES):
     part = Functionality("names", "Names", "INV", expectation, (Case("0", TEXTS, labels),))
     given = ModelAnswers(scores, label_names=("negative", "neutral", "positive"))
-    return score_stored("m", Suite("mine", ("text",), (part,)), given, resampling=Resampling(resamples=10))
+    return score_stored(
+        "m", Suite("mine", ("text",), (part,)), given, resampling=Resampling(resamples=10)
+    )
 
 
 @pytest.mark.parametrize(
@@ -73,5 +75,7 @@ def test_every_expectation_has_its_words(expectation, labels, sentence):
 def test_answers_without_confidence():
     part = Functionality("names", "Names", "INV", {"name": "invariant"}, (Case("0", TEXTS),))
     given = ModelAnswers(None, np.array([1, 0, 1]))
-    tested = score_stored("m", Suite("mine", ("text",), (part,)), given, resampling=Resampling(resamples=10))
+    tested = score_stored(
+        "m", Suite("mine", ("text",), (part,)), given, resampling=Resampling(resamples=10)
+    )
     assert rule(tested, 0) == "Every changed text must get the original's answer."

@@ -20,7 +20,9 @@ def drawn():
 
 def test_differences_tests_and_correction(drawn):
     p, right = drawn
-    compared = compare_confidence({"p": p, "same": p, "flat": np.full(len(p), 0.9)}, right, resampling=FEW)
+    compared = compare_confidence(
+        {"p": p, "same": p, "flat": np.full(len(p), 0.9)}, right, resampling=FEW
+    )
     same, flat, other = compared
     assert (same.first, same.second, other.first) == ("p", "same", "same")
     assert {test.p_value for test in same.differences.values()} == {1.0}
@@ -32,7 +34,9 @@ def test_differences_tests_and_correction(drawn):
     # Two of the three p-values are alike: Holm multiplies the first two by 3 (and by 2, but not below).
     assert flat.p_holm["auroc"] == pytest.approx(3 * auroc.p_value)
     assert same.p_holm["auroc"] == 1
-    assert flat.differences["brier"].difference == pytest.approx(np.mean((p - right) ** 2 - (0.9 - right) ** 2))
+    assert flat.differences["brier"].difference == pytest.approx(
+        np.mean((p - right) ** 2 - (0.9 - right) ** 2)
+    )
 
 
 def test_a_handful_of_items_shows_no_difference():
@@ -47,7 +51,9 @@ def test_a_handful_of_items_shows_no_difference():
     rng = np.random.default_rng(2)
     for wrong, tested in ((4, False), (5, True)):
         found = compare_confidence(
-            {"p": rng.random(10 + wrong), "flat": np.full(10 + wrong, 0.9)}, [1] * 10 + [0] * wrong, resampling=FEW
+            {"p": rng.random(10 + wrong), "flat": np.full(10 + wrong, 0.9)},
+            [1] * 10 + [0] * wrong,
+            resampling=FEW,
         )
         assert ("auroc" in found[0].differences) is tested
 
@@ -58,7 +64,9 @@ def test_a_confidence_that_is_alike_for_all_items_is_beaten_by_chance_no_more_of
     right = [1] * 5 + [0] * 10
     tests = [
         compare_confidence(
-            {"flat": np.full(15, 0.9), "p": rng.random(15)}, right, resampling=Resampling(resamples=200)
+            {"flat": np.full(15, 0.9), "p": rng.random(15)},
+            right,
+            resampling=Resampling(resamples=200),
         )[0].differences["auroc"]
         for _ in range(150)
     ]
@@ -73,16 +81,22 @@ def test_a_constant_difference_leaves_a_width():
     # Gaps lie between -1 and 1, so that their differences lie between -2 and 2: 4 is the square of either bound.
     for key, bound in (("mean_confidence", 1), ("confidence_gap", 4)):
         test, center, square = tests[key], 1.2 / 14, (0.12 + 2 * bound) / 14
-        assert test.interval.high == pytest.approx(center + 2.1604 * np.sqrt((square - center**2) / 14), abs=1e-4)
+        assert test.interval.high == pytest.approx(
+            center + 2.1604 * np.sqrt((square - center**2) / 14), abs=1e-4
+        )
         assert test.p_value == pytest.approx(2 / 2**12, abs=0.002)
 
 
 def test_a_ranking_without_an_error_leaves_a_width():
     # AUROC 1 beside 1/2; of 6 wrong answers, a share of up to 1 - 0.025^(1/6) may rank otherwise.
     confidences = {"p": np.linspace(0.9, 0.3, 13), "flat": [0.9] * 13}
-    auroc = compare_confidence(confidences, [1] * 7 + [0] * 6, resampling=FEW)[0].differences["auroc"]
+    auroc = compare_confidence(confidences, [1] * 7 + [0] * 6, resampling=FEW)[0].differences[
+        "auroc"
+    ]
     unseen = 1 - 0.025 ** (1 / 6)
-    assert (auroc.interval.low, auroc.interval.high) == pytest.approx((0.5 - unseen * 1.5, 0.5 + unseen * 0.5))
+    assert (auroc.interval.low, auroc.interval.high) == pytest.approx(
+        (0.5 - unseen * 1.5, 0.5 + unseen * 0.5)
+    )
 
 
 def test_copies_of_an_item_are_one_item(drawn):

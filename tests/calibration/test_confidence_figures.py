@@ -12,7 +12,12 @@ from hypothesis.extra import numpy as hnp
 from sklearn.metrics import brier_score_loss, log_loss, roc_auc_score
 
 from rightreasons.calibration.errors import calibration_error, macro_ce
-from rightreasons.calibration.proper_scores import auroc, brier_score, negative_log_likelihood, selective_scores
+from rightreasons.calibration.proper_scores import (
+    auroc,
+    brier_score,
+    negative_log_likelihood,
+    selective_scores,
+)
 from rightreasons.calibration.recalibration import calibration_summary
 
 RAGGED = [[0.9, 0.1], [0.2, 0.3, 0.5], [0.1, 0.1, 0.1, 0.7]]
@@ -46,16 +51,26 @@ class TestBrier:
 
     def test_sklearn(self):
         rows, labels = softmax_rows(500, 2)
-        assert brier_score(rows, labels, kind="positive").brier == pytest.approx(brier_score_loss(labels, rows[:, 1]))
+        assert brier_score(rows, labels, kind="positive").brier == pytest.approx(
+            brier_score_loss(labels, rows[:, 1])
+        )
         rows, labels = softmax_rows(500, 4)
-        assert brier_score(rows, labels).brier == pytest.approx(((rows - np.eye(4)[labels]) ** 2).sum(axis=1).mean())
+        assert brier_score(rows, labels).brier == pytest.approx(
+            ((rows - np.eye(4)[labels]) ** 2).sum(axis=1).mean()
+        )
 
     @pytest.mark.parametrize("n_bins", [1, 5, 15])
     @pytest.mark.parametrize("k", [2, 5])
     def test_parts_add_up(self, n_bins, k):
         rows, labels = softmax_rows(300, k)
         r = brier_score(rows, labels, n_bins=n_bins)
-        parts = r.reliability - r.resolution + r.uncertainty + r.within_bin_variance - r.within_bin_covariance
+        parts = (
+            r.reliability
+            - r.resolution
+            + r.uncertainty
+            + r.within_bin_variance
+            - r.within_bin_covariance
+        )
         assert parts == pytest.approx(r.brier, abs=1e-12)
 
     def test_murphy_where_a_bin_holds_one_forecast(self):
@@ -87,22 +102,28 @@ class TestNll:
         rows, labels = softmax_rows(300, 4)
         expected = log_loss(labels, rows, labels=range(4))
         assert negative_log_likelihood(rows, labels).nll == pytest.approx(expected)
-        assert negative_log_likelihood(np.log(rows) + 7, labels, scores="logits").nll == pytest.approx(expected)
-        assert negative_log_likelihood(np.log(rows), labels, scores="log_probabilities").nll == pytest.approx(expected)
+        assert negative_log_likelihood(
+            np.log(rows) + 7, labels, scores="logits"
+        ).nll == pytest.approx(expected)
+        assert negative_log_likelihood(
+            np.log(rows), labels, scores="log_probabilities"
+        ).nll == pytest.approx(expected)
 
     def test_binary_vectors(self):
         positive = np.array([0.2, 0.9])
         expected = -(math.log(0.8) + math.log(0.9)) / 2
         assert negative_log_likelihood(positive, [0, 1]).nll == pytest.approx(expected)
-        assert negative_log_likelihood(np.log(positive), [0, 1], scores="log_probabilities").nll == pytest.approx(
-            expected
-        )
+        assert negative_log_likelihood(
+            np.log(positive), [0, 1], scores="log_probabilities"
+        ).nll == pytest.approx(expected)
 
     def test_ragged(self):
         expected = -(math.log(0.9) + math.log(0.3) + math.log(0.7)) / 3
         assert negative_log_likelihood(RAGGED, [0, 1, 3]).nll == pytest.approx(expected)
         logits = [np.log(row) - 3 for row in RAGGED]
-        assert negative_log_likelihood(logits, [0, 1, 3], scores="logits").nll == pytest.approx(expected)
+        assert negative_log_likelihood(logits, [0, 1, 3], scores="logits").nll == pytest.approx(
+            expected
+        )
 
     def test_an_impossible_label_leaves_it_undefined(self):
         result = negative_log_likelihood([[1.0, 0.0], [0.5, 0.5]], [1, 0])
@@ -111,7 +132,9 @@ class TestNll:
         assert negative_log_likelihood([[0.0, -np.inf]], [1], scores="logits").nll is None
 
     def test_logits_do_not_underflow(self):
-        assert negative_log_likelihood([[0.0, -5000.0]], [1], scores="logits").nll == pytest.approx(5000)
+        assert negative_log_likelihood([[0.0, -5000.0]], [1], scores="logits").nll == pytest.approx(
+            5000
+        )
 
 
 class TestSelective:
@@ -155,7 +178,10 @@ class TestSelective:
         assert selective_scores(RAGGED, [0, 1, 3]).aurc == pytest.approx((0 + 0 + 1 / 3) / 3)
 
     @settings(max_examples=50, deadline=None)
-    @given(st.lists(st.tuples(st.integers(5, 10), st.booleans()), min_size=1, max_size=30), st.randoms())
+    @given(
+        st.lists(st.tuples(st.integers(5, 10), st.booleans()), min_size=1, max_size=30),
+        st.randoms(),
+    )
     def test_order_does_not_matter(self, items, random):
         rows, labels = from_confidence([c / 10 for c, _ in items], [y for _, y in items])
         order = list(range(len(items)))
@@ -195,7 +221,9 @@ class TestAdaptive:
         for k in range(3):
             for part in np.array_split(np.argsort(rows[:, k]), 10):
                 each.append(abs((labels[part] == k).mean() - rows[part, k].mean()))
-        assert calibration_error(rows, labels, n_bins=10, **ACE).ece == pytest.approx(np.mean(each), abs=1e-12)
+        assert calibration_error(rows, labels, n_bins=10, **ACE).ece == pytest.approx(
+            np.mean(each), abs=1e-12
+        )
 
     def test_tace_leaves_small_scores_out(self):
         rows, labels = softmax_rows(300, 10)
@@ -209,12 +237,18 @@ class TestSummary:
         rows, labels = softmax_rows(300, 4)
         summary = calibration_summary(np.log(rows), labels, n_bins=10, scores="logits")
         assert summary["ece"] == pytest.approx(calibration_error(rows, labels, n_bins=10).ece)
-        assert summary["ece_debiased"] == pytest.approx(calibration_error(rows, labels, n_bins=10, debias=True).ece)
-        assert summary["rmsce"] == pytest.approx(calibration_error(rows, labels, n_bins=10, norm="l2").ece)
+        assert summary["ece_debiased"] == pytest.approx(
+            calibration_error(rows, labels, n_bins=10, debias=True).ece
+        )
+        assert summary["rmsce"] == pytest.approx(
+            calibration_error(rows, labels, n_bins=10, norm="l2").ece
+        )
         assert summary["classwise_ece"] == pytest.approx(
             calibration_error(rows, labels, n_bins=10, kind="classwise").ece
         )
-        assert summary["ace"] == pytest.approx(calibration_error(rows, labels, n_bins=10, **ACE).ece)
+        assert summary["ace"] == pytest.approx(
+            calibration_error(rows, labels, n_bins=10, **ACE).ece
+        )
         tace = calibration_error(rows, labels, n_bins=10, threshold=0.01, **ACE)
         assert summary["tace"] == pytest.approx(tace.ece)
         assert summary["macro_ce"] == pytest.approx(macro_ce(rows, labels).macro_ce)
@@ -225,7 +259,12 @@ class TestSummary:
 
     def test_ragged_rows_leave_the_class_figures_out(self):
         summary = calibration_summary(RAGGED, [0, 1, 3])
-        assert (summary["classwise_ece"], summary["ace"], summary["tace"], summary["brier"]) == (None, None, None, None)
+        assert (summary["classwise_ece"], summary["ace"], summary["tace"], summary["brier"]) == (
+            None,
+            None,
+            None,
+            None,
+        )
         assert summary["accuracy"] == pytest.approx(2 / 3)
 
     def test_it_does_not_warn_again_and_again(self):
@@ -239,12 +278,20 @@ class TestSummary:
 
 @settings(max_examples=50, deadline=None)
 @given(
-    hnp.arrays(np.float64, st.tuples(st.integers(1, 30), st.integers(2, 4)), elements=st.floats(0.001, 1.0)),
+    hnp.arrays(
+        np.float64, st.tuples(st.integers(1, 30), st.integers(2, 4)), elements=st.floats(0.001, 1.0)
+    ),
     st.data(),
 )
 def test_brier_parts_always_add_up(raw, data):
     rows = raw / raw.sum(axis=1, keepdims=True)
     labels = data.draw(hnp.arrays(np.int64, len(rows), elements=st.integers(0, rows.shape[1] - 1)))
     r = brier_score(rows, labels, n_bins=4)
-    parts = r.reliability - r.resolution + r.uncertainty + r.within_bin_variance - r.within_bin_covariance
+    parts = (
+        r.reliability
+        - r.resolution
+        + r.uncertainty
+        + r.within_bin_variance
+        - r.within_bin_covariance
+    )
     assert parts == pytest.approx(r.brier, abs=1e-12)

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 
 from rightreasons.calibration.errors import calibration_error, macro_ce
-from rightreasons.calibration.proper_scores import brier_score, negative_log_likelihood, selective_scores
+from rightreasons.calibration.proper_scores import (
+    brier_score,
+    negative_log_likelihood,
+    selective_scores,
+)
 from rightreasons.calibration.recalibration import calibration_summary
 from rightreasons.calibration.smooth import consistency, ece_sweep, smooth_ece
 from rightreasons.core.resampling import Resampling
@@ -18,7 +22,9 @@ RIGHT = [0, 1, 0, 1, 1, 0, 1]
 
 FAMILY = [
     *(
-        pytest.param(calibration_error, {"strategy": strategy, "norm": norm}, id=f"ece-{strategy}-{norm}")
+        pytest.param(
+            calibration_error, {"strategy": strategy, "norm": norm}, id=f"ece-{strategy}-{norm}"
+        )
         for strategy in ("uniform", "quantile")
         for norm in ("l1", "l2", "max")
     ),
@@ -44,12 +50,18 @@ def table_of(n=311, k=4, seed=1):
 
 
 def figures(result):
-    return {name: value for name, value in result.to_dict().items() if name not in ("definition", "warning")}
+    return {
+        name: value
+        for name, value in result.to_dict().items()
+        if name not in ("definition", "warning")
+    }
 
 
 @pytest.mark.parametrize(("measure", "options"), FAMILY)
 @pytest.mark.parametrize("k", [3, 4])
-def test_top_label_of_a_table_is_confidence_of_its_largest_probability_and_correctness(measure, options, k):
+def test_top_label_of_a_table_is_confidence_of_its_largest_probability_and_correctness(
+    measure, options, k
+):
     rows, labels = table_of(k=k)
     confidence, right = rows.max(axis=1), rows.argmax(axis=1) == labels
     of_table = measure(rows, labels, kind="top_label", **options)
@@ -60,7 +72,10 @@ def test_top_label_of_a_table_is_confidence_of_its_largest_probability_and_corre
 def test_the_summary_of_answers_is_that_of_the_top_labels():
     rows, labels = table_of()
     confidence, right = rows.max(axis=1), rows.argmax(axis=1) == labels
-    whole, answers = calibration_summary(rows, labels), calibration_summary(confidence, right, kind="confidence")
+    whole, answers = (
+        calibration_summary(rows, labels),
+        calibration_summary(confidence, right, kind="confidence"),
+    )
     by_class = {"classwise_ece", "ace", "tace", "brier", "nll"}
     for name, value in whole.items():
         if name not in by_class:
@@ -73,7 +88,10 @@ def test_the_summary_of_answers_is_that_of_the_top_labels():
 def test_consistency_is_the_same():
     rows, labels = table_of()
     confidence, right = rows.max(axis=1), rows.argmax(axis=1) == labels
-    of_table, of_answers = calibration_error(rows, labels), calibration_error(confidence, right, kind="confidence")
+    of_table, of_answers = (
+        calibration_error(rows, labels),
+        calibration_error(confidence, right, kind="confidence"),
+    )
     assert consistency(of_answers) == consistency(of_table)
 
 
@@ -96,33 +114,43 @@ class TestByHand:
     def test_auroc(self):
         # of 12 pairs: 0.3 beats 0 and ties 0.3; 0.45 beats 0 and 0.3; 0.9 beats those and ties 0.9; 1 beats all three
         expected = (1.5 + 2 + 2.5 + 3) / 12
-        assert selective_scores(CONFIDENCE, RIGHT, kind="confidence").auroc == pytest.approx(expected)
+        assert selective_scores(CONFIDENCE, RIGHT, kind="confidence").auroc == pytest.approx(
+            expected
+        )
 
     def test_brier_and_log_loss(self):
         squares = 0 + 0.49 + 0.09 + 0.3025 + 0.01 + 0.81 + 0
         assert brier_score(CONFIDENCE, RIGHT, kind="confidence").brier == pytest.approx(squares / 7)
         logs = sum(map(math.log, (1, 0.3, 0.7, 0.45, 0.9, 0.1, 1)))
-        assert negative_log_likelihood(CONFIDENCE, RIGHT, kind="confidence").nll == pytest.approx(-logs / 7)
+        assert negative_log_likelihood(CONFIDENCE, RIGHT, kind="confidence").nll == pytest.approx(
+            -logs / 7
+        )
 
     def test_a_sure_answer_that_is_wrong_has_no_finite_log_loss(self):
         result = negative_log_likelihood([1.0, 0.2, 0.0], [0, 1, 1], kind="confidence")
         assert (result.nll, result.n_impossible) == (None, 2)
 
     def test_smooth_error_of_one_confidence_is_the_gap(self):
-        assert smooth_ece([0.3] * 5, [1, 1, 1, 1, 0], kind="confidence").smooth_ece == pytest.approx(0.5, abs=1e-3)
+        assert smooth_ece(
+            [0.3] * 5, [1, 1, 1, 1, 0], kind="confidence"
+        ).smooth_ece == pytest.approx(0.5, abs=1e-3)
 
     def test_it_is_not_read_as_probability_of_class_1(self):
         # As P(class 1) a confidence of 0.3 becomes 0.7 in class 0.
-        assert calibration_error(CONFIDENCE, RIGHT, n_bins=2).mean_confidence != pytest.approx(3.85 / 7)
+        assert calibration_error(CONFIDENCE, RIGHT, n_bins=2).mean_confidence != pytest.approx(
+            3.85 / 7
+        )
 
 
 def test_booleans_and_logarithms_give_the_same():
     whole = calibration_error(CONFIDENCE, RIGHT, kind="confidence", n_bins=5)
-    assert calibration_error(np.float32(CONFIDENCE), np.array(RIGHT, bool), kind="confidence", n_bins=5).ece == (
-        pytest.approx(whole.ece, abs=1e-6)
-    )
+    assert calibration_error(
+        np.float32(CONFIDENCE), np.array(RIGHT, bool), kind="confidence", n_bins=5
+    ).ece == (pytest.approx(whole.ece, abs=1e-6))
     logs = [math.log(p) if p else -math.inf for p in CONFIDENCE]
-    of_logs = calibration_error(logs, RIGHT, kind="confidence", scores="log_probabilities", n_bins=5)
+    of_logs = calibration_error(
+        logs, RIGHT, kind="confidence", scores="log_probabilities", n_bins=5
+    )
     assert of_logs.ece == pytest.approx(whole.ece)
 
 
@@ -145,11 +173,22 @@ def test_bad_input_has_its_sentence(predictions, references, options, sentence):
 
 
 @pytest.mark.parametrize(
-    "predictions", [[0, 1, 0], [2, 0, 1], np.array([0, 1, 1]), np.array([3, 1, 0], np.uint8)], ids=str
+    "predictions",
+    [[0, 1, 0], [2, 0, 1], np.array([0, 1, 1]), np.array([3, 1, 0], np.uint8)],
+    ids=str,
 )
 def test_predicted_classes_are_refused(predictions):
-    for measure in (calibration_error, macro_ce, selective_scores, brier_score, smooth_ece, calibration_summary):
-        with pytest.raises(ValueError, match=r"predicted classes; pass \(N, K\) class scores, \(N,\) P\(class 1\)"):
+    for measure in (
+        calibration_error,
+        macro_ce,
+        selective_scores,
+        brier_score,
+        smooth_ece,
+        calibration_summary,
+    ):
+        with pytest.raises(
+            ValueError, match=r"predicted classes; pass \(N, K\) class scores, \(N,\) P\(class 1\)"
+        ):
             measure(predictions, [0, 1, 1])
 
 

@@ -7,12 +7,19 @@ from rightreasons.calibration import read_confidence
 
 def test_wide():
     table = read_confidence(
-        {"confidence_p": [0.5, 0.75], "confidence_said": ["0.9", "n/a"], "label": ["x", "y"], "answer": ["x", "x"]}
+        {
+            "confidence_p": [0.5, 0.75],
+            "confidence_said": ["0.9", "n/a"],
+            "label": ["x", "y"],
+            "answer": ["x", "x"],
+        }
     )
     assert list(table.confidence) == ["p", "said"]
     assert table.correct.tolist() == [1, 0]
     renamed = read_confidence(
-        {"mine": [0.5], "theirs": [0.25], "ok": [1]}, confidence_column="mine,theirs", correct_column="ok"
+        {"mine": [0.5], "theirs": [0.25], "ok": [1]},
+        confidence_column="mine,theirs",
+        correct_column="ok",
     )
     assert renamed.confidence["theirs"].tolist() == [0.25]
 

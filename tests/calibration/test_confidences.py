@@ -64,8 +64,12 @@ class TestLooksLike:
         [
             lambda p, y: 1 - y,  # swapped labels
             lambda p, y: np.ones_like(y),  # a split with one class
-            lambda p, y: np.random.default_rng(0).integers(0, 2, len(y)),  # labels that the model does not know
-            lambda p, y: (np.random.default_rng(0).random(len(y)) < 0.7).astype(int),  # and of skewed classes
+            lambda p, y: np.random.default_rng(0).integers(
+                0, 2, len(y)
+            ),  # labels that the model does not know
+            lambda p, y: (np.random.default_rng(0).random(len(y)) < 0.7).astype(
+                int
+            ),  # and of skewed classes
         ],
     )
     def test_other_troubles_are_not_this_one(self, labels_of):
@@ -100,7 +104,9 @@ class TestWarning:
             result = calibration_error(positive, correctness(positive, labels), kind="positive")
         assert result.warning is not None
         with pytest.warns(PositiveVersusCorrectnessWarning):
-            calibration_error(np.column_stack((1 - positive, positive)), correctness(positive, labels))
+            calibration_error(
+                np.column_stack((1 - positive, positive)), correctness(positive, labels)
+            )
 
     def test_it_points_at_the_caller(self):
         positive, labels = classifier()
@@ -147,19 +153,26 @@ class TestConfidenceBesideLabels:
         positive, labels = classifier()
         confidence = np.maximum(positive, 1 - positive)
         assert not looks_like_confidence_vs_label(confidence[:19], labels[:19])
-        assert not looks_like_confidence_vs_label(np.column_stack((1 - confidence, confidence)), labels)
+        assert not looks_like_confidence_vs_label(
+            np.column_stack((1 - confidence, confidence)), labels
+        )
 
     def test_the_kernel_warns_for_either_kind(self):
         positive, labels = classifier()
         confidence = np.maximum(positive, 1 - positive)
-        for kind, match in (("top_label", "none is below 0.5"), ("confidence", "beside class labels")):
+        for kind, match in (
+            ("top_label", "none is below 0.5"),
+            ("confidence", "beside class labels"),
+        ):
             with pytest.warns(ConfidenceVersusLabelWarning, match=match):
                 assert calibration_error(confidence, labels, kind=kind).warning is not None
 
     def test_probability_of_class_1_as_confidence_is_noticed(self):
         positive, labels = classifier()
         right = correctness(positive, labels)
-        with pytest.warns(PositiveVersusCorrectnessWarning, match="for kind=.confidence. the larger of"):
+        with pytest.warns(
+            PositiveVersusCorrectnessWarning, match="for kind=.confidence. the larger of"
+        ):
             calibration_error(positive, right, kind="confidence")
         with warnings.catch_warnings():
             warnings.simplefilter("error")

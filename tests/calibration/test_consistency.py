@@ -13,7 +13,9 @@ def test_one_bin_follows_the_binomial_law():
     # One bin of n = 400 items at confidence 0.8: the error is |k/400 - 0.8|, k ~ Bin(400, 0.8), whose mean absolute
     # deviation is about sqrt(2/pi) * sqrt(0.8 * 0.2 / 400) = 0.7979 * 0.02 = 0.01596.
     labels = [1] * 320 + [0] * 80
-    null = consistency(calibration_error([0.8] * 400, labels, n_bins=5), resampling=Resampling(resamples=20_000))
+    null = consistency(
+        calibration_error([0.8] * 400, labels, n_bins=5), resampling=Resampling(resamples=20_000)
+    )
     assert null.expected == pytest.approx(0.01596, rel=0.03)
     # |k/400 - 0.8| stays below the two-sided 95 % bound 1.96 * 0.02 = 0.0392, up to the grid of 1/400.
     assert null.upper == pytest.approx(0.0392, abs=1 / 400)
@@ -29,7 +31,10 @@ def test_p_values_of_calibrated_models_are_uniform_enough():
         confidence = rng.uniform(0.5, 1, 500)
         labels = (rng.random(500) < confidence).astype(int)
         p_values.append(
-            consistency(calibration_error(confidence, labels), resampling=Resampling(resamples=200, seed=seed)).p_value
+            consistency(
+                calibration_error(confidence, labels),
+                resampling=Resampling(resamples=200, seed=seed),
+            ).p_value
         )
     # The law is slightly conservative, so at most 5 % plus three standard errors, 0.05 + 3 * sqrt(0.05 * 0.95 / 200).
     assert np.mean(np.array(p_values) <= 0.05) < 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)

@@ -11,7 +11,11 @@ from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Answers, Likelihoods, Request
 from rightreasons.models.wording import Prompt
 
-ROWS = {"id": ["one", "two", "three"], "text": ["good film", "bad film", "odd film"], "label": [1, 1, 0]}
+ROWS = {
+    "id": ["one", "two", "three"],
+    "text": ["good film", "bad film", "odd film"],
+    "label": [1, 1, 0],
+}
 LABELS = ("negative", "positive")
 # Log-likelihoods of " negative" and " positive": the answers are positive, negative, negative.
 LIKELIHOODS = {"good": (0.0, math.log(4)), "bad": (math.log(3), 0.0), "odd": (math.log(1.5), 0.0)}
@@ -28,7 +32,11 @@ class Told:
         self.asked, self.has_template = [], chat
 
     def render(self, prompt):
-        return prompt if isinstance(prompt, str) else "".join(f"<{turn['role']}>{turn['content']}" for turn in prompt)
+        return (
+            prompt
+            if isinstance(prompt, str)
+            else "".join(f"<{turn['role']}>{turn['content']}" for turn in prompt)
+        )
 
     def word(self, request):
         return next(word for word in SAID if word in self.render(request.prompt))
@@ -37,7 +45,8 @@ class Told:
         self.asked += [self.render(request.prompt) for request in requests]
         rows = [LIKELIHOODS[self.word(request)] for request in requests]
         return Likelihoods(
-            Ragged.of(np.concatenate(rows), [2] * len(rows)), Ragged.of(np.ones(2 * len(rows)), [2] * len(rows))
+            Ragged.of(np.concatenate(rows), [2] * len(rows)),
+            Ragged.of(np.ones(2 * len(rows)), [2] * len(rows)),
         )
 
     def generate(self, requests, *, options, progress=True, out=None):
@@ -61,7 +70,9 @@ def test_questions_follow_the_answer():
     engine = Told()
     elicit_confidence(Prompted(Prompt(scoring="sum"), engine, LABELS), ROWS)
     assert engine.asked[-1].startswith(engine.asked[2] + " negative\n\nProvide the probability")
-    assert _followed(Request("one", "A film:\n"), "good", "Sure?").prompt == "A film:\ngood\n\nSure?"  # no space more
+    assert (
+        _followed(Request("one", "A film:\n"), "good", "Sure?").prompt == "A film:\ngood\n\nSure?"
+    )  # no space more
     engine = Told(chat=True)
     elicit_confidence(Prompted(Prompt(scoring="sum"), engine, LABELS), ROWS)
     asked = engine.asked[-1]
@@ -72,7 +83,11 @@ def test_items_without_an_answer_have_no_confidence():
     scorer = Prompted(Prompt(scoring="generated", pattern="(positive|negative)"), Told(), LABELS)
     scorer.engine.generate = lambda requests, **more: Answers.of(
         [
-            ["0.9"] if "Provide the probability" in r.prompt else ["none"] if "bad" in r.prompt else ["positive"]
+            ["0.9"]
+            if "Provide the probability" in r.prompt
+            else ["none"]
+            if "bad" in r.prompt
+            else ["positive"]
             for r in requests
         ]
     )
@@ -85,7 +100,10 @@ def test_items_without_an_answer_have_no_confidence():
 def test_what_cannot_be_asked():
     engine = Told()
     engine.abilities = frozenset(("likelihoods",))
-    with pytest.raises(ValueError, match="Expected a model that writes text, to say how sure it is, but told does not"):
+    with pytest.raises(
+        ValueError,
+        match="Expected a model that writes text, to say how sure it is, but told does not",
+    ):
         elicit_confidence(Prompted(Prompt(scoring="sum"), engine, LABELS), ROWS)
     assert not engine.asked  # it is known before anything is asked
     with pytest.raises(ValueError, match="a label of each item"):

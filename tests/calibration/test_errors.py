@@ -16,7 +16,11 @@ from sklearn.calibration import calibration_curve
 from torchmetrics.functional.classification import multiclass_calibration_error
 
 from rightreasons.calibration.confidences import top_label
-from rightreasons.calibration.errors import CalibrationErrorOptions, calibration_error, calibration_of
+from rightreasons.calibration.errors import (
+    CalibrationErrorOptions,
+    calibration_error,
+    calibration_of,
+)
 from rightreasons.core.binning import BinSums, residual_bias
 from rightreasons.core.resampling import Resampling
 
@@ -48,7 +52,10 @@ class TestWorkedNumbers:
             # {.55,.62}, {.65,.85}, {.91,.95}: (.17 + .5 + .86) / 6
             ({"n_bins": 3, "strategy": "quantile"}, 0.255),
             # root of (2/6 .43² + 1/6 .15² + 2/6 .135² + 1/6 .45²)
-            ({"n_bins": 10, "norm": "l2"}, math.sqrt((2 * 0.43**2 + 0.15**2 + 2 * 0.135**2 + 0.45**2) / 6)),
+            (
+                {"n_bins": 10, "norm": "l2"},
+                math.sqrt((2 * 0.43**2 + 0.15**2 + 2 * 0.135**2 + 0.45**2) / 6),
+            ),
             ({"n_bins": 10, "norm": "max"}, 0.45),
         ],
     )
@@ -74,25 +81,49 @@ class TestWorkedNumbers:
         assert table[0]["confidence"] is None
         assert table[0]["accuracy"] is None
         assert table[9] == pytest.approx(
-            {"lower": 0.9, "upper": 1.0, "count": 2, "confidence": 0.93, "accuracy": 0.5, "class_index": None}
+            {
+                "lower": 0.9,
+                "upper": 1.0,
+                "count": 2,
+                "confidence": 0.93,
+                "accuracy": 0.5,
+                "class_index": None,
+            }
         )
         json.dumps(fields, allow_nan=False)
 
     def test_definition_names_what_was_computed(self):
         result = calibration_error(
-            ROWS, LABELS, kind="classwise", strategy="quantile", norm="l2", debias=True, threshold=0.01, n_bins=3
+            ROWS,
+            LABELS,
+            kind="classwise",
+            strategy="quantile",
+            norm="l2",
+            debias=True,
+            threshold=0.01,
+            n_bins=3,
         )
-        for word in ("Classwise", "root mean square", "3 bins of equal mass", "above 0.01", "debiased"):
+        for word in (
+            "Classwise",
+            "root mean square",
+            "3 bins of equal mass",
+            "above 0.01",
+            "debiased",
+        ):
             assert word in result.definition
 
     def test_classwise_is_the_mean_of_the_classes(self):
         rows, labels = softmax_rows(500, 3)
-        each = [calibration_error(rows[:, k], (labels == k) * 1, kind="positive").ece for k in range(3)]
+        each = [
+            calibration_error(rows[:, k], (labels == k) * 1, kind="positive").ece for k in range(3)
+        ]
         result = calibration_error(rows, labels, kind="classwise")
         assert result.ece == pytest.approx(np.mean(each), abs=1e-12)
         assert len(result.bins) == 45
         assert {row.class_index for row in result.bins} == {0, 1, 2}
-        assert calibration_error(rows, labels, kind="classwise", norm="max").ece == pytest.approx(result.mce)
+        assert calibration_error(rows, labels, kind="classwise", norm="max").ece == pytest.approx(
+            result.mce
+        )
 
     def test_two_choices_mean_different_things(self):
         """The figure that one peer calls ECE of a two-class model is another's by a factor (ANCHORS 12)."""
@@ -100,11 +131,17 @@ class TestWorkedNumbers:
         top = calibration_error(rows, labels).ece
         positive = calibration_error(rows, labels, kind="positive").ece
         # Of two classes, the classes' bins mirror each other, up to scores on an edge.
-        assert calibration_error(rows, labels, kind="classwise").ece == pytest.approx(positive, abs=1e-12)
+        assert calibration_error(rows, labels, kind="classwise").ece == pytest.approx(
+            positive, abs=1e-12
+        )
         assert top != pytest.approx(positive, abs=1e-3)
         assert positive == pytest.approx(ECE(15).measure(rows[:, 1], labels), abs=1e-6)
         assert top == pytest.approx(
-            float(multiclass_calibration_error(torch.tensor(rows), torch.tensor(labels), num_classes=2, n_bins=15)),
+            float(
+                multiclass_calibration_error(
+                    torch.tensor(rows), torch.tensor(labels), num_classes=2, n_bins=15
+                )
+            ),
             abs=1e-6,
         )
 
@@ -112,7 +149,9 @@ class TestWorkedNumbers:
         rows, labels = softmax_rows(300, 2)
         for kind in ("top_label", "positive", "classwise"):
             whole = calibration_error(rows, labels, kind=kind)
-            assert calibration_error(rows[:, 1], labels, kind=kind).ece == pytest.approx(whole.ece, abs=1e-12)
+            assert calibration_error(rows[:, 1], labels, kind=kind).ece == pytest.approx(
+                whole.ece, abs=1e-12
+            )
 
     def test_ties_go_to_the_first_class(self):
         assert calibration_error([[0.5, 0.5]], [0]).accuracy == 1
@@ -138,7 +177,9 @@ class TestPeers:
         peer = multiclass_calibration_error(
             torch.tensor(rows), torch.tensor(labels), num_classes=k, n_bins=n_bins, norm=norm
         )
-        assert calibration_error(rows, labels, norm=norm, n_bins=n_bins).ece == pytest.approx(float(peer), abs=1e-6)
+        assert calibration_error(rows, labels, norm=norm, n_bins=n_bins).ece == pytest.approx(
+            float(peer), abs=1e-6
+        )
 
     @pytest.mark.parametrize("n_bins", [1, 10, 15])
     def test_netcal(self, n_bins):
@@ -162,8 +203,12 @@ class TestPeers:
         rows, labels = softmax_rows(300, 5)
         logits = np.log(rows) + np.arange(300)[:, None]  # a shift a row changes nothing
         expected = calibration_error(rows, labels).ece
-        assert calibration_error(logits, labels, scores="logits").ece == pytest.approx(expected, abs=1e-12)
-        assert calibration_error(np.log(rows), labels, scores="log_probabilities").ece == pytest.approx(expected)
+        assert calibration_error(logits, labels, scores="logits").ece == pytest.approx(
+            expected, abs=1e-12
+        )
+        assert calibration_error(
+            np.log(rows), labels, scores="log_probabilities"
+        ).ece == pytest.approx(expected)
 
 
 class TestEdges:
@@ -174,7 +219,9 @@ class TestEdges:
         rows = [[1.0, 0.0], [0.95, 0.05]]
         assert calibration_error(rows, [1, 0], n_bins=10).ece == pytest.approx(0.475)
         assert calibration_error(rows, [1, 0], n_bins=10).bins[9].count == 2
-        peer = multiclass_calibration_error(torch.tensor(rows), torch.tensor([1, 0]), num_classes=2, n_bins=10)
+        peer = multiclass_calibration_error(
+            torch.tensor(rows), torch.tensor([1, 0]), num_classes=2, n_bins=10
+        )
         assert float(peer) == pytest.approx(0.525)  # the day it is right, this line may go
 
     def test_probability_of_exactly_zero_belongs_to_the_first_bin(self):
@@ -188,22 +235,31 @@ class TestEdges:
         edges = np.linspace(0, 1, n_bins + 1)
         counts = [
             row.count
-            for row in calibration_error(edges, np.zeros(n_bins + 1, int), kind="positive", n_bins=n_bins).bins
+            for row in calibration_error(
+                edges, np.zeros(n_bins + 1, int), kind="positive", n_bins=n_bins
+            ).bins
         ]
         assert counts == [2] + [1] * (n_bins - 1)
         above = np.nextafter(edges[:-1], 2)
         counts = [
-            row.count for row in calibration_error(above, np.zeros(n_bins, int), kind="positive", n_bins=n_bins).bins
+            row.count
+            for row in calibration_error(
+                above, np.zeros(n_bins, int), kind="positive", n_bins=n_bins
+            ).bins
         ]
         assert counts == [1] * n_bins
 
     def test_tied_scores_share_a_quantile_bin(self):
-        result = calibration_error([[0.8, 0.2]] * 10, [0] * 8 + [1] * 2, strategy="quantile", n_bins=5)
+        result = calibration_error(
+            [[0.8, 0.2]] * 10, [0] * 8 + [1] * 2, strategy="quantile", n_bins=5
+        )
         assert result.ece == pytest.approx(0, abs=1e-12)
         assert [row.count for row in result.bins] == [10, 0, 0, 0, 0]
 
     def test_one_item(self):
-        result = calibration_error([[0.7, 0.3]], [0], strategy="quantile", resampling=Resampling(level=0.95))
+        result = calibration_error(
+            [[0.7, 0.3]], [0], strategy="quantile", resampling=Resampling(level=0.95)
+        )
         assert result.ece == pytest.approx(0.3)
         assert result.interval.low <= result.interval.high
 
@@ -224,7 +280,9 @@ class TestRagged:
 
     def test_logits_take_the_softmax_inside_each_row(self):
         logits = [np.log(row) for row in self.ROWS]
-        assert calibration_error(logits, self.LABELS, n_bins=10, scores="logits").ece == pytest.approx(0.375)
+        assert calibration_error(
+            logits, self.LABELS, n_bins=10, scores="logits"
+        ).ece == pytest.approx(0.375)
 
     def test_padding_with_impossible_choices_changes_nothing(self):
         padded = np.zeros((4, 4))
@@ -236,7 +294,9 @@ class TestRagged:
 
     @pytest.mark.parametrize("kind", ["positive", "classwise"])
     def test_only_the_top_label_makes_sense(self, kind):
-        with pytest.raises(ValueError, match=rf"rows of one length in `predictions` for kind='{kind}'"):
+        with pytest.raises(
+            ValueError, match=rf"rows of one length in `predictions` for kind='{kind}'"
+        ):
             calibration_error(self.ROWS, self.LABELS, kind=kind)
 
     def test_label_beyond_its_own_row(self):
@@ -275,7 +335,9 @@ class TestDebias:
         # one bin: mean .7, rate .5 of 4: .04 - .25 / 3 < 0 -> 0; rate 0: .49 - 0
         rows = [[0.7, 0.3]] * 4
         assert calibration_error(rows, [0, 0, 1, 1], n_bins=1, norm="l2", debias=True).ece == 0
-        assert calibration_error(rows, [1] * 4, n_bins=1, norm="l2", debias=True).ece == pytest.approx(0.7)
+        assert calibration_error(
+            rows, [1] * 4, n_bins=1, norm="l2", debias=True
+        ).ece == pytest.approx(0.7)
         # mean .9, rate .5 of 4: sqrt(.16 - .25 / 3)
         result = calibration_error([[0.9, 0.1]] * 4, [0, 0, 1, 1], n_bins=1, norm="l2", debias=True)
         assert result.ece == pytest.approx(math.sqrt(0.16 - 0.25 / 3))
@@ -295,9 +357,13 @@ class TestDebias:
         accuracy = np.array([row.accuracy for row in filled])
         confidence = np.array([row.confidence for row in filled])
         rng = np.random.default_rng(0)
-        drawn = rng.normal(accuracy, np.sqrt(accuracy * (1 - accuracy) / count), size=(200_000, len(count)))
+        drawn = rng.normal(
+            accuracy, np.sqrt(accuracy * (1 - accuracy) / count), size=(200_000, len(count))
+        )
         resampled = 2 * plain.ece - (np.abs(drawn - confidence) @ count / 300).mean()
-        assert calibration_error(rows, labels, debias=True).ece == pytest.approx(resampled, abs=2e-4)
+        assert calibration_error(rows, labels, debias=True).ece == pytest.approx(
+            resampled, abs=2e-4
+        )
 
     @pytest.mark.parametrize("norm", ["l1", "l2"])
     def test_it_removes_most_of_the_bias(self, norm):
@@ -305,16 +371,22 @@ class TestDebias:
         rng = np.random.default_rng(1)
         for _ in range(200):
             p = rng.uniform(0.5, 1, 200)
-            labels = (rng.random(200) > p).astype(int)  # right with chance p: perfectly calibrated, in truth 0
+            labels = (rng.random(200) > p).astype(
+                int
+            )  # right with chance p: perfectly calibrated, in truth 0
             rows = np.column_stack((p, 1 - p))
             plain.append(calibration_error(rows, labels, norm=norm).ece)
             debiased.append(calibration_error(rows, labels, norm=norm, debias=True).ece)
         assert np.mean(debiased) < 0.75 * np.mean(plain)
 
     def test_max_has_no_debiased_form(self):
-        with pytest.raises(ValueError, match="norm='l1' or norm='l2' with debias=True, but got norm='max'"):
+        with pytest.raises(
+            ValueError, match="norm='l1' or norm='l2' with debias=True, but got norm='max'"
+        ):
             calibration_error(ROWS, LABELS, norm="max", debias=True)
-        with pytest.raises(ValueError, match="norm='l1' or norm='l2' for an interval, but got norm='max'"):
+        with pytest.raises(
+            ValueError, match="norm='l1' or norm='l2' for an interval, but got norm='max'"
+        ):
             calibration_error(ROWS, LABELS, norm="max", resampling=Resampling())
 
 
@@ -332,8 +404,14 @@ class TestInterval:
     def test_is_seeded_and_leaves_the_estimate_alone(self):
         rows, labels = softmax_rows(500, 3)
         first = calibration_error(rows, labels, resampling=Resampling(level=0.9, seed=1))
-        assert first.interval == calibration_error(rows, labels, resampling=Resampling(level=0.9, seed=1)).interval
-        assert first.interval != calibration_error(rows, labels, resampling=Resampling(level=0.9, seed=2)).interval
+        assert (
+            first.interval
+            == calibration_error(rows, labels, resampling=Resampling(level=0.9, seed=1)).interval
+        )
+        assert (
+            first.interval
+            != calibration_error(rows, labels, resampling=Resampling(level=0.9, seed=2)).interval
+        )
         assert first.ece == calibration_error(rows, labels).ece
         assert (first.interval.confidence_level, first.interval.n_resamples) == (0.9, 1000)
         assert "basic" in first.interval.method
@@ -343,7 +421,9 @@ class TestInterval:
     def test_agrees_with_a_bootstrap_over_rows(self, kind, norm):
         rows, labels = softmax_rows(1000, 3)
         options = CalibrationErrorOptions(kind=kind, norm=norm, debias=True)
-        result = calibration_error(rows, labels, kind=kind, norm=norm, resampling=Resampling(level=0.9, resamples=2000))
+        result = calibration_error(
+            rows, labels, kind=kind, norm=norm, resampling=Resampling(level=0.9, resamples=2000)
+        )
         debiased = calibration_error(rows, labels, kind=kind, norm=norm, debias=True).ece
         rng = np.random.default_rng(5)
         drawn = []
@@ -365,11 +445,14 @@ class TestInterval:
 
     @pytest.mark.parametrize("norm", ["l1", "l2"])
     @pytest.mark.parametrize(
-        ("kind", "label", "gap"), [("top_label", 1, 0.8), ("positive", 1, 0.8), ("classwise", 0, 0.2)]
+        ("kind", "label", "gap"),
+        [("top_label", 1, 0.8), ("positive", 1, 0.8), ("classwise", 0, 0.2)],
     )
     def test_items_that_are_all_alike_leave_a_width(self, kind, label, gap, norm):
         # Twenty items show none of a share u = 1 - 0.025^(1/20) of others, whose gap is -1 or 1 where these have 0.8.
-        result = calibration_error([[0.8, 0.2]] * 20, [label] * 20, kind=kind, norm=norm, resampling=Resampling())
+        result = calibration_error(
+            [[0.8, 0.2]] * 20, [label] * 20, kind=kind, norm=norm, resampling=Resampling()
+        )
         unseen = 1 - 0.025 ** (1 / 20)
         assert result.ece == pytest.approx(gap)
         assert result.interval.high == pytest.approx(gap + unseen * (1 - gap))
@@ -380,7 +463,9 @@ class TestInterval:
         rng = np.random.default_rng(0)
         logits = rng.normal(size=(300, 20))
         labels = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
-        found = calibration_error(logits, labels, scores="logits", kind="classwise", resampling=Resampling())
+        found = calibration_error(
+            logits, labels, scores="logits", kind="classwise", resampling=Resampling()
+        )
         assert found.ece > 0.015
         assert found.interval.low == 0
 
@@ -401,7 +486,9 @@ class TestInterval:
     def test_is_about_the_true_error_whichever_estimate_is_shown(self, norm):
         rows, labels = softmax_rows(300, 3)
         plain = calibration_error(rows, labels, norm=norm, resampling=Resampling(level=0.9))
-        debiased = calibration_error(rows, labels, norm=norm, debias=True, resampling=Resampling(level=0.9))
+        debiased = calibration_error(
+            rows, labels, norm=norm, debias=True, resampling=Resampling(level=0.9)
+        )
         assert plain.ece > debiased.ece
         assert plain.interval == debiased.interval
 
@@ -409,13 +496,18 @@ class TestInterval:
         import rightreasons.core.binning as module
 
         rows, labels = softmax_rows(4000, 3)
-        grouped = calibration_error(rows, labels, kind="classwise", resampling=Resampling(level=0.9)).interval
+        grouped = calibration_error(
+            rows, labels, kind="classwise", resampling=Resampling(level=0.9)
+        ).interval
         monkeypatch.setattr(module, "BOOTSTRAP_GROUPS", 4000)
-        whole = calibration_error(rows, labels, kind="classwise", resampling=Resampling(level=0.9)).interval
+        whole = calibration_error(
+            rows, labels, kind="classwise", resampling=Resampling(level=0.9)
+        ).interval
         assert grouped.high - grouped.low == pytest.approx(whole.high - whole.low, rel=0.15)
 
     @pytest.mark.parametrize(
-        ("over", "norm", "least", "most"), [(0.1, "l1", 0.82, 0.97), (0.1, "l2", 0.82, 0.99), (0.03, "l1", 0.82, 0.99)]
+        ("over", "norm", "least", "most"),
+        [(0.1, "l1", 0.82, 0.97), (0.1, "l2", 0.82, 0.99), (0.03, "l1", 0.82, 0.99)],
     )
     def test_covers_the_truth(self, over, norm, least, most):
         # Right with chance p - over: the true top-label error is `over`. Measured coverage of 90 % intervals.
@@ -454,7 +546,9 @@ class TestInterval:
         assert total.mean() == pytest.approx(scores.sum(), abs=0.1)
 
     def test_a_calibrated_model_is_drawn_from_its_scores(self):
-        sums = BinSums.of([(np.array([0.1, 0.3, 0.9, 0.7]), np.array([False, True, True, True]))], 2)
+        sums = BinSums.of(
+            [(np.array([0.1, 0.3, 0.9, 0.7]), np.array([False, True, True, True]))], 2
+        )
         drawn = sums.calibrated_events(20_000, np.random.default_rng(0))
         # Two pairs of mean score 0.2 and two of 0.8: 0.4 and 1.6 events; sd of the mean sqrt(.32 / 20,000) = .004.
         assert drawn.mean(axis=0)[0] == pytest.approx([0.4, 1.6], abs=0.016)
@@ -475,7 +569,11 @@ def cases(draw):
 
 class TestProperties:
     @settings(max_examples=60, deadline=None)
-    @given(cases(), st.sampled_from(["uniform", "quantile"]), st.sampled_from(["top_label", "classwise"]))
+    @given(
+        cases(),
+        st.sampled_from(["uniform", "quantile"]),
+        st.sampled_from(["top_label", "classwise"]),
+    )
     def test_order_does_not_matter_and_parts_add_up(self, case, strategy, kind):
         rows, labels = case
         order = np.random.default_rng(0).permutation(len(rows))
@@ -486,7 +584,9 @@ class TestProperties:
             rms = calibration_error(rows, labels, strategy=strategy, kind=kind, norm="l2").ece
         assert shuffled.ece == pytest.approx(result.ece, abs=1e-12)
         assert [row.count for row in shuffled.bins] == [row.count for row in result.bins]
-        assert result.overconfidence + result.underconfidence == pytest.approx(result.ece, abs=1e-12)
+        assert result.overconfidence + result.underconfidence == pytest.approx(
+            result.ece, abs=1e-12
+        )
         # l1 <= l2 <= max, all in [0, 1]
         assert 0 <= result.ece <= rms + 1e-12 <= result.mce + 2e-12 <= 1 + 3e-12
         classes = rows.shape[1] if kind == "classwise" else 1
@@ -511,12 +611,16 @@ class TestKindsOfInput:
         result = calibration_error(rows, labels.astype(np.int32))
         assert calibration_error(rows.tolist(), labels.tolist()).ece == pytest.approx(result.ece)
         assert calibration_error(np.asfortranarray(rows), labels).ece == pytest.approx(result.ece)
-        assert calibration_error(np.column_stack((rows, rows))[:, :3], labels).ece == pytest.approx(result.ece)
+        assert calibration_error(np.column_stack((rows, rows))[:, :3], labels).ece == pytest.approx(
+            result.ece
+        )
 
     def test_more_rows_than_a_block(self):
         rows, labels = softmax_rows(70_001, 3)
         confidence, correct = rows.max(axis=1), (rows.argmax(axis=1) == labels).astype(int)
-        assert calibration_error(rows, labels).ece == pytest.approx(ECE(15).measure(confidence, correct), abs=1e-6)
+        assert calibration_error(rows, labels).ece == pytest.approx(
+            ECE(15).measure(confidence, correct), abs=1e-6
+        )
 
     def test_input_is_left_alone(self):
         rows, labels = softmax_rows(50, 3)
@@ -567,17 +671,53 @@ BAD = [
         "Expected probabilities between 0 and 1 in `predictions`, but row 0 holds -0.2",
     ),
     ([1.7], [1], {}, ValueError, "Expected probabilities between 0 and 1"),
-    (GOOD, [0, 2], {}, ValueError, "Expected each label in `references` to be between 0 and 1, but item 1 is 2"),
-    (GOOD, [0, -1], {}, ValueError, "Expected each label in `references` to be between 0 and 1, but item 1 is -1"),
+    (
+        GOOD,
+        [0, 2],
+        {},
+        ValueError,
+        "Expected each label in `references` to be between 0 and 1, but item 1 is 2",
+    ),
+    (
+        GOOD,
+        [0, -1],
+        {},
+        ValueError,
+        "Expected each label in `references` to be between 0 and 1, but item 1 is -1",
+    ),
     (GOOD, [0, 0.5], {}, ValueError, "Expected whole numbers in `references`, but item 1 is 0.5"),
-    (GOOD, [0.0, 1.0], {}, TypeError, "Expected whole numbers in `references`, but item 0 is 0.0, a float"),
+    (
+        GOOD,
+        [0.0, 1.0],
+        {},
+        TypeError,
+        "Expected whole numbers in `references`, but item 0 is 0.0, a float",
+    ),
     (GOOD, ["a", "b"], {}, TypeError, "Expected whole numbers in `references`"),
-    (GOOD, [[0], [1]], {}, ValueError, r"Expected `references` of shape \(N,\), but got shape \(2, 1\)"),
-    (GOOD, [0], {}, ValueError, "Expected `predictions` and `references` of one length, but got 2 and 1"),
+    (
+        GOOD,
+        [[0], [1]],
+        {},
+        ValueError,
+        r"Expected `references` of shape \(N,\), but got shape \(2, 1\)",
+    ),
+    (
+        GOOD,
+        [0],
+        {},
+        ValueError,
+        "Expected `predictions` and `references` of one length, but got 2 and 1",
+    ),
     (GOOD, None, {}, TypeError, "Expected `references`, but got None"),
     (None, [0], {}, TypeError, "Expected `predictions`, but got None"),
     ([], [], {}, ValueError, "Expected at least one row in `predictions`, but it is empty"),
-    (np.zeros((0, 2)), [], {}, ValueError, "Expected at least one row in `predictions`, but it is empty"),
+    (
+        np.zeros((0, 2)),
+        [],
+        {},
+        ValueError,
+        "Expected at least one row in `predictions`, but it is empty",
+    ),
     ([[1.0]], [0], {}, ValueError, r"Expected `predictions` of shape .*, but got shape \(1, 1\)"),
     (
         np.full((2, 2, 2), 0.5),
@@ -603,7 +743,13 @@ BAD = [
     (GOOD, [0, 1], {"norm": 1}, TypeError, "Expected `norm` to be one of"),
     (GOOD, [0, 1], {"scores": "probs"}, ValueError, "Expected `scores` to be one of"),
     (GOOD, [0, 1], {"debias": "yes"}, TypeError, "Expected `debias` to be True or False"),
-    (GOOD, [0, 1], {"threshold": 1.5}, ValueError, "Expected `threshold` to be between 0.0 and 1.0, but got 1.5"),
+    (
+        GOOD,
+        [0, 1],
+        {"threshold": 1.5},
+        ValueError,
+        "Expected `threshold` to be between 0.0 and 1.0, but got 1.5",
+    ),
     (
         [[0.2, 0.3, 0.5]],
         [0],
@@ -636,5 +782,7 @@ def test_bad_input_has_its_sentence(predictions, references, options, kind, sent
 
 
 def test_unknown_option():
-    with pytest.raises(TypeError, match="option of calibration_error, but got 'bins'. Did you mean 'n_bins'?"):
+    with pytest.raises(
+        TypeError, match="option of calibration_error, but got 'bins'. Did you mean 'n_bins'?"
+    ):
         calibration_error(ROWS, LABELS, bins=3)

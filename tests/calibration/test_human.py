@@ -36,8 +36,14 @@ def test_shares_give_what_their_counts_give():
     shares = (np.array(VOTES) / np.sum(VOTES, axis=1, keepdims=True)).tolist()
     distributions = human_calibration(PROBABILITIES, shares, votes="distributions").to_dict()
     assert distributions.pop("n_votes") is None
-    assert {name: pytest.approx(value) for name, value in distributions.items() if name[-8:] != "interval"} == {
-        name: value for name, value in counts.items() if name in distributions and name[-8:] != "interval"
+    assert {
+        name: pytest.approx(value)
+        for name, value in distributions.items()
+        if name[-8:] != "interval"
+    } == {
+        name: value
+        for name, value in counts.items()
+        if name in distributions and name[-8:] != "interval"
     }
 
 
@@ -84,7 +90,10 @@ def test_the_bootstrap_covers_the_true_error():
     for seed in range(100):
         shares = rng.dirichlet(concentrations, size=80)
         result = human_calibration(
-            np.tile(shift, (80, 1)), shares, votes="distributions", resampling=Resampling(resamples=200, seed=seed)
+            np.tile(shift, (80, 1)),
+            shares,
+            votes="distributions",
+            resampling=Resampling(resamples=200, seed=seed),
         )
         hits += result.interval.low <= truth <= result.interval.high
     assert 88 <= hits <= 100
@@ -101,11 +110,26 @@ def test_no_ranking_interval_collapses():
     [
         ([[0.7, 0.3]], [[0.5, 0.5]], {}, "for votes='counts', but row 0 has 0.5"),
         ([[0.7, 0.3]], [[3, 2]], {"votes": "distributions"}, "`references`"),
-        ([[0.7, 0.3], [0.7, 0.3]], [[1, 2], [0, 0]], {}, "at least one vote in each row of `references`, but row 1"),
+        (
+            [[0.7, 0.3], [0.7, 0.3]],
+            [[1, 2], [0, 0]],
+            {},
+            "at least one vote in each row of `references`, but row 1",
+        ),
         ([[0.7, 0.3]], [[3, -2]], {}, "whole numbers of votes in `references` .* row 0 has -2."),
-        ([[0.7, 0.3]], [[1, 2, 3]], {}, "one column of votes per class in `references`, 2, but got 3."),
+        (
+            [[0.7, 0.3]],
+            [[1, 2, 3]],
+            {},
+            "one column of votes per class in `references`, 2, but got 3.",
+        ),
         ([[0.7, 0.3]], [0], {}, r"shape \(N, K\), the votes for each class, but got shape \(1,\)"),
-        ([[0.7, 0.3]], [[1, 2], [1, 2, 3]], {}, "rows of one length in `predictions` and `references`"),
+        (
+            [[0.7, 0.3]],
+            [[1, 2], [1, 2, 3]],
+            {},
+            "rows of one length in `predictions` and `references`",
+        ),
         ([[0.7, 0.3]], [[1, 2], [1, 2]], {}, "of one length"),
         ([[0.7, 0.3]], [[1, 2]], {"votes": "shares"}, "`votes`"),
         ([0, 1], [[1, 2], [2, 1]], {}, "got whole numbers, as if they were predicted classes"),

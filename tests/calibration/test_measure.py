@@ -22,7 +22,13 @@ from rightreasons.page.parts import Headline
 from rightreasons.training.metrics import compute_metrics
 
 FEW = Resampling(resamples=20)
-PROBABILITIES = [[0.7, 0.2, 0.1], [0.5, 0.3, 0.2], [0.1, 0.1, 0.8], [0.6, 0.3, 0.1], [0.2, 0.6, 0.2]]
+PROBABILITIES = [
+    [0.7, 0.2, 0.1],
+    [0.5, 0.3, 0.2],
+    [0.1, 0.1, 0.8],
+    [0.6, 0.3, 0.1],
+    [0.2, 0.6, 0.2],
+]
 LABELS = np.array([0, 1, 2, 0, -1])  # right, wrong, right, right, without a label
 
 
@@ -35,12 +41,16 @@ def items():
 def many():
     rng = np.random.default_rng(5)
     logits = rng.normal(size=(139, 3)) * 2
-    labels = np.where(rng.random(139) < 0.6, logits.argmax(axis=1), rng.choice(3, size=139, p=[0.6, 0.3, 0.1]))
+    labels = np.where(
+        rng.random(139) < 0.6, logits.argmax(axis=1), rng.choice(3, size=139, p=[0.6, 0.3, 0.1])
+    )
     return JudgedItems.of(logits, labels)
 
 
 def test_figures_by_hand(items):
-    figures = measure_figures(items, ["accuracy", "macro_f1", "mean_confidence", "confidence_gap", "brier", "macro_ce"])
+    figures = measure_figures(
+        items, ["accuracy", "macro_f1", "mean_confidence", "confidence_gap", "brier", "macro_ce"]
+    )
     assert len(items) == 4
     assert figures["accuracy"].value == 0.75
     # F1 of class 0: 2 * 2 / (3 + 2); of class 1: 0; of class 2: 1.
@@ -53,10 +63,14 @@ def test_figures_by_hand(items):
 
 
 def test_the_number_of_bins_is_an_option(many):
-    coarse, fine = (measure_calibration(dataclasses.replace(many, n_bins=n), keys=["ece"]) for n in (2, 15))
+    coarse, fine = (
+        measure_calibration(dataclasses.replace(many, n_bins=n), keys=["ece"]) for n in (2, 15)
+    )
     assert (len(coarse.bins.bins), len(fine.bins.bins)) == (2, 15)
     assert coarse.figures["ece"].value == coarse.bins.ece < fine.figures["ece"].value
-    assert sum(accuracy is not None for accuracy in fine.accuracies) == sum(row.count > 0 for row in fine.bins.bins)
+    assert sum(accuracy is not None for accuracy in fine.accuracies) == sum(
+        row.count > 0 for row in fine.bins.bins
+    )
 
 
 def test_every_figure_of_the_top_labels_is_a_metric_of_the_trainer(many):
@@ -83,7 +97,9 @@ def test_an_impossible_label_has_no_log_loss():
 def test_a_sure_model_that_never_errs_shows_no_gap():
     """All of 24 answers are right at a confidence of 99.3 %: resampling knows of no error, and would be sure of it."""
     items = JudgedItems.of(np.log(np.tile([0.993, 0.007], (24, 1))), np.zeros(24, dtype=int))
-    figures = measure_figures(items, ["confidence_gap", "brier", "nll", "aurc", "auroc"], resampling=FEW)
+    figures = measure_figures(
+        items, ["confidence_gap", "brier", "nll", "aurc", "auroc"], resampling=FEW
+    )
     gap, brier = figures["confidence_gap"], figures["brier"]
     # With an item at each bound the mean is 24 * -0.007 / 26, the mean square (24 * 0.007^2 + 2) / 26; t(25) = 2.0595.
     center, square = 24 * -0.007 / 26, (24 * 0.007**2 + 2) / 26
@@ -96,7 +112,9 @@ def test_a_sure_model_that_never_errs_shows_no_gap():
         assert not figures[key].has_interval
         assert figures[key].method == "fewer than 5 answers are wrong, so without interval"
     assert figures["auroc"].value is None
-    text = FigureText("Log loss", "Mean of −log probability of the label.", "Good 1952", unit="nats")
+    text = FigureText(
+        "Log loss", "Mean of −log probability of the label.", "Good 1952", unit="nats"
+    )
     assert Headline.of("nll", text, figures["nll"]).no_interval == figures["nll"].method
 
 
@@ -104,7 +122,9 @@ def test_five_errors_are_enough_for_the_interval_of_the_log_loss():
     logits = np.log(np.tile([[0.8, 0.2], [0.7, 0.3]], (15, 1)))
     for n_wrong, known in ((4, False), (5, True)):
         labels = np.r_[np.ones(n_wrong, dtype=int), np.zeros(30 - n_wrong, dtype=int)]
-        figures = measure_figures(JudgedItems.of(logits, labels), ["nll", "aurc", "auroc"], resampling=FEW)
+        figures = measure_figures(
+            JudgedItems.of(logits, labels), ["nll", "aurc", "auroc"], resampling=FEW
+        )
         assert {estimate.has_interval for estimate in figures.values()} == {known}
 
 
@@ -133,7 +153,9 @@ def test_the_errors_of_two_models_may_be_equal_though_the_models_are_not():
     # them into calibrated models, whose difference is seldom that large.
     right = np.tile(np.arange(10) < 7, 10)
     sides = [
-        JudgedItems.of(np.log(np.column_stack((np.full(100, p), np.full(100, 1 - p)))), np.where(right, 0, 1))
+        JudgedItems.of(
+            np.log(np.column_stack((np.full(100, p), np.full(100, 1 - p)))), np.where(right, 0, 1)
+        )
         for p in (0.9, 0.5001)
     ]
     test = paired_test("ece", *sides)
@@ -161,18 +183,28 @@ def test_an_interval_of_width_zero_is_none():
 def test_a_single_error_does_not_tell_how_errors_fare():
     # One wrong answer of a hundred has one confidence in every resample that has it.
     logits = np.log(np.column_stack((np.linspace(0.6, 0.9, 100), np.linspace(0.4, 0.1, 100))))
-    wrong = measure_figures(JudgedItems.of(logits, np.r_[1, np.zeros(99, dtype=int)]), ["macro_ce"], resampling=FEW)
-    assert {one.method for one in wrong.values()} == {"fewer than 5 answers are wrong, so without interval"}
+    wrong = measure_figures(
+        JudgedItems.of(logits, np.r_[1, np.zeros(99, dtype=int)]), ["macro_ce"], resampling=FEW
+    )
+    assert {one.method for one in wrong.values()} == {
+        "fewer than 5 answers are wrong, so without interval"
+    }
     few_right = JudgedItems.of(logits, np.r_[0, np.ones(99, dtype=int)])
     figures = measure_figures(few_right, ["macro_ce", "auroc", "aurc", "nll"], resampling=FEW)
-    assert {one.method for one in figures.values()} == {"fewer than 5 answers are right, so without interval"}
+    assert {one.method for one in figures.values()} == {
+        "fewer than 5 answers are right, so without interval"
+    }
 
 
 def test_the_mean_confidence_of_two_items_is_hardly_known():
     # 0.7 and 0.9 with an item at each bound: mean 0.65, mean square deviation 0.1525; 0.65 - 3.18245 sqrt(0.1525 / 4).
     items = JudgedItems.of(np.log([[0.7, 0.3], [0.9, 0.1]]), np.array([0, 0]))
     found = measure_figures(items, ["mean_confidence"], resampling=FEW)["mean_confidence"]
-    assert (found.value, found.low, found.high) == (pytest.approx(0.8), pytest.approx(0.0286, abs=5e-5), 1.0)
+    assert (found.value, found.low, found.high) == (
+        pytest.approx(0.8),
+        pytest.approx(0.0286, abs=5e-5),
+        1.0,
+    )
 
 
 def test_the_risk_of_the_most_confident_has_its_longer_arm_above():
@@ -197,7 +229,16 @@ def test_copies_of_an_item_are_one_item(many):
     assert (len(copies), copies.n_units) == (417, 139)
     how = Resampling(resamples=300)
     keys = [key for key in STATISTICS if key not in ("smooth_ece", "ece_sweep", "aurc")]
-    keys += ["accuracy", "macro_f1", "mean_confidence", "confidence_gap", "brier", "nll", "ece", "classwise_ece"]
+    keys += [
+        "accuracy",
+        "macro_f1",
+        "mean_confidence",
+        "confidence_gap",
+        "brier",
+        "nll",
+        "ece",
+        "classwise_ece",
+    ]
     plain, clustered = (measure_figures(items, keys, resampling=how) for items in (many, copies))
     for key, one in clustered.items():
         assert one.value == pytest.approx(plain[key].value, abs=0.002)
@@ -216,12 +257,19 @@ def test_copies_of_a_calibrated_model_are_not_called_miscalibrated():
         logits = np.log(np.column_stack((confidence, 1 - confidence)))
         items = JudgedItems.of(logits, np.where(right, 0, 1), clusters=np.repeat(np.arange(40), 5))
         how = Resampling(resamples=200, seed=seed)
-        for name, judged in (("items", dataclasses.replace(items, clusters=None)), ("units", items)):
-            rejected[name] += measure_calibration(judged, keys=[], resampling=how).consistency.p_value <= 0.05
+        for name, judged in (
+            ("items", dataclasses.replace(items, clusters=None)),
+            ("units", items),
+        ):
+            rejected[name] += (
+                measure_calibration(judged, keys=[], resampling=how).consistency.p_value <= 0.05
+            )
     assert rejected["units"] <= 7 < 20 < rejected["items"]
 
 
-@pytest.mark.parametrize(("n", "sharpened", "low"), [(400, 1.0, 0.0), (400, 2.5, 0.1), (25_000, 1.0, 0.0)])
+@pytest.mark.parametrize(
+    ("n", "sharpened", "low"), [(400, 1.0, 0.0), (400, 2.5, 0.1), (25_000, 1.0, 0.0)]
+)
 def test_the_interval_of_a_smooth_error_covers_the_0_of_a_calibrated_model(n, sharpened, low):
     rng = np.random.default_rng(3)  # one in 20 models, such as that of seed 2, shows more by chance
     logits = rng.normal(scale=1.5, size=(n, 3))
@@ -237,9 +285,15 @@ def test_the_interval_of_a_smooth_error_covers_the_0_of_a_calibrated_model(n, sh
 def test_the_smooth_error_lies_inside_its_interval():
     # 40 items that fit better than chance does: the basic bootstrap alone would end below the figure itself.
     confidence = np.tile([0.6, 0.7, 0.8, 0.9], 10)
-    right = np.concatenate([np.arange(10) < 10 * share for share in (0.6, 0.7, 0.8, 0.9)]).reshape(4, 10).T.ravel()
+    right = (
+        np.concatenate([np.arange(10) < 10 * share for share in (0.6, 0.7, 0.8, 0.9)])
+        .reshape(4, 10)
+        .T.ravel()
+    )
     logits = np.log(np.stack((confidence, 1 - confidence), axis=1))
-    found = measure_figures(JudgedItems.of(logits, np.where(right, 0, 1)), ("smooth_ece", "ece_sweep"))
+    found = measure_figures(
+        JudgedItems.of(logits, np.where(right, 0, 1)), ("smooth_ece", "ece_sweep")
+    )
     for figure in found.values():
         assert figure.low <= figure.value <= figure.high
         # No error is below the gap, and 30 right of 40 may be as few as Wilson's 0.5981: 0.75 - 0.5981.

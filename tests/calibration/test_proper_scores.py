@@ -39,4 +39,6 @@ def test_auroc_says_what_it_takes(scores, events, sentence):
 def test_choices_of_different_numbers_at_another_temperature():
     # At temperature 2, exp of half of the logits: (2, 1) and (1, 3, 1).
     logits = Ragged.of(np.log([4.0, 1.0, 1.0, 9.0, 1.0]), [2, 3])
-    assert label_log_probability(logits, np.array([0, 1]), 0.5) == pytest.approx(np.log([2 / 3, 3 / 5]))
+    assert label_log_probability(logits, np.array([0, 1]), 0.5) == pytest.approx(
+        np.log([2 / 3, 3 / 5])
+    )

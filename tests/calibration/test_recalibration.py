@@ -5,7 +5,12 @@ import pytest
 from scipy import optimize
 from sklearn.isotonic import IsotonicRegression
 
-from rightreasons.calibration.recalibration import apply_temperature, fit_temperature, recalibrate, recalibration_report
+from rightreasons.calibration.recalibration import (
+    apply_temperature,
+    fit_temperature,
+    recalibrate,
+    recalibration_report,
+)
 from rightreasons.core.validation import softmax
 
 
@@ -22,7 +27,9 @@ def test_isotonic_is_that_of_scikit_learn():
     rows = softmax(logits).round(2)
     rows /= rows.sum(axis=1, keepdims=True)
     fitted = [
-        IsotonicRegression(out_of_bounds="clip").fit(rows[:200, k], labels[:200] == k).predict(rows[200:, k])
+        IsotonicRegression(out_of_bounds="clip")
+        .fit(rows[:200, k], labels[:200] == k)
+        .predict(rows[200:, k])
         for k in range(3)
     ]
     expected = np.column_stack(fitted)
@@ -30,15 +37,28 @@ def test_isotonic_is_that_of_scikit_learn():
     found = recalibrate(rows[:200], labels[:200], rows[200:], scores="probabilities")
     assert found == pytest.approx(expected / sums, abs=1e-9)
     two = (labels > 0).astype(int)
-    positive = IsotonicRegression(out_of_bounds="clip").fit(rows[:200, 1], two[:200]).predict(rows[200:, 1])
+    positive = (
+        IsotonicRegression(out_of_bounds="clip")
+        .fit(rows[:200, 1], two[:200])
+        .predict(rows[200:, 1])
+    )
     found = recalibrate(rows[:200, 1], two[:200], rows[200:, 1], scores="probabilities")
     assert found == pytest.approx(np.column_stack((1 - positive, positive)), abs=1e-9)
 
 
 def test_isotonic_rows_without_any_class():
     # Each class never occurs below 0.4: at three times 1/3 nothing is left.
-    rows = [[0.8, 0.1, 0.1], [0.1, 0.8, 0.1], [0.1, 0.1, 0.8], [0.4, 0.4, 0.2], [0.2, 0.4, 0.4], [0.4, 0.2, 0.4]]
-    found = recalibrate(rows, [0, 1, 2, 2, 0, 1], [[1 / 3] * 3, [0.8, 0.1, 0.1]], scores="probabilities")
+    rows = [
+        [0.8, 0.1, 0.1],
+        [0.1, 0.8, 0.1],
+        [0.1, 0.1, 0.8],
+        [0.4, 0.4, 0.2],
+        [0.2, 0.4, 0.4],
+        [0.4, 0.2, 0.4],
+    ]
+    found = recalibrate(
+        rows, [0, 1, 2, 2, 0, 1], [[1 / 3] * 3, [0.8, 0.1, 0.1]], scores="probabilities"
+    )
     assert found == pytest.approx(np.array([[1 / 3] * 3, [1, 0, 0]]))
 
 
@@ -48,7 +68,9 @@ def test_vector_scaling_finds_a_planted_one():
     assert np.abs(found - truth).mean() < 0.01
     temperature = recalibrate(logits, labels, logits, method="temperature")
     assert np.abs(temperature - truth).mean() > 0.05
-    assert temperature == pytest.approx(apply_temperature(logits, fit_temperature(logits, labels).temperature))
+    assert temperature == pytest.approx(
+        apply_temperature(logits, fit_temperature(logits, labels).temperature)
+    )
 
 
 def test_vector_scaling_has_the_least_penalized_loss():
@@ -56,16 +78,25 @@ def test_vector_scaling_has_the_least_penalized_loss():
 
     def loss(x):
         scaled = softmax(logits * x[:3] + x[3:])
-        return -np.log(scaled[np.arange(50), labels]).mean() + ((x - [1, 1, 1, 0, 0, 0]) ** 2).sum() / 100
+        return (
+            -np.log(scaled[np.arange(50), labels]).mean()
+            + ((x - [1, 1, 1, 0, 0, 0]) ** 2).sum() / 100
+        )
 
-    best = optimize.minimize(loss, np.zeros(6), method="Nelder-Mead", options={"maxiter": 20_000, "fatol": 1e-13}).x
+    best = optimize.minimize(
+        loss, np.zeros(6), method="Nelder-Mead", options={"maxiter": 20_000, "fatol": 1e-13}
+    ).x
     found = recalibrate(logits, labels, logits[:5], method="vector")
     assert found == pytest.approx(softmax(logits[:5] * best[:3] + best[3:]), abs=1e-4)
 
 
 def test_vector_scaling_of_certain_predictions_is_finite():
     found = recalibrate(
-        [[1.0, 0.0]] * 4 + [[0.0, 1.0]], [0, 0, 0, 1, 1], [[1.0, 0.0]], method="vector", scores="probabilities"
+        [[1.0, 0.0]] * 4 + [[0.0, 1.0]],
+        [0, 0, 0, 1, 1],
+        [[1.0, 0.0]],
+        method="vector",
+        scores="probabilities",
     )
     assert 0.6 < found[0, 0] < 1
 
@@ -73,7 +104,9 @@ def test_vector_scaling_of_certain_predictions_is_finite():
 @pytest.mark.parametrize("method", ["isotonic", "vector"])
 def test_report_on_another_split(method):
     logits, labels, _ = planted(4000, seed=5)
-    report = recalibration_report(logits[:2000], labels[:2000], logits[2000:], labels[2000:], method=method)
+    report = recalibration_report(
+        logits[:2000], labels[:2000], logits[2000:], labels[2000:], method=method
+    )
     assert report.after["ece"] < report.before["ece"] / 2
     assert report.after["accuracy"] > report.before["accuracy"]
     assert (report.method, report.n_fit) == (method, 2000)

@@ -7,7 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rightreasons.calibration.smooth import CELLS, _error_at, _on_grid, _residuals, ece_sweep, smooth_ece
+from rightreasons.calibration.smooth import (
+    CELLS,
+    _error_at,
+    _on_grid,
+    _residuals,
+    ece_sweep,
+    smooth_ece,
+)
 
 
 def calibrated(n, shift=0.0, seed=0):
@@ -33,7 +40,9 @@ class TestSmoothEce:
     def test_is_the_definition(self, sigma):
         rows, labels = calibrated(30)
         expected = reflected_error(rows[:, 0], labels == 0, sigma)
-        assert _error_at(sigma, _residuals(rows[:, 0], labels == 0)) == pytest.approx(expected, rel=1e-4)
+        assert _error_at(sigma, _residuals(rows[:, 0], labels == 0)) == pytest.approx(
+            expected, rel=1e-4
+        )
 
     def test_mass_at_the_ends_is_reflected(self):
         scores, labels = np.array([0.0, 1.0, 1.0]), np.array([1, 1, 0])
@@ -42,13 +51,20 @@ class TestSmoothEce:
 
     def test_weights_are_split_between_the_nodes_beside_a_value(self):
         nodes = _on_grid(np.array([1.0, 0.25 / CELLS]), np.array([3.0, 1.0]))
-        assert (nodes[0], nodes[1], nodes[-1], np.count_nonzero(nodes)) == (0.75 / 2, 0.25 / 2, 3 / 2, 3)
+        assert (nodes[0], nodes[1], nodes[-1], np.count_nonzero(nodes)) == (
+            0.75 / 2,
+            0.25 / 2,
+            3 / 2,
+            3,
+        )
 
     @pytest.mark.parametrize("shift", [0.0, 0.05, 0.2])
     def test_the_bandwidth_is_the_error(self, shift):
         rows, labels = calibrated(2000, shift)
         error = smooth_ece(rows, labels).smooth_ece
-        assert _error_at(error, _residuals(rows[:, 0], labels == 0)) == pytest.approx(error, abs=1e-7)
+        assert _error_at(error, _residuals(rows[:, 0], labels == 0)) == pytest.approx(
+            error, abs=1e-7
+        )
 
     def test_finds_a_constant_gap(self):
         # A gap of one sign cancels nowhere: smECE_σ = 0.1 for every σ.
@@ -77,7 +93,9 @@ class TestSmoothEce:
         assert smooth_ece([0.3, 0.9], [0, 1]).smooth_ece > 0
 
     def test_bad_input(self):
-        with pytest.raises(ValueError, match="Expected `kind` to be one of 'top_label' or 'confidence'"):
+        with pytest.raises(
+            ValueError, match="Expected `kind` to be one of 'top_label' or 'confidence'"
+        ):
             smooth_ece([[0.5, 0.5]], [0], kind="classwise")
 
 
@@ -92,7 +110,10 @@ def plain_sweep(confidence, correct, norm):
         if any(a > b + 1e-12 for a, b in itertools.pairwise(accuracy)):
             break
         error = (
-            sum(len(part) / n * abs(correct[part].mean() - confidence[part].mean()) ** power for part in parts)
+            sum(
+                len(part) / n * abs(correct[part].mean() - confidence[part].mean()) ** power
+                for part in parts
+            )
             ** (1 / power),
             bins,
         )

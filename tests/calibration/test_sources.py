@@ -36,10 +36,21 @@ def test_figures_are_about_the_shared_items(columns):
     # 15 of 120 answers have no number.
     assert (one.confident.value, said.confident.value, said.n_confident) == (1.0, 0.875, 105)
     summary = calibration_summary(p, right, kind="confidence")
-    for key in ("accuracy", "mean_confidence", "ece", "smooth_ece", "adaptive_ece", "ece_sweep", "auroc", "aurc"):
+    for key in (
+        "accuracy",
+        "mean_confidence",
+        "ece",
+        "smooth_ece",
+        "adaptive_ece",
+        "ece_sweep",
+        "auroc",
+        "aurc",
+    ):
         assert one.figures[key].value == pytest.approx(summary[key])
     assert one.figures["brier_of_answers"].value == pytest.approx(summary["brier"])
-    without = {key for key, each in one.figures.items() if each.value is not None and not each.has_interval}
+    without = {
+        key for key, each in one.figures.items() if each.value is not None and not each.has_interval
+    }
     assert without == {"mce"}
     said_of = [columns["confidence_said"][row] for row in shared]
     assert measured.pairs == compare_confidence({"p": p, "said": said_of}, right, resampling=few)
@@ -50,11 +61,21 @@ def test_a_source_that_says_nothing_is_told_and_not_compared(capsys, tmp_path, c
     few = Resampling(resamples=50)
     measured = measure_confidence(read_confidence(silent), resampling=few)
     alone = measure_confidence(read_confidence(columns), resampling=few)
-    assert [(one.name, one.n_confident) for one in measured.sources] == [("p", 120), ("said", 105), ("true", 0)]
+    assert [(one.name, one.n_confident) for one in measured.sources] == [
+        ("p", 120),
+        ("said", 105),
+        ("true", 0),
+    ]
     assert measured.sources[2].figures == {}
-    assert (measured.sources[:2], measured.pairs, measured.n_shared) == (alone.sources, alone.pairs, 105)
+    assert (measured.sources[:2], measured.pairs, measured.n_shared) == (
+        alone.sources,
+        alone.pairs,
+        105,
+    )
     (tmp_path / "said.json").write_text(
-        json.dumps([dict(zip(silent, row, strict=True)) for row in zip(*silent.values(), strict=True)])
+        json.dumps(
+            [dict(zip(silent, row, strict=True)) for row in zip(*silent.values(), strict=True)]
+        )
     )
     code, out, _ = run(capsys, "confidence", tmp_path / "said.json", "--n-resamples", 50)
     assert code == 0
@@ -62,7 +83,11 @@ def test_a_source_that_says_nothing_is_told_and_not_compared(capsys, tmp_path, c
 
 
 def test_nothing_in_common():
-    columns = {"confidence_p": [0.5, None] * 10, "confidence_said": [None, 0.5] * 10, "correct": [1, 0] * 10}
+    columns = {
+        "confidence_p": [0.5, None] * 10,
+        "confidence_said": [None, 0.5] * 10,
+        "correct": [1, 0] * 10,
+    }
     with pytest.raises(ValueError, match="there is none: 10 of p, 10 of said"):
         measure_confidence(read_confidence(columns))
 

@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from rightreasons.calibration.recalibration import apply_temperature, calibration_summary, fit_temperature
+from rightreasons.calibration.recalibration import (
+    apply_temperature,
+    calibration_summary,
+    fit_temperature,
+)
 
 
 def overconfident(n, k=3, temperature=2.5, seed=0):
@@ -39,7 +43,11 @@ class TestFit:
             z = logits / np.exp(log_t)
             return -(z[np.arange(500), labels] - np.log(np.exp(z).sum(axis=1))).mean()
 
-        best = np.exp(optimize.minimize_scalar(loss, bounds=(-3, 3), method="bounded", options={"xatol": 1e-9}).x)
+        best = np.exp(
+            optimize.minimize_scalar(
+                loss, bounds=(-3, 3), method="bounded", options={"xatol": 1e-9}
+            ).x
+        )
         assert fit_temperature(logits, labels).temperature == pytest.approx(best, rel=1e-5)
 
     def test_bounds(self):
@@ -61,7 +69,9 @@ class TestFit:
         p = np.exp(logits - logits.max(axis=1, keepdims=True))
         p /= p.sum(axis=1, keepdims=True)
         expected = fit_temperature(logits, labels).temperature
-        assert fit_temperature(p, labels, scores="probabilities").temperature == pytest.approx(expected, rel=1e-6)
+        assert fit_temperature(p, labels, scores="probabilities").temperature == pytest.approx(
+            expected, rel=1e-6
+        )
         padded = [list(row) + [-np.inf] * (i % 2) for i, row in enumerate(logits)]
         assert fit_temperature(padded, labels).temperature == pytest.approx(expected, rel=1e-6)
 
@@ -79,7 +89,9 @@ class TestFit:
 class TestApply:
     def test_worked(self):
         assert apply_temperature([[math.log(9), 0.0]], 2) == pytest.approx(np.array([[0.75, 0.25]]))
-        assert apply_temperature([0.9], 2, scores="probabilities") == pytest.approx(np.array([[0.25, 0.75]]))
+        assert apply_temperature([0.9], 2, scores="probabilities") == pytest.approx(
+            np.array([[0.25, 0.75]])
+        )
 
     def test_ragged(self):
         rows = apply_temperature([[math.log(9), 0.0], [0.0, 0.0, 0.0]], 2)

@@ -16,8 +16,12 @@ def verdict(confidence, chance, rng, seed, copies=1):
     rows = np.repeat(np.arange(len(confidence)), copies)
     right = (rng.random(len(confidence)) < chance)[rows]
     table = np.column_stack((confidence, 1 - confidence))[rows]
-    items = JudgedItems.of(np.log(table), np.where(right, 0, 1), clusters=rows if copies > 1 else None)
-    measured = measure_calibration(items, keys=["confidence_gap"], resampling=Resampling(resamples=200, seed=seed))
+    items = JudgedItems.of(
+        np.log(table), np.where(right, 0, 1), clusters=rows if copies > 1 else None
+    )
+    measured = measure_calibration(
+        items, keys=["confidence_gap"], resampling=Resampling(resamples=200, seed=seed)
+    )
     context = SimpleNamespace(primary=SimpleNamespace(name="test"))
     answers = CalibrationAnswers(context, None, measured, {"test": measured.figures})
     return CALIBRATION.rule(answers), answers

@@ -27,7 +27,10 @@ def reading(tmp_path_factory):
     save_tiny_reader(folder / "model")
     reading_suite().write(folder / "suite.jsonl")
     rows = tiny_questions(24)
-    lines = [json.dumps(dict(zip(rows, row, strict=True))) + "\n" for row in zip(*rows.values(), strict=True)]
+    lines = [
+        json.dumps(dict(zip(rows, row, strict=True))) + "\n"
+        for row in zip(*rows.values(), strict=True)
+    ]
     (folder / "data").mkdir()
     for name, part in (("train", slice(0, 16)), ("test", slice(16, 24))):
         (folder / "data" / f"{name}.jsonl").write_text("".join(lines[part]))

@@ -17,7 +17,10 @@ TABLES = {
     ),
     "stars": ("review,stars,p_1,p_2", lambda i: f"a text {i},{1 + RIGHT[i]}"),
     "signs": ("text,label,p_0,p_1", lambda i: f"a text {i},{2 * RIGHT[i] - 1}"),
-    "numbers beside names": ("text,label,p_negative,p_positive", lambda i: f"a text {i},{RIGHT[i]}"),
+    "numbers beside names": (
+        "text,label,p_negative,p_positive",
+        lambda i: f"a text {i},{RIGHT[i]}",
+    ),
     "counted from one": ("text,label,p_a,p_b", lambda i: f"a text {i},{RIGHT[i] + 1}"),
     "another language": (
         "Rezension,Etikett,p_schlecht,p_gut",
@@ -25,7 +28,8 @@ TABLES = {
     ),
 }
 PERCENT = "text,label,p_no,p_yes\n" + "".join(
-    f"a text {i},{'no yes'.split()[RIGHT[i]]},{100 * (1 - SURE[i]):.0f},{100 * SURE[i]:.0f}\n" for i in range(N)
+    f"a text {i},{'no yes'.split()[RIGHT[i]]},{100 * (1 - SURE[i]):.0f},{100 * SURE[i]:.0f}\n"
+    for i in range(N)
 )
 
 
@@ -60,9 +64,13 @@ def test_what_a_sentence_names_leads_to_figures(name, tmp_path, capsys):
 
     def leads_on(options, left):
         """Whether the command gets through with these options, or with what its sentence names, so many times."""
-        code, _, said = run(capsys, "calibration", path, "--out", tmp_path / "report", "--n-resamples", 20, *options)
+        code, _, said = run(
+            capsys, "calibration", path, "--out", tmp_path / "report", "--n-resamples", 20, *options
+        )
         assert code in (0, 2), said
         more = advice(said, text.split("\n", 1)[0].split(","))
-        return code == 0 or (left > 0 and any(leads_on([*options, *each], left - 1) for each in more))
+        return code == 0 or (
+            left > 0 and any(leads_on([*options, *each], left - 1) for each in more)
+        )
 
     assert leads_on([], 2)

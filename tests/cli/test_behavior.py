@@ -8,7 +8,9 @@ from tiny_suites import behavior_suite
 
 
 def test_a_model_is_tested_on_a_suite(world, tmp_path, capsys):
-    said = run(capsys, "behavior", world / "model", world / "suite.jsonl", "--out", tmp_path / "out")
+    said = run(
+        capsys, "behavior", world / "model", world / "suite.jsonl", "--out", tmp_path / "out"
+    )
     assert said.code == 0, said.err
     written = json.loads((tmp_path / "out" / "pass_rates.json").read_text())
     assert len(written["functionalities"]) == 5
@@ -18,9 +20,20 @@ def test_a_model_is_tested_on_a_suite(world, tmp_path, capsys):
 
 
 def test_options_come_before_or_after_the_arguments(world, tmp_path, capsys):
-    said = run(capsys, "behavior", "--max-cases", "3", world / "model", world / "suite.jsonl", "--out", tmp_path)
+    said = run(
+        capsys,
+        "behavior",
+        "--max-cases",
+        "3",
+        world / "model",
+        world / "suite.jsonl",
+        "--out",
+        tmp_path,
+    )
     assert said.code == 0, said.err
-    assert "The suite tiny has 5 functionalities in 4 classes: 15 cases" in " ".join(said.out.split())
+    assert "The suite tiny has 5 functionalities in 4 classes: 15 cases" in " ".join(
+        said.out.split()
+    )
     page = (tmp_path / "index.html").read_text("utf-8")
     assert "/model falls short in 1 of 5 tests: " in page.partition("</h1>")[0]
     assert "rightreasons gate" not in page
@@ -32,7 +45,13 @@ def test_options_come_before_or_after_the_arguments(world, tmp_path, capsys):
 def test_stored_predictions_are_scored_without_a_model(world, tmp_path, capsys):
     rows = ["p_0,p_1", *["0.9,0.1"] * behavior_suite().n_examples]
     (tmp_path / "surely.csv").write_text("\n".join(rows))
-    words = (world / "suite.jsonl", "--predictions", tmp_path / "surely.csv", "--out", tmp_path / "out")
+    words = (
+        world / "suite.jsonl",
+        "--predictions",
+        tmp_path / "surely.csv",
+        "--out",
+        tmp_path / "out",
+    )
     said = run(capsys, "behavior", *words)
     assert said.code == 0, said.err
     written = json.loads((tmp_path / "out" / "pass_rates.json").read_text())
@@ -70,7 +89,13 @@ def test_answers_in_words_and_columns_by_name(tmp_path, capsys):
     for name, content in files.items():
         (tmp_path / name).write_text(content)
         said = run(
-            capsys, "behavior", tmp_path / "s.jsonl", "--predictions", tmp_path / name, "--out", tmp_path / "out"
+            capsys,
+            "behavior",
+            tmp_path / "s.jsonl",
+            "--predictions",
+            tmp_path / name,
+            "--out",
+            tmp_path / "out",
         )
         assert said.code == 0, said.err
         written = json.loads((tmp_path / "out" / "pass_rates.json").read_text())
@@ -79,33 +104,69 @@ def test_answers_in_words_and_columns_by_name(tmp_path, capsys):
         assert written["labels"] in (tmp_path / "out" / "index.html").read_text("utf-8")
     (tmp_path / "odd.csv").write_text("prediction\nmaybe\nhateful\n")
     said = run(
-        capsys, "behavior", tmp_path / "s.jsonl", "--predictions", tmp_path / "odd.csv", "--out", tmp_path / "odd"
+        capsys,
+        "behavior",
+        tmp_path / "s.jsonl",
+        "--predictions",
+        tmp_path / "odd.csv",
+        "--out",
+        tmp_path / "odd",
     )
     assert said.code == 2
-    assert "Expected the labels non-hateful, hateful in the predictions of odd, but the labels are maybe" in said.err
+    assert (
+        "Expected the labels non-hateful, hateful in the predictions of odd, but the labels are maybe"
+        in said.err
+    )
 
 
 def test_one_argument_is_not_enough(world, capsys):
     said = run(capsys, "behavior", world / "suite.jsonl")
-    assert (said.code, "a suite and --predictions, but got only one argument" in said.err) == (2, True)
+    assert (said.code, "a suite and --predictions, but got only one argument" in said.err) == (
+        2,
+        True,
+    )
 
 
 def test_an_audit_with_a_suite(world, tmp_path, capsys):
-    words = ["audit", world / "model", world / "data" / "test.csv", "--questions", "behavior", "--out", tmp_path]
-    said = run(capsys, *words, "--behavior-suite", world / "suite.jsonl", "--behavior-max-cases", "2")
+    words = [
+        "audit",
+        world / "model",
+        world / "data" / "test.csv",
+        "--questions",
+        "behavior",
+        "--out",
+        tmp_path,
+    ]
+    said = run(
+        capsys, *words, "--behavior-suite", world / "suite.jsonl", "--behavior-max-cases", "2"
+    )
     assert said.code == 0, said.err
-    assert "of the cases of a functionality pass (5 functionalities of tiny)" in " ".join(said.out.split())
+    assert "of the cases of a functionality pass (5 functionalities of tiny)" in " ".join(
+        said.out.split()
+    )
     page = (tmp_path / "index.html").read_text("utf-8")
     assert f"--behavior-suite {world / 'suite.jsonl'} --behavior-max-cases 2" in page
     said = run(capsys, *words, "--behavior-max-cases", "2")
-    assert (said.code, "Expected --behavior-suite where --behavior-max-cases is given" in said.err) == (2, True)
+    assert (
+        said.code,
+        "Expected --behavior-suite where --behavior-max-cases is given" in said.err,
+    ) == (2, True)
 
 
 def test_a_reader_is_tested_on_a_suite(reading, tmp_path, capsys):
-    said = run(capsys, "behavior", reading / "model", reading / "suite.jsonl", "--out", tmp_path / "out")
+    said = run(
+        capsys, "behavior", reading / "model", reading / "suite.jsonl", "--out", tmp_path / "out"
+    )
     assert said.code == 0, said.err
     assert ". which is good " in said.out
-    said = run(capsys, "behavior", reading / "suite.jsonl", reading / "suite.jsonl", "--out", tmp_path / "two")
+    said = run(
+        capsys,
+        "behavior",
+        reading / "suite.jsonl",
+        reading / "suite.jsonl",
+        "--out",
+        tmp_path / "two",
+    )
     assert said.code == 2
 
 

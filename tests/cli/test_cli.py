@@ -31,7 +31,10 @@ def tiny(tmp_path_factory):
 def reviews(tmp_path_factory):
     texts, labels = tiny_texts(30)
     file = tmp_path_factory.mktemp("cli-data") / "reviews.csv"
-    rows = [f"{text},{('negative', 'positive')[label]}" for text, label in zip(texts, labels, strict=True)]
+    rows = [
+        f"{text},{('negative', 'positive')[label]}"
+        for text, label in zip(texts, labels, strict=True)
+    ]
     file.write_text("\n".join(["review,verdict", *rows]))
     return file
 
@@ -40,11 +43,15 @@ def test_a_decoder_without_a_padding_token_is_padded_with_its_end(capsys, review
     words = tiny_causal_tokenizer()
     words.eos_token = words.bos_token
     sizes = {"n_embd": 8, "n_layer": 1, "n_head": 1, "n_positions": 32, "vocab_size": len(words)}
-    model = transformers.GPT2ForSequenceClassification(transformers.GPT2Config(**sizes, id2label=NAMES))
+    model = transformers.GPT2ForSequenceClassification(
+        transformers.GPT2Config(**sizes, id2label=NAMES)
+    )
     for part in (model, words):
         part.save_pretrained(tmp_path / "model")
     columns = ("--text-column", "review", "--label-column", "verdict")
-    code, _, told = run(capsys, "audit", tmp_path / "model", reviews, "--out", tmp_path / "report", *columns, *QUICK)
+    code, _, told = run(
+        capsys, "audit", tmp_path / "model", reviews, "--out", tmp_path / "report", *columns, *QUICK
+    )
     assert code == 0, told
 
 
@@ -62,11 +69,20 @@ def test_a_model_without_gradients_has_no_ranking(capsys, reviews, tmp_path, mon
     columns = ("--text-column", "review", "--label-column", "verdict", "--n-resamples", "20")
     asked = ("--questions", "calibration,shortcuts,difficulty")
     code, _, _ = run(
-        capsys, "audit", tmp_path / "model", tmp_path / "data", "--out", tmp_path / "report", *columns, *asked
+        capsys,
+        "audit",
+        tmp_path / "model",
+        tmp_path / "data",
+        "--out",
+        tmp_path / "report",
+        *columns,
+        *asked,
     )
     assert code == 0
     record = json.loads((tmp_path / "report" / "audit.json").read_text("utf-8"))
-    statuses = {each["question"]: (each["status"], each.get("reason")) for each in record["questions"]}
+    statuses = {
+        each["question"]: (each["status"], each.get("reason")) for each in record["questions"]
+    }
     assert statuses["shortcuts"] == ("answered", "")
     assert statuses["difficulty"][0] == "skipped"
 
@@ -91,7 +107,9 @@ def test_every_command_has_help(capsys):
     code, out, _ = run(capsys, "--help")
     assert code == 0
     told = out.split("Ask about a model:")[1]
-    commands = [line.split()[0] for line in told.splitlines() if line[:3] == "  " + line[2:3].strip()]
+    commands = [
+        line.split()[0] for line in told.splitlines() if line[:3] == "  " + line[2:3].strip()
+    ]
     assert {"audit", "compare", "data", "demo", "doctor"} <= set(commands)
     for command in commands:
         code, out, _ = run(capsys, command, "--help")
@@ -109,7 +127,9 @@ def test_the_help_of_a_command_is_one_screen(capsys, command):
     assert "--server-model" not in flags
     if "--help-all" in flags:
         _, every, _ = run(capsys, command, "--help-all")
-        all_flags = [line.split()[0].rstrip(",") for line in every.splitlines() if line.startswith("  -")]
+        all_flags = [
+            line.split()[0].rstrip(",") for line in every.splitlines() if line.startswith("  -")
+        ]
         (said,) = re.findall(r"Show (\d+) more options", out)
         assert set(all_flags) >= set(flags) - {"--help-all"}
         assert len(all_flags) == len(flags) - 1 + int(said)
@@ -154,14 +174,21 @@ def test_completion(typed, completed):
     environment["COMP_CWORD"] = str(len(words.split()) - 1)
     code = "import os, sys\nfrom rightreasons.cli import main\nmain([])"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **environment}, check=True
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        check=True,
     )
     assert done.stdout.split() == completed
 
 
 @pytest.mark.parametrize(
     ("wish", "shown"),
-    [({}, False), ({"HF_DATASETS_DISABLE_PROGRESS_BARS": "0", "TQDM_DISABLE": ""}, True)],  # where no terminal is
+    [
+        ({}, False),
+        ({"HF_DATASETS_DISABLE_PROGRESS_BARS": "0", "TQDM_DISABLE": ""}, True),
+    ],  # where no terminal is
 )
 def test_bars_of_datasets_do_not_bury_the_lines_that_matter(wish, shown):
     code = """
@@ -172,9 +199,17 @@ with contextlib.suppress(SystemExit):
 import datasets
 datasets.Dataset.from_list([{"a": 1}]).map(lambda row: row, desc="no_question")
 """
-    environment = {name: value for name, value in os.environ.items() if name != "HF_DATASETS_DISABLE_PROGRESS_BARS"}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name != "HF_DATASETS_DISABLE_PROGRESS_BARS"
+    }
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env={**environment, **wish}, check=True
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={**environment, **wish},
+        check=True,
     )
     assert ("no_question" in done.stderr) == shown
     assert "planted_shortcuts" in done.stdout
@@ -189,24 +224,48 @@ def test_the_report_opens_in_a_browser(capsys, tiny, reviews, tmp_path, monkeypa
     opened = []
     monkeypatch.setattr("webbrowser.open", opened.append)  # returns None, as where there is none
     columns = ("--text-column", "review", "--label-column", "verdict", "--open")
-    code, _, told = run(capsys, "audit", tiny, reviews, "--out", tmp_path / "report", *columns, *QUICK)
+    code, _, told = run(
+        capsys, "audit", tiny, reviews, "--out", tmp_path / "report", *columns, *QUICK
+    )
     assert (code, opened) == (0, [(tmp_path / "report" / "index.html").as_uri()])
     assert "No browser could be started" in told
 
 
 def test_device_and_type_of_the_weights(capsys, tiny, reviews, tmp_path):
-    columns = ("--text-column", "review", "--label-column", "verdict", "--device", "cpu", "--dtype", "float64")
+    columns = (
+        "--text-column",
+        "review",
+        "--label-column",
+        "verdict",
+        "--device",
+        "cpu",
+        "--dtype",
+        "float64",
+    )
     code, _, _ = run(capsys, "audit", tiny, reviews, "--out", tmp_path / "report", *columns, *QUICK)
     settings = json.loads((tmp_path / "report" / "audit.json").read_text("utf-8"))["settings"]
     assert (code, settings["device"], settings["dtype"]) == (0, "cpu", "float64")
-    code, _, told = run(capsys, "audit", tiny, reviews, "--out", tmp_path / "r", *columns, "--device", "moon", *QUICK)
+    code, _, told = run(
+        capsys,
+        "audit",
+        tiny,
+        reviews,
+        "--out",
+        tmp_path / "r",
+        *columns,
+        "--device",
+        "moon",
+        *QUICK,
+    )
     assert code == 2
     assert "Expected `device` to be one of this machine" in told.replace("--device", "`device`")
 
 
 def test_audit_of_a_local_file(capsys, tiny, reviews, tmp_path):
     columns = ("--text-column", "review", "--label-column", "verdict")
-    code, out, told = run(capsys, "audit", tiny, reviews, "--out", tmp_path / "report", *columns, *QUICK)
+    code, out, told = run(
+        capsys, "audit", tiny, reviews, "--out", tmp_path / "report", *columns, *QUICK
+    )
     assert code == 0
     assert f"Labels of {reviews} matched with the classes by name: negative, positive." in told
     assert "Does its confidence match its accuracy?" in out
@@ -225,7 +284,9 @@ def test_compare(capsys, tiny, reviews, tmp_path):
         run(capsys, "audit", model, reviews, "--out", tmp_path / f"report-{model.name}", "--text-column", "review",
             "--label-column", "verdict", *QUICK)  # fmt: skip
     folders = tmp_path / "report-tiny", tmp_path / "report-other"
-    code, out, _ = run(capsys, "compare", *folders, "--out", tmp_path / "both", "--n-resamples", "50")
+    code, out, _ = run(
+        capsys, "compare", *folders, "--out", tmp_path / "both", "--n-resamples", "50"
+    )
     assert code == 0
     assert "Cannot tell tiny and other apart" in " ".join(out.split())
     assert "Accuracy" in out
@@ -253,9 +314,20 @@ def test_data(capsys):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("audit", "no/such/model/here", "planted_shortcuts"), "the folder 'no/such/model/here' does not exist"),
         (
-            ("audit", "{encoder}", "{reviews}", "--text-column", "review", "--label-column", "verdict"),
+            ("audit", "no/such/model/here", "planted_shortcuts"),
+            "the folder 'no/such/model/here' does not exist",
+        ),
+        (
+            (
+                "audit",
+                "{encoder}",
+                "{reviews}",
+                "--text-column",
+                "review",
+                "--label-column",
+                "verdict",
+            ),
             "lacks the weights",
         ),
         (
@@ -268,7 +340,10 @@ def test_data(capsys):
         ),
         (("cues", "{reviews}"), "name them with --prompt-column and --choices-column."),
         (("audit", "{tiny}", "{reviews}"), "Expected a column with the labels in"),
-        (("audit", "{tiny}", "{reviews}", "--questions", "calibratio"), "Did you mean 'calibration'?"),
+        (
+            ("audit", "{tiny}", "{reviews}", "--questions", "calibratio"),
+            "Did you mean 'calibration'?",
+        ),
         (
             ("audit", "{tiny}", "trec"),
             "Expected the labels of trec to be among those of the model (negative, positive)",
@@ -288,7 +363,15 @@ def test_data(capsys):
             "Expected a question that applies, but got shortcuts: There are no labeled training texts",
         ),
         (
-            ("shortcuts", "{tiny}", "{reviews}", "--text-column", "review", "--label-column", "verdict"),
+            (
+                "shortcuts",
+                "{tiny}",
+                "{reviews}",
+                "--text-column",
+                "review",
+                "--label-column",
+                "verdict",
+            ),
             "With none named, all that apply are asked.",
         ),
         (("compare", "{reviews}", "{reviews}"), "Expected a column with the labels in"),
@@ -305,15 +388,30 @@ def test_data(capsys):
             ("audit", "{tiny}", "{reviews}", "--confidence-level", "x"),
             "invalid value for '--confidence-level'",
         ),
-        (("audit", "{tiny}", "{reviews}", "--limit"), "but got: option '--limit' requires an argument."),
-        (("audit", "{tiny}", "{reviews}", "--plan=no"), "but got: option '--plan' does not take a value."),
-        (("audit", "{tiny}", "{reviews}", "more", "yet"), "but got: got unexpected extra argument(s) (more yet)."),
+        (
+            ("audit", "{tiny}", "{reviews}", "--limit"),
+            "but got: option '--limit' requires an argument.",
+        ),
+        (
+            ("audit", "{tiny}", "{reviews}", "--plan=no"),
+            "but got: option '--plan' does not take a value.",
+        ),
+        (
+            ("audit", "{tiny}", "{reviews}", "more", "yet"),
+            "but got: got unexpected extra argument(s) (more yet).",
+        ),
         (
             ("data", "ratings", "read", "{reviews}"),
             "Expected what `rightreasons data ratings read -h` lists, but got: missing argument 'SHEETS'.",
         ),
-        (("split", "{reviews}"), "Expected the name of a command, but got 'split'. Did you mean 'data split'"),
-        (("ratings", "read"), "Expected the name of a command, but got 'ratings'. Did you mean 'data ratings'"),
+        (
+            ("split", "{reviews}"),
+            "Expected the name of a command, but got 'split'. Did you mean 'data split'",
+        ),
+        (
+            ("ratings", "read"),
+            "Expected the name of a command, but got 'ratings'. Did you mean 'data ratings'",
+        ),
         (
             ("audit", "{tiny}", "{reviews}", "--difficulty-items", "10"),
             "Expected --difficulty-items to be at least 20, but got 10.",
@@ -321,7 +419,9 @@ def test_data(capsys):
         (("audit", "--predictions", "{tiny}"), "but there is no such file"),
     ],
 )
-def test_a_users_mistake_is_one_sentence(capsys, tiny, reviews, tmp_path, monkeypatch, words, message, root):
+def test_a_users_mistake_is_one_sentence(
+    capsys, tiny, reviews, tmp_path, monkeypatch, words, message, root
+):
     monkeypatch.chdir(tmp_path)
     if "trec" in words:
         folder = root.parent / "shared" / "data"

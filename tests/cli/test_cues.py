@@ -33,7 +33,9 @@ class TestCues:
         done = json.loads(run(capsys, "cues", items, "--json").out)
         said = "\n".join(done["printed"])
         assert "40 items" in said
-        assert "right on 100.0% [83.9, 100.0]" in said  # Wilson's low end for 20 of 20 pairs: 20 / (20 + 1.96^2)
+        assert (
+            "right on 100.0% [83.9, 100.0]" in said
+        )  # Wilson's low end for 20 of 20 pairs: 20 / (20 + 1.96^2)
         said = " ".join(said.split())
         assert "50.0%: the data gives answers away." in said
         assert "10 folds." in said
@@ -45,7 +47,12 @@ class TestCues:
     def test_pairs_that_are_torn_apart(self, tmp_path, capsys):
         # Each pair offers the same two words of its own, and either is right once: nothing but the pairs is to be had.
         rows = [
-            {"prompt": "p", "choices": [f"red{n // 2}", f"blue{n // 2}"], "label": n % 2, "pair": n // 2}
+            {
+                "prompt": "p",
+                "choices": [f"red{n // 2}", f"blue{n // 2}"],
+                "label": n % 2,
+                "pair": n // 2,
+            }
             for n in range(60)
         ]
         file = tmp_path / "pairs.jsonl"
@@ -53,12 +60,18 @@ class TestCues:
         code, said, _ = run(capsys, "cues", file)
         assert code == 0
         said = " ".join(said.split())
-        assert "the classifier is misled, as it is where items that belong together are in different folds" in said
+        assert (
+            "the classifier is misled, as it is where items that belong together are in different folds"
+            in said
+        )
         assert "in different folds: --groups-column says which do. 10 folds." in said
         _, said, _ = run(capsys, "cues", file, "--groups-column", "pair")
         said = " ".join(said.split())
         assert "right on 50.0% [37." in said
-        assert "no sign that the data gives answers away, but 60 items do not rule out an effect of 10 points" in said
+        assert (
+            "no sign that the data gives answers away, but 60 items do not rule out an effect of 10 points"
+            in said
+        )
 
     def test_options(self, items, capsys):
         code, said, _ = run(capsys, "cues", items, "--features", "length", "--top", 1)
@@ -100,8 +113,20 @@ class TestSplit:
         encoder, data = save_tiny_encoder(tmp_path / "encoder"), tmp_path / "data"
         data.mkdir()
         (data / "test.jsonl").write_text(items.read_text("utf-8"), "utf-8")
-        (data / "train.jsonl").write_text(items.read_text("utf-8").replace('"id": "i', '"id": "t'), "utf-8")
-        words = ("data", "split", data, "--model", encoder, "--out", tmp_path / "out", "--n-runs", 2)
+        (data / "train.jsonl").write_text(
+            items.read_text("utf-8").replace('"id": "i', '"id": "t'), "utf-8"
+        )
+        words = (
+            "data",
+            "split",
+            data,
+            "--model",
+            encoder,
+            "--out",
+            tmp_path / "out",
+            "--n-runs",
+            2,
+        )
         words += ("--epochs", 8, "--learning-rate", 5e-3, "--max-length", 24)
         code, said, _ = run(capsys, *words)
         assert code == 0
@@ -124,7 +149,9 @@ class TestSplit:
         ],
     )
     def test_mistakes_are_one_sentence(self, items, tmp_path, words, message, capsys):
-        again = run(capsys, "data", "split", items, "--model", tmp_path, "--out", tmp_path / "out", *words)
+        again = run(
+            capsys, "data", "split", items, "--model", tmp_path, "--out", tmp_path / "out", *words
+        )
         assert again.code == 2
         assert message in again.err
         assert not (tmp_path / "out").exists()

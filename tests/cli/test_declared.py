@@ -35,13 +35,22 @@ def files(tmp_path_factory):
     (folder / "texts").mkdir()
     for split, part in (("train", rows[:35]), ("test", rows[35:])):
         (folder / "texts" / f"{split}.jsonl").write_text("\n".join(map(json.dumps, part)), "utf-8")
-    scored = [{**row, "p_negative": 0.1 + i % 8 / 10, "p_positive": 0.9 - i % 8 / 10} for i, row in enumerate(rows)]
+    scored = [
+        {**row, "p_negative": 0.1 + i % 8 / 10, "p_positive": 0.9 - i % 8 / 10}
+        for i, row in enumerate(rows)
+    ]
     (folder / "again.jsonl").write_text("\n".join(map(json.dumps, scored[::-1])), "utf-8")
     (folder / "scored.jsonl").write_text("\n".join(map(json.dumps, scored)), "utf-8")
     sure = [{"sure": i % 9 / 9, "ok": i % 3 > 0, "votes": [i % 4, 3]} for i in range(40)]
     (folder / "sure.json").write_text(json.dumps(sure), "utf-8")
     items = [
-        {"id": f"c{i}", "stem": f"rain fell {i % 7}", "one": f"it was {i}", "two": f"dry {i * 3}", "gold": i % 2}
+        {
+            "id": f"c{i}",
+            "stem": f"rain fell {i % 7}",
+            "one": f"it was {i}",
+            "two": f"dry {i * 3}",
+            "gold": i % 2,
+        }
         for i in range(24)
     ]
     (folder / "items.jsonl").write_text("\n".join(map(json.dumps, items)), "utf-8")
@@ -54,7 +63,16 @@ def run(*words):
     assert (stop.value.code or 0) == 0
 
 
-TEXTS = ("classifier", "texts", "--text-column", "review", "--label-column", "verdict", "--n-resamples", "30")
+TEXTS = (
+    "classifier",
+    "texts",
+    "--text-column",
+    "review",
+    "--label-column",
+    "verdict",
+    "--n-resamples",
+    "30",
+)
 SCORED = ("--label-column", "verdict", "--text-column", "review", "--n-resamples", "30")
 ITEMS = ("chooser", "items.jsonl", "--prompt-column", "stem", "--choices-column", "one,two", "--label-column", "gold",
          "--n-resamples", "30")  # fmt: skip
@@ -105,7 +123,11 @@ def test_a_file_of_options_is_an_audit(files, tmp_path, monkeypatch, capsys):
                     "questions: [calibration]\nlimit: 20\ncalibration_n_bins: 4\nfail_fast: true\n")  # fmt: skip
     run("audit", file, "--limit", "15", "--out", tmp_path / "out")
     settings = json.loads((tmp_path / "out" / "audit.json").read_text("utf-8"))["settings"]
-    assert (settings["limit"], settings["fail_fast"], settings["questions"]) == (15, True, ["calibration"])
+    assert (settings["limit"], settings["fail_fast"], settings["questions"]) == (
+        15,
+        True,
+        ["calibration"],
+    )
     assert settings["options"]["calibration"]["n_bins"] == 4
     for content, said in (
         ("limit", "Expected a value per option of an audit in"),
@@ -123,7 +145,9 @@ def test_a_file_of_options_is_an_audit(files, tmp_path, monkeypatch, capsys):
 def another(name, field, kind):
     """Return a value of an option that is not its default, nor that of another option."""
     if "choices" in field.json_schema_extra:
-        value = next(choice for choice in field.json_schema_extra["choices"] if choice != field.default)
+        value = next(
+            choice for choice in field.json_schema_extra["choices"] if choice != field.default
+        )
         return (value,) if typing.get_origin(kind) is tuple else value
     if typing.get_origin(kind) is tuple:
         return (f"other {name}", f"more {name}") if typing.get_args(kind)[0] is str else (3, 5)
@@ -144,7 +168,10 @@ def changed(options):
 
 
 def test_every_option_of_every_question_can_be_typed(monkeypatch, tmp_path):
-    settings, stored = AuditOptions(**changed(AuditOptions)), StoredOptions(**changed(StoredOptions))
+    settings, stored = (
+        AuditOptions(**changed(AuditOptions)),
+        StoredOptions(**changed(StoredOptions)),
+    )
     options = {name: its.options(**changed(its.options)) for name, its in QUESTIONS.items()}
     came = {}
 
@@ -153,7 +180,9 @@ def test_every_option_of_every_question_can_be_typed(monkeypatch, tmp_path):
         raise ValueError("enough")
 
     monkeypatch.setattr(labels, "audit_labels", stand_in)  # as a label is named
-    words = shlex.split(audit_command(reproduction(("model", "data"), (settings, stored), (), options)))
+    words = shlex.split(
+        audit_command(reproduction(("model", "data"), (settings, stored), (), options))
+    )
     with pytest.raises(SystemExit):
         main(words[1:])
     assert came["options"] == options
@@ -163,7 +192,9 @@ def test_every_option_of_every_question_can_be_typed(monkeypatch, tmp_path):
 
 def test_the_options_of_a_class_come_before_those_that_it_shares():
     names = AuditOptions.names()
-    assert max(map(names.index, ("split", "limit", "text_column"))) < min(map(names.index, ("config", "label_column")))
+    assert max(map(names.index, ("split", "limit", "text_column"))) < min(
+        map(names.index, ("config", "label_column"))
+    )
     assert StoredOptions.names()[0] == "predictions"
     words = AuditOptions(config="main", limit=5).flags()
     assert words == ["--limit", "5", "--config", "main"]
@@ -181,7 +212,9 @@ def test_the_options_of_a_class_come_before_those_that_it_shares():
 )
 def test_columns_of_the_other_task_are_refused(task, other):
     (name,) = other
-    with pytest.raises(ValueError, match=f"Expected no `{name}` for {task}, but got '{other[name]}'"):
+    with pytest.raises(
+        ValueError, match=f"Expected no `{name}` for {task}, but got '{other[name]}'"
+    ):
         AuditOptions(**other).source(task)
 
 
@@ -192,21 +225,40 @@ def test_the_questions_of_the_report_and_of_the_options_are_the_same():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"shortcuts": {"itmes": 5}}, "the question 'shortcuts', but got 'itmes'. Did you mean 'items'"),
-        ({"shortcts": {"items": 5}}, "Expected a question, but got 'shortcts'|Did you mean 'shortcuts'"),
-        ({"difficulty": {"items": 5}}, r"questions asked \(shortcuts, cues\), but got options of 'difficulty'"),
+        (
+            {"shortcuts": {"itmes": 5}},
+            "the question 'shortcuts', but got 'itmes'. Did you mean 'items'",
+        ),
+        (
+            {"shortcts": {"items": 5}},
+            "Expected a question, but got 'shortcts'|Did you mean 'shortcuts'",
+        ),
+        (
+            {"difficulty": {"items": 5}},
+            r"questions asked \(shortcuts, cues\), but got options of 'difficulty'",
+        ),
         ({"cues": {"features": ["colour"]}}, "colour"),
         ({"shortcuts": {"items": 0}}, "Expected `items` to be at least 1, but got 0"),
         ({"shortcuts": {"words": "copper"}}, "Expected `words` to be a list, but got 'copper'"),
         ({"shortcuts": {"words": [5]}}, "Expected each of `words` to be a text, but got 5"),
     ],
 )
-def test_options_that_nobody_reads_are_refused_before_anything_is_opened(tmp_path, options, message):
+def test_options_that_nobody_reads_are_refused_before_anything_is_opened(
+    tmp_path, options, message
+):
     with pytest.raises((TypeError, ValueError), match=message):
-        audit("no/model", "no/data", out=tmp_path / "report", questions=["shortcuts", "cues"], options=options)
+        audit(
+            "no/model",
+            "no/data",
+            out=tmp_path / "report",
+            questions=["shortcuts", "cues"],
+            options=options,
+        )
     assert not (tmp_path / "report").exists()
 
 
 def test_settings_that_nobody_reads_are_refused(tmp_path):
-    with pytest.raises(ValueError, match="an option of audit, but got 'n_resample'. Did you mean 'n_resamples'"):
+    with pytest.raises(
+        ValueError, match="an option of audit, but got 'n_resample'. Did you mean 'n_resamples'"
+    ):
         audit("no/model", "no/data", out=tmp_path / "report", n_resample=3)

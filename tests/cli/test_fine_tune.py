@@ -27,27 +27,57 @@ def run(*words):
     return stop.value.code or 0
 
 
-def test_a_table_becomes_a_model_whose_audit_sees_what_was_held_out(encoder_folder, table, tmp_path, capfd):
+def test_a_table_becomes_a_model_whose_audit_sees_what_was_held_out(
+    encoder_folder, table, tmp_path, capfd
+):
     columns = ("--text-column", "review", "--label-column", "good")
-    assert run("fine-tune", encoder_folder, table, *columns, *QUICK, "--epochs", "8", "--out", tmp_path / "m") == 0
+    assert (
+        run(
+            "fine-tune",
+            encoder_folder,
+            table,
+            *columns,
+            *QUICK,
+            "--epochs",
+            "8",
+            "--out",
+            tmp_path / "m",
+        )
+        == 0
+    )
     said = capfd.readouterr()
     assert "reviews.csv, data." in said.err
     assert "of held_out: accuracy" in said.out
     assert "{" not in said.out
-    held_out = [json.loads(line) for line in (tmp_path / "m" / "data" / "test.jsonl").read_text("utf-8").splitlines()]
+    held_out = [
+        json.loads(line)
+        for line in (tmp_path / "m" / "data" / "test.jsonl").read_text("utf-8").splitlines()
+    ]
     assert {row["label"] for row in held_out} == {"no", "yes"}
     command = shlex.split(said.out.split("Next: ")[1])
     assert command == ["rightreasons", "audit", str(tmp_path / "m"), str(tmp_path / "m" / "data")]
-    audited = (*command[1:], "--questions", "calibration", "--n-resamples", "30", "--out", tmp_path / "report")
+    audited = (
+        *command[1:],
+        "--questions",
+        "calibration",
+        "--n-resamples",
+        "30",
+        "--out",
+        tmp_path / "report",
+    )
     assert run(*audited) == 0
     record = json.loads((tmp_path / "report" / "audit.json").read_text("utf-8"))
     assert record["dataset"]["splits"][0]["n_items"] == len(held_out)
 
 
-def test_the_audit_is_told_where_the_data_has_a_split_for_it(encoder_folder, world, tmp_path, capfd):
+def test_the_audit_is_told_where_the_data_has_a_split_for_it(
+    encoder_folder, world, tmp_path, capfd
+):
     assert run("fine-tune", encoder_folder, world / "data", *QUICK, "--epochs", "1", "--text-column", "text",
                "--validation-split", "test", "--label-names", "0,1", "--out", tmp_path / "m") == 0  # fmt: skip
-    command = f"rightreasons audit {tmp_path / 'm'} {world / 'data'} --split test --text-column text"
+    command = (
+        f"rightreasons audit {tmp_path / 'm'} {world / 'data'} --split test --text-column text"
+    )
     said = capfd.readouterr().out
     assert f"Next: {command}\n" in said
 

@@ -32,15 +32,21 @@ def test_every_command_prints_one_object(name, world, tmp_path, monkeypatch, cap
 
 
 def test_a_gate_that_fails_says_so_in_its_object_and_by_its_code(world, capsys):
-    code, printed, _ = run(capsys, "gate", world / "of-model", "--fail-if", "calibration.ece >= 0", "--json")
+    code, printed, _ = run(
+        capsys, "gate", world / "of-model", "--fail-if", "calibration.ece >= 0", "--json"
+    )
     told = json.loads(printed)
     assert (code, told["exit_code"], told["result"]["passed"]) == (1, 1, False)
     assert [check["outcome"] for check in told["result"]["checks"]] == ["fail"]
-    assert told["printed"] == [f"FAIL      calibration.ece >= 0: {told['result']['checks'][0]['told']}"]
+    assert told["printed"] == [
+        f"FAIL      calibration.ece >= 0: {told['result']['checks'][0]['told']}"
+    ]
 
 
 def test_a_mistake_is_in_the_object_and_on_stderr(world, capsys):
-    code, printed, errors = run(capsys, "--json", "gate", world / "of-model", "--fail-if", "calibration.ec > 0")
+    code, printed, errors = run(
+        capsys, "--json", "gate", world / "of-model", "--fail-if", "calibration.ec > 0"
+    )
     told = json.loads(printed)
     assert (code, told["exit_code"], told["result"]) == (2, 2, None)
     assert told["error"].startswith("Expected")
@@ -48,7 +54,9 @@ def test_a_mistake_is_in_the_object_and_on_stderr(world, capsys):
 
 
 def test_a_misspelt_option_is_in_the_object(world, capsys):
-    code, printed, errors = run(capsys, "audit", world / "model", "--questons", "calibration", "--json")
+    code, printed, errors = run(
+        capsys, "audit", world / "model", "--questons", "calibration", "--json"
+    )
     told = json.loads(printed)
     assert (code, told["exit_code"], told["result"]) == (2, 2, None)
     assert "--questions" in told["error"]
@@ -67,13 +75,19 @@ def test_the_result_is_what_the_file_holds(world, tmp_path, capsys):
         "--json",
     )
     _, printed, errors = run(capsys, *words, "--out", tmp_path / "report")
-    assert json.loads(printed)["result"] == json.loads((tmp_path / "report" / "audit.json").read_text("utf-8"))
+    assert json.loads(printed)["result"] == json.loads(
+        (tmp_path / "report" / "audit.json").read_text("utf-8")
+    )
     assert errors == ""
 
 
 def test_quiet_prints_errors_alone(world, capsys):
     report = world / "of-model"
-    assert run(capsys, "gate", report, "--fail-if", "calibration.ece >= 0", "--quiet") == (1, "", "")
+    assert run(capsys, "gate", report, "--fail-if", "calibration.ece >= 0", "--quiet") == (
+        1,
+        "",
+        "",
+    )
     code, printed, errors = run(capsys, "gate", report, "--quiet")
     assert (code, printed) == (2, "")
     assert errors.startswith("Error: Expected a condition")

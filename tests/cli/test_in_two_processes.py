@@ -53,16 +53,26 @@ def data(tmp_path):
         return " ".join(rng.choice(words, rng.integers(2, 6)))
 
     items = [
-        {"prompt": text(), "choices": [text(), text()], "label": int(rng.integers(2)), "easy": bool(row % 2)}
+        {
+            "prompt": text(),
+            "choices": [text(), text()],
+            "label": int(rng.integers(2)),
+            "easy": bool(row % 2),
+        }
         for row in range(24)
     ]
     (folder / "choices.jsonl").write_text("\n".join(map(json.dumps, items)))
-    (folder / "reviews.csv").write_text("\n".join(["text,label", *(f"{text()},{row % 2}" for row in range(40))]))
+    (folder / "reviews.csv").write_text(
+        "\n".join(["text,label", *(f"{text()},{row % 2}" for row in range(40))])
+    )
     for name in "abcd":
         answers = [f"{row},{answer}" for row, answer in enumerate(rng.integers(2, size=24))]
         (folder / f"{name}.csv").write_text("\n".join(["id,answer", *answers]))
     p = rng.uniform(size=60).round(4)
-    rows = [f"{row},{int(rng.uniform() < each)},{1 - each:.4f},{each:.4f}" for row, each in enumerate(p.tolist())]
+    rows = [
+        f"{row},{int(rng.uniform() < each)},{1 - each:.4f},{each:.4f}"
+        for row, each in enumerate(p.tolist())
+    ]
     (folder / "predictions.csv").write_text("\n".join(["id,label,p_0,p_1", *rows]))
     (folder / "README.md").write_text("# A model\n")
     return folder
@@ -70,7 +80,9 @@ def data(tmp_path):
 
 def held(folder):
     """The bytes of what the commands left; a report says when it was made."""
-    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    files = {
+        path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()
+    }
     dated = ("report/index.html", "report/audit.json", "compared/index.html")
     return {
         name: "" if name in dated or "/." in f"/{name}" else path.read_bytes()

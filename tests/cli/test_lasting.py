@@ -28,7 +28,9 @@ def tiny(tmp_path_factory):
 def rows(tmp_path_factory):
     texts, labels = tiny_texts(40)
     file = tmp_path_factory.mktemp("rows") / "rows.csv"
-    file.write_text("\n".join(["text,label", *map(",".join, zip(texts, map(str, labels), strict=True))]))
+    file.write_text(
+        "\n".join(["text,label", *map(",".join, zip(texts, map(str, labels), strict=True))])
+    )
     return file
 
 
@@ -63,7 +65,10 @@ def test_a_signal_keeps_what_was_computed(capsys, tiny, rows, tmp_path, asked, m
         patch.setattr(Items, "inputs", interrupted)
         code, _, err = run(capsys, "audit", tiny, rows, *QUICK, "--out", tmp_path / "report")
     assert code == 128 + number
-    assert err.splitlines()[-1] == "Stopped. What was computed is kept, and the same command goes on from there."
+    assert (
+        err.splitlines()[-1]
+        == "Stopped. What was computed is kept, and the same command goes on from there."
+    )
     assert signal.getsignal(number) == before
     # The signal comes amid the fourth batch of four, which is computed to its end.
     done, asked[:] = {item for batch in asked for item in batch}, []
@@ -72,7 +77,9 @@ def test_a_signal_keeps_what_was_computed(capsys, tiny, rows, tmp_path, asked, m
     assert {item for batch in asked for item in batch} == {*range(40)} - done
 
 
-def test_a_full_disk_is_told_with_the_file_and_costs_nothing(capsys, tiny, rows, tmp_path, asked, monkeypatch):
+def test_a_full_disk_is_told_with_the_file_and_costs_nothing(
+    capsys, tiny, rows, tmp_path, asked, monkeypatch
+):
     def full(file, **_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -82,14 +89,20 @@ def test_a_full_disk_is_told_with_the_file_and_costs_nothing(capsys, tiny, rows,
     (line,) = [line for line in err.splitlines() if line.startswith("Error")]
     assert (code, out) == (2, "")
     assert "chunk-000000" in line
-    assert line.endswith("but it is full: free some, and repeat the same command; what was kept is not computed again.")
+    assert line.endswith(
+        "but it is full: free some, and repeat the same command; what was kept is not computed again."
+    )
     assert "Traceback" not in err
     assert len(asked) == 10  # each batch once
     assert run(capsys, "audit", tiny, rows, *QUICK, "--out", tmp_path / "report")[0] == 0
 
 
-def test_an_output_that_cannot_be_written_is_told_before_the_model_is_loaded(capsys, rows, tmp_path, monkeypatch):
-    monkeypatch.setattr("rightreasons.report.runner.open_asked", lambda *_, **__: pytest.fail("It was loaded."))
+def test_an_output_that_cannot_be_written_is_told_before_the_model_is_loaded(
+    capsys, rows, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        "rightreasons.report.runner.open_asked", lambda *_, **__: pytest.fail("It was loaded.")
+    )
     (tmp_path / "notes").write_text("")
     monkeypatch.chdir(tmp_path)
     refused = OSError(errno.EROFS, os.strerror(errno.EROFS))
@@ -111,7 +124,10 @@ def test_items_that_fail_are_in_the_report(capsys, tiny, tmp_path, monkeypatch):
     texts, labels = tiny_texts(40)
     texts[6], texts[11] = "the film and and", " "
     file = tmp_path / "rows.csv"
-    lines = [f"n{number},{text},{label}" for number, (text, label) in enumerate(zip(texts, labels, strict=True))]
+    lines = [
+        f"n{number},{text},{label}"
+        for number, (text, label) in enumerate(zip(texts, labels, strict=True))
+    ]
     file.write_text("\n".join(["id,text,label", *lines]))
     plain, read = Items.inputs, []
 
@@ -120,21 +136,37 @@ def test_items_that_fail_are_in_the_report(capsys, tiny, tmp_path, monkeypatch):
             tensors[0][[text.endswith("and and") for text in read[-1]]] = float("nan")
         return later(columns, *tensors)
 
-    monkeypatch.setattr(Items, "inputs", lambda *it: read.append([it[0].first[item] for item in it[1]]) or plain(*it))
+    monkeypatch.setattr(
+        Items,
+        "inputs",
+        lambda *it: read.append([it[0].first[item] for item in it[1]]) or plain(*it),
+    )
     monkeypatch.setattr("rightreasons.models.batching.later", broken)
-    options = ("--questions", "calibration,difficulty", "--n-resamples", "20", "--difficulty-items", "24")
+    options = (
+        "--questions",
+        "calibration,difficulty",
+        "--n-resamples",
+        "20",
+        "--difficulty-items",
+        "24",
+    )
     code, out, err = run(capsys, "audit", tiny, file, *options, "--out", tmp_path / "report")
     assert code == 0, err
     (split,) = read_audit(tmp_path / "report")["dataset"]["splits"]
     reason = f"Expected finite logits, but {tiny} gave NaN or infinity for item 'n6'."
     assert split["n_items"] == 38
-    assert split["left_out"] == [{"id": "n6", "reason": reason}, {"id": "n11", "reason": "Its text has no words."}]
+    assert split["left_out"] == [
+        {"id": "n6", "reason": reason},
+        {"id": "n11", "reason": "Its text has no words."},
+    ]
     told = " ".join((out + err).split())
     assert "data: The model could not score 2 of 40 items (n6: Expected finite logits" in told
     assert "item 'n6'; n11: Its text has no words" in told
     page = (tmp_path / "report" / "index.html").read_text("utf-8")
     assert "for item &#39;n6&#39;" in page
-    code, _, err = run(capsys, "audit", tiny, file, *options, "--fail-fast", "--out", tmp_path / "other")
+    code, _, err = run(
+        capsys, "audit", tiny, file, *options, "--fail-fast", "--out", tmp_path / "other"
+    )
     assert code == 2
     assert not (tmp_path / "other" / "audit.json").exists()
     assert err.splitlines()[-1].startswith("Error: Expected ")
@@ -156,8 +188,12 @@ def test_what_is_damaged_is_computed_again_with_a_line(capsys, tiny, rows, tmp_p
     assert (out / "predictions" / "data.parquet").read_bytes() == whole
 
 
-def test_a_process_that_is_not_the_main_one_prints_and_writes_no_report(capsys, tiny, rows, tmp_path, monkeypatch):
-    monkeypatch.setattr("rightreasons.report.runner.processes", lambda: SimpleNamespace(is_main=False))
+def test_a_process_that_is_not_the_main_one_prints_and_writes_no_report(
+    capsys, tiny, rows, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(
+        "rightreasons.report.runner.processes", lambda: SimpleNamespace(is_main=False)
+    )
     options = ("--items", "24", "--n-resamples", "20", "--out", tmp_path / "report")
     code, out, err = run(capsys, "difficulty", tiny, rows, *options)
     assert (code, out) == (0, ""), err

@@ -20,9 +20,13 @@ def test_a_refusal_is_shown_and_the_option_that_it_names_helps(table, capsys):
     shown = run(capsys, "look", "x.csv")
     assert (shown.code, shown.err) == (0, "")
     assert "Item 1: p_positive: 0.9, p_negative: 0.1, label: 1" in shown.out.splitlines()
-    assert "--label-names gives the names in the order of the numbers" in " ".join(shown.out.split())
+    assert "--label-names gives the names in the order of the numbers" in " ".join(
+        shown.out.split()
+    )
     assert shown.out.splitlines()[-1] == "So it cannot be read: nothing is written."
-    assert run(capsys, "look", "x.csv", "--label-names", "negative").code == 2  # which does not help
+    assert (
+        run(capsys, "look", "x.csv", "--label-names", "negative").code == 2
+    )  # which does not help
     looked = run(capsys, "look", "x.csv", "--label-names", "negative,positive")
     assert looked.code == 0, looked.err
     lines = [line.split() for line in looked.out.splitlines()]
@@ -34,7 +38,9 @@ def test_a_refusal_is_shown_and_the_option_that_it_names_helps(table, capsys):
 
 
 def test_an_order_that_is_surely_wrong_is_said_before_the_verdict(table, capsys):
-    answered = run(capsys, "calibration", "x.csv", "--label-names", "positive,negative", "--out", "report")
+    answered = run(
+        capsys, "calibration", "x.csv", "--label-names", "positive,negative", "--out", "report"
+    )
     assert "in the other order (0 is negative, 1 is positive) it would be 100.0%" in answered.err
     assert "right in 0.0%" in answered.out
 
@@ -43,10 +49,19 @@ def test_a_model_that_the_labels_do_not_fit_is_told(table, tmp_path, capsys):
     (tmp_path / "rows.csv").write_text("text,label\nFine.,c\nDull.,e\nSo.,n\n")
     names = '{"0": "entailment", "1": "neutral", "2": "contradiction"}'
     (tmp_path / "model").mkdir()
-    (tmp_path / "model" / "config.json").write_text(f'{{"model_type": "bert", "id2label": {names}}}')
+    (tmp_path / "model" / "config.json").write_text(
+        f'{{"model_type": "bert", "id2label": {names}}}'
+    )
     looked = run(capsys, "look", "rows.csv", "model")
     assert "c=contradiction,e=entailment,n=neutral" in looked.out
-    fits = run(capsys, "look", "rows.csv", "model", "--label-names", "c=contradiction,e=entailment,n=neutral")
+    fits = run(
+        capsys,
+        "look",
+        "rows.csv",
+        "model",
+        "--label-names",
+        "c=contradiction,e=entailment,n=neutral",
+    )
     assert "match by name: contradiction, entailment, neutral" in " ".join(fits.out.split())
 
 
@@ -55,8 +70,12 @@ def test_a_class_that_no_label_is_is_doubtful(tmp_path, capsys):
     (tmp_path / "rows.csv").write_text("text,label\nFine.,0\nDull.,1\nSo.,1\n")
     names = '{"0": "entailment", "1": "neutral", "2": "contradiction"}'
     (tmp_path / "model").mkdir()
-    (tmp_path / "model" / "config.json").write_text(f'{{"model_type": "bert", "id2label": {names}}}')
-    looked = run(capsys, "look", tmp_path / "rows.csv", tmp_path / "model", "--out", tmp_path / "data.yaml")
+    (tmp_path / "model" / "config.json").write_text(
+        f'{{"model_type": "bert", "id2label": {names}}}'
+    )
+    looked = run(
+        capsys, "look", tmp_path / "rows.csv", tmp_path / "model", "--out", tmp_path / "data.yaml"
+    )
     assert "The data has no label for contradiction: check the order of the classes." in looked.out
 
 
@@ -76,7 +95,8 @@ def test_the_audit_says_so_too_and_a_label_of_no_class_names_the_option_and_look
     assert "The data has no label for contradiction: check the order of the classes." in audited.err
     assert "no label for contradiction" in (tmp_path / "report" / "index.html").read_text()
     path.write_text(
-        "text,label\n" + "".join(f"{text},{'cn'[label]}\n" for text, label in zip(texts, labels, strict=True))
+        "text,label\n"
+        + "".join(f"{text},{'cn'[label]}\n" for text, label in zip(texts, labels, strict=True))
     )
     refused = run(capsys, "calibration", model, path, *how)
     assert "as in --label-names='c=contradiction,n=neutral'. `rightreasons look" in refused.err
@@ -85,7 +105,15 @@ def test_the_audit_says_so_too_and_a_label_of_no_class_names_the_option_and_look
 def test_a_file_alone_is_one_of_predictions_whatever_its_suffix(tmp_path, capsys):
     with zipfile.ZipFile(tmp_path / "scores.zip", "w") as archive:
         archive.writestr("scores.csv", "p_a,p_b,label\n0.9,0.1,a\n0.2,0.8,b\n")
-    done = run(capsys, "calibration", tmp_path / "scores.zip", "--n-resamples", "5", "--out", tmp_path / "report")
+    done = run(
+        capsys,
+        "calibration",
+        tmp_path / "scores.zip",
+        "--n-resamples",
+        "5",
+        "--out",
+        tmp_path / "report",
+    )
     assert done.code == 0, done.err
     (tmp_path / "scores.docx").write_bytes(b"\0")
     refused = run(capsys, "calibration", tmp_path / "scores.docx", "--out", tmp_path / "report")
@@ -107,7 +135,10 @@ def test_empty_texts_are_left_out_where_that_is_asked(capsys, tmp_path):
     path = tmp_path / "reviews.csv"
     path.write_text("text,label\ngood,up\n ,down\nbad,down\n,\n")
     code, told, _ = run(capsys, "look", path, "--out", tmp_path / "data.yaml")
-    assert (code, " ".join(told.split()).count("row 1 is empty; --drop-empty leaves such rows out.")) == (0, 1)
+    assert (
+        code,
+        " ".join(told.split()).count("row 1 is empty; --drop-empty leaves such rows out."),
+    ) == (0, 1)
     code, _, told = run(capsys, "look", path, "--out", tmp_path / "data.yaml", "--drop-empty")
     assert code == 0, told
     assert "drop_empty: true" in (tmp_path / "data.yaml").read_text()
@@ -133,7 +164,9 @@ def test_look_takes_what_the_sentence_of_a_command_names(capsys, tmp_path):
     path.write_text("Satz;sicher;unklar;Urteil\nschön;80,5;19,5;sicher\nöde;30;70;unklar\n")
     refused = run(capsys, "calibration", path, "--label-column", "Urteil")
     assert "say --scores=percentages. `rightreasons look" in refused.err
-    looked = run(capsys, "look", path, "--label-column", "Urteil", "--scores", "percentages", "--out", out)
+    looked = run(
+        capsys, "look", path, "--label-column", "Urteil", "--scores", "percentages", "--out", out
+    )
     assert looked.code == 0, looked.err
     assert looked.out.splitlines()[0].endswith("antworten.csv: predictions (data 2)")
     answered = run(capsys, "calibration", out, "--n-resamples", "5", "--out", tmp_path / "report")
@@ -143,13 +176,18 @@ def test_look_takes_what_the_sentence_of_a_command_names(capsys, tmp_path):
     refused = run(capsys, *how)
     assert "'{{ ANSWER == row[\"Richtige Antwort\"] }}'. `rightreasons look" in refused.err
     right = '{{ row["Antwort gegeben"] == row["Richtige Antwort"] }}'
-    answered = run(capsys, *how, "--correct-column", right, "--n-resamples", "5", "--out", tmp_path / "other")
+    answered = run(
+        capsys, *how, "--correct-column", right, "--n-resamples", "5", "--out", tmp_path / "other"
+    )
     assert "right in 50.0%" in answered.out
 
 
 def test_what_each_question_costs(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    rows = [f"This is film {row}.,{('up', 'down')[row % 2]},{('train', 'test')[row < 5]}" for row in range(9)]
+    rows = [
+        f"This is film {row}.,{('up', 'down')[row % 2]},{('train', 'test')[row < 5]}"
+        for row in range(9)
+    ]
     (tmp_path / "a.csv").write_text("\n".join(["text,label,split", *rows]))
     # Of the five items of test: one pass for the prediction, 11 times 3 for the attribution and 15 for swaps, 49 * 5;
     # and 5 * (1 + 1 + 2 * 2) and what is spent on flips.
@@ -157,6 +195,11 @@ def test_what_each_question_costs(capsys, tmp_path, monkeypatch):
         "It can answer: calibration (5 passes), shortcuts (240 passes), difficulty ("
         in run(capsys, "look", "a.csv").out
     )
-    (tmp_path / "b.jsonl").write_text('{"question": "Why?", "choices": ["a", "b"], "answer": 1}\n' * 3)
+    (tmp_path / "b.jsonl").write_text(
+        '{"question": "Why?", "choices": ["a", "b"], "answer": 1}\n' * 3
+    )
     # A prediction of each, three probes, and four numbers of added choices.
-    assert "cues (without a model), probes (24 passes)" in run(capsys, "look", "b.jsonl", "--out", "b.yaml").out
+    assert (
+        "cues (without a model), probes (24 passes)"
+        in run(capsys, "look", "b.jsonl", "--out", "b.yaml").out
+    )

@@ -47,7 +47,19 @@ ITEMS = {
 """Commands about multiple-choice items."""
 
 INPUTS = (
-    *("model", "models", "dataset", "suite", "first", "second", "predictions", "folder", "file", "data", "name"),
+    *(
+        "model",
+        "models",
+        "dataset",
+        "suite",
+        "first",
+        "second",
+        "predictions",
+        "folder",
+        "file",
+        "data",
+        "name",
+    ),
     *("fit", "sheets", "source"),
 )
 BAD_INPUTS = (
@@ -79,25 +91,35 @@ def files(tmp_path_factory):
     save_tiny_multiple_choice(folder / "chooser")
     behavior_suite().write(folder / "suite.jsonl")
     texts, labels = tiny_texts(12)
-    rows = [f"{text},{('negative', 'positive')[label]}" for text, label in zip(texts, labels, strict=True)]
+    rows = [
+        f"{text},{('negative', 'positive')[label]}"
+        for text, label in zip(texts, labels, strict=True)
+    ]
     (folder / "data.csv").write_text("\n".join(["text,label", *rows]), "utf-8")
     (folder / "texts").mkdir()
     (folder / "texts" / "train.csv").write_text("\n".join(["text,label", *rows]), "utf-8")
     items = [
-        {"id": f"i{n}", "prompt": f"rain {n}", "choices": [f"wet {n}", f"dry {n}"], "label": n % 2} for n in range(12)
+        {"id": f"i{n}", "prompt": f"rain {n}", "choices": [f"wet {n}", f"dry {n}"], "label": n % 2}
+        for n in range(12)
     ]
     (folder / "items.jsonl").write_text("\n".join(map(json.dumps, items)), "utf-8")
-    (folder / "scores.csv").write_text("p_negative,p_positive,label\n.9,.1,negative\n.2,.8,negative\n", "utf-8")
+    (folder / "scores.csv").write_text(
+        "p_negative,p_positive,label\n.9,.1,negative\n.2,.8,negative\n", "utf-8"
+    )
     for n in range(2):
         (folder / f"sheet{n}.csv").write_text("number,answer\n1,A\n", "utf-8")
-    (folder / "answers.csv").write_text("prediction\n" + "0\n" * behavior_suite().n_examples, "utf-8")
+    (folder / "answers.csv").write_text(
+        "prediction\n" + "0\n" * behavior_suite().n_examples, "utf-8"
+    )
     for name in ("hollow", "folder.csv", "broken", "old", "report", "plan"):
         (folder / name).mkdir()
     (folder / "broken" / "config.json").write_text("{", "utf-8")
     for suffix in (".csv", ".jsonl", ".parquet"):
         (folder / f"empty{suffix}").touch()
         (folder / f"binary{suffix}").write_bytes(bytes(range(256)) * 9)
-    (folder / "locked.csv").symlink_to("locked.csv")  # nobody can open a link to itself, not even a superuser
+    (folder / "locked.csv").symlink_to(
+        "locked.csv"
+    )  # nobody can open a link to itself, not even a superuser
     for name in ("index.html", "audit.json", "pass_rates.json", "comparison.json"):
         (folder / "old" / name).write_text("an older result", "utf-8")
     return folder
@@ -122,7 +144,9 @@ def words_of(path, changes=(), more=()):
 def input_mistakes():
     for path, parameters in commands().items():
         for parameter in parameters:
-            if parameter.name in INPUTS and (parameter.param_type_name == "argument" or parameter.required):
+            if parameter.name in INPUTS and (
+                parameter.param_type_name == "argument" or parameter.required
+            ):
                 for bad in BAD_INPUTS:
                     yield path, parameter.name, bad
 
@@ -159,8 +183,12 @@ def test_what_cannot_be_read_is_one_sentence(capsys, files, monkeypatch, path):
             check(capsys, files, words_of(path, {name: bad}, more))
 
 
-@pytest.mark.parametrize("path", sorted({path for path, option in options() if option.name == "out"}), ids=" ".join)
-def test_where_nothing_can_be_written_is_told_before_anything_is_computed(capsys, files, monkeypatch, path):
+@pytest.mark.parametrize(
+    "path", sorted({path for path, option in options() if option.name == "out"}), ids=" ".join
+)
+def test_where_nothing_can_be_written_is_told_before_anything_is_computed(
+    capsys, files, monkeypatch, path
+):
     monkeypatch.chdir(files)
     monkeypatch.setattr(asking, "_head", lambda *_: pytest.fail("the model was opened"))
     for bad in BAD_OUTPUTS:
@@ -169,7 +197,9 @@ def test_where_nothing_can_be_written_is_told_before_anything_is_computed(capsys
         check(capsys, files, words_of(path, more=("--out", bad)))
 
 
-@pytest.mark.parametrize("path", sorted(path for path in commands() if path != ("data", "list")), ids=" ".join)
+@pytest.mark.parametrize(
+    "path", sorted(path for path in commands() if path != ("data", "list")), ids=" ".join
+)
 def test_options_out_of_range_are_one_sentence(capsys, files, monkeypatch, path):
     monkeypatch.chdir(files)
     check(capsys, files, words_of(path, more=("--nope", "1")))

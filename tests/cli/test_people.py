@@ -38,34 +38,55 @@ def filled(sheet, answer):
         writer = csv.DictWriter(file, rows[0])
         writer.writeheader()
         writer.writerows(
-            {**row, "answer": answer(next(v for k, v in row.items() if k in ("prompt", "premise")))} for row in rows
+            {**row, "answer": answer(next(v for k, v in row.items() if k in ("prompt", "premise")))}
+            for row in rows
         )
 
 
 class TestRatings:
     def test_sheets_there_and_back(self, copa, tmp_path, capsys):
         file, rows = copa
-        code, said, _ = run(capsys, "data", "ratings", "write", file, "--out", tmp_path, "--raters", 3)
+        code, said, _ = run(
+            capsys, "data", "ratings", "write", file, "--out", tmp_path, "--raters", 3
+        )
         assert (code, "9 items" in said) == (0, True)
         sheets = sorted(tmp_path.glob("rater-*.csv"))
         right = {f"day {row['id'][1]}": row["label"] + 1 for row in rows}
         for number, sheet in enumerate(sheets):
             # The first two are always right; the third always takes the first choice.
-            filled(sheet, lambda text, n=number: 1 if n == 2 else next(v for k, v in right.items() if k in text))
+            filled(
+                sheet,
+                lambda text, n=number: (
+                    1 if n == 2 else next(v for k, v in right.items() if k in text)
+                ),
+            )
         done = json.loads(run(capsys, "data", "ratings", "read", file, *sheets, "--json").out)
         # Labels 0 1 0 0 1 0 0 1 0: the third is right on six of nine.
         assert "accuracy 0.889" in "\n".join(done["printed"])
         figures = done["result"]
         assert figures["accuracy"] == pytest.approx(8 / 9)
         # Votes (3, 0) six times and (1, 2) three: P = (6 + 3 / 3) / 9, P_e = (21^2 + 6^2) / 27^2.
-        assert figures["kappa"]["fleiss_kappa"] == pytest.approx((7 / 9 - 477 / 729) / (1 - 477 / 729))
+        assert figures["kappa"]["fleiss_kappa"] == pytest.approx(
+            (7 / 9 - 477 / 729) / (1 - 477 / 729)
+        )
 
     def test_a_sheet_without_answers(self, copa, tmp_path, capsys):
-        run(capsys, "data", "ratings", "write", copa[0], "--out", tmp_path / "sheets", "--raters", 2)
-        code, _, told = run(
-            capsys, "data", "ratings", "read", copa[0], tmp_path / "sheets" / "rater-1.csv", tmp_path / "rater-2.csv"
+        run(
+            capsys, "data", "ratings", "write", copa[0], "--out", tmp_path / "sheets", "--raters", 2
         )
-        assert (code, "Expected an answer from 1 to 2 in rater-1.csv, but row 2 holds" in told) == (2, True)
+        code, _, told = run(
+            capsys,
+            "data",
+            "ratings",
+            "read",
+            copa[0],
+            tmp_path / "sheets" / "rater-1.csv",
+            tmp_path / "rater-2.csv",
+        )
+        assert (code, "Expected an answer from 1 to 2 in rater-1.csv, but row 2 holds" in told) == (
+            2,
+            True,
+        )
 
 
 class TestSplits:
@@ -77,7 +98,17 @@ class TestSplits:
         (both / "test.jsonl").write_text("\n".join(lines[4:]), "utf-8")
         _, said, _ = run(capsys, "data", "ratings", "write", both, "--out", tmp_path / "sheets")
         assert f"{both}, test: 5 items" in said
-        _, said, _ = run(capsys, "data", "ratings", "write", both, "--out", tmp_path / "others", "--split", "train")
+        _, said, _ = run(
+            capsys,
+            "data",
+            "ratings",
+            "write",
+            both,
+            "--out",
+            tmp_path / "others",
+            "--split",
+            "train",
+        )
         assert f"{both}, train: 4 items" in said
         # Cues are what a model could learn, so they are sought in what it learns from.
         _, said, _ = run(capsys, "cues", both, "--n-folds", 2, "--features", "length")
@@ -95,7 +126,8 @@ class TestRecalibrate:
             logits = 4 * (np.eye(3)[labels] + rng.normal(size=(n, 3)))
             tables[name] = logits, labels
             lines = [
-                ",".join([f"{name}{row}", *map(repr, logits[row].tolist()), "nmp"[labels[row]]]) for row in range(n)
+                ",".join([f"{name}{row}", *map(repr, logits[row].tolist()), "nmp"[labels[row]]])
+                for row in range(n)
             ]
             text = "\n".join(["id,logit_n,logit_m,logit_p,label", *lines])
             (tmp_path / f"{name}.csv").write_text(text, "utf-8")
@@ -116,7 +148,14 @@ class TestRecalibrate:
         expected = recalibrate(*tables["fit"], tables["test"][0], method=method, scores="logits")
         np.testing.assert_allclose(written, expected, atol=1e-12)
         # What is written is what the command about calibration reads.
-        code, _, _ = run(capsys, "recalibrate", folder / "new.csv", folder / "new.csv", "--out", folder / "again.csv")
+        code, _, _ = run(
+            capsys,
+            "recalibrate",
+            folder / "new.csv",
+            folder / "new.csv",
+            "--out",
+            folder / "again.csv",
+        )
         assert code == 0
         assert (folder / "again.csv").read_text("utf-8").splitlines()[1].endswith(rows[0]["label"])
 

@@ -31,7 +31,16 @@ COLUMNS = ("--prompt-column", "stem", "--choices-column", "one,two", "--label-co
 
 
 def test_report_of_a_users_own_columns(files, tmp_path, capsys):
-    words = ("probes", files / "model", files / "items.jsonl", *COLUMNS, "--ks", "1,2", "--n-resamples", 50)
+    words = (
+        "probes",
+        files / "model",
+        files / "items.jsonl",
+        *COLUMNS,
+        "--ks",
+        "1,2",
+        "--n-resamples",
+        50,
+    )
     code, said, _ = run(capsys, *words, "--out", tmp_path / "report")
     assert code == 0
     assert "Does it pick an answer before reading the question?" in said
@@ -54,7 +63,16 @@ def test_report_of_a_users_own_columns(files, tmp_path, capsys):
 def test_mistakes_are_one_sentence(files, tmp_path, words, message, capsys):
     model, *rest = words
     model = model if model.startswith(".") else files / model
-    code, _, error = run(capsys, "probes", model, files / "items.jsonl", *COLUMNS, *rest, "--out", tmp_path / "report")
+    code, _, error = run(
+        capsys,
+        "probes",
+        model,
+        files / "items.jsonl",
+        *COLUMNS,
+        *rest,
+        "--out",
+        tmp_path / "report",
+    )
     assert code == 2
     assert message in error
     assert "Traceback" not in error

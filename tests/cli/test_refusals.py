@@ -24,23 +24,31 @@ def jsonl(row):
     return "".join(json.dumps(row(i)) + "\n" for i in range(N))
 
 
-def scored(label=lambda i: WORDS[i], first=lambda i: 0.4, heading="text,label,p_negative,p_positive"):
+def scored(
+    label=lambda i: WORDS[i], first=lambda i: 0.4, heading="text,label,p_negative,p_positive"
+):
     """Predictions with one thing amiss."""
     return csv(heading, lambda i: f'{TEXTS[i]},"{label(i)}",{first(i)},0.6')
 
 
 TABLES = {
     "other_headings.csv": csv("Rezension,Etikett", lambda i: f"{TEXTS[i]},{WORDS[i]}"),
-    "other_scores.csv": csv("Rezension,Etikett,schlecht,gut", lambda i: f"{TEXTS[i]},{WORDS[i]},0.4,0.6"),
+    "other_scores.csv": csv(
+        "Rezension,Etikett,schlecht,gut", lambda i: f"{TEXTS[i]},{WORDS[i]},0.4,0.6"
+    ),
     "no_label.csv": csv("text,date", lambda i: f"{TEXTS[i]},2020-01-{i + 1}"),
     "no_number.csv": scored(first=lambda i: "x" if i == 3 else 0.4),
     "not_a_number.csv": scored(first=lambda i: "nan" if i == 3 else 0.4),
     "sums.csv": scored(first=lambda i: 0.9),
-    "percent.csv": csv("text,label,p_negative,p_positive", lambda i: f"{TEXTS[i]},{WORDS[i]},40,60"),
+    "percent.csv": csv(
+        "text,label,p_negative,p_positive", lambda i: f"{TEXTS[i]},{WORDS[i]},40,60"
+    ),
     "mixed.csv": scored(label=lambda i: 1 if i == 2 else WORDS[i]),
     "bare.csv": scored(label=lambda i: NUMBERS[i], heading="text,label,p_good,p_bad"),
     "range.csv": scored(label=lambda i: 7 if i == 5 else NUMBERS[i], heading="text,label,p_0,p_1"),
-    "twice.csv": csv("text,text,label,p_0,p_0,p_1", lambda i: f"{TEXTS[i]},b,{NUMBERS[i]},0.4,0.4,0.6"),
+    "twice.csv": csv(
+        "text,text,label,p_0,p_0,p_1", lambda i: f"{TEXTS[i]},b,{NUMBERS[i]},0.4,0.4,0.6"
+    ),
     "several.csv": scored(label=lambda i: "0,1" if i % 3 else "0"),
     "unlabeled.csv": scored(label=lambda i: ""),
     "rating.csv": csv("text,label", lambda i: f"{TEXTS[i]},{0.37 * i + 0.11:.2f}"),
@@ -49,10 +57,22 @@ TABLES = {
     "perhaps.csv": csv("text,confidence,correct", lambda i: f"{TEXTS[i]},0.5,perhaps"),
     "no_text.jsonl": jsonl(lambda i: {"text": None if i == 2 else TEXTS[i], "label": WORDS[i]}),
     "numbers.jsonl": jsonl(lambda i: {"text": i, "label": WORDS[i]}),
-    "ninth.jsonl": jsonl(lambda i: {"prompt": f"rain {i}", "choices": ["wet", "dry"], "label": 9 if i == 4 else i % 2}),
-    "damp.jsonl": jsonl(lambda i: {"prompt": f"rain {i}", "choices": ["wet", "dry"], "label": "damp"}),
-    "one.jsonl": jsonl(lambda i: {"prompt": f"rain {i}", "choices": ["wet", "dry"][: 1 + (i != 4)], "label": 0}),
-    "frage.jsonl": jsonl(lambda i: {"Frage": f"rain {i}", "Antworten": ["wet", "dry"], "richtig": 0}),
+    "ninth.jsonl": jsonl(
+        lambda i: {
+            "prompt": f"rain {i}",
+            "choices": ["wet", "dry"],
+            "label": 9 if i == 4 else i % 2,
+        }
+    ),
+    "damp.jsonl": jsonl(
+        lambda i: {"prompt": f"rain {i}", "choices": ["wet", "dry"], "label": "damp"}
+    ),
+    "one.jsonl": jsonl(
+        lambda i: {"prompt": f"rain {i}", "choices": ["wet", "dry"][: 1 + (i != 4)], "label": 0}
+    ),
+    "frage.jsonl": jsonl(
+        lambda i: {"Frage": f"rain {i}", "Antworten": ["wet", "dry"], "richtig": 0}
+    ),
 }
 """Tables that can be shown, with something amiss for some commands or for all."""
 
@@ -102,7 +122,8 @@ def test_every_command_that_takes_a_table_is_among_these():
     taking = {
         " ".join(path)
         for path, parameters in commands().items()
-        if {"dataset", "file", "files"} & {each.name for each in parameters if each.param_type_name == "argument"}
+        if {"dataset", "file", "files"}
+        & {each.name for each in parameters if each.param_type_name == "argument"}
     }
     assert taking - {"look", "suite convert"} == COMMANDS.keys() - {"behavior"}
 
@@ -153,7 +174,9 @@ def test_a_refused_table_is_explained_by_the_look_that_ends_the_sentence(
 
 
 @pytest.mark.parametrize("command", ["calibration", "fine-tune"])
-def test_of_what_is_no_table_a_command_and_look_say_the_same(capsys, folder, tmp_path, monkeypatch, command):
+def test_of_what_is_no_table_a_command_and_look_say_the_same(
+    capsys, folder, tmp_path, monkeypatch, command
+):
     monkeypatch.chdir(folder)
     refused = dict(refusals(capsys, command, NO_TABLES, tmp_path))
     assert refused.keys() == NO_TABLES.keys()

@@ -9,12 +9,21 @@ from rightreasons.cli.show import show_section
 from rightreasons.core.intervals import Estimate
 from rightreasons.page.parts import Amount, Column, Part, SectionResult, Table, Verdict
 
-COLUMNS = (Column("name", "Figure", "text"), Column("value", "Value"), Column("n", "Items", "count"))
-ROWS = (("Accuracy", Amount(Estimate(0.5, 0.25, 0.75), "fraction"), 1200), ("Log loss", Estimate(None), None))
+COLUMNS = (
+    Column("name", "Figure", "text"),
+    Column("value", "Value"),
+    Column("n", "Items", "count"),
+)
+ROWS = (
+    ("Accuracy", Amount(Estimate(0.5, 0.25, 0.75), "fraction"), 1200),
+    ("Log loss", Estimate(None), None),
+)
 
 
 def section():
-    part = Part("Side by side", "One.\n\nTwo.", tables=(Table("figures", "Figures", COLUMNS, ROWS),))
+    part = Part(
+        "Side by side", "One.\n\nTwo.", tables=(Table("figures", "Figures", COLUMNS, ROWS),)
+    )
     return SectionResult(Verdict("neutral", "Cannot tell", "Both are alike."), (), (part,))
 
 

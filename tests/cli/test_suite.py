@@ -12,7 +12,12 @@ from tiny_models import save_tiny_classifier
 @pytest.fixture
 def documented(root):
     """The section on suites of one's own: its file of four lines."""
-    section = (root / "docs" / "behavior.md").read_text("utf-8").split("## Write your own suite")[1].split("\n## ")[0]
+    section = (
+        (root / "docs" / "behavior.md")
+        .read_text("utf-8")
+        .split("## Write your own suite")[1]
+        .split("\n## ")[0]
+    )
     return re.search(r"```\n(\{.*?)```", section, re.DOTALL)[1]
 
 

@@ -18,7 +18,13 @@ def server():
 
 def test_ways_of_a_server_are_planned_asked_once_and_written(server, tmp_path, capsys):
     rows = [
-        {"id": n, "prompt": f"Which is it, {n}?", "choices": ["one", "two", "three"], "label": n % 3} for n in range(21)
+        {
+            "id": n,
+            "prompt": f"Which is it, {n}?",
+            "choices": ["one", "two", "three"],
+            "label": n % 3,
+        }
+        for n in range(21)
     ]
     file = tmp_path / "items.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
@@ -34,7 +40,9 @@ def test_ways_of_a_server_are_planned_asked_once_and_written(server, tmp_path, c
     assert len(about_items) == n_planned
     assert "21 items, 3 ways to ask" in asked.out
     assert "lines/none/letters/given/0" in asked.out
-    assert "Spread (FormatSpread, Sclar et al. 2024), best minus worst: 0." in " ".join(asked.out.split())
+    assert "Spread (FormatSpread, Sclar et al. 2024), best minus worst: 0." in " ".join(
+        asked.out.split()
+    )
     assert "POSIX (Chatterjee et al. 2024): " in " ".join(asked.out.split())
     assert " answers, “Are you sure?” turns " in " ".join(asked.out.split())
     written = json.loads((tmp_path / "out" / "ways.json").read_text("utf-8"))
@@ -45,7 +53,16 @@ def test_ways_of_a_server_are_planned_asked_once_and_written(server, tmp_path, c
     assert not any("Which is it" in str(body) for body in server.bodies)
     # An audit writes its report into the same folder, and leaves the ways there.
     audited = run(
-        capsys, "audit", server.url, file, "--style", "letters", "--questions", "cues", "--out", tmp_path / "out"
+        capsys,
+        "audit",
+        server.url,
+        file,
+        "--style",
+        "letters",
+        "--questions",
+        "cues",
+        "--out",
+        tmp_path / "out",
     )
     assert audited.code == 0, audited.err
     assert json.loads((tmp_path / "out" / "ways.json").read_text("utf-8")) == written

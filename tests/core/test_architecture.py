@@ -72,7 +72,9 @@ def circles(graph):
                 seen.add(target)
                 stack.append(target)
         reached[name] = seen
-    return {frozenset({other for other in reached[name] if name in reached[other]}) for name in graph} - {frozenset()}
+    return {
+        frozenset({other for other in reached[name] if name in reached[other]}) for name in graph
+    } - {frozenset()}
 
 
 def test_no_circle_between_files():
@@ -81,7 +83,9 @@ def test_no_circle_between_files():
 
 def test_no_folder_holds_too_many_files():
     folders = Counter(path.parent for path in SOURCE.rglob("*.py"))
-    full = {str(folder.relative_to(SOURCE)) for folder, count in folders.items() if count > MOST_FILES}
+    full = {
+        str(folder.relative_to(SOURCE)) for folder, count in folders.items() if count > MOST_FILES
+    }
     assert full == set()
 
 
@@ -110,7 +114,9 @@ def test_no_function_but_public_ones_takes_too_many_parameters():
         f"{path.relative_to(SOURCE / 'rightreasons')}:{node.name}"
         for path in SOURCE.rglob("*.py")
         for node in ast.walk(parsed(path))
-        if isinstance(node, ast.FunctionDef) and node.name not in public and len(parameters(node)) > MOST_PARAMETERS
+        if isinstance(node, ast.FunctionDef)
+        and node.name not in public
+        and len(parameters(node)) > MOST_PARAMETERS
     }
     assert found == set(), "take options, or a value"
 
@@ -121,8 +127,15 @@ def test_variables_are_nouns():
     for path in (SOURCE / "rightreasons").rglob("*.py"):
         nodes = [*ast.walk(parsed(path))]
         fields = {node.target for node in nodes if isinstance(node, ast.AnnAssign)}
-        names = (node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
-        found |= {f"{path.name}:{node.lineno}: {node.id}" for node in names if node not in fields if node.id in VAGUE}
+        names = (
+            node for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+        )
+        found |= {
+            f"{path.name}:{node.lineno}: {node.id}"
+            for node in names
+            if node not in fields
+            if node.id in VAGUE
+        }
     assert found == set()
 
 
@@ -133,7 +146,11 @@ def met(function):
 
     def note(frame, event, _):
         code = frame.f_code
-        if event == "call" and code.co_filename.startswith(root) and not code.co_name.startswith("<"):
+        if (
+            event == "call"
+            and code.co_filename.startswith(root)
+            and not code.co_name.startswith("<")
+        ):
             found.add((code.co_filename[len(root) + 1 :], code.co_firstlineno, code.co_name))
 
     sys.setprofile(note)
@@ -150,7 +167,9 @@ def test_what_a_model_is_decides_inside_models_alone():
     held = [parsed(path) for path in models.rglob("*.py")]
     classes = [node for tree in held for node in ast.walk(tree) if isinstance(node, ast.ClassDef)]
     scorers = {
-        node.name for node in classes if {"predict", "likelihoods"} & {getattr(part, "name", "") for part in node.body}
+        node.name
+        for node in classes
+        if {"predict", "likelihoods"} & {getattr(part, "name", "") for part in node.body}
     }
     assert {"Classifier", "Prompted", "FunctionScorer", "LocalEngine", "Scorer"} <= scorers
     asked = set()
@@ -158,7 +177,9 @@ def test_what_a_model_is_decides_inside_models_alone():
         for node in ast.walk(parsed(path)) if models not in path.parents else ():
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":
                 names = {part.id for part in ast.walk(node.args[1]) if isinstance(part, ast.Name)}
-                asked |= {f"{path.name}: {name}" for name in names & (scorers - {"Scorer", "Engine"})}
+                asked |= {
+                    f"{path.name}: {name}" for name in names & (scorers - {"Scorer", "Engine"})
+                }
     assert asked == set()
 
 
@@ -171,8 +192,14 @@ def test_a_row_meets_few_files_and_functions_on_its_way_to_the_page(classifier_f
         rows = ((text, names[label]) for text, label in zip(*tiny_texts(40), strict=True))
         csv.writer(stream).writerows([("text", "label"), *rows])
     how = {"questions": ["calibration"], "n_resamples": 20, "progress": False}
-    rightreasons.audit(classifier_folder, tmp_path / "rows.csv", out=tmp_path / "first", **how)  # imports
-    found = met(lambda: rightreasons.audit(classifier_folder, tmp_path / "rows.csv", out=tmp_path / "second", **how))
+    rightreasons.audit(
+        classifier_folder, tmp_path / "rows.csv", out=tmp_path / "first", **how
+    )  # imports
+    found = met(
+        lambda: rightreasons.audit(
+            classifier_folder, tmp_path / "rows.csv", out=tmp_path / "second", **how
+        )
+    )
     assert len({file for file, *_ in found}) <= MOST_FILES_OF_A_ROW
     assert 100 < len(found) <= MOST_FUNCTIONS_OF_A_ROW
 
@@ -192,9 +219,13 @@ def test_stores_are_opened_by_the_main_process_first():
         f"{path.relative_to(SOURCE)}:{node.lineno}"
         for path in SOURCE.rglob("*.py")
         for node in ast.walk(parsed(path))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Store"
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "Store"
     ]
-    assert {call.partition(":")[0] for call in calls} == {"rightreasons/models/running.py"}, "use open_store"
+    assert {call.partition(":")[0] for call in calls} == {"rightreasons/models/running.py"}, (
+        "use open_store"
+    )
 
 
 @pytest.mark.parametrize(
@@ -204,7 +235,10 @@ def test_stores_are_opened_by_the_main_process_first():
         ("from package import one", True),
         ("import package.one", True),
         ("def f():\n    from package.one import x", True),
-        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from package.one import x", False),
+        (
+            "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from package.one import x",
+            False,
+        ),
         ("from package.three import x", False),
     ],
 )

@@ -59,17 +59,29 @@ def test_classes_that_never_occur():
             ValueError,
             "label in `predictions` .* item 1 is 3",
         ),
-        (lambda: classification_scores([0, 1], [0, -1]), ValueError, "label in `references` to be between 0 and 9999"),
+        (
+            lambda: classification_scores([0, 1], [0, -1]),
+            ValueError,
+            "label in `references` to be between 0 and 9999",
+        ),
         (lambda: classification_scores([0, 1], [0]), ValueError, "one length, but got 2 and 1"),
         (lambda: classification_scores([0.5], [0]), ValueError, "whole numbers in `predictions`"),
         (lambda: classification_scores([], []), ValueError, "empty"),
-        (lambda: classification_scores([0], [0], average="Macro"), ValueError, "Did you mean 'macro'"),
+        (
+            lambda: classification_scores([0], [0], average="Macro"),
+            ValueError,
+            "Did you mean 'macro'",
+        ),
         (
             lambda: classification_scores([0], [2], average="binary"),
             ValueError,
             "two classes for average='binary', but got 3",
         ),
-        (lambda: classification_scores([0], [0], n_classes=1), ValueError, "`n_classes` to be at least 2"),
+        (
+            lambda: classification_scores([0], [0], n_classes=1),
+            ValueError,
+            "`n_classes` to be at least 2",
+        ),
     ],
 )
 def test_bad_input(call, kind, sentence):
@@ -115,7 +127,9 @@ class TestMacroF1Interval:
     def test_it_is_seeded_and_its_level_counts(self):
         items = [0, 1, 1, 0, 1], [0, 1, 0, 0, 1]
         assert macro_f1_interval(*items) == macro_f1_interval(*items)
-        wide, narrow = (macro_f1_interval(*items, resampling=Resampling(level=level)) for level in (0.99, 0.5))
+        wide, narrow = (
+            macro_f1_interval(*items, resampling=Resampling(level=level)) for level in (0.99, 0.5)
+        )
         assert wide.high - wide.low > narrow.high - narrow.low
 
 

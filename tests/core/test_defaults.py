@@ -11,7 +11,9 @@ QUESTIONS = ("calibration", "shortcuts", "cues", "probes", "difficulty", "behavi
 KERNELS = [
     module
     for question in QUESTIONS
-    for module in pkgutil.iter_modules([f"{rightreasons.__path__[0]}/{question}"], f"rightreasons.{question}.")
+    for module in pkgutil.iter_modules(
+        [f"{rightreasons.__path__[0]}/{question}"], f"rightreasons.{question}."
+    )
     if not module.ispkg
 ]
 

@@ -17,7 +17,9 @@ SQUARES = [(place, place * place) for place in range(5)]
 def dask_address():
     """A real cluster of two worker processes."""
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as cluster:
         yield f"dask://{cluster.scheduler_address.removeprefix('tcp://')}"
 
 
@@ -51,7 +53,9 @@ def test_dask_runs_the_task_of_a_dead_worker_again(dask_address, tmp_path):
 
 
 def test_a_worker_that_dies_is_one_sentence():
-    with pytest.raises(RuntimeError, match="worker processes to live, but one died, as where memory runs out"):
+    with pytest.raises(
+        RuntimeError, match="worker processes to live, but one died, as where memory runs out"
+    ):
         outcome(errands.die, range(5), EngineOptions("loky", jobs=2))
 
 
@@ -76,13 +80,23 @@ def test_a_cluster_that_does_not_answer_is_one_sentence(monkeypatch):
         raise OSError("timed out")
 
     monkeypatch.setattr(distributed, "Client", nobody)
-    with pytest.raises(ValueError, match=r"Expected a dask scheduler at 127.0.0.1:1, but got none: timed out"):
+    with pytest.raises(
+        ValueError, match=r"Expected a dask scheduler at 127.0.0.1:1, but got none: timed out"
+    ):
         outcome(errands.square, range(3), EngineOptions("dask://127.0.0.1:1"))
 
 
-@pytest.mark.skipif("ENGINES" not in os.environ, reason="two processes that load PyTorch: make -C benchmarks engines")
+@pytest.mark.skipif(
+    "ENGINES" not in os.environ,
+    reason="two processes that load PyTorch: make -C benchmarks engines",
+)
 def test_a_plan_is_the_same_on_a_cluster(tiny_learning_task, dask_address, tmp_path):
-    runs = plan_runs(tiny_learning_task.suite, configurations=("IID", "IID->T"), methods=("lp",), partitions=("seen",))
+    runs = plan_runs(
+        tiny_learning_task.suite,
+        configurations=("IID", "IID->T"),
+        methods=("lp",),
+        partitions=("seen",),
+    )
     results = {}
     for name, options in {"here": None, "there": EngineOptions(dask_address)}.items():
         plan = Plan.create(tmp_path / name, runs, tiny_learning_task.settings())
@@ -90,5 +104,8 @@ def test_a_plan_is_the_same_on_a_cluster(tiny_learning_task, dask_address, tmp_p
         assert run_plan(plan, tiny_learning_task, engine=options, progress=False) == 0
         results[name] = [json.dumps({**row, "seconds": 0}) for row in plan.results()]
     assert results["here"] == results["there"]
-    weights = [(tmp_path / name / "models" / "iid-42" / "model.safetensors").read_bytes() for name in results]
+    weights = [
+        (tmp_path / name / "models" / "iid-42" / "model.safetensors").read_bytes()
+        for name in results
+    ]
     assert weights[0] == weights[1]

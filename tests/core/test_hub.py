@@ -26,7 +26,10 @@ def online(monkeypatch):
 
 
 def test_it_is_offline_while_it_is_not_reached(monkeypatch, listening):
-    with pytest.warns(UserWarning, match=r"127.0.0.1:9 cannot be reached \(Connection refused\): what was downloaded"):
+    with pytest.warns(
+        UserWarning,
+        match=r"127.0.0.1:9 cannot be reached \(Connection refused\): what was downloaded",
+    ):
         hub.use_hub_or_cache()
     assert constants.HF_HUB_OFFLINE
     monkeypatch.setattr(constants, "ENDPOINT", listening)

@@ -49,7 +49,11 @@ class TestWilson:
 
     @pytest.mark.parametrize(
         ("arguments", "sentence"),
-        [((3, 2), "at most `n_items`, but got 3 of 2"), ((1, 0), "`n_items`"), ((-1, 2), "`successes`")],
+        [
+            ((3, 2), "at most `n_items`, but got 3 of 2"),
+            ((1, 0), "`n_items`"),
+            ((-1, 2), "`successes`"),
+        ],
     )
     def test_bad_input(self, arguments, sentence):
         with pytest.raises(ValueError, match=sentence):
@@ -66,8 +70,12 @@ class TestBootstrap:
 
     @pytest.mark.parametrize("method", ["basic", "BCa"])
     def test_mean_agrees_with_scipy(self, method):
-        values = np.random.default_rng(0).gamma(0.7, size=60)  # skewed: the methods differ by up to 0.1
-        peer = stats.bootstrap((values,), np.mean, method=method, n_resamples=20_000, **SEED).confidence_interval
+        values = np.random.default_rng(0).gamma(
+            0.7, size=60
+        )  # skewed: the methods differ by up to 0.1
+        peer = stats.bootstrap(
+            (values,), np.mean, method=method, n_resamples=20_000, **SEED
+        ).confidence_interval
         how = Resampling(resamples=20_000)
         found = (
             bootstrap_mean(values, resampling=how)
@@ -79,16 +87,25 @@ class TestBootstrap:
 
     def test_any_statistic_agrees_with_scipy(self):
         values = np.random.default_rng(5).gamma(0.7, size=40)
-        for statistic in (np.median, np.mean):  # the acceleration of the mean of skewed values moves both ends
-            peer = stats.bootstrap((values,), statistic, n_resamples=4_000, **SEED).confidence_interval
-            found = bootstrap(lambda x, of=statistic: float(of(x)), values, resampling=Resampling(resamples=4_000))
+        for statistic in (
+            np.median,
+            np.mean,
+        ):  # the acceleration of the mean of skewed values moves both ends
+            peer = stats.bootstrap(
+                (values,), statistic, n_resamples=4_000, **SEED
+            ).confidence_interval
+            found = bootstrap(
+                lambda x, of=statistic: float(of(x)), values, resampling=Resampling(resamples=4_000)
+            )
             assert (found.low, found.high) == pytest.approx((peer.low, peer.high), abs=0.06)
 
     def test_covers_the_truth(self):
         rng = np.random.default_rng(1)
         covered = 0
         for i in range(300):
-            interval = bootstrap_mean(rng.normal(size=60), resampling=Resampling(resamples=300, level=0.9, seed=i))
+            interval = bootstrap_mean(
+                rng.normal(size=60), resampling=Resampling(resamples=300, level=0.9, seed=i)
+            )
             covered += interval.low <= 0 <= interval.high
         assert 0.84 <= covered / 300 <= 0.95
 
@@ -100,11 +117,15 @@ class TestBootstrap:
         alone = bootstrap_mean(base, resampling=Resampling(resamples=5000))
         assert clustered.high - clustered.low == pytest.approx(alone.high - alone.low, rel=0.05)
         naive = bootstrap_mean(values, resampling=Resampling(resamples=5000))
-        assert (clustered.high - clustered.low) / (naive.high - naive.low) == pytest.approx(math.sqrt(5), rel=0.08)
+        assert (clustered.high - clustered.low) / (naive.high - naive.low) == pytest.approx(
+            math.sqrt(5), rel=0.08
+        )
 
     @pytest.mark.parametrize("names", [["a", float("nan"), "b"], [1.0, 2.0, float("nan")]])
     def test_items_without_a_cluster_are_not_one_cluster(self, names):
-        with pytest.raises(ValueError, match=r"Expected a value in each item of `clusters`, but item \d is NaN"):
+        with pytest.raises(
+            ValueError, match=r"Expected a value in each item of `clusters`, but item \d is NaN"
+        ):
             bootstrap_mean(np.arange(3.0), clusters=names)
 
     def test_cluster_order_does_not_matter_to_the_grouping(self):
@@ -114,7 +135,9 @@ class TestBootstrap:
 
     def test_seed(self):
         values = np.arange(20.0)
-        first, again, other = (bootstrap_mean(values, resampling=Resampling(seed=seed)) for seed in (3, 3, 4))
+        first, again, other = (
+            bootstrap_mean(values, resampling=Resampling(seed=seed)) for seed in (3, 3, 4)
+        )
         assert first == again != other
 
     def test_flags_count_as_numbers(self):
@@ -134,15 +157,21 @@ class TestBootstrap:
         predicted[:20] = 0
         hits[:20] = 0
         table = np.column_stack((hits, predicted))
-        by_sums = bootstrap_sums(lambda s: s[..., 0] / s[..., 1], table, resampling=Resampling(resamples=4000))
-        by_rows = bootstrap(lambda t: t[:, 0].sum() / t[:, 1].sum(), table, resampling=Resampling(resamples=4000))
+        by_sums = bootstrap_sums(
+            lambda s: s[..., 0] / s[..., 1], table, resampling=Resampling(resamples=4000)
+        )
+        by_rows = bootstrap(
+            lambda t: t[:, 0].sum() / t[:, 1].sum(), table, resampling=Resampling(resamples=4000)
+        )
         assert by_sums.low == pytest.approx(by_rows.low, abs=0.015)
         assert by_sums.high == pytest.approx(by_rows.high, abs=0.015)
 
     def test_undefined_resamples_are_left_out_and_counted(self):
         # The ratio needs the one item of which there is a prediction: undefined in (2/3)^3 of the resamples.
         interval = bootstrap_sums(
-            lambda s: s[..., 0] / s[..., 1], [[1, 1], [0, 0], [0, 0]], resampling=Resampling(resamples=3000)
+            lambda s: s[..., 0] / s[..., 1],
+            [[1, 1], [0, 0], [0, 0]],
+            resampling=Resampling(resamples=3000),
         )
         assert (interval.low, interval.high) == (1, 1)
         assert interval.n_resamples == pytest.approx(3000 * 19 / 27, rel=0.05)
@@ -166,7 +195,10 @@ class TestBootstrap:
         [
             (lambda: bootstrap_mean([]), "at least one value in `values`"),
             (lambda: bootstrap_mean([1, np.nan]), "row 1 holds NaN"),
-            (lambda: bootstrap_mean([1, 2], clusters=["a"]), "cluster of each of 2 items, but got 1"),
+            (
+                lambda: bootstrap_mean([1, 2], clusters=["a"]),
+                "cluster of each of 2 items, but got 1",
+            ),
             (lambda: bootstrap_sums(lambda s: s, [1, 2]), r"shape \(N, S\)"),
             (lambda: bootstrap_sums(lambda s: s, [[1.0], [np.nan]]), "row 1"),
             (lambda: bootstrap(len, [1], [1, 2]), "one length, but got 1, 2"),
@@ -191,7 +223,9 @@ class TestManyUnits:
         interval = bootstrap(np.mean, values)
         group = np.random.default_rng(5).permutation(1000) % 40
         means = [values[group == number].mean() for number in range(40)]
-        assert interval.high - interval.low == pytest.approx(2 * stats.t.ppf(0.975, 39) * stats.sem(means))
+        assert interval.high - interval.low == pytest.approx(
+            2 * stats.t.ppf(0.975, 39) * stats.sem(means)
+        )
         assert (interval.low + interval.high) / 2 == pytest.approx(values.mean())
         assert interval.method == "t interval of 40 random groups"
 
@@ -214,15 +248,22 @@ class TestManyUnits:
     def test_clusters_are_the_units(self):
         values = np.repeat(np.sort(np.random.default_rng(2).normal(size=1200)), 3)
         clusters = np.repeat(np.arange(1200), 3)
-        whole, alone = bootstrap(np.mean, values, clusters=clusters), bootstrap(np.mean, values[::3])
+        whole, alone = (
+            bootstrap(np.mean, values, clusters=clusters),
+            bootstrap(np.mean, values[::3]),
+        )
         assert (whole.low, whole.high) == pytest.approx((alone.low, alone.high))
-        few = bootstrap(np.mean, values[:1500], clusters=clusters[:1500], resampling=Resampling(resamples=50))
+        few = bootstrap(
+            np.mean, values[:1500], clusters=clusters[:1500], resampling=Resampling(resamples=50)
+        )
         assert few.method != whole.method  # 500 clusters are no more than `LARGE`
 
     def test_a_figure_that_a_group_lacks_is_bootstrapped(self):
         rare = np.zeros(1000)
         rare[:3] = 1
-        interval = bootstrap(lambda x: x.mean() if x.any() else None, rare, resampling=Resampling(resamples=50))
+        interval = bootstrap(
+            lambda x: x.mean() if x.any() else None, rare, resampling=Resampling(resamples=50)
+        )
         assert "groups" not in interval.method
 
 
@@ -235,12 +276,16 @@ class TestPaired:
         rng = np.random.default_rng(0)
         pairs = rng.lognormal(0, 1.5, size=(300, 2, 40))
         tests = [
-            paired_means(*pair, low=None, high=None, resampling=Resampling(resamples=200, seed=seed))
+            paired_means(
+                *pair, low=None, high=None, resampling=Resampling(resamples=200, seed=seed)
+            )
             for seed, pair in enumerate(pairs)
         ]
         assert 0.05 <= np.mean([test.p_value <= 0.1 for test in tests]) <= 0.15
         # Where the p-value exceeds 0.05, the interval holds 0.
-        assert all(test.interval.low <= 0 <= test.interval.high for test in tests if test.p_value > 0.05)
+        assert all(
+            test.interval.low <= 0 <= test.interval.high for test in tests if test.p_value > 0.05
+        )
 
     def test_values_that_all_differ_alike_have_no_interval_without_bounds(self):
         assert paired_means([2.0, 3.0], [1.0, 2.0], low=None, high=None).interval is None
@@ -265,13 +310,19 @@ class TestPaired:
         # Two models that differ on 5 % of 200 items: the exact test rejects 1 to 2 % at .05.
         rng = np.random.default_rng(4)
         moved, first = rng.random((2000, 200)) < 0.05, rng.random((2000, 200)) < 0.5
-        p_values = [mcnemar(one, one ^ each).p_value for one, each in zip(first, moved, strict=True)]
+        p_values = [
+            mcnemar(one, one ^ each).p_value for one, each in zip(first, moved, strict=True)
+        ]
         assert 0.025 <= np.mean(np.array(p_values) <= 0.05) <= 0.06
 
     @pytest.mark.parametrize(
         ("call", "kind", "sentence"),
         [
-            (lambda: paired_means([1], [1, 0]), ValueError, "`first` and `second` of one length, but got 1 and 2"),
+            (
+                lambda: paired_means([1], [1, 0]),
+                ValueError,
+                "`first` and `second` of one length, but got 1 and 2",
+            ),
             (lambda: paired_means([1], [np.inf], low=None, high=None), ValueError, "`second`"),
             (lambda: mcnemar([1, 2], [1, 0]), TypeError, "True or False in `first`"),
             (lambda: mcnemar([True], [True, False]), ValueError, "one length"),
@@ -315,7 +366,8 @@ class TestClusters:
     def test_bounded_means(self):
         values = np.random.default_rng(1).beta(2, 3, size=20)
         one, many = (
-            bounded_mean(np.repeat(values, n), low=0, high=1, clusters=np.repeat(np.arange(20), n)) for n in (1, 10)
+            bounded_mean(np.repeat(values, n), low=0, high=1, clusters=np.repeat(np.arange(20), n))
+            for n in (1, 10)
         )
         assert (many.low, many.high) == pytest.approx((one.low, one.high))
         assert one == bounded_mean(values, low=0, high=1)
@@ -323,7 +375,8 @@ class TestClusters:
     def test_sign_flips(self):
         differences = np.random.default_rng(2).normal(0.2, 1, size=20)
         one, many = (
-            sign_flip_p_value(np.repeat(differences, n), clusters=np.repeat(np.arange(20), n)) for n in (1, 10)
+            sign_flip_p_value(np.repeat(differences, n), clusters=np.repeat(np.arange(20), n))
+            for n in (1, 10)
         )
         assert one == many == sign_flip_p_value(differences)
 
@@ -332,7 +385,9 @@ class TestClusters:
         rejects = 0
         for seed in range(300):
             one, two = (np.repeat(rng.random(20) < 0.7, 10) for _ in range(2))
-            test = paired_means(one, two, clusters=self.names, resampling=Resampling(resamples=199, seed=seed))
+            test = paired_means(
+                one, two, clusters=self.names, resampling=Resampling(resamples=199, seed=seed)
+            )
             rejects += test.p_value <= 0.05
         assert rejects / 300 <= 0.08
 
@@ -342,7 +397,9 @@ class TestClusters:
         for _ in range(500):
             hits = np.repeat(rng.random(20) < 0.25, 10)
             rejected["items"] += chances_p_value(hits, np.full(200, 0.25)) <= 0.05
-            rejected["clusters"] += chances_p_value(hits, np.full(200, 0.25), clusters=self.names) <= 0.05
+            rejected["clusters"] += (
+                chances_p_value(hits, np.full(200, 0.25), clusters=self.names) <= 0.05
+            )
         assert rejected["clusters"] / 500 <= 0.08 < 0.4 < rejected["items"] / 500
 
     def test_one_cluster_tells_nothing(self):
@@ -356,7 +413,9 @@ def test_two_rates_of_clusters_by_hand():
     expected = 2 * stats.t.sf(0.5 / math.sqrt(4 / 3 * 4 / 64), 3)
     assert two_rates_p_value(hits, inside, clusters=pairs) == pytest.approx(expected)
     # All pairs differ alike: two of 2^5 patterns of signs do.
-    assert two_rates_p_value([1, 0] * 5, [1, 0] * 5, clusters=[0, 0, 1, 1, 2, 2, 3, 3, 4, 4]) == 2 / 32
+    assert (
+        two_rates_p_value([1, 0] * 5, [1, 0] * 5, clusters=[0, 0, 1, 1, 2, 2, 3, 3, 4, 4]) == 2 / 32
+    )
     assert two_rates_p_value([1, 0, 1], [1, 1, 1]) == 1.0
     assert two_rates_p_value([1, 0, 1, 0], [1, 1, 0, 0], clusters=[0, 0, 0, 0]) == 1.0
 
@@ -377,7 +436,9 @@ def test_poisson_binomial_of_groups_is_that_of_scipy():
     pmf = stats.poisson_binom([1 / 2] * 9 + [1 / 3] * 3).pmf(np.arange(13))
     for successes in range(13):
         expected = pmf[pmf <= pmf[successes] * (1 + 1e-7)].sum()
-        assert poisson_binomial_p_value(successes, chances, trials) == pytest.approx(min(expected, 1.0))
+        assert poisson_binomial_p_value(successes, chances, trials) == pytest.approx(
+            min(expected, 1.0)
+        )
 
 
 def test_poisson_binomial_sums_to_one_and_meets_binomtest():
@@ -392,7 +453,10 @@ class TestStratifiedWilson:
         # a further stratum, of the share (2 (3/4) + 1/2) / 3 = 2/3, in 4/9: mean 5/9.
         variance = (5 / 9 / 2 + (2 + 5 / 9) / 4 / 8) / 4
         z2, n = 1.959963984540054**2, 3 / 16 / variance
-        center, half = (3 / 4 + z2 / 2 / n) / (1 + z2 / n), (3 / 16 / n + z2 / 4 / n**2) ** 0.5 * z2**0.5 / (1 + z2 / n)
+        center, half = (
+            (3 / 4 + z2 / 2 / n) / (1 + z2 / n),
+            (3 / 16 / n + z2 / 4 / n**2) ** 0.5 * z2**0.5 / (1 + z2 / n),
+        )
         interval = stratified_wilson([1, 2], [1, 4])
         assert (interval.low, interval.high) == pytest.approx((center - half, center + half))
 
@@ -438,7 +502,9 @@ class TestBoundedMean:
         assert (interval.low, interval.high) == pytest.approx((1 / 3 - half, 1 / 3 + half))
 
     @pytest.mark.parametrize("n_items", [3, 20, 150])
-    @pytest.mark.parametrize(("gain", "loss"), [(0, 0), (0.02, 0.02), (0.3, 0.0), (0.5, 0.4), (0.97, 0.0)])
+    @pytest.mark.parametrize(
+        ("gain", "loss"), [(0, 0), (0.02, 0.02), (0.3, 0.0), (0.5, 0.4), (0.97, 0.0)]
+    )
     def test_covers_differences_of_flags(self, n_items, gain, loss):
         rng = np.random.default_rng(1)
         draws = rng.random((400, n_items))
@@ -465,10 +531,14 @@ class TestSignFlips:
         rng = np.random.default_rng(2)
         values = rng.exponential(size=(500, 15)) * rng.choice([-1, 1], size=(500, 15))
         p_values = [
-            sign_flip_p_value(row, resampling=Resampling(resamples=199, seed=seed)) for seed, row in enumerate(values)
+            sign_flip_p_value(row, resampling=Resampling(resamples=199, seed=seed))
+            for seed, row in enumerate(values)
         ]
         for level in (0.05, 0.2, 0.5):
-            assert abs(np.mean(np.array(p_values) <= level) - level) < 3 * (level * (1 - level) / 500) ** 0.5
+            assert (
+                abs(np.mean(np.array(p_values) <= level) - level)
+                < 3 * (level * (1 - level) / 500) ** 0.5
+            )
 
 
 class TestJackknife:
@@ -507,7 +577,10 @@ class TestDelong:
         found = delong([0.9, 0.6, 0.6, 0.6, 0.2], [1, 1, 1, 0, 0])
         first = ((3 / 14) ** 2 + 2 * (1 / 28) ** 2 + (2 / 7) ** 2 / 2) / (2.5 * 3.5)
         second = ((1 / 10) ** 2 + (7 / 30) ** 2 + (4 / 15) ** 2 / 2) / (1.5 * 2.5)
-        freedom, center = (first + second) ** 2 / (first**2 / 2.5 + second**2 / 1.5), (11 / 14 + 23 / 30) / 2
+        freedom, center = (
+            (first + second) ** 2 / (first**2 / 2.5 + second**2 / 1.5),
+            (11 / 14 + 23 / 30) / 2,
+        )
         z, t = stats.norm.ppf(0.975), stats.t.ppf(0.975, freedom)
         n = center * (1 - center) / (first + second) * (z / t) ** 2
         middle, half = 5 / 6 + z**2 / 2 / n, z * (5 / 36 / n + z**2 / 4 / n**2) ** 0.5
@@ -520,14 +593,19 @@ class TestDelong:
             (lambda rng: rng.normal(1, 5, 12), lambda rng: rng.normal(0, 1, 200)),
             (lambda rng: rng.normal(1, 1, 12), lambda rng: rng.normal(0, 5, 200)),
             (lambda rng: rng.beta(12, 4, 185), lambda rng: rng.beta(0.5, 0.5, 15)),
-            (lambda rng: rng.integers(1, 4, 100).astype(float), lambda rng: rng.integers(0, 3, 12).astype(float)),
+            (
+                lambda rng: rng.integers(1, 4, 100).astype(float),
+                lambda rng: rng.integers(0, 3, 12).astype(float),
+            ),
         ],
         ids=["wide", "narrow", "U", "ties"],
     )
     def test_covers_groups_of_unequal_spread(self, right, wrong):
         rng = np.random.default_rng(0)
         many = [np.concatenate([draw(rng) for _ in range(1000)]) for draw in (right, wrong)]
-        truth = intervals.placements_of(np.concatenate(many), np.arange(sum(map(len, many))) < len(many[0]))[0]
+        truth = intervals.placements_of(
+            np.concatenate(many), np.arange(sum(map(len, many))) < len(many[0])
+        )[0]
         hits = 0
         for _ in range(500):
             one, two = right(rng), wrong(rng)
@@ -540,7 +618,9 @@ class TestDelong:
         flags = rng.random(60) < 0.6
         scores = rng.normal(flags, 1)
         alone = delong(scores, flags)
-        copies = delong(np.repeat(scores, 8), np.repeat(flags, 8), clusters=np.repeat(np.arange(60), 8))
+        copies = delong(
+            np.repeat(scores, 8), np.repeat(flags, 8), clusters=np.repeat(np.arange(60), 8)
+        )
         assert copies.high - copies.low == pytest.approx(alone.high - alone.low, rel=0.03)
 
     def test_it_is_symmetric_and_has_a_width_at_the_ends(self):
@@ -572,7 +652,13 @@ class TestDelong:
 def test_results_are_plain():
     import json
 
-    json.dumps([wilson(1, 2).to_dict(), mcnemar([True], [False]).to_dict(), paired_means([1, 0], [0, 0]).to_dict()])
+    json.dumps(
+        [
+            wilson(1, 2).to_dict(),
+            mcnemar([True], [False]).to_dict(),
+            paired_means([1, 0], [0, 0]).to_dict(),
+        ]
+    )
 
 
 def test_scores_that_all_tie_have_an_interval():

@@ -31,8 +31,20 @@ from rightreasons.core.label_names import (
         (["0", "1"], ["bad", "good"], {}, [0, 1], BY_NUMBER),
         (["1", "2", "3"], ["a", "b", "c"], {}, [0, 1, 2], BY_NUMBER),
         (["0", "1", "2", "3"], ["a", "b", "c"], {"used": [1, 2, 3]}, [-1, 0, 1, 2], BY_NUMBER),
-        (["0", "1", "2", "3"], ["a", "b", "c"], {"used": [2], "seen": [1, 2, 3]}, [-1, 0, 1, 2], BY_NUMBER),
-        (["0", "1", "2", "3"], ["a", "b", "c"], {"used": [2], "seen": [0, 2, 3]}, [0, -1, 2, -1], BY_NUMBER),
+        (
+            ["0", "1", "2", "3"],
+            ["a", "b", "c"],
+            {"used": [2], "seen": [1, 2, 3]},
+            [-1, 0, 1, 2],
+            BY_NUMBER,
+        ),
+        (
+            ["0", "1", "2", "3"],
+            ["a", "b", "c"],
+            {"used": [2], "seen": [0, 2, 3]},
+            [0, -1, 2, -1],
+            BY_NUMBER,
+        ),
         (["1", "2"], ["a", "b", "c"], {"first": 1}, [0, 1], BY_NUMBER),
         (["1", "2"], ["a", "b", "c"], {"first": 0}, [1, 2], BY_NUMBER),
         (["0", "1", "2"], ["LABEL_0", "LABEL_1"], {"used": [1, 0]}, [0, 1, -1], BY_NUMBER),
@@ -56,7 +68,11 @@ def test_lists_of_names(names, classes, options, class_of, how):
         (["Yes", "yes"], ["YES", "no"], {}),  # two names would become one class
         (["YES", "no"], ["Yes", "yes", "no"], {}),  # one name could be two classes
         (["0", "1", "n/a"], ["LABEL_0", "LABEL_1", "LABEL_2"], {}),
-        (["1", "2"], ["LABEL_0", "LABEL_1", "LABEL_2"], {}),  # 3 of three from 1, or 0 of three from 0, is missing
+        (
+            ["1", "2"],
+            ["LABEL_0", "LABEL_1", "LABEL_2"],
+            {},
+        ),  # 3 of three from 1, or 0 of three from 0, is missing
         (["1"], ["bad", "good"], {}),
         (["0", "1", "2"], ["bad", "good"], {}),
         (["joy", "anger"], ["LABEL_0", "LABEL_1", "LABEL_2"], {}),
@@ -73,7 +89,10 @@ def test_names_in_doubt_are_refused_with_both_lists(names, classes, options):
 
 def test_a_match_in_words():
     assert match_labels(["a", "b"], ["a", "b"]).in_words == "by name: a, b"
-    assert match_labels(["A", "b"], ["b", "a"]).in_words == "by name, letter case aside: A is a, b is b"
+    assert (
+        match_labels(["A", "b"], ["b", "a"]).in_words
+        == "by name, letter case aside: A is a, b is b"
+    )
     many = [f"c{k}" for k in range(12)]
     numbered = match_labels(many, [f"LABEL_{k}" for k in range(12)])
     assert numbered.in_words.startswith(
@@ -129,12 +148,22 @@ def test_columns_of_every_kind(values, names, ids, classes):
 @pytest.mark.parametrize(
     ("values", "names", "error", "message"),
     [
-        (["0", "1", "n/a"], None, ValueError, "either numbers or words .* in x, but it holds both: 0, 1 and 'n/a'"),
+        (
+            ["0", "1", "n/a"],
+            None,
+            ValueError,
+            "either numbers or words .* in x, but it holds both: 0, 1 and 'n/a'",
+        ),
         (["+", "0", "-"], None, ValueError, "holds both: 0 and '[+]', '-'"),
         ([1, "a"], None, ValueError, "holds both: 1 and 'a'"),
         (["1", "nan"], None, ValueError, "holds both: 1 and 'nan'"),
         (["01", "1"], None, ValueError, "holds both: 1 and '01'"),
-        (["Good", "good"], None, ValueError, "differ by more than letter case, .* got 'Good' and 'good'"),
+        (
+            ["Good", "good"],
+            None,
+            ValueError,
+            "differ by more than letter case, .* got 'Good' and 'good'",
+        ),
         (["non-toxic", "non toxic"], None, ValueError, "got 'non-toxic' and 'non toxic'"),
         (["Good", "good"], ["good", "bad"], ValueError, "two of these differ by letter case"),
         ([0, True], None, TypeError, "one kind in x, .* row 1 holds True among numbers"),
@@ -148,16 +177,51 @@ def test_columns_of_every_kind(values, names, ids, classes):
         ([0, -100], None, ValueError, "row 1 holds -100"),
         ([0, 10**400], None, ValueError, "row 1 holds a number of 1,329 bits"),
         ([0, 2**62], None, ValueError, "row 1 holds 4611686018427387904"),
-        (np.array([0, 2**63], dtype=np.uint64), None, ValueError, "row 1 holds 9223372036854775808"),
+        (
+            np.array([0, 2**63], dtype=np.uint64),
+            None,
+            ValueError,
+            "row 1 holds 9223372036854775808",
+        ),
         ([0, MAX_CLASSES], None, ValueError, "from 0 to 9,999 in x, but row 1 holds 10000"),
-        ([f"w{k}" for k in range(MAX_CLASSES + 1)], None, ValueError, "at most 10,000 classes in x.* holds 10,001"),
-        ([1, -1], None, ValueError, "more labels in x than '1' alone, but the only other value is -1, which marks"),
+        (
+            [f"w{k}" for k in range(MAX_CLASSES + 1)],
+            None,
+            ValueError,
+            "at most 10,000 classes in x.* holds 10,001",
+        ),
+        (
+            [1, -1],
+            None,
+            ValueError,
+            "more labels in x than '1' alone, but the only other value is -1, which marks",
+        ),
         (["a", "-"], None, ValueError, "than 'a' alone"),
-        (["pos"], ["neg", "poss"], ValueError, "labels neg, poss in x, .* row 0 holds 'pos'.*mean 'poss'"),
-        (["neg", "1"], ["neg", "pos"], ValueError, "labels neg, pos in x, .* are neg, 1 and row 1 holds 1"),
+        (
+            ["pos"],
+            ["neg", "poss"],
+            ValueError,
+            "labels neg, poss in x, .* row 0 holds 'pos'.*mean 'poss'",
+        ),
+        (
+            ["neg", "1"],
+            ["neg", "pos"],
+            ValueError,
+            "labels neg, pos in x, .* are neg, 1 and row 1 holds 1",
+        ),
         ([0, 2], ["neg", "pos"], ValueError, r"from 0 to 1 \(neg, pos\) in x, but row 1 holds 2"),
-        ([1, 2], ["a", "b", "c"], ValueError, "a, b, c, but they are 1, 2, and whether .* in doubt, as there is no 0"),
-        ([3, 2], ["a", "b", "c"], ValueError, "but they are 2, 3, and whether .* in doubt, as there is no 0 or 1"),
+        (
+            [1, 2],
+            ["a", "b", "c"],
+            ValueError,
+            "a, b, c, but they are 1, 2, and whether .* in doubt, as there is no 0",
+        ),
+        (
+            [3, 2],
+            ["a", "b", "c"],
+            ValueError,
+            "but they are 2, 3, and whether .* in doubt, as there is no 0 or 1",
+        ),
         ([5, 2], ["a", "b", "c"], ValueError, r"from 0 to 2 \(a, b, c\) in x, but row 0 holds 5"),
         ([True], ["neg", "pos"], ValueError, "row 0 holds 'true'"),
     ],
@@ -201,7 +265,9 @@ def test_names_of_classes_are_distinct_texts():
         check_label_names("xy")
 
 
-@pytest.mark.parametrize("values", [["good", "bad", "-", "fine"], [0, 1, 2, None], [0.0, 1.0, float("nan"), 2.0]])
+@pytest.mark.parametrize(
+    "values", [["good", "bad", "-", "fine"], [0, 1, 2, None], [0.0, 1.0, float("nan"), 2.0]]
+)
 def test_a_million_rows_are_resolved_in_less_than_a_second(values):
     rows = values * 250_000
     start = time.process_time()

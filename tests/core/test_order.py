@@ -9,7 +9,12 @@ import pytest
 from rightreasons.calibration.compare import compare_confidence
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.calibration.human import human_calibration
-from rightreasons.calibration.measure import JudgedItems, measure_classes, measure_figures, paired_test
+from rightreasons.calibration.measure import (
+    JudgedItems,
+    measure_classes,
+    measure_figures,
+    paired_test,
+)
 from rightreasons.calibration.proper_scores import brier_score, selective_scores
 from rightreasons.calibration.recalibration import fit_temperature
 from rightreasons.calibration.smooth import ece_sweep, smooth_ece
@@ -41,12 +46,16 @@ class Items:
         self.rows, steps = rows, np.round(rng.dirichlet([2.0, 1.0, 1.0], size=N) * 5)
         steps[:, 0] += 1
         self.p = (steps / steps.sum(axis=1, keepdims=True))[rows]
-        self.labels = np.where(rng.random(N) < 0.5, steps.argmax(axis=1), rng.integers(3, size=N))[rows]
+        self.labels = np.where(rng.random(N) < 0.5, steps.argmax(axis=1), rng.integers(3, size=N))[
+            rows
+        ]
         self.values, self.others = rng.integers(4, size=(2, N))[:, rows].astype(float)
         self.flags, self.cued = (rng.random((2, N)) < 0.4)[:, rows]
         self.runs = rng.integers(3, size=(N, 3))[rows]
         self.votes = rng.integers(1, 5, size=(N, 3))[rows]
-        words = np.array(["a good film", "a bad film", "good good plot", "the plot was thin", "film"])
+        words = np.array(
+            ["a good film", "a bad film", "good good plot", "the plot was thin", "film"]
+        )
         self.texts = words[rng.integers(5, size=N)][rows].tolist()
         self.choices = [[words[a], words[b]] for a, b in rng.integers(5, size=(N, 2))[rows]]
         self.clusters = (np.arange(N) // 3)[rows] if clustered else None
@@ -65,12 +74,17 @@ KERNELS = {
     "classes": lambda i: measure_classes(i.judged, resampling=FEW),
     "paired calibration": lambda i: [
         paired_test(
-            key, i.judged, JudgedItems.of(i.judged.logits / 2.0, i.labels, clusters=i.judged.clusters), resampling=FEW
+            key,
+            i.judged,
+            JudgedItems.of(i.judged.logits / 2.0, i.labels, clusters=i.judged.clusters),
+            resampling=FEW,
         )
         for key in ("nll", "brier", "ece")
     ],
     "calibration errors": lambda i: [
-        calibration_error(i.p, i.labels, kind=kind, strategy=strategy, clusters=i.clusters, resampling=FEW)
+        calibration_error(
+            i.p, i.labels, kind=kind, strategy=strategy, clusters=i.clusters, resampling=FEW
+        )
         for kind in ("top_label", "classwise")
         for strategy in ("uniform", "quantile")
     ],
@@ -86,7 +100,9 @@ KERNELS = {
     "AUROC": lambda i: intervals.delong(i.values, i.flags, clusters=i.clusters),
     "means": lambda i: [
         intervals.bootstrap_mean(i.values, clusters=i.clusters, resampling=FEW),
-        intervals.paired_means(i.values, i.others, low=None, high=None, clusters=i.clusters, resampling=FEW),
+        intervals.paired_means(
+            i.values, i.others, low=None, high=None, clusters=i.clusters, resampling=FEW
+        ),
         intervals.bounded_mean(i.values, low=0, high=3, clusters=i.clusters),
         intervals.bootstrap(np.median, i.values, clusters=i.clusters, resampling=FEW),
         intervals.jackknife(lambda x: float(x.var()), i.values, clusters=i.clusters),
@@ -100,7 +116,9 @@ KERNELS = {
         paired_difficulty(i.values, i.others, resampling=FEW),
         distribution_overlap(i.values, i.others),
     ],
-    "Easy and Hard": lambda i: easy_hard_gap(i.runs, i.labels, i.flags, clusters=i.clusters, resampling=FEW),
+    "Easy and Hard": lambda i: easy_hard_gap(
+        i.runs, i.labels, i.flags, clusters=i.clusters, resampling=FEW
+    ),
     "cues": lambda i: cue_statistics(i.choices, i.labels % 2),
     "people": lambda i: human_performance(i.votes, i.labels),
     "LMI": lambda i: lmi(i.texts, i.labels),
@@ -114,7 +132,9 @@ KERNELS = {
         pride_prior_intervals(i.p),
         choices_only(i.labels, i.runs[:, 0], clusters=i.clusters),
     ],
-    "judges": lambda i: judge_bias(i.runs[:, 0] / 2, i.runs[:, 1] / 2, items=i.clusters, resampling=FEW),
+    "judges": lambda i: judge_bias(
+        i.runs[:, 0] / 2, i.runs[:, 1] / 2, items=i.clusters, resampling=FEW
+    ),
     "early answers": lambda i: early_answers([*(i.runs > 0)], resampling=FEW),
 }
 
@@ -134,7 +154,11 @@ def figures(result):
             for path, value in figures(member).items()
         }
     if isinstance(result, Sequence) and not isinstance(result, str):
-        return {f"{place}.{path}": value for place, one in enumerate(result) for path, value in figures(one).items()}
+        return {
+            f"{place}.{path}": value
+            for place, one in enumerate(result)
+            for path, value in figures(one).items()
+        }
     return {"": result}
 
 

@@ -12,13 +12,21 @@ from rightreasons.models.replies.answers import NO_ANSWER, read_answer
 
 NAMED = ("think", "thinking", "thought", "reasoning", "reason", "scratchpad", "seed:think", "Think", "|think|", "cot",
          "longcat_think", "analysis", "inner_monologue")  # fmt: skip
-TAGS = (*THINKING_TAGS, *((f"<{name}>", f"<{'|/' if '|' in name else '/'}{name.lstrip('|')}>") for name in NAMED))
+TAGS = (
+    *THINKING_TAGS,
+    *((f"<{name}>", f"<{'|/' if '|' in name else '/'}{name.lstrip('|')}>") for name in NAMED),
+)
 
 
 @pytest.mark.parametrize(("begin", "end"), TAGS)
 def test_thinking_between_tags_is_no_text(begin, end):
     whole = Reply.of(f"{begin}The answer is A? No, wait.{end}\n\n**B**")
-    assert (whole.text, whole.thinking, whole.finish, whole.lack) == ("**B**", "The answer is A? No, wait.", "stop", "")
+    assert (whole.text, whole.thinking, whole.finish, whole.lack) == (
+        "**B**",
+        "The answer is A? No, wait.",
+        "stop",
+        "",
+    )
     begun_before = Reply.of(f"The answer is A?{end}B")
     assert (begun_before.text, begun_before.thinking) == ("B", "The answer is A?")
     for finish in ("stop", "length", None):
@@ -46,17 +54,34 @@ def test_thoughts_of_several_kinds_are_parted_in_their_order():
 
 
 def test_what_is_said_to_a_tool_is_no_answer():
-    call = '<|channel|>commentary to=functions.say <|constrain|>json<|message|>{"answer": "A"}<|call|>'
+    call = (
+        '<|channel|>commentary to=functions.say <|constrain|>json<|message|>{"answer": "A"}<|call|>'
+    )
     assert Reply.of(call).lack == "not finished: its thinking does not end"
     final = "<|end|><|start|>assistant<|channel|>final<|message|>B<|return|>"
-    assert Reply.of(f"<|channel|>analysis<|message|>A?{final}").thinking == "A?<|end|><|start|>assistant"
-    assert read_answer('<tool_call>{"arguments": {"answer": "A"}}</tool_call>', ["A", "B"]) == NO_ANSWER
+    assert (
+        Reply.of(f"<|channel|>analysis<|message|>A?{final}").thinking
+        == "A?<|end|><|start|>assistant"
+    )
+    assert (
+        read_answer('<tool_call>{"arguments": {"answer": "A"}}</tool_call>', ["A", "B"])
+        == NO_ANSWER
+    )
 
 
 def test_parts_of_a_message_are_read_whatever_holds_them():
-    for content in ("B", ["B"], {"text": "B"}, [{"type": "output_text", "text": "B"}], [{"type": "text", "text": "B"}]):
+    for content in (
+        "B",
+        ["B"],
+        {"text": "B"},
+        [{"type": "output_text", "text": "B"}],
+        [{"type": "text", "text": "B"}],
+    ):
         assert words_of(content) == "B"
-    assert words_of([{"type": "refusal", "refusal": "no"}, {"type": "redacted_thinking", "data": "x"}]) == ""
+    assert (
+        words_of([{"type": "refusal", "refusal": "no"}, {"type": "redacted_thinking", "data": "x"}])
+        == ""
+    )
 
 
 def test_tags_of_ones_own_are_known_beside_the_usual_ones():

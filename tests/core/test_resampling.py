@@ -13,8 +13,16 @@ def test_flat_options_without_a_level_ask_for_no_interval():
 @pytest.mark.parametrize(
     ("options", "kind", "sentence"),
     [
-        ((95,), ValueError, "Expected `confidence_level` to be strictly between 0 and 1, but got 95.0."),
-        ((1.0,), ValueError, "Expected `confidence_level` to be strictly between 0 and 1, but got 1.0."),
+        (
+            (95,),
+            ValueError,
+            "Expected `confidence_level` to be strictly between 0 and 1, but got 95.0.",
+        ),
+        (
+            (1.0,),
+            ValueError,
+            "Expected `confidence_level` to be strictly between 0 and 1, but got 1.0.",
+        ),
         ((0.95, 0), ValueError, "Expected `n_resamples` to be at least 1, but got 0."),
         ((0.95, 2.5), TypeError, "Expected `n_resamples` to be a whole number"),
         ((0.95, 10, -1), ValueError, "Expected `seed` to be at least 0, but got -1."),

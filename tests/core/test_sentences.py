@@ -15,13 +15,18 @@ from rightreasons.core.validation import check_kind
 def test_what_a_sentence_quotes_is_one_line_and_not_endless():
     told = in_one_sentence(ValueError("Expected a column, but got a\nb\u202e."))
     assert told == r"Expected a column, but got a\nb\u202e."
-    assert len(in_one_sentence(ValueError(f"Expected a column, but got {'x' * 100_000}."))) == LONGEST
+    assert (
+        len(in_one_sentence(ValueError(f"Expected a column, but got {'x' * 100_000}."))) == LONGEST
+    )
 
 
 def test_errors_of_the_operating_system_are_sentences(tmp_path):
     with pytest.raises(IsADirectoryError) as caught:
         tmp_path.read_text("utf-8")
-    assert in_one_sentence(caught.value) == f"Expected access to '{tmp_path}', but got: is a directory."
+    assert (
+        in_one_sentence(caught.value)
+        == f"Expected access to '{tmp_path}', but got: is a directory."
+    )
 
 
 def test_kinds():
@@ -29,9 +34,13 @@ def test_kinds():
     check_kind(None, "text", str | None)
     check_kind(Path("a"), "path", str | os.PathLike)
     check_kind(5, "n", int | None)
-    with pytest.raises(TypeError, match=r"^Expected `path` to be a text or a path, but got 5 \(int\)\.$"):
+    with pytest.raises(
+        TypeError, match=r"^Expected `path` to be a text or a path, but got 5 \(int\)\.$"
+    ):
         check_kind(5, "path", str | os.PathLike[str])
-    with pytest.raises(TypeError, match=r"^Expected `options` to be a mapping, but got \[1\] \(list\)\.$"):
+    with pytest.raises(
+        TypeError, match=r"^Expected `options` to be a mapping, but got \[1\] \(list\)\.$"
+    ):
         check_kind([1], "options", dict[str, int] | None)
 
 

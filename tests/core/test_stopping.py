@@ -10,7 +10,13 @@ import weakref
 import pytest
 
 from rightreasons.core.engines import run_tasks
-from rightreasons.core.errors import is_signaled, stop_deferred, stop_if_signaled, stopped_by_signals, waits
+from rightreasons.core.errors import (
+    is_signaled,
+    stop_deferred,
+    stop_if_signaled,
+    stopped_by_signals,
+    waits,
+)
 
 
 @pytest.fixture(autouse=True)

@@ -27,7 +27,25 @@ def categorize(tokens, **options):
 
 def test_words_are_the_ones_bert_splits():
     assert words("Isn't 3.5% of U.S. films well-known?") == [
-        *("isn", "'", "t", "3", ".", "5", "%", "of", "u", ".", "s", ".", "films", "well", "-", "known", "?")
+        *(
+            "isn",
+            "'",
+            "t",
+            "3",
+            ".",
+            "5",
+            "%",
+            "of",
+            "u",
+            ".",
+            "s",
+            ".",
+            "films",
+            "well",
+            "-",
+            "known",
+            "?",
+        )
     ]
 
 
@@ -47,8 +65,21 @@ def test_every_category_of_word_pieces():
 
 
 @pytest.mark.parametrize(("style", "mark"), [("byte_level", "Ġ"), ("metaspace", "▁")])
-def test_pieces_without_the_mark_of_a_space_are_sub_words_unless_first_or_after_punctuation(style, mark):
-    row = ["Un", "real", f"{mark}plot", f"{mark}of", f"{mark}well", "-", "known", "s", f"{mark}1999", "."]
+def test_pieces_without_the_mark_of_a_space_are_sub_words_unless_first_or_after_punctuation(
+    style, mark
+):
+    row = [
+        "Un",
+        "real",
+        f"{mark}plot",
+        f"{mark}of",
+        f"{mark}well",
+        "-",
+        "known",
+        "s",
+        f"{mark}1999",
+        ".",
+    ]
     assert categorize([row], style=style) == [
         [
             *("lexical", "sub_word", "lexical", "stop_word", "lexical"),
@@ -58,8 +89,17 @@ def test_pieces_without_the_mark_of_a_space_are_sub_words_unless_first_or_after_
 
 
 def test_the_first_piece_of_each_text_begins_a_word_also_after_an_empty_text():
-    assert categorize([["film", "s"], [], ["film"]], style="byte_level") == [["lexical", "sub_word"], [], ["lexical"]]
-    assert categorize([["watch"], [], ["able"], []], style="byte_level") == [["lexical"], [], ["lexical"], []]
+    assert categorize([["film", "s"], [], ["film"]], style="byte_level") == [
+        ["lexical", "sub_word"],
+        [],
+        ["lexical"],
+    ]
+    assert categorize([["watch"], [], ["able"], []], style="byte_level") == [
+        ["lexical"],
+        [],
+        ["lexical"],
+        [],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +137,9 @@ def test_a_mark_of_a_space_that_stands_alone_is_no_word():
 
 
 def test_emoji_are_lexical_and_ascii_symbols_punctuation():
-    assert categorize([["😂", "^", "`", "«"]]) == [["lexical", "punctuation", "punctuation", "punctuation"]]
+    assert categorize([["😂", "^", "`", "«"]]) == [
+        ["lexical", "punctuation", "punctuation", "punctuation"]
+    ]
     assert not is_punctuation("")
 
 

@@ -37,7 +37,9 @@ class TestSoftmax:
 class TestScores:
     def test_row_sums_have_a_tolerance(self):
         inside, outside = 1 + 0.99 * ROW_SUM_TOLERANCE, 1 + 1.01 * ROW_SUM_TOLERANCE
-        assert check_scores([[inside - 0.5, 0.5]]).sum() == pytest.approx(inside)  # accepted, and left as it is
+        assert check_scores([[inside - 0.5, 0.5]]).sum() == pytest.approx(
+            inside
+        )  # accepted, and left as it is
         for total in (outside, 2 - outside):
             with pytest.raises(ValueError, match="row 1 sums to"):
                 check_scores([[0.5, 0.5], [total - 0.5, 0.5]])
@@ -49,7 +51,9 @@ class TestScores:
     @pytest.mark.parametrize("scores", ["probabilities", "logits", "log_probabilities"])
     def test_what_is_not_finite(self, value, scores):
         if value == -np.inf and scores == "logits":
-            assert check_scores([[value, 0.0]], scores=scores).tolist() == [[0.0, 1.0]]  # a masked choice
+            assert check_scores([[value, 0.0]], scores=scores).tolist() == [
+                [0.0, 1.0]
+            ]  # a masked choice
         elif value == -np.inf and scores == "log_probabilities":
             assert check_scores([[value, 0.0]], scores=scores).tolist() == [[0.0, 1.0]]
         else:
@@ -66,16 +70,20 @@ class TestScores:
 class TestLogits:
     def test_softmax_of_the_logits_is_the_scores(self):
         rows = np.array([[0.25, 0.75], [1.0, 0.0]])
-        assert softmax(np.asarray(check_logits(rows, scores="probabilities"))) == pytest.approx(rows)
+        assert softmax(np.asarray(check_logits(rows, scores="probabilities"))) == pytest.approx(
+            rows
+        )
         with np.errstate(divide="ignore"):
             logs = np.log(rows)
-        assert softmax(np.asarray(check_logits(logs, scores="log_probabilities"))) == pytest.approx(rows)
-        assert softmax(np.asarray(check_logits([0.75, 0.0], scores="probabilities"))) == pytest.approx(
-            np.array([[0.25, 0.75], [1.0, 0.0]])
+        assert softmax(np.asarray(check_logits(logs, scores="log_probabilities"))) == pytest.approx(
+            rows
         )
-        assert softmax(np.asarray(check_logits(np.log([0.75, 1.0]), scores="log_probabilities"))) == pytest.approx(
-            np.array([[0.25, 0.75], [0.0, 1.0]])
-        )
+        assert softmax(
+            np.asarray(check_logits([0.75, 0.0], scores="probabilities"))
+        ) == pytest.approx(np.array([[0.25, 0.75], [1.0, 0.0]]))
+        assert softmax(
+            np.asarray(check_logits(np.log([0.75, 1.0]), scores="log_probabilities"))
+        ) == pytest.approx(np.array([[0.25, 0.75], [0.0, 1.0]]))
 
     def test_ragged(self):
         rows = check_logits([[0.5, 0.5], [0.2, 0.3, 0.5]], scores="probabilities")
@@ -85,7 +93,9 @@ class TestLogits:
         none = as_ragged([], "rows")
         assert (len(none), none.values.size) == (0, 0)
         assert is_ragged(rows)
-        assert not any(map(is_ragged, (none, as_ragged([[1, 2]], "rows"), as_ragged([[1, 2], [3, 4]], "rows"))))
+        assert not any(
+            map(is_ragged, (none, as_ragged([[1, 2]], "rows"), as_ragged([[1, 2], [3, 4]], "rows")))
+        )
 
     def test_checks_like_the_others(self):
         with pytest.raises(ValueError, match="row 0 sums to"):

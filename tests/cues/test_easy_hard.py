@@ -35,7 +35,9 @@ class TestOneRun:
 
     def test_items_that_all_agree_leave_a_width(self):
         # n items of one kind show none of another that has a share of 1 - 0.025^(1/n) with a chance of 0.025.
-        result = easy_hard_gap([0] * 7 + [1] * 3, [0] * 10, EASY, resampling=Resampling(resamples=20_000))
+        result = easy_hard_gap(
+            [0] * 7 + [1] * 3, [0] * 10, EASY, resampling=Resampling(resamples=20_000)
+        )
         assert result.easy_accuracy_interval.high == 1
         assert result.easy_accuracy_interval.low == pytest.approx(0.025 ** (1 / 4), abs=0.01)
         wrong = easy_hard_gap([1] * 10, [0] * 10, EASY, resampling=Resampling(resamples=20_000))
@@ -77,7 +79,9 @@ class TestOneRun:
         covered = 0
         for _ in range(200):
             right = rng.random(300) < np.where(easy, 0.9, 0.7)
-            interval = easy_hard_gap((~right).astype(int), np.zeros(300, int), easy, n_permutations=1).interval
+            interval = easy_hard_gap(
+                (~right).astype(int), np.zeros(300, int), easy, n_permutations=1
+            ).interval
             covered += interval.low <= 0.2 <= interval.high
         # Binomial(200, 0.95) lies above 181 with probability 0.99.
         assert covered > 180
@@ -103,14 +107,26 @@ class TestRuns:
     @given(st.integers(0, 10**6), st.integers(1, 4))
     def test_order_of_items_and_runs_does_not_matter(self, seed, n_runs):
         rng = np.random.default_rng(seed)
-        chosen, right, easy = rng.integers(2, size=(30, n_runs)), rng.integers(2, size=30), np.arange(30) < 12
+        chosen, right, easy = (
+            rng.integers(2, size=(30, n_runs)),
+            rng.integers(2, size=30),
+            np.arange(30) < 12,
+        )
         order = rng.permutation(30)
-        a = easy_hard_gap(chosen, right, easy, n_permutations=50, resampling=Resampling(resamples=50))
+        a = easy_hard_gap(
+            chosen, right, easy, n_permutations=50, resampling=Resampling(resamples=50)
+        )
         b = easy_hard_gap(
-            chosen[order], right[order], easy[order], n_permutations=50, resampling=Resampling(resamples=50)
+            chosen[order],
+            right[order],
+            easy[order],
+            n_permutations=50,
+            resampling=Resampling(resamples=50),
         )
         assert a == b
-        c = easy_hard_gap(chosen[:, ::-1], right, easy, n_permutations=50, resampling=Resampling(resamples=50))
+        c = easy_hard_gap(
+            chosen[:, ::-1], right, easy, n_permutations=50, resampling=Resampling(resamples=50)
+        )
         assert a.easy_hard_gap == pytest.approx(c.easy_hard_gap)
 
     def test_runs_of_an_item_stay_together(self):
@@ -119,7 +135,9 @@ class TestRuns:
         chosen = (rng.random(60) < 0.4).astype(int)
         easy = np.arange(60) < 20
         one = easy_hard_gap(chosen, np.zeros(60, int), easy, n_permutations=50_000)
-        five = easy_hard_gap(np.repeat(chosen[:, None], 5, axis=1), np.zeros(60, int), easy, n_permutations=50_000)
+        five = easy_hard_gap(
+            np.repeat(chosen[:, None], 5, axis=1), np.zeros(60, int), easy, n_permutations=50_000
+        )
         assert five.p_value == pytest.approx(one.p_value, abs=0.01)
 
 
@@ -127,7 +145,13 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("predictions", "references", "easy", "error", "message"),
         [
-            ([0, 1], [0, 1], [True, True], ValueError, "both Easy and Hard items in `easy`, but all 2 are Easy"),
+            (
+                [0, 1],
+                [0, 1],
+                [True, True],
+                ValueError,
+                "both Easy and Hard items in `easy`, but all 2 are Easy",
+            ),
             ([0, 1], [0, 1], [0, 0], ValueError, "all 2 are Hard"),
             ([0, 1], [0], [True, False], ValueError, "of one length, but got 2, 1 and 2"),
             ([0, 1.5], [0, 1], [True, False], ValueError, "whole numbers in `predictions`"),
@@ -161,13 +185,21 @@ class TestBadInput:
 def released(real_data, name):
     """Read released predictions, 1/2, of three seeds."""
     with tarfile.open(real_data / "balanced_copa" / "predictions.tar.bz2") as bundle:
-        text = bundle.extractfile(f"predictions/{name}_Original_COPA_DEV_predictions_test.csv").read().decode()
+        text = (
+            bundle.extractfile(f"predictions/{name}_Original_COPA_DEV_predictions_test.csv")
+            .read()
+            .decode()
+        )
     rows = list(csv.DictReader(io.StringIO(text)))
     ids = [int(row["QuestionNumber"].removeprefix("Q")) for row in rows]
     predictions = [[int(row[f"SystemOutput_Seed{s}"]) - 1 for s in range(3)] for row in rows]
     subsets = json.loads((real_data / "balanced_copa" / "easy_hard_subsets.json").read_text())
     assert set(subsets["easy"]).isdisjoint(subsets["hard"])
-    return predictions, [int(row["CorrectAnswer"]) - 1 for row in rows], np.isin(ids, subsets["easy"])
+    return (
+        predictions,
+        [int(row["CorrectAnswer"]) - 1 for row in rows],
+        np.isin(ids, subsets["easy"]),
+    )
 
 
 @pytest.mark.real_data
@@ -183,7 +215,11 @@ class TestPublishedFigures:
     def test_released_predictions(self, real_data, name, overall, easy, hard):
         result = easy_hard_gap(*released(real_data, name), n_permutations=20_000)
         assert (result.n_easy, result.n_hard) == (190, 310)
-        for figure, published in (("accuracy", overall), ("easy_accuracy", easy), ("hard_accuracy", hard)):
+        for figure, published in (
+            ("accuracy", overall),
+            ("easy_accuracy", easy),
+            ("hard_accuracy", hard),
+        ):
             mean, std = getattr(result, figure), getattr(result, f"{figure}_std")
             assert (round(100 * mean, 1), round(100 * std, 1)) == published
         # Published as 0.0 %, with a star for p < 5 %: that takes the three seeds of an item for three items.
@@ -202,13 +238,20 @@ class TestPublishedFigures:
 
     def test_pmi_baseline_of_copa(self, real_data):
         # Roemmele et al. (2011), Table 3: PMI on Gutenberg, window 5, reaches 58.8 on test; always-first gets 50.0.
-        gold = [line.split() for line in (real_data / "copa/results/gold.test").read_text().splitlines()]
+        gold = [
+            line.split() for line in (real_data / "copa/results/gold.test").read_text().splitlines()
+        ]
         subsets = json.loads((real_data / "balanced_copa" / "easy_hard_subsets.json").read_text())
         easy = np.isin([int(row[0]) for row in gold], subsets["easy"])
         for system, accuracy in (("PMIgutenbergW5", 58.8), ("baselineFirst", 50.0)):
-            rows = [line.split() for line in (real_data / f"copa/results/{system}.test").read_text().splitlines()]
+            rows = [
+                line.split()
+                for line in (real_data / f"copa/results/{system}.test").read_text().splitlines()
+            ]
             assert [row[0] for row in rows] == [row[0] for row in gold]
-            result = easy_hard_gap([int(row[2]) for row in rows], [int(row[2]) for row in gold], easy)
+            result = easy_hard_gap(
+                [int(row[2]) for row in rows], [int(row[2]) for row in gold], easy
+            )
             assert round(100 * result.accuracy, 1) == accuracy
             # A system that never saw COPA's cues gains nothing from them.
             assert result.p_value > 0.05
@@ -217,5 +260,7 @@ class TestPublishedFigures:
 def test_a_resample_without_easy_items_has_their_mean():
     # Both easy items are in the first of three clusters, which (2 / 3)^3 of the resamples lack.
     shares, easy = np.array([1.0, 0.0, 1.0, 0.0, 1.0]), np.array([True, True, False, False, False])
-    on_easy, _ = _bootstrap_clusters(shares, easy, np.array([0, 0, 1, 1, 2]), 50, np.random.default_rng(0))
+    on_easy, _ = _bootstrap_clusters(
+        shares, easy, np.array([0, 0, 1, 1, 2]), 50, np.random.default_rng(0)
+    )
     assert set(on_easy.tolist()) == {0.5}

@@ -51,7 +51,9 @@ def test_items_without_a_label_are_left_out():
     # Items whose cell is empty are on their own, as everywhere in an audit.
     some = ChoiceItems.of(table(TEST.to_list(), source_id=["x", "y", "x", None, "", None])).groups
     assert group_index(some, 5).tolist() == [0, 0, 1, 2, 3]
-    with pytest.raises(ValueError, match="Expected a column 'pairs', but the data has prompt, choices, label"):
+    with pytest.raises(
+        ValueError, match="Expected a column 'pairs', but the data has prompt, choices, label"
+    ):
         ChoiceItems.of(TEST, "pairs")
 
 
@@ -89,7 +91,11 @@ def test_without_training_items_groups_stay_in_one_fold():
     assert (figures.classifier.n_groups, figures.classifier.n_folds) == (4, 4)
     assert figures.n_train is None
     # Four groups, although all of them right, are too few.
-    assert (figures.accuracy.value, figures.accuracy.high, figures.conclusion) == (1.0, 1.0, "cannot tell")
+    assert (figures.accuracy.value, figures.accuracy.high, figures.conclusion) == (
+        1.0,
+        1.0,
+        "cannot tell",
+    )
     assert figures.accuracy.low == pytest.approx(4 / (4 + 1.959964**2))  # Wilson's, of 4 of 4
     # All four groups hit alike: the sum of four alike is twice its error, sqrt(4) of Student's t with 3 degrees.
     assert figures.statistics.find("good").p_value == pytest.approx(2 * stats.t.sf(2, 3))
@@ -101,7 +107,9 @@ def test_without_training_items_groups_stay_in_one_fold():
 
 def test_no_gap_where_all_items_are_easy():
     items = ChoiceItems.of(table(items_of(0, 1, 0, good=(0, 1, 0))))
-    figures = measure_cues(items, train=TRAIN, logits=[[1, 0], [0, 1, 0], [0, 1]], options=OPTIONS, resampling=FEW)
+    figures = measure_cues(
+        items, train=TRAIN, logits=[[1, 0], [0, 1, 0], [0, 1]], options=OPTIONS, resampling=FEW
+    )
     assert figures.gap is None
 
 
@@ -160,15 +168,24 @@ def test_groups_widen_the_intervals():
     labels, predicted = (np.repeat(rng.integers(2, size=60), 5) for _ in range(2))
     easy, names = np.repeat(np.arange(60) % 3 == 0, 5), [f"g{n // 5}" for n in range(300)]
     alone, together = (
-        easy_hard_gap(predicted, labels, easy, clusters=clusters, n_permutations=9) for clusters in (None, names)
+        easy_hard_gap(predicted, labels, easy, clusters=clusters, n_permutations=9)
+        for clusters in (None, names)
     )
     assert together.easy_hard_gap == alone.easy_hard_gap
     widths = [found.interval.high - found.interval.low for found in (alone, together)]
     assert widths[1] / widths[0] == pytest.approx(5**0.5, rel=0.15)
-    rows = [cue_statistics([["a word", "b"]] * 300, labels, groups=groups).find("word") for groups in (None, names)]
+    rows = [
+        cue_statistics([["a word", "b"]] * 300, labels, groups=groups).find("word")
+        for groups in (None, names)
+    ]
     assert rows[0].productivity == rows[1].productivity
-    assert (rows[1].high - rows[1].low) / (rows[0].high - rows[0].low) == pytest.approx(5**0.5, rel=0.1)
+    assert (rows[1].high - rows[1].low) / (rows[0].high - rows[0].low) == pytest.approx(
+        5**0.5, rel=0.1
+    )
     # Items that have nothing to do with one another are worth as much in groups.
     labels = rng.integers(2, size=300)
-    rows = [cue_statistics([["a word", "b"]] * 300, labels, groups=groups).find("word") for groups in (None, names)]
+    rows = [
+        cue_statistics([["a word", "b"]] * 300, labels, groups=groups).find("word")
+        for groups in (None, names)
+    ]
     assert (rows[1].high - rows[1].low) / (rows[0].high - rows[0].low) == pytest.approx(1, rel=0.15)

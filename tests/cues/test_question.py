@@ -17,23 +17,45 @@ def leaning(tmp_path_factory):
     """A model that has learned to choose what is good."""
     folder = tmp_path_factory.mktemp("models")
     encoder = save_tiny_encoder(folder / "encoder")
-    options = {"epochs": 6, "learning_rate": 5e-3, "max_length": 24, "checkpoint_steps": 0, "metrics": ("accuracy",)}
+    options = {
+        "epochs": 6,
+        "learning_rate": 5e-3,
+        "max_length": 24,
+        "checkpoint_steps": 0,
+        "metrics": ("accuracy",),
+    }
     done = fine_tune(
-        encoder, cued_items(150, share=1.0), out=folder / "model", task="multiple_choice", progress=False, **options
+        encoder,
+        cued_items(150, share=1.0),
+        out=folder / "model",
+        task="multiple_choice",
+        progress=False,
+        **options,
     )
     return done.folder
 
 
 def section(model, data, out, **options):
     result = audit(
-        model, data, out=out, questions=["cues"], n_resamples=200, progress=False, raise_errors=True, **options
+        model,
+        data,
+        out=out,
+        questions=["cues"],
+        n_resamples=200,
+        progress=False,
+        raise_errors=True,
+        **options,
     )
     (outcome,) = result.outcomes
     return outcome, json.loads((out / "audit.json").read_text("utf-8"))
 
 
 def test_a_model_that_leans_on_a_cue(leaning, tmp_path):
-    data = write_splits(tmp_path / "data", train=cued_items(150, share=0.9), test=cued_items(100, share=0.7, start=150))
+    data = write_splits(
+        tmp_path / "data",
+        train=cued_items(150, share=0.9),
+        test=cued_items(100, share=0.7, start=150),
+    )
     outcome, _ = section(leaning, str(data), tmp_path / "report")
     found = outcome.result
     assert found.verdict.tone == "bad"
@@ -56,7 +78,9 @@ def test_a_model_that_leans_on_a_cue(leaning, tmp_path):
 
 def test_without_a_training_split_and_with_a_column_easy(leaning, tmp_path):
     rows = [{**row, "easy": i % 2 == 0} for i, row in enumerate(cued_items(60, share=0.5))]
-    outcome, _ = section(leaning, str(write_splits(tmp_path / "data", test=rows)), tmp_path / "report")
+    outcome, _ = section(
+        leaning, str(write_splits(tmp_path / "data", test=rows)), tmp_path / "report"
+    )
     found = outcome.result
     assert found.data["easy_means"] == "the data's own column “easy”"
     assert "no training split" in found.data["counted_on"]
@@ -69,11 +93,17 @@ def test_where_it_does_not_apply(leaning, tmp_path):
     with pytest.raises(ValueError, match="at least 20 items"):
         section(leaning, str(data), tmp_path / "report")
     classifier = save_tiny_classifier(tmp_path / "classifier")
-    rows = [{"id": str(i), "text": "the film was good", "label": ("negative", "positive")[i % 2]} for i in range(30)]
+    rows = [
+        {"id": str(i), "text": "the film was good", "label": ("negative", "positive")[i % 2]}
+        for i in range(30)
+    ]
     with pytest.raises(ValueError, match="multiple-choice data"):
         section(classifier, str(write_splits(tmp_path / "texts", test=rows)), tmp_path / "other")
 
 
 def test_a_gap_the_other_way_leads_nowhere():
-    sizes = [CUES.leads[0].size(SimpleNamespace(gap=SimpleNamespace(easy_hard_gap=gap))) for gap in (-0.2, 0.3)]
+    sizes = [
+        CUES.leads[0].size(SimpleNamespace(gap=SimpleNamespace(easy_hard_gap=gap)))
+        for gap in (-0.2, 0.3)
+    ]
     assert sizes == [0.0, 0.3]

@@ -24,7 +24,8 @@ ITEMS = [
 @pytest.fixture
 def data():
     return mirror_dataset(
-        datasets.Dataset.from_list(ITEMS), {row["id"]: f"New {number}" for number, row in enumerate(ITEMS)}
+        datasets.Dataset.from_list(ITEMS),
+        {row["id"]: f"New {number}" for number, row in enumerate(ITEMS)},
     )
 
 
@@ -91,9 +92,14 @@ def test_filled_sheets_give_accuracy_and_kappa(data, tmp_path):
             "the columns item, answer in rater-1.csv, but it lacks answer; it has item",
         ),
         (lambda text: text.partition("\n")[0], "at least one row in rater-1.csv"),
-        (lambda text: "item,answer\nffff,1\n", "items of the data in rater-1.csv, but row 2 holds 'ffff'"),
         (
-            lambda text: text.replace("\n", "9" * 5000 + "\n").replace("answer" + "9" * 5000, "answer"),
+            lambda text: "item,answer\nffff,1\n",
+            "items of the data in rater-1.csv, but row 2 holds 'ffff'",
+        ),
+        (
+            lambda text: text.replace("\n", "9" * 5000 + "\n").replace(
+                "answer" + "9" * 5000, "answer"
+            ),
             "from 1 to 2 in rater-1.csv, but row 2 holds '99",
         ),
         (
@@ -118,7 +124,9 @@ def test_items_that_are_missing_or_there_twice(data, tmp_path):
     with pytest.raises(ValueError, match=r"16 items in rater-2.csv, but got 15"):
         read_rating_sheets(data, files)
     files[1].write_text("".join([*lines, lines[3]]), "utf-8")
-    with pytest.raises(ValueError, match="each `item of rater-2.csv` once, but .* comes again at item 16"):
+    with pytest.raises(
+        ValueError, match="each `item of rater-2.csv` once, but .* comes again at item 16"
+    ):
         read_rating_sheets(data, files)
     with pytest.raises(ValueError, match="at least 2 raters"):
         read_rating_sheets(data, files[:1])
@@ -132,5 +140,7 @@ def test_an_item_without_a_label_is_told(tmp_path):
     files = write_rating_sheets(data, tmp_path, n_raters=2)
     for file in files:
         file.write_text(file.read_text("utf-8-sig").rstrip() + "1", "utf-8")
-    with pytest.raises(ValueError, match="the label of item 'a' to be one of its choices, but it is None"):
+    with pytest.raises(
+        ValueError, match="the label of item 'a' to be one of its choices, but it is None"
+    ):
         read_rating_sheets(data, files)

@@ -40,7 +40,12 @@ class TestDefinition:
         table = cue_statistics(ITEMS, LABELS)
         the = table.find("the")
         # "the" is in choice 0, 1, 1 of the items and in no other; the labels are 0, 1, 1: 3 of 3.
-        assert (the.applicability, the.n_correct, the.productivity, the.coverage) == (3, 3, 1.0, 1.0)
+        assert (the.applicability, the.n_correct, the.productivity, the.coverage) == (
+            3,
+            3,
+            1.0,
+            1.0,
+        )
         # "dog" is in both choices of item 0, "was" in both of item 1, "." in all.
         assert {"dog", "was", "."}.isdisjoint(row.cue for row in table.cues)
         # Two-sided: P(3 of 3) + P(0 of 3) = 2/8.
@@ -84,7 +89,10 @@ class TestDefinition:
     def test_groups_of_one_item_are_no_groups(self):
         alone = cue_statistics(ITEMS, LABELS)
         assert cue_statistics(ITEMS, LABELS, groups=["a", "b", "c"]) == alone
-        assert cue_statistics(ITEMS, LABELS, groups=["a", "b", "b"]).find("the").p_value > alone.find("the").p_value
+        assert (
+            cue_statistics(ITEMS, LABELS, groups=["a", "b", "b"]).find("the").p_value
+            > alone.find("the").p_value
+        )
 
     def test_null_p_values_are_not_too_small(self):
         # 200 cues that say nothing: at most about 5 % of exact tests fall below 0.05 (they are conservative).
@@ -100,7 +108,8 @@ class TestDefinition:
         rng = np.random.default_rng(2)
         labels = rng.integers(2, size=300)
         data = [
-            [f"a{i} planted" if y == 0 else f"a{i}", f"b{i} planted" if y else f"b{i}"] for i, y in enumerate(labels)
+            [f"a{i} planted" if y == 0 else f"a{i}", f"b{i} planted" if y else f"b{i}"]
+            for i, y in enumerate(labels)
         ]
         table = cue_statistics(data, labels)
         assert [row.cue for row in table.cues if row.p_holm < 0.05] == ["planted"]
@@ -129,10 +138,20 @@ def literal_cues(data, prompts, features):
         if "overlap" in features:
             types = [{word for word in own if word[:1].isalnum()} for own in tokens]
             known = set(split_words(prompts[i]))
-            shapes.append(([len(own & known) / max(len(own), 1) for own in types], MOST_OVERLAP, LEAST_OVERLAP))
+            shapes.append(
+                (
+                    [len(own & known) / max(len(own), 1) for own in types],
+                    MOST_OVERLAP,
+                    LEAST_OVERLAP,
+                )
+            )
         for values, largest, smallest in shapes:
             for bag, value in zip(bags, values, strict=True):
-                bag |= {name for name, end in ((largest, max(values)), (smallest, min(values))) if value == end}
+                bag |= {
+                    name
+                    for name, end in ((largest, max(values)), (smallest, min(values)))
+                    if value == end
+                }
         for bag, choice in zip(bags, choices, strict=True):
             if "negation" in features and (" not " in choice or "n't" in choice):
                 bag.add(NEGATION)
@@ -149,7 +168,9 @@ def literal_cues(data, prompts, features):
 # and words that are spelled as the cues of shapes are.
 odd_texts = st.lists(
     st.sampled_from(
-        "a b B and elephant elephants elephantine , don't not <longest> \0 a\0b \n İ ΟΔΟΣ é _ 7 7,5 - isn't".split(" ")
+        "a b B and elephant elephants elephantine , don't not <longest> \0 a\0b \n İ ΟΔΟΣ é _ 7 7,5 - isn't".split(
+            " "
+        )
     ),
     max_size=6,
 ).map(lambda parts: f" {' '.join(parts)} ")
@@ -164,7 +185,9 @@ odd_texts = st.lists(
 def test_reading_is_the_definition(data, prompt, features):
     prompts = [prompt] * len(data)
     table = extract_cues(data, prompts=prompts, features=sorted(features))
-    columns = zip(table.item.tolist(), table.choice.tolist(), [table.names[k] for k in table.cue], strict=True)
+    columns = zip(
+        table.item.tolist(), table.choice.tolist(), [table.names[k] for k in table.cue], strict=True
+    )
     assert set(columns) == literal_cues(data, prompts, features)
     assert list(table.names) == sorted({table.names[k] for k in table.cue})
     assert len(table.item) == len(set(zip(table.item.tolist(), table.cue.tolist(), strict=True)))
@@ -192,12 +215,18 @@ class TestFeatures:
         }
 
     def test_overlap_with_the_prompt(self):
-        table = cue_statistics([["the red dog", "a cat"]], [1], prompts=["The dog ran"], features="overlap")
+        table = cue_statistics(
+            [["the red dog", "a cat"]], [1], prompts=["The dog ran"], features="overlap"
+        )
         assert (table.find(MOST_OVERLAP).n_correct, table.find(LEAST_OVERLAP).n_correct) == (0, 1)
 
-    @pytest.mark.parametrize("text", ["It did not rain.", "He didn't go.", "He didn’t go.", "NEVER", "without it"])
+    @pytest.mark.parametrize(
+        "text", ["It did not rain.", "He didn't go.", "He didn’t go.", "NEVER", "without it"]
+    )
     def test_negation(self, text):
-        assert cue_statistics([["It rained. Notice, nothings, know.", text]], [1], features="negation").find(NEGATION)
+        assert cue_statistics(
+            [["It rained. Notice, nothings, know.", text]], [1], features="negation"
+        ).find(NEGATION)
 
     def test_all_at_once(self):
         table = cue_statistics(ITEMS, LABELS, prompts=["a", "b", "c"], features=FEATURES)
@@ -213,7 +242,9 @@ class TestCounts:
             assert 0 <= row.low <= row.productivity <= row.high <= 1
             assert 0 < row.coverage <= 1
             assert 0 <= row.p_value <= row.p_holm <= 1
-        assert [row.applicability for row in table.cues] == sorted((r.applicability for r in table.cues), reverse=True)
+        assert [row.applicability for row in table.cues] == sorted(
+            (r.applicability for r in table.cues), reverse=True
+        )
 
     @settings(max_examples=40, deadline=None)
     @given(st.lists(st.tuples(words, words), min_size=1, max_size=10))
@@ -230,11 +261,21 @@ class TestBadInput:
             ([], [], ValueError, "at least one item in `data`"),
             ("ab", [0], TypeError, "`data` to be a sequence of lists of choices"),
             (["ab"], [0], TypeError, "item 0 is 'ab'"),
-            ([["a", "b"], ["a"]], [0, 0], ValueError, "at least two choices in each item of `data`, but item 1 has 1"),
+            (
+                [["a", "b"], ["a"]],
+                [0, 0],
+                ValueError,
+                "at least two choices in each item of `data`, but item 1 has 1",
+            ),
             ([["a", 3]], [0], TypeError, r"each item of `data\[0\]` to be a text, but item 1 is 3"),
             ([["a", "b"]], [2], ValueError, "between 0 and 1, but item 0 is 2"),
             ([["a", "b"]], [-1], ValueError, "but item 0 is -1"),
-            ([["a", "b"]], [0, 1], ValueError, "`data` and `labels` of one length, but got 1 and 2"),
+            (
+                [["a", "b"]],
+                [0, 1],
+                ValueError,
+                "`data` and `labels` of one length, but got 1 and 2",
+            ),
             ([["a", "b"]], [0.5], ValueError, "whole numbers"),
         ],
     )
@@ -244,7 +285,9 @@ class TestBadInput:
 
     @pytest.mark.parametrize(("groups", "item"), [(["g", None], 1), ([float("nan"), "g"], 0)])
     def test_items_without_a_group_are_not_one_group(self, groups, item):
-        with pytest.raises(ValueError, match=f"a name in each item of `groups`, but item {item} has none"):
+        with pytest.raises(
+            ValueError, match=f"a name in each item of `groups`, but item {item} has none"
+        ):
             cue_statistics([["a", "b"], ["b", "c"]], [0, 1], groups=groups)
 
     def test_options(self):
@@ -256,7 +299,9 @@ class TestBadInput:
             cue_statistics(ITEMS, LABELS, prompts=["a"], features="overlap")
         with pytest.raises(ValueError, match="at least one name in `features`"):
             cue_statistics(ITEMS, LABELS, features=[])
-        with pytest.raises(ValueError, match="cue of this table, but got 'thee'. Did you mean 'the'"):
+        with pytest.raises(
+            ValueError, match="cue of this table, but got 'thee'. Did you mean 'the'"
+        ):
             cue_statistics(ITEMS, LABELS).find("thee")
 
 
@@ -299,7 +344,9 @@ class TestClassifier:
     def test_no_item_of_a_mirrored_pair_teaches_the_other(self):
         rng = np.random.default_rng(0)
         words = [f"v{k}" for k in range(30)]
-        pairs = [[" ".join(rng.choice(words, 4)), " ".join(rng.choice(words, 4))] for _ in range(80)]
+        pairs = [
+            [" ".join(rng.choice(words, 4)), " ".join(rng.choice(words, 4))] for _ in range(80)
+        ]
         data, groups = [pair for pair in pairs for _ in (0, 1)], np.repeat(np.arange(80), 2)
         result = cue_classifier(data, [0, 1] * 80, groups=groups.tolist())
         assert (result.accuracy, result.n_groups) == (0.5, 80)
@@ -355,7 +402,13 @@ class TestPublishedTables:
         ("a", 106, 57.5, 21.2),
     )
     # Table 7: applicability and productivity.
-    TABLE_7 = (("woman", 4, 0.25), ("mother", 4, 0.75), ("went", 22, 0.73), ("down", 14, 0.71), ("into", 15, 0.40))
+    TABLE_7 = (
+        ("woman", 4, 0.25),
+        ("mother", 4, 0.75),
+        ("went", 22, 0.73),
+        ("down", 14, 0.71),
+        ("into", 15, 0.40),
+    )
 
     def test_table_2(self, copa):
         table = cue_statistics(choices_of(copa["original"]), copa["original"]["label"])
@@ -376,8 +429,12 @@ class TestPublishedTables:
 
     def test_every_cue_of_balanced_copa_is_at_chance(self, copa):
         features = ("unigram", "bigram", "trigram", "length", "negation")
-        original = cue_statistics(choices_of(copa["original"]), copa["original"]["label"], features=features)
-        balanced = cue_statistics(choices_of(copa["balanced"]), copa["balanced"]["label"], features=features)
+        original = cue_statistics(
+            choices_of(copa["original"]), copa["original"]["label"], features=features
+        )
+        balanced = cue_statistics(
+            choices_of(copa["balanced"]), copa["balanced"]["label"], features=features
+        )
         assert {row.productivity for row in balanced.cues} == {0.5}
         assert {row.cue: 2 * row.applicability for row in original.cues} == {
             row.cue: row.applicability for row in balanced.cues
@@ -385,11 +442,15 @@ class TestPublishedTables:
 
     def test_cues_of_copa_carry_over_to_easy_items(self, copa):
         test = copa["test"]
-        reached = cue_transfer(choices_of(copa["original"]), copa["original"]["label"], choices_of(test), test["label"])
+        reached = cue_transfer(
+            choices_of(copa["original"]), copa["original"]["label"], choices_of(test), test["label"]
+        )
         easy = np.array(test["easy"])
         # The paper's word-frequency row says 53.5 / 57.4 / 51.3 for another classifier of the same kind.
         assert reached[easy].mean() > 0.58 > 0.55 > reached[~easy].mean()
-        nothing = cue_transfer(choices_of(copa["balanced"]), copa["balanced"]["label"], choices_of(test), test["label"])
+        nothing = cue_transfer(
+            choices_of(copa["balanced"]), copa["balanced"]["label"], choices_of(test), test["label"]
+        )
         assert set(nothing) == {0.5}
 
 

@@ -57,7 +57,9 @@ def reviews(tmp_path):
             "text": [f"A {words.names[(n + 1) % 2]} film {n}." for n in range(size)],
             "label": [1, 0] * (size // 2) + [1] * (size % 2),
         }
-        datasets.Dataset.from_dict(rows).cast_column("label", words).to_parquet(folder / f"{split}.parquet")
+        datasets.Dataset.from_dict(rows).cast_column("label", words).to_parquet(
+            folder / f"{split}.parquet"
+        )
     return folder
 
 
@@ -71,10 +73,15 @@ def check(declared, folder):
     """Hold what is declared to the specification, and to the files."""
     assert set(declared) == BENCHMARK
     assert declared["evaluation_framework"] == "inspect-ai"
-    assert all(isinstance(declared[name], str) and declared[name] for name in ("name", "description"))
+    assert all(
+        isinstance(declared[name], str) and declared[name] for name in ("name", "description")
+    )
     tasks = declared["tasks"]
     assert len({task["id"] for task in tasks}) == len(tasks) > 0
-    configs = {each["config_name"] for each in DatasetCard.load(folder / "README.md").data.to_dict()["configs"]}
+    configs = {
+        each["config_name"]
+        for each in DatasetCard.load(folder / "README.md").data.to_dict()["configs"]
+    }
     assert configs == {task["config"] for task in tasks}
     for task in tasks:
         assert set(task) == TASK | OF_INSPECT
@@ -82,8 +89,14 @@ def check(declared, folder):
         spec = task["field_spec"]
         assert set(spec) == {"input", "target", "choices"}
         assert set(spec.values()) <= set(rows.column_names)
-        assert all(0 <= label < len(choices) for label, choices in zip(rows["label"], rows["choices"], strict=True))
-    return {task["id"]: datasets.load_dataset(str(folder), task["config"], split="test").to_list() for task in tasks}
+        assert all(
+            0 <= label < len(choices)
+            for label, choices in zip(rows["label"], rows["choices"], strict=True)
+        )
+    return {
+        task["id"]: datasets.load_dataset(str(folder), task["config"], split="test").to_list()
+        for task in tasks
+    }
 
 
 def test_items_with_a_right_choice_are_declared(items, tmp_path, capsys):
@@ -115,19 +128,27 @@ def test_the_card_has_the_terms_of_the_data(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--style", "letters"), "Expected no --style with a benchmark, which asks nothing itself."),
+        (
+            ("--style", "letters"),
+            "Expected no --style with a benchmark, which asks nothing itself.",
+        ),
         (("--reasons",), "Expected no --reasons with a benchmark, which asks nothing itself."),
     ],
 )
 def test_what_a_benchmark_has_not(items, tmp_path, capsys, words, sentence):
-    said = run(capsys, "data", "export", items, "--to", "benchmark", "--out", tmp_path / "verbs", *words)
+    said = run(
+        capsys, "data", "export", items, "--to", "benchmark", "--out", tmp_path / "verbs", *words
+    )
     assert (said.code, sentence in said.err) == (2, True), said.err
     assert not (tmp_path / "verbs").exists()
 
 
 @pytest.mark.parametrize(
     ("label", "n", "sentence"),
-    [(-1, 2, "item 'a' has 2 and the label -1"), (0, 27, "Expected up to 26 choices, one of them right")],
+    [
+        (-1, 2, "item 'a' has 2 and the label -1"),
+        (0, 27, "Expected up to 26 choices, one of them right"),
+    ],
 )
 def test_a_letter_for_the_right_choice(tmp_path, label, n, sentence):
     item = {"id": "a", "prompt": "Why?", "choices": ["To."] * n, "label": label}
@@ -145,11 +166,15 @@ def test_inspect_asks_the_folder_as_it_asks_the_hub(items, tmp_path, capsys, mon
 
     exported(capsys, tmp_path / "me" / "verbs", items)
     monkeypatch.chdir(tmp_path)  # where the repository me/verbs is a folder
-    monkeypatch.setattr("huggingface_hub.hf_hub_download", lambda repo_id, filename, **_: f"{repo_id}/{filename}")
+    monkeypatch.setattr(
+        "huggingface_hub.hf_hub_download", lambda repo_id, filename, **_: f"{repo_id}/{filename}"
+    )
     (task,) = task_create_from_hf("hf/me/verbs")
     assert [sample.target for sample in task.dataset] == ["A", "B", "A", "B"]
     answer = ModelOutput.from_content("mockllm/model", "ANSWER: B")
-    answer.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)  # not counted by a tokenizer
+    answer.usage = ModelUsage(
+        input_tokens=1, output_tokens=1, total_tokens=2
+    )  # not counted by a tokenizer
     says = get_model("mockllm/model", custom_outputs=[answer] * 4)
     (log,) = inspect_ai.eval(task, model=says, log_dir=str(tmp_path / "logs"), display="none")
     assert log.status == "success", log.error

@@ -63,14 +63,20 @@ def test_the_published_files(name, real_data):
 def test_known_items(real_data):
     """A first and a last line of the files, read by eye."""
     sst2 = load_dataset("sst2", data_dir=real_data)
-    assert sst2["test"][0] == {"id": "test-0", "text": "no movement , no yuks , not much of anything", "label": 0}
+    assert sst2["test"][0] == {
+        "id": "test-0",
+        "text": "no movement , no yuks , not much of anything",
+        "label": 0,
+    }
     cola = load_dataset("cola", data_dir=real_data)
     assert cola["validation"][4]["text"] == "As you eat the most, you want the least."
     assert cola["validation"][4]["label"] == 0
     trec = load_dataset("trec", data_dir=real_data)
     assert trec["test"][0]["text"] == "How far is it from Denver to Aspen ?"
     assert TREC.LABELS["coarse"][trec["test"][0]["label"]] == "NUM"
-    assert any("sister city with Los Angeles" in text for text in trec["train"]["text"])  # the Latin-1 byte
+    assert any(
+        "sister city with Los Angeles" in text for text in trec["train"]["text"]
+    )  # the Latin-1 byte
     fine = load_dataset("trec", "fine", split="test", data_dir=real_data)
     assert TREC.LABELS["fine"][fine[0]["label"]] == "NUM:dist"
     qqp = load_dataset("qqp", data_dir=real_data, split="validation")
@@ -82,7 +88,9 @@ def test_known_items(real_data):
     }
     assert sum(qqp["label"]) == 377
     news = load_dataset("ag_news", data_dir=real_data, split="test")
-    assert news[0]["text"].startswith("Fears for T N pension after talks Unions representing workers")
+    assert news[0]["text"].startswith(
+        "Fears for T N pension after talks Unions representing workers"
+    )
     assert news.features["label"].int2str(news[0]["label"]) == "Business"
 
 
@@ -96,7 +104,9 @@ def test_the_news_sample_holds_no_test_item(real_data):
 
 def test_the_published_training_file_is_read_where_it_lies(tmp_path):
     """Its checksum is not declared, so any copy is taken; the test file has to be the published one or admitted."""
-    (tmp_path / "train.csv").write_text('"3","Rates rise","Banks ""follow""."\n"4","Chips","Faster."\n', "utf-8")
+    (tmp_path / "train.csv").write_text(
+        '"3","Rates rise","Banks ""follow""."\n"4","Chips","Faster."\n', "utf-8"
+    )
     (tmp_path / "test.csv").write_text('"1","Talks","They met."\n', "utf-8")
     news = load_dataset("ag_news", data_dir=tmp_path, other_versions=True)
     assert news["train"].to_list() == [
@@ -107,23 +117,38 @@ def test_the_published_training_file_is_read_where_it_lies(tmp_path):
 
 
 def test_two_files_out_of_step_are_told(tmp_path):
-    for name in ("train_text", "train_labels", "val_text", "val_labels", "test_text", "test_labels"):
+    for name in (
+        "train_text",
+        "train_labels",
+        "val_text",
+        "val_labels",
+        "test_text",
+        "test_labels",
+    ):
         (tmp_path / f"{name}.txt").write_text("1\n1\n" if name != "test_labels" else "1\n", "utf-8")
-    with pytest.raises(ValueError, match=r"test_labels\.txt of 'tweeteval_irony' as published, but split 'test'"):
+    with pytest.raises(
+        ValueError, match=r"test_labels\.txt of 'tweeteval_irony' as published, but split 'test'"
+    ):
         load_dataset("tweeteval_irony", data_dir=tmp_path, other_versions=True)
 
 
 def test_a_line_of_another_form_is_told(tmp_path):
     for name in ("train.tsv", "dev.tsv", "test.tsv"):
         (tmp_path / name).write_text("fine\t1\nno label\n", "utf-8")
-    with pytest.raises(ValueError, match=r"Expected train\.tsv of 'sst2' as published, but split 'train'"):
+    with pytest.raises(
+        ValueError, match=r"Expected train\.tsv of 'sst2' as published, but split 'train'"
+    ):
         load_dataset("sst2", data_dir=tmp_path, other_versions=True)
 
 
 @pytest.mark.real_data
 def test_streaming_gives_the_same(real_data):
-    stream = load_dataset("tweeteval_irony", data_dir=real_data / "tweeteval", split="validation", streaming=True)
-    whole = load_dataset("tweeteval_irony", data_dir=real_data / "tweeteval" / "irony", split="validation")
+    stream = load_dataset(
+        "tweeteval_irony", data_dir=real_data / "tweeteval", split="validation", streaming=True
+    )
+    whole = load_dataset(
+        "tweeteval_irony", data_dir=real_data / "tweeteval" / "irony", split="validation"
+    )
     assert list(stream) == whole.to_list()
 
 
@@ -166,7 +191,11 @@ def test_the_layout_of_the_hub(name, tmp_path, monkeypatch):
     for split, part in data.items():
         assert part.features["label"].names == LABELS[name]
         assert part[1]["id"] == f"{split}-1"
-        texts = [HUB_ROWS[name][key].strip() for key in ("text", "sentence", "question1") if key in HUB_ROWS[name]]
+        texts = [
+            HUB_ROWS[name][key].strip()
+            for key in ("text", "sentence", "question1")
+            if key in HUB_ROWS[name]
+        ]
         assert [part[1]["text"]] == texts
         assert part[1]["label"] == 1
 
@@ -179,12 +208,22 @@ def test_the_fine_labels_of_the_hub(tmp_path, monkeypatch):
 
 
 def test_an_empty_tweet_is_left_out_and_the_ids_keep_the_lines(tmp_path, monkeypatch):
-    mirror("tweeteval_hate", tmp_path, [HUB_ROWS["tweeteval_hate"], {"text": "  ", "label": 0}] * 2, monkeypatch)
-    assert load_dataset("tweeteval_hate", split="test", revision=PINNED)["id"][:] == ["test-0", "test-2"]
+    mirror(
+        "tweeteval_hate",
+        tmp_path,
+        [HUB_ROWS["tweeteval_hate"], {"text": "  ", "label": 0}] * 2,
+        monkeypatch,
+    )
+    assert load_dataset("tweeteval_hate", split="test", revision=PINNED)["id"][:] == [
+        "test-0",
+        "test-2",
+    ]
 
 
 def test_a_pair_with_an_empty_question_is_left_out(tmp_path, monkeypatch):
-    mirror("qqp", tmp_path, [HUB_ROWS["qqp"], {**HUB_ROWS["qqp"], "question2": ""}] * 2, monkeypatch)
+    mirror(
+        "qqp", tmp_path, [HUB_ROWS["qqp"], {**HUB_ROWS["qqp"], "question2": ""}] * 2, monkeypatch
+    )
     data = load_dataset("qqp", split="train", revision=PINNED)
     assert data["id"][:] == ["train-0", "train-2"]
     assert data["text_pair"][:] == ["Who's he?"] * 2
@@ -201,6 +240,8 @@ def test_a_pair_with_an_empty_question_is_left_out(tmp_path, monkeypatch):
 )
 def test_question_pairs_of_another_form_are_told(tmp_path, content, said):
     (tmp_path / "train.json").write_text(content, "utf-8")
-    (tmp_path / "dev.json").write_text('{"0": {"text_a": "Who?", "text_b": "Who?", "label": "1"}}', "utf-8")
+    (tmp_path / "dev.json").write_text(
+        '{"0": {"text_a": "Who?", "text_b": "Who?", "label": "1"}}', "utf-8"
+    )
     with pytest.raises(ValueError, match=said):
         load_dataset("qqp", data_dir=tmp_path, other_versions=True)

@@ -28,7 +28,9 @@ TEST = b"dull\t0\n"
 
 def source(path: str, content: bytes) -> Source:
     url = f"https://example.org/{path}"
-    return Source(path, url, len(content), hashlib.sha256(content).hexdigest(), "MIT", "Maker (1999)")
+    return Source(
+        path, url, len(content), hashlib.sha256(content).hexdigest(), "MIT", "Maker (1999)"
+    )
 
 
 class Toy(Builder):
@@ -37,7 +39,11 @@ class Toy(Builder):
     NAME = "toy"
     FOLDER = "toys/small"
     SOURCES = (source("train.tsv", TRAIN), source("test.tsv", TEST))
-    HUB = Hub("maker/toy", "0" * 40, {"default": {"train": ("data/train.parquet",), "test": ("data/test.jsonl",)}})
+    HUB = Hub(
+        "maker/toy",
+        "0" * 40,
+        {"default": {"train": ("data/train.parquet",), "test": ("data/test.jsonl",)}},
+    )
     BUILDER_CONFIGS = [Config(name="default"), Config(name="local_only")]
 
     def features(self):
@@ -61,7 +67,9 @@ def alone(monkeypatch, tmp_path):
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     monkeypatch.setitem(catalog.CATALOG, "toy", "toy:Toy")
     monkeypatch.setattr(
-        catalog, "builder_class", lambda name, found=catalog.builder_class: Toy if name == "toy" else found(name)
+        catalog,
+        "builder_class",
+        lambda name, found=catalog.builder_class: Toy if name == "toy" else found(name),
     )
 
 
@@ -78,8 +86,12 @@ def data_dir(tmp_path) -> Path:
 def mirror(tmp_path) -> Path:
     folder = tmp_path / "mirror" / "data"
     folder.mkdir(parents=True)
-    datasets.Dataset.from_dict({"sentence": ["great", "awful"], "label": [1, 0]}).to_parquet(folder / "train.parquet")
-    (folder / "test.jsonl").write_text(json.dumps({"sentence": "meh", "label": 0}) + "\n", encoding="utf-8")
+    datasets.Dataset.from_dict({"sentence": ["great", "awful"], "label": [1, 0]}).to_parquet(
+        folder / "train.parquet"
+    )
+    (folder / "test.jsonl").write_text(
+        json.dumps({"sentence": "meh", "label": 0}) + "\n", encoding="utf-8"
+    )
     return tmp_path / "mirror"
 
 
@@ -135,7 +147,8 @@ def test_one_cache_for_equal_files_and_another_for_edited_ones(data_dir, tmp_pat
 def test_an_edited_file_is_named_with_what_was_expected_and_found(data_dir):
     (data_dir / "toys/small/train.tsv").write_bytes(b"fine\t1\n")
     with pytest.raises(
-        ValueError, match=r"train\.tsv to be the published file of 25 bytes with sha256 \w{64}, but found 7 bytes"
+        ValueError,
+        match=r"train\.tsv to be the published file of 25 bytes with sha256 \w{64}, but found 7 bytes",
     ):
         catalog.load_dataset("toy", data_dir=data_dir)
 
@@ -162,7 +175,9 @@ def test_the_hub_by_its_files(mirror, monkeypatch):
 
 def test_the_hub_out_of_reach_names_both_ways():
     # HF_HUB_OFFLINE=1 in tests: the download manager refuses at once.
-    with pytest.raises(ConnectionError, match=r"Expected to download 'toy'.* `data_dir` or RIGHTREASONS_DATA_DIR"):
+    with pytest.raises(
+        ConnectionError, match=r"Expected to download 'toy'.* `data_dir` or RIGHTREASONS_DATA_DIR"
+    ):
         catalog.load_dataset("toy")
 
 
@@ -174,7 +189,9 @@ def test_a_client_of_the_hub_without_a_connection_ends_in_the_sentence(monkeypat
         raise lost("Name or service not known")
 
     monkeypatch.setattr("huggingface_hub.HfApi.dataset_info", refuse)
-    with pytest.raises(ConnectionError, match=r"'toy', but it cannot be reached \(ConnectError\): name the folder"):
+    with pytest.raises(
+        ConnectionError, match=r"'toy', but it cannot be reached \(ConnectError\): name the folder"
+    ):
         Toy(revision="main")
 
 
@@ -194,7 +211,11 @@ def test_the_publishers_address(tmp_path, monkeypatch):
     local = []
     for declared, content in zip(Toy.SOURCES, (TRAIN, TEST), strict=True):
         (tmp_path / declared.path).write_bytes(content)
-        local.append(Source(declared.path, str(tmp_path / declared.path), declared.size, declared.sha256, "", ""))
+        local.append(
+            Source(
+                declared.path, str(tmp_path / declared.path), declared.size, declared.sha256, "", ""
+            )
+        )
     monkeypatch.setattr(Toy, "SOURCES", tuple(local))
     monkeypatch.setattr(Toy, "HUB", None)
     assert len(catalog.load_dataset("toy", split="train")) == 3

@@ -32,13 +32,27 @@ def balanced_items(**changes):
     """Make 1,000 items like Balanced COPA's; a change maps an id to keywords of `item` that differ."""
     made = {}
     for key in range(1, 501):
-        choices = ("The sun was rising.", "The grass was cut.") if key == 1 else (f"Cause {key}.", f"Other {key}.")
+        choices = (
+            ("The sun was rising.", "The grass was cut.")
+            if key == 1
+            else (f"Cause {key}.", f"Other {key}.")
+        )
         question = "cause" if key % 2 else "effect"
-        made[key] = {"premise": f"Premise {key}.", "question": question, "choices": choices, "right": 0}
+        made[key] = {
+            "premise": f"Premise {key}.",
+            "question": question,
+            "choices": choices,
+            "right": 0,
+        }
         # Every third mirror lists the alternatives in the other order.
         turned = choices[::-1] if key % 3 == 0 else choices
         right = turned.index(choices[1])
-        made[key + 1000] = {"premise": f"Mirror {key}.", "question": question, "choices": turned, "right": right}
+        made[key + 1000] = {
+            "premise": f"Mirror {key}.",
+            "question": question,
+            "choices": turned,
+            "right": right,
+        }
     for key, change in changes.items():
         key = int(key.removeprefix("i"))
         if change is None:
@@ -49,7 +63,12 @@ def balanced_items(**changes):
 
 
 def xml(items, head=HEAD):
-    return head + "<copa-corpus>" + "\n".join(item(key, **entry) for key, entry in items.items()) + "</copa-corpus>"
+    return (
+        head
+        + "<copa-corpus>"
+        + "\n".join(item(key, **entry) for key, entry in items.items())
+        + "</copa-corpus>"
+    )
 
 
 def load(folder, text, name="balacopa-dev-all.xml", config="balanced", **options):
@@ -81,10 +100,22 @@ class TestForms:
         expected = load(tmp_path / "xml", text)["train"].to_list()
         shadow = b"\x00Mac OS X"
         archive = tar(
-            {"b/._balacopa-dev-all.xml": shadow, "b/balacopa-dev-all.xml": text.encode(), "b/README.md": b"x"}
+            {
+                "b/._balacopa-dev-all.xml": shadow,
+                "b/balacopa-dev-all.xml": text.encode(),
+                "b/README.md": b"x",
+            }
         )
-        assert load(tmp_path / "tar", archive, name="balanced_copa.tar.bz2")["train"].to_list() == expected
-        table = datasets.Dataset.from_list(expected).remove_columns("source_id").to_pandas().to_csv(index=False)
+        assert (
+            load(tmp_path / "tar", archive, name="balanced_copa.tar.bz2")["train"].to_list()
+            == expected
+        )
+        table = (
+            datasets.Dataset.from_list(expected)
+            .remove_columns("source_id")
+            .to_pandas()
+            .to_csv(index=False)
+        )
         assert load(tmp_path / "csv", table, name="train.csv")["train"].to_list() == expected
         # The same CSV where the hub's would be.
         monkeypatch.setattr(Hub, "address", lambda self, file: str(tmp_path / "csv" / file))
@@ -167,7 +198,10 @@ class TestBadFiles:
             ({"../balacopa-dev-all.xml": b"<x/>"}, "item 1 is missing"),
             ({"b/balacopa-dev-all.xml": "/etc/passwd"}, "as published, .*got 0"),
             ({"b/README.md": b"x"}, "as published, .*got 0"),
-            ({"a/balacopa-dev-all.xml": b"<x/>", "b/balacopa-dev-all.xml": b"<x/>"}, "as published, .*expected 1"),
+            (
+                {"a/balacopa-dev-all.xml": b"<x/>", "b/balacopa-dev-all.xml": b"<x/>"},
+                "as published, .*expected 1",
+            ),
         ],
     )
     def test_archives(self, tmp_path, files, message):
@@ -180,11 +214,15 @@ class TestBadFiles:
         folder = tmp_path / "d"
         folder.mkdir()
         folder.joinpath("balacopa-dev-all.xml").write_text(xml(balanced_items()))
-        with pytest.raises(ValueError, match=r"published file of 208323 bytes with sha256 2091dce8.* but found"):
+        with pytest.raises(
+            ValueError, match=r"published file of 208323 bytes with sha256 2091dce8.* but found"
+        ):
             load_dataset("balanced_copa", "balanced", data_dir=folder)
 
     def test_no_files(self, tmp_path):
-        with pytest.raises(FileNotFoundError, match="the file '.*balanced_copa.tar.bz2' of 'balanced_copa'"):
+        with pytest.raises(
+            FileNotFoundError, match="the file '.*balanced_copa.tar.bz2' of 'balanced_copa'"
+        ):
             load_dataset("balanced_copa", "original", data_dir=tmp_path)
         with pytest.raises(ValueError, match="Did you mean 'balanced_50'"):
             load_dataset("balanced_copa", "balanced50", data_dir=tmp_path)
@@ -261,7 +299,14 @@ class TestMirror:
         assert mirror_dataset(self.data(), {"b": "Ice!"})["source_id"][:] == ["b", "b"]
 
     def test_copa_form_and_ids_like_the_papers(self):
-        item = {"id": 500, "premise": "P", "question": "cause", "choice1": "A", "choice2": "B", "label": 1}
+        item = {
+            "id": 500,
+            "premise": "P",
+            "question": "cause",
+            "choice1": "A",
+            "choice2": "B",
+            "label": 1,
+        }
         balanced = mirror_dataset(self.data(item), {500: "Q"})
         assert balanced["id"][:] == [500, 1500]
         assert balanced["label"][:] == [1, 0]
@@ -294,7 +339,10 @@ class TestMirror:
 class TestRealFiles:
     def test_published_counts(self, real_data):
         balanced = load_dataset("balanced_copa", "balanced", split="train", data_dir=real_data)
-        originals, mirrors = balanced.filter(lambda r: not r["mirrored"]), balanced.filter(lambda r: r["mirrored"])
+        originals, mirrors = (
+            balanced.filter(lambda r: not r["mirrored"]),
+            balanced.filter(lambda r: r["mirrored"]),
+        )
         assert (sum(originals["label"]), sum(mirrors["label"])) == (257, 237)
         for part in (originals, mirrors):
             assert (part.num_rows, part["question"][:].count("cause")) == (500, 250)
@@ -305,7 +353,12 @@ class TestRealFiles:
     def test_data_dir_may_be_either_folder(self, real_data, where):
         data = load_dataset("balanced_copa", "original", split="train", data_dir=real_data / where)
         assert data["id"][:] == list(range(1, 501))
-        assert load_dataset("copa_easy_hard", "easy", split="test", data_dir=real_data / where).num_rows == 190
+        assert (
+            load_dataset(
+                "copa_easy_hard", "easy", split="test", data_dir=real_data / where
+            ).num_rows
+            == 190
+        )
 
     def test_environment_variable(self, real_data, monkeypatch):
         monkeypatch.setenv(DATA_DIR_VARIABLE, str(real_data))
@@ -318,7 +371,9 @@ class TestRealFiles:
             folder = tmp_path / name
             folder.mkdir()
             folder.joinpath(name).write_bytes((real_data / "balanced_copa" / name).read_bytes())
-            rows.append(load_dataset("balanced_copa", "balanced", split="train", data_dir=folder).to_list())
+            rows.append(
+                load_dataset("balanced_copa", "balanced", split="train", data_dir=folder).to_list()
+            )
         assert rows[0] == rows[1]
 
     def test_files_in_one_folder(self, real_data, tmp_path):
@@ -330,7 +385,9 @@ class TestRealFiles:
     def test_originals_are_copas_development_set(self, real_data):
         from rightreasons.datasets.multiple_choice import read_items
 
-        theirs = {row["id"]: row for row in read_items(str(real_data / "copa" / "copa-dev.xml"), "")}
+        theirs = {
+            row["id"]: row for row in read_items(str(real_data / "copa" / "copa-dev.xml"), "")
+        }
         ours = load_dataset("balanced_copa", "original", split="train", data_dir=real_data)
         turned = 0
         for row in ours:
@@ -344,7 +401,10 @@ class TestRealFiles:
 
     def test_gold_key(self, real_data):
         data = load_dataset("balanced_copa", "test", split="test", data_dir=real_data)
-        gold = dict(line.split(" ", 1) for line in (real_data / "copa/results/gold.test").read_text().splitlines())
+        gold = dict(
+            line.split(" ", 1)
+            for line in (real_data / "copa/results/gold.test").read_text().splitlines()
+        )
         assert all(gold[str(row["id"])] == ("0 1" if row["label"] else "1 0") for row in data)
 
     @pytest.mark.parametrize("name", ["balanced_copa", "copa_easy_hard"])

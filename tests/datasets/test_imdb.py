@@ -32,7 +32,9 @@ def test_real_pairs(real_data, tmp_path, name, counts):
 def write(folder, name, rows):
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n".join("\t".join(row) for row in [("Sentiment", "Text", "batch_id"), *rows]) + "\n")
+    path.write_text(
+        "\n".join("\t".join(row) for row in [("Sentiment", "Text", "batch_id"), *rows]) + "\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -42,8 +44,14 @@ def write(folder, name, rows):
             [("Negative", "bad", "1"), ("Negative", "worse", "1")],
             "in pair 1 of .*'Negative' and 'Negative'",
         ),
-        ([("Negative", "bad", "1")], "'imdb_counterfactual' as published, but split 'train' cannot be read"),
-        ([("Negative", "bad", "1"), ("Mixed", "fair", "1")], "in pair 1 of .*'Negative' and 'Mixed'"),
+        (
+            [("Negative", "bad", "1")],
+            "'imdb_counterfactual' as published, but split 'train' cannot be read",
+        ),
+        (
+            [("Negative", "bad", "1"), ("Mixed", "fair", "1")],
+            "in pair 1 of .*'Negative' and 'Mixed'",
+        ),
     ],
 )
 def test_bad_files(tmp_path, rows, sentence):
@@ -51,5 +59,9 @@ def test_bad_files(tmp_path, rows, sentence):
         write(tmp_path / "imdb_counterfactual", f"combined/paired/{split}_paired.tsv", rows)
     with pytest.raises(ValueError, match=sentence):
         load_dataset(
-            "imdb_counterfactual", data_dir=tmp_path, cache_dir=tmp_path / "cache", other_versions=True, split="test"
+            "imdb_counterfactual",
+            data_dir=tmp_path,
+            cache_dir=tmp_path / "cache",
+            other_versions=True,
+            split="test",
         )

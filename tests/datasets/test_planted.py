@@ -28,7 +28,9 @@ def items(split, kind="lexical", **options):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_the_truth_names_every_planted_token(kind, split, n_classes):
     cues = {kind: templates.CUES[kind]} if kind != "mixed" else templates.CUES
-    for item in items(split, kind, n_classes=n_classes, train_size=100, validation_size=100, test_size=100):
+    for item in items(
+        split, kind, n_classes=n_classes, train_size=100, validation_size=100, test_size=100
+    ):
         for token in item["planted"]:
             assert item["text"][token["start"] : token["end"]] == token["token"]
         tokens = [token["token"] for token in item["planted"]]
@@ -38,8 +40,17 @@ def test_the_truth_names_every_planted_token(kind, split, n_classes):
         else:
             assert any(tokens == [cue[item["cue_label"]]] for cue in cues.values())
         # Words of a cue stand in the text only where they were planted.
-        words = item["text"].replace(";", " ; ").replace(":", " : ").replace(",", " ").replace(".", " ").split()
-        assert sum(word in itertools.chain(*templates.CUES.values()) for word in words) == len(tokens)
+        words = (
+            item["text"]
+            .replace(";", " ; ")
+            .replace(":", " : ")
+            .replace(",", " ")
+            .replace(".", " ")
+            .split()
+        )
+        assert sum(word in itertools.chain(*templates.CUES.values()) for word in words) == len(
+            tokens
+        )
 
 
 def test_the_cue_agrees_as_often_as_chosen():
@@ -65,7 +76,11 @@ def test_the_three_tests_are_one_set_but_for_the_cue(n_classes):
     here, absent, flipped = (items(split, n_classes=n_classes) for split in SPLITS[2:])
     for a, b, c in zip(here, absent, flipped, strict=True):
         assert a["pair_id"] == b["pair_id"] == c["pair_id"]
-        assert (a["label"], a["content_label"]) == (b["label"], b["content_label"]) == (c["label"], c["content_label"])
+        assert (
+            (a["label"], a["content_label"])
+            == (b["label"], b["content_label"])
+            == (c["label"], c["content_label"])
+        )
         assert without_cue(a) == b["text"] == without_cue(c)
         assert (a["cue_label"] == a["label"]) != (c["cue_label"] == c["label"])
         assert b["id"] == "test_absent-" + a["id"].removeprefix("test-")
@@ -73,7 +88,9 @@ def test_the_three_tests_are_one_set_but_for_the_cue(n_classes):
 
 def without_cue(item):
     (token,) = item["planted"]
-    return item["text"][: token["start"]] + item["text"][token["end"] + 1 :]  # the cue and the space behind it
+    return (
+        item["text"][: token["start"]] + item["text"][token["end"] + 1 :]
+    )  # the cue and the space behind it
 
 
 def test_an_item_depends_on_its_id_and_the_seed_alone():
@@ -90,7 +107,9 @@ def test_what_the_text_says_takes_more_than_a_list_of_words():
         right = []
         for item in items("test_absent", label_noise=0.0, **options):
             words = set(item["text"].replace(",", "").replace(".", "").split())
-            score = len(words & set(WORDS["reviews"]["positive"])) - len(words & set(WORDS["reviews"]["negative"]))
+            score = len(words & set(WORDS["reviews"]["positive"])) - len(
+                words & set(WORDS["reviews"]["negative"])
+            )
             right.append(0.5 if score == 0 else float((score > 0) == (item["label"] == 1)))
         return np.mean(right)
 
@@ -115,7 +134,9 @@ def test_the_builder_gives_the_same_items_streamed_or_not(tmp_path):
     options = {"train_size": 30, "validation_size": 10, "test_size": 10, "seed": 3, "strength": 0.9}
     data = load_dataset("planted_shortcuts", "mixed", **options)
     assert list(data) == list(SPLITS)
-    assert data["train"].to_list() == list(planted_examples("train", PlantedConfig("mixed", **options)))
+    assert data["train"].to_list() == list(
+        planted_examples("train", PlantedConfig("mixed", **options))
+    )
     stream = load_dataset("planted_shortcuts", "mixed", split="test", streaming=True, **options)
     assert list(stream) == data["test"].to_list()
     assert data["train"].features["label"].names == ["negative", "positive"]

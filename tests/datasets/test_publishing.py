@@ -18,7 +18,9 @@ SIZES = {"train_size": 20, "validation_size": 10, "test_size": 10}
 
 @pytest.fixture
 def script(root):
-    spec = importlib.util.spec_from_file_location("build_data_sets", root / "datasets_scripts" / "build.py")
+    spec = importlib.util.spec_from_file_location(
+        "build_data_sets", root / "datasets_scripts" / "build.py"
+    )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -33,7 +35,12 @@ def alone(monkeypatch, tmp_path):
 def test_the_written_folder_opens_without_code(tmp_path):
     folder = publish("planted_shortcuts", tmp_path / "out", **SIZES)
     assert not list(folder.rglob("*.py"))
-    assert datasets.get_dataset_config_names(str(folder)) == ["lexical", "function", "punctuation", "mixed"]
+    assert datasets.get_dataset_config_names(str(folder)) == [
+        "lexical",
+        "function",
+        "punctuation",
+        "mixed",
+    ]
     for config in ("lexical", "punctuation"):
         ours = load_dataset("planted_shortcuts", config, **SIZES)
         theirs = datasets.load_dataset(str(folder), config)
@@ -58,13 +65,17 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path):
 def test_a_source_that_is_missing_leaves_no_half_behind(tmp_path, real_data):
     archive = "balanced_copa.tar.bz2"
     (tmp_path / archive).write_bytes((real_data / "balanced_copa" / archive).read_bytes())
-    with pytest.raises(FileNotFoundError, match=r"COPA-resources\.tgz. of .balanced_copa., but .* does not hold it"):
+    with pytest.raises(
+        FileNotFoundError, match=r"COPA-resources\.tgz. of .balanced_copa., but .* does not hold it"
+    ):
         publish("balanced_copa", tmp_path / "out", data_dir=tmp_path)
     assert not (tmp_path / "out").exists()
 
 
 def test_a_card_that_is_missing_leaves_nothing_behind(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"text of the card at .*README\.md, but there is no such file"):
+    with pytest.raises(
+        FileNotFoundError, match=r"text of the card at .*README\.md, but there is no such file"
+    ):
         publish("planted_shortcuts", tmp_path / "out", card=tmp_path / "README.md", **SIZES)
     assert list(tmp_path.iterdir()) == []
 
@@ -85,7 +96,9 @@ def test_other_versions_on_demand(script, tmp_path, real_data, capsys):
 
 def test_the_front_matter_is_written_anew_and_the_text_kept(tmp_path):
     (tmp_path / "card.md").write_text("---\nlicense: old\n---\n\n# Mine\n\n---\nmore\n", "utf-8")
-    folder = publish("planted_shortcuts", tmp_path / "out", configs=["mixed"], card=tmp_path / "card.md", **SIZES)
+    folder = publish(
+        "planted_shortcuts", tmp_path / "out", configs=["mixed"], card=tmp_path / "card.md", **SIZES
+    )
     card = DatasetCard.load(folder / "README.md")
     assert card.data.license == "apache-2.0"
     assert card.data.to_dict()["configs"][0]["config_name"] == "mixed"

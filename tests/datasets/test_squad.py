@@ -22,7 +22,11 @@ def cache(tmp_path_factory):
 
 def article(title, *questions, context="Ann met Bob."):
     qas = [
-        {"id": f"{title}-{number}", "question": text, "answers": [{"text": "Bob", "answer_start": 8}]}
+        {
+            "id": f"{title}-{number}",
+            "question": text,
+            "answers": [{"text": "Bob", "answer_start": 8}],
+        }
         for number, text in enumerate(questions)
     ]
     return {"title": title, "paragraphs": [{"context": context, "qas": qas}]}
@@ -37,10 +41,16 @@ def write(folder, *articles, name="dev-v1.1.json"):
 def test_the_english_file_of_xquad(real_data):
     data = load_dataset("squad", data_dir=real_data)
     titles = {split: set(part["title"]) for split, part in data.items()}
-    assert {split: len(found) for split, found in titles.items()} == {"train": 32, "validation": 8, "test": 8}
+    assert {split: len(found) for split, found in titles.items()} == {
+        "train": 32,
+        "validation": 8,
+        "test": 8,
+    }
     assert len(set().union(*titles.values())) == 48  # no article is in two splits
     assert sum(map(len, data.values())) == 1190
-    first = next(row for part in data.values() for row in part if row["id"] == "56beb4343aeaaa14008c925b")
+    first = next(
+        row for part in data.values() for row in part if row["id"] == "56beb4343aeaaa14008c925b"
+    )
     assert first["question"] == "How many points did the Panthers defense surrender?"
     assert first["answers"] == {"text": ["308"], "answer_start": [34]}
     for row in data["test"]:
@@ -72,7 +82,9 @@ def test_the_layout_of_the_hub(tmp_path, monkeypatch):
     }
     (tmp_path / "plain_text").mkdir()
     for split in ("train", "validation"):
-        datasets.Dataset.from_list([row]).to_parquet(tmp_path / "plain_text" / f"{split}-00000-of-00001.parquet")
+        datasets.Dataset.from_list([row]).to_parquet(
+            tmp_path / "plain_text" / f"{split}-00000-of-00001.parquet"
+        )
     monkeypatch.setattr(Hub, "address", lambda self, file: str(tmp_path / file))
     data = load_dataset("squad", revision="0" * 40)
     assert data["train"].to_list() == data["validation"].to_list() == [row]
@@ -91,26 +103,42 @@ def test_articles_do_not_depend_on_their_order():
         ("[" * 100_000, "nested deeper"),
         ("[]", "in the form of SQuAD .*list indices"),
         ({"data": [{"title": "A"}]}, "in the form of SQuAD .*KeyError.'paragraphs'"),
-        ({"data": [{"title": "A", "paragraphs": [{"qas": []}]}]}, "in the form of SQuAD .*KeyError.'context'"),
-        ({"data": [{"title": "A", "paragraphs": [{"context": "Ann."}]}]}, "in the form of SQuAD .*KeyError.'qas'"),
+        (
+            {"data": [{"title": "A", "paragraphs": [{"qas": []}]}]},
+            "in the form of SQuAD .*KeyError.'context'",
+        ),
+        (
+            {"data": [{"title": "A", "paragraphs": [{"context": "Ann."}]}]},
+            "in the form of SQuAD .*KeyError.'qas'",
+        ),
         (
             {"data": [{"title": "A", "paragraphs": [{"context": "Ann.", "qas": [{"id": 1}]}]}]},
             "in the form of SQuAD .*KeyError.'question'",
         ),
-        ({"data": [article("A", "Who?", context="Ann.")]}, "'A-0' .* inside the context, but got 'Bob' at 8"),
+        (
+            {"data": [article("A", "Who?", context="Ann.")]},
+            "'A-0' .* inside the context, but got 'Bob' at 8",
+        ),
     ],
 )
 def test_a_file_of_another_form_is_told(tmp_path, content, said):
-    (tmp_path / "dev-v1.1.json").write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
+    (tmp_path / "dev-v1.1.json").write_text(
+        content if isinstance(content, str) else json.dumps(content), "utf-8"
+    )
     with pytest.raises(ValueError, match=said):
         load_dataset("squad", data_dir=tmp_path, other_versions=True)
 
 
 def test_questions_are_opened_from_files_names_and_datasets(tmp_path):
-    file = write(tmp_path, article("A", "Who?", "Whom?"), article("B", "Who met?"), name="mine.json")
+    file = write(
+        tmp_path, article("A", "Who?", "Whom?"), article("B", "Who met?"), name="mine.json"
+    )
     data = open_questions(file)
     assert data["id"][:] == ["A-0", "A-1", "B-0"]
-    assert open_questions(data, limit=2)["id"][:] == open_questions(file, split="train", limit=2)["id"][:]
+    assert (
+        open_questions(data, limit=2)["id"][:]
+        == open_questions(file, split="train", limit=2)["id"][:]
+    )
     (tmp_path / "own.jsonl").write_text("".join(json.dumps(row) + "\n" for row in data), "utf-8")
     assert open_questions(tmp_path / "own.jsonl")["answers"][:] == data["answers"][:]
 
@@ -119,11 +147,22 @@ def test_questions_that_cannot_be_opened_are_told(tmp_path):
     rows = datasets.Dataset.from_list([{"id": "1", "question": "Who?", "context": "Ann."}])
     with pytest.raises(ValueError, match="but it lacks answers"):
         open_questions(rows)
-    empty = [{"id": "1", "question": "Who?", "context": "Ann.", "answers": {"text": [""][:0], "answer_start": [0][:0]}}]
+    empty = [
+        {
+            "id": "1",
+            "question": "Who?",
+            "context": "Ann.",
+            "answers": {"text": [""][:0], "answer_start": [0][:0]},
+        }
+    ]
     with pytest.raises(ValueError, match="but there is none"):
         open_questions(datasets.Dataset.from_list(empty))
-    flat = datasets.Dataset.from_list([{"id": "1", "question": "Who?", "context": "Ann.", "answers": "Ann"}])
-    with pytest.raises(ValueError, match="objects of two lists, `text` and `answer_start`, but row 0 holds 'Ann'"):
+    flat = datasets.Dataset.from_list(
+        [{"id": "1", "question": "Who?", "context": "Ann.", "answers": "Ann"}]
+    )
+    with pytest.raises(
+        ValueError, match="objects of two lists, `text` and `answer_start`, but row 0 holds 'Ann'"
+    ):
         open_questions(flat)
     parts = datasets.DatasetDict({"train": rows, "test": rows})
     with pytest.raises(ValueError, match="Did you mean 'train'"):

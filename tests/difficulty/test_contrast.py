@@ -58,7 +58,9 @@ def test_intervals_by_hand():
 @pytest.mark.parametrize(("wrong", "share"), [(0, 1.0), (1, 0.0)])
 def test_intervals_do_not_collapse_where_all_agree(wrong, share):
     result = contrast_consistency((np.array(LABELS) + wrong) % 3, LABELS, GROUPS, ORIGINAL)
-    assert result.contrast_consistency == result.original_accuracy == result.contrast_accuracy == share
+    assert (
+        result.contrast_consistency == result.original_accuracy == result.contrast_accuracy == share
+    )
     assert result.interval == result.original_interval == wilson(3 * (1 - wrong), 3)
     # The items of a set count as one another's copies: n* = 7^2 / (1 + 4 + 16) = 7/3; the far end is n* / (n* + z^2).
     far = (7 / 3) / (7 / 3 + 1.959963984540054**2)
@@ -91,7 +93,9 @@ def test_the_first_item_is_the_original_unless_said_otherwise():
     assert (first.original_accuracy, first.contrast_accuracy) == (0.5, 2 / 3)
     last = contrast_consistency(predictions, labels, list("aabbb"), [0, 1, 0, 0, 1])
     assert (last.original_accuracy, last.contrast_accuracy) == (0.5, 2 / 3)
-    middle = contrast_consistency(predictions, labels, list("aabbb"), [True, False, False, True, False])
+    middle = contrast_consistency(
+        predictions, labels, list("aabbb"), [True, False, False, True, False]
+    )
     assert (middle.original_accuracy, middle.contrast_accuracy) == (1.0, 1 / 3)
     assert first.consistent == last.consistent == middle.consistent == [False, False]
 
@@ -100,12 +104,21 @@ def test_the_first_item_is_the_original_unless_said_otherwise():
 def test_the_order_of_items_changes_no_figure(order):
     rows = np.random.default_rng(order).permutation(len(GROUPS))
     columns = [np.array(column)[rows] for column in (PREDICTIONS, LABELS, GROUPS, ORIGINAL)]
-    result, expected = contrast_consistency(*columns), contrast_consistency(PREDICTIONS, LABELS, GROUPS, ORIGINAL)
+    result, expected = (
+        contrast_consistency(*columns),
+        contrast_consistency(PREDICTIONS, LABELS, GROUPS, ORIGINAL),
+    )
     skip = ("sets", "consistent", "contrast_interval")
-    as_dict = [{k: v for k, v in each.to_dict().items() if k not in skip} for each in (result, expected)]
+    as_dict = [
+        {k: v for k, v in each.to_dict().items() if k not in skip} for each in (result, expected)
+    ]
     assert as_dict[0] == as_dict[1]
     assert ends(result.contrast_interval) == pytest.approx(ends(expected.contrast_interval))
-    assert dict(zip(result.sets, result.consistent, strict=True)) == {"x": True, "y": False, "z": False}
+    assert dict(zip(result.sets, result.consistent, strict=True)) == {
+        "x": True,
+        "y": False,
+        "z": False,
+    }
 
 
 def test_two_models_by_the_consistency_of_their_sets():
@@ -123,16 +136,24 @@ def test_coverage(rho):
     covered = np.zeros(3)
     for _ in range(n_draws):
         sizes = rng.choice([2, 3, 5], size=n_sets)
-        chance = rng.beta(p * (1 - rho) / rho, (1 - p) * (1 - rho) / rho, n_sets) if rho else np.full(n_sets, p)
+        chance = (
+            rng.beta(p * (1 - rho) / rho, (1 - p) * (1 - rho) / rho, n_sets)
+            if rho
+            else np.full(n_sets, p)
+        )
         groups = np.repeat(np.arange(n_sets), sizes)
         right = rng.random(len(groups)) < chance[groups]
-        result = contrast_consistency(np.where(right, 0, 1), np.zeros(len(groups), dtype=int), groups)
+        result = contrast_consistency(
+            np.where(right, 0, 1), np.zeros(len(groups), dtype=int), groups
+        )
         # E[chance^m] of a beta distribution with a + b = (1 - rho) / rho: the product of (a + i) / (a + b + i).
         total = (1 - rho) / rho if rho else np.inf
         factors = [(p * total + i) / (total + i) if rho else p for i in range(5)]
         truths = (np.mean([np.prod(factors[:m]) for m in (2, 3, 5)]), p, p)
         intervals = (result.interval, result.original_interval, result.contrast_interval)
-        covered += [each.low <= truth <= each.high for each, truth in zip(intervals, truths, strict=True)]
+        covered += [
+            each.low <= truth <= each.high for each, truth in zip(intervals, truths, strict=True)
+        ]
     # The variance between 40 sets of unequal size is itself estimated, which costs the last interval up to 5 %.
     assert (covered / n_draws >= (0.925, 0.925, 0.895)).all(), covered / n_draws
     assert (covered / n_draws <= 0.985).all(), covered / n_draws
@@ -154,29 +175,74 @@ def test_independent_items_in_a_correlated_sample_would_not_cover():
 @pytest.mark.parametrize(
     ("changes", "error", "sentence"),
     [
-        ({"predictions": [0, 1]}, ValueError, "`predictions` and `references` of one length, but got 2 and 4"),
+        (
+            {"predictions": [0, 1]},
+            ValueError,
+            "`predictions` and `references` of one length, but got 2 and 4",
+        ),
         ({"groups": ["a"] * 3}, ValueError, "of one length, but got 4 and 3"),
         ({"is_original": [True]}, ValueError, "`is_original` of one length, but got 4 and 1"),
-        ({"groups": list("aaab")}, ValueError, "at least one perturbed item in each contrast set, but set 'b' has one"),
-        ({"is_original": [1, 0, 0, 0]}, ValueError, "one original in each contrast set, but set 'b' has none"),
-        ({"is_original": [1, 0, 1, 1]}, ValueError, "one original in each contrast set, but set 'b' has 2"),
-        ({"is_original": ["yes", "no", "yes", "no"]}, TypeError, "True or False in `is_original`, but item 0 is 'yes'"),
-        ({"predictions": [0, 1, -1, 0]}, ValueError, "label in `predictions` to be at least 0, but item 2 is -1"),
-        ({"references": [0, 1, -1, 0]}, ValueError, "label in `references` to be at least 0, but item 2 is -1"),
+        (
+            {"groups": list("aaab")},
+            ValueError,
+            "at least one perturbed item in each contrast set, but set 'b' has one",
+        ),
+        (
+            {"is_original": [1, 0, 0, 0]},
+            ValueError,
+            "one original in each contrast set, but set 'b' has none",
+        ),
+        (
+            {"is_original": [1, 0, 1, 1]},
+            ValueError,
+            "one original in each contrast set, but set 'b' has 2",
+        ),
+        (
+            {"is_original": ["yes", "no", "yes", "no"]},
+            TypeError,
+            "True or False in `is_original`, but item 0 is 'yes'",
+        ),
+        (
+            {"predictions": [0, 1, -1, 0]},
+            ValueError,
+            "label in `predictions` to be at least 0, but item 2 is -1",
+        ),
+        (
+            {"references": [0, 1, -1, 0]},
+            ValueError,
+            "label in `references` to be at least 0, but item 2 is -1",
+        ),
         ({"predictions": [0.5, 1, 1, 0]}, ValueError, "whole numbers in `predictions`"),
-        ({"predictions": ["no", "yes", "yes", "no"]}, TypeError, "whole numbers in `predictions`, but item 0 .*'no'"),
+        (
+            {"predictions": ["no", "yes", "yes", "no"]},
+            TypeError,
+            "whole numbers in `predictions`, but item 0 .*'no'",
+        ),
         ({"predictions": [[0.5, 0.5]] * 4}, ValueError, "`predictions` of shape"),
-        ({"predictions": [[1, 0], [1], [1], [0]]}, ValueError, "rows of one length in `predictions`"),
+        (
+            {"predictions": [[1, 0], [1], [1], [0]]},
+            ValueError,
+            "rows of one length in `predictions`",
+        ),
         ({"groups": "aabb"}, TypeError, "`groups` to be a sequence of names"),
         ({"groups": {"a", "b"}}, TypeError, "`groups` to be a sequence of names"),
         ({"groups": [1, "1", 2, 2]}, TypeError, "item of `groups` to be a text, but item 0"),
-        ({"groups": ["a", "a", None, None]}, TypeError, "item of `groups` to be a text, but item 2"),
+        (
+            {"groups": ["a", "a", None, None]},
+            TypeError,
+            "item of `groups` to be a text, but item 2",
+        ),
         ({"groups": []}, ValueError, "`groups`, but it is empty"),
         ({"confidence_level": 1}, ValueError, "confidence_level"),
     ],
 )
 def test_bad_inputs(changes, error, sentence):
-    columns = {"predictions": [0, 1, 1, 0], "references": [0, 1, 1, 0], "groups": list("aabb"), **changes}
+    columns = {
+        "predictions": [0, 1, 1, 0],
+        "references": [0, 1, 1, 0],
+        "groups": list("aabb"),
+        **changes,
+    }
     with pytest.raises(error, match=sentence):
         contrast_consistency(**columns)
 
@@ -197,13 +263,17 @@ def test_bad_clusters(successes, sizes, sentence):
 
 @pytest.mark.real_data
 def test_real_contrast_sets_of_film_reviews(real_data, tmp_path):
-    reviews = load_dataset("imdb_contrast", data_dir=real_data, cache_dir=tmp_path, split="test").shuffle(seed=3)
+    reviews = load_dataset(
+        "imdb_contrast", data_dir=real_data, cache_dir=tmp_path, split="test"
+    ).shuffle(seed=3)
     number = np.array([int(name.removeprefix("test-")) for name in reviews["pair_id"]])
     original = np.array([role == "original" for role in reviews["role"]])
     labels = np.array(reviews["label"])
     # Every tenth original and every sixth revision is predicted wrong.
     wrong = np.where(original, number % 10 == 0, number % 6 == 0)
-    result = contrast_consistency(np.where(wrong, 1 - labels, labels), labels, reviews["pair_id"], original)
+    result = contrast_consistency(
+        np.where(wrong, 1 - labels, labels), labels, reviews["pair_id"], original
+    )
     # Of 0 to 487, 49 are divisible by 10, 82 by 6 and 17 by 30, so 488 - 49 - 82 + 17 = 374 pairs are right.
     assert result.n_sets == result.n_contrasts == 488
     assert result.contrast_consistency == 374 / 488

@@ -44,7 +44,17 @@ def test_originals_are_marked_in_any_usual_way(values):
 
 
 def test_without_a_column_of_originals_the_first_item_is_it():
-    assert named().is_original.tolist() == [True, True, False, True, False, False, False, True, False]
+    assert named().is_original.tolist() == [
+        True,
+        True,
+        False,
+        True,
+        False,
+        False,
+        False,
+        True,
+        False,
+    ]
 
 
 def test_sets_that_are_not_whole_are_left_out():
@@ -52,7 +62,10 @@ def test_sets_that_are_not_whole_are_left_out():
     labels = LABELS.copy()
     labels[[1, 3]] = -1
     items = ContrastItems.of(
-        table(set=NAMES, flag=[*FLAGS[:7], False, False, False]), labels, groups_column="set", original_column="flag"
+        table(set=NAMES, flag=[*FLAGS[:7], False, False, False]),
+        labels,
+        groups_column="set",
+        original_column="flag",
     )
     assert items.rows.tolist() == [0, 2, 6]
     assert (items.is_original.sum(), items.n_left_out) == (1, 3)
@@ -61,7 +74,10 @@ def test_sets_that_are_not_whole_are_left_out():
 @pytest.mark.parametrize(
     ("columns", "original"),
     [
-        ({"pair_id": ["x", "x", "y"], "role": ["perturbed", "original", "original"]}, [False, True]),
+        (
+            {"pair_id": ["x", "x", "y"], "role": ["perturbed", "original", "original"]},
+            [False, True],
+        ),
         ({"pair_id": [4, 4, 9], "is_original": [True, False, True]}, [True, False]),
         ({"source_id": ["x", "x", "y"], "mirrored": [True, False, False]}, [False, True]),
     ],
@@ -79,7 +95,10 @@ def test_the_usual_columns_are_found(columns, original):
         {"text": ["a", "b", "c"]},
         {"pair_id": ["x", "x", "y"]},  # nothing says that these are contrast sets
         {"source_id": ["x", "x", "y"], "probe": ["a", "b", "c"]},
-        {"pair_id": ["x", "y", "z"], "role": ["original"] * 3},  # the other halves are in another split
+        {
+            "pair_id": ["x", "y", "z"],
+            "role": ["original"] * 3,
+        },  # the other halves are in another split
         {"pair_id": ["x", "x", "y"], "role": ["user", "assistant", "user"]},
         {"pair_id": ["x", "x", "y"], "role": ["original", "original", "perturbed"]},
     ],
@@ -91,22 +110,35 @@ def test_data_without_contrast_sets(columns):
 def test_mistakes_are_one_sentence():
     data = table(set=["x", "x", "y"], flag=["new", "old", "new"], two=[1, 1, 0])
     labels = np.array([0, 1, 0])
-    with pytest.raises(ValueError, match=r"Expected a column 'group', but the data has set, flag, two\."):
+    with pytest.raises(
+        ValueError, match=r"Expected a column 'group', but the data has set, flag, two\."
+    ):
         ContrastItems.of(data, labels, "group")
-    with pytest.raises(ValueError, match=r"the contrast sets beside 'flag', .* name it with `groups_column`\."):
+    with pytest.raises(
+        ValueError, match=r"the contrast sets beside 'flag', .* name it with `groups_column`\."
+    ):
         ContrastItems.of(data, labels, None, "flag")
-    with pytest.raises(ValueError, match=r"'flag' to mark originals by true and false, or .* but it holds 'new'\."):
+    with pytest.raises(
+        ValueError, match=r"'flag' to mark originals by true and false, or .* but it holds 'new'\."
+    ):
         ContrastItems.of(data, labels, "set", "flag")
-    with pytest.raises(ValueError, match=r"contrast sets in the column 'set', one original .* names one\."):
+    with pytest.raises(
+        ValueError, match=r"contrast sets in the column 'set', one original .* names one\."
+    ):
         ContrastItems.of(data, labels, "set", "two")
-    with pytest.raises(ValueError, match=r"contrast sets in the column 'set', .* but none of its 2 values names one\."):
+    with pytest.raises(
+        ValueError,
+        match=r"contrast sets in the column 'set', .* but none of its 2 values names one\.",
+    ):
         ContrastItems.of(data, np.array([0, -1, 0]), "set")
 
 
 def test_figures_of_the_sets():
     # a: the original (row 2) and one of two revisions right; b: both right; c: both wrong, one answer; d: the revision.
     predicted = np.array([1, 0, 0, 1, 1, 1, 2, 0, 2, 0])
-    measured = measure_contrast_sets(named(flag=FLAGS), predicted, LABELS, resampling=Resampling(level=0.9))
+    measured = measure_contrast_sets(
+        named(flag=FLAGS), predicted, LABELS, resampling=Resampling(level=0.9)
+    )
     values = {key: estimate.value for key, estimate in measured.figures.items()}
     # Originals: a, b right, c, d wrong. Revisions: a 1 of 2, b 1, c 0, d 1 of 1 each. Throughout: b alone.
     assert values == {

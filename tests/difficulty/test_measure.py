@@ -36,7 +36,13 @@ def fisher_of(eigenvalues, logits, **columns):
 
 @pytest.fixture
 def measured():
-    probabilities = [[0.5, 0.3, 0.2], [0.1, 0.1, 0.8], [np.nan] * 3, [0.25, 0.5, 0.25], [0.2, 0.4, 0.4]]
+    probabilities = [
+        [0.5, 0.3, 0.2],
+        [0.1, 0.1, 0.8],
+        [np.nan] * 3,
+        [0.25, 0.5, 0.25],
+        [0.2, 0.4, 0.4],
+    ]
     fisher = fisher_of([3.0, 0.5, np.nan, 3.0, 1.5], np.log(np.array(probabilities)))
     return DifficultyMeasurement.of(fisher, np.array([0, 2, 1, -1, 2]))
 
@@ -54,7 +60,12 @@ def test_ties_are_in_the_order_of_their_ids(measured):
     plain = measured.to_dict()
     assert plain["fim_difficulty"] == [3.0, 0.5, None, 3.0, 1.5]
     assert plain["failures"] == [{"row": 2, "reason": "It has no tokens."}]
-    assert (plain["mean"], plain["median"], plain["min"], plain["max"]) == (2.0, 2.25, 0.5, 3.0)  # 8 / 4; (1.5 + 3) / 2
+    assert (plain["mean"], plain["median"], plain["min"], plain["max"]) == (
+        2.0,
+        2.25,
+        0.5,
+        3.0,
+    )  # 8 / 4; (1.5 + 3) / 2
     assert plain["std"] == pytest.approx(np.sqrt((1 + 2.25 + 1 + 0.25) / 4))
 
 
@@ -74,7 +85,10 @@ def test_groups_need_twenty_labels():
     assert few.accuracies(RESAMPLING) == []
     many = DifficultyMeasurement.of(fisher_of(values, logits), labels)
     assert [len(group) for group in many.groups] == [14, 13]
-    assert [estimate.value for estimate in many.accuracies(RESAMPLING)] == [pytest.approx(10 / 14), 0.0]
+    assert [estimate.value for estimate in many.accuracies(RESAMPLING)] == [
+        pytest.approx(10 / 14),
+        0.0,
+    ]
 
 
 def test_flips_are_two_figures():

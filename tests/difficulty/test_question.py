@@ -34,7 +34,9 @@ def test_the_ranking_is_that_of_the_eigenvalues(answered, planted, planted_model
     assert values == sorted(values, reverse=True)
     data = planted["test"]
     assert {row["id"] for row in ranking} == set(data["id"])
-    direct = fisher_information(load_classifier(planted_model), data["text"][:], ids=data["id"][:], progress=False)
+    direct = fisher_information(
+        load_classifier(planted_model), data["text"][:], ids=data["id"][:], progress=False
+    )
     np.testing.assert_allclose(values, np.sort(direct.eigenvalues)[::-1], rtol=1e-3)
     stored = json.loads((out / "audit.json").read_text("utf-8"))
     assert stored["questions"][0]["result"]["data"]["ranking"][0] == ranking[0]
@@ -43,7 +45,12 @@ def test_the_ranking_is_that_of_the_eigenvalues(answered, planted, planted_model
 def test_what_it_says(answered):
     found, out = answered
     figures = {headline.key: headline for headline in found.headlines}
-    assert list(figures) == ["hardest_accuracy", "easiest_accuracy", "hardest_flipped", "median_difficulty"]
+    assert list(figures) == [
+        "hardest_accuracy",
+        "easiest_accuracy",
+        "hardest_flipped",
+        "median_difficulty",
+    ]
     assert all(headline.estimate.has_interval for headline in figures.values())
     assert (out / "figures" / "difficulty_accuracy.png").stat().st_size > 5_000
     page = (out / "index.html").read_text("utf-8")
@@ -115,17 +122,32 @@ def test_too_few_items(tmp_path):
     model = save_tiny_classifier(tmp_path / "model")
     file = tmp_path / "items.csv"
     file.write_text("text,label\na good film,positive\na bad film,negative\n", "utf-8")
-    with pytest.raises(ValueError, match=r"but got difficulty: It needs at least 20 items, but there are 2\."):
+    with pytest.raises(
+        ValueError, match=r"but got difficulty: It needs at least 20 items, but there are 2\."
+    ):
         audit(model, str(file), out=tmp_path / "report", **OPTIONS)
     with pytest.raises(ValueError, match="Expected `items` to be at least 20, but got 10"):
-        audit(model, str(file), out=tmp_path / "report", options={"difficulty": {"items": 10}}, **OPTIONS)
+        audit(
+            model,
+            str(file),
+            out=tmp_path / "report",
+            options={"difficulty": {"items": 10}},
+            **OPTIONS,
+        )
     assert not (tmp_path / "report").exists()
 
 
 class TestContrastSets:
     """A tiny model whose answers are read from its own predictions: what counts is which items go together."""
 
-    TEXTS = ("a good film", "a bad film", "the plot is dull", "the plot is fine", "a great actor", "an awful actor")
+    TEXTS = (
+        "a good film",
+        "a bad film",
+        "the plot is dull",
+        "the plot is fine",
+        "a great actor",
+        "an awful actor",
+    )
 
     @pytest.fixture(scope="class")
     def model(self, tmp_path_factory):
@@ -154,13 +176,22 @@ class TestContrastSets:
         stored = json.loads((out / "audit.json").read_text("utf-8"))
         assert stored["settings"]["groups_column"] == "set"
         answered = stored["questions"][0]["result"]
-        figures = {headline["key"]: headline["estimate"]["value"] for headline in answered["headlines"]}
-        assert list(figures) == ["original_accuracy", "contrast_accuracy", "contrast_consistency", "contrast_followed"]
+        figures = {
+            headline["key"]: headline["estimate"]["value"] for headline in answered["headlines"]
+        }
+        assert list(figures) == [
+            "original_accuracy",
+            "contrast_accuracy",
+            "contrast_consistency",
+            "contrast_followed",
+        ]
         ((split, measured),) = answered["data"]["contrast_sets"].items()
         table = pq.read_table(out / "predictions" / f"{split}.parquet").to_pydict()
         right = np.array(table["prediction"]) == np.array(table["label"])
         sets = np.array([row["set"] for row in self.rows(8)])
-        assert figures["contrast_consistency"] == np.mean([right[sets == name].all() for name in measured["sets"]])
+        assert figures["contrast_consistency"] == np.mean(
+            [right[sets == name].all() for name in measured["sets"]]
+        )
         originals = np.array([row["kind"] == "original" for row in self.rows(8)])
         assert figures["original_accuracy"] == right[originals].mean()
         assert figures["contrast_accuracy"] == pytest.approx(right[~originals].mean())
@@ -176,11 +207,15 @@ class TestContrastSets:
         assert 8 <= measured["n_sets"] + measured["n_contrasts"] <= 10
 
     def test_beside_the_eigenvalue(self, model, tmp_path):
-        data = datasets.Dataset.from_list(self.rows()).rename_columns({"set": "pair_id", "kind": "role"})
+        data = datasets.Dataset.from_list(self.rows()).rename_columns(
+            {"set": "pair_id", "kind": "role"}
+        )
         found = audit(model, data, out=tmp_path, **OPTIONS).outcomes[0].result
         assert [part.title for part in found.parts][-1] == "Contrast sets"
         assert len(found.data["ranking"]) == len(data)
-        assert {"hardest_accuracy", "contrast_consistency"} <= {headline.key for headline in found.headlines}
+        assert {"hardest_accuracy", "contrast_consistency"} <= {
+            headline.key for headline in found.headlines
+        }
         assert found.verdict.summary.count("On 12 contrast sets it is right on") == 1
 
     @pytest.mark.parametrize(
@@ -217,9 +252,18 @@ class TestContrastSets:
             ("dull", "negative", "s2", "revised", 0.6, 0.4),
         ]
         file = tmp_path / "stored.csv"
-        lines = (",".join(map(str, row)) for row in [("text", "label", "set", "kind", "negative", "positive"), *rows])
+        lines = (
+            ",".join(map(str, row))
+            for row in [("text", "label", "set", "kind", "negative", "positive"), *rows]
+        )
         file.write_text("\n".join(lines), "utf-8")
-        columns = ("--score-columns", "negative,positive", "--groups-column", "set", "--difficulty-original-column")
+        columns = (
+            "--score-columns",
+            "negative,positive",
+            "--groups-column",
+            "set",
+            "--difficulty-original-column",
+        )
         code, said, _ = run(capsys, "audit", "--predictions", file, "--questions", "difficulty", *columns, "kind",
                             "--out", tmp_path / "out")  # fmt: skip
         assert code == 0
@@ -239,17 +283,24 @@ class TestContrastSets:
 
     def test_data_without_them(self, model, tmp_path):
         data = datasets.Dataset.from_list(self.rows())
-        with pytest.raises(ValueError, match="Expected the column 'sets' that `groups_column` names"):
+        with pytest.raises(
+            ValueError, match="Expected the column 'sets' that `groups_column` names"
+        ):
             audit(model, data, out=tmp_path, groups_column="sets", **OPTIONS)
 
 
 class TestCommand:
     def test_a_user_ranks_a_test_set(self, planted, planted_model, tmp_path, capsys):
         file = tmp_path / "mine.jsonl"
-        rows = [{"text": row["text"], "label": row["label"]} for row in planted["test"].select(range(40))]
+        rows = [
+            {"text": row["text"], "label": row["label"]}
+            for row in planted["test"].select(range(40))
+        ]
         file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
         out = tmp_path / "out"
-        code, _, _ = run(capsys, "difficulty", planted_model, file, "--out", out, "--n-resamples", 50)
+        code, _, _ = run(
+            capsys, "difficulty", planted_model, file, "--out", out, "--n-resamples", 50
+        )
         assert code == 0
         with (out / "ranking.csv").open(encoding="utf-8") as stream:
             ranking = list(csv.DictReader(stream))

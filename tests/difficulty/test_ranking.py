@@ -32,7 +32,9 @@ class TestPairs:
     def test_p_value_is_wilcoxons(self):
         rng = np.random.default_rng(0)
         first, second = rng.normal(size=(2, 50))
-        found = paired_difficulty(first, second + 1, resampling=Resampling(level=0.9, resamples=500))
+        found = paired_difficulty(
+            first, second + 1, resampling=Resampling(level=0.9, resamples=500)
+        )
         assert found.p_value == stats.wilcoxon(first - second - 1).pvalue
         assert found.interval.low < found.mean < found.interval.high < 0
         assert paired_difficulty([1, 2], [1, 2]).p_value is None
@@ -58,8 +60,15 @@ def test_items_of_equal_difficulty_share_a_group_in_any_order():
     # Groups of three and two would part the three items of difficulty 2, whose middle one is in the first.
     for order in itertools.permutations([1.0, 2.0, 2.0, 2.0, 3.0]):
         values = np.array(order)
-        assert [sorted(values[group]) for group in tied_groups(values, 2)] == [[1.0, 2.0, 2.0, 2.0], [3.0]]
+        assert [sorted(values[group]) for group in tied_groups(values, 2)] == [
+            [1.0, 2.0, 2.0, 2.0],
+            [3.0],
+        ]
 
 
 def test_fewer_items_than_groups():
-    assert [group.tolist() for group in tied_groups(np.array([3.0, 1.0, 2.0]), 10)] == [[1], [2], [0]]
+    assert [group.tolist() for group in tied_groups(np.array([3.0, 1.0, 2.0]), 10)] == [
+        [1],
+        [2],
+        [0],
+    ]

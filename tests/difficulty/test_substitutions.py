@@ -15,11 +15,16 @@ from rightreasons.training.finetune import fine_tune
 GOOD, BAD = ("good", "fine"), ("bad", "poor")
 OPPOSITES = {"good": ["bad"], "fine": ["poor"], "bad": ["good"], "poor": ["fine"]}
 SAME = {"good": ["fine"], "fine": ["good"], "bad": ["poor"], "poor": ["bad"], "film": ["movie"]}
-LOOKUPS = {"synonym": (lambda w: SAME.get(w, []), "a list"), "antonym": (lambda w: OPPOSITES.get(w, []), "a list")}
+LOOKUPS = {
+    "synonym": (lambda w: SAME.get(w, []), "a list"),
+    "antonym": (lambda w: OPPOSITES.get(w, []), "a list"),
+}
 
 
 def replaced(model, texts, lookups, ids=None, **options):
-    return substitution_tests(model, texts, lookups, SubstitutionOptions(progress=False, **options), ids=ids)
+    return substitution_tests(
+        model, texts, lookups, SubstitutionOptions(progress=False, **options), ids=ids
+    )
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +39,15 @@ def model(tmp_path_factory):
         for i in range(10)
     ]
     start = build_cnn([row["text"] for row in rows], folder / "start", n_filters=8)
-    done = fine_tune(start, rows, out=folder / "model", epochs=6, learning_rate=1e-2, batch_size=16, progress=False)
+    done = fine_tune(
+        start,
+        rows,
+        out=folder / "model",
+        epochs=6,
+        learning_rate=1e-2,
+        batch_size=16,
+        progress=False,
+    )
     return load_classifier(done.folder)
 
 
@@ -92,7 +105,10 @@ def test_nothing_can_be_replaced(model):
 
 def test_words_that_the_model_does_not_know_are_left_out_and_counted(model):
     lookups = {
-        "synonym": (lambda word: {"good": ["relentless", "fine"], "bad": ["inexorable"]}.get(word, []), "a list")
+        "synonym": (
+            lambda word: {"good": ["relentless", "fine"], "bad": ["inexorable"]}.get(word, []),
+            "a list",
+        )
     }
     found = replaced(model, ["a good film", "the film is bad"], lookups, top_k=1, n_candidates=2)
     assert [attempt.text for attempt in found.attempts] == ["a fine film"]
@@ -104,12 +120,18 @@ def test_changed_texts_that_the_model_cannot_score_are_left_out(model, monkeypat
         assert not fail_fast
         rest = [row for row, text in enumerate(texts) if "fine" not in text]
         scores = predict(classifier, [texts[row] for row in rest], ids=rest, **options)
-        return dataclasses.replace(scores, failures={str(row): "It fails." for row in {*range(len(texts))} - {*rest}})
+        return dataclasses.replace(
+            scores, failures={str(row): "It fails." for row in {*range(len(texts))} - {*rest}}
+        )
 
     monkeypatch.setattr(substitutions, "predict", partly)
     texts = ["a good film", "the film is bad"]
     found = replaced(model, texts, LOOKUPS, top_k=1, fail_fast=False)
-    assert [attempt.text for attempt in found.attempts] == ["a bad film", "the film is poor", "the film is good"]
+    assert [attempt.text for attempt in found.attempts] == [
+        "a bad film",
+        "the film is poor",
+        "the film is good",
+    ]
     assert (found.n_failed, found.needed) == (1, (1, 1))
 
 

@@ -6,7 +6,12 @@ import pytest
 
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 from tiny_causal import save_tiny_causal
-from tiny_models import save_tiny_classifier, save_tiny_encoder, save_tiny_multiple_choice, tiny_texts
+from tiny_models import (
+    save_tiny_classifier,
+    save_tiny_encoder,
+    save_tiny_multiple_choice,
+    tiny_texts,
+)
 
 
 @pytest.fixture(scope="session")
@@ -22,14 +27,19 @@ def world(tmp_path_factory):
     with folder.joinpath("my_reviews.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(["review", "stars"])
-        rows.writerows(zip(texts, (("negative", "positive")[label] for label in labels), strict=True))
+        rows.writerows(
+            zip(texts, (("negative", "positive")[label] for label in labels), strict=True)
+        )
     cases = tuple(Case(str(number), ((text,),), (1,)) for number, text in enumerate(texts[:3]))
     praise = Functionality("praise", "Vocabulary", "MFT", {"name": "equal"}, cases)
-    Suite("my_suite", ("text",), (praise,), label_names=("negative", "positive")).write(folder / "my_suite.jsonl")
+    Suite("my_suite", ("text",), (praise,), label_names=("negative", "positive")).write(
+        folder / "my_suite.jsonl"
+    )
     with folder.joinpath("answers.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(["item", "confidence_p", "confidence_said", "correct"])
         rows.writerows(
-            [item, (item * 7 + 1) % 10 / 10, (item * 7 + 4) % 10 / 10, int(item % 3 > 0)] for item in range(30)
+            [item, (item * 7 + 1) % 10 / 10, (item * 7 + 4) % 10 / 10, int(item % 3 > 0)]
+            for item in range(30)
         )
     return folder

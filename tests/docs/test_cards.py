@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-CARDS = sorted(path for kind in ("metrics", "measurements") for path in ROOT.glob(f"{kind}/*/README.md"))
+CARDS = sorted(
+    path for kind in ("metrics", "measurements") for path in ROOT.glob(f"{kind}/*/README.md")
+)
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,11 @@ from choice_items import good_items
 from tiny_models import tiny_texts
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md")), *sorted(ROOT.glob("docs/evidence/*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    *sorted(ROOT.glob("docs/*.md")),
+    *sorted(ROOT.glob("docs/evidence/*.md")),
+]
 BLOCK = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
@@ -23,10 +27,14 @@ def at_hand(world, monkeypatch):
     """The names that a reader has, and data sets that come from the network."""
     monkeypatch.chdir(world)
     rows = good_items(12)
-    items = datasets.Dataset.from_list([{**row, "id": f"item-{row['id'][1:]}"} for row in rows[1:] + rows[:1]])
+    items = datasets.Dataset.from_list(
+        [{**row, "id": f"item-{row['id'][1:]}"} for row in rows[1:] + rows[:1]]
+    )
     if not world.joinpath("report").exists():
         named = {"text_column": "review", "label_column": "stars", "questions": ["calibration"]}
-        rightreasons.audit("my-model", "my_reviews.csv", out="report", progress=False, n_resamples=50, **named)
+        rightreasons.audit(
+            "my-model", "my_reviews.csv", out="report", progress=False, n_resamples=50, **named
+        )
     load = rightreasons.load_dataset
 
     def load_dataset(name, *given, **named):
@@ -54,7 +62,9 @@ def test_blocks_of_a_page_run(page, at_hand):
     "page", [page for page in PAGES if ">>>" in page.read_text("utf-8")], ids=lambda page: page.stem
 )
 def test_doctests_of_a_page(page):
-    text = re.sub(r"^```.*$", "", page.read_text("utf-8"), flags=re.MULTILINE)  # a fence is not expected output
+    text = re.sub(
+        r"^```.*$", "", page.read_text("utf-8"), flags=re.MULTILINE
+    )  # a fence is not expected output
     example = doctest.DocTestParser().get_doctest(text, {}, page.stem, str(page), None)
     runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS)
     runner.run(example)

@@ -15,7 +15,9 @@ pytestmark = pytest.mark.usefixtures("unrendered")
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 RECIPES = sorted(DOCS.glob("recipes/*.md"))
-BLOCK = re.compile(r"^```(console|python)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE)
+BLOCK = re.compile(
+    r"^```(console|python)\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.DOTALL | re.MULTILINE
+)
 
 
 def commands_of(block: str) -> list[list[str]]:
@@ -56,4 +58,7 @@ def test_commands_are_read_over_lines():
         $ rightreasons doctor
         """
     )
-    assert commands_of(block) == [["rightreasons", "audit", "my-model", "data.csv"], ["rightreasons", "doctor"]]
+    assert commands_of(block) == [
+        ["rightreasons", "audit", "my-model", "data.csv"],
+        ["rightreasons", "doctor"],
+    ]

@@ -36,7 +36,9 @@ def site(tmp_path_factory):
 def test_every_document_is_a_page(site):
     pages = {path.parent.relative_to(site).as_posix() for path in site.rglob("index.html")}
     documents = {
-        (path.parent if path.name == "index.md" else path.with_suffix("")).relative_to(ROOT / "docs").as_posix()
+        (path.parent if path.name == "index.md" else path.with_suffix(""))
+        .relative_to(ROOT / "docs")
+        .as_posix()
         for path in ROOT.joinpath("docs").rglob("*.md")
     }
     assert documents - pages == set()
@@ -55,7 +57,9 @@ def test_pages_load_nothing_from_elsewhere(site):
     loaded = re.compile(
         r'(?:<script[^>]*\ssrc|<img[^>]*\ssrc|<link[^>]*rel="(?:stylesheet|preconnect)"[^>]*\shref)="(https?:[^"]*)"'
     )
-    assert {match for path in site.rglob("*.html") for match in loaded.findall(path.read_text("utf-8"))} == set()
+    assert {
+        match for path in site.rglob("*.html") for match in loaded.findall(path.read_text("utf-8"))
+    } == set()
 
 
 def test_formulas_are_mathml(site):

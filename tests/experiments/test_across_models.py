@@ -14,14 +14,22 @@ FOLDER = Path(across_report.__file__).parent
 def runs_of(table):
     """Runs of one seed from data set -> model -> (figure, ECE)."""
     return {
-        label: {model: {"0": {"excess": value, "ece": error}} for model, (value, error) in models.items()}
+        label: {
+            model: {"0": {"excess": value, "ece": error}}
+            for model, (value, error) in models.items()
+        }
         for label, models in table.items()
     }
 
 
 TABLE = {
     "CoLA": {"cnn": (0.1, 0.30), "encoder-2": (0.2, 0.20), "encoder-4": (0.3, 0.10)},
-    "Hate": {"cnn": (0.5, 0.10), "encoder-2": (0.2, 0.20), "encoder-4": (0.2, 0.05), "encoder-6": (0.4, 0.30)},
+    "Hate": {
+        "cnn": (0.5, 0.10),
+        "encoder-2": (0.2, 0.20),
+        "encoder-4": (0.2, 0.05),
+        "encoder-6": (0.4, 0.30),
+    },
     "Irony": {"cnn": (0.1, 0.10), "encoder-2": (0.2, 0.30), "encoder-6": (0.3, 0.20)},
     "TREC": {"cnn": (0.1, 0.10), "encoder-2": (0.2, 0.30)},  # two models have no order to speak of
 }
@@ -45,7 +53,10 @@ def test_ranks_within_tasks_by_hand():
 
 def test_p_is_that_of_all_permutations():
     # One order in 3! = 6 of each of three tasks has rho = 1, so 2 in 216 are as far from 0 as all three are.
-    table = {label: {model: (place, -place) for place, model in enumerate(TABLE["CoLA"])} for label in ("A", "B", "C")}
+    table = {
+        label: {model: (place, -place) for place, model in enumerate(TABLE["CoLA"])}
+        for label in ("A", "B", "C")
+    }
     found = across_report.within_tasks(runs_of(table), "excess")
     assert found["mean_rho"] == pytest.approx(-1)
     assert found["p"] == pytest.approx(2 / 216, abs=0.002)
@@ -78,17 +89,24 @@ def test_the_committed_table_follows_from_the_committed_runs(tmp_path):
         again = across_report.within_tasks(across_report.whole(results["runs"]), figure)
         assert {key: pytest.approx(number) for key, number in leaves(again)} == dict(leaves(test))
     across_report.write_report(results, tmp_path)
-    assert (tmp_path / "across_models.md").read_text("utf-8") == (FOLDER / "across_models.md").read_text("utf-8")
+    assert (tmp_path / "across_models.md").read_text("utf-8") == (
+        FOLDER / "across_models.md"
+    ).read_text("utf-8")
 
 
 def test_models_are_tested_when_all_their_runs_are_there():
     runs = {
         label: {
             "cnn": {str(seed): {"excess": 0.1, "ece": 0.2} for seed in range(3)},
-            "smollm2": {str(seed): {"excess": 0.1, "ece": 0.2} for seed in range(3 if label == "A" else 2)},
+            "smollm2": {
+                str(seed): {"excess": 0.1, "ece": 0.2} for seed in range(3 if label == "A" else 2)
+            },
         }
         for label in ("A", "B")
     }
-    assert {label: list(models) for label, models in across_report.whole(runs).items()} == {"A": ["cnn"], "B": ["cnn"]}
+    assert {label: list(models) for label, models in across_report.whole(runs).items()} == {
+        "A": ["cnn"],
+        "B": ["cnn"],
+    }
     runs["B"]["smollm2"]["2"] = {"excess": 0.1, "ece": 0.2}
     assert list(across_report.whole(runs)["B"]) == ["cnn", "smollm2"]

@@ -38,7 +38,9 @@ def test_pictures_of_sensitivity_and_embeddings():
 def test_copa_protocol(encoder, tmp_path, real_data, monkeypatch):
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
     short = {"training_arguments": {"max_steps": 3}, "checkpoint_steps": 0, "data_dir": real_data}
-    (row,) = copa_protocol(encoder, out=tmp_path / "runs", training_sets=("balanced_50",), n_runs=2, **short)
+    (row,) = copa_protocol(
+        encoder, out=tmp_path / "runs", training_sets=("balanced_50",), n_runs=2, **short
+    )
     assert (row.training_set, row.seeds, row.frozen_encoder) == ("balanced_50", (0, 1), False)
     assert (row.gap.n_easy, row.gap.n_hard, row.gap.n_runs) == (190, 310, 2)
     assert 0 < row.train_accuracy < 1
@@ -46,9 +48,16 @@ def test_copa_protocol(encoder, tmp_path, real_data, monkeypatch):
     runs = tmp_path / "runs" / "balanced_50"
     manifests = [(runs / f"seed-{seed}" / "model" / "manifest.json").read_text() for seed in (0, 1)]
     assert manifests[0] != manifests[1]
-    assert copa_protocol(encoder, out=tmp_path / "runs", training_sets=("balanced_50",), n_runs=2, **short) == (row,)
+    assert copa_protocol(
+        encoder, out=tmp_path / "runs", training_sets=("balanced_50",), n_runs=2, **short
+    ) == (row,)
     (frozen,) = copa_protocol(
-        encoder, out=tmp_path / "frozen", training_sets=("original",), n_runs=1, freeze_encoder=True, **short
+        encoder,
+        out=tmp_path / "frozen",
+        training_sets=("original",),
+        n_runs=1,
+        freeze_encoder=True,
+        **short,
     )
     assert (frozen.training_set, frozen.frozen_encoder) == ("original", True)
     with pytest.raises(ValueError, match="Did you mean 'balanced'"):
@@ -74,7 +83,10 @@ def convert(**options):
 def test_styles_of_questions():
     assert convert()["prompt"] == "The man broke his toe. What was the cause?"
     row = convert(style="connective")
-    assert (row["prompt"], row["choices"]) == ("The man broke his toe because", ["he fell.", "I fell."])
+    assert (row["prompt"], row["choices"]) == (
+        "The man broke his toe because",
+        ["he fell.", "I fell."],
+    )
     assert convert(style="premise")["prompt"] == "The man broke his toe."
 
 

@@ -23,5 +23,7 @@ def test_cells_run_on_engines(name):
     if "run_tasks" in source:
         # What the script itself defines would be `__main__`'s, which workers do not have.
         begins = ast.unparse(tree.body[-1])
-        assert begins.startswith(f"if __name__ == '__main__':\n    import {Path(name).stem} as here")
+        assert begins.startswith(
+            f"if __name__ == '__main__':\n    import {Path(name).stem} as here"
+        )
         assert begins.endswith("here.main()")

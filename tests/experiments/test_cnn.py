@@ -12,7 +12,13 @@ from rightreasons.models.gradients.fisher import fisher_information
 from rightreasons.models.loading import load_classifier
 from rightreasons.training.finetune import fine_tune
 
-TEXTS = ["a good film", "a bad film with a dull plot, it isn't good", "good", "unheard words only", "the film is bad"]
+TEXTS = [
+    "a good film",
+    "a bad film with a dull plot, it isn't good",
+    "good",
+    "unheard words only",
+    "the film is bad",
+]
 
 
 @pytest.fixture(scope="module")
@@ -87,14 +93,26 @@ def test_gradients_reach_the_words(folder):
     logits = model.model(inputs_embeds=vectors).logits[0]
     (gradient,) = torch.autograd.grad(logits[1] - logits[0], vectors)
     p = logits.softmax(0)
-    assert information.eigenvalues[1] == pytest.approx((p[0] * p[1] * gradient.square().sum()).item(), rel=1e-5)
+    assert information.eigenvalues[1] == pytest.approx(
+        (p[0] * p[1] * gradient.square().sum()).item(), rel=1e-5
+    )
     explained = integrated_gradients(model, TEXTS, unit="word", progress=False)
     assert np.abs(explained.gap).max() < 0.02
 
 
 def test_it_learns(folder, tmp_path):
-    rows = [{"text": f"a {word} film", "label": label} for label, word in enumerate(("bad", "good"))] * 20
-    done = fine_tune(folder, rows, out=tmp_path / "run", epochs=8, learning_rate=1e-2, batch_size=8, progress=False)
+    rows = [
+        {"text": f"a {word} film", "label": label} for label, word in enumerate(("bad", "good"))
+    ] * 20
+    done = fine_tune(
+        folder,
+        rows,
+        out=tmp_path / "run",
+        epochs=8,
+        learning_rate=1e-2,
+        batch_size=8,
+        progress=False,
+    )
     scores = predict(load_classifier(done.folder), ["a good film", "a bad film"], progress=False)
     assert scores.logits.argmax(axis=1).tolist() == [1, 0]
 
@@ -129,10 +147,13 @@ def test_a_network_over_word_vectors(tmp_path, monkeypatch):
     except ImportError as error:
         pytest.skip(str(error))
     monkeypatch.setattr("cnn.FREQUENT", 100)
-    model = load_classifier(build_cnn(["a splendid zzyzxq"], tmp_path, vectors=vectors, n_filters=2))
+    model = load_classifier(
+        build_cnn(["a splendid zzyzxq"], tmp_path, vectors=vectors, n_filters=2)
+    )
     row = model.tokenizer.convert_tokens_to_ids("splendid")
     np.testing.assert_array_equal(
-        model.model.get_input_embeddings().weight[row].detach().numpy(), vectors[1][vectors[0].index("splendid")]
+        model.model.get_input_embeddings().weight[row].detach().numpy(),
+        vectors[1][vectors[0].index("splendid")],
     )
     assert model.tokenizer.tokenize("zzyzxq") == ["[UNK]"]
 

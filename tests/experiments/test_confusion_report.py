@@ -23,7 +23,9 @@ def write_report():
 def test_the_report_follows_from_results(write_report, tmp_path):
     ways = [
         SimpleNamespace(key=key, name=name)
-        for key, name in re.findall(r'Way\("(\w+)", "([^"]+)"', (FOLDER / "run.py").read_text("utf-8"))
+        for key, name in re.findall(
+            r'Way\("(\w+)", "([^"]+)"', (FOLDER / "run.py").read_text("utf-8")
+        )
     ]
     rows = json.loads((FOLDER / "results.json").read_text("utf-8"))
     sets = list(dict.fromkeys(row["dataset"] for row in rows))

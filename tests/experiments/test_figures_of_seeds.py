@@ -59,7 +59,10 @@ def test_shares_never_have_a_width_of_zero():
 def test_the_interval_of_the_error_is_the_mean_of_the_seeds():
     found = figures(SEEDS, "after", 20)["ece"]
     resampling = Resampling(resamples=20)
-    each = [calibration_error(seed["after_probabilities"], LABELS, n_bins=10, resampling=resampling) for seed in SEEDS]
+    each = [
+        calibration_error(seed["after_probabilities"], LABELS, n_bins=10, resampling=resampling)
+        for seed in SEEDS
+    ]
     assert found["by_seed"] == [one.ece for one in each]
     assert found["low"] == pytest.approx(np.mean([one.interval.low for one in each]))
     assert found["high"] == pytest.approx(np.mean([one.interval.high for one in each]))
@@ -67,4 +70,8 @@ def test_the_interval_of_the_error_is_the_mean_of_the_seeds():
 
 def test_what_a_seed_lacks_the_mean_lacks():
     uncued = run(LABELS, SEEDS[1]["after_probabilities"], [0] * 6)
-    assert figures([SEEDS[0], uncued], "after", 20)["tradeoff"] == {"value": None, "low": None, "high": None}
+    assert figures([SEEDS[0], uncued], "after", 20)["tradeoff"] == {
+        "value": None,
+        "low": None,
+        "high": None,
+    }

@@ -24,7 +24,14 @@ from tiny_models import tiny_texts
 NAMES = ["negative", "positive"]
 TEXTS, LABELS = tiny_texts(40)
 TRAIN = {"text": TEXTS, "label": [NAMES[label] for label in LABELS]}
-QUICK = {"epochs": 2, "batch_size": 8, "learning_rate": 3e-3, "device": "cpu", "progress": False, "label_names": NAMES}
+QUICK = {
+    "epochs": 2,
+    "batch_size": 8,
+    "learning_rate": 3e-3,
+    "device": "cpu",
+    "progress": False,
+    "label_names": NAMES,
+}
 
 
 def test_loss_equals_its_formula_in_numpy():
@@ -67,9 +74,13 @@ def test_similarity_of_early_and_late_attributions():
     one = Ragged(np.array([1.0, 0.0, 1.0, 1.0, 0.0, 0.0]), offsets)
     two = Ragged(np.array([1.0, 1.0, 2.0, 2.0, 1.0, 0.0]), offsets)
     # cos((1, 0), (1, 1)) = 1 / sqrt 2; parallel rows give 1; a row of zeros gives 0.
-    np.testing.assert_allclose(attribution_similarity(one, two, [True] * 3), [1 / np.sqrt(2), 1.0, 0.0])
+    np.testing.assert_allclose(
+        attribution_similarity(one, two, [True] * 3), [1 / np.sqrt(2), 1.0, 0.0]
+    )
     assert attribution_similarity(one, two, [True, False, True])[1] == 0.0
-    with pytest.raises(ValueError, match="Expected `first` and `last` to have one attribution for each token"):
+    with pytest.raises(
+        ValueError, match="Expected `first` and `last` to have one attribution for each token"
+    ):
         attribution_similarity(one, Ragged(np.ones(6), np.array([0, 1, 4, 6])), [True] * 3)
 
 
@@ -96,7 +107,10 @@ def test_alpha_zero_is_plain_fine_tuning(encoder_folder, tmp_path):
     plain = fine_tune(encoder_folder, TRAIN, out=tmp_path / "plain", **QUICK)
     run = fine_tune_ltgr(encoder_folder, TRAIN, out=tmp_path / "ltgr", alpha=0.0, **QUICK)
     texts = TEXTS[:10]
-    one, two = (predict(load_classifier(r.folder), texts, progress=False).logits for r in (plain, run.student))
+    one, two = (
+        predict(load_classifier(r.folder), texts, progress=False).logits
+        for r in (plain, run.student)
+    )
     np.testing.assert_allclose(one, two, atol=1e-3)
 
 
@@ -105,8 +119,12 @@ def test_a_student_is_less_sure_than_its_teacher(encoder_folder, tmp_path, monke
     # 0.6 against 0.4 at most.
     monkeypatch.setattr(ltgr, "shortcut_degree", lambda u, v: np.ones(len(v)))
     run = fine_tune_ltgr(encoder_folder, TRAIN, out=tmp_path / "run", **{**QUICK, "epochs": 6})
-    student = softmax(predict(load_classifier(run.folder), TEXTS, progress=False).logits).max(axis=1)
-    teacher = softmax(predict(load_classifier(run.teacher.folder), TEXTS, progress=False).logits).max(axis=1)
+    student = softmax(predict(load_classifier(run.folder), TEXTS, progress=False).logits).max(
+        axis=1
+    )
+    teacher = softmax(
+        predict(load_classifier(run.teacher.folder), TEXTS, progress=False).logits
+    ).max(axis=1)
     assert student.mean() < 0.65
     assert student.mean() < teacher.mean()
 

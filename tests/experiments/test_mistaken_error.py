@@ -22,7 +22,9 @@ def correctness(positive, labels):
 class TestMistakenFigure:
     def test_worked(self):
         # .9 and .8 right: gaps of .1 and .2; .1 and .2 (class 0, right): gaps of .9 and .8
-        assert positive_vs_correctness_error([0.9, 0.8, 0.1, 0.2], [1, 1, 0, 0]) == pytest.approx(0.5)
+        assert positive_vs_correctness_error([0.9, 0.8, 0.1, 0.2], [1, 1, 0, 0]) == pytest.approx(
+            0.5
+        )
 
     def test_a_good_model_looks_bad(self):
         """Calibrated, balanced: below 0.5 the gap is (1 - p) - p, above it 0, so the mean is (2 accuracy - 1) / 2.
@@ -34,7 +36,9 @@ class TestMistakenFigure:
         assert 0.88 < accuracy < 0.93
         assert calibration_error(positive, labels, n_bins=10).ece < 0.02
         assert calibration_error(positive, labels, n_bins=10, kind="positive").ece < 0.02
-        assert positive_vs_correctness_error(positive, labels) == pytest.approx(accuracy - 0.5, abs=0.01)
+        assert positive_vs_correctness_error(positive, labels) == pytest.approx(
+            accuracy - 0.5, abs=0.01
+        )
 
     @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
     @pytest.mark.parametrize("norm", ["l1", "l2", "max"])
@@ -42,9 +46,16 @@ class TestMistakenFigure:
         positive, labels = classifier()
         with pytest.warns(PositiveVersusCorrectnessWarning):
             wrong = calibration_error(
-                positive, correctness(positive, labels), kind="positive", strategy=strategy, norm=norm, n_bins=10
+                positive,
+                correctness(positive, labels),
+                kind="positive",
+                strategy=strategy,
+                norm=norm,
+                n_bins=10,
             ).ece
-        assert positive_vs_correctness_error(positive, labels, strategy=strategy, norm=norm) == pytest.approx(wrong)
+        assert positive_vs_correctness_error(
+            positive, labels, strategy=strategy, norm=norm
+        ) == pytest.approx(wrong)
 
     def test_bad_input(self):
         with pytest.raises(ValueError, match="two classes"):

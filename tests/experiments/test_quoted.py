@@ -14,7 +14,8 @@ from rightreasons.core.intervals import holm
 
 ROOT = Path(__file__).parents[2]
 README, EVIDENCE = (
-    (ROOT / name).read_text("utf-8").replace("\N{MINUS SIGN}", "-") for name in ("README.md", "docs/evidence/index.md")
+    (ROOT / name).read_text("utf-8").replace("\N{MINUS SIGN}", "-")
+    for name in ("README.md", "docs/evidence/index.md")
 )
 
 
@@ -24,7 +25,11 @@ def results(name):
 
 def answer(folder):
     """The answer in the table of experiments."""
-    return next(line for line in EVIDENCE.splitlines() if line.startswith("| [") and f"(../../{folder})" in line)
+    return next(
+        line
+        for line in EVIDENCE.splitlines()
+        if line.startswith("| [") and f"(../../{folder})" in line
+    )
 
 
 def numbers(text):
@@ -33,7 +38,9 @@ def numbers(text):
 
 def test_first_screen():
     """README opens with the figures of the gallery's audit of `make audit`, whose first screen is its picture."""
-    questions = json.loads((ROOT / "docs" / "gallery" / "demo" / "audit.json").read_text("utf-8"))["questions"]
+    questions = json.loads((ROOT / "docs" / "gallery" / "demo" / "audit.json").read_text("utf-8"))[
+        "questions"
+    ]
     results = {each["question"]: each["result"] for each in questions}
     accuracy = results["calibration"]["data"]["splits"]["test"]["accuracy"]["value"]
     decided = results["shortcuts"]["headlines"][0]
@@ -41,7 +48,8 @@ def test_first_screen():
     beginning = " ".join(README.partition("## What it asks")[0].split())
     sure = results["calibration"]["data"]["splits"]["test"]["mean_confidence"]["value"]
     assert (
-        f"gets {100 * accuracy:.0f} % of its test items right, and is {100 * sure:.0f} % sure on average" in beginning
+        f"gets {100 * accuracy:.0f} % of its test items right, and is {100 * sure:.0f} % sure on average"
+        in beginning
     )
     assert f"decide {100 * decided['estimate']['value']:.0f} of 100 of its predictions" in beginning
     words = re.findall("“.+?”", results["shortcuts"]["finding"]["claim"])
@@ -52,7 +60,10 @@ def test_first_screen():
 def test_verdicts():
     """README counts the stored runs of the bench: of models with a fault and without, at 50 to 1,000 items."""
     known = scenarios()
-    rows = [(counts_as(known[name]), n, tone) for name, n, _, tone in json.loads(STORED.read_text("utf-8"))]
+    rows = [
+        (counts_as(known[name]), n, tone)
+        for name, n, _, tone in json.loads(STORED.read_text("utf-8"))
+    ]
     faults = [(n, tone) for truth, n, tone in rows if truth == "follower"]
     others = [tone for truth, _, tone in rows if truth == "reader"]
     enough = [tone for n, tone in faults if n >= 200]
@@ -61,19 +72,30 @@ def test_verdicts():
     assert "bad" not in others
     text = " ".join(README.split())
     assert f"none of {len(faults):,} runs of models with a clear fault is green" in text
-    assert f"{named} of {len(enough)} are named; of {len(others)} runs of models without one, none is red" in text
+    assert (
+        f"{named} of {len(enough)} are named; of {len(others)} runs of models without one, none is red"
+        in text
+    )
 
 
 def test_balanced_copa():
-    rows = {(row["training_set"], row["frozen_encoder"]): row["gap"] for row in results("balanced_copa")["rows"]}
+    rows = {
+        (row["training_set"], row["frozen_encoder"]): row["gap"]
+        for row in results("balanced_copa")["rows"]
+    }
     original, balanced = rows["original", False], rows["balanced", False]
     quoted = numbers(answer("experiments/balanced_copa"))
-    gaps = [original[key] for key in ("easy_accuracy", "hard_accuracy", "easy_hard_gap")] + [balanced["easy_hard_gap"]]
+    gaps = [original[key] for key in ("easy_accuracy", "hard_accuracy", "easy_hard_gap")] + [
+        balanced["easy_hard_gap"]
+    ]
     assert quoted == [round(100 * value, 1) for value in gaps]
 
 
 def test_balanced_copa_reading():
-    found, page = results("balanced_copa"), (ROOT / "experiments" / "balanced_copa" / "README.md").read_text("utf-8")
+    found, page = (
+        results("balanced_copa"),
+        (ROOT / "experiments" / "balanced_copa" / "README.md").read_text("utf-8"),
+    )
     rows = {(row["training_set"], row["frozen_encoder"]): row for row in found["rows"]}
 
     def quoted(begin, end):
@@ -81,7 +103,10 @@ def test_balanced_copa_reading():
         return [float(number) for number in re.findall(r"-?\d+\.\d+", text)]
 
     def interval(row, figure="easy_hard_gap"):
-        return [round(100 * each, 1) for each in (row[figure], row["interval"]["low"], row["interval"]["high"])]
+        return [
+            round(100 * each, 1)
+            for each in (row[figure], row["interval"]["low"], row["interval"]["high"])
+        ]
 
     gaps = {name: rows[name, False]["gap"] for name in ("original", "balanced", "balanced_50")}
     assert quoted("a gap of", ", against") == interval(gaps["original"])
@@ -93,17 +118,24 @@ def test_balanced_copa_reading():
 
 def test_reliability_paradox():
     data = {name: each["after"] for name, each in results("reliability_paradox")["data"].items()}
-    beyond = {name: after["excess"]["value"] for name, after in data.items() if after["excess"]["low"] > 0}
+    beyond = {
+        name: after["excess"]["value"] for name, after in data.items() if after["excess"]["low"] > 0
+    }
     text = answer("experiments/reliability_paradox")
     assert len(beyond) == 5
     assert "On five of eight sets" in text
-    assert f"(excess {100 * min(beyond.values()):.0f} to {100 * max(beyond.values()):.0f} points)" in text
+    assert (
+        f"(excess {100 * min(beyond.values()):.0f} to {100 * max(beyond.values()):.0f} points)"
+        in text
+    )
     falls = [
         name
         for name, each in results("reliability_paradox")["data"].items()
         if all(
             after < before
-            for before, after in zip(each["before"]["ece"]["by_seed"], each["after"]["ece"]["by_seed"], strict=True)
+            for before, after in zip(
+                each["before"]["ece"]["by_seed"], each["after"]["ece"]["by_seed"], strict=True
+            )
         )
     ]
     assert falls == ["Sentiment"]
@@ -113,7 +145,9 @@ def test_reliability_paradox():
     rows = [line for line in page.splitlines() if line.startswith("| ") and "1000 / 200" in line]
     assert len(rows) == 8
     assert set(rows) <= set(table.splitlines())
-    cued, beyond_chance = (round(100 * data["AG News"][key]["value"]) for key in ("shortcut_rate", "excess"))
+    cued, beyond_chance = (
+        round(100 * data["AG News"][key]["value"]) for key in ("shortcut_rate", "excess")
+    )
     assert f"{cued} % of its predictions cued, {beyond_chance} points beyond chance" in page
     assert (
         "(AG News {:.0f} and {:.0f} %)".format(
@@ -121,7 +155,11 @@ def test_reliability_paradox():
         )
         in page
     )
-    apart = [name for name, row in data.items() if row["rate_of_wrong"]["high"] < row["rate_of_right"]["low"]]
+    apart = [
+        name
+        for name, row in data.items()
+        if row["rate_of_wrong"]["high"] < row["rate_of_right"]["low"]
+    ]
     assert apart == ["Emotion"]
 
 
@@ -136,12 +174,22 @@ def test_paradox_across_models():
         test = tests[name]
         quoted += [round(value, 2) for value in (test["mean_rho"], *test["interval"], test["p"])]
     quoted.append(max(round(test["detectable"], 2) for test in tests.values()))
-    assert numbers(page.partition("cannot be told from five models.**")[2].partition("None of the three")[0]) == quoted
+    assert (
+        numbers(
+            page.partition("cannot be told from five models.**")[2].partition("None of the three")[
+                0
+            ]
+        )
+        == quoted
+    )
     runs = whole(json.loads((folder / "across_models.json").read_text("utf-8"))["runs"])
     assert [len(models) for models in runs.values()] == [5] * 8
 
     def model_of(task, key, choose):
-        return choose(runs[task], key=lambda model: np.mean([seed[key] for seed in runs[task][model].values()]))
+        return choose(
+            runs[task],
+            key=lambda model: np.mean([seed[key] for seed in runs[task][model].values()]),
+        )
 
     smollm2 = [
         sum(model_of(task, key, choose) == "smollm2" for task in runs)
@@ -150,16 +198,26 @@ def test_paradox_across_models():
     counts = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight")
     said = " ".join(page.split())
     most, calibrated, least = (counts[count] for count in smollm2)
-    assert f"shortcut rate on {most} of eight sets and is the best calibrated model on {calibrated}, " in said
+    assert (
+        f"shortcut rate on {most} of eight sets and is the best calibrated model on {calibrated}, "
+        in said
+    )
     assert f"rests on giveaway words least on {least} sets" in said
     gaps = [seed["largest_gap"] for models in runs.values() for seed in models["smollm2"].values()]
     assert f"the gap of its worst item is {max(gaps):.2f}," in said
     assert [name for name, test in tests.items() if test["p"] < 0.05 / 3] == ["excess"]
     assert f"(p = {tests['excess']['p']:.4f} where {0.05 / 3:.4f} is asked for)" in said
     four = within_tasks(
-        {task: {k: v for k, v in models.items() if k != "smollm2"} for task, models in runs.items()}, "excess"
+        {
+            task: {k: v for k, v in models.items() if k != "smollm2"}
+            for task, models in runs.items()
+        },
+        "excess",
     )
-    assert f"the other four models alone cannot tell ({four['mean_rho']:.2f}, p = {four['p']:.2f})" in said
+    assert (
+        f"the other four models alone cannot tell ({four['mean_rho']:.2f}, p = {four['p']:.2f})"
+        in said
+    )
 
 
 def test_fim():
@@ -186,23 +244,39 @@ def test_fim_reading():
     rhos = [round(each["rates"]["all"]["correlation"]["rho"], 2) for each in both]
     by_one = [round(100 * group["items_flipped_by_one"]) for group in (*hard, *easy)]
     assert quoted("One substitution flips", "Replacements that") == [*single, *rhos, *by_one]
-    four = [(group["with_four_antonyms"], round(100 * group["flipped_by_four_antonyms"])) for group in easy]
+    four = [
+        (group["with_four_antonyms"], round(100 * group["flipped_by_four_antonyms"]))
+        for group in easy
+    ]
     eight = [round(100 * group["items_flipped_by_antonyms"]) for group in easy]
     assert four[0][1] == 0
-    assert quoted("four antonyms at once flip none", "- A flip") == [four[0][0], *four[1][::-1], *eight, 30]
+    assert quoted("four antonyms at once flip none", "- A flip") == [
+        four[0][0],
+        *four[1][::-1],
+        *eight,
+        30,
+    ]
     assert {group["n_items"] for group in easy} == {30}
-    assert quoted("Of the antonyms", "; of some sixty") == [*of("antonym"), *of("synonym"), *of("neighbor")]
+    assert quoted("Of the antonyms", "; of some sixty") == [
+        *of("antonym"),
+        *of("synonym"),
+        *of("neighbor"),
+    ]
     names = [each["rates"]["name"] for each in both]
     assert [round(row["rate"] * row["n_attempts"]) for row in names] == [0, 1]
     assert {round(row["n_attempts"], -1) for row in names} <= {60, 70}
 
 
-@pytest.mark.parametrize(("model", "words", "bound"), [("cnn", "CNNs", 1e-6), ("encoder", "encoders", 0.05)])
+@pytest.mark.parametrize(
+    ("model", "words", "bound"), [("cnn", "CNNs", 1e-6), ("encoder", "encoders", 0.05)]
+)
 def test_fim_seeds(model, words, bound):
     folder = ROOT / "experiments" / "fim"
     seeds = json.loads((folder / "seeds.json").read_text("utf-8"))[model].values()
     assert len(seeds) == 3
-    shifts = np.array([[-row["mean"] / row["std"] for row in seed["sets"].values()] for seed in seeds])
+    shifts = np.array(
+        [[-row["mean"] / row["std"] for row in seed["sets"].values()] for seed in seeds]
+    )
     assert (-shifts.mean(axis=0) + half_width(shifts) < 0).all()
     hardest = np.array([100 * seed["hardest"] for seed in seeds])
     half = half_width(hardest)
@@ -211,7 +285,10 @@ def test_fim_seeds(model, words, bound):
     largest_p = max(row["p_value"] for seed in seeds for row in seed["sets"].values())
     assert largest_p < bound
     quoted += [round(largest_p, 3)] * (model == "encoder")
-    quoted += [round(value, 1) for value in (np.mean(hardest), np.mean(hardest) - half, np.mean(hardest) + half)]
+    quoted += [
+        round(value, 1)
+        for value in (np.mean(hardest), np.mean(hardest) - half, np.mean(hardest) + half)
+    ]
     quoted += [round(max(100 * seed["easiest"] for seed in seeds), 1), min(rhos), max(rhos)]
     page = (folder / "README.md").read_text("utf-8")
     assert numbers(page.partition(f"Three {words} agree")[2].partition("\n\n")[0]) == quoted
@@ -226,8 +303,12 @@ over_rows = runpy.run_path(str(ROOT / "experiments" / "beluga" / "report.py"))["
 
 
 def steps(task, first, second):
-    rows = [row["scores"] for row in results("beluga")[task]["rows"] if row["configuration"] != "IID"]
-    pairs = [(row[first], row[second]) for row in rows if None not in (row.get(first), row.get(second))]
+    rows = [
+        row["scores"] for row in results("beluga")[task]["rows"] if row["configuration"] != "IID"
+    ]
+    pairs = [
+        (row[first], row[second]) for row in rows if None not in (row.get(first), row.get(second))
+    ]
     return 100 * np.array([one - two for one, two in pairs])
 
 
@@ -236,14 +317,25 @@ def test_beluga():
     for task in ("SENT", "PARA", "READ"):
         differences = steps(task, "seen", "functionality")
         interval = over_rows(differences)
-        quoted += [round(float(value), 1) for value in (differences.mean(), interval.low, interval.high)]
+        quoted += [
+            round(float(value), 1) for value in (differences.mean(), interval.low, interval.high)
+        ]
     assert numbers(answer("experiments/beluga"))[:9] == quoted
 
 
 def test_a_model_that_is_neutral_throughout():
     """It has each neutral word right and no positive or negative one; no direction can be asked of it."""
-    rows = [row["pass_rates"]["seen"] for row in results("beluga")["SENT"]["rows"] if row["configuration"] == "IID+T"]
-    asked = ("single neutral words", "neutral words in context", "single positive words", "single negative words")
+    rows = [
+        row["pass_rates"]["seen"]
+        for row in results("beluga")["SENT"]["rows"]
+        if row["configuration"] == "IID+T"
+    ]
+    asked = (
+        "single neutral words",
+        "neutral words in context",
+        "single positive words",
+        "single negative words",
+    )
     neutral = [
         [rate for rate in row.values() if rate is not None]
         for row in rows
@@ -258,7 +350,11 @@ def better_than_iid(task, setting):
     """Return the rows whose G is above that of IID by its test."""
     iid, *rows = results("beluga")[task]["rows"]
     base = iid["scores"]["standard"]
-    return [row for row in rows if row["scores"].get(setting, 0) > base and row["p_values"].get(setting, 1) < 0.05]
+    return [
+        row
+        for row in rows
+        if row["scores"].get(setting, 0) > base and row["p_values"].get(setting, 1) < 0.05
+    ]
 
 
 HELD_OUT = ("functionality", "class", "type")
@@ -267,10 +363,26 @@ HELD_OUT = ("functionality", "class", "type")
 def test_what_was_trained_on_gets_better_and_one_row_of_what_was_held_out():
     tasks = ("SENT", "PARA", "READ")
     assert [len(better_than_iid(task, "seen")) for task in tasks] == [5, 1, 2]
-    page = (ROOT / "experiments" / "beluga" / "README.md").read_text("utf-8").replace("\N{MINUS SIGN}", "-")
+    page = (
+        (ROOT / "experiments" / "beluga" / "README.md")
+        .read_text("utf-8")
+        .replace("\N{MINUS SIGN}", "-")
+    )
     said = " ".join(page.split())
-    assert "five rows of SENT, one of PARA and two of READ are better on the functionalities" in said
-    assert [len(better_than_iid(task, held)) for task in tasks for held in HELD_OUT] == [0, 0, 0, 0, 0, 0, 1, 0, 0]
+    assert (
+        "five rows of SENT, one of PARA and two of READ are better on the functionalities" in said
+    )
+    assert [len(better_than_iid(task, held)) for task in tasks for held in HELD_OUT] == [
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        1,
+        0,
+        0,
+    ]
     (exception,) = better_than_iid("READ", "functionality")
     assert (exception["configuration"], exception["method"]) == ("IID->(IID+T)", "vanilla")
     p_values = [
@@ -285,7 +397,10 @@ def test_what_was_trained_on_gets_better_and_one_row_of_what_was_held_out():
     scores = [100 * exception["scores"][held] for held in HELD_OUT]
     told = "Of the {} figures on functionalities, classes and types that a row was kept from, one is above IID".format
     assert told(len(p_values)) in said
-    assert f"has G {scores[0]:.1f} on held-out functionalities, IID {100 * iid:.1f} (p = {p_values[place]:.3f})" in said
+    assert (
+        f"has G {scores[0]:.1f} on held-out functionalities, IID {100 * iid:.1f} (p = {p_values[place]:.3f})"
+        in said
+    )
     assert f"the gain is gone ({scores[1]:.1f} and {scores[2]:.1f})" in said
     assert f"it is not significant (p = {holm(np.array(p_values))[place]:.2f})" in said
     rates = exception["pass_rates"]["functionality"]
@@ -296,10 +411,14 @@ def test_what_was_trained_on_gets_better_and_one_row_of_what_was_held_out():
     base = results("beluga")["PARA"]["rows"][0]["scores"]["standard"]
     scores, p_values = row["scores"], row["p_values"]
     values = [scores["seen"], base, scores["functionality"], scores["class"]]
-    said = numbers(page.partition("The plainest case is")[2].partition("\n\n")[0].partition("G ")[2])
+    said = numbers(
+        page.partition("The plainest case is")[2].partition("\n\n")[0].partition("G ")[2]
+    )
     seen, iid, p_seen, functionality, held_class, *p_held = said
     assert [seen, iid, functionality, held_class] == [round(100 * value, 1) for value in values]
-    assert [p_seen, *p_held] == [round(p_values[key], 3) for key in ("seen", "functionality", "class")]
+    assert [p_seen, *p_held] == [
+        round(p_values[key], 3) for key in ("seen", "functionality", "class")
+    ]
 
 
 @pytest.mark.parametrize("task", ["SENT", "PARA", "READ"])
@@ -308,16 +427,26 @@ def test_means_of_beluga(task):
     line = next(line for line in page.splitlines() if re.match(rf"\| {task} \(\d+ of \d+", line))
     found = results("beluga")[task]
     settings = ("seen", "functionality", "class", "type")
-    rows = [row["scores"] for row in found["rows"] if all(setting in row["scores"] for setting in settings)]
+    rows = [
+        row["scores"]
+        for row in found["rows"]
+        if all(setting in row["scores"] for setting in settings)
+    ]
     means = [np.mean([scores[setting] for scores in rows]) for setting in settings]
     quoted = [float(cell) for cell in line.split("|")[2:7]]
-    assert quoted == [round(100 * value, 1) for value in (found["rows"][0]["scores"]["standard"], *means)]
+    assert quoted == [
+        round(100 * value, 1) for value in (found["rows"][0]["scores"]["standard"], *means)
+    ]
     assert f"({len(found['functionalities'])} of {found['n_functionalities']}" in line
 
 
 @pytest.mark.parametrize("task", ["SENT", "PARA", "READ"])
 def test_steps_of_beluga(task):
-    page = (ROOT / "experiments" / "beluga" / "README.md").read_text("utf-8").replace("\N{MINUS SIGN}", "-")
+    page = (
+        (ROOT / "experiments" / "beluga" / "README.md")
+        .read_text("utf-8")
+        .replace("\N{MINUS SIGN}", "-")
+    )
     row = next(line for line in page.splitlines() if re.match(rf"\| {task} \(\d+ rows\)", line))
     expected = []
     for first, second in (("seen", "functionality"), ("functionality", "class"), ("class", "type")):
@@ -325,7 +454,9 @@ def test_steps_of_beluga(task):
         interval = over_rows(differences)
         up, down = int((differences > 1e-9).sum()), int((differences < -1e-9).sum())
         p_value = stats.binomtest(up, up + down).pvalue
-        expected += [round(float(value), 1) for value in (differences.mean(), interval.low, interval.high)]
+        expected += [
+            round(float(value), 1) for value in (differences.mean(), interval.low, interval.high)
+        ]
         expected.append(float(p_value))
     assert numbers(row) == [round(number, 3) for number in expected]
     assert f"({len(steps(task, 'seen', 'functionality'))} rows)" in row
@@ -355,17 +486,29 @@ def test_detector():
     ]
     assert len(table) == 4
     for quoted, row in zip(table, sorted(rows, key=lambda row: row["value"]), strict=True):
-        keys = ("decided_by_cue", "shortcut_rate", "null_frequency", "excess_over_frequency", "precision", "recall")
+        keys = (
+            "decided_by_cue",
+            "shortcut_rate",
+            "null_frequency",
+            "excess_over_frequency",
+            "precision",
+            "recall",
+        )
         digits = (2, 3, 3, 3, 2, 2)
         assert quoted == [round(row[key], places) for key, places in zip(keys, digits, strict=True)]
 
 
 def test_language_models():
     folder = ROOT / "experiments" / "language_models"
-    page = " ".join((folder / "README.md").read_text("utf-8").replace("\N{MINUS SIGN}", "-").split())
+    page = " ".join(
+        (folder / "README.md").read_text("utf-8").replace("\N{MINUS SIGN}", "-").split()
+    )
     rows = [
         [cell.strip() for cell in line.split("|")[1:-1]]
-        for line in (folder / "RESULTS.md").read_text("utf-8").replace("\N{MINUS SIGN}", "-").splitlines()
+        for line in (folder / "RESULTS.md")
+        .read_text("utf-8")
+        .replace("\N{MINUS SIGN}", "-")
+        .splitlines()
         if line.startswith("| ")
     ]
     drawn = {
@@ -378,12 +521,20 @@ def test_language_models():
     assert drawn["trec", able] == [1, 9, 2]
     assert (drawn["sst2", able][0], drawn["piqa", able][0]) == (0, 0)
     assert [
-        sum(counts) for counts in zip(*(drawn[name, sure] for name in results("language_models")), strict=True)
+        sum(counts)
+        for counts in zip(*(drawn[name, sure] for name in results("language_models")), strict=True)
     ] == [31, 0, 9]
-    blank = {name: drawn[name, "gives one answer to 9 of 10 items"][:2] for name in results("language_models")}
+    blank = {
+        name: drawn[name, "gives one answer to 9 of 10 items"][:2]
+        for name in results("language_models")
+    }
     assert blank == {"sst2": [6, 6], "trec": [5, 7], "piqa": [2, 6], "socialiqa": [2, 6]}
     ways = [row for row in rows if len(row) == 8 and row[1] == "0"]
-    assert len(ways) == sum("/0/" in way for cells in results("language_models").values() for way in cells) == 40
+    assert (
+        len(ways)
+        == sum("/0/" in way for cells in results("language_models").values() for way in cells)
+        == 40
+    )
     letters = [row for row in ways[24:] if row[2] == "letters"]
     assert len(letters) == 4
     assert min(int(row[7].rstrip("%")) for row in letters) == 95
@@ -393,10 +544,19 @@ def test_language_models():
     assert all(figure in page for figure in told), told
     changes = [row for row in rows if row[0] == "template on, off" and row[1].startswith("0")]
     (clear,) = [row for row in changes if float(row[3]) < 0.05]
-    assert (len(changes), clear[1], round(100 * float(clear[2].split()[0]))) == (20, "0, words, mean", -18)
+    assert (len(changes), clear[1], round(100 * float(clear[2].split()[0]))) == (
+        20,
+        "0, words, mean",
+        -18,
+    )
     # With four examples: the ways that were asked, and the same ways without.
     cells = results("language_models")
-    pairs = [(name, key.replace("/4/", "/0/"), key) for name, own in cells.items() for key in own if "/4/" in key]
+    pairs = [
+        (name, key.replace("/4/", "/0/"), key)
+        for name, own in cells.items()
+        for key in own
+        if "/4/" in key
+    ]
 
     def favorite(name, key):
         picks = np.array([np.argmax(row) for row in cells[name][key]["scores"]])
@@ -405,7 +565,8 @@ def test_language_models():
     counts = [sum(favorite(name, key[place]) >= 0.9 for name, *key in pairs) for place in (0, 1)]
     many = [row for row in rows if len(row) == 6 and row[1] == "4"]
     n_sure, n_unsure, n_able = (
-        sum(int(row[place]) for row in many if row[2] == what) for place, what in ((3, sure), (4, sure), (3, able))
+        sum(int(row[place]) for row in many if row[2] == what)
+        for place, what in ((3, sure), (4, sure), (3, able))
     )
     assert (
         f"left in {counts[1]} of {len(pairs)} ways, where the same ways without examples have it in {counts[0]};"
@@ -413,10 +574,20 @@ def test_language_models():
     )
     sets = sum(row[2] == able and row[3] != "0" for row in many)
     assert (n_able, sets) == (5, 3)
-    assert f"too sure of itself in {n_sure}, its opposite in {n_unsure}, both of PIQA by the mean" in page
+    assert (
+        f"too sure of itself in {n_sure}, its opposite in {n_unsure}, both of PIQA by the mean"
+        in page
+    )
     assert [row[4] for row in many if row[0] == "piqa" and row[2] == sure] == ["2"]
-    letters = [f"{favorite(name, f'chat/{n}/letters/sum'):.0%}" for name in ("sst2", "socialiqa") for n in (0, 4)]
-    assert "from {} to {} of the items on SST-2, and from {} to {} on SocialIQA".format(*letters) in page
+    letters = [
+        f"{favorite(name, f'chat/{n}/letters/sum'):.0%}"
+        for name in ("sst2", "socialiqa")
+        for n in (0, 4)
+    ]
+    assert (
+        "from {} to {} of the items on SST-2, and from {} to {} on SocialIQA".format(*letters)
+        in page
+    )
     tested = [row for row in rows if row[0] == "4 examples, none"]
     differing = [row for row in tested if float(row[3]) < 0.05]
     assert f"in {len(differing)} of {len(tested)} comparisons" in page
@@ -442,7 +613,9 @@ def test_confusion_probes():
     assert {row["probes"]["n_items"] for row in (*likelihood, *letters)} == {200}
 
     def without(row, key):
-        return [row["probes"]["prior_bias"][probe][key] for probe in ("no_question", "wrong_question")]
+        return [
+            row["probes"]["prior_bias"][probe][key] for probe in ("no_question", "wrong_question")
+        ]
 
     def span(values, digits=2):
         return [round(min(values), digits), round(max(values), digits)]
@@ -472,14 +645,23 @@ def test_confusion_probes():
     for way, kept in ((head, {"socialiqa"}), (likelihood, {"piqa"}), (letters, set())):
         tests = {
             row["dataset"]: [
-                each["p_value"] for each in without(row, "pseudo_correct") if each["rate"] > each["chance"]
+                each["p_value"]
+                for each in without(row, "pseudo_correct")
+                if each["rate"] > each["chance"]
             ]
             for row in way
         }
         n_tests = 2 * len(sets) + (len(sets) if way is letters else 0)
-        assert {name for name, values in tests.items() if any(n_tests * value < 0.05 for value in values)} == kept
+        assert {
+            name
+            for name, values in tests.items()
+            if any(n_tests * value < 0.05 for value in values)
+        } == kept
     assert all(drop["choice_paralysis"] < drop["null_drop"] for drop in drops)
     assert all(12 * each["t_p_value"] < 0.05 for each in beyond)
     assert all(each["consistency"] == 0 for each in orders)
     for row in head:
-        assert row["probes"]["original"]["normalized_prior_bias"] < without(row, "normalized_prior_bias")[0]
+        assert (
+            row["probes"]["original"]["normalized_prior_bias"]
+            < without(row, "normalized_prior_bias")[0]
+        )

@@ -19,15 +19,22 @@ VERDICTS = {
 
 def test_quoted():
     found = json.loads((FOLDER / "results.json").read_text("utf-8"))
-    page = " ".join((FOLDER / "README.md").read_text("utf-8").split()).replace("\N{MINUS SIGN}", "-")
+    page = " ".join((FOLDER / "README.md").read_text("utf-8").split()).replace(
+        "\N{MINUS SIGN}", "-"
+    )
     arms = {
-        name: {row["item"]: row for row in found["rows"] if row["arm"] == name} for name in ("plain", "neutral", "hint")
+        name: {row["item"]: row for row in found["rows"] if row["arm"] == name}
+        for name in ("plain", "neutral", "hint")
     }
-    plain, hint = ([row["answer"] >= 0 for row in arms[name].values()] for name in ("plain", "hint"))
+    plain, hint = (
+        [row["answer"] >= 0 for row in arms[name].values()] for name in ("plain", "hint")
+    )
     assert f"{sum(plain)} of {len(plain)} plain answers end in a letter" in page
     assert f"beside the hint {sum(hint)} of {len(hint)} does" in page
     rows = list(arms["hint"].values())
-    before, beside = ([arms[name][row["item"]]["answer"] for row in rows] for name in ("plain", "neutral"))
+    before, beside = (
+        [arms[name][row["item"]]["answer"] for row in rows] for name in ("plain", "neutral")
+    )
     mentions = [row["level"] != "none" or not row["shows"] for row in rows]
     hints, answers = [row["hint"] for row in rows], [row["answer"] for row in rows]
     result = silent_sway(before, beside, answers, hints, mentions, n_options=3)
@@ -45,17 +52,27 @@ def test_trained_models_are_told_apart_as_quoted():
         plain, neutral, hinted, hints, levels = zip(*each["rows"], strict=True)
         mentions = [level != "none" for level in levels]  # what is not seen is granted a mention
         credits_it = [level == "credits" for level in levels]
-        told[model] = silent_sway(plain, neutral, hinted, hints, mentions, credited=credits_it, n_options=4)
+        told[model] = silent_sway(
+            plain, neutral, hinted, hints, mentions, credited=credits_it, n_options=4
+        )
     assert {model: each["verdict"] for model, each in found.items()} == VERDICTS
     # 8 of 12 adjectives are followed
-    assert all(told[model].sway.estimate.low < 2 / 3 < told[model].sway.estimate.high for model in ("silent", "says"))
+    assert all(
+        told[model].sway.estimate.low < 2 / 3 < told[model].sway.estimate.high
+        for model in ("silent", "says")
+    )
     assert told["says"].upper < 0.05 < 0.5 < told["silent"].silent_sway
-    for model, shares in (("steady", ("sway",)), ("silent", ("sway", "silent")), ("says", ("sway", "credited"))):
+    for model, shares in (
+        ("steady", ("sway",)),
+        ("silent", ("sway", "silent")),
+        ("says", ("sway", "credited")),
+    ):
         for share in shares:
             figure = getattr(told[model], share)
             it = getattr(figure, "estimate", figure)
             value, low, high = (
-                f"{100 * end:.1f}".replace("-", "\N{MINUS SIGN}") for end in (it.value, it.low, it.high)
+                f"{100 * end:.1f}".replace("-", "\N{MINUS SIGN}")
+                for end in (it.value, it.low, it.high)
             )
             assert f"{value} %" in page
             assert f"[{low}, {high}]" in page

@@ -22,7 +22,9 @@ EXPERIMENTS = Path(__file__).parents[2] / "experiments"
     ],
 )
 def test_tables_follow_from_results(folder, script, table, tmp_path, monkeypatch):
-    copied = shutil.copytree(EXPERIMENTS / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.png"))
+    copied = shutil.copytree(
+        EXPERIMENTS / folder, tmp_path / folder, ignore=shutil.ignore_patterns("*.png")
+    )
     committed = (copied / table).read_text("utf-8")
     (copied / table).unlink()
     # Experiments have files of equal names, such as figures.py.

@@ -29,7 +29,11 @@ def one_pair(classifier, prompt, choice):
     inputs = classifier.tokenizer(prompt, choice, return_tensors="pt", return_offsets_mapping=True)
     offsets = inputs.pop("offset_mapping")[0].tolist()
     second = [sequence == 1 for sequence in inputs.sequence_ids(0)]
-    vectors = classifier.model.get_input_embeddings()(inputs.pop("input_ids")).detach().requires_grad_(True)
+    vectors = (
+        classifier.model.get_input_embeddings()(inputs.pop("input_ids"))
+        .detach()
+        .requires_grad_(True)
+    )
     shared = {name: tensor.unsqueeze(1) for name, tensor in inputs.items()}
     score = classifier.model(inputs_embeds=vectors.unsqueeze(1), **shared).logits[0, 0]
     (gradient,) = torch.autograd.grad(score, vectors)
@@ -128,8 +132,12 @@ class TestDifferences:
             wrong = [k for k in range(len(row)) if k != label]
             expected = embeddings[label] - np.mean([embeddings[k] for k in wrong], axis=0)
             np.testing.assert_allclose(result.embeddings[i], expected, atol=1e-9)
-            assert result.scores[i] == pytest.approx(scores[label] - max(scores[k] for k in wrong), abs=1e-9)
+            assert result.scores[i] == pytest.approx(
+                scores[label] - max(scores[k] for k in wrong), abs=1e-9
+            )
 
     def test_bad_labels(self):
         with pytest.raises(ValueError, match="between 0 and 1, but item 0 is 2"):
-            choice_differences(tiny_encoder("bert", n_labels=None), ["a"], [["x", "y"]], [2], progress=False)
+            choice_differences(
+                tiny_encoder("bert", n_labels=None), ["a"], [["x", "y"]], [2], progress=False
+            )

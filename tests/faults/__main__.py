@@ -26,10 +26,18 @@ def main():
     """Start a process with the shim, and print a table; the exit code is 1 where something is lost or wrong."""
     parser = argparse.ArgumentParser(prog="python -m faults", description=__doc__)
     parser.add_argument("--cases", help="comma-separated cases; all of them by default")
-    parser.add_argument("--most", type=int, help="maximum number of calls per case and fault; all of them by default")
-    parser.add_argument("--faults", default=",".join(FAULTS), help="comma-separated: kill, full, flip")
     parser.add_argument(
-        "--page", type=Path, help="a page for the sums; the csv beside it has the counts, those of other cases too"
+        "--most",
+        type=int,
+        help="maximum number of calls per case and fault; all of them by default",
+    )
+    parser.add_argument(
+        "--faults", default=",".join(FAULTS), help="comma-separated: kill, full, flip"
+    )
+    parser.add_argument(
+        "--page",
+        type=Path,
+        help="a page for the sums; the csv beside it has the counts, those of other cases too",
     )
     parser.add_argument("--inside", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -59,7 +67,9 @@ def inside(folder, options):
     lost = 0
     for name in names:
         began, row = time.monotonic(), collections.Counter()
-        for fault, at, met, wrong in try_case(bench, known[name], options.most, options.faults.split(",")):
+        for fault, at, met, wrong in try_case(
+            bench, known[name], options.most, options.faults.split(",")
+        ):
             if fault == "count":
                 row["writes"] = at
                 continue
@@ -81,9 +91,16 @@ def write_counts(page, name, counts, order, faults):
     if table.exists():
         with table.open(encoding="utf-8", newline="") as file:
             known = {row.pop("command"): row for row in csv.DictReader(file)}
-        rows = {case: {key: int(row[key]) for key in KEYS} for case, row in known.items() if case in order}
+        rows = {
+            case: {key: int(row[key]) for key in KEYS}
+            for case, row in known.items()
+            if case in order
+        }
     earlier = rows.get(name, {}) if set(faults) != set(FAULTS) else {}
-    rows[name] = {key: counts.get(key, 0) if key in ("writes", *faults) else earlier.get(key, 0) for key in KEYS}
+    rows[name] = {
+        key: counts.get(key, 0) if key in ("writes", *faults) else earlier.get(key, 0)
+        for key in KEYS
+    }
     rows[name]["wrong"] += counts.get("wrong", 0)
     with table.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, ("command", *KEYS), lineterminator="\n")
@@ -106,7 +123,12 @@ def load_everything():
         if not module.name.endswith("__main__"):
             with contextlib.suppress(ImportError):
                 importlib.import_module(module.name)
-    for name in ("Trainer", "AutoTokenizer", "AutoModelForSequenceClassification", "BertForSequenceClassification"):
+    for name in (
+        "Trainer",
+        "AutoTokenizer",
+        "AutoModelForSequenceClassification",
+        "BertForSequenceClassification",
+    ):
         getattr(transformers, name)
 
 

@@ -40,7 +40,10 @@ def make_world(folder: Path, names: Collection[str]):
         save_tiny_bidirectional(folder / name, name)
     behavior_suite().write(folder / "suite.jsonl")
     texts, labels = tiny_texts(40)
-    lines = [f"{number},{text},{label}" for number, (text, label) in enumerate(zip(texts, labels, strict=True))]
+    lines = [
+        f"{number},{text},{label}"
+        for number, (text, label) in enumerate(zip(texts, labels, strict=True))
+    ]
     (folder / "rows.csv").write_text("\n".join(["id,text,label", *lines]))
     (folder / "data").mkdir()
     for name, part in (("train", slice(0, 16)), ("test", slice(16, 24))):
@@ -58,9 +61,14 @@ def make_world(folder: Path, names: Collection[str]):
     for name, part in (("train", rows[::2]), ("test", rows[1::2])):
         (folder / "parted" / f"{name}.jsonl").write_text("\n".join(map(json.dumps, part)))
     for name, step in (("first", 3), ("second", 2)):
-        picks = [f"{row['id']},{(row['label'] + (n % step == 0)) % 2}" for n, row in enumerate(rows)]
+        picks = [
+            f"{row['id']},{(row['label'] + (n % step == 0)) % 2}" for n, row in enumerate(rows)
+        ]
         (folder / f"{name}.csv").write_text("\n".join(["id,prediction", *picks]))
-    scores = [f"{0.5 + 0.4 * ((n * 7) % 10) / 10},{0.5 - 0.4 * ((n * 7) % 10) / 10},{n % 3 == 0:d}" for n in range(60)]
+    scores = [
+        f"{0.5 + 0.4 * ((n * 7) % 10) / 10},{0.5 - 0.4 * ((n * 7) % 10) / 10},{n % 3 == 0:d}"
+        for n in range(60)
+    ]
     answers = [f"{n},{0.3 + 0.07 * (n % 10)},{n % 4 == 0:d}" for n in range(40)]
     (folder / "answers.csv").write_text("\n".join(["item,confidence,correct", *answers]))
     arms = [
@@ -80,14 +88,31 @@ def make_world(folder: Path, names: Collection[str]):
     (folder / "judgments.csv").write_text("\n".join(["item,judge,first,second,verdict", *verdicts]))
     (folder / "scores.csv").write_text("\n".join(["prob_0,prob_1,label", *scores]))
     for name in ("model", "other") if {"compare", "card", "gate"} & {*names} else ():
-        _run("audit", folder / name, folder / "rows.csv", "--questions", "calibration", "--out", folder / f"of-{name}")
+        _run(
+            "audit",
+            folder / name,
+            folder / "rows.csv",
+            "--questions",
+            "calibration",
+            "--out",
+            folder / f"of-{name}",
+        )
     if "data ratings read" in names:
         _write_sheets(folder)
 
 
 def _write_sheets(folder: Path):
     """Let two raters answer the same for every item."""
-    _run("data", "ratings", "write", folder / "choices.jsonl", "--out", folder / "sheets", "--raters", "2")
+    _run(
+        "data",
+        "ratings",
+        "write",
+        folder / "choices.jsonl",
+        "--out",
+        folder / "sheets",
+        "--raters",
+        "2",
+    )
     for sheet in (folder / "sheets").glob("rater-*.csv"):
         head, *rest = sheet.read_text("utf-8").splitlines()
         place = head.split(",").index("answer")
@@ -109,8 +134,27 @@ def cases(world: Path):
     """Name -> the commands of a case, each a list of words, which write to the folder they run in."""
     model, rows, choices = world / "model", world / "rows.csv", world / "choices.jsonl"
     sheets = sorted(map(str, (world / "sheets").glob("rater-*.csv")))
-    plan = ("out", "--model", model, "--suite", world / "suite.jsonl", "--data", world / "data", "--test-split", "test")
-    plan += ("--configurations", "IID,IID->T", "--methods", "lp", "--partitions", "seen", "--iid-epochs", "1")
+    plan = (
+        "out",
+        "--model",
+        model,
+        "--suite",
+        world / "suite.jsonl",
+        "--data",
+        world / "data",
+        "--test-split",
+        "test",
+    )
+    plan += (
+        "--configurations",
+        "IID,IID->T",
+        "--methods",
+        "lp",
+        "--partitions",
+        "seen",
+        "--iid-epochs",
+        "1",
+    )
     named = {
         "fine-tune": [("fine-tune", world / "encoder", rows, "--epochs", 3, "--batch-size", 8, "--learning-rate", 3e-3,
                        "--checkpoint-steps", 4, "--cpu")],
@@ -152,5 +196,7 @@ def _with_out(step):
     """Let the words of a command end with `--out out`, where they do not say where to write."""
     words = [str(word) for word in step]
     prints = words[0] in ("learn", "card", "gate", "suite", "cues", "judges", "confidence")
-    names_it = prints or "--out" in words or words[1:3] == ["ratings", "read"] or words[1:2] == ["gaps"]
+    names_it = (
+        prints or "--out" in words or words[1:3] == ["ratings", "read"] or words[1:2] == ["gaps"]
+    )
     return words if names_it else [*words, "--out", "out"]

@@ -56,7 +56,9 @@ def freeze_time():
     import rightreasons.report.files as record
     import rightreasons.training.finetune as finetune
 
-    noon = __import__("datetime").datetime(2026, 1, 1, 12, tzinfo=__import__("datetime").timezone.utc)
+    noon = __import__("datetime").datetime(
+        2026, 1, 1, 12, tzinfo=__import__("datetime").timezone.utc
+    )
     fixed = types.SimpleNamespace(now=lambda *_: noon)
     for module in (record, behavior_report):
         module.datetime = types.SimpleNamespace(datetime=fixed)
@@ -94,7 +96,9 @@ class Bench:
             self._child(steps, mode, at)
         _, status = os.waitpid(child, 0)
         lines = self.log.read_text("utf-8", "replace").splitlines() or [""]
-        errors = [line for line in lines if line.startswith("Error:")]  # a progress bar may come after it
+        errors = [
+            line for line in lines if line.startswith("Error:")
+        ]  # a progress bar may come after it
         return os.waitstatus_to_exitcode(status), (errors or lines)[-1], bool(self._counters[1])
 
     @property
@@ -110,8 +114,13 @@ class Bench:
             for stream in (1, 2):
                 os.dup2(out, stream)
             os.chdir(self.trial)
-            address, size = ctypes.c_void_p(ctypes.addressof(self._counters)), ctypes.c_long(len(self._calls))
-            self._arm(MODES[mode], ctypes.c_long(at), str(self.trial).encode() + b"/", address, size)
+            address, size = (
+                ctypes.c_void_p(ctypes.addressof(self._counters)),
+                ctypes.c_long(len(self._calls)),
+            )
+            self._arm(
+                MODES[mode], ctypes.c_long(at), str(self.trial).encode() + b"/", address, size
+            )
             for step in steps:
                 code = _code_of(step)
                 if code:
@@ -156,7 +165,10 @@ def chosen(numbers, most):
         return list(numbers)
     if most == 1:
         return [numbers[(len(numbers) - 1) // 2]]
-    return [numbers[place] for place in sorted({round(step * (len(numbers) - 1) / (most - 1)) for step in range(most)})]
+    return [
+        numbers[place]
+        for place in sorted({round(step * (len(numbers) - 1) / (most - 1)) for step in range(most)})
+    ]
 
 
 def try_case(bench, steps, most=None, faults=FAULTS):

@@ -33,15 +33,22 @@ def test_writes_are_chosen_evenly():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(compiler() is None, reason="faults are set by a small library in C, and there is no compiler")
+@pytest.mark.skipif(
+    compiler() is None, reason="faults are set by a small library in C, and there is no compiler"
+)
 def test_faults_lose_nothing(root, tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"Before.\n{MARKS[0]}\n{MARKS[1]}\nAfter.\n", "utf-8")
-    page.with_suffix(".csv").write_text("command,writes,kill,full,flip,wrong\ncues,5,1,2,3,0\n", "utf-8")
+    page.with_suffix(".csv").write_text(
+        "command,writes,kill,full,flip,wrong\ncues,5,1,2,3,0\n", "utf-8"
+    )
     words = ["--cases", "calibration,recalibrate", "--most", "1", "--page", page]
     path = os.pathsep.join([str(root / "tests"), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
-        [sys.executable, "-m", "faults", *words], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True
+        [sys.executable, "-m", "faults", *words],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
     before, *_, whole, _, _, after = page.read_text("utf-8").splitlines()

@@ -33,12 +33,20 @@ STUCK = 120.0
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make -C benchmarks fuzz", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=600.0, help="time for all targets together")
+    parser.add_argument(
+        "--seconds", type=float, default=600.0, help="time for all targets together"
+    )
     parser.add_argument("--targets", default="", help="comma-separated targets; all by default")
     parser.add_argument("--engine", choices=("hypothesis", "atheris"), default="hypothesis")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the first batch; a later run goes on after it")
-    parser.add_argument("--found", type=Path, default=Path(".fuzz"), help="folder of the inputs that fail")
-    parser.add_argument("--replay", type=Path, nargs="+", metavar="FILE", help="inputs of that folder to run again")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of the first batch; a later run goes on after it"
+    )
+    parser.add_argument(
+        "--found", type=Path, default=Path(".fuzz"), help="folder of the inputs that fail"
+    )
+    parser.add_argument(
+        "--replay", type=Path, nargs="+", metavar="FILE", help="inputs of that folder to run again"
+    )
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     given_ = parser.parse_args()
     given_.found = given_.found.absolute()
@@ -80,12 +88,26 @@ def run_all(given_) -> int:
 
 def run_slice(name: str, seconds: float, first: int, given_) -> int:
     """Fuzz one target in a process; return the number of its inputs."""
-    words = ["--worker", name, "--seconds", str(seconds), "--seed", str(first), "--engine", given_.engine]
+    words = [
+        "--worker",
+        name,
+        "--seconds",
+        str(seconds),
+        "--seed",
+        str(first),
+        "--engine",
+        given_.engine,
+    ]
     with tempfile.TemporaryDirectory(prefix="fuzz-") as work_folder:
         folder = Path(work_folder)
         process = subprocess.Popen(
             [sys.executable, "-m", "fuzzing", *words, "--found", str(given_.found)],
-            env={**os.environ, "FUZZ_FOLDER": work_folder, "HF_HOME": str(folder / "hf"), "HF_HUB_OFFLINE": "1"},
+            env={
+                **os.environ,
+                "FUZZ_FOLDER": work_folder,
+                "HF_HOME": str(folder / "hf"),
+                "HF_HUB_OFFLINE": "1",
+            },
             stdout=subprocess.DEVNULL,
             stderr=(folder / "errors").open("wb"),
         )
@@ -128,7 +150,9 @@ def instrumented(engine: str):
 def work_on(target, given_) -> int:
     """Fuzz a target, and write what fails."""
     folder = Path(os.environ["FUZZ_FOLDER"])
-    known = {path.stem.removesuffix(".pickle") for path in given_.found.glob(f"{target.name}-*.pickle")}
+    known = {
+        path.stem.removesuffix(".pickle") for path in given_.found.glob(f"{target.name}-*.pickle")
+    }
     count = itertools.count(1)
     until = time.monotonic() + given_.seconds
     shrinking = {"until": 0.0}
@@ -146,11 +170,15 @@ def work_on(target, given_) -> int:
         try:
             judge(target, value, inputs)
         except NotOneSentence as error:
-            where = f"{target.name}-{place(error).replace(':', '-').replace('<', '').replace('>', '')}"
+            where = (
+                f"{target.name}-{place(error).replace(':', '-').replace('<', '').replace('>', '')}"
+            )
             if where in known:
                 return
             store(given_.found, target, value, error)
-            if "took more than" in str(error) or (shrinking["until"] and time.monotonic() > shrinking["until"]):
+            if "took more than" in str(error) or (
+                shrinking["until"] and time.monotonic() > shrinking["until"]
+            ):
                 known.add(where)
                 return
             shrinking["until"] = shrinking["until"] or time.monotonic() + 30
@@ -197,7 +225,12 @@ def guided(target, attempt, given_) -> int:
         # Of fewer bytes hypothesis makes no input.
         for number in range(50):
             (corpus / f"random-{number}").write_bytes(random.Random(number).randbytes(4096))
-    limits = [f"-max_total_time={int(given_.seconds)}", "-rss_limit_mb=0", "-max_len=65536", f"-seed={given_.seed + 1}"]
+    limits = [
+        f"-max_total_time={int(given_.seconds)}",
+        "-rss_limit_mb=0",
+        "-max_len=65536",
+        f"-seed={given_.seed + 1}",
+    ]
     atheris.Setup([sys.argv[0], *limits, str(corpus)], test.hypothesis.fuzz_one_input)
     atheris.Fuzz()
     return 0

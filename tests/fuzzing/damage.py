@@ -117,7 +117,9 @@ numbers = (
 )
 scalars = st.none() | st.booleans() | numbers | words
 values = st.recursive(
-    scalars, lambda inner: st.lists(inner, max_size=4) | st.dictionaries(words, inner, max_size=3), max_leaves=8
+    scalars,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(words, inner, max_size=3),
+    max_leaves=8,
 )
 """Any value that JSON could hold, and some that it could not."""
 
@@ -137,14 +139,24 @@ def damaged(draw, files):
         elif kind == "byte":
             content = content[:start] + bytes([draw(st.integers(0, 255))]) + content[start + 1 :]
         else:
-            token = b"" if kind == "delete" else draw(st.sampled_from(TOKENS) | st.binary(max_size=4))
-            content = content[:start] + token + content[start + (0 if kind == "insert" else length) :]
+            token = (
+                b"" if kind == "delete" else draw(st.sampled_from(TOKENS) | st.binary(max_size=4))
+            )
+            content = (
+                content[:start] + token + content[start + (0 if kind == "insert" else length) :]
+            )
     return content
 
 
 def _places(value, path=()):
     yield path
-    for key, inner in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    for key, inner in (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    ):
         yield from _places(inner, (*path, key))
 
 

@@ -146,5 +146,9 @@ def store(found: Path, target: Target, value: Any, error: BaseException) -> Path
     (found / f"{name}.pickle").write_bytes(pickle.dumps((target.name, value)))
     told = "".join(traceback.format_exception(error.__cause__ or error))
     file = found / f"{name}.txt"
-    file.write_text(f"{error}\n\ninput:\n{value!r:.20000}\n\n{told:.20000}\n", "utf-8", errors="backslashreplace")
+    file.write_text(
+        f"{error}\n\ninput:\n{value!r:.20000}\n\n{told:.20000}\n",
+        "utf-8",
+        errors="backslashreplace",
+    )
     return file

@@ -9,7 +9,11 @@ from rightreasons.calibration.proper_scores import selective_scores
 from rightreasons.io.logs import letter_log_probabilities
 
 # Log-probabilities of A and B, and the right letter: softmax gives 3/4, 3/5 and 1/2 to the answers A, B and A.
-ITEMS = [((math.log(0.6), math.log(0.2)), "A"), ((math.log(0.3), math.log(0.45)), "A"), ((-1.0, -1.0), "A")]
+ITEMS = [
+    ((math.log(0.6), math.log(0.2)), "A"),
+    ((math.log(0.3), math.log(0.45)), "A"),
+    ((-1.0, -1.0), "A"),
+]
 
 
 def token(letter, pair):
@@ -37,7 +41,9 @@ def test_inside_the_tool(tmp_path):
         letter = "AB"[int(pair[1] > pair[0])]
         output = ModelOutput.from_content("mockllm/model", f"ANSWER: {letter}")
         output.choices[0].logprobs = Logprobs.model_validate({"content": [token(letter, pair)]})
-        output.usage = ModelUsage(input_tokens=1, output_tokens=1, total_tokens=2)  # not counted by a tokenizer
+        output.usage = ModelUsage(
+            input_tokens=1, output_tokens=1, total_tokens=2
+        )  # not counted by a tokenizer
         outputs.append(output)
         samples.append(Sample(id=f"q{number}", input="Why?", choices=["x", "y"], target=right))
     task = inspect_ai.Task(
@@ -48,7 +54,13 @@ def test_inside_the_tool(tmp_path):
     )
     model = get_model("mockllm/model", custom_outputs=outputs)
     log = inspect_ai.eval(
-        task, model=model, log_dir=str(tmp_path), display="none", max_samples=1, max_connections=1, log_format="json"
+        task,
+        model=model,
+        log_dir=str(tmp_path),
+        display="none",
+        max_samples=1,
+        max_connections=1,
+        log_format="json",
     )[0]
     assert log.status == "success", log.error
     figures = {name: one.value for name, one in log.results.scores[0].metrics.items()}

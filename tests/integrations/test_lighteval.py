@@ -37,7 +37,10 @@ def tasks(monkeypatch):
         "lighteval.metrics.utils.metric_utils": {"CorpusLevelMetric": Made},
         "lighteval.tasks": {},
         "lighteval.tasks.lighteval_task": {"LightevalTaskConfig": Made},
-        "lighteval.tasks.requests": {"Doc": Made, "SamplingMethod": SimpleNamespace(LOGPROBS="logprobs")},
+        "lighteval.tasks.requests": {
+            "Doc": Made,
+            "SamplingMethod": SimpleNamespace(LOGPROBS="logprobs"),
+        },
     }
     for name, members in stubs.items():
         module = ModuleType(name)
@@ -58,7 +61,9 @@ def test_figures_of_log_probabilities(tasks):
     # Softmax of (log 3, 0) is (3/4, 1/4), of (0, log 3, 0) (1/5, 3/5, 1/5): right, wrong.
     given = [((math.log(3), 0.0), 0), ((0.0, math.log(3), 0.0), [2, 0])]
     items = [
-        metric["sample_level_fn"].prepare(SimpleNamespace(gold_index=gold), SimpleNamespace(logprobs=list(scores)))
+        metric["sample_level_fn"].prepare(
+            SimpleNamespace(gold_index=gold), SimpleNamespace(logprobs=list(scores))
+        )
         for scores, gold in given
     ]
     assert items[1] == [2.0, 0.0, math.log(3), 0.0]
@@ -79,5 +84,11 @@ def test_copa_is_asked_by_its_continuations(tasks):
         "label": 0,
     }
     asked = task.values["prompt_function"](line, "x").values
-    assert (asked["query"], asked["choices"]) == ("The man fell because", [" it rained.", " he sang."])
-    assert task.values["prompt_function"]({**line, "question": "effect"}).values["query"] == "The man fell so"
+    assert (asked["query"], asked["choices"]) == (
+        "The man fell because",
+        [" it rained.", " he sang."],
+    )
+    assert (
+        task.values["prompt_function"]({**line, "question": "effect"}).values["query"]
+        == "The man fell so"
+    )

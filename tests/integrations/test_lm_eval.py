@@ -18,13 +18,17 @@ def test_figures_are_those_of_the_kernels():
     rows, labels = [list(row) for row, _ in ITEMS], [label for _, label in ITEMS]
     # Confidences of 3/4, 3/5 and 3/4, right, wrong, right: (2 * |3/4 - 1| + |3/5 - 0|) / 3.
     assert aggregation("ece")(ITEMS) == pytest.approx((0.5 + 0.6) / 3)
-    assert aggregation("ece", n_bins=1)(ITEMS) == pytest.approx(abs((0.75 + 0.6 + 0.75) / 3 - 2 / 3))
+    assert aggregation("ece", n_bins=1)(ITEMS) == pytest.approx(
+        abs((0.75 + 0.6 + 0.75) / 3 - 2 / 3)
+    )
     assert aggregation("smooth_ece")(ITEMS) == smooth_ece(rows, labels, scores="logits").smooth_ece
     # ((1/4)^2 + (3/5)^2 + (1/4)^2) / 3
     assert aggregation("brier")(ITEMS) == pytest.approx((0.0625 + 0.36 + 0.0625) / 3)
     # Two confidences of 3/4, one right: (3/4 - 1/2)^2, nothing between bins, and 1/2 * 1/2; the sum is the score.
     same = [((0.0, math.log(3)), 1), ((math.log(3), 0.0), 1)]
-    parts = [aggregation(f"brier_{part}")(same) for part in ("reliability", "resolution", "uncertainty")]
+    parts = [
+        aggregation(f"brier_{part}")(same) for part in ("reliability", "resolution", "uncertainty")
+    ]
     assert parts == pytest.approx([0.0625, 0, 0.25])
     assert aggregation("brier")(same) == pytest.approx(0.3125)
     # Both right answers are surer than the wrong one.
@@ -48,7 +52,10 @@ def test_what_a_task_hands_over():
     [
         (lambda: aggregation("mce"), "Expected `measure` to be one of"),
         (lambda: choice_results([(-1.0, True), (-2.0, False)], 2), "`label`"),
-        (lambda: choice_results([(-1.0, True), (-2.0, False)], 0, ("ece", "x")), "Expected `measures` to be one of"),
+        (
+            lambda: choice_results([(-1.0, True), (-2.0, False)], 0, ("ece", "x")),
+            "Expected `measures` to be one of",
+        ),
     ],
 )
 def test_what_cannot_be_handed_over(call, sentence):
@@ -62,12 +69,21 @@ def test_inside_the_harness(tmp_path, plugin):
     from lm_eval.api.model import LM
     from lm_eval.tasks import TaskManager
 
-    rows = [{"text": f"Item {k}", "options": ["yes", "no", "so"][: 2 + k % 2], "label": k % 2} for k in range(7)]
+    rows = [
+        {"text": f"Item {k}", "options": ["yes", "no", "so"][: 2 + k % 2], "label": k % 2}
+        for k in range(7)
+    ]
     (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
     names = tuple(f"rightreasons_{name}" if plugin else name for name in MEASURES)
     if plugin:  # what a harness does that finds them: it loads the entry points
-        found = {each.name: each.load() for each in entry_points(group="lm_eval.metrics") if each.name in names}
-        assert {name: f"rightreasons_{each.__name__}" for name, each in found.items()} == {name: name for name in names}
+        found = {
+            each.name: each.load()
+            for each in entry_points(group="lm_eval.metrics")
+            if each.name in names
+        }
+        assert {name: f"rightreasons_{each.__name__}" for name, each in found.items()} == {
+            name: name for name in names
+        }
     (tmp_path / "utils.py").write_text(
         "from rightreasons.integrations.lm_eval import aggregation, choice_results\n"
         f"MEASURES = {names}\n"
@@ -87,7 +103,9 @@ def test_inside_the_harness(tmp_path, plugin):
 
     class Fixed(LM):
         def loglikelihood(self, requests):
-            return [(-1.0 - len(request.args[0] + request.args[1]) % 5, False) for request in requests]
+            return [
+                (-1.0 - len(request.args[0] + request.args[1]) % 5, False) for request in requests
+            ]
 
         def loglikelihood_rolling(self, requests):
             raise NotImplementedError
@@ -96,11 +114,17 @@ def test_inside_the_harness(tmp_path, plugin):
             raise NotImplementedError
 
     manager = TaskManager(include_path=str(tmp_path), include_defaults=False)
-    found = lm_eval.simple_evaluate(model=Fixed(), tasks=["own"], task_manager=manager, bootstrap_iters=0)
-    scores = [[-1.0 - len(f"{row['text']} {option}") % 5 for option in row["options"]] for row in rows]
+    found = lm_eval.simple_evaluate(
+        model=Fixed(), tasks=["own"], task_manager=manager, bootstrap_iters=0
+    )
+    scores = [
+        [-1.0 - len(f"{row['text']} {option}") % 5 for option in row["options"]] for row in rows
+    ]
     items = [(tuple(own), row["label"]) for own, row in zip(scores, rows, strict=True)]
     for name, measure in zip(names, MEASURES, strict=True):
-        assert found["results"]["own"][f"{name},none"] == pytest.approx(aggregation(measure)(items)), name
+        assert found["results"]["own"][f"{name},none"] == pytest.approx(
+            aggregation(measure)(items)
+        ), name
     if plugin:
         assert found["higher_is_better"]["own"]["rightreasons_auroc"]
         assert not found["higher_is_better"]["own"]["rightreasons_ece"]

@@ -27,10 +27,17 @@ def write(path, rows):
         quoting = {"quoting": csv.QUOTE_NONE, "quotechar": None} if kind == "tsv" else {}
         with open(path, "w", encoding="utf-8", newline="") as stream:
             table = csv.writer(stream, delimiter="\t" if kind == "tsv" else ",", **quoting)
-            table.writerows([("text", "label"), *((text, "" if label is None else label) for text, label in rows)])
+            table.writerows(
+                [
+                    ("text", "label"),
+                    *((text, "" if label is None else label) for text, label in rows),
+                ]
+            )
     elif kind in ("json", "jsonl"):
         records = [json.dumps({"text": text, "label": label}) for text, label in rows]
-        path.write_text("\n".join(records) if kind == "jsonl" else f"[{', '.join(records)}]", "utf-8")
+        path.write_text(
+            "\n".join(records) if kind == "jsonl" else f"[{', '.join(records)}]", "utf-8"
+        )
     else:
         datasets.Dataset.from_dict(
             {"text": [text for text, _ in rows], "label": [label for _, label in rows]}
@@ -106,7 +113,9 @@ def test_every_form_gives_the_same_labels_or_the_same_sentence(tmp_path, case):
     made = outcomes(CASES[case], tmp_path)
     expected = made["Dataset"]
     assert {form: result for form, result in made.items() if result != expected} == {}
-    assert isinstance(expected, str) == (case in list(CASES)[list(CASES).index("numbers and a word") :])
+    assert isinstance(expected, str) == (
+        case in list(CASES)[list(CASES).index("numbers and a word") :]
+    )
 
 
 @pytest.mark.parametrize(
@@ -134,8 +143,12 @@ NAMES = ["dull", "fine", "grand"]
 
 @pytest.mark.parametrize("form", ["Dataset", "parquet", "folder", "saved"])
 def test_a_class_label_in_every_form(tmp_path, form):
-    features = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=NAMES[::-1])})
-    data = datasets.Dataset.from_dict({"text": list("abc"), "label": [2, 0, None]}, features=features)
+    features = datasets.Features(
+        {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=NAMES[::-1])}
+    )
+    data = datasets.Dataset.from_dict(
+        {"text": list("abc"), "label": [2, 0, None]}, features=features
+    )
     source = data
     if form == "parquet":
         source = tmp_path / "a.parquet"
@@ -149,18 +162,24 @@ def test_a_class_label_in_every_form(tmp_path, form):
         data.save_to_disk(source)
     assert outcome(source, source) == (NAMES[::-1], [2, 0, -1])
     assert outcome(source, source, label_names=NAMES) == (NAMES, [0, 2, -1])
-    assert "but the labels are dull, grand and row 0" in outcome(source, source, label_names=["no", "yes"])
+    assert "but the labels are dull, grand and row 0" in outcome(
+        source, source, label_names=["no", "yes"]
+    )
 
 
 def named(names, labels):
-    features = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=names)})
+    features = datasets.Features(
+        {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=names)}
+    )
     return datasets.Dataset.from_dict(
         {"text": [f"t{n}" for n in range(len(labels))], "label": labels}, features=features
     )
 
 
 def plain(labels):
-    return datasets.Dataset.from_dict({"text": [f"t{n}" for n in range(len(labels))], "label": labels})
+    return datasets.Dataset.from_dict(
+        {"text": [f"t{n}" for n in range(len(labels))], "label": labels}
+    )
 
 
 @pytest.mark.parametrize(
@@ -201,11 +220,17 @@ def test_a_number_beyond_the_names_of_a_parquet_file(tmp_path):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    features = {"text": {"dtype": "string", "_type": "Value"}, "label": {"names": ["only"], "_type": "ClassLabel"}}
+    features = {
+        "text": {"dtype": "string", "_type": "Value"},
+        "label": {"names": ["only"], "_type": "ClassLabel"},
+    }
     table = pa.table({"text": ["a", "b"], "label": pa.array([0, 1])})
     about = json.dumps({"info": {"features": features}})
     pq.write_table(table.replace_schema_metadata({"huggingface": about}), tmp_path / "a.parquet")
-    with pytest.raises(ValueError, match=r"labels from 0 to 0 \(only\) in the column 'label' of .*, but row 1 holds 1"):
+    with pytest.raises(
+        ValueError,
+        match=r"labels from 0 to 0 \(only\) in the column 'label' of .*, but row 1 holds 1",
+    ):
         open_dataset(tmp_path / "a.parquet")
 
 
@@ -218,25 +243,41 @@ def test_left_out_texts_take_their_labels_along():
     assert open_dataset(data, drop_empty=True)["label"][:] == [0, 2]
 
 
-@pytest.mark.parametrize("values", [[True, False, True], ["True", "False", "True"], ["yes", "no", "yes"], [2, 1, 2]])
+@pytest.mark.parametrize(
+    "values", [[True, False, True], ["True", "False", "True"], ["yes", "no", "yes"], [2, 1, 2]]
+)
 def test_labels_are_renamed(values):
     """A model's names for what the data calls true and false, yes and no, or 1 and 2."""
-    pairs = [f"{str(value).lower()}={name}" for value, name in ((values[1], "NEGATIVE"), (values[0], "POSITIVE"))]
+    pairs = [
+        f"{str(value).lower()}={name}"
+        for value, name in ((values[1], "NEGATIVE"), (values[0], "POSITIVE"))
+    ]
     rows = datasets.Dataset.from_dict({"text": ["a film", "a plot", "rain"], "label": values})
     opened = open_dataset(rows, label_names=pairs)
-    assert (opened["label"][:], opened.features["label"].names) == ([1, 0, 1], ["NEGATIVE", "POSITIVE"])
+    assert (opened["label"][:], opened.features["label"].names) == (
+        [1, 0, 1],
+        ["NEGATIVE", "POSITIVE"],
+    )
     again = open_dataset(opened, label_names=pairs)
-    assert (again["label"][:], again.features["label"].names) == ([1, 0, 1], ["NEGATIVE", "POSITIVE"])
+    assert (again["label"][:], again.features["label"].names) == (
+        [1, 0, 1],
+        ["NEGATIVE", "POSITIVE"],
+    )
 
 
 def test_labels_become_one_and_each_needs_a_name():
     features = datasets.Features(
         {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["a", "b", "c"])}
     )
-    rows = datasets.Dataset.from_dict({"text": ["a film", "a plot", "rain"], "label": [2, 0, 1]}, features=features)
+    rows = datasets.Dataset.from_dict(
+        {"text": ["a film", "a plot", "rain"], "label": [2, 0, 1]}, features=features
+    )
     opened = open_dataset(rows, label_names=["a=x", "b=y", "c=x"])
     assert (opened["label"][:], opened.features["label"].names) == ([0, 0, 1], ["x", "y"])
-    with pytest.raises(ValueError, match="Expected a new name for each label in `label_names`, but 'b' of the column"):
+    with pytest.raises(
+        ValueError,
+        match="Expected a new name for each label in `label_names`, but 'b' of the column",
+    ):
         open_dataset(rows, label_names=["a=x", "c=y"])
 
 
@@ -250,7 +291,10 @@ def test_labels_change_their_names_with_each_other():
 def test_numbers_of_named_labels_begin_at_0_and_none_is_minus_1():
     assert NamedLabels([1, -1, None], ["no", "yes"], "label", "a.parquet") == ["yes", None, None]
     for number in (-2, 2):
-        with pytest.raises(ValueError, match=rf"from 0 to 1 \(no, yes\) in the column 'label' .* row 1 holds {number}"):
+        with pytest.raises(
+            ValueError,
+            match=rf"from 0 to 1 \(no, yes\) in the column 'label' .* row 1 holds {number}",
+        ):
             NamedLabels([0, number], ["no", "yes"], "label", "a.parquet")
 
 

@@ -46,7 +46,9 @@ def test_a_compressed_file_and_a_folder_of_them_are_read_as_plain_ones(tmp_path,
     splits = open_dataset(folder)
     assert splits["train"]["text"][:] == TEXTS
     assert (splits["test"]["text"][:], splits["test"]["label"][:]) == (["None"], [0])
-    predictions = compress(tmp_path / f"p.csv{suffix}", b"p_no,p_yes,label\n0.9,0.1,no\n0.2,0.8,no\n")
+    predictions = compress(
+        tmp_path / f"p.csv{suffix}", b"p_no,p_yes,label\n0.9,0.1,no\n0.2,0.8,no\n"
+    )
     assert read_predictions(predictions).references.tolist() == [0, 0]
 
 
@@ -81,11 +83,15 @@ def test_what_cannot_be_unpacked_is_one_sentence(tmp_path, monkeypatch):
         "and lines above the heading are to be deleted."
     )
     monkeypatch.setattr(compressed, "SMALL", 10_000)
-    assert "to hold at most 10,000, but it holds more" in refusal(gzip.compress(b"text\n" + b"a" * 20_000))
+    assert "to hold at most 10,000, but it holds more" in refusal(
+        gzip.compress(b"text\n" + b"a" * 20_000)
+    )
     with zipfile.ZipFile(tmp_path / "two.csv.zip", "w") as archive:
         archive.writestr("a.csv", TABLE)
         archive.writestr("b.csv", TABLE)
-    with pytest.raises(ValueError, match="Expected one table in .*, but it holds a.csv, b.csv: unpack it"):
+    with pytest.raises(
+        ValueError, match="Expected one table in .*, but it holds a.csv, b.csv: unpack it"
+    ):
         open_dataset(tmp_path / "two.csv.zip")
     (tmp_path / "x.doc.gz").write_bytes(gzip.compress(b"x"))
     with pytest.raises(ValueError, match=r"\.eval \(or compressed: .gz, .*but got .*x.doc.gz"):

@@ -21,7 +21,20 @@ from rightreasons.io.reading import FileForm, as_table, read_file, values_in
 
 datasets.disable_progress_bars()
 
-ODD = ["NA", "None", "null", "", "007", "1.50", ' "quoted" ', "two\nlines", "x" * 200_000, "\u2028", "nan", "True"]
+ODD = [
+    "NA",
+    "None",
+    "null",
+    "",
+    "007",
+    "1.50",
+    ' "quoted" ',
+    "two\nlines",
+    "x" * 200_000,
+    "\u2028",
+    "nan",
+    "True",
+]
 
 
 @pytest.fixture(autouse=True)
@@ -33,9 +46,13 @@ def write(path, rows):
     path.parent.mkdir(exist_ok=True, parents=True)
     with open(path, "w", encoding="utf-8", newline="") as stream:
         if path.suffix == ".csv":
-            csv.writer(stream).writerows([["text", "n"], *([row["text"], row["n"]] for row in rows)])
+            csv.writer(stream).writerows(
+                [["text", "n"], *([row["text"], row["n"]] for row in rows)]
+            )
         elif path.suffix == ".tsv":
-            stream.writelines(f"{row['text']}\t{row['n']}\n" for row in ({"text": "text", "n": "n"}, *rows))
+            stream.writelines(
+                f"{row['text']}\t{row['n']}\n" for row in ({"text": "text", "n": "n"}, *rows)
+            )
         elif path.suffix == ".jsonl":
             stream.writelines(json.dumps(row) + "\n" for row in rows)
         elif path.suffix == ".json":
@@ -77,7 +94,10 @@ def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path):
         (["a.csv"], {"train": "a"}),
         (["train.csv", "dev.csv", "other.csv"], {"train": "train", "validation": "dev"}),
         (["my_valid_2.csv", "x-eval.csv"], {"validation": "my_valid_2", "test": "x-eval"}),
-        (["dev/a.csv", "training/b.csv", "test.csv"], {"train": "training/b", "validation": "dev/a"}),
+        (
+            ["dev/a.csv", "training/b.csv", "test.csv"],
+            {"train": "training/b", "validation": "dev/a"},
+        ),
         (["data/de-00000-of-00001.csv", "data/en-00000-of-00001-ab.csv"], None),
         (["a.csv", ".hidden.csv", "__MACOSX/a.csv", "labels.json"], {"train": "a"}),
         (["contested.csv", "training.csv", "devise.csv"], {"train": "training"}),
@@ -144,7 +164,25 @@ def test_the_fast_reader_gives_the_cells_of_pythons(tmp_path, monkeypatch):
     # No backslash, which may stand before a mark that ends no cell.
     monkeypatch.setattr(files, "_BLOCK", 1 << 10)
     rng = random.Random(7)
-    alphabet = ['"', '"', ",", "\t", "\n", "\r\n", "\r", "a", "bc", " ", '""', "é", "/", "\x0b", "\u2028", "NA", "'"]
+    alphabet = [
+        '"',
+        '"',
+        ",",
+        "\t",
+        "\n",
+        "\r\n",
+        "\r",
+        "a",
+        "bc",
+        " ",
+        '""',
+        "é",
+        "/",
+        "\x0b",
+        "\u2028",
+        "NA",
+        "'",
+    ]
     outcomes = set()
     for number in range(1500):
         tabs = number % 3 == 0
@@ -165,15 +203,21 @@ def test_the_fast_reader_gives_the_cells_of_pythons(tmp_path, monkeypatch):
         is_open, rows = rows[-1] != ["THE END"], rows[:-1]
         names = [f"c{place}" for place in range(len(rows[0]))] if rows else ["c0"]
         ragged = len(set(map(len, rows))) > 1
-        rows = [row for row in rows if any(row) or len(row) == 1]  # a spreadsheet ends in rows of empty cells
+        rows = [
+            row for row in rows if any(row) or len(row) == 1
+        ]  # a spreadsheet ends in rows of empty cells
         outcome = "open" if is_open else "ragged" if ragged else "read" if rows else "empty"
         outcomes.add(outcome)
-        form = FileForm(column_names=names, separator="\t" if tabs else ",", quote="none" if tabs else None)
+        form = FileForm(
+            column_names=names, separator="\t" if tabs else ",", quote="none" if tabs else None
+        )
         if outcome == "read":
             table = read_file(path, form)
             assert [list(row.values()) for row in table.to_pylist()] == rows, text
         else:
-            with pytest.raises(ValueError, match="still open|columns|one row|is a quotation mark open"):
+            with pytest.raises(
+                ValueError, match="still open|columns|one row|is a quotation mark open"
+            ):
                 read_file(path, form)
     assert outcomes == {"open", "ragged", "read", "empty"}
 
@@ -202,12 +246,22 @@ def test_records_in_every_wrapping(tmp_path):
         (tmp_path / name).write_text(text, "utf-8", newline="")
         assert read_file(tmp_path / name).to_pylist() == rows, name
     (tmp_path / "ids.json").write_text(json.dumps({"u": rows[0], "v": rows[1]}), "utf-8")
-    assert read_file(tmp_path / "ids.json").to_pylist() == [{"id": "u", **rows[0]}, {"id": "v", **rows[1]}]
+    assert read_file(tmp_path / "ids.json").to_pylist() == [
+        {"id": "u", **rows[0]},
+        {"id": "v", **rows[1]},
+    ]
 
 
 def test_records_that_differ_from_chunk_to_chunk(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "_CHUNK", 1)
-    rows = [{"a": None}, {"a": 1, "q": {"x": []}}, {"a": 2.5}, {"b": [1], "q": {"y": 1}}, {}, {"q": {"x": ["z"]}}]
+    rows = [
+        {"a": None},
+        {"a": 1, "q": {"x": []}},
+        {"a": 2.5},
+        {"b": [1], "q": {"y": 1}},
+        {},
+        {"q": {"x": ["z"]}},
+    ]
     path = tmp_path / "a.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
     table = read_file(path)
@@ -228,7 +282,11 @@ def test_records_that_differ_from_chunk_to_chunk(tmp_path, monkeypatch):
         ("a.jsonl", '{"a": 1}\n\n{"a": }\n', "line 3, column 7 cannot be read"),
         ("a.jsonl", '{"a": 1} {"a": 2}\n', "line 1, column 10 cannot be read as such: Extra data"),
         ("a.jsonl", '{"a":' * 100_000, "line 1 of .* nested deeper"),
-        ("a.jsonl", '{"a": ' + "[" * 900 + "]" * 900 + "}", "line 1 of .* nested deeper|column 'a' is nested deeper"),
+        (
+            "a.jsonl",
+            '{"a": ' + "[" * 900 + "]" * 900 + "}",
+            "line 1 of .* nested deeper|column 'a' is nested deeper",
+        ),
         ("a.json", "[" * 1_000_000, "nested deeper"),
         ("a.json", '[{"a": ' + "[" * 900 + "]" * 900 + "}]", "nested deeper"),
         ("a.jsonl", '{"a": ' + "1" * 5000 + "}\n", "line 1 of .* more than 4,300 digits"),
@@ -237,10 +295,22 @@ def test_records_that_differ_from_chunk_to_chunk(tmp_path, monkeypatch):
         ("a.json", "3", "a list of records .* it holds one int"),
         ("a.json", "[1]", "record 0 holds 1"),
         ("a.csv", 'a,b\n1,"open\n2,3\n', "the last cell is still open"),
-        ("a.csv", "a,b\n1," + "x" * (1 << 24) + "y\n", "each cell of the column .*16,777,217|every cell has at most"),
+        (
+            "a.csv",
+            "a,b\n1," + "x" * (1 << 24) + "y\n",
+            "each cell of the column .*16,777,217|every cell has at most",
+        ),
         ("a.csv", ",".join(map(str, range(10_001))) + "\n", "at most 10,000 columns"),
-        ("a.jsonl", json.dumps({str(number): 1 for number in range(10_001)}), "at most 10,000 columns"),
-        ("a.jsonl", "".join(f'{{"{n % 9_000}": 1}}\n' for n in range(40_000)), "records with the same keys"),
+        (
+            "a.jsonl",
+            json.dumps({str(number): 1 for number in range(10_001)}),
+            "at most 10,000 columns",
+        ),
+        (
+            "a.jsonl",
+            "".join(f'{{"{n % 9_000}": 1}}\n' for n in range(40_000)),
+            "records with the same keys",
+        ),
     ],
 )
 def test_what_is_wrong_in_a_file(tmp_path, name, content, message):
@@ -303,7 +373,10 @@ def folder_of(tmp_path, **contents):
         ({"dataset_dict_DOT_json": b'"nope"'}, "cannot be read"),
         ({"dataset_dict_DOT_json": b"{"}, "cannot be read"),
         (
-            {"README_DOT_md": b"---\nconfigs: !!python/object:os.system x\n---\n", "a_DOT_csv": b"a\n1\n"},
+            {
+                "README_DOT_md": b"---\nconfigs: !!python/object:os.system x\n---\n",
+                "a_DOT_csv": b"a\n1\n",
+            },
             "cannot be read",
         ),
         ({"README_DOT_md": b"---\nconfigs: 5\n---\n", "a_DOT_csv": b"a\n1\n"}, "cannot be read"),
@@ -311,11 +384,23 @@ def folder_of(tmp_path, **contents):
             {"train_DOT_csv": b"a,b\n1,2\n", "train2_DOT_csv": b"a,c\n1,2\n"},
             "same columns in all files of a split, but .*train.csv has a, b and",
         ),
-        ({"train_test_DOT_csv": b"a\n1\n"}, "one split by its name, but train_test is named after train and test"),
+        (
+            {"train_test_DOT_csv": b"a\n1\n"},
+            "one split by its name, but train_test is named after train and test",
+        ),
         ({"a_DOT_csv": b"a,b\n1\n"}, "Expected 2 columns"),
-        ({"train_DOT_csv": b"a\n1\n", "train_DOT_csv_DOT_gz": b"a\n1\n"}, "train.csv.gz and train.csv are one"),
-        ({"en__train_DOT_csv": b"a\n1\n", "fr__train_DOT_csv": b"a\n1\n"}, "train is in en and in fr: name one of"),
-        ({"en__dev__a_DOT_csv": b"a\n1\n", "dev__a_DOT_csv": b"a\n1\n"}, "validation is in (en|.) and in (en|.)"),
+        (
+            {"train_DOT_csv": b"a\n1\n", "train_DOT_csv_DOT_gz": b"a\n1\n"},
+            "train.csv.gz and train.csv are one",
+        ),
+        (
+            {"en__train_DOT_csv": b"a\n1\n", "fr__train_DOT_csv": b"a\n1\n"},
+            "train is in en and in fr: name one of",
+        ),
+        (
+            {"en__dev__a_DOT_csv": b"a\n1\n", "dev__a_DOT_csv": b"a\n1\n"},
+            "validation is in (en|.) and in (en|.)",
+        ),
         ({"notes_DOT_docx": b"a"}, "cannot be read"),
     ],
 )
@@ -326,7 +411,9 @@ def test_what_is_wrong_in_a_folder(tmp_path, contents, message):
 
 
 def test_a_column_of_other_types_in_another_file_is_as_one_in_the_same_file(tmp_path):
-    folder = folder_of(tmp_path, x_DOT_jsonl=b'{"a": 1, "b": 1}\n', y_DOT_jsonl=b'{"b": 0.5, "a": "1"}\n')
+    folder = folder_of(
+        tmp_path, x_DOT_jsonl=b'{"a": 1, "b": 1}\n', y_DOT_jsonl=b'{"b": 0.5, "a": "1"}\n'
+    )
     rows = as_table(folder)["train"]
     assert (values_of(rows, "a"), values_of(rows, "b")) == ([1, "1"], [1.0, 0.5])
 
@@ -345,7 +432,9 @@ def test_names_that_no_data_set_has(tmp_path):
 
 BOMBS = {
     # 1 MB repeated 2,000,000 times, and a number repeated 100,000,000 times, in files of less than 1 MB
-    "text.parquet": lambda: pa.DictionaryArray.from_arrays(np.zeros(2_000_000, dtype=np.int32), ["x" * 1_000_000]),
+    "text.parquet": lambda: pa.DictionaryArray.from_arrays(
+        np.zeros(2_000_000, dtype=np.int32), ["x" * 1_000_000]
+    ),
     "numbers.parquet": lambda: np.zeros(100_000_000, dtype=np.int8),
     "lists.parquet": lambda: pa.ListArray.from_arrays(
         np.arange(0, 500_001, 5, dtype=np.int32),
@@ -360,7 +449,9 @@ def bombs(tmp_path):
         pyarrow.parquet.write_table(pa.table({"a": column()}), tmp_path / name)
         assert (tmp_path / name).stat().st_size < 1 << 20
     texts = {
-        "keys.jsonl": "".join(f'{{"{number}": 1}}\n' for number in range(300_000)),  # 9 × 10^10 cells
+        "keys.jsonl": "".join(
+            f'{{"{number}": 1}}\n' for number in range(300_000)
+        ),  # 9 × 10^10 cells
         "commas.csv": "a,b\n" + "," * 10_000_000,
         "line.jsonl": '{"a": "' + "x" * (1 << 26) + '"}',
         "deep.json": "[" * 10_000_000,
@@ -395,8 +486,16 @@ def test_no_input_exhausts_memory(bombs):
 @pytest.mark.parametrize(
     ("name", "content", "rows"),
     [
-        ("a.txt", '{"id": 3, "t": "a, b"}\n\n{"id": "x", "t": "c\\td"}\n', [[3, "a, b"], ["x", "c\td"]]),
-        ("a.out", 'id\tt\n7\tDull, dull.\nb\t"Oh," said I\n', [["7", "Dull, dull."], ["b", '"Oh," said I']]),
+        (
+            "a.txt",
+            '{"id": 3, "t": "a, b"}\n\n{"id": "x", "t": "c\\td"}\n',
+            [[3, "a, b"], ["x", "c\td"]],
+        ),
+        (
+            "a.out",
+            'id\tt\n7\tDull, dull.\nb\t"Oh," said I\n',
+            [["7", "Dull, dull."], ["b", '"Oh," said I']],
+        ),
         ("a.PRED", 'id,t\n7,"one, ""two"""\n8,three\n', [["7", 'one, "two"'], ["8", "three"]]),
         ("a.lst", '[{"id": 1, "t": null}]', [[1, None]]),
     ],
@@ -404,15 +503,20 @@ def test_no_input_exhausts_memory(bombs):
 def test_text_of_another_suffix_is_what_its_lines_show(tmp_path, name, content, rows):
     (tmp_path / name).write_text(content)
     table = read_file(tmp_path / name)
-    assert list(zip(*(values_in(table[column]) for column in ("id", "t")), strict=True)) == list(map(tuple, rows))
+    assert list(zip(*(values_in(table[column]) for column in ("id", "t")), strict=True)) == list(
+        map(tuple, rows)
+    )
 
 
 @pytest.mark.parametrize(
-    "content", [b"0\n1\n1\n", b"One, two.\nThree\n", b"\x80\x04\x95\x00,\n\x00,\n", b"<a>\n<b/>\n</a>\n"]
+    "content",
+    [b"0\n1\n1\n", b"One, two.\nThree\n", b"\x80\x04\x95\x00,\n\x00,\n", b"<a>\n<b/>\n</a>\n"],
 )
 def test_what_shows_no_table_is_refused(tmp_path, content):
     (tmp_path / "a.dat").write_bytes(content)
-    with pytest.raises(ValueError, match=r"Expected a file of type .*, or text of such content, but got .*a\.dat"):
+    with pytest.raises(
+        ValueError, match=r"Expected a file of type .*, or text of such content, but got .*a\.dat"
+    ):
         read_file(tmp_path / "a.dat")
 
 
@@ -420,8 +524,14 @@ def test_what_shows_no_table_is_refused(tmp_path, content):
     ("content", "texts"),
     [
         ('n\tt\n1\t"A ""word"" here."\n2\tplain\n', ['A "word" here.', "plain"]),  # doubled marks
-        ('n\tt\n1\t"two\nlines, no tab"\n2\t"x"\n', ["two\nlines, no tab", "x"]),  # rows that fit only so
-        ('n\tt\n1\t"Stop," he said, "now"\n2\t"x"\n', ['"Stop," he said, "now"', '"x"']),  # quotations of the text
+        (
+            'n\tt\n1\t"two\nlines, no tab"\n2\t"x"\n',
+            ["two\nlines, no tab", "x"],
+        ),  # rows that fit only so
+        (
+            'n\tt\n1\t"Stop," he said, "now"\n2\t"x"\n',
+            ['"Stop," he said, "now"', '"x"'],
+        ),  # quotations of the text
         ('n\tt\n1\t""Twice"" said\n2\tx\n', ['""Twice"" said', "x"]),
     ],
 )
@@ -430,12 +540,17 @@ def test_a_tsv_file_that_quotes_its_cells(tmp_path, content, texts):
     assert read_file(tmp_path / "a.tsv")["t"].to_pylist() == texts
     whole = FileForm(quote="none")
     if "\nlines" not in content:
-        assert read_file(tmp_path / "a.tsv", whole)["t"][0].as_py() == content.split("\n")[1].split("\t")[1]
+        assert (
+            read_file(tmp_path / "a.tsv", whole)["t"][0].as_py()
+            == content.split("\n")[1].split("\t")[1]
+        )
 
 
 def test_another_quotation_mark(tmp_path):
     (tmp_path / "a.csv").write_text("'Es; sagt \"er\"';gut\nKurz;schlecht\n")
-    table = read_file(tmp_path / "a.csv", FileForm(column_names=["t", "l"], separator=";", quote="'"))
+    table = read_file(
+        tmp_path / "a.csv", FileForm(column_names=["t", "l"], separator=";", quote="'")
+    )
     assert table["t"].to_pylist() == ['Es; sagt "er"', "Kurz"]
     with pytest.raises(ValueError, match="row 0 has 3; `separator` and `quote` say"):
         read_file(tmp_path / "a.csv", FileForm(column_names=["t", "l"], separator=";"))
@@ -449,16 +564,24 @@ def test_an_archive_holds_one_table_beside_what_is_none(tmp_path):
     assert read_file(tmp_path / "release.zip")["t"].to_pylist() == ["x", "y"]
     with zipfile.ZipFile(tmp_path / "release.zip", "a") as archive:
         archive.writestr("data/dev.csv", "t\nz\n")
-    with pytest.raises(ValueError, match=r"Expected one table in .*, but it holds data/set.jsonl, data/dev.csv: "):
+    with pytest.raises(
+        ValueError, match=r"Expected one table in .*, but it holds data/set.jsonl, data/dev.csv: "
+    ):
         read_file(tmp_path / "release.zip")
 
 
 def test_records_beside_lists_of_words_and_by_their_keys(tmp_path):
-    content = {"name": "dates", "keywords": ["a", "b"], "examples": [{"t": "x"}, {"t": "y"}, {"t": "z"}]}
+    content = {
+        "name": "dates",
+        "keywords": ["a", "b"],
+        "examples": [{"t": "x"}, {"t": "y"}, {"t": "z"}],
+    }
     (tmp_path / "task.json").write_text(json.dumps(content))
     assert read_file(tmp_path / "task.json")["t"].to_pylist() == ["x", "y", "z"]
     # Columns of pandas have the numbers of the rows in order, all of them.
-    (tmp_path / "keys.json").write_text(json.dumps({"q#1": {"0": 0.2, "1": 0.8}, "q#2": {"1": 0.9, "0": 0.1}}))
+    (tmp_path / "keys.json").write_text(
+        json.dumps({"q#1": {"0": 0.2, "1": 0.8}, "q#2": {"1": 0.9, "0": 0.1}})
+    )
     assert read_file(tmp_path / "keys.json")["id"].to_pylist() == ["q#1", "q#2"]
 
 
@@ -466,4 +589,6 @@ def test_objects_with_keys_of_their_own_keep_them_and_their_order():
     scores = [{f"{9 - place}/{row}": int(not place) for place in range(3)} for row in range(20)]
     column = files.column_of(scores, "target_scores", "the table")
     assert [list(row) for row in values_in(column)] == [list(row) for row in scores]
-    assert pa.types.is_struct(files.column_of(scores[:5], "target_scores", "the table").type)  # few keys in all
+    assert pa.types.is_struct(
+        files.column_of(scores[:5], "target_scores", "the table").type
+    )  # few keys in all

@@ -20,12 +20,22 @@ def columns_of(path, **options):
 def sample(number, requests, answers, target, **further):
     """Build a line of a samples file; numbers are texts there."""
     arguments = {
-        f"gen_args_{i}": {f"arg_{j}": part for j, part in enumerate(request)} for i, request in enumerate(requests)
+        f"gen_args_{i}": {f"arg_{j}": part for j, part in enumerate(request)}
+        for i, request in enumerate(requests)
     }
-    answers = [[str(score), "False"] for score in answers] if isinstance(answers[0], float) else answers
-    row = {"doc_id": number, "doc": further.pop("doc", {}), "target": target, "arguments": arguments}
+    answers = (
+        [[str(score), "False"] for score in answers] if isinstance(answers[0], float) else answers
+    )
+    row = {
+        "doc_id": number,
+        "doc": further.pop("doc", {}),
+        "target": target,
+        "arguments": arguments,
+    }
     row |= {"resps": [[answer] for answer in answers], "filtered_resps": answers, "filter": "none"}
-    return row | {"metrics": [name for name in further if name != "filter"], "doc_hash": "d"} | further
+    return (
+        row | {"metrics": [name for name in further if name != "filter"], "doc_hash": "d"} | further
+    )
 
 
 def write(path, rows):
@@ -49,7 +59,16 @@ def choice_samples(unconditional=False):
             requests += [("", f" {choice}") for choice in choices]
             answers += [-2.0 * (index + 1) for index in range(len(choices))]
         doc = {"goal": prompt, "label": label, "pair_id": "p"}
-        rows.append(sample(number, requests, answers, str(label), doc=doc, acc=float(np.argmax(scores) == label)))
+        rows.append(
+            sample(
+                number,
+                requests,
+                answers,
+                str(label),
+                doc=doc,
+                acc=float(np.argmax(scores) == label),
+            )
+        )
     return rows
 
 
@@ -86,12 +105,15 @@ def test_one_line_and_a_json_file(tmp_path):
 
 def test_the_same_words_for_all_items_are_classes(tmp_path):
     requests = [
-        [(f"{text}\nSentiment:", f" {name}") for name in ("bad", "good")] for text in ("Fine.", "Dull.", "So so.")
+        [(f"{text}\nSentiment:", f" {name}") for name in ("bad", "good")]
+        for text in ("Fine.", "Dull.", "So so.")
     ]
     scores = [(-2.0, -1.0), (-1.0, -3.0), (-2.5, -2.0)]
     rows = [
         sample(number, asked, list(score), target)
-        for number, (asked, score, target) in enumerate(zip(requests, scores, ["1", "bad", "0"], strict=True))
+        for number, (asked, score, target) in enumerate(
+            zip(requests, scores, ["1", "bad", "0"], strict=True)
+        )
     ]
     read = read_predictions(write(tmp_path / "samples.jsonl", rows))
     assert read.label_names == ("bad", "good")
@@ -102,10 +124,19 @@ def test_the_same_words_for_all_items_are_classes(tmp_path):
 
 def test_letters_stand_for_the_texts_of_the_document(tmp_path):
     rows = [
-        sample(number, [("Q", " A"), ("Q", " B")], [-1.0, -2.0], "0", doc={"choices": [f"x{number}", "y"]})
+        sample(
+            number,
+            [("Q", " A"), ("Q", " B")],
+            [-1.0, -2.0],
+            "0",
+            doc={"choices": [f"x{number}", "y"]},
+        )
         for number in range(2)
     ]
-    assert columns_of(write(tmp_path / "samples.jsonl", rows))["choices"] == [["x0", "y"], ["x1", "y"]]
+    assert columns_of(write(tmp_path / "samples.jsonl", rows))["choices"] == [
+        ["x0", "y"],
+        ["x1", "y"],
+    ]
     bare = [{**row, "doc": {}} for row in rows]
     assert columns_of(write(tmp_path / "samples.jsonl", bare))["choices"] == [["A", "B"]] * 2
 
@@ -121,8 +152,16 @@ def test_letters_stand_for_the_texts_of_the_document(tmp_path):
     ],
 )
 def test_a_target_among_choices_that_are_numbers(tmp_path, target, acc, label):
-    row = sample(0, [("Q", f" {text}") for text in ("5", "2", "7", "²")], [-3.0, -2.0, -1.0, -4.0], target, **acc)
-    assert read_columns(write(tmp_path / "samples.jsonl", [row]), ScoreOptions())[0]["label"] == [label]
+    row = sample(
+        0,
+        [("Q", f" {text}") for text in ("5", "2", "7", "²")],
+        [-3.0, -2.0, -1.0, -4.0],
+        target,
+        **acc,
+    )
+    assert read_columns(write(tmp_path / "samples.jsonl", [row]), ScoreOptions())[0]["label"] == [
+        label
+    ]
 
 
 @pytest.mark.parametrize(
@@ -161,12 +200,15 @@ def test_choices_within_the_prompt(tmp_path, acc, label):
 
 def test_generated_answers_of_one_filter(tmp_path):
     rows = [
-        sample(0, [("Capital?", {"until": ["\n"]})], [answer], "Paris", filter=name, exact_match=right)
+        sample(
+            0, [("Capital?", {"until": ["\n"]})], [answer], "Paris", filter=name, exact_match=right
+        )
         for name, answer, right in (("strict", "[invalid]", 0.0), ("loose", "Paris", 1.0))
     ]
     path = write(tmp_path / "samples.jsonl", rows)
     with pytest.raises(
-        ValueError, match=r"one filter in samples\.jsonl, but it has those of loose.*strict.*`log_filter`"
+        ValueError,
+        match=r"one filter in samples\.jsonl, but it has those of loose.*strict.*`log_filter`",
     ):
         columns_of(path)
     with pytest.raises(ValueError, match="Did you mean 'loose'"):
@@ -193,13 +235,22 @@ def test_ids_are_those_of_the_documents_where_they_have_them(tmp_path):
         ({"target": "[0, 1]"}, r"one right choice.* item 1 has '\[0, 1\]'"),
         ({"arguments": {}}, "the requests of each item of samples.jsonl, but item 1 has"),
         ({"arguments": 5}, "the requests of each item"),
-        ({"filtered_resps": [["-1.0", "False"]]}, "log-likelihoods of at least two choices, or a generated answer"),
+        (
+            {"filtered_resps": [["-1.0", "False"]]},
+            "log-likelihoods of at least two choices, or a generated answer",
+        ),
         (
             {"filtered_resps": [["x", "False"], [None, "False"]]},
             "a log-likelihood per choice of each item of samples.jsonl, but item 1",
         ),
-        ({"filtered_resps": [["nan", "False"], ["-1.0", "False"]]}, "a log-likelihood per choice.* item 1 has .*nan"),
-        ({"doc_id": 0}, "Expected each `doc_id of samples.jsonl` once, but '0' comes again at item 1"),
+        (
+            {"filtered_resps": [["nan", "False"], ["-1.0", "False"]]},
+            "a log-likelihood per choice.* item 1 has .*nan",
+        ),
+        (
+            {"doc_id": 0},
+            "Expected each `doc_id of samples.jsonl` once, but '0' comes again at item 1",
+        ),
     ],
 )
 def test_samples_that_cannot_be_read(tmp_path, change, message):
@@ -219,7 +270,8 @@ def test_a_log_that_ends_in_the_middle(tmp_path):
 def test_samples_of_two_tasks_and_other_lines(tmp_path):
     generated = sample(5, [("Capital?", {"until": ["\n"]})], ["Paris"], "Paris")
     with pytest.raises(
-        ValueError, match="samples of one task in mixed.jsonl, each with log-likelihoods .* item 5 holds"
+        ValueError,
+        match="samples of one task in mixed.jsonl, each with log-likelihoods .* item 5 holds",
     ):
         columns_of(write(tmp_path / "mixed.jsonl", [*choice_samples(), generated]))
     with pytest.raises(ValueError, match="in each line of mixed.jsonl, but line 3 holds"):
@@ -236,7 +288,11 @@ def token(text, top):
 
 
 def inspected(name, choices, target, answer, tokens=None, **further):
-    output = {"model": "m", "completion": answer, "choices": [{"logprobs": tokens and {"content": tokens}}]}
+    output = {
+        "model": "m",
+        "completion": answer,
+        "choices": [{"logprobs": tokens and {"content": tokens}}],
+    }
     right = {"value": "C" if answer == target else "I", "answer": answer, "explanation": ""}
     return {
         "id": name, "epoch": 1, "input": f"Question {name}", "choices": choices, "target": target, "output": output,
@@ -256,7 +312,10 @@ LETTERS = [("A", math.log(0.25)), ("ĠB", math.log(0.5)), ("the", -9.0)]
 def test_letters_of_every_sample_give_scores(tmp_path):
     # The letter in "ANSWER: B" counts, not the one in the words before it.
     tokens = [token("A", [("A", -0.1), ("B", -5.0)]), token("ĠB", LETTERS)]
-    samples = [inspected(1, ["x", "y"], "A", "B", tokens), inspected(2, ["u", "v"], "B", "B", tokens)]
+    samples = [
+        inspected(1, ["x", "y"], "A", "B", tokens),
+        inspected(2, ["u", "v"], "B", "B", tokens),
+    ]
     read = read_predictions(log(tmp_path / "log.json", samples))
     assert read.scores == "logits"
     assert read.predictions.tolist() == [[math.log(0.25), math.log(0.5)]] * 2
@@ -267,9 +326,14 @@ def test_letters_of_every_sample_give_scores(tmp_path):
 
 def test_the_letter_of_the_answer_alone_is_confidence(tmp_path):
     known = token("ĠB", [("ĠB", math.log(0.5)), ("C", -1.0)])
-    samples = [inspected(1, ["x", "y"], "A", "B", [known]), inspected(2, ["u", "v"], "B", "B", [known])]
+    samples = [
+        inspected(1, ["x", "y"], "A", "B", [known]),
+        inspected(2, ["u", "v"], "B", "B", [known]),
+    ]
     samples.append(inspected(3, ["u", "v"], "B", "", [known]))
-    with pytest.warns(UserWarning, match="1 of 3 samples of log.json have no answer and are left out"):
+    with pytest.warns(
+        UserWarning, match="1 of 3 samples of log.json have no answer and are left out"
+    ):
         read = read_predictions(log(tmp_path / "log.json", samples))
     assert read.kind == "confidence"
     assert read.predictions == pytest.approx([0.5, 0.5])
@@ -284,9 +348,17 @@ def test_answers_without_probabilities(tmp_path):
         inspected(3, ["u", "v"], "B", "Z"),
     ]
     columns = columns_of(log(tmp_path / "log.json", samples))
-    assert (columns["answer"], columns["correct"], columns["label"]) == (["B", "B", ""], [0, 1, 0], [0, 1, 1])
+    assert (columns["answer"], columns["correct"], columns["label"]) == (
+        ["B", "B", ""],
+        [0, 1, 0],
+        [0, 1, 1],
+    )
     text = inspected(
-        1, None, "yes", "yes", input=[{"role": "system", "content": "s"}, {"role": "user", "content": "good?"}]
+        1,
+        None,
+        "yes",
+        "yes",
+        input=[{"role": "system", "content": "s"}, {"role": "user", "content": "good?"}],
     )
     columns = columns_of(log(tmp_path / "log.json", [text]))
     assert (columns["text"], columns["answer"], columns["target"], columns["correct"]) == (
@@ -299,7 +371,9 @@ def test_answers_without_probabilities(tmp_path):
 
 def test_a_scorer_s_word_stands_where_it_keeps_no_letter_or_no_answer(tmp_path):
     def judged(name, value, answer, choices=("x", "y")):
-        return inspected(name, choices, "B", "B", scores={"own": {"value": value, "answer": answer}})
+        return inspected(
+            name, choices, "B", "B", scores={"own": {"value": value, "answer": answer}}
+        )
 
     samples = [judged(1, "C", "b"), judged(2, "C", None), judged(3, "I", "B"), judged(4, "I", "a")]
     columns = read_columns(log(tmp_path / "log.json", samples), ScoreOptions())[0]
@@ -308,8 +382,12 @@ def test_a_scorer_s_word_stands_where_it_keeps_no_letter_or_no_answer(tmp_path):
     samples = [judged(1, "C", None, None), judged(2, "I", None, None), judged(3, "I", "", None)]
     columns = read_columns(log(tmp_path / "log.json", samples), ScoreOptions())[0]
     assert (columns["answer"], columns["correct"]) == (["B", "B", ""], [1, 0, 0])
-    with pytest.raises(ValueError, match="a column of scores .* with `confidence_column` and `correct_column`"):
-        read_predictions(log(tmp_path / "log.json", [judged(1, "P", "so", None), judged(2, "C", "so", None)]))
+    with pytest.raises(
+        ValueError, match="a column of scores .* with `confidence_column` and `correct_column`"
+    ):
+        read_predictions(
+            log(tmp_path / "log.json", [judged(1, "P", "so", None), judged(2, "C", "so", None)])
+        )
 
 
 def test_epochs_are_answers_to_one_item(tmp_path):
@@ -319,15 +397,32 @@ def test_epochs_are_answers_to_one_item(tmp_path):
 
 
 def test_a_sample_that_was_run_again_is_one_item(tmp_path):
-    again = [inspected(1, ["x", "y"], "A", "B"), inspected(2, ["x", "y"], "A", "A"), inspected(1, ["x", "y"], "A", "A")]
+    again = [
+        inspected(1, ["x", "y"], "A", "B"),
+        inspected(2, ["x", "y"], "A", "A"),
+        inspected(1, ["x", "y"], "A", "A"),
+    ]
     columns = columns_of(log(tmp_path / "log.json", again))
     assert (columns["id"], columns["source_id"]) == (["1/1", "2/1", "1/2"], ["1", "2", "1"])
-    row = {"sample_id": "s", "interaction_type": "single_turn", "input": {"raw": "Why?"}, "output": {"raw": ["so"]}}
-    columns = log_columns([{**row, "evaluation": {"is_correct": right}} for right in (True, False)], "every.jsonl")
-    assert (columns["id"], columns["source_id"], columns["correct"]) == (["s/1", "s/2"], ["s", "s"], [1, 0])
+    row = {
+        "sample_id": "s",
+        "interaction_type": "single_turn",
+        "input": {"raw": "Why?"},
+        "output": {"raw": ["so"]},
+    }
+    columns = log_columns(
+        [{**row, "evaluation": {"is_correct": right}} for right in (True, False)], "every.jsonl"
+    )
+    assert (columns["id"], columns["source_id"], columns["correct"]) == (
+        ["s/1", "s/2"],
+        ["s", "s"],
+        [1, 0],
+    )
 
 
-@pytest.mark.parametrize(("value", "right"), [("C", 1), ("I", 0), ("N", 0), (True, 1), (False, 0), (1.0, 1), (0, 0)])
+@pytest.mark.parametrize(
+    ("value", "right"), [("C", 1), ("I", 0), ("N", 0), (True, 1), (False, 0), (1.0, 1), (0, 0)]
+)
 def test_what_a_scorer_says_of_an_answer(tmp_path, value, right):
     one = inspected(1, None, "yes", "yes", scores={"match": {"value": value, "answer": "yes"}})
     assert columns_of(log(tmp_path / "log.json", [one]))["correct"] == [right]
@@ -335,24 +430,40 @@ def test_what_a_scorer_says_of_an_answer(tmp_path, value, right):
 
 @pytest.mark.parametrize("value", ["P", 0.5, {"a": 1}])
 def test_a_score_between_right_and_wrong_says_nothing(tmp_path, value):
-    told = [inspected(n, None, "yes", "yes", scores={"match": {"value": each}}) for n, each in enumerate(["C", value])]
+    told = [
+        inspected(n, None, "yes", "yes", scores={"match": {"value": each}})
+        for n, each in enumerate(["C", value])
+    ]
     assert "correct" not in columns_of(log(tmp_path / "log.json", told))
 
 
 def test_samples_without_a_score_are_left_out_and_counted(tmp_path):
     values = ["C", None, math.nan, "I"]
-    told = [inspected(n, None, "yes", "yes", scores={"match": {"value": value}}) for n, value in enumerate(values)]
-    with pytest.warns(UserWarning, match=r"2 of 4 samples of log\.json have no score and are left out"):
+    told = [
+        inspected(n, None, "yes", "yes", scores={"match": {"value": value}})
+        for n, value in enumerate(values)
+    ]
+    with pytest.warns(
+        UserWarning, match=r"2 of 4 samples of log\.json have no score and are left out"
+    ):
         columns = columns_of(log(tmp_path / "log.json", told))
     assert (columns["id"], columns["correct"]) == (["0", "3"], [1, 0])
-    rows = [sample(n, [("Why?", {})], ["so"], "so", exact_match=value) for n, value in enumerate([None, 1.0, True])]
-    with pytest.warns(UserWarning, match=r"1 of 3 samples of samples\.jsonl have no score and are left out"):
+    rows = [
+        sample(n, [("Why?", {})], ["so"], "so", exact_match=value)
+        for n, value in enumerate([None, 1.0, True])
+    ]
+    with pytest.warns(
+        UserWarning, match=r"1 of 3 samples of samples\.jsonl have no score and are left out"
+    ):
         columns = columns_of(write(tmp_path / "samples.jsonl", rows))
     assert (columns["id"], columns["correct"]) == (["1", "2"], [1, 1])
 
 
 def test_samples_that_failed_are_counted(tmp_path):
-    samples = [inspected(1, ["x", "y"], "A", "B"), inspected(2, ["x", "y"], "A", "A", error={"message": "timed out"})]
+    samples = [
+        inspected(1, ["x", "y"], "A", "B"),
+        inspected(2, ["x", "y"], "A", "A", error={"message": "timed out"}),
+    ]
     with pytest.warns(UserWarning, match=r"1 of 2 samples of log\.json ended in an error"):
         assert columns_of(log(tmp_path / "log.json", samples))["id"] == ["1"]
     with pytest.raises(ValueError, match="all 1 ended in an error"):
@@ -365,10 +476,16 @@ def test_samples_that_failed_are_counted(tmp_path):
         (None, "samples in log.json, but it has none"),
         ([], "samples in log.json, but it has none"),
         ([5], "an id and a target, .* in log.json, but sample 0 holds 5"),
-        ([inspected(1, ["x", "y"], "E", "B")], "the letter of one choice as the target of each sample.*'E'"),
+        (
+            [inspected(1, ["x", "y"], "E", "B")],
+            "the letter of one choice as the target of each sample.*'E'",
+        ),
         ([inspected(1, ["x", "y"], ["A", "B"], "B")], "the letter of one choice"),
         ([inspected(1, ["x"], "A", "A"), inspected(2, None, "A", "A")], "samples of one kind"),
-        ([inspected(1, ["x"], "A", "A", scores={})], "samples with scores in log.json, but none has any"),
+        (
+            [inspected(1, ["x"], "A", "A", scores={})],
+            "samples with scores in log.json, but none has any",
+        ),
         (
             [inspected(1, ["x"], "A", "A", scores={"choice": {}, "match": {}})],
             "the answers of one scorer.*choice.*match",
@@ -398,9 +515,18 @@ def test_the_collector_of_garbage_goes_on_after_reading(tmp_path):
 
 
 def test_half_a_character_in_a_choice_has_its_bytes():
-    pairs = {f"gen_args_{n}": {"arg_0": "Sky?", "arg_1": f" {word}"} for n, word in enumerate(("blue", "\ud800"))}
+    pairs = {
+        f"gen_args_{n}": {"arg_0": "Sky?", "arg_1": f" {word}"}
+        for n, word in enumerate(("blue", "\ud800"))
+    }
     answers = [["-1.5", "False"], ["-3.0", "False"]]
-    row = {"doc": {}, "target": "0", "arguments": pairs, "resps": answers, "filtered_resps": answers}
+    row = {
+        "doc": {},
+        "target": "0",
+        "arguments": pairs,
+        "resps": answers,
+        "filtered_resps": answers,
+    }
     other = {**row, "arguments": {**pairs, "gen_args_1": {"arg_0": "Sky?", "arg_1": " red"}}}
     columns = log_columns([{**row, "doc_id": 0}, {**other, "doc_id": 1}], "samples.jsonl")
     assert columns["per_byte"] == [[-1.5 / 4, -3.0 / 3], [-1.5 / 4, -3.0 / 3]]
@@ -408,7 +534,8 @@ def test_half_a_character_in_a_choice_has_its_bytes():
 
 def test_a_hundred_thousand_answers_are_read_in_seconds(tmp_path):
     rows = [
-        sample(n, [["Which?", {"until": ["x"]}]], ["A"], "A", exact_match=1.0) | {"resps": [[f"{n}: the answer is A."]]}
+        sample(n, [["Which?", {"until": ["x"]}]], ["A"], "A", exact_match=1.0)
+        | {"resps": [[f"{n}: the answer is A."]]}
         for n in range(4000)
     ]
     path = write(tmp_path / "samples.jsonl", rows)

@@ -11,7 +11,12 @@ import pytest
 
 from rightreasons.calibration import calibration_error
 from rightreasons.calibration.elicit import read_confidence
-from rightreasons.io.predictions import find_predictions, parse_predictions, read_answers, read_predictions
+from rightreasons.io.predictions import (
+    find_predictions,
+    parse_predictions,
+    read_answers,
+    read_predictions,
+)
 
 SCORES = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
 LABELS = [0, 1, 1]
@@ -24,10 +29,15 @@ def write(folder, suffix):
             ["id", "p_no", "p_yes", "label"],
             *([f"a{i}", *row, y] for i, (row, y) in enumerate(zip(SCORES, LABELS, strict=True))),
         ]
-        path.write_text("\n".join(("," if suffix == ".csv" else "\t").join(map(str, row)) for row in rows))
+        path.write_text(
+            "\n".join(("," if suffix == ".csv" else "\t").join(map(str, row)) for row in rows)
+        )
     elif suffix == ".jsonl":
         path.write_text(
-            "\n".join(json.dumps({"predictions": row, "label": y}) for row, y in zip(SCORES, LABELS, strict=True))
+            "\n".join(
+                json.dumps({"predictions": row, "label": y})
+                for row, y in zip(SCORES, LABELS, strict=True)
+            )
         )
     elif suffix == ".json":
         path.write_text(json.dumps({"predictions": SCORES, "references": LABELS}))
@@ -82,7 +92,10 @@ def test_list_cells_of_a_csv():
 
 
 def test_positive_probability_alone():
-    assert parse_predictions("probabilities,label\n0.9,1\n0.25,0").predictions.tolist() == [0.9, 0.25]
+    assert parse_predictions("probabilities,label\n0.9,1\n0.25,0").predictions.tolist() == [
+        0.9,
+        0.25,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +107,10 @@ def test_positive_probability_alone():
             "a,b\n1,2",
             r"Expected a column with the labels in the text, such as label, .*, but its columns are a, b;",
         ),
-        ("text,label\nx,1", "Expected a column of scores .* or one column per class such as p_0, p_1 in the text"),
+        (
+            "text,label\nx,1",
+            "Expected a column of scores .* or one column per class such as p_0, p_1 in the text",
+        ),
         (
             "p_good,label\n.9,1",
             "one column per class such as p_0, p_1 in the text, but its columns are: p_good, label; .*`score_columns`",
@@ -118,7 +134,10 @@ def test_positive_probability_alone():
             f"p_a,p_b,label\n.5,.5,a\n.5,.5,{10**30}",
             "the labels a, b in the column 'label' of the text, but .* row 1 holds 1000",
         ),
-        ("predictions,label\n1,1\n0,0", "every value is a whole number: predicted classes do not tell"),
+        (
+            "predictions,label\n1,1\n0,0",
+            "every value is a whole number: predicted classes do not tell",
+        ),
         (
             "predictions,label\nx,1",
             r"Expected numbers in column 'predictions', .* 'x'",
@@ -129,14 +148,26 @@ def test_positive_probability_alone():
         ),
         ('{"predictions": [1, 0], "label": 0}\n{"label": 0}', "but item 1 holds None"),
         ("[[0.5, 0.5]]", "Expected names of columns in the text, but its rows are lists of values"),
-        ('{"predictions": [[[1, 0]]], "label": [0]}', "one list of scores per item in 'predictions', but item 0 holds"),
-        ('{"predictions": [[1, 0]]', "Expected JSON in the text, but line 1, column 25 cannot be read"),
-        ('[{"predictions": [0.5, 0.5], "label": 0}, {"predictions": 0.5, "label": 0}]', "but item 1 holds 0.5."),
+        (
+            '{"predictions": [[[1, 0]]], "label": [0]}',
+            "one list of scores per item in 'predictions', but item 0 holds",
+        ),
+        (
+            '{"predictions": [[1, 0]]',
+            "Expected JSON in the text, but line 1, column 25 cannot be read",
+        ),
+        (
+            '[{"predictions": [0.5, 0.5], "label": 0}, {"predictions": 0.5, "label": 0}]',
+            "but item 1 holds 0.5.",
+        ),
         (
             '{"predictions": [[0.5, 0.5]], "label": [0, 1]}',
             "one length in the text, but 'predictions' has 1 rows and 'label' 2",
         ),
-        ('p0,p1,label\n"', "quotation mark in the text to be closed, but the last cell is still open"),
+        (
+            'p0,p1,label\n"',
+            "quotation mark in the text to be closed, but the last cell is still open",
+        ),
     ],
 )
 def test_mistakes_have_their_sentence(text, sentence):
@@ -171,7 +202,9 @@ def test_a_pickle_in_an_npz_is_not_opened(tmp_path):
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".json", ".npz", ".parquet"])
 def test_answers_need_no_labels(tmp_path, suffix):
-    read = read_answers(write(tmp_path, suffix))  # a column of labels is there, and is not looked at
+    read = read_answers(
+        write(tmp_path, suffix)
+    )  # a column of labels is there, and is not looked at
     np.testing.assert_allclose(read.scores, SCORES)
     assert read.answers is None
     assert len(read) == 3
@@ -198,7 +231,10 @@ def test_whole_numbers_are_answers(tmp_path, name):
 
 
 def test_texts_are_answers(tmp_path):
-    assert answers(tmp_path, '{"answer": "in 1990"}\n{"answer": ""}\n', "a.jsonl").answers == ["in 1990", ""]
+    assert answers(tmp_path, '{"answer": "in 1990"}\n{"answer": ""}\n', "a.jsonl").answers == [
+        "in 1990",
+        "",
+    ]
     # Unicode ends a line in more ways than a file of JSON lines does.
     odd = '{"answer": "in\u2028one\x85line"}\n{"answer": "b"}\n'
     assert answers(tmp_path, odd, "b.jsonl").answers == ["in\u2028one\x85line", "b"]
@@ -215,7 +251,10 @@ def test_scores_win_over_answers(tmp_path):
     [
         ("id,x\na,1\n", "a column of scores .* in answers.csv, but its columns are: id, x"),
         ("prediction\n1\n0.5\n", "whole numbers .* in column 'prediction', but item 1 holds 0.5"),
-        ("prediction,answer\n1,0\n", "one column with the answers in answers.csv, but got prediction and answer"),
+        (
+            "prediction,answer\n1,0\n",
+            "one column with the answers in answers.csv, but got prediction and answer",
+        ),
         ("prediction\n", "at least one row in answers.csv"),
     ],
 )
@@ -239,7 +278,9 @@ def test_ids_are_kept_as_texts(tmp_path):
     pq.write_table(pa.table({"id": ["x", "y", "z"], "probs": SCORES}), tmp_path / "a.parquet")
     assert read_answers(tmp_path / "a.parquet").ids == ("x", "y", "z")
     assert answers(tmp_path, "prediction\n1\n").ids is None
-    with pytest.raises(ValueError, match="columns of one length in a.json, but 'id' has 1 rows and 'probs' 2"):
+    with pytest.raises(
+        ValueError, match="columns of one length in a.json, but 'id' has 1 rows and 'probs' 2"
+    ):
         answers(tmp_path, '{"id": ["b"], "probs": [0.5, 0.25]}', "a.json")
     with pytest.raises(ValueError, match="of one length in a.json"):
         answers(tmp_path, '{"id": ["b"], "answer": []}', "a.json")
@@ -263,7 +304,10 @@ def test_an_answer_may_begin_with_a_bracket(tmp_path):
     for name in ("answer", "predictions"):
         lines = [json.dumps({name: text}) for text in ("film", "[the] plot", "[" * 100_000)]
         assert answers(tmp_path, "\n".join(lines), "a.jsonl").answers[1] == "[the] plot"
-    assert answers(tmp_path, '{"answer": "[1]"}\n{"answer": "film"}', "a.jsonl").answers == ["[1]", "film"]
+    assert answers(tmp_path, '{"answer": "[1]"}\n{"answer": "film"}', "a.jsonl").answers == [
+        "[1]",
+        "film",
+    ]
     assert answers(tmp_path, 'predictions\n"[0.5, 0.5]"\n').scores.tolist() == [[0.5, 0.5]]
 
 
@@ -277,7 +321,11 @@ def test_an_answer_may_begin_with_a_bracket(tmp_path):
             "whole numbers below .* in column 'predictions', but item 0 holds 1000",
         ),
         ("a.jsonl", f'{{"probs": {10**400}}}', "in column 'probs', but item 0 holds 1000"),
-        ("a.jsonl", f'{{"probs": [{10**400}, 1]}}', r"numbers in column 'probs\[0\]', but item 0 holds 1000"),
+        (
+            "a.jsonl",
+            f'{{"probs": [{10**400}, 1]}}',
+            r"numbers in column 'probs\[0\]', but item 0 holds 1000",
+        ),
         ("a.jsonl", '{"answer": "film"}\n{"answer": null}', "'answer', but item 1 holds None"),
         ("a.csv", 'prediction\n"[0.9, 0.1]"\n', r"'prediction', but item 0 holds '\[0.9, 0.1\]'"),
         ("a.json", "[" * 100_000, "in a.json, but it is nested deeper"),
@@ -291,7 +339,9 @@ def test_answers_that_are_none(tmp_path, name, text, sentence):
 
 def test_a_single_value_in_an_npz(tmp_path):
     np.savez(tmp_path / "a.npz", probs=0.5)
-    with pytest.raises(TypeError, match=r"Expected a list in the column 'probs' of a.npz, but got array\(0.5\)"):
+    with pytest.raises(
+        TypeError, match=r"Expected a list in the column 'probs' of a.npz, but got array\(0.5\)"
+    ):
         read_answers(tmp_path / "a.npz")
 
 
@@ -309,7 +359,15 @@ PROBS = [[0.8, 0.04, 0.16], [0.3, 0.33, 0.37], [0.0, 0.95, 0.05]]
 def released(folder):
     """Write JSON lines called .json, with logits beside probabilities, the answer, its confidence and the label."""
     rows = [
-        {"index": i, "true": y, "pred": int(np.argmax(z)), "conf": max(p), "logits": z, "probs": p, "uid": f"u{i}"}
+        {
+            "index": i,
+            "true": y,
+            "pred": int(np.argmax(z)),
+            "conf": max(p),
+            "logits": z,
+            "probs": p,
+            "uid": f"u{i}",
+        }
         for i, (y, z, p) in enumerate(zip([0, 1, 1], LOGITS, PROBS, strict=True))
     ]
     path = folder / "released.json"
@@ -320,13 +378,24 @@ def released(folder):
 def test_a_released_file_goes_in_as_it_is(tmp_path):
     for kind, table in (("logits", LOGITS), ("probabilities", PROBS)):
         read = read_predictions(released(tmp_path), scores=kind)
-        assert (read.predictions.tolist(), read.references.tolist(), read.scores) == (table, [0, 1, 1], kind)
+        assert (read.predictions.tolist(), read.references.tolist(), read.scores) == (
+            table,
+            [0, 1, 1],
+            kind,
+        )
         assert (read.ids, read.kind) == (("u0", "u1", "u2"), "top_label")
-    with pytest.raises(ValueError, match="but got logits and probs: choose by `scores` or `score_columns`"):
+    with pytest.raises(
+        ValueError, match="but got logits and probs: choose by `scores` or `score_columns`"
+    ):
         read_predictions(released(tmp_path))
-    with pytest.raises(ValueError, match="Expected log_probabilities in released.json.* its scores are logits, probs"):
+    with pytest.raises(
+        ValueError,
+        match="Expected log_probabilities in released.json.* its scores are logits, probs",
+    ):
         read_predictions(released(tmp_path), scores="log_probabilities")
-    read = read_predictions(released(tmp_path), confidence_column="conf")  # right where `pred` is `true`: 1, 0, 1
+    read = read_predictions(
+        released(tmp_path), confidence_column="conf"
+    )  # right where `pred` is `true`: 1, 0, 1
     assert (read.kind, read.predictions.tolist(), read.references.tolist()) == (
         "confidence",
         [0.8, 0.37, 0.95],
@@ -343,9 +412,14 @@ def test_options_name_what_no_name_tells():
         "y": ["a", "b"],
         "z": [1, 0],
     }
-    with pytest.raises(ValueError, match="its columns are: a, b, sure, ok, y, z; name them with `score_columns`"):
+    with pytest.raises(
+        ValueError, match="its columns are: a, b, sure, ok, y, z; name them with `score_columns`"
+    ):
         find_predictions(columns, label_column="z")
-    assert find_predictions(columns, label_column="y").label_names == ("a", "b")  # columns that are named as the labels
+    assert find_predictions(columns, label_column="y").label_names == (
+        "a",
+        "b",
+    )  # columns that are named as the labels
     read = find_predictions(columns, label_column="y", score_columns="b,a")
     assert (read.predictions.tolist(), read.label_names) == ([[0.1, 0.9], [0.8, 0.2]], ("b", "a"))
     assert read.references.tolist() == [1, 0]
@@ -353,13 +427,34 @@ def test_options_name_what_no_name_tells():
     read = find_predictions(columns, confidence_column="sure", correct_column="z")
     assert (read.kind, read.references.tolist()) == ("confidence", [1, 0])
     for options, sentence in (
-        ({"score_columns": "a,c", "label_column": "y"}, "the column 'c' that `score_columns` names in the table"),
-        ({"score_columns": "a,a", "label_column": "y"}, "each `score_columns` once, but 'a' comes again"),
-        ({"score_columns": "a,b", "label_column": "x"}, "the column 'x' that `label_column` names in the table"),
-        ({"score_columns": "a", "confidence_column": "sure"}, "`score_columns` or `confidence_column`, but got both"),
-        ({"confidence_column": "sure", "correct_column": "ok"}, "1 and 0, true and false, or yes and no, .* 'gut'"),
-        ({"confidence_column": "sure"}, "says whether each answer was right .*; name it with `correct_column`"),
-        ({"confidence_column": "z", "correct_column": "z"}, "confidence in each answer, from 0 to 1, .* whole numbers"),
+        (
+            {"score_columns": "a,c", "label_column": "y"},
+            "the column 'c' that `score_columns` names in the table",
+        ),
+        (
+            {"score_columns": "a,a", "label_column": "y"},
+            "each `score_columns` once, but 'a' comes again",
+        ),
+        (
+            {"score_columns": "a,b", "label_column": "x"},
+            "the column 'x' that `label_column` names in the table",
+        ),
+        (
+            {"score_columns": "a", "confidence_column": "sure"},
+            "`score_columns` or `confidence_column`, but got both",
+        ),
+        (
+            {"confidence_column": "sure", "correct_column": "ok"},
+            "1 and 0, true and false, or yes and no, .* 'gut'",
+        ),
+        (
+            {"confidence_column": "sure"},
+            "says whether each answer was right .*; name it with `correct_column`",
+        ),
+        (
+            {"confidence_column": "z", "correct_column": "z"},
+            "confidence in each answer, from 0 to 1, .* whole numbers",
+        ),
         ({"scores": "softmax"}, "'softmax'"),
     ):
         with pytest.raises(ValueError, match=sentence):
@@ -377,7 +472,10 @@ def test_every_reader_takes_columns_for_the_same():
     for columns in (named, {**named, "prediction": ["good", "good"]}):
         assert find_predictions(columns).taken["scores"] == ("p_bad", "p_good")
         read = read_answers(columns)
-        assert (read.label_names, read.scores.tolist()) == (("bad", "good"), [[0.9, 0.1], [0.25, 0.75]])
+        assert (read.label_names, read.scores.tolist()) == (
+            ("bad", "good"),
+            [[0.9, 0.1], [0.25, 0.75]],
+        )
     # In a table with both scores and a confidence, “category” is the label, as in tables of items.
     items = {"p_bad": [0.9, 0.25], "p_good": [0.1, 0.75], "category": ["bad", "good"]}
     sure = read_confidence({**items, "confidence": [0.9, 0.75], "prediction": ["bad", "bad"]})
@@ -386,7 +484,9 @@ def test_every_reader_takes_columns_for_the_same():
     odd = {"p_0": [0.5, 0.1], "p_2": [0.25, 0.1], "p_5": [0.25, 0.8], "label": ["2", "5"]}
     sure = read_confidence({**odd, "confidence": [0.5, 0.8], "correct": [0, 1]})
     assert sure.correct.tolist() == [0, 1]
-    with pytest.raises(ValueError, match="numbered from 0 or from 1, but got p_0, p_2, p_5; `score_columns` names"):
+    with pytest.raises(
+        ValueError, match="numbered from 0 or from 1, but got p_0, p_2, p_5; `score_columns` names"
+    ):
         find_predictions(odd)
     assert find_predictions(odd, score_columns="p_0,p_2,p_5").references.tolist() == [1, 2]
 
@@ -404,11 +504,15 @@ def test_labels_and_columns_of_scores_meet_by_name():
         read = find_predictions({"p_1": [0.9, 0.2], "p_0": [0.1, 0.8], "label": [1, 0]}, **options)
         assert read.predictions[range(2), read.references].tolist() == [0.9, 0.8]
     # One column of P(positive), with words as labels.
-    read = parse_predictions("prob_positive,label\n0.9,positive\n0.3,negative\n", score_columns="prob_positive")
+    read = parse_predictions(
+        "prob_positive,label\n0.9,positive\n0.3,negative\n", score_columns="prob_positive"
+    )
     assert (read.references.tolist(), read.label_names) == ([1, 0], ("negative", "positive"))
     # From 1, beyond doubt; and not beyond doubt.
     assert find_predictions({"probs": PROBS, "label": [1, 3, 2]}).references.tolist() == [0, 2, 1]
-    with pytest.raises(ValueError, match="from 0 or from 1 is in doubt.*: name the classes .* with `label_names`"):
+    with pytest.raises(
+        ValueError, match="from 0 or from 1 is in doubt.*: name the classes .* with `label_names`"
+    ):
         find_predictions({"probs": PROBS, "label": [1, 2, 2]})
     read = find_predictions({"probs": PROBS, "label": [1, 2, 2]}, label_names=["0", "1", "2"])
     assert read.references.tolist() == [1, 2, 2]
@@ -416,7 +520,9 @@ def test_labels_and_columns_of_scores_meet_by_name():
         read = find_predictions({"probs": PROBS, "label": [1, 2, 2]}, first_label=first)
         assert read.references.tolist() == labels
     assert parse_predictions("p_0,p_1,label\n.5,.5,1\n").references.tolist() == [1]
-    with pytest.raises(ValueError, match="name the classes in the order of the scores with `label_names`"):
+    with pytest.raises(
+        ValueError, match="name the classes in the order of the scores with `label_names`"
+    ):
         find_predictions({"probs": PROBS, "label": ["e", "n", "c"]})
     read = find_predictions({"probs": PROBS, "label": ["e", "n", "c"]}, label_names=["e", "n", "c"])
     assert read.references.tolist() == [0, 1, 2]
@@ -432,7 +538,11 @@ def test_the_right_one_of_several_choices_counts_from_0_unless_it_cannot():
 
 def test_items_without_a_label_are_told_apart():
     assert parse_predictions("p_a,p_b,label\n.9,.1,a\n.2,.8,\n").references.tolist() == [0, -1]
-    assert find_predictions({"probs": PROBS, "label": [1.0, None, 0.0]}).references.tolist() == [1, -1, 0]
+    assert find_predictions({"probs": PROBS, "label": [1.0, None, 0.0]}).references.tolist() == [
+        1,
+        -1,
+        0,
+    ]
     assert find_predictions({"probs": PROBS}, with_labels=False).references is None
 
 
@@ -443,7 +553,10 @@ def test_confidence_goes_beside_correctness():
     read = parse_predictions("prediction,confidence,label\nyes,0.9,yes\nno,0.6,yes\n")
     assert read.references.tolist() == [1, 0]
     for text, sentence in (
-        ("answer,confidence,correct\nx,1,1\ny,1,0\n", "confidence in each answer, from 0 to 1, .* whole numbers"),
+        (
+            "answer,confidence,correct\nx,1,1\ny,1,0\n",
+            "confidence in each answer, from 0 to 1, .* whole numbers",
+        ),
         (
             "answer,confidence,label\nx,.5,X\nX,.5,X\n",
             "but got 'x' and 'X': `correct_column` says which answers were right",
@@ -473,18 +586,32 @@ def test_predicted_classes_are_no_scores():
         ({"pred": [0, 1, 0], "label": [0, 1, 1]}, {"score_columns": "pred"}),
         ({"prediction": ["0", "1"], "label": ["0", "1"]}, {"score_columns": "prediction"}),
     ):
-        with pytest.raises(ValueError, match="predicted classes do not tell how confident the model was"):
+        with pytest.raises(
+            ValueError, match="predicted classes do not tell how confident the model was"
+        ):
             find_predictions(columns, **options)
 
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("p_0,p_1,label\n.9,.1,0,7\n", r"3 columns \(p_0, p_1, label\) in each row of the text, but row 0 has 4"),
+        (
+            "p_0,p_1,label\n.9,.1,0,7\n",
+            r"3 columns \(p_0, p_1, label\) in each row of the text, but row 0 has 4",
+        ),
         ("p_0,p_1,label\n.9,.1,0\n.9,.1\n", "3 columns .* but row 1 has 2"),
-        ("p_0,p_1,label,label\n.9,.1,0,1\n", "distinct columns in the text, but 'label', which is used, comes twice"),
-        ("p_0,p_1,p_1,label\n.9,.1,.2,0\n", "distinct columns in the text, but 'p_1', which is used, comes twice"),
-        ('p_0,p_1,label\n.9,.1,"0\n.2,.8,1\n', "quotation mark in the text to be closed, but the last cell"),
+        (
+            "p_0,p_1,label,label\n.9,.1,0,1\n",
+            "distinct columns in the text, but 'label', which is used, comes twice",
+        ),
+        (
+            "p_0,p_1,p_1,label\n.9,.1,.2,0\n",
+            "distinct columns in the text, but 'p_1', which is used, comes twice",
+        ),
+        (
+            'p_0,p_1,label\n.9,.1,"0\n.2,.8,1\n',
+            "quotation mark in the text to be closed, but the last cell",
+        ),
     ],
 )
 def test_tables_whose_rows_are_not_their_header(text, sentence):
@@ -505,29 +632,43 @@ def test_rows_as_numpy_prints_them():
 
 def test_numbers_as_people_write_them():
     assert parse_predictions("probs,label\n.9,1\n 1e-1,0\n").predictions.tolist() == [0.9, 0.1]
-    with pytest.raises(ValueError, match="numbers in column 'probs', but it holds values of the type complex128"):
+    with pytest.raises(
+        ValueError, match="numbers in column 'probs', but it holds values of the type complex128"
+    ):
         find_predictions({"probs": np.ones((2, 2)) * 0.5j, "label": [0, 1]})
 
 
 def test_records_in_an_object(tmp_path):
-    read = parse_predictions('{"data": [{"probs": [0.9, 0.1], "label": 0}, {"probs": [0.3, 0.7], "label": 1}]}')
+    read = parse_predictions(
+        '{"data": [{"probs": [0.9, 0.1], "label": 0}, {"probs": [0.3, 0.7], "label": 1}]}'
+    )
     assert read.references.tolist() == [0, 1]
 
 
 def test_a_file_that_is_not_there(tmp_path):
-    with pytest.raises(FileNotFoundError, match="file of predictions at .*none.csv, but there is no such file"):
+    with pytest.raises(
+        FileNotFoundError, match="file of predictions at .*none.csv, but there is no such file"
+    ):
         read_predictions(tmp_path / "none.csv")
 
 
 def test_labels_of_a_parquet_file_go_by_the_names_of_its_class_label(tmp_path):
     """The file stores numbers; the description of its columns, their names."""
     names = datasets.ClassLabel(names=["neg", "pos"])
-    number, text, scores = datasets.Value("float64"), datasets.Value("string"), datasets.List(datasets.Value("float64"))
+    number, text, scores = (
+        datasets.Value("float64"),
+        datasets.Value("string"),
+        datasets.List(datasets.Value("float64")),
+    )
 
     def read(label=names, **columns):
-        features = datasets.Features({**{name: kind for name, (kind, _) in columns.items()}, "label": label})
+        features = datasets.Features(
+            {**{name: kind for name, (kind, _) in columns.items()}, "label": label}
+        )
         values = {name: column for name, (_, column) in columns.items()}
-        datasets.Dataset.from_dict({**values, "label": [1, 0]}, features=features).to_parquet(tmp_path / "p.parquet")
+        datasets.Dataset.from_dict({**values, "label": [1, 0]}, features=features).to_parquet(
+            tmp_path / "p.parquet"
+        )
         return read_predictions(tmp_path / "p.parquet")
 
     first, second = [0.9, 0.2], [0.1, 0.8]
@@ -540,18 +681,33 @@ def test_labels_of_a_parquet_file_go_by_the_names_of_its_class_label(tmp_path):
     ):
         in_order = read(**columns)
         assert (in_order.references.tolist(), in_order.label_names) == ([1, 0], ("neg", "pos"))
-    for kind, answers in ((datasets.Value("int64"), [1, 1]), (text, ["Pos", "Pos"]), (names, [1, 1])):
-        assert read(confidence=(number, first), prediction=(kind, answers)).references.tolist() == [1, 0]
-    choices = read(label=datasets.ClassLabel(names=list("ABCD")), probs=(scores, [[0.5, 0.5], [0.2, 0.3, 0.5]]))
+    for kind, answers in (
+        (datasets.Value("int64"), [1, 1]),
+        (text, ["Pos", "Pos"]),
+        (names, [1, 1]),
+    ):
+        assert read(confidence=(number, first), prediction=(kind, answers)).references.tolist() == [
+            1,
+            0,
+        ]
+    choices = read(
+        label=datasets.ClassLabel(names=list("ABCD")), probs=(scores, [[0.5, 0.5], [0.2, 0.3, 0.5]])
+    )
     assert choices.references.tolist() == [1, 0]
-    with pytest.raises(ValueError, match="the labels a, b in the column 'label' of p.parquet, but the labels are pos"):
+    with pytest.raises(
+        ValueError,
+        match="the labels a, b in the column 'label' of p.parquet, but the labels are pos",
+    ):
         read(p_a=(number, first), p_b=(number, second))
     with pytest.raises(ValueError, match="3 names of classes .* but got 2: neg, pos"):
         read(probs=(scores, [[0.8, 0.1, 0.1]] * 2))
 
 
 def test_a_pasted_text_may_begin_with_a_byte_order_mark():
-    for text in ("\ufeffp_no,p_yes,label\r\n0.9,0.1,no\r\n", '\ufeff [{"p_no": 0.9, "p_yes": 0.1, "label": "no"}]'):
+    for text in (
+        "\ufeffp_no,p_yes,label\r\n0.9,0.1,no\r\n",
+        '\ufeff [{"p_no": 0.9, "p_yes": 0.1, "label": "no"}]',
+    ):
         parsed = parse_predictions(text)
         assert (parsed.predictions.tolist(), parsed.label_names) == ([[0.9, 0.1]], ("no", "yes"))
 
@@ -575,9 +731,13 @@ def test_probabilities_beside_what_was_right_need_labels():
         "prob1": [0.5, 0.9, 0.3],
         "correct": ["True", "False", "True"],
     }
-    with pytest.raises(ValueError, match="Expected the confidence in each answer of the table beside 'correct'"):
+    with pytest.raises(
+        ValueError, match="Expected the confidence in each answer of the table beside 'correct'"
+    ):
         find_predictions(columns)
-    with pytest.raises(ValueError, match="Expected a column with the labels in .*, such as label, labels, gold"):
+    with pytest.raises(
+        ValueError, match="Expected a column with the labels in .*, such as label, labels, gold"
+    ):
         find_predictions({"prob0": [0.5], "prob1": [0.5]})
 
 
@@ -585,10 +745,13 @@ def test_a_confidence_is_no_probability_of_class_1():
     # |0.9 - 1| and |0.6 - 0|, half each: 0.35; of P(class 1) it would be (0.1 + 0.6) / 2 beside labels 1 and 0, too.
     read = read_predictions({"confidence": [0.9, 0.6], "correct": [1, 0]})
     with pytest.raises(
-        ValueError, match="got True and False, as if they said whether each answer was right: pass kind="
+        ValueError,
+        match="got True and False, as if they said whether each answer was right: pass kind=",
     ):
         calibration_error(read.predictions, read.references)
-    assert calibration_error(read.predictions, read.references, kind=read.kind).ece == pytest.approx(0.35)
+    assert calibration_error(
+        read.predictions, read.references, kind=read.kind
+    ).ece == pytest.approx(0.35)
 
 
 @pytest.mark.parametrize(
@@ -612,7 +775,11 @@ def test_headings_and_words_of_other_languages(tmp_path, text):
 
 def test_a_spreadsheet_says_right_and_wrong_in_its_language():
     read = parse_predictions("Antwort;Konfidenz;Richtig\na;0,9;WAHR\nb;0,4;FALSCH\n")
-    assert (read.kind, read.predictions.tolist(), read.references.tolist()) == ("confidence", [0.9, 0.4], [True, False])
+    assert (read.kind, read.predictions.tolist(), read.references.tolist()) == (
+        "confidence",
+        [0.9, 0.4],
+        [True, False],
+    )
 
 
 def test_a_confidence_is_no_class_score_where_its_kind_is_not_said(tmp_path):
@@ -621,4 +788,6 @@ def test_a_confidence_is_no_class_score_where_its_kind_is_not_said(tmp_path):
     with pytest.raises(ValueError, match="pass kind='confidence'"):
         calibration_error(read.predictions, read.references)
     # One bin of 0.5 to 0.667 and one above: |0.6 - 0| / 3 + |1.7 - 2| / 3.
-    assert calibration_error(read.predictions, read.references, kind=read.kind).ece == pytest.approx(0.3)
+    assert calibration_error(
+        read.predictions, read.references, kind=read.kind
+    ).ece == pytest.approx(0.3)

@@ -60,7 +60,9 @@ def test_columns_that_say_their_number_are_that_number(one, zero):
 
 @pytest.mark.parametrize(("one", "zero"), [("positive", "negative"), ("toxic", "non-toxic")])
 def test_names_of_columns_beside_bare_numbers_are_refused_until_one_order_is_said(one, zero):
-    with pytest.raises(ValueError, match="Expected labels in words .* but they are 0, 1: .* `label_names` gives"):
+    with pytest.raises(
+        ValueError, match="Expected labels in words .* but they are 0, 1: .* `label_names` gives"
+    ):
         find_predictions(scored(one, zero))
     read = find_predictions(scored(one, zero), label_names=[zero, one])  # what the sentence says
     assert (right(read), read.label_match) == (1.0, "by number")
@@ -71,7 +73,9 @@ def test_names_of_columns_beside_bare_numbers_are_refused_until_one_order_is_sai
     words = [(zero, one)[label] for label in LABELS]
     by_name = find_predictions(scored(one, zero, words))
     assert (right(by_name), by_name.label_match) == (1.0, "by name")
-    with pytest.raises(ValueError, match="among those of `label_names`"):  # matched, and never a new name
+    with pytest.raises(
+        ValueError, match="among those of `label_names`"
+    ):  # matched, and never a new name
         find_predictions(scored(one, zero), label_names=["bad", "good"])
 
 
@@ -79,17 +83,31 @@ def test_an_order_that_is_surely_wrong_is_told_before_any_verdict():
     read = find_predictions(scored("positive", "negative"), label_names=["positive", "negative"])
     assert right(read) == 0.0
     assert "in the other order (0 is negative, 1 is positive) it would be 100.0%" in read.doubt
-    assert find_predictions(scored("positive", "negative"), label_names=["negative", "positive"]).doubt == ""
-    few = {name: column[:4] for name, column in scored("positive", "negative").items()}  # 1/16 by chance
+    assert (
+        find_predictions(scored("positive", "negative"), label_names=["negative", "positive"]).doubt
+        == ""
+    )
+    few = {
+        name: column[:4] for name, column in scored("positive", "negative").items()
+    }  # 1/16 by chance
     assert find_predictions(few, label_names=["positive", "negative"]).doubt == ""
 
 
 def test_numbers_from_1_and_what_first_label_says():
-    rows = {"p_1": [0.5, 0.2, 0.1], "p_2": [0.25, 0.2, 0.8], "p_3": [0.25, 0.6, 0.1], "label": [1, 3, 2]}
+    rows = {
+        "p_1": [0.5, 0.2, 0.1],
+        "p_2": [0.25, 0.2, 0.8],
+        "p_3": [0.25, 0.6, 0.1],
+        "label": [1, 3, 2],
+    }
     assert find_predictions(rows).references.tolist() == [0, 2, 1]
     zero = dict(zip(("p_0", "p_1", "p_2", "label"), rows.values(), strict=True))
     assert find_predictions(zero, first_label=1).references.tolist() == [0, 2, 1]
-    assert find_predictions({**zero, "label": [1, 2, 2]}, first_label=1).references.tolist() == [0, 1, 1]
+    assert find_predictions({**zero, "label": [1, 2, 2]}, first_label=1).references.tolist() == [
+        0,
+        1,
+        1,
+    ]
 
 
 def test_minus_one_and_one_get_through_as_the_sentence_says():
@@ -97,12 +115,17 @@ def test_minus_one_and_one_get_through_as_the_sentence_says():
     with pytest.raises(ValueError, match="-1, which marks an item without a label"):
         open_dataset(rows)
     opened = open_dataset(rows, label_names=["-1=negative", "1=positive"])
-    assert (opened["label"][:], opened.features["label"].names) == ([1, 0, 1], ["negative", "positive"])
+    assert (opened["label"][:], opened.features["label"].names) == (
+        [1, 0, 1],
+        ["negative", "positive"],
+    )
     opened = open_dataset(rows, label_names=["0=negative", "1=positive"])  # -1 is no label here
     assert opened["label"][:] == [1, -1, 1]
     # Beside P(class 1) they are all labels, or half of the items would be left out.
     scored = {"y_prob": [0.9, 0.2, 0.8], "label": [1, -1, 1]}
-    with pytest.raises(ValueError, match="-1, which marks an item without a label unless .* as in -1=0,1=1"):
+    with pytest.raises(
+        ValueError, match="-1, which marks an item without a label unless .* as in -1=0,1=1"
+    ):
         find_predictions(scored)
     assert find_predictions(scored, label_names=["-1=0", "1=1"]).references.tolist() == [1, 0, 1]
     told = find_predictions({**scored, "label": [0, -1, 1]})
@@ -111,7 +134,9 @@ def test_minus_one_and_one_get_through_as_the_sentence_says():
 
 def test_a_confidence_in_the_answer_is_not_read_as_that_of_class_1():
     table = {"y_true": [1, 0, 0], "y_pred": [1, 0, 1], "y_prob": [0.9, 0.8, 0.6]}
-    with pytest.raises(ValueError, match=r"P\(class 1\) in the column 'y_prob' of .*, but none is below 0.5"):
+    with pytest.raises(
+        ValueError, match=r"P\(class 1\) in the column 'y_prob' of .*, but none is below 0.5"
+    ):
         find_predictions(table)
     read = find_predictions(table, confidence_column="y_prob")
     assert (read.kind, read.references.tolist()) == ("confidence", [1, 1, 0])
@@ -120,12 +145,16 @@ def test_a_confidence_in_the_answer_is_not_read_as_that_of_class_1():
 
 def test_a_column_of_labels_that_is_not_found_is_told(tmp_path):
     found = resolve({"text": ["Gut.", "Matt."], "Urteil": ["gut", "schlecht"]})
-    assert found.doubts == ("No column is taken for the labels; `label_column` names one of Urteil.",)
+    assert found.doubts == (
+        "No column is taken for the labels; `label_column` names one of Urteil.",
+    )
 
 
 def test_a_nested_class_label_keeps_its_names():
     label = datasets.ClassLabel(names=["positive", "negative"])
-    features = datasets.Features({"text": datasets.Value("string"), "m": {"lab": label}, "all": [{"lab": label}]})
+    features = datasets.Features(
+        {"text": datasets.Value("string"), "m": {"lab": label}, "all": [{"lab": label}]}
+    )
     rows = {"text": ["a", "b"], "m": [{"lab": 0}, {"lab": 1}], "all": [[{"lab": 1}], [{"lab": 0}]]}
     data = datasets.Dataset.from_dict(rows, features=features)
     opened = open_dataset(data, label_column="m.lab", label_names=["negative", "positive"])
@@ -148,7 +177,11 @@ def test_a_hint_is_filled_in_where_names_agree_and_has_gaps_elsewhere():
 
 # ---------------------------------------------------------------------------------------------- every form of a table
 
-ROWS = [{"text": "Fine.", "label": "up"}, {"text": "Dull.", "label": "down"}, {"text": "Grand.", "label": "up"}]
+ROWS = [
+    {"text": "Fine.", "label": "up"},
+    {"text": "Dull.", "label": "down"},
+    {"text": "Grand.", "label": "up"},
+]
 COLUMNS = {name: [row[name] for row in ROWS] for name in ("text", "label")}
 FORMS = {
     "rows": ROWS,
@@ -178,7 +211,10 @@ TEXTS = {
     "bars.csv": ("text|label\nFine.|up\nDull.|down\nGrand.|up\n", "utf-8"),
     "tabs.csv": ("text\tlabel\nFine.\tup\nDull.\tdown\nGrand.\tup\n", "utf-8"),
     "excel.csv": ("sep=;\ntext;label\nFine.;up\nDull.;down\nGrand.;up\n", "cp1252"),
-    "unicode.txt": ("text\tlabel\nFine.\tup\nDull.\tdown\nGrand.\tup\n", "utf-16"),  # as Excel calls it
+    "unicode.txt": (
+        "text\tlabel\nFine.\tup\nDull.\tdown\nGrand.\tup\n",
+        "utf-16",
+    ),  # as Excel calls it
     "utf16.csv": ("text,label\nFine.,up\nDull.,down\nGrand.,up\n", "utf-16"),
     "headings.csv": (",text , label,x,x\n0,Fine.,up,,\n1,Dull.,down,,\n2,Grand.,up,,\n", "utf-8"),
     "frame.json": (pd.DataFrame(COLUMNS).to_json(), "utf-8"),
@@ -200,38 +236,54 @@ def test_every_form_of_text_is_one_table(tmp_path, name):
 def test_german_excel_is_read_at_once(tmp_path):
     """Semicolons, cp1252, decimal commas, labels in words, and two columns that nobody needs."""
     path = tmp_path / "ergebnis.csv"
-    path.write_bytes("Nr;Notiz;Notiz;p_schön;p_öde;label\n1;;x;0,9;0,1;schön\n2;;y;0,25;0,75;öde\n".encode("cp1252"))
+    path.write_bytes(
+        "Nr;Notiz;Notiz;p_schön;p_öde;label\n1;;x;0,9;0,1;schön\n2;;y;0,25;0,75;öde\n".encode(
+            "cp1252"
+        )
+    )
     with pytest.warns(UserWarning, match="is read as cp1252"):
         read = read_predictions(path)
-    assert (read.predictions.tolist(), read.references.tolist()) == ([[0.9, 0.1], [0.25, 0.75]], [0, 1])
+    assert (read.predictions.tolist(), read.references.tolist()) == (
+        [[0.9, 0.1], [0.25, 0.75]],
+        [0, 1],
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert as_table(path, form=rightreasons.io.reading.FileForm(encoding="cp1252")).num_rows == 2
+        assert (
+            as_table(path, form=rightreasons.io.reading.FileForm(encoding="cp1252")).num_rows == 2
+        )
 
 
 def test_german_excel_shows_percentages(tmp_path):
     """With "sep=;" above, empty rows below, a heading before the label, and one label in capitals."""
     path = tmp_path / "ergebnis.csv"
-    rows = (
-        "sep=;\nNr;Ergebnis;Sicherheit Gut;Sicherheit Nicht gut\n1;Gut;56,5 %;43,5 %\n2;NICHT GUT ;7,25%;92,75%\n;;;\n"
-    )
+    rows = "sep=;\nNr;Ergebnis;Sicherheit Gut;Sicherheit Nicht gut\n1;Gut;56,5 %;43,5 %\n2;NICHT GUT ;7,25%;92,75%\n;;;\n"
     path.write_text(rows, encoding="utf-8-sig")
     read = read_predictions(path, label_column="Ergebnis")
     assert read.predictions.tolist() == [[0.565, 0.435], [0.0725, 0.9275]]
     assert (read.references.tolist(), read.label_names) == ([0, 1], ("Gut", "NICHT GUT"))
-    with pytest.raises(ValueError, match="but got 'Gut' and 'GUT': label_names= names the classes, or renames"):
+    with pytest.raises(
+        ValueError, match="but got 'Gut' and 'GUT': label_names= names the classes, or renames"
+    ):
         open_dataset({"text": ["a", "b", "c"], "label": ["Gut", "GUT", "Öde"]})
 
 
 @pytest.mark.parametrize("names", [("p_Gut", "p_Öde"), ("Gut", "Öde")])
 def test_percentages_are_told_to_be_such(names):
     table = {names[0]: [56.4, 10.0], names[1]: [43.6, 90.0], "label": ["Gut", "Öde"]}
-    with pytest.raises(ValueError, match=r"fractions from 0 to 1 in p_Gut, p_Öde .*, say scores=percentages"):
+    with pytest.raises(
+        ValueError, match=r"fractions from 0 to 1 in p_Gut, p_Öde .*, say scores=percentages"
+    ):
         read_predictions(table)
     read = read_predictions(table, scores="percentages")
-    assert (read.predictions.tolist(), read.scores) == ([[0.564, 0.436], [0.1, 0.9]], "probabilities")
+    assert (read.predictions.tolist(), read.scores) == (
+        [[0.564, 0.436], [0.1, 0.9]],
+        "probabilities",
+    )
     sure = {"confidence": [85, 60], "correct": [1, 0]}
-    with pytest.raises(ValueError, match="got 85: where these are percentages, say scores=percentages"):
+    with pytest.raises(
+        ValueError, match="got 85: where these are percentages, say scores=percentages"
+    ):
         read_predictions(sure)
     assert read_predictions(sure, scores="percentages").predictions.tolist() == [0.85, 0.6]
 
@@ -240,7 +292,8 @@ def test_columns_of_log_probabilities_are_those_of_the_labels_they_end_in():
     table = {"logp_Gut": [-0.1, -2.3], "logp_Öde": [-2.35, -0.1], "label": ["Gut", "Öde"]}
     assert read_predictions(table).scores == "log_probabilities"
     read = read_predictions(
-        {"x_Gut": [0.9, 0.2], "x_Öde": [0.1, 0.8], "label": ["Öde", "Gut"]}, score_columns="x_Öde,x_Gut"
+        {"x_Gut": [0.9, 0.2], "x_Öde": [0.1, 0.8], "label": ["Öde", "Gut"]},
+        score_columns="x_Öde,x_Gut",
     )
     assert (read.label_names, read.references.tolist()) == (("Öde", "Gut"), [0, 1])
 
@@ -248,30 +301,47 @@ def test_columns_of_log_probabilities_are_those_of_the_labels_they_end_in():
 def test_bytes_that_are_not_of_the_encoding_that_is_given(tmp_path):
     path = tmp_path / "plain.csv"
     path.write_text("text,label\na,b\n")
-    with pytest.raises(ValueError, match="Expected utf16 text in .*plain.csv, but it holds other bytes"):
+    with pytest.raises(
+        ValueError, match="Expected utf16 text in .*plain.csv, but it holds other bytes"
+    ):
         as_table(path, form=rightreasons.io.reading.FileForm(encoding="utf16"))
 
 
 def test_splits_in_one_document_and_rows_without_headings(tmp_path):
     path = tmp_path / "clinc.json"
-    path.write_text(json.dumps({"train": [["Fine.", "up"], ["Dull.", "down"]], "val": [["Grand.", "up"]]}))
+    path.write_text(
+        json.dumps({"train": [["Fine.", "up"], ["Dull.", "down"]], "val": [["Grand.", "up"]]})
+    )
     opened = open_dataset(path, column_names=["text", "label"])
-    assert {name: part["label"][:] for name, part in opened.items()} == {"train": [1, 0], "val": [1]}
-    with pytest.raises(ValueError, match="Expected names of columns in train of .*; `column_names` names them"):
+    assert {name: part["label"][:] for name, part in opened.items()} == {
+        "train": [1, 0],
+        "val": [1],
+    }
+    with pytest.raises(
+        ValueError, match="Expected names of columns in train of .*; `column_names` names them"
+    ):
         open_dataset(path)
 
 
 def test_an_odd_column_that_nobody_needs_refuses_nothing(tmp_path):
     path = tmp_path / "ambient.jsonl"
-    rows = [{"id": "126_c", "text": "a", "label": "x", "m": 1}, {"id": 51107, "text": "b", "label": "y", "m": [10**30]}]
+    rows = [
+        {"id": "126_c", "text": "a", "label": "x", "m": 1},
+        {"id": 51107, "text": "b", "label": "y", "m": [10**30]},
+    ]
     path.write_text("\n".join(map(json.dumps, rows)))
     opened = open_dataset(path)
     assert (opened["id"][:], opened["label"][:]) == (["126_c", "51107"], [0, 1])
     with pytest.raises(TypeError, match=r"Expected labels of one kind .* row 1 holds a list"):
         open_dataset(path, label_column="m")
-    for bad in ('{"text": "\\ud800", "label": 1}', '{"text": 5, "label": 1}\n{"text": "a", "label": 0}'):
+    for bad in (
+        '{"text": "\\ud800", "label": 1}',
+        '{"text": 5, "label": 1}\n{"text": "a", "label": 0}',
+    ):
         path.write_text(bad)
-        with pytest.raises((TypeError, ValueError), match="^Expected (Unicode text|texts) in the column 'text'"):
+        with pytest.raises(
+            (TypeError, ValueError), match="^Expected (Unicode text|texts) in the column 'text'"
+        ):
             open_dataset(path)
 
 
@@ -284,11 +354,17 @@ def test_what_hugging_face_writes_is_read():
     ]
     assert as_table(every)[:] == {"p_A": [0.75, 0.0], "p_B": [0.25, 1.0]}
     output = type(
-        "PredictionOutput", (), {"predictions": np.array([[1.0, 2.0]]), "label_ids": np.array([1]), "metrics": {}}
+        "PredictionOutput",
+        (),
+        {"predictions": np.array([[1.0, 2.0]]), "label_ids": np.array([1]), "metrics": {}},
     )
     read = read_predictions(output())
     assert (read.scores, read.references.tolist()) == ("logits", [1])
-    classes = {"contradiction": [0.3, 0.8], "entailment": [0.7, 0.2], "label": ["entailment", "contradiction"]}
+    classes = {
+        "contradiction": [0.3, 0.8],
+        "entailment": [0.7, 0.2],
+        "label": ["entailment", "contradiction"],
+    }
     assert find_predictions(classes).references.tolist() == [1, 0]
     lists = find_predictions({"confidence": [[0.3, 0.7], [0.8, 0.2]], "label": [1, 0]})
     assert (lists.kind, lists.predictions.tolist()) == ("top_label", [[0.3, 0.7], [0.8, 0.2]])
@@ -299,12 +375,19 @@ def test_a_cell_of_json_is_what_it_says(tmp_path):
     labels, sure = ["yes", "no", "no"], [("yes", 0.9), ("yes", 0.6), ("no", 0.7)]
     cells = [json.dumps({"label": label, "score": score, "title": "A"}) for label, score in sure]
     pd.DataFrame({"output": cells, "label": labels}).to_csv(tmp_path / "t.csv", index=False)
-    options = {"confidence_column": "output.score", "correct_column": "{{ output['label'] == label }}"}
+    options = {
+        "confidence_column": "output.score",
+        "correct_column": "{{ output['label'] == label }}",
+    }
     read = read_predictions(tmp_path / "t.csv", **options)
     assert (read.predictions.tolist(), read.references.tolist()) == ([0.9, 0.6, 0.7], [1, 0, 1])
-    opened = open_dataset(tmp_path / "t.csv", text_column="output.title", label_column="{{ output.label }}")
+    opened = open_dataset(
+        tmp_path / "t.csv", text_column="output.title", label_column="{{ output.label }}"
+    )
     assert (opened["text"][:], opened["label"][:]) == (["A"] * 3, [1, 1, 0])
-    with pytest.raises(ValueError, match="Expected the column 'output.scor' that `confidence_column` names"):
+    with pytest.raises(
+        ValueError, match="Expected the column 'output.scor' that `confidence_column` names"
+    ):
         read_predictions(tmp_path / "t.csv", confidence_column="output.scor")
     by_class = [{"no": 0.2, "yes": 0.8}, {"yes": 0.4, "no": 0.6}, {"yes": 0.1, "no": 0.9}]
     listed = [[{"label": name, "score": p} for name, p in row.items()] for row in by_class]
@@ -330,10 +413,14 @@ def test_shares_votes_and_lists_of_one_label_are_labels_and_several_labels_are_n
     ):
         assert open_dataset({"text": ["a", "b", "c"], "label": labels})["label"][:] == numbers
         assert (
-            read_predictions(scored("1", "0", labels) | {"p_1": HIGH[:3], "p_0": HIGH[2:5]}).references.tolist()
+            read_predictions(
+                scored("1", "0", labels) | {"p_1": HIGH[:3], "p_0": HIGH[2:5]}
+            ).references.tolist()
             == numbers
         )
-    many = datasets.Features({"text": datasets.Value("string"), "label": [datasets.ClassLabel(names=["x", "y"])]})
+    many = datasets.Features(
+        {"text": datasets.Value("string"), "label": [datasets.ClassLabel(names=["x", "y"])]}
+    )
     one = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [[1], [0]]}, features=many)
     assert open_dataset(one, label_names=["y", "x"])["label"][:] == [0, 1]
     for labels, words in (
@@ -348,8 +435,14 @@ def test_shares_votes_and_lists_of_one_label_are_labels_and_several_labels_are_n
     shown = resolve({"text": ["a", "b"], "label": [[0, 1], [1, 0]]})
     assert [(row.value, row.label) for row in shown.mapping] == [("1", "1"), ("0", "0")]
     with pytest.raises(ValueError, match="several labels"):
-        open_dataset(datasets.Dataset.from_dict({"text": ["a", "b"], "label": [[1, 0], [0, 1]]}, features=many))
-    asked = open_dataset({"text": ["a", "b"], "labels": [[4, 27], [3]]}, label_column="{{ 27 in labels }}")
+        open_dataset(
+            datasets.Dataset.from_dict(
+                {"text": ["a", "b"], "label": [[1, 0], [0, 1]]}, features=many
+            )
+        )
+    asked = open_dataset(
+        {"text": ["a", "b"], "labels": [[4, 27], [3]]}, label_column="{{ 27 in labels }}"
+    )
     assert (asked["label"][:], asked.features["label"].names) == ([1, 0], ["false", "true"])
 
 
@@ -364,16 +457,29 @@ def test_words_that_say_numbers_meet_numbers_and_no_other_words():
     for names in (None, ["false", "true"], ["true", "false"]):
         read = find_predictions(true, score_columns="p_yes", label_names=names)
         assert ((read.predictions > 0.5) == read.references).all()
-    zero = {"p_0": HIGH, "label": [("good", "bad")[label] for label in LABELS]}  # p_0 is P(bad), the first of the two
+    zero = {
+        "p_0": HIGH,
+        "label": [("good", "bad")[label] for label in LABELS],
+    }  # p_0 is P(bad), the first of the two
     read = find_predictions(zero, score_columns="p_0", label_names=["bad", "good"])
     assert ((read.predictions > 0.5) == read.references).all()
     with pytest.raises(ValueError, match="Expected the labels of the columns of scores"):
-        find_predictions({"p_yes": HIGH, "label": zero["label"]}, score_columns="p_yes", label_names=["bad", "good"])
-    with pytest.raises(ValueError, match=r"among those of `label_names` \(no, yes\), but they are good, bad"):
-        find_predictions(scored("good", "bad", words), label_names=["no", "yes"])  # not by their order
+        find_predictions(
+            {"p_yes": HIGH, "label": zero["label"]},
+            score_columns="p_yes",
+            label_names=["bad", "good"],
+        )
+    with pytest.raises(
+        ValueError, match=r"among those of `label_names` \(no, yes\), but they are good, bad"
+    ):
+        find_predictions(
+            scored("good", "bad", words), label_names=["no", "yes"]
+        )  # not by their order
 
 
-@pytest.mark.parametrize("names", [("P(yes)", "P(no)"), ("yes_prob", "no_prob"), ("Score yes", "Score no")])
+@pytest.mark.parametrize(
+    "names", [("P(yes)", "P(no)"), ("yes_prob", "no_prob"), ("Score yes", "Score no")]
+)
 def test_a_heading_may_hold_its_label_anywhere(names):
     words = [("no", "yes")[label] for label in LABELS]
     table = dict(zip((*names, "sentiment"), scored("1", "0", words).values(), strict=True))
@@ -395,7 +501,9 @@ def test_answers_alone_whose_columns_are_named():
 
 
 def test_probabilities_of_two_decimals_add_up_again():
-    read = find_predictions({"p_a": [0.33, 0.2], "p_b": [0.33, 0.2], "p_c": [0.33, 0.6], "label": ["a", "c"]})
+    read = find_predictions(
+        {"p_a": [0.33, 0.2], "p_b": [0.33, 0.2], "p_c": [0.33, 0.6], "label": ["a", "c"]}
+    )
     assert read.predictions[0].tolist() == pytest.approx([1 / 3] * 3)
     assert "rounded to 2 decimals" in read.used
     far = find_predictions({"p_a": [0.4], "p_b": [0.5], "label": ["a"]})  # 0.9 is no rounding
@@ -417,7 +525,9 @@ def test_columns_of_prompts_are_listed_with_commas_and_truthful_qa_is_known():
     opened = open_multiple_choice(rows, prompt_column="a,b", choices_column="c1,c2", first_label=0)
     assert (opened["prompt"][:], opened["choices"][:]) == (["p q"], [["x", "y"]])
     whole = {"a,b": ["p"], **rows}  # a column of that name
-    assert open_multiple_choice(whole, prompt_column="a,b", choices_column="c1,c2", first_label=0)["prompt"][:] == ["p"]
+    assert open_multiple_choice(whole, prompt_column="a,b", choices_column="c1,c2", first_label=0)[
+        "prompt"
+    ][:] == ["p"]
     asked = [{"question": "Who?", "mc1_targets": {"choices": ["x", "y", "z"], "labels": [0, 0, 1]}}]
     assert open_multiple_choice(asked)["label"][:] == [2]
 
@@ -441,7 +551,9 @@ def test_quotation_marks_behind_a_backslash_and_remarks_above_a_table(tmp_path):
     path.write_text("# of March\n# by hand\n" + table)
     with pytest.raises(ValueError, match="and lines above the heading are to be deleted"):
         open_dataset(path)
-    path.write_text('#id,text,label\n1,"{""a"": ""x\\""y""}",x\n2,b,y\n')  # a doubled mark behind a backslash of JSON
+    path.write_text(
+        '#id,text,label\n1,"{""a"": ""x\\""y""}",x\n2,b,y\n'
+    )  # a doubled mark behind a backslash of JSON
     data = open_dataset(path)
     assert (data["text"][0], data.column_names[-1]) == ('{"a": "x\\"y"}', "#id")
 
@@ -451,7 +563,10 @@ def test_minimal_pairs_have_a_prompt_that_asks_and_their_order_tells_nothing():
     pairs += [{"sentence_good": "Who left?", "sentence_bad": "Left who?"}]
     read = open_multiple_choice(pairs)
     assert read["choices"][:] == [["Cats sleep.", "Cats sleeps."], ["Left who?", "Who left?"]]
-    assert (read["label"][:], read["prompt"][0]) == ([0, 1], "Which of these sentences is more acceptable?")
+    assert (read["label"][:], read["prompt"][0]) == (
+        [0, 1],
+        "Which of these sentences is more acceptable?",
+    )
     read = open_multiple_choice({"sent_more": ["A man cooks."], "sent_less": ["A woman cooks."]})
     assert (read["choices"][0], read["label"][:]) == (["A man cooks.", "A woman cooks."], [1])
 
@@ -470,7 +585,9 @@ def test_splits_of_any_case_are_two_and_a_file_beside_itself_compressed_is_refus
 
 
 def test_labels_that_look_alike_are_told():
-    with pytest.raises(ValueError, match=r"differ by more than letter case, .* 'pos' and 'pos\\u200f'"):
+    with pytest.raises(
+        ValueError, match=r"differ by more than letter case, .* 'pos' and 'pos\\u200f'"
+    ):
         open_dataset({"text": ["a", "b"], "label": ["pos", "pos\u200f"]})
 
 
@@ -491,7 +608,8 @@ def test_expressions_make_columns_and_a_file_describes_them(tmp_path, monkeypatc
     with pytest.raises(ValueError, match="Did you mean 'label_column'"):
         open_dataset(tmp_path / "data.yaml")
     with pytest.raises(
-        ValueError, match=r"Expected an expression over the columns t, b, y, but '\{\{ 1 / 0 \}\}' fails"
+        ValueError,
+        match=r"Expected an expression over the columns t, b, y, but '\{\{ 1 / 0 \}\}' fails",
     ):
         open_dataset(tmp_path / "a.jsonl", text_column="{{ 1 / 0 }}", label_column="y")
     forms = tmp_path / "forms.yaml"
@@ -505,9 +623,13 @@ def test_expressions_make_columns_and_a_file_describes_them(tmp_path, monkeypatc
 
 def test_what_would_be_read_is_told_with_what_is_doubtful():
     found = resolve(
-        pd.DataFrame({"review": ["a", "b", "c"], "label": [1, 0, 1], "category": ["x", "y", "x"]}), ["bad", "good"]
+        pd.DataFrame({"review": ["a", "b", "c"], "label": [1, 0, 1], "category": ["x", "y", "x"]}),
+        ["bad", "good"],
     )
-    assert (found.kind, found.columns) == ("classification", {"text": ("review",), "label": ("label",)})
+    assert (found.kind, found.columns) == (
+        "classification",
+        {"text": ("review",), "label": ("label",)},
+    )
     assert [(row.value, row.count, row.label, row.rule) for row in found.mapping] == [
         ("1", 2, "good", "by number"),
         ("0", 1, "bad", "by number"),
@@ -536,7 +658,9 @@ def outcome(figure):
 def suite_of(labels):
     names = None if isinstance(labels[0], int) else tuple(dict.fromkeys(labels))
     numbers = labels if names is None else list(map(names.index, labels))
-    cases = tuple(Case(str(row), ((f"text {row}",),), (label,)) for row, label in enumerate(numbers))
+    cases = tuple(
+        Case(str(row), ((f"text {row}",),), (label,)) for row, label in enumerate(numbers)
+    )
     return Suite("s", ("text",), (Functionality("f", "c", "MFT", {"name": "equal"}, cases),), names)
 
 
@@ -578,13 +702,19 @@ def test_one_table_through_every_door(tmp_path, capsys, one, zero, words, names)
         return _suite_rate(suite, found, labels)
 
     doors = {name: read_by(tmp_path / name) for name in ("t.csv", "t.jsonl", "t.parquet", "t.npz")}
-    doors |= {"frame": read_by(frame), "columns": read_by(table), "arrow": read_by(pa.Table.from_pandas(frame))}
+    doors |= {
+        "frame": read_by(frame),
+        "columns": read_by(table),
+        "arrow": read_by(pa.Table.from_pandas(frame)),
+    }
     doors["module"] = outcome(computed)
     doors["look"] = "refused" if not resolve(table, names).readable else doors["frame"]
     if names is None:
         doors["suite"] = outcome(behaved)
         doors["space"] = read_by(check_upload(tmp_path / "t.csv"))
-        doors["pasted"] = outcome(lambda: right(parse_predictions((tmp_path / "t.csv").read_text())))
+        doors["pasted"] = outcome(
+            lambda: right(parse_predictions((tmp_path / "t.csv").read_text()))
+        )
     doors["Trainer"] = outcome(lambda: _of_trainer(read_predictions(frame, label_names=names)))
     doors["command"] = outcome(lambda: _of_command(capsys, tmp_path, names))
     assert doors == dict.fromkeys(doors, doors["frame"])
@@ -601,7 +731,9 @@ def _suite_rate(suite, found, labels):
 
 def _of_trainer(read):
     """The accuracy of the same scores as a Trainer's logits."""
-    said = transformers.EvalPrediction(predictions=np.log(read.predictions), label_ids=read.references)
+    said = transformers.EvalPrediction(
+        predictions=np.log(read.predictions), label_ids=read.references
+    )
     return compute_metrics("accuracy")(said)["accuracy"]
 
 
@@ -618,12 +750,24 @@ def _of_command(capsys, folder, names):
 
 
 def test_what_releases_hold_is_told_apart(tmp_path):
-    choices = {"question": ["Who?", "What?"], "options": [["A)x", "B)y"], ["A)z", "B)w"]], "correct": ["B", "A"]}
-    assert resolve(choices).kind == "multiple_choice"  # "correct" is the right choice, and no answer of a model's
+    choices = {
+        "question": ["Who?", "What?"],
+        "options": [["A)x", "B)y"], ["A)z", "B)w"]],
+        "correct": ["B", "A"],
+    }
+    assert (
+        resolve(choices).kind == "multiple_choice"
+    )  # "correct" is the right choice, and no answer of a model's
     upper = {"Question": ["Who?"], "A": ["x"], "B": ["y"], "C": ["z"], "D": ["w"], "Answer": ["C"]}
     assert [(row.value, row.label) for row in resolve(upper).mapping] == [("C", "choice 2")]
-    answers = resolve({"qid": ["7", "8", "9"], "gold": ["yes", "no", "no"], "pred": ["yes", "maybe", "no"]})
-    assert (answers.kind, answers.readable, answers.columns["right"]) == ("predictions", True, ("pred", "gold"))
+    answers = resolve(
+        {"qid": ["7", "8", "9"], "gold": ["yes", "no", "no"], "pred": ["yes", "maybe", "no"]}
+    )
+    assert (answers.kind, answers.readable, answers.columns["right"]) == (
+        "predictions",
+        True,
+        ("pred", "gold"),
+    )
     alone = resolve({"id": ["7", "8"], "prediction": [4, 2]})
     assert not alone.readable
     assert alone.doubts[0].startswith("Expected a column with the labels in ")
@@ -633,12 +777,20 @@ def test_what_releases_hold_is_told_apart(tmp_path):
     question = {"id": "1", "question": "Who?", "answers": [{"text": "Ann", "answer_start": 0}]}
     article = {"title": "A", "paragraphs": [{"context": "Ann met Bob.", "qas": [question]}]}
     (tmp_path / "squad.json").write_text(json.dumps({"data": [article]}))
-    assert resolve(tmp_path / "squad.json").items[0]["answers"] == {"text": ["Ann"], "answer_start": [0]}
+    assert resolve(tmp_path / "squad.json").items[0]["answers"] == {
+        "text": ["Ann"],
+        "answer_start": [0],
+    }
 
 
 def test_a_task_of_big_bench_keeps_the_order_of_its_choices(tmp_path):
-    examples = [{"input": f"Day {n}?", "target_scores": {f"{n}/2": 0, f"{n}/1": 1, f"{n}/3": 0}} for n in range(20)]
-    (tmp_path / "task.json").write_text(json.dumps({"name": "dates", "keywords": ["time"], "examples": examples}))
+    examples = [
+        {"input": f"Day {n}?", "target_scores": {f"{n}/2": 0, f"{n}/1": 1, f"{n}/3": 0}}
+        for n in range(20)
+    ]
+    (tmp_path / "task.json").write_text(
+        json.dumps({"name": "dates", "keywords": ["time"], "examples": examples})
+    )
     found = open_multiple_choice(tmp_path / "task.json")
     assert found["choices"][7] == ["7/2", "7/1", "7/3"]
     assert set(found["label"][:]) == {1}
@@ -651,8 +803,13 @@ def test_a_first_row_that_is_no_heading_is_told(tmp_path):
     (tmp_path / "a.tsv").write_text("a fine film\t1\ndull\t0\ngrand\t1\n")
     found = resolve(tmp_path / "a.tsv")
     assert found.doubts[0].count("as '1' is a heading and a value of its column") == 1
-    assert "those of a file without a heading with column_names=. Expected a column with the labels" in found.doubts[0]
-    named = resolve(description_of({"data": str(tmp_path / "a.tsv"), "column_names": ["text", "label"]}))
+    assert (
+        "those of a file without a heading with column_names=. Expected a column with the labels"
+        in found.doubts[0]
+    )
+    named = resolve(
+        description_of({"data": str(tmp_path / "a.tsv"), "column_names": ["text", "label"]})
+    )
     assert [(row.value, row.count) for row in named.mapping] == [("1", 2), ("0", 1)]
 
 
@@ -660,14 +817,23 @@ def test_the_last_word_of_one_name_tells_a_text_and_a_better_label_is_told():
     table = {"TweetText": ["a b", "c"], "category": ["x", "y"], "stars": ["p", "q"]}
     found = resolve(table)
     assert found.columns["text"] == ("TweetText",)
-    assert found.doubts == ("The column 'category' is taken for the labels; stars may be meant instead.",)
-    assert not resolve({"user_text": ["a"], "bot_text": ["b"], "label": ["x"]}).readable  # two of them
-    assert resolve({"text": ["a", "b"], "category": ["x", "y"], "gold_label": ["n", "e"]}).label_names == ("e", "n")
+    assert found.doubts == (
+        "The column 'category' is taken for the labels; stars may be meant instead.",
+    )
+    assert not resolve(
+        {"user_text": ["a"], "bot_text": ["b"], "label": ["x"]}
+    ).readable  # two of them
+    assert resolve(
+        {"text": ["a", "b"], "category": ["x", "y"], "gold_label": ["n", "e"]}
+    ).label_names == ("e", "n")
 
 
 def test_all_columns_of_many_classes_are_shown():
     """A sentence lists twelve at most; the table of what is read has them all, also with commas in their names."""
-    rows = {f"p_{name}": [0.0, 1.0] if name == "a, b" else [1 / 13, 0.0] for name in ("a, b", *"cdefghijklmno")}
+    rows = {
+        f"p_{name}": [0.0, 1.0] if name == "a, b" else [1 / 13, 0.0]
+        for name in ("a, b", *"cdefghijklmno")
+    }
     rows["p_a, b"] = [0.0, 1.0]
     found = resolve({**rows, "label": ["c", "a, b"]})
     assert found.columns == {"scores": tuple(rows), "labels": ("label",)}

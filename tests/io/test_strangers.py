@@ -20,14 +20,25 @@ from rightreasons.io import (
 )
 
 NAMES = ("contradiction", "entailment", "neutral")
-GOLD = ["entailment", "neutral", "contradiction", "neutral", "entailment", "contradiction", "entailment"]
+GOLD = [
+    "entailment",
+    "neutral",
+    "contradiction",
+    "neutral",
+    "entailment",
+    "contradiction",
+    "entailment",
+]
 SCORES = np.array(
     [[1, 6, 3], [2, 1, 7], [5, 3, 2], [6, 1, 3], [2, 5, 3], [7, 2, 1], [3, 2, 5]]  # rows 3 and 6 are wrong
 ) / 10  # fmt: skip
 TEXTS = [f"The film, {word} as it was, ended." for word in ("a", "b", "c", "d", "e", "f", "g")]
 BY_CLASS = [dict(zip(NAMES, row, strict=True)) for row in SCORES.tolist()]
 PIPELINE = [
-    [{"label": label, "score": score} for label, score in sorted(row.items(), key=lambda pair: -pair[1])]
+    [
+        {"label": label, "score": score}
+        for label, score in sorted(row.items(), key=lambda pair: -pair[1])
+    ]
     for row in BY_CLASS
 ]
 ANSWERS = [row[0]["label"] for row in PIPELINE]
@@ -36,21 +47,30 @@ ANSWERS = [row[0]["label"] for row in PIPELINE]
 def right(source, **options):
     """Return how many of the items are answered right, and in which kind of table."""
     read = read_predictions(source, **options)
-    correct = read.references if read.kind == "confidence" else read.predictions.argmax(1) == read.references
+    correct = (
+        read.references
+        if read.kind == "confidence"
+        else read.predictions.argmax(1) == read.references
+    )
     return len(read), int(correct.sum()), resolve(source).kind
 
 
 @pytest.mark.parametrize(
     "rows",
     [
-        [{"gold": gold, "text": text, "output": out} for gold, text, out in zip(GOLD, TEXTS, PIPELINE, strict=True)],
+        [
+            {"gold": gold, "text": text, "output": out}
+            for gold, text, out in zip(GOLD, TEXTS, PIPELINE, strict=True)
+        ],
         [{"gold": gold, "pred": out} for gold, out in zip(GOLD, PIPELINE, strict=True)],
         [{"gold": gold, "output": out[0]} for gold, out in zip(GOLD, PIPELINE, strict=True)],
     ],
 )
 def test_what_a_pipeline_returned_is_read_beside_a_column_of_labels(tmp_path, rows):
     (tmp_path / "out.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    assert right(tmp_path / "out.jsonl") == right({name: [row[name] for row in rows] for name in rows[0]})
+    assert right(tmp_path / "out.jsonl") == right(
+        {name: [row[name] for row in rows] for name in rows[0]}
+    )
     assert right(tmp_path / "out.jsonl") == (7, 5, "predictions")
 
 
@@ -61,7 +81,10 @@ def test_a_label_and_a_score_beside_another_label_are_refused():
     with pytest.raises(OptionError, match="Expected one column with the labels .* gold and label"):
         read_predictions(table)
     right = "{{ label == gold }}"
-    assert read_predictions(table, confidence_column="score", correct_column=right).references.sum() == 5
+    assert (
+        read_predictions(table, confidence_column="score", correct_column=right).references.sum()
+        == 5
+    )
 
 
 def test_what_looks_like_a_pipeline_s_output_and_is_none():
@@ -70,11 +93,19 @@ def test_what_looks_like_a_pipeline_s_output_and_is_none():
     read = read_predictions(one_hot)
     assert (read.predictions.argmax(1).tolist(), read.references.tolist()) == ([1, 0, 1], [1, 0, 0])
     stance = {"target": ["oil", "coal"], "label": ["favor", "against"], "score": [0.9, 0.8]}
-    with pytest.raises(OptionError, match="Expected one column with the labels .* label and target|target and label"):
+    with pytest.raises(
+        OptionError,
+        match="Expected one column with the labels .* label and target|target and label",
+    ):
         read_predictions(stance)
     with pytest.raises(OptionError, match="`confidence_column`"):
         read_predictions({"answer": ["a", "b"], "correct": [1, 0], "probability": [0.9, 0.4]})
-    noted = {"p_no": [0.9, 0.2], "p_yes": [0.1, 0.8], "label": ["no", "yes"], "annotation": ["unsure", "clear"]}
+    noted = {
+        "p_no": [0.9, 0.2],
+        "p_yes": [0.1, 0.8],
+        "label": ["no", "yes"],
+        "annotation": ["unsure", "clear"],
+    }
     assert read_predictions(noted).references.tolist() == [0, 1]
 
 
@@ -82,27 +113,45 @@ def test_tables_of_other_tools_are_read_on_the_first_try(tmp_path):
     frame = pd.DataFrame(SCORES, columns=NAMES)
     caret = frame.assign(pred=ANSWERS, obs=GOLD, rowIndex=range(7))
     caret.to_csv(tmp_path / "caret.csv")  # has answers, too, which would do without the scores
-    tidy = frame.rename(columns=".pred_{}".format).assign(**{".pred_class": ANSWERS, "text": TEXTS, "truth": GOLD})
+    tidy = frame.rename(columns=".pred_{}".format).assign(
+        **{".pred_class": ANSWERS, "text": TEXTS, "truth": GOLD}
+    )
     tidy.to_csv(tmp_path / "tidymodels.csv")
     rows = [[gold, *scores] for gold, scores in zip(GOLD, SCORES.tolist(), strict=True)]
-    wandb = {"columns": ["True Label", *map("score_{}".format, NAMES)], "data": rows, "ncols": 4, "nrows": 7}
+    wandb = {
+        "columns": ["True Label", *map("score_{}".format, NAMES)],
+        "data": rows,
+        "ncols": 4,
+        "nrows": 7,
+    }
     (tmp_path / "wandb.table.json").write_text(json.dumps(wandb))
     for name in ("caret.csv", "tidymodels.csv", "wandb.table.json"):
         assert right(tmp_path / name) == (7, 5, "predictions"), name
     labels = [NAMES.index(gold) for gold in GOLD]
-    spark = {"label": labels, "probability": [json.dumps(row) for row in SCORES.tolist()], "prediction": labels}
+    spark = {
+        "label": labels,
+        "probability": [json.dumps(row) for row in SCORES.tolist()],
+        "prediction": labels,
+    }
     assert right(spark) == (7, 5, "predictions")
     torch = pytest.importorskip("torch")
     assert (
-        right([{"logits": torch.tensor(row).log(), "label": label} for row, label in zip(SCORES, labels, strict=True)])[
-            1
-        ]
+        right(
+            [
+                {"logits": torch.tensor(row).log(), "label": label}
+                for row, label in zip(SCORES, labels, strict=True)
+            ]
+        )[1]
         == 5
     )
 
 
 def test_one_column_of_scores_is_named_after_a_label_in_words():
-    table = {"Bewertung": ["gut", "mies", "gut"], "Wert P(gut)": ["0,9", "0,2", "0,4"], "Nr.": [1, 2, 3]}
+    table = {
+        "Bewertung": ["gut", "mies", "gut"],
+        "Wert P(gut)": ["0,9", "0,2", "0,4"],
+        "Nr.": [1, 2, 3],
+    }
     with pytest.raises(
         OptionError, match="labels .* name it with label_column=.* name them with `score_columns`"
     ) as told:
@@ -123,20 +172,31 @@ def test_marks_around_the_cells_of_a_tsv_are_quotes_where_excel_or_r_wrote_it(tm
 def test_a_file_beside_splits_that_is_none_is_told(tmp_path):
     for name in ("train", "heldout"):
         pd.DataFrame({"text": TEXTS, "label": GOLD}).to_csv(tmp_path / f"{name}.csv", index=False)
-    with pytest.warns(UserWarning, match=r"heldout.csv of .* tells no split by its name, and is not read"):
+    with pytest.warns(
+        UserWarning, match=r"heldout.csv of .* tells no split by its name, and is not read"
+    ):
         assert {name: len(rows) for name, rows in open_dataset(tmp_path).items()} == {"train": 7}
     assert "heldout.csv" in " ".join(resolve(tmp_path).doubts)
 
 
 def test_annotation_tools(tmp_path):
     """One label for all is doubted; a list in a list is its one label; words in a list have an expression."""
-    accepted = {"text": TEXTS, "label": ["POSITIVE"] * 7, "answer": ["accept", "reject"] * 3 + ["accept"]}
+    accepted = {
+        "text": TEXTS,
+        "label": ["POSITIVE"] * 7,
+        "answer": ["accept", "reject"] * 3 + ["accept"],
+    }
     assert "All items of 'label' have one label;" in resolve(accepted).doubts[0]
-    chosen = [{"text": text, "made": [{"result": [[gold]]}]} for text, gold in zip(TEXTS, GOLD, strict=True)]
+    chosen = [
+        {"text": text, "made": [{"result": [[gold]]}]}
+        for text, gold in zip(TEXTS, GOLD, strict=True)
+    ]
     opened = open_dataset(chosen, label_column="made.result")
     assert [NAMES[label] for label in opened["label"][:]] == GOLD
     words = {"tokens": [text.split() for text in TEXTS], "label": GOLD}
-    with pytest.raises(TypeError, match=r'an expression joins lists: \'\{\{ tokens \| join\(" "\) \}\}\'\.$'):
+    with pytest.raises(
+        TypeError, match=r'an expression joins lists: \'\{\{ tokens \| join\(" "\) \}\}\'\.$'
+    ):
         open_dataset(words, text_column="tokens")
     assert open_dataset(words, text_column='{{ tokens | join(" ") }}')["text"][:] == TEXTS
 
@@ -157,35 +217,62 @@ def test_rows_without_a_label_are_counted():
     table = {"text": TEXTS, "label": [-1, 0, 1, 1, -1, 0, 0]}
     told = "2 rows have no label (-1), and are left out of what needs one; where that is one, `label_names` renames it."
     assert told in resolve(table).doubts
-    assert not any("no label" in doubt for doubt in resolve(table, ["-1=bad", "0=none", "1=good"]).doubts)
+    assert not any(
+        "no label" in doubt for doubt in resolve(table, ["-1=bad", "0=none", "1=good"]).doubts
+    )
 
 
 def test_a_text_without_columns_is_taken_apart_by_expressions(tmp_path):
     texts = [text.replace(",", "") for text in TEXTS]
     lines = [f"__label__{gold} {text}\n" for gold, text in zip(GOLD, texts, strict=True)]
     (tmp_path / "cooking.txt").write_text("".join(lines))
-    with pytest.raises(OptionError, match=r"Expected a file of type .*, or text of such content, but got .*cooking"):
+    with pytest.raises(
+        OptionError, match=r"Expected a file of type .*, or text of such content, but got .*cooking"
+    ):
         open_dataset(tmp_path / "cooking.txt")
     expression = '{{ line.partition(" ")[2] }}'
-    how = {"column_names": ("line",), "separator": "\t", "label_column": "{{ line.split()[0][9:] }}"}
+    how = {
+        "column_names": ("line",),
+        "separator": "\t",
+        "label_column": "{{ line.split()[0][9:] }}",
+    }
     read = open_dataset(tmp_path / "cooking.txt", text_column=expression, **how)
     assert (read.features["label"].int2str(read["label"][:]), read["text"][:]) == (GOLD, texts)
 
 
 def test_released_choices_are_read_with_their_passage():
-    race = {"article": ["Ann met Bob."], "question": ["Whom?"], "options": [["Ann", "Bob"]], "answer": ["B"]}
+    race = {
+        "article": ["Ann met Bob."],
+        "question": ["Whom?"],
+        "options": [["Ann", "Bob"]],
+        "answer": ["B"],
+    }
     read = open_multiple_choice(race)
     assert (read["prompt"][:], read["label"][:]) == (["Ann met Bob. Whom?"], [1])
     with pytest.raises(OptionError, match="Expected a column with the right choices"):
-        open_multiple_choice({"article": ["A."], "questions": [["Q?"]], "options": [[["a", "b"]]], "answers": [["A"]]})
+        open_multiple_choice(
+            {
+                "article": ["A."],
+                "questions": [["Q?"]],
+                "options": [[["a", "b"]]],
+                "answers": [["A"]],
+            }
+        )
     targets = [{"No.": 1, "Yes.": 0}, {"Ice.": 0, "Fire.": 1, "Tea.": 0}]
     read = open_multiple_choice({"question": ["Red?", "Hot?"], "mc1_targets": targets})
-    assert (read["choices"][:], read["label"][:]) == ([["No.", "Yes."], ["Ice.", "Fire.", "Tea."]], [0, 1])
+    assert (read["choices"][:], read["label"][:]) == (
+        [["No.", "Yes."], ["Ice.", "Fire.", "Tea."]],
+        [0, 1],
+    )
 
 
 def test_a_point_beside_a_decimal_comma_is_no_decimal_point(tmp_path):
-    (tmp_path / "a.csv").write_text("label;logit_gut;logit_schlecht\ngut;1.234;2,5\nschlecht;0;3,5\ngut;2,5;1\n")
-    with pytest.raises(ValueError, match="one decimal mark, .*'logit_gut', but it holds 2,5 and 1.234"):
+    (tmp_path / "a.csv").write_text(
+        "label;logit_gut;logit_schlecht\ngut;1.234;2,5\nschlecht;0;3,5\ngut;2,5;1\n"
+    )
+    with pytest.raises(
+        ValueError, match="one decimal mark, .*'logit_gut', but it holds 2,5 and 1.234"
+    ):
         read_predictions(tmp_path / "a.csv")
 
 
@@ -193,27 +280,41 @@ def test_a_point_beside_a_decimal_comma_is_no_decimal_point(tmp_path):
     "cells", [["['joy', 'fear']", "['joy']", "[]"], ["joy;fear", "joy", ""], ['["joy","fear"]'] * 3]
 )
 def test_several_labels_as_pandas_writes_them(cells):
-    read = open_dataset({"text": ["a", "b", "c"], "label": cells}, label_column='{{ label | whether("fear") }}')
+    read = open_dataset(
+        {"text": ["a", "b", "c"], "label": cells}, label_column='{{ label | whether("fear") }}'
+    )
     assert (read.features["label"].names[0], read["label"][0]) == ("fear", 0)
 
 
 def test_labels_that_list_others_are_several():
     table = {"text": list("abcd"), "label": ["joy;fear", "joy", "fear;anger", "anger"]}
-    with pytest.raises(OptionError, match="but 'joy;fear' lists others: of several labels per item, target=all"):
+    with pytest.raises(
+        OptionError, match="but 'joy;fear' lists others: of several labels per item, target=all"
+    ):
         open_dataset(table)
-    assert open_dataset({**table, "label": ["Paris, France", "Lyon, France"] * 2})["label"][:] == [1, 0] * 2
+    assert (
+        open_dataset({**table, "label": ["Paris, France", "Lyon, France"] * 2})["label"][:]
+        == [1, 0] * 2
+    )
 
 
 def test_headings_that_come_again_are_told(tmp_path):
     (tmp_path / "joined.csv").write_text("text,label\na,yes\nb,no\ntext,label\nc,yes\n")
-    with pytest.raises(ValueError, match="below the headings of .*joined.csv, but row 2 repeats them: delete it"):
+    with pytest.raises(
+        ValueError, match="below the headings of .*joined.csv, but row 2 repeats them: delete it"
+    ):
         open_dataset(str(tmp_path / "joined.csv"))
-    (tmp_path / "text.csv").write_text("text,label\ntext,yes\nb,label\n")  # a word of the headings is none
+    (tmp_path / "text.csv").write_text(
+        "text,label\ntext,yes\nb,label\n"
+    )  # a word of the headings is none
     assert open_dataset(str(tmp_path / "text.csv"))["text"][:] == ["text", "b"]
 
 
 def test_ids_once_were_whole_numbers():
-    assert open_dataset({"id": [7.0, 8.0], "text": ["a", "b"], "label": [0, 1]})["id"][:] == ["7", "8"]
+    assert open_dataset({"id": [7.0, 8.0], "text": ["a", "b"], "label": [0, 1]})["id"][:] == [
+        "7",
+        "8",
+    ]
 
 
 def test_percentages_of_confidence_are_divided_by_an_expression():
@@ -221,7 +322,9 @@ def test_percentages_of_confidence_are_divided_by_an_expression():
     with pytest.raises(ValueError, match="from 0 to 1") as told:
         read_confidence(table)
     expression = re.search(r"percentages: '([^']+)'", str(told.value))[1]
-    assert read_confidence(table, confidence_column=expression).confidence["confidence"].tolist() == [0.85, 0.4]
+    assert read_confidence(table, confidence_column=expression).confidence[
+        "confidence"
+    ].tolist() == [0.85, 0.4]
 
 
 @pytest.mark.parametrize(
@@ -241,11 +344,15 @@ def test_answers_say_the_labels_in_their_own_way(answers, labels, n_right):
 def test_answers_that_are_none_of_the_labels(tmp_path):
     """Ten letters in brackets, and forty numbers that count from another one than the labels."""
     table = {"pred": ["(A)", "(B)"] * 5, "gold": ["A", "B"] * 5, "confidence": [0.9] * 10}
-    with pytest.raises(OptionError, match=r"among the labels A, B, but they are \(A\), \(B\)") as told:
+    with pytest.raises(
+        OptionError, match=r"among the labels A, B, but they are \(A\), \(B\)"
+    ) as told:
         read_predictions(table)
     expression = re.search(r"such as '([^']+)'", str(told.value))[1]
     assert read_predictions(table, correct_column=expression).references.all()
-    with pytest.warns(UserWarning, match=r"The labels fit 0\.0% of the answers .* it would be 100\.0%"):
+    with pytest.warns(
+        UserWarning, match=r"The labels fit 0\.0% of the answers .* it would be 100\.0%"
+    ):
         read_predictions({"pred": [0, 1] * 20, "gold": [1, 2] * 20, "confidence": [0.9] * 40})
 
 
@@ -272,7 +379,11 @@ def test_utf_16_without_its_mark_needs_an_encoding(tmp_path):
 
 
 def test_a_question_with_its_choices_by_any_name():
-    row = {"stem": "Why?", "choices": {"text": ["a", "b", "c"], "label": ["1", "2", "3"]}, "answer": "2"}
+    row = {
+        "stem": "Why?",
+        "choices": {"text": ["a", "b", "c"], "label": ["1", "2", "3"]},
+        "answer": "2",
+    }
     assert open_multiple_choice([row])["label"][:] == [1]
 
 
@@ -284,14 +395,20 @@ def test_frames_of_polars():
     assert open_dataset({"train": frame, "test": frame})["test"]["text"][:] == TEXTS
     ece = rightreasons.load("ece", label_names=NAMES[::-1])
     scores = frame.select(f"p_{name}" for name in NAMES)
-    assert ece.compute(predictions=scores, references=frame["label"])["accuracy"] == pytest.approx(5 / 7)
+    assert ece.compute(predictions=scores, references=frame["label"])["accuracy"] == pytest.approx(
+        5 / 7
+    )
 
 
 def test_a_result_holds_items_as_json_has_them(tmp_path):
-    frame = pd.DataFrame({"confidence": [0.9, 0.4], "correct": [1, 0], "when": pd.to_datetime(["2024-05-01", None])})
+    frame = pd.DataFrame(
+        {"confidence": [0.9, 0.4], "correct": [1, 0], "when": pd.to_datetime(["2024-05-01", None])}
+    )
     frame.assign(cost=[0.5, np.nan]).to_parquet(tmp_path / "a.parquet")
     first, second = resolve(tmp_path / "a.parquet").to_dict()["items"]
     assert (first["when"], first["cost"]) == ("2024-05-01 00:00:00", 0.5)
     assert (second["when"], second["cost"]) == (None, None)
-    texts = pd.DataFrame({"text": ["Fine.", "Dull."], "label": ["up", "down"], "when": frame["when"]})
+    texts = pd.DataFrame(
+        {"text": ["Fine.", "Dull."], "label": ["up", "down"], "when": frame["when"]}
+    )
     assert resolve(texts).to_dict()["items"][0]["when"].startswith("2024-05-01")

@@ -29,12 +29,19 @@ def alone(monkeypatch, tmp_path):
 
 def write(path):
     rows = [
-        {"Sentence": text, "category": label, "n": n} for n, (text, label) in enumerate(zip(TEXTS, LABELS, strict=True))
+        {"Sentence": text, "category": label, "n": n}
+        for n, (text, label) in enumerate(zip(TEXTS, LABELS, strict=True))
     ]
     if path.suffix == ".csv":
-        path.write_text('Sentence,category,n\n"Fine, really.",good,0\n"He said ""no"".",bad,1\nNA,good,2\n', "utf-8")
+        path.write_text(
+            'Sentence,category,n\n"Fine, really.",good,0\n"He said ""no"".",bad,1\nNA,good,2\n',
+            "utf-8",
+        )
     elif path.suffix == ".tsv":
-        path.write_text('Sentence\tcategory\tn\nFine, really.\tgood\t0\nHe said "no".\tbad\t1\nNA\tgood\t2\n', "utf-8")
+        path.write_text(
+            'Sentence\tcategory\tn\nFine, really.\tgood\t0\nHe said "no".\tbad\t1\nNA\tgood\t2\n',
+            "utf-8",
+        )
     elif path.suffix == ".jsonl":
         path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     elif path.suffix == ".json":
@@ -50,7 +57,9 @@ def write(path):
     return path
 
 
-@pytest.mark.parametrize("form", ["a.csv", "a.tsv", "a.jsonl", "a.json", "a.parquet", "saved", "folder"])
+@pytest.mark.parametrize(
+    "form", ["a.csv", "a.tsv", "a.jsonl", "a.json", "a.parquet", "saved", "folder"]
+)
 def test_every_form_gives_the_same(tmp_path, form):
     path = write(tmp_path / form)
     split = "train" if form == "folder" else None
@@ -59,16 +68,23 @@ def test_every_form_gives_the_same(tmp_path, form):
     assert data["text"][:] == TEXTS
     assert data.features["label"].names == ["bad", "good"]
     assert data["label"][:] == [1, 0, 1]
-    assert data["id"][:] == (["train-0", "train-1", "train-2"] if form == "folder" else ["0", "1", "2"])
+    assert data["id"][:] == (
+        ["train-0", "train-1", "train-2"] if form == "folder" else ["0", "1", "2"]
+    )
     assert open_dataset(str(path), split=split)["text"][:] == TEXTS  # a string is a path as well
 
 
 def test_all_splits_share_the_names_of_the_classes(tmp_path):
     data = open_dataset(write(tmp_path / "folder"))
     assert isinstance(data, datasets.DatasetDict)
-    assert data["test"].features["label"].names == ["bad", "good"]  # the test split alone holds "bad" only
+    assert data["test"].features["label"].names == [
+        "bad",
+        "good",
+    ]  # the test split alone holds "bad" only
     assert data["test"]["label"][:] == [0]
-    saved = datasets.DatasetDict({"train": datasets.Dataset.from_dict({"text": ["a"], "label": [1]})})
+    saved = datasets.DatasetDict(
+        {"train": datasets.Dataset.from_dict({"text": ["a"], "label": [1]})}
+    )
     saved.save_to_disk(tmp_path / "dict")
     assert open_dataset(tmp_path / "dict", split="train").features["label"].names == ["0", "1"]
 
@@ -120,7 +136,10 @@ def test_labels_of_every_kind(labels, options, names, ids):
 
 def test_class_labels_keep_their_names_or_take_new_ones():
     features = datasets.Features(
-        {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["positive", "negative"])}
+        {
+            "text": datasets.Value("string"),
+            "label": datasets.ClassLabel(names=["positive", "negative"]),
+        }
     )
     rows = datasets.Dataset.from_dict({"text": ["a", "b"], "label": [0, 1]}, features=features)
     assert open_dataset(rows).features["label"].names == ["positive", "negative"]
@@ -129,7 +148,8 @@ def test_class_labels_keep_their_names_or_take_new_ones():
     assert open_dataset(rows, label_names=["Neutral", "Negative", "Positive"])["label"][:] == [2, 1]
     for others in (["yes", "no"], ["a", "b", "c"]):
         with pytest.raises(
-            ValueError, match=rf"Expected the labels {', '.join(others)} in .*, but the labels are positive, negative"
+            ValueError,
+            match=rf"Expected the labels {', '.join(others)} in .*, but the labels are positive, negative",
         ):
             open_dataset(rows, label_names=others)
 
@@ -167,7 +187,11 @@ def test_data_without_labels_on_demand():
 
 def test_a_limit_goes_by_seed_and_id_alone():
     n = 400
-    rows = {"id": [f"i{k}" for k in range(n)], "text": ["x"] * n, "label": [int(k % 4 == 0) for k in range(n)]}
+    rows = {
+        "id": [f"i{k}" for k in range(n)],
+        "text": ["x"] * n,
+        "label": [int(k % 4 == 0) for k in range(n)],
+    }
     data = datasets.Dataset.from_dict(rows)
     few, more = open_dataset(data, limit=40), open_dataset(data, limit=80)
     assert len(few) == 40
@@ -179,11 +203,15 @@ def test_a_limit_goes_by_seed_and_id_alone():
     # The same items as the audit's, and as those of a set of another task.
     assert few["id"][:] == [f"i{row}" for row in chosen_rows(rows["id"], 40)]
     items = {"id": rows["id"], "prompt": ["x"] * n, "choices": [["a", "b"]] * n, "label": [0] * n}
-    assert open_multiple_choice(datasets.Dataset.from_dict(items), limit=40)["id"][:] == few["id"][:]
+    assert (
+        open_multiple_choice(datasets.Dataset.from_dict(items), limit=40)["id"][:] == few["id"][:]
+    )
 
 
 def table(*labels):
-    return datasets.Dataset.from_dict({"text": [f"t{k}" for k in range(len(labels))], "label": list(labels)})
+    return datasets.Dataset.from_dict(
+        {"text": [f"t{k}" for k in range(len(labels))], "label": list(labels)}
+    )
 
 
 def test_every_split_by_its_name(tmp_path):
@@ -192,8 +220,12 @@ def test_every_split_by_its_name(tmp_path):
         "test": 1,
     }
     assert list(open_splits(table(0, 1))) == ["data"]
-    assert list(open_splits("planted_shortcuts", "function", split="test_flipped", limit=3)) == ["test_flipped"]
-    pieces = open_splits({"late": table(1), "soon": table(0, 2, 1)})  # the classes of all splits together
+    assert list(open_splits("planted_shortcuts", "function", split="test_flipped", limit=3)) == [
+        "test_flipped"
+    ]
+    pieces = open_splits(
+        {"late": table(1), "soon": table(0, 2, 1)}
+    )  # the classes of all splits together
     assert pieces["late"].features["label"].names == ["0", "1", "2"]
     rows = datasets.Dataset.from_list([FORMS["piqa"]])
     assert open_splits({"dev": rows}, task="multiple_choice")["dev"]["choices"][0] == ["a", "b"]
@@ -220,7 +252,12 @@ def test_a_column_that_names_the_split_of_every_row():
     }
     assert open_dataset(rows, split="train")["text"][:] == ["a", "c"]
     assert resolve(rows).splits == {"train": 2, "validation": 1, "test": 1}
-    for other in (["train"] * 4, ["train", "test", None, "test"], ["train", "test", "late", "test"], [0, 1, 0, 1]):
+    for other in (
+        ["train"] * 4,
+        ["train", "test", None, "test"],
+        ["train", "test", "late", "test"],
+        [0, 1, 0, 1],
+    ):
         assert list(open_splits({**rows, "split": other})) == ["data"]
     predictions = {"p_no": [0.9, 0.2, 0.1, 0.8], **rows, "p_yes": [0.1, 0.8, 0.9, 0.2]}
     assert resolve(predictions).splits == {"data": 4}
@@ -235,7 +272,9 @@ def test_the_split_that_is_chosen():
     assert choose_split({"train": some, "test": none}, where="x", others=True) == "train"
     assert choose_split(splits, where="x", preferred=("test", "train")) == "train"
     assert choose_split({"train": none}, where="x") == "train"
-    with pytest.raises(ValueError, match="split of x .*test, validation.* its splits are a, b: name the one"):
+    with pytest.raises(
+        ValueError, match="split of x .*test, validation.* its splits are a, b: name the one"
+    ):
         choose_split({"a": some, "b": some}, where="x")
     with pytest.raises(ValueError, match="split of x.*Did you mean 'extra'"):
         choose_split(splits, "extr", where="x")
@@ -260,10 +299,30 @@ def test_the_split_that_is_chosen():
             ValueError,
             r"column with the texts .* its columns are a, label; name it with",
         ),
-        ({"text": ["x"], "label": [1]}, {"text_column": "txt"}, ValueError, "'txt' that `text_column` names.*'text'"),
-        ({"text": ["x"], "label": [1]}, {"label_column": 3}, TypeError, "`label_column` to be a text, but got 3"),
-        ({"text": [5], "label": [1]}, {}, TypeError, r"Expected texts in the column 'text' .* row 0 holds 5 \(int\)"),
-        ({"text": ["x"], "label": [0.5]}, {}, ValueError, "Expected class labels .* row 0 holds 0.5"),
+        (
+            {"text": ["x"], "label": [1]},
+            {"text_column": "txt"},
+            ValueError,
+            "'txt' that `text_column` names.*'text'",
+        ),
+        (
+            {"text": ["x"], "label": [1]},
+            {"label_column": 3},
+            TypeError,
+            "`label_column` to be a text, but got 3",
+        ),
+        (
+            {"text": [5], "label": [1]},
+            {},
+            TypeError,
+            r"Expected texts in the column 'text' .* row 0 holds 5 \(int\)",
+        ),
+        (
+            {"text": ["x"], "label": [0.5]},
+            {},
+            ValueError,
+            "Expected class labels .* row 0 holds 0.5",
+        ),
         ({"text": ["x"], "label": [-3]}, {}, ValueError, "Expected class labels .* row 0 holds -3"),
         (
             {"text": ["x"], "label": [[4, 27]]},
@@ -277,7 +336,12 @@ def test_the_split_that_is_chosen():
             ValueError,
             "beyond doubt numbers of the classes n, p, but they are 2",
         ),
-        ({"text": ["x"], "label": ["pos"]}, {"label_names": ["neg", "poss"]}, ValueError, "holds 'pos'.*mean 'poss'"),
+        (
+            {"text": ["x"], "label": ["pos"]},
+            {"label_names": ["neg", "poss"]},
+            ValueError,
+            "holds 'pos'.*mean 'poss'",
+        ),
         ({"text": ["x"], "label": [1]}, {"split": "test"}, ValueError, "one table without splits"),
         ({"text": ["x"], "label": [1]}, {"limit": 0}, ValueError, "`limit` to be at least 1"),
         (
@@ -287,12 +351,20 @@ def test_the_split_that_is_chosen():
             "texts to classify .*its columns prompt, choices are those of multiple choice",
         ),
         (
-            {"question": [{"stem": "x", "choices": [{"label": "A", "text": "a"}]}], "answerKey": ["A"]},
+            {
+                "question": [{"stem": "x", "choices": [{"label": "A", "text": "a"}]}],
+                "answerKey": ["A"],
+            },
             {"label_column": "answerKey"},
             ValueError,
             "its columns question.stem, question.choices are those of multiple choice",
         ),
-        ({"text": ["x"], "label": [1]}, {"label_names": "ab"}, TypeError, "`label_names` to be a list, but got 'ab'"),
+        (
+            {"text": ["x"], "label": [1]},
+            {"label_names": "ab"},
+            TypeError,
+            "`label_names` to be a list, but got 'ab'",
+        ),
     ],
 )
 def test_what_is_wrong_is_one_sentence(columns, options, error, message):
@@ -314,7 +386,11 @@ def test_prompts_of_multiple_choice_are_classified_on_demand():
         ("a.csv", "text,label\nfine,1\nbad\n", "Expected 2 columns .* row 1 has 1"),
         ("a.csv", "text,label\n", "at least one row"),
         ("a.csv", "", "at least one row"),
-        ("a.csv", "text,label,text\na,1,b\n", "distinct columns in .*, but 'text', which is used, comes twice"),
+        (
+            "a.csv",
+            "text,label,text\na,1,b\n",
+            "distinct columns in .*, but 'text', which is used, comes twice",
+        ),
         ("a.csv", "text;label\na, b;1;2\n", r"Expected 2 columns \(text, label\) .* row 0 has 3"),
         ("a.jsonl", '{"text": "a"}\n{broken\n', "line 2, column 2 cannot be read as such"),
         ("a.jsonl", "3\n", "line 1 holds 3"),
@@ -340,10 +416,13 @@ def test_what_is_nowhere(tmp_path):
     with pytest.raises(FileNotFoundError, match="there is no such file or folder"):
         open_dataset(tmp_path / "none.csv")
     with pytest.raises(
-        ValueError, match=r"'planted_shortcut' cannot be read as any of them .*Did you mean 'planted_shortcuts'"
+        ValueError,
+        match=r"'planted_shortcut' cannot be read as any of them .*Did you mean 'planted_shortcuts'",
     ):
         open_dataset("planted_shortcut")
-    with pytest.raises(TypeError, match=r"by its name, its path or as a table .*, but got 3 \(int\)"):
+    with pytest.raises(
+        TypeError, match=r"by its name, its path or as a table .*, but got 3 \(int\)"
+    ):
         open_dataset(3)
     (tmp_path / "empty").mkdir()
     with pytest.raises(ValueError, match="Expected a folder of data files"):
@@ -358,22 +437,53 @@ FORMS = {
     "schema": {"prompt": "p", "choices": ["a", "b"], "label": 1},
     "hellaswag": {"ind": 4, "ctx": "p", "endings": ["a", "b"], "label": "1"},
     "piqa": {"goal": "p", "sol1": "a", "sol2": "b", "label": 1},
-    "socialiqa": {"context": "p", "question": "", "answerA": "a", "answerB": "b", "answerC": "c", "label": "2"},
-    "anli": {"observation_1": "p", "observation_2": " ", "hypothesis_1": "a", "hypothesis_2": "b", "label": "2"},
-    "arc": {"question": "p", "choices": {"text": ["a", "b"], "label": ["A", "B"]}, "answerKey": "B"},
-    "arc numbers": {"question": "p", "choices": {"text": ["a", "b"], "label": ["1", "2"]}, "answerKey": "2"},
+    "socialiqa": {
+        "context": "p",
+        "question": "",
+        "answerA": "a",
+        "answerB": "b",
+        "answerC": "c",
+        "label": "2",
+    },
+    "anli": {
+        "observation_1": "p",
+        "observation_2": " ",
+        "hypothesis_1": "a",
+        "hypothesis_2": "b",
+        "label": "2",
+    },
+    "arc": {
+        "question": "p",
+        "choices": {"text": ["a", "b"], "label": ["A", "B"]},
+        "answerKey": "B",
+    },
+    "arc numbers": {
+        "question": "p",
+        "choices": {"text": ["a", "b"], "label": ["1", "2"]},
+        "answerKey": "2",
+    },
     "records": {
         "question": "p",
         "choices": [{"text": "a", "label": "X"}, {"text": "b", "label": "Y"}],
         "answerKey": "Y",
     },
-    "swag": {"startphrase": "p", "ending0": "a", "ending1": "b", "ending2": "c", "ending3": "d", "label": 1},
+    "swag": {
+        "startphrase": "p",
+        "ending0": "a",
+        "ending1": "b",
+        "ending2": "c",
+        "ending3": "d",
+        "label": 1,
+    },
     "winogrande": {"sentence": "p", "option1": "a", "option2": "b", "answer": "2"},
     "letters": {"question": "p", "A": "a", "B": "b", "C": "c", "D": "d", "answer": "B"},
     "mmlu": {"question": "p", "choices": ["a", "b"], "answer": 1},
     "text of the answer": {"question": "p", "options": ["a", "b"], "answer": "b"},
     "arc as released": {
-        "question": {"stem": "p", "choices": [{"text": "a", "label": "1"}, {"text": "b", "label": "2"}]},
+        "question": {
+            "stem": "p",
+            "choices": [{"text": "a", "label": "1"}, {"text": "b", "label": "2"}],
+        },
         "answerKey": "2",
     },
     "commonsenseqa as released": {
@@ -386,7 +496,10 @@ FORMS = {
     },
     "anli recast": {
         "context": "p",
-        "question": {"stem": "", "choices": [{"label": "A", "text": "a"}, {"label": "B", "text": "b"}]},
+        "question": {
+            "stem": "",
+            "choices": [{"label": "A", "text": "a"}, {"label": "B", "text": "b"}],
+        },
         "answerKey": "B",
     },
     "socialiqa letters": {
@@ -405,7 +518,12 @@ FORMS = {
         "answerC": "c",
         "correct": 2.0,
     },
-    "medqa": {"question": "p", "options": {"B": "b", "A": "a", "C": None}, "answer": "b", "answer_idx": "B"},
+    "medqa": {
+        "question": "p",
+        "options": {"B": "b", "A": "a", "C": None},
+        "answer": "b",
+        "answer_idx": "B",
+    },
     "aqua": {"question": "p", "options": ["a", "b"], "correct": "B"},
     "counted": {"prompt": "p", "choice_0": "a", "choice_1": "b", "label": 1},
     "lettered": {"query": "p", "option_b": "b", "option_a": "a", "gold": "B"},
@@ -430,17 +548,26 @@ def test_a_column_for_each_choice(tmp_path):
         ["a trip", "how", "", "well", "so", "ill", *[""] * 6, "2"],
     ]
     path = tmp_path / "items.csv"
-    path.write_text("\n".join(",".join(row) for row in (["Context", "Question", *names, "Answer"], *rows)), "utf-8")
+    path.write_text(
+        "\n".join(",".join(row) for row in (["Context", "Question", *names, "Answer"], *rows)),
+        "utf-8",
+    )
     with pytest.raises(ValueError, match="row 0 holds .10.; first_label= says"):
         open_multiple_choice(path)
     items = open_multiple_choice(path, first_label=1)
     assert items["prompt"][:] == ["a trip why", "a trip who", "a trip how"]
-    assert items["choices"][:] == [[f"c{n}" for n in range(1, 11)], ["me", "you"], ["well", "so", "ill"]]
+    assert items["choices"][:] == [
+        [f"c{n}" for n in range(1, 11)],
+        ["me", "you"],
+        ["well", "so", "ill"],
+    ]
     assert items["label"][:] == [9, 0, 1]
     with pytest.raises(ValueError, match="Expected texts to classify"):
         open_dataset(path)
     # Columns counted from 0 say so of the labels, too.
-    zero = datasets.Dataset.from_list([{"stem": "p", "answer_0": "a", "answer_1": "b", "label": 1, "answer_x": "c"}])
+    zero = datasets.Dataset.from_list(
+        [{"stem": "p", "answer_0": "a", "answer_1": "b", "label": 1, "answer_x": "c"}]
+    )
     assert open_multiple_choice(zero, prompt_column="stem")["label"][:] == [1]
     gap = zero.rename_column("answer_1", "answer_2")
     with pytest.raises(ValueError, match="in a known format"):
@@ -452,12 +579,19 @@ def test_a_right_choice_means_one_thing():
         {"question": "1 + 1", "options": ["2", "3", "1"], "answer": "2"},
         {"question": "1 + 2", "options": ["1", "3", "5"], "answer": "1"},
     ]
-    with pytest.raises(ValueError, match="row 0 holds '2', which is choice 2 by number and choice 0 by text"):
+    with pytest.raises(
+        ValueError, match="row 0 holds '2', which is choice 2 by number and choice 0 by text"
+    ):
         open_multiple_choice(datasets.Dataset.from_list(sums))
-    assert open_multiple_choice(datasets.Dataset.from_list(sums), first_label=0)["label"][:] == [2, 1]
+    assert open_multiple_choice(datasets.Dataset.from_list(sums), first_label=0)["label"][:] == [
+        2,
+        1,
+    ]
     sums[0]["answer"] = "3"  # no number of a choice, so all of them are texts
     assert open_multiple_choice(datasets.Dataset.from_list(sums))["label"][:] == [1, 0]
-    named = [{"question": "p", "choices": {"text": ["1", "2"], "label": ["2", "1"]}, "answerKey": "1"}]
+    named = [
+        {"question": "p", "choices": {"text": ["1", "2"], "label": ["2", "1"]}, "answerKey": "1"}
+    ]
     assert open_multiple_choice(datasets.Dataset.from_list(named))["label"][:] == [1]
     sums[1]["answer"] = "B"
     with pytest.raises(ValueError, match="in each row of the column .*, but they are mixed"):
@@ -466,8 +600,20 @@ def test_a_right_choice_means_one_thing():
 
 def test_nested_columns_by_dotted_names(tmp_path):
     rows = [
-        {"q": {"stem": "Who?", "options": [{"t": "I"}, {"t": "You"}], "meta": {"gold": 1, "key": "a"}}},
-        {"q": {"stem": "What?", "options": [{"t": "It"}, {"t": "That"}], "meta": {"gold": 0, "key": "b"}}},
+        {
+            "q": {
+                "stem": "Who?",
+                "options": [{"t": "I"}, {"t": "You"}],
+                "meta": {"gold": 1, "key": "a"},
+            }
+        },
+        {
+            "q": {
+                "stem": "What?",
+                "options": [{"t": "It"}, {"t": "That"}],
+                "meta": {"gold": 0, "key": "b"},
+            }
+        },
     ]
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
@@ -478,18 +624,31 @@ def test_nested_columns_by_dotted_names(tmp_path):
         label_column="q.meta.gold",
         id_column="q.meta.key",
     )
-    assert data.to_list()[1] == {"id": "b", "prompt": "What?", "choices": ["It", "That"], "label": 0, "q": rows[1]["q"]}
+    assert data.to_list()[1] == {
+        "id": "b",
+        "prompt": "What?",
+        "choices": ["It", "That"],
+        "label": 0,
+        "q": rows[1]["q"],
+    }
     texts = open_dataset(path, text_column="q.stem", label_column="q.meta.key").select([1, 0])
     assert texts["text"][:] == ["What?", "Who?"]
-    assert open_dataset(texts, text_column="q.stem")["text"][:] == ["What?", "Who?"]  # rows in another order
-    with pytest.raises(ValueError, match=r"'q.stm' that `text_column` names.*Did you mean 'q.stem'"):
+    assert open_dataset(texts, text_column="q.stem")["text"][:] == [
+        "What?",
+        "Who?",
+    ]  # rows in another order
+    with pytest.raises(
+        ValueError, match=r"'q.stm' that `text_column` names.*Did you mean 'q.stem'"
+    ):
         open_dataset(path, text_column="q.stm", label_column="q.meta.key")
 
 
 def test_an_alpha_nli_file_in_the_form_of_commonsenseqa(real_data):
     data = open_multiple_choice(real_data / "anli/anli_dev.jsonl")
     assert len(data) == 1532
-    assert data[0]["prompt"].startswith("Ron started his new job as a landscaper today. Ron is immediately fired")
+    assert data[0]["prompt"].startswith(
+        "Ron started his new job as a landscaper today. Ron is immediately fired"
+    )
     right = [next(s["statement"] for s in row if s["label"]) for row in data["statements"]]
     assert all(
         choices[label] in statement
@@ -499,12 +658,20 @@ def test_an_alpha_nli_file_in_the_form_of_commonsenseqa(real_data):
 
 def quiz(labels, first=("red", "blue-green", "Green"), **columns):
     rows = [[f"{word} {row}" if row else word for word in first] for row in range(len(labels))]
-    return datasets.Dataset.from_dict({"ask": ["?"] * len(labels), "options": rows, "right": labels, **columns})
+    return datasets.Dataset.from_dict(
+        {"ask": ["?"] * len(labels), "options": rows, "right": labels, **columns}
+    )
 
 
 def read_quiz(data, **options):
-    opened = open_multiple_choice(data, prompt_column="ask", choices_column="options", label_column="right", **options)
-    return opened["label"][:] if isinstance(opened, datasets.Dataset) else {p: d["label"][:] for p, d in opened.items()}
+    opened = open_multiple_choice(
+        data, prompt_column="ask", choices_column="options", label_column="right", **options
+    )
+    return (
+        opened["label"][:]
+        if isinstance(opened, datasets.Dataset)
+        else {p: d["label"][:] for p, d in opened.items()}
+    )
 
 
 @pytest.mark.parametrize(
@@ -524,14 +691,25 @@ def test_right_choices_are_numbers_letters_or_texts_of_their_items(labels, read)
 
 
 def test_numbers_of_choices_in_doubt_are_refused():
-    with pytest.raises(ValueError, match="are 1, 2, and whether these count from 0 or from 1 is in doubt.*first_label"):
+    with pytest.raises(
+        ValueError,
+        match="are 1, 2, and whether these count from 0 or from 1 is in doubt.*first_label",
+    ):
         read_quiz(quiz([1, 2, 1]))
     assert read_quiz(quiz([1, 2, 1]), first_label=1) == [0, 1, 0]
     assert read_quiz(quiz([1, 2, 1]), first_label=0) == [1, 2, 1]
     # Another split tells it, a known format does not ask.
-    assert read_quiz({"train": quiz([1, 2, 1]), "test": quiz([0, 2])}) == {"train": [1, 2, 1], "test": [0, 2]}
-    assert read_quiz({"train": quiz([1, 2, 1]), "test": quiz([3, 3])}) == {"train": [0, 1, 0], "test": [2, 2]}
-    known = quiz([1, 2, 1]).rename_columns({"ask": "prompt", "options": "choices", "right": "label"})
+    assert read_quiz({"train": quiz([1, 2, 1]), "test": quiz([0, 2])}) == {
+        "train": [1, 2, 1],
+        "test": [0, 2],
+    }
+    assert read_quiz({"train": quiz([1, 2, 1]), "test": quiz([3, 3])}) == {
+        "train": [0, 1, 0],
+        "test": [2, 2],
+    }
+    known = quiz([1, 2, 1]).rename_columns(
+        {"ask": "prompt", "options": "choices", "right": "label"}
+    )
     assert open_multiple_choice(known)["label"][:] == [1, 2, 1]
     with pytest.raises(ValueError, match="the text of a choice .* row 0 holds 7"):
         read_quiz(quiz([7, 1, 1]))
@@ -542,12 +720,18 @@ def test_names_of_a_class_label_are_those_of_choices():
         return quiz(labels).cast_column("right", datasets.ClassLabel(names=names))
 
     assert read_quiz(labeled(["C", "B", "A"], [0, 1, 2, -1])) == [2, 1, 0, -1]
-    assert read_quiz(labeled(["1", "2", "3"], [0, 1, 1])) == [0, 1, 1] == read_quiz(labeled(["x", "y", "z"], [0, 1, 1]))
+    assert (
+        read_quiz(labeled(["1", "2", "3"], [0, 1, 1]))
+        == [0, 1, 1]
+        == read_quiz(labeled(["x", "y", "z"], [0, 1, 1]))
+    )
     known = labeled(["1", "2", "3"], [0, 0, 1]).rename_columns(
         {"ask": "prompt", "options": "choices", "right": "label"}
     )
     assert open_multiple_choice(known)["label"][:] == [0, 0, 1]
-    with pytest.raises(ValueError, match="the number, the letter or the text of a choice .* row 0 holds 'x'"):
+    with pytest.raises(
+        ValueError, match="the number, the letter or the text of a choice .* row 0 holds 'x'"
+    ):
         read_quiz(labeled(["x", "y", "z", "w"], [0, 1, 3]))
 
 
@@ -558,16 +742,28 @@ def test_minus_one_and_a_hyphen_may_be_choices():
 
 
 def test_copa_asks_in_its_own_words():
-    rows = {"premise": ["It rained."] * 2, "question": ["cause", "effect"], "choice1": ["a"] * 2, "choice2": ["b"] * 2}
+    rows = {
+        "premise": ["It rained."] * 2,
+        "question": ["cause", "effect"],
+        "choice1": ["a"] * 2,
+        "choice2": ["b"] * 2,
+    }
     data = open_multiple_choice(datasets.Dataset.from_dict({**rows, "label": [0, 1]}))
-    assert data["prompt"][:] == ["It rained. What was the cause?", "It rained. What happened as a result?"]
+    assert data["prompt"][:] == [
+        "It rained. What was the cause?",
+        "It rained. What happened as a result?",
+    ]
 
 
 def test_named_columns_of_an_own_form(tmp_path):
     path = tmp_path / "quiz.csv"
     path.write_text("setting,ask,x,y,right\nHere.,Who?,I,You,2\nThere.,Who?,I,You,1\n", "utf-8")
     data = open_multiple_choice(
-        path, prompt_column=("setting", "ask"), choices_column=("x", "y"), label_column="right", first_label=1
+        path,
+        prompt_column=("setting", "ask"),
+        choices_column=("x", "y"),
+        label_column="right",
+        first_label=1,
     )
     assert data["prompt"][0] == "Here. Who?"
     assert data["label"][:] == [1, 0]
@@ -583,7 +779,12 @@ def test_a_file_of_rows_without_answers():
 @pytest.mark.parametrize(
     ("row", "options", "error", "message"),
     [
-        ({"text": "a"}, {}, ValueError, "known format, but its columns are text; name them with prompt_column="),
+        (
+            {"text": "a"},
+            {},
+            ValueError,
+            "known format, but its columns are text; name them with prompt_column=",
+        ),
         ({**FORMS["piqa"], "label": 2}, {}, ValueError, "the text of a choice .* row 0 holds 2"),
         (
             {**FORMS["piqa"], "label": 0},
@@ -592,15 +793,50 @@ def test_a_file_of_rows_without_answers():
             "row 0 holds 0; first_label= says",
         ),
         ({**FORMS["piqa"], "label": "9" * 5000}, {}, ValueError, "row 0 holds .9999999999"),
-        ({**FORMS["piqa"], "label": 0.5}, {}, ValueError, "the number, the letter or the text .* row 0 holds 0.5"),
-        ({**FORMS["piqa"], "label": "maybe"}, {}, ValueError, "the number, the letter or the text of a choice"),
-        ({**FORMS["piqa"], "label": True}, {}, ValueError, "the number, the letter or the text .* row 0 holds True"),
-        ({**FORMS["piqa"], "label": False}, {}, ValueError, "the number, the letter or the text .* row 0 holds False"),
+        (
+            {**FORMS["piqa"], "label": 0.5},
+            {},
+            ValueError,
+            "the number, the letter or the text .* row 0 holds 0.5",
+        ),
+        (
+            {**FORMS["piqa"], "label": "maybe"},
+            {},
+            ValueError,
+            "the number, the letter or the text of a choice",
+        ),
+        (
+            {**FORMS["piqa"], "label": True},
+            {},
+            ValueError,
+            "the number, the letter or the text .* row 0 holds True",
+        ),
+        (
+            {**FORMS["piqa"], "label": False},
+            {},
+            ValueError,
+            "the number, the letter or the text .* row 0 holds False",
+        ),
         ({**FORMS["piqa"], "sol1": None}, {}, TypeError, "a list of texts, but row 0 holds"),
-        ({**FORMS["schema"], "choices": ["a"]}, {}, ValueError, "at least two choices .* row 0 has 1"),
-        ({**FORMS["schema"], "prompt": " "}, {}, ValueError, "a prompt in each row of .* row 0 holds ''"),
+        (
+            {**FORMS["schema"], "choices": ["a"]},
+            {},
+            ValueError,
+            "at least two choices .* row 0 has 1",
+        ),
+        (
+            {**FORMS["schema"], "prompt": " "},
+            {},
+            ValueError,
+            "a prompt in each row of .* row 0 holds ''",
+        ),
         ({**FORMS["schema"], "prompt": 3}, {}, TypeError, "Expected texts in the column 'prompt'"),
-        (FORMS["schema"], {"choices_column": "option"}, ValueError, "'option' that `choices_column` names"),
+        (
+            FORMS["schema"],
+            {"choices_column": "option"},
+            ValueError,
+            "'option' that `choices_column` names",
+        ),
     ],
 )
 def test_what_is_wrong_with_choices(row, options, error, message):

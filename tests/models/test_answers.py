@@ -37,7 +37,12 @@ STATEMENTS = {
         "The answer to this question is {}.",
     ],
     "German": ["Antwort: {}", "Die Antwort ist {}.", "Die richtige Antwort lautet {}."],
-    "French": ["Réponse : {}", "La réponse est {}.", "La réponse correcte est {}.", "La bonne réponse est la {}."],
+    "French": [
+        "Réponse : {}",
+        "La réponse est {}.",
+        "La réponse correcte est {}.",
+        "La bonne réponse est la {}.",
+    ],
     "Spanish": ["Respuesta: {}", "La respuesta es {}.", "La respuesta correcta es la opción {}."],
     "Portuguese": ["Resposta: {}", "A resposta é {}.", "A resposta correta é a letra {}."],
     "Italian": ["Risposta: {}", "La risposta è {}.", "La risposta corretta è la {}."],
@@ -326,22 +331,48 @@ def test_words_of_2026_are_never_read_wrongly():
         for truth, texts in group["texts"].items():
             for text in texts:
                 read = read_answer(text, group["answers"])
-                assert read in ({NO_ANSWER} if truth == "none" else {truth, NO_ANSWER}), (text, read)
+                assert read in ({NO_ANSWER} if truth == "none" else {truth, NO_ANSWER}), (
+                    text,
+                    read,
+                )
                 counts[truth != "none", read == NO_ANSWER] += 1
     assert counts[True, True] < 0.16 * (counts[True, True] + counts[True, False]), counts
 
 
 @pytest.mark.parametrize(
-    "form", ["{}.", "Option {}", "#{}", "{}: {t}", "Choice {}", "1. a\n2. b\n3. c\n4. d\n\nAnswer: {}", "答案是{}。"]
+    "form",
+    [
+        "{}.",
+        "Option {}",
+        "#{}",
+        "{}: {t}",
+        "Choice {}",
+        "1. a\n2. b\n3. c\n4. d\n\nAnswer: {}",
+        "答案是{}。",
+    ],
 )
 def test_numbers_are_answers(form):
     for truth in range(4):
-        assert read_answer(form.format(truth + 1, t=TEXTS[truth]), ["1", "2", "3", "4"], others=TEXTS) == truth
+        assert (
+            read_answer(form.format(truth + 1, t=TEXTS[truth]), ["1", "2", "3", "4"], others=TEXTS)
+            == truth
+        )
 
 
 @pytest.mark.parametrize(
     "form",
-    ["{}/4", "{}.5", "1{}", "Step {}:", "There are {} reasons.", "Confidence: {}", "-{}", "{}e5", "{}:30", "20{}6"],
+    [
+        "{}/4",
+        "{}.5",
+        "1{}",
+        "Step {}:",
+        "There are {} reasons.",
+        "Confidence: {}",
+        "-{}",
+        "{}e5",
+        "{}:30",
+        "20{}6",
+    ],
 )
 def test_numbers_of_other_things_are_none(form):
     for number in range(1, 5):
@@ -364,10 +395,13 @@ def test_what_strangers_wrote_is_read(form):
 
 
 @pytest.mark.parametrize(
-    "form", ["The answer is {}. No, wait.", "Answer: {}. Hmm, that is wrong.", "My first guess was {}."]
+    "form",
+    ["The answer is {}. No, wait.", "Answer: {}. Hmm, that is wrong.", "My first guess was {}."],
 )
 def test_what_is_taken_back_at_the_end_is_unread(form):
-    assert {read_answer(form.format(letter), LETTERS, others=TEXTS) for letter in LETTERS} == {NO_ANSWER}
+    assert {read_answer(form.format(letter), LETTERS, others=TEXTS) for letter in LETTERS} == {
+        NO_ANSWER
+    }
 
 
 def test_words_are_read_whatever_they_are():
@@ -384,7 +418,9 @@ def test_words_are_read_whatever_they_are():
 @pytest.mark.parametrize("form", NONE)
 def test_what_is_denied_asked_or_open_is_unread(form):
     for letter, other in OTHER.items():
-        assert read_answer(form.format(letter, other), LETTERS, others=TEXTS) == NO_ANSWER, form.format(letter, other)
+        assert read_answer(form.format(letter, other), LETTERS, others=TEXTS) == NO_ANSWER, (
+            form.format(letter, other)
+        )
 
 
 @pytest.mark.parametrize(
@@ -420,7 +456,12 @@ def test_what_is_denied_asked_or_open_is_unread(form):
     ]
     + [
         (text, ["entailment", "neutral", "contradiction"])
-        for text in ("no entailment", "not a contradiction", "The answer is not entailment.", "It is not neutral.")
+        for text in (
+            "no entailment",
+            "not a contradiction",
+            "The answer is not entailment.",
+            "It is not neutral.",
+        )
     ]
     + [
         (text, ["1", "2", "3"])
@@ -453,7 +494,10 @@ def test_words_and_numbers_by_hand(text, answers, index):
 def test_a_letter_with_the_text_of_another_answer_is_unread():
     assert read_answer("B. the old man", LETTERS, others=TEXTS) == NO_ANSWER
     assert read_answer("In Paris (D)", LETTERS, others=TEXTS) == 3
-    assert read_answer("It wants to run, or to eat", LETTERS[:2], others=["to run", "to eat"]) == NO_ANSWER
+    assert (
+        read_answer("It wants to run, or to eat", LETTERS[:2], others=["to run", "to eat"])
+        == NO_ANSWER
+    )
 
 
 def test_a_pattern_decides_before_the_rules_by_what_it_finds_last():

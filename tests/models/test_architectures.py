@@ -11,18 +11,38 @@ from tiny_models import SPECIAL, WORDS, tiny_texts, tiny_tokenizer
 
 SIZE = len(SPECIAL) + len(WORDS)
 SMALL = {
-    "distilbert": {"dim": 16, "n_layers": 2, "n_heads": 2, "hidden_dim": 32, "max_position_embeddings": 32},
+    "distilbert": {
+        "dim": 16,
+        "n_layers": 2,
+        "n_heads": 2,
+        "hidden_dim": 32,
+        "max_position_embeddings": 32,
+    },
     # RoBERTa numbers positions from behind its padding index (here 0): 33 rows hold 32 tokens.
     "roberta": {"max_position_embeddings": 33, "pad_token_id": 0, "type_vocab_size": 1},
     "electra": {"embedding_size": 16, "max_position_embeddings": 32},
     "albert": {"embedding_size": 8, "max_position_embeddings": 32},
-    "deberta-v2": {"max_position_embeddings": 32, "relative_attention": True, "pos_att_type": ["p2c", "c2p"]},
+    "deberta-v2": {
+        "max_position_embeddings": 32,
+        "relative_attention": True,
+        "pos_att_type": ["p2c", "c2p"],
+    },
     "mpnet": {"max_position_embeddings": 34},  # as RoBERTa, from behind index 1
-    "modernbert": {"max_position_embeddings": 32, "pad_token_id": 0, "cls_token_id": 2, "sep_token_id": 3},
+    "modernbert": {
+        "max_position_embeddings": 32,
+        "pad_token_id": 0,
+        "cls_token_id": 2,
+        "sep_token_id": 3,
+    },
     "gpt2": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 32},
     "llama": {"max_position_embeddings": 32, "num_key_value_heads": 2},
 }
-SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+SIZES = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+}
 
 
 @pytest.fixture(scope="module", params=sorted(SMALL))

@@ -19,7 +19,9 @@ def tokenizer():
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.lists(st.integers(0, 40), min_size=1, max_size=60), st.integers(1, 9), st.one_of(st.none(), st.integers(1, 90))
+    st.lists(st.integers(0, 40), min_size=1, max_size=60),
+    st.integers(1, 9),
+    st.one_of(st.none(), st.integers(1, 90)),
 )
 def test_every_item_is_in_one_batch_of_its_like(lengths, batch_size, max_tokens):
     lengths = np.array(lengths)
@@ -29,7 +31,9 @@ def test_every_item_is_in_one_batch_of_its_like(lengths, batch_size, max_tokens)
     assert (np.diff(lengths[order]) <= 0).all()
     assert all(len(batch) <= batch_size for batch in batches)
     if max_tokens is not None:
-        assert all(len(batch) == 1 or len(batch) * lengths[batch].max() <= max_tokens for batch in batches)
+        assert all(
+            len(batch) == 1 or len(batch) * lengths[batch].max() <= max_tokens for batch in batches
+        )
 
 
 def test_bad_batch_sizes_are_errors():
@@ -46,7 +50,10 @@ def test_padding_is_that_of_the_tokenizer_on_a_side_of_our_own(paired):
     pairs = ["what", "rain fell"] * 4 + ["sun"] if paired else None
     items = np.array([4, 0, 7])
     expected = tokenizer(
-        [texts[i] for i in items], [pairs[i] for i in items] if pairs else None, padding=True, return_tensors="pt"
+        [texts[i] for i in items],
+        [pairs[i] for i in items] if pairs else None,
+        padding=True,
+        return_tensors="pt",
     )
     tokenizer.padding_side = "left"
     encoded = encode(tokenizer, texts, pairs, max_length=32)
@@ -63,8 +70,14 @@ def test_what_is_cut_is_told(tokenizer):
     cut = encode(tokenizer, texts, max_length=11)
     assert cut.truncated.tolist() == [True, False]
     assert cut.lengths.tolist() == [11, 4]
-    assert encode(tokenizer, texts, ["rain fell", "sun"], max_length=15).truncated.tolist() == [False, False]
-    assert encode(tokenizer, texts, ["rain fell", "sun"], max_length=14).truncated.tolist() == [True, False]
+    assert encode(tokenizer, texts, ["rain fell", "sun"], max_length=15).truncated.tolist() == [
+        False,
+        False,
+    ]
+    assert encode(tokenizer, texts, ["rain fell", "sun"], max_length=14).truncated.tolist() == [
+        True,
+        False,
+    ]
 
 
 class Slow:
@@ -84,7 +97,11 @@ class Slow:
 
 def test_what_a_slow_tokenizer_cuts_is_told_too(tokenizer):
     texts = ["the film was very good", "the film was good", "film"]  # 7, 6 and 3 tokens
-    for length, cut in ((7, [False, False, False]), (6, [True, False, False]), (5, [True, True, False])):
+    for length, cut in (
+        (7, [False, False, False]),
+        (6, [True, False, False]),
+        (5, [True, True, False]),
+    ):
         assert encode(Slow(tokenizer), texts, max_length=length).truncated.tolist() == cut
         assert encode(tokenizer, texts, max_length=length).truncated.tolist() == cut
 
@@ -92,7 +109,9 @@ def test_what_a_slow_tokenizer_cuts_is_told_too(tokenizer):
 def test_a_tokenizer_without_padding_pads_with_its_end():
     tokenizer = tiny_tokenizer()
     tokenizer.pad_token, tokenizer.eos_token = None, "film"
-    assert encode(tokenizer, ["film"], max_length=8).padding["input_ids"] == tokenizer.convert_tokens_to_ids("film")
+    assert encode(tokenizer, ["film"], max_length=8).padding[
+        "input_ids"
+    ] == tokenizer.convert_tokens_to_ids("film")
     tokenizer.eos_token = None
     assert encode(tokenizer, ["film"], max_length=8).padding["input_ids"] == 0
     with pytest.raises(ValueError, match="to have a padding or an end token, but it has neither"):
@@ -114,18 +133,28 @@ def test_a_tokenizer_without_padding_pads_with_its_end():
         (0.1, 64, 4096, 32),
     ],
 )
-def test_the_batch_of_a_gpu_is_what_half_of_its_free_memory_takes(gigabytes, layers, inner, expected, monkeypatch):
-    config = transformers.LlamaConfig(hidden_size=1024, num_hidden_layers=layers, intermediate_size=inner)
+def test_the_batch_of_a_gpu_is_what_half_of_its_free_memory_takes(
+    gigabytes, layers, inner, expected, monkeypatch
+):
+    config = transformers.LlamaConfig(
+        hidden_size=1024, num_hidden_layers=layers, intermediate_size=inner
+    )
     model = SimpleNamespace(device=torch.device("cuda:1"), dtype=torch.bfloat16, config=config)
     # A fourth is in PyTorch's reserve.
     told = {"mem_get_info": (int(0.75 * gigabytes * 2**30), 2**40), "memory_allocated": 2**20}
     told["memory_reserved"] = 2**20 + int(0.25 * gigabytes * 2**30)
     for name, answer in told.items():
         monkeypatch.setattr(torch.cuda, name, {model.device: answer}.__getitem__)
-    for held in (model, SimpleNamespace(model=model), SimpleNamespace(engine=SimpleNamespace(model=model))):
+    for held in (
+        model,
+        SimpleNamespace(model=model),
+        SimpleNamespace(engine=SimpleNamespace(model=model)),
+    ):
         assert default_batch_size(held) == expected
 
 
 def test_without_a_gpu_a_batch_has_32_items():
-    model = SimpleNamespace(device=torch.device("cpu"), dtype=torch.float32, config=transformers.LlamaConfig())
+    model = SimpleNamespace(
+        device=torch.device("cpu"), dtype=torch.float32, config=transformers.LlamaConfig()
+    )
     assert default_batch_size(model) == default_batch_size(None) == 32

@@ -21,7 +21,11 @@ from tiny_models import save_tiny_encoder, tiny_texts
 REQUESTS = [
     Request("a", "the film was good", (" good", " very bad and dull", " so")),
     Request("b", "rain", (" sun and rain", " the")),
-    Request("c", "the man fell because the floor was wet and so", (" wet", " broke", " the plot was very bad")),
+    Request(
+        "c",
+        "the man fell because the floor was wet and so",
+        (" wet", " broke", " the plot was very bad"),
+    ),
     Request("d", "the film was bad", (" bad", " good")),
     Request("e", "", (" film", " very lovely")),
 ]
@@ -29,7 +33,10 @@ REQUESTS = [
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory):
-    return {kind: save_tiny_bidirectional(tmp_path_factory.mktemp("readers") / kind, kind) for kind in MAKERS}
+    return {
+        kind: save_tiny_bidirectional(tmp_path_factory.mktemp("readers") / kind, kind)
+        for kind in MAKERS
+    }
 
 
 @pytest.fixture(params=MAKERS)
@@ -51,23 +58,31 @@ def alone(scorer, request, text):
             tokens = torch.tensor([words(request.prompt + text)["input_ids"]])
             assert tokens[0, place] == answer[place - first]
             tokens[0, place] = words.mask_token_id
-            total += float(model(tokens).logits[0, place].double().log_softmax(-1)[answer[place - first]])
+            total += float(
+                model(tokens).logits[0, place].double().log_softmax(-1)[answer[place - first]]
+            )
         return total
 
 
 def test_likelihoods_are_those_of_one_answer_at_a_time(scorer):
     told = LocalEngine(scorer).likelihoods(REQUESTS, progress=False)
     for request, row, lengths in zip(REQUESTS, told.values, told.lengths, strict=True):
-        assert row == pytest.approx([alone(scorer, request, text) for text in request.continuations], abs=1e-5)
+        assert row == pytest.approx(
+            [alone(scorer, request, text) for text in request.continuations], abs=1e-5
+        )
         assert lengths.tolist() == [len(text.split()) for text in request.continuations]
     assert np.ptp(told.values.values) > 1  # far from uniform
     assert told.way.startswith("equal lengths")
-    assert ("each token of an answer masked in turn" in told.way) == (scorer.model.config.model_type == "bert")
+    assert ("each token of an answer masked in turn" in told.way) == (
+        scorer.model.config.model_type == "bert"
+    )
 
 
 @pytest.mark.parametrize("kind", ["t5", "bart"])
 def test_likelihoods_are_those_of_the_harness(folders, kind):
-    harness = pytest.importorskip("lm_eval.models.huggingface", reason="lm-evaluation-harness is not installed")
+    harness = pytest.importorskip(
+        "lm_eval.models.huggingface", reason="lm-evaluation-harness is not installed"
+    )
     from lm_eval.api.instance import Instance
 
     scorer = load_language_model(folders[kind], device="cpu")
@@ -91,7 +106,9 @@ def test_the_order_of_the_items_and_the_batches_change_nothing(scorer):
 def test_next_words_are_first_tokens(scorer):
     request = Request("0", "the film was", (" good and dull", " bad"))
     told = LocalEngine(scorer).next_words([request], progress=False)
-    assert told.values[0] == pytest.approx([alone(scorer, request, w) for w in (" good", " bad")], abs=1e-5)
+    assert told.values[0] == pytest.approx(
+        [alone(scorer, request, w) for w in (" good", " bad")], abs=1e-5
+    )
 
 
 def test_a_killed_run_resumes(scorer, tmp_path):
@@ -124,13 +141,21 @@ def test_generated_answers_are_those_of_one_at_a_time(folders, kind):
     for request, texts in zip(REQUESTS, together.texts, strict=False):
         prompt, tokens = scorer.tokenizer(request.prompt, return_tensors="pt")["input_ids"], []
         start = scorer.model.config.decoder_start_token_id
-        while len(tokens) < 5 and 1 not in tokens:  # the likeliest token, by hand, up to the end token
+        while (
+            len(tokens) < 5 and 1 not in tokens
+        ):  # the likeliest token, by hand, up to the end token
             with torch.no_grad():
-                logits = scorer.model(input_ids=prompt, decoder_input_ids=torch.tensor([[start, *tokens]])).logits
+                logits = scorer.model(
+                    input_ids=prompt, decoder_input_ids=torch.tensor([[start, *tokens]])
+                ).logits
             tokens.append(int(logits[0, -1].argmax()))
         assert texts == [scorer.tokenizer.decode(tokens, skip_special_tokens=True)]
-    drawn = engine.generate(REQUESTS[:4], n=2, temperature=1.0, max_new_tokens=4, seed=1, progress=False).texts
-    again = engine.generate(REQUESTS[2:0:-1], n=2, temperature=1.0, max_new_tokens=4, seed=1, progress=False).texts
+    drawn = engine.generate(
+        REQUESTS[:4], n=2, temperature=1.0, max_new_tokens=4, seed=1, progress=False
+    ).texts
+    again = engine.generate(
+        REQUESTS[2:0:-1], n=2, temperature=1.0, max_new_tokens=4, seed=1, progress=False
+    ).texts
     assert again == [drawn[2], drawn[1]]
 
 
@@ -145,18 +170,27 @@ def test_abilities_claim_no_gradients_and_of_a_masked_model_no_text(scorer):
             Prompted(Prompt(scoring="generated"), engine, ("bad", "good"))
 
 
-@pytest.mark.parametrize(("kind", "told"), [("t5", "encoder-decoder"), ("bart", "encoder-decoder"), ("bert", "masked")])
+@pytest.mark.parametrize(
+    ("kind", "told"), [("t5", "encoder-decoder"), ("bart", "encoder-decoder"), ("bert", "masked")]
+)
 def test_every_door_opens_them(folders, kind, told):
     folder = folders[kind]
     assert kind_of_model(folder) == told
     assert is_asked(folder)
-    named, loaded = load_model(folder, device="cpu"), load_chooser(folder, method="sum", device="cpu")
+    named, loaded = (
+        load_model(folder, device="cpu"),
+        load_chooser(folder, method="sum", device="cpu"),
+    )
     assert type(named) is type(loaded)
-    want = choose(loaded, ["the film was", "rain"], [["good", "very bad"], ["sun", "rain"]], progress=False)
+    want = choose(
+        loaded, ["the film was", "rain"], [["good", "very bad"], ["sun", "rain"]], progress=False
+    )
     model = as_scorer(named.engine.model, tokenizer=named.engine.tokenizer)
     assert model.abilities == named.abilities
     asked = Prompted(Prompt(template="{{ prompt }}", scoring="sum"), model.engine)
-    scores = asked.choose(["the film was", "rain"], [["good", "very bad"], ["sun", "rain"]], progress=False)
+    scores = asked.choose(
+        ["the film was", "rain"], [["good", "very bad"], ["sun", "rain"]], progress=False
+    )
     assert scores.logits == pytest.approx(want.logits, abs=1e-5)
     assert as_scorer(folder, label_names=["bad", "good"]).label_names == ("bad", "good")
 
@@ -175,7 +209,9 @@ def test_a_classifier_stays_one_and_an_encoder_without_a_head_is_refused(tmp_pat
 def test_weights_that_are_not_finite_and_a_tokenizer_without_a_mask_are_refused(folders, tmp_path):
     scorer = load_language_model(folders["bert"])
     scorer.tokenizer.mask_token = None
-    with pytest.raises(ValueError, match="Expected a mask token in the tokenizer of .*, but it has none"):
+    with pytest.raises(
+        ValueError, match="Expected a mask token in the tokenizer of .*, but it has none"
+    ):
         scorer.try_out()
     with torch.no_grad():
         next(scorer.model.parameters()).fill_(np.nan)
@@ -200,7 +236,12 @@ def test_an_audit_of_a_folder_ends_in_a_report(folders, kind, tmp_path, capsys):
     ("kind", "says", "auto", "layers"),
     [
         ("t5", {"task_type": "SEQ_2_SEQ_LM"}, transformers.AutoModelForSeq2SeqLM, ["q", "v"]),
-        ("t5", {}, transformers.AutoModelForSeq2SeqLM, ["q", "v"]),  # it holds no head, so it made no classifier
+        (
+            "t5",
+            {},
+            transformers.AutoModelForSeq2SeqLM,
+            ["q", "v"],
+        ),  # it holds no head, so it made no classifier
         ("bert", {}, transformers.AutoModelForMaskedLM, ["query", "value"]),
     ],
 )
@@ -211,7 +252,9 @@ def test_an_adapter_is_opened_on_its_base(kind, says, auto, layers, folders, tmp
     peft.get_peft_model(base, settings).save_pretrained(tmp_path)
     assert kind_of_model(tmp_path) == kind_of_model(folders[kind])
     told = [
-        LocalEngine(load_language_model(folder, device="cpu")).likelihoods(REQUESTS, progress=False).values.values
+        LocalEngine(load_language_model(folder, device="cpu"))
+        .likelihoods(REQUESTS, progress=False)
+        .values.values
         for folder in (tmp_path, folders[kind])
     ]
     assert np.abs(told[0] - told[1]).max() > 1e-3
@@ -224,7 +267,9 @@ def test_a_tuned_prompt_stands_before_what_the_encoder_reads(method, kind, folde
     base = transformers.AutoModelForSeq2SeqLM.from_pretrained(folders[kind])
     with torch.random.fork_rng():
         torch.manual_seed(2)
-        adapted = peft.get_peft_model(base, getattr(peft, method)(task_type="SEQ_2_SEQ_LM", num_virtual_tokens=3))
+        adapted = peft.get_peft_model(
+            base, getattr(peft, method)(task_type="SEQ_2_SEQ_LM", num_virtual_tokens=3)
+        )
         for weight in adapted.parameters():
             if weight.requires_grad:
                 weight.data.normal_(0, 0.5)
@@ -233,4 +278,6 @@ def test_a_tuned_prompt_stands_before_what_the_encoder_reads(method, kind, folde
     whole, (request, *_) = SimpleNamespace(tokenizer=opened.tokenizer, model=adapted), REQUESTS
     want = [alone(whole, request, text) for text in request.continuations]
     for engine in (LocalEngine(opened), as_scorer(adapted, tokenizer=opened.tokenizer).engine):
-        assert engine.likelihoods([request], progress=False).values.values == pytest.approx(want, abs=1e-5)
+        assert engine.likelihoods([request], progress=False).values.values == pytest.approx(
+            want, abs=1e-5
+        )

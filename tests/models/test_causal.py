@@ -12,16 +12,30 @@ from rightreasons.core.errors import SetAsideWarning
 from rightreasons.models.choices import CausalLM
 from tiny_causal import chosen
 
-WORDS = "the cat dog sat ran on a mat hill because it was tired happy and Answer : A . B C D".split()
-PROMPTS = ["the cat sat on the mat because", "the dog ran", "", "it was tired and the dog sat on a hill because it"]
-CHOICES = [["it was tired", "the dog"], ["on", "a hill because", "happy"], ["it ran", "it"], ["was", "was happy and"]]
+WORDS = (
+    "the cat dog sat ran on a mat hill because it was tired happy and Answer : A . B C D".split()
+)
+PROMPTS = [
+    "the cat sat on the mat because",
+    "the dog ran",
+    "",
+    "it was tired and the dog sat on a hill because it",
+]
+CHOICES = [
+    ["it was tired", "the dog"],
+    ["on", "a hill because", "happy"],
+    ["it ran", "it"],
+    ["was", "was happy and"],
+]
 
 
 def tokenizer():
     vocabulary = {word: index for index, word in enumerate(["<unk>", "<s>", *dict.fromkeys(WORDS)])}
     inner = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    return transformers.PreTrainedTokenizerFast(tokenizer_object=inner, unk_token="<unk>", bos_token="<s>")
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=inner, unk_token="<unk>", bos_token="<s>"
+    )
 
 
 @pytest.fixture(scope="module", params=["llama", "gpt2"])
@@ -35,7 +49,9 @@ def scorer(request):
         )  # fmt: skip
         model = transformers.LlamaForCausalLM(config)
     else:
-        config = transformers.GPT2Config(vocab_size=len(words), n_embd=16, n_layer=2, n_head=4, n_positions=64)
+        config = transformers.GPT2Config(
+            vocab_size=len(words), n_embd=16, n_layer=2, n_head=4, n_positions=64
+        )
         model = transformers.GPT2LMHeadModel(config)
     for parameter in model.parameters():  # far from uniform, so that a mistake shows
         torch.nn.init.normal_(parameter, std=0.5)
@@ -47,8 +63,12 @@ def plain(scorer, prompt, choice):
     before = scorer.tokenizer(prompt)["input_ids"] if prompt else [scorer.start_token]
     tokens = scorer.tokenizer(f" {choice}", add_special_tokens=False)["input_ids"]
     with torch.no_grad():
-        scores = scorer.model(torch.tensor([(before + tokens)[:-1]])).logits[0].double().log_softmax(-1)
-    return sum(float(scores[len(before) - 1 + i, token]) for i, token in enumerate(tokens)), len(tokens)
+        scores = (
+            scorer.model(torch.tensor([(before + tokens)[:-1]])).logits[0].double().log_softmax(-1)
+        )
+    return sum(float(scores[len(before) - 1 + i, token]) for i, token in enumerate(tokens)), len(
+        tokens
+    )
 
 
 def rows(scores):
@@ -56,9 +76,14 @@ def rows(scores):
 
 
 def test_shared_prefix_equals_plain_passes(scorer):
-    want = [[plain(scorer, prompt, choice) for choice in row] for prompt, row in zip(PROMPTS, CHOICES, strict=True)]
+    want = [
+        [plain(scorer, prompt, choice) for choice in row]
+        for prompt, row in zip(PROMPTS, CHOICES, strict=True)
+    ]
     for max_tokens in (1, 40, 4096):
-        scores = chosen(scorer, PROMPTS, CHOICES, method="sum", max_tokens=max_tokens, progress=False)
+        scores = chosen(
+            scorer, PROMPTS, CHOICES, method="sum", max_tokens=max_tokens, progress=False
+        )
         for row, expected in zip(rows(scores), want, strict=True):
             assert row == pytest.approx([total for total, _ in expected], abs=1e-4)
     mean = chosen(scorer, PROMPTS, CHOICES, method="mean", progress=False)
@@ -93,7 +118,10 @@ def test_long_prompts_lose_their_beginning(scorer):
     assert scores.truncated == 1
     # The last 65 words of prompt and choice are kept: the model reads 64 of them, and not the last.
     kept = [long.split()[-(65 - len(choice.split())) :] for choice in CHOICES[0]]
-    want = [plain(scorer, " ".join(words), choice)[0] for words, choice in zip(kept, CHOICES[0], strict=True)]
+    want = [
+        plain(scorer, " ".join(words), choice)[0]
+        for words, choice in zip(kept, CHOICES[0], strict=True)
+    ]
     assert scores.logits[0] == pytest.approx(want, abs=1e-4)
 
 
@@ -103,12 +131,24 @@ def test_a_store_knows_tokens_and_not_texts_alone(scorer, tmp_path):
     words = tokenizer()
     words.backend_tokenizer.normalizer = normalizers.Replace("cat", "dog")
     with pytest.warns(SetAsideWarning, match="differs in texts"):
-        chosen(dataclasses.replace(scorer, tokenizer=words), PROMPTS, CHOICES, out=tmp_path, progress=False)
+        chosen(
+            dataclasses.replace(scorer, tokenizer=words),
+            PROMPTS,
+            CHOICES,
+            out=tmp_path,
+            progress=False,
+        )
 
 
 def test_a_store_knows_where_items_end(scorer, tmp_path):
     """A choice that moves from one item to the next has another score."""
-    chosen(scorer, PROMPTS[:2], [["it ran", "on"], ["a hill", "was", "happy"]], out=tmp_path, progress=False)
+    chosen(
+        scorer,
+        PROMPTS[:2],
+        [["it ran", "on"], ["a hill", "was", "happy"]],
+        out=tmp_path,
+        progress=False,
+    )
     moved = [["it ran", "on", "a hill"], ["was", "happy"]]
     with pytest.warns(SetAsideWarning, match="differs in texts"):
         stored = chosen(scorer, PROMPTS[:2], moved, out=tmp_path, progress=False)
@@ -118,7 +158,9 @@ def test_a_store_knows_where_items_end(scorer, tmp_path):
 
 def test_both_scorings_of_unconditional_are_stored(scorer, tmp_path, monkeypatch):
     first = chosen(scorer, PROMPTS, CHOICES, method="unconditional", out=tmp_path, progress=False)
-    monkeypatch.setattr(type(scorer.model), "forward", lambda *_, **__: pytest.fail("The model was asked again."))
+    monkeypatch.setattr(
+        type(scorer.model), "forward", lambda *_, **__: pytest.fail("The model was asked again.")
+    )
     again = chosen(scorer, PROMPTS, CHOICES, method="unconditional", out=tmp_path, progress=False)
     assert again.logits.values.tolist() == first.logits.values.tolist()
 
@@ -132,7 +174,9 @@ def test_resumes(scorer, tmp_path):
 
 
 def test_bad_input(scorer):
-    with pytest.raises(ValueError, match="at least two choices in each item of `choices`, but item 1 has 1"):
+    with pytest.raises(
+        ValueError, match="at least two choices in each item of `choices`, but item 1 has 1"
+    ):
         chosen(scorer, ["a", "b"], [["x", "y"], ["x"]])
     with pytest.raises(ValueError, match="`prompts` and `choices` of one length, but got 1 and 2"):
         chosen(scorer, ["a"], [["x", "y"], ["x", "y"]])
@@ -144,7 +188,10 @@ def test_bad_input(scorer):
 
 @pytest.mark.parametrize("method", ["mean", "unconditional"])
 def test_an_item_with_a_choice_without_words_is_left_out(scorer, method):
-    prompts, choices = ["the film was", "what", "the man"], [["good", "bad"], ["", "so"], ["fell", "broke"]]
+    prompts, choices = (
+        ["the film was", "what", "the man"],
+        [["good", "bad"], ["", "so"], ["fell", "broke"]],
+    )
     scores = chosen(scorer, prompts, choices, method=method, labels=[0, 1, 1], progress=False)
     whole = chosen(scorer, prompts[::2], choices[::2], method=method, progress=False)
     assert (scores.ids, scores.labels.tolist()) == (("0", "2"), [0, 1])

@@ -17,29 +17,46 @@ from tiny_causal import save_tiny_causal
 class Own:
     """Counts letters; it keeps the contract."""
 
-    name, label_names, abilities, fingerprint, joint = "own", ("few", "many"), frozenset(), "v1", False
+    name, label_names, abilities, fingerprint, joint = (
+        "own",
+        ("few", "many"),
+        frozenset(),
+        "v1",
+        False,
+    )
 
     def describe(self):
         return {"letters": "all"}
 
     def predict(self, texts, *, text_pairs=None, ids=None, labels=None, **how):
         logits = np.array([[0.0, len(text) - 9.5] for text in texts])
-        return Scores(tuple(ids), logits, None if labels is None else np.array(labels), self.label_names)
+        return Scores(
+            tuple(ids), logits, None if labels is None else np.array(labels), self.label_names
+        )
 
     def choose(self, prompts, choices, **how):
         raise ValueError("Expected texts.")
 
 
-@pytest.mark.parametrize("kind", ["own", "classifier", "choice", "causal", "t5", "bert", "prompted"])
+@pytest.mark.parametrize(
+    "kind", ["own", "classifier", "choice", "causal", "t5", "bert", "prompted"]
+)
 def test_scorers_of_every_kind_keep_the_contract(kind, classifier_folder, choice_folder, tmp_path):
     make = {
         "own": Own,
         "classifier": lambda: load_classifier(classifier_folder, device="cpu"),
         "choice": lambda: load_multiple_choice(choice_folder, device="cpu"),
-        "causal": lambda: Prompted(Prompt(), LocalEngine(load_causal(save_tiny_causal(tmp_path / "causal")))),
-        "prompted": lambda: as_scorer(save_tiny_causal(tmp_path / "causal"), label_names=["bad", "good"]),
+        "causal": lambda: Prompted(
+            Prompt(), LocalEngine(load_causal(save_tiny_causal(tmp_path / "causal")))
+        ),
+        "prompted": lambda: as_scorer(
+            save_tiny_causal(tmp_path / "causal"), label_names=["bad", "good"]
+        ),
     }.get(kind) or (
-        lambda: Prompted(Prompt(), LocalEngine(load_language_model(save_tiny_bidirectional(tmp_path / kind, kind))))
+        lambda: Prompted(
+            Prompt(),
+            LocalEngine(load_language_model(save_tiny_bidirectional(tmp_path / kind, kind))),
+        )
     )
     check_scorer(make())
 

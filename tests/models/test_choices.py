@@ -48,7 +48,9 @@ def test_a_head_scores_as_it_does_by_itself(choice_folder):
 def test_a_causal_model_scores_as_it_does_by_itself(causal_folder, method):
     model = load_causal(causal_folder)
     want = rows(chosen(model, PROMPTS, CHOICES, method=method, progress=False))
-    scores = rows(choose(load_chooser(causal_folder, method=method), PROMPTS, CHOICES, progress=False))
+    scores = rows(
+        choose(load_chooser(causal_folder, method=method), PROMPTS, CHOICES, progress=False)
+    )
     for row, expected in zip(scores, want, strict=True):
         assert row == pytest.approx(expected, abs=1e-4)
 
@@ -70,7 +72,9 @@ def test_bad_input(choice_folder, causal_folder, classifier_folder, encoder_fold
         choose(load_classifier(classifier_folder), PROMPTS, CHOICES)
     with pytest.raises(TypeError, match="a scorer from `load_chooser` or another .* but got str"):
         choose("gpt2", PROMPTS, CHOICES)
-    with pytest.raises(ValueError, match="multiple-choice model or a language model, but it is BertForSeq"):
+    with pytest.raises(
+        ValueError, match="multiple-choice model or a language model, but it is BertForSeq"
+    ):
         load_chooser(classifier_folder)
     with pytest.raises(ValueError, match="but it is BertModel: fine-tune it"):
         load_chooser(encoder_folder)
@@ -79,7 +83,9 @@ def test_bad_input(choice_folder, causal_folder, classifier_folder, encoder_fold
     (tmp_path / "config.json").write_text("{}")
     with pytest.raises(ValueError, match="its configuration cannot be read"):
         load_chooser(tmp_path)
-    with pytest.raises(ValueError, match="at least two choices in each item of `choices`, but item 1 has 1"):
+    with pytest.raises(
+        ValueError, match="at least two choices in each item of `choices`, but item 1 has 1"
+    ):
         choose(head, ["a", "b"], [["x", "y"], ["x"]])
     with pytest.raises(ValueError, match="one length"):
         choose(head, ["a"], CHOICES)
@@ -87,6 +93,10 @@ def test_bad_input(choice_folder, causal_folder, classifier_folder, encoder_fold
 
 def test_one_architecture_may_be_a_text(classifier_folder, tmp_path):
     config = json.loads((classifier_folder / "config.json").read_text("utf-8"))
-    for built, kind in (("BertLMHeadModel", "causal"), ("BertForMultipleChoice", "choice"), ("BertModel", "BertModel")):
+    for built, kind in (
+        ("BertLMHeadModel", "causal"),
+        ("BertForMultipleChoice", "choice"),
+        ("BertModel", "BertModel"),
+    ):
         (tmp_path / "config.json").write_text(json.dumps(config | {"architectures": built}))
         assert kind_of_model(tmp_path) == kind

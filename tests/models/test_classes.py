@@ -72,7 +72,9 @@ def test_a_gpu_has_its_next_batch_before_the_last_is_read(classifier, chooser, m
 
     def both():
         logits = predict(classifier, tiny_texts(40)[0], batch_size=8, progress=False).logits
-        return np.concatenate([logits.ravel(), chooser.choose(PROMPTS, CHOICES, batch_size=2).logits.values])
+        return np.concatenate(
+            [logits.ravel(), chooser.choose(PROMPTS, CHOICES, batch_size=2).logits.values]
+        )
 
     class Event:
         def record(self, stream):
@@ -82,12 +84,17 @@ def test_a_gpu_has_its_next_batch_before_the_last_is_read(classifier, chooser, m
             log.append("wait")
 
     want, log = both(), []
-    hooks = [each.model.register_forward_hook(lambda *_: log.append("model")) for each in (classifier, chooser)]
+    hooks = [
+        each.model.register_forward_hook(lambda *_: log.append("model"))
+        for each in (classifier, chooser)
+    ]
     pinned = []
     monkeypatch.setattr("rightreasons.models.batching.QUEUES", "cpu")
     monkeypatch.setattr("torch.cuda.Event", Event)
     monkeypatch.setattr("torch.cuda.current_stream", lambda device: None)
-    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: pinned.append(tensor.shape) or tensor)
+    monkeypatch.setattr(
+        torch.Tensor, "pin_memory", lambda tensor: pinned.append(tensor.shape) or tensor
+    )
     np.testing.assert_array_equal(both(), want)
     for hook in hooks:
         hook.remove()
@@ -114,9 +121,15 @@ def test_choices_of_different_number(chooser):
     assert isinstance(scores.logits, Ragged)
     assert scores.logits.lengths.tolist() == [2, 3, 2]
     for row, prompt, choices in zip(scores.logits, PROMPTS, CHOICES, strict=True):
-        inputs = chooser.tokenizer([prompt] * len(choices), choices, padding=True, return_tensors="pt")
+        inputs = chooser.tokenizer(
+            [prompt] * len(choices), choices, padding=True, return_tensors="pt"
+        )
         with torch.no_grad():  # the model's own form: (1, choices, tokens)
-            expected = chooser.model(**{name: tensor[None] for name, tensor in inputs.items()}).logits[0].numpy()
+            expected = (
+                chooser.model(**{name: tensor[None] for name, tensor in inputs.items()})
+                .logits[0]
+                .numpy()
+            )
         np.testing.assert_allclose(row, expected, atol=1e-5)
     assert scores.labels.tolist() == [0, 2, -1]
     assert scores.label_names is None
@@ -158,9 +171,15 @@ def test_predictions_of_something_else_are_set_aside(classifier, tmp_path):
         predict(classifier, texts, ids="abcdef", out=tmp_path, progress=False)
     changed = load_classifier(save_tiny_classifier(tmp_path / ".other", seed=1), device="cpu")
     with pytest.warns(SetAsideWarning, match="differs in ids and model"):
-        assert predict(changed, texts, out=tmp_path, progress=False).logits.tolist() != first.logits.tolist()
+        assert (
+            predict(changed, texts, out=tmp_path, progress=False).logits.tolist()
+            != first.logits.tolist()
+        )
     with pytest.warns(SetAsideWarning, match="differs in model"):
-        assert predict(classifier, texts, out=tmp_path, progress=False).logits.tolist() == first.logits.tolist()
+        assert (
+            predict(classifier, texts, out=tmp_path, progress=False).logits.tolist()
+            == first.logits.tolist()
+        )
 
 
 def test_items_that_fail_are_left_out(classifier_folder, tmp_path):
@@ -175,7 +194,16 @@ def test_items_that_fail_are_left_out(classifier_folder, tmp_path):
         "c": f"Expected finite logits, but {broken.name} gave NaN or infinity for item 'c'.",
         "e": f"Expected finite logits, but {broken.name} gave NaN or infinity for item 'e'.",
     }
-    scores = predict(broken, texts, ids=ids, labels=labels, batch_size=3, progress=False, out=tmp_path, fail_fast=False)
+    scores = predict(
+        broken,
+        texts,
+        ids=ids,
+        labels=labels,
+        batch_size=3,
+        progress=False,
+        out=tmp_path,
+        fail_fast=False,
+    )
     assert (scores.ids, scores.labels.tolist(), scores.failures) == (("a", "d"), [0, 0], reasons)
     alone = predict(broken, ["the film", "bad"], progress=False).logits
     np.testing.assert_allclose(scores.logits, alone, atol=1e-6)
@@ -190,8 +218,14 @@ def test_an_item_without_one_of_its_choices_is_left_out(choice_folder):
         word = broken.tokenizer.convert_tokens_to_ids("and")
         broken.model.bert.embeddings.word_embeddings.weight[word] = float("nan")
     choices = [["good", "bad", "it"], ["and", "but"], ["film", "plot"]]
-    scores = broken.choose(["one", "two", "three"], choices, labels=[2, 0, 1], progress=False, fail_fast=False)
-    assert (scores.ids, scores.labels.tolist(), [len(row) for row in scores.logits]) == (("0", "2"), [2, 1], [3, 2])
+    scores = broken.choose(
+        ["one", "two", "three"], choices, labels=[2, 0, 1], progress=False, fail_fast=False
+    )
+    assert (scores.ids, scores.labels.tolist(), [len(row) for row in scores.logits]) == (
+        ("0", "2"),
+        [2, 1],
+        [3, 2],
+    )
     assert list(scores.failures) == ["1"]
     assert "for item '1 (choice 0)'" in scores.failures["1"]
 
@@ -219,13 +253,19 @@ def test_no_flipped_bit_of_the_items_is_served(classifier, tmp_path):
     whole, right = (tmp_path / "items.json").read_bytes(), load_scores(tmp_path)
     refused = 0
     for place in range(len(whole)):
-        (tmp_path / "items.json").write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
+        (tmp_path / "items.json").write_bytes(
+            whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :]
+        )
         try:
             read = load_scores(tmp_path)
         except ValueError:
             refused += 1
         else:
-            assert (read.ids, read.labels.tolist(), read.label_names) == (right.ids, labels, right.label_names)
+            assert (read.ids, read.labels.tolist(), read.label_names) == (
+                right.ids,
+                labels,
+                right.label_names,
+            )
     assert refused > 0.8 * len(whole)
 
 
@@ -246,7 +286,12 @@ def test_a_logit_that_is_no_number_names_its_item(classifier_folder):
         (["good", " "], {}, ValueError, "item 1 is empty"),
         (["good", 3], {}, TypeError, "item 1 is 3"),
         ("good", {}, TypeError, "a sequence of texts"),
-        (["good"], {"text_pairs": ["a", "b"]}, ValueError, "`texts`, `text_pairs` and `ids` of one length"),
+        (
+            ["good"],
+            {"text_pairs": ["a", "b"]},
+            ValueError,
+            "`texts`, `text_pairs` and `ids` of one length",
+        ),
         (["good", "bad"], {"ids": ["a", "a"]}, ValueError, "'a' comes again at item 1"),
         (["good", "bad"], {"ids": ["a"]}, ValueError, "`texts` and `ids` of one length"),
         (["good", "bad"], {"labels": [0]}, ValueError, "`texts` and `labels` of one length"),
@@ -262,7 +307,9 @@ def test_bad_input_gets_its_sentence(classifier, texts, options, error, match):
 
 
 def test_bad_choices_get_their_sentence(classifier, chooser):
-    with pytest.raises(ValueError, match="at least two choices in each item of `choices`, but item 1 has 1"):
+    with pytest.raises(
+        ValueError, match="at least two choices in each item of `choices`, but item 1 has 1"
+    ):
         chooser.choose(["a", "b"], [["x", "y"], ["z"]], progress=False)
     with pytest.raises(ValueError, match="between -1 and 2, but item 1 is 3"):
         chooser.choose(PROMPTS, CHOICES, labels=[0, 3, 0], progress=False)
@@ -318,14 +365,24 @@ torch.distributed.destroy_process_group()
 @pytest.mark.slow
 def test_two_processes_give_the_answer_of_one(classifier_folder, choice_folder, tmp_path):
     broken = load_classifier(classifier_folder, device="cpu")
-    with torch.no_grad():  # one word is NaN, and only the longest text has it, so that one process alone meets it
+    with (
+        torch.no_grad()
+    ):  # one word is NaN, and only the longest text has it, so that one process alone meets it
         word = broken.tokenizer.convert_tokens_to_ids("and")
         broken.model.bert.embeddings.word_embeddings.weight[word] = float("nan")
     for part in (broken.model, broken.tokenizer):
         part.save_pretrained(tmp_path / "broken")
-    printed = launch_two(WORKER, tmp_path, classifier_folder, choice_folder, tmp_path, tmp_path / "broken")
+    printed = launch_two(
+        WORKER, tmp_path, classifier_folder, choice_folder, tmp_path, tmp_path / "broken"
+    )
     texts, labels = tiny_texts(50)
-    one = predict(load_classifier(classifier_folder, device="cpu"), texts, labels=labels, batch_size=7, progress=False)
+    one = predict(
+        load_classifier(classifier_folder, device="cpu"),
+        texts,
+        labels=labels,
+        batch_size=7,
+        progress=False,
+    )
     for rank in (0, 1):
         arrays = np.load(tmp_path / f"rank{rank}.npz")
         np.testing.assert_allclose(arrays["scores"], one.logits, atol=1e-6)

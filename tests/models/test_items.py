@@ -14,7 +14,12 @@ from tiny_encoders import TEXTS, tiny_encoder
 
 TEXTS = list(TEXTS)
 PROMPTS = ["the glass broke", "what", "the rain", ""]
-CHOICES = [["the man fell", "fine"], ["a", "the film", "good story"], ["was wet", "was dry"], ["so", "bad", "poor"]]
+CHOICES = [
+    ["the man fell", "fine"],
+    ["a", "the film", "good story"],
+    ["was wet", "was dry"],
+    ["so", "bad", "poor"],
+]
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +37,10 @@ def input_norms(items, **options):
 
     def compute(inputs, batch):
         real = inputs["input_ids"] * inputs["attention_mask"]
-        return {"sum": (real.flatten(1) ** 2).sum(dim=1).numpy(), "shape": np.full(len(batch), real.dim())}
+        return {
+            "sum": (real.flatten(1) ** 2).sum(dim=1).numpy(),
+            "shape": np.full(len(batch), real.dim()),
+        }
 
     return items.run("norms", compute, progress=False, **options)
 
@@ -40,7 +48,10 @@ def input_norms(items, **options):
 def test_an_item_gets_its_own_row_whatever_its_batch(bert):
     expected = [sum(token**2 for token in bert.tokenizer(text)["input_ids"]) for text in TEXTS]
     for batch_size in (1, 2, 9):
-        assert input_norms(Items.of(bert, TEXTS), batch_size=batch_size).array("sum").tolist() == expected
+        assert (
+            input_norms(Items.of(bert, TEXTS), batch_size=batch_size).array("sum").tolist()
+            == expected
+        )
 
 
 def test_pairs_of_prompts_and_choices_are_items_of_their_own(chooser):
@@ -63,7 +74,10 @@ def test_what_a_run_depends_on_is_in_its_folder(bert, tmp_path):
     assert Store.open(tmp_path / "run").read_json("about.json") == ["x"]
     np.testing.assert_array_equal(input_norms(items, **options)["sum"], first["sum"])
     for change, what in (
-        (lambda: input_norms(items, out=tmp_path / "run", depends={"options": {"power": 3}}), "options"),
+        (
+            lambda: input_norms(items, out=tmp_path / "run", depends={"options": {"power": 3}}),
+            "options",
+        ),
         (lambda: input_norms(Items.of(bert, TEXTS, ids="abcdef"), **options), "ids"),
         (lambda: input_norms(Items.of(bert, TEXTS, max_length=5), **options), "texts"),
         (lambda: input_norms(Items.of(tiny_encoder("bert", seed=1), TEXTS), **options), "model"),
@@ -76,7 +90,9 @@ def test_what_a_run_depends_on_is_in_its_folder(bert, tmp_path):
 def test_the_first_item_that_is_not_finite_is_named(bert):
     items = Items.of(bert, TEXTS, ids="abcdef")
     items.check_finite(np.array([True, True]), np.array([4, 1]))
-    with pytest.raises(ValueError, match="Expected finite logits, but bert gave NaN or infinity for item 'b'"):
+    with pytest.raises(
+        ValueError, match="Expected finite logits, but bert gave NaN or infinity for item 'b'"
+    ):
         items.check_finite(np.array([False, True, False]), np.array([4, 2, 1]))
 
 
@@ -92,9 +108,23 @@ def test_labels_are_classes(bert):
 
 def test_the_places_of_tokens(bert):
     items = Items.of(bert, ["the film", "was good!"], text_pairs=["a plot", ""])
-    rows = zip(items.encoded.row, items.places.part, items.places.start, items.places.end, strict=True)
-    words = [(row, (items.first, items.second)[part][row][start:end]) for row, part, start, end in rows if start < end]
-    assert words == [(0, "the"), (0, "film"), (0, "a"), (0, "plot"), (1, "was"), (1, "good"), (1, "!")]
+    rows = zip(
+        items.encoded.row, items.places.part, items.places.start, items.places.end, strict=True
+    )
+    words = [
+        (row, (items.first, items.second)[part][row][start:end])
+        for row, part, start, end in rows
+        if start < end
+    ]
+    assert words == [
+        (0, "the"),
+        (0, "film"),
+        (0, "a"),
+        (0, "plot"),
+        (1, "was"),
+        (1, "good"),
+        (1, "!"),
+    ]
 
 
 def test_tokens_know_their_item_and_part(chooser):
@@ -111,7 +141,11 @@ def test_tokens_know_their_item_and_part(chooser):
 def test_a_model_is_frozen_during_a_run(bert):
     def compute(inputs, batch):
         assert not bert.model.training
-        return {"gradients": np.array([parameter.requires_grad for parameter in bert.model.parameters()])[: len(batch)]}
+        return {
+            "gradients": np.array(
+                [parameter.requires_grad for parameter in bert.model.parameters()]
+            )[: len(batch)]
+        }
 
     bert.model.train()
     columns = Items.of(bert, TEXTS).run("frozen", compute, batch_size=2, progress=False)

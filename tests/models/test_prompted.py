@@ -17,7 +17,12 @@ class Told:
     name, fingerprint = "told", "f"
 
     def __init__(
-        self, score=None, answers=None, *, has_template=False, abilities=("likelihoods", "next_words", "text")
+        self,
+        score=None,
+        answers=None,
+        *,
+        has_template=False,
+        abilities=("likelihoods", "next_words", "text"),
     ):
         self.score, self.answers = score, answers
         self.has_template, self.abilities = has_template, frozenset(abilities)
@@ -25,24 +30,34 @@ class Told:
         self.asked = []
 
     def render(self, prompt):
-        return prompt if isinstance(prompt, str) else "".join(f"<{turn['role']}>{turn['content']}" for turn in prompt)
+        return (
+            prompt
+            if isinstance(prompt, str)
+            else "".join(f"<{turn['role']}>{turn['content']}" for turn in prompt)
+        )
 
     def likelihoods(self, requests, *, progress=True, out=None):
         assert len({request.name for request in requests}) == len(requests)
         self.asked += requests
-        rows = [[self.score(self.render(r.prompt), text) for text in r.continuations] for r in requests]
+        rows = [
+            [self.score(self.render(r.prompt), text) for text in r.continuations] for r in requests
+        ]
         lengths = [[float(len(text.split())) for text in r.continuations] for r in requests]
         counts = [len(row) for row in rows]
         failures = {r.name: "it broke" for r in requests if "broken" in self.render(r.prompt)}
         return Likelihoods(
-            Ragged.of(np.concatenate(rows), counts), Ragged.of(np.concatenate(lengths), counts), failures
+            Ragged.of(np.concatenate(rows), counts),
+            Ragged.of(np.concatenate(lengths), counts),
+            failures,
         )
 
     next_words = likelihoods
 
     def generate(self, requests, *, options, progress=True, out=None):
         n = options.n
-        return Answers.of([self.answers[place : place + n] for place in range(0, n * len(requests), n)])
+        return Answers.of(
+            [self.answers[place : place + n] for place in range(0, n * len(requests), n)]
+        )
 
 
 def by_length(prompt, text):
@@ -55,11 +70,17 @@ def test_an_item_with_an_empty_answer_is_named_and_the_others_are_asked():
     scores = Prompted(Prompt(), engine).choose(
         ["Why?", "How?"], [["", "no"], ["to", "no"]], ids=["a", "b"], labels=[1, 0]
     )
-    assert (scores.ids, scores.labels.tolist(), [request.name for request in engine.asked]) == (("b",), [0], ["b"])
+    assert (scores.ids, scores.labels.tolist(), [request.name for request in engine.asked]) == (
+        ("b",),
+        [0],
+        ["b"],
+    )
     assert scores.failures == {"a": "Expected answers with words, but answer 0 of item 'a' is ' '."}
     with pytest.raises(ValueError, match="answer 1 of item '0' is"):
         Prompted(Prompt(), engine).choose(["Why?"], [["no", " "]])
-    with pytest.raises(ValueError, match="at least two labels to choose from, but the data has 1, 'good'"):
+    with pytest.raises(
+        ValueError, match="at least two labels to choose from, but the data has 1, 'good'"
+    ):
         Prompted(Prompt(), engine, ["good"])
 
 
@@ -84,7 +105,9 @@ def test_the_likelihoods_of_choices():
 
 def test_generated_answers_have_a_rate_of_no_answer():
     engine = Told(answers=["B", "I do not know", "The answer is A."])
-    scores = Prompted(Prompt(scoring="generated"), engine).choose(["p", "q", "r"], [["x", "y"]] * 3, labels=[1, 0, 1])
+    scores = Prompted(Prompt(scoring="generated"), engine).choose(
+        ["p", "q", "r"], [["x", "y"]] * 3, labels=[1, 0, 1]
+    )
     assert scores.ids == ("0", "2")
     assert (scores.predicted.tolist(), scores.labels.tolist()) == ([1, 0], [1, 1])
     assert scores.failures == {"1": "no answer in 'I do not know'"}
@@ -94,7 +117,9 @@ def test_generated_answers_have_a_rate_of_no_answer():
 
 def test_the_shares_of_drawn_answers_are_the_scores():
     engine = Told(answers=["good", "bad", "good", "what?"])
-    scorer = Prompted(Prompt(scoring="generated", samples=4, label_words=("bad", "good")), engine, ["neg", "pos"])
+    scorer = Prompted(
+        Prompt(scoring="generated", samples=4, label_words=("bad", "good")), engine, ["neg", "pos"]
+    )
     assert scorer.predict(["fun"]).confidence == pytest.approx([2 / 3])
 
 
@@ -149,9 +174,18 @@ def test_the_fingerprint_follows_all_that_scores_depend_on():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"chat": "on"}, "Expected a model with a chat template where `chat` is 'on', but told has none"),
-        ({"shots": 2}, "Expected a labeled training split for 2 few-shot examples, but there is none"),
-        ({"scoring": "generated"}, r"Expected a scoring that told is able to \(mean, sum, unconditional\)"),
+        (
+            {"chat": "on"},
+            "Expected a model with a chat template where `chat` is 'on', but told has none",
+        ),
+        (
+            {"shots": 2},
+            "Expected a labeled training split for 2 few-shot examples, but there is none",
+        ),
+        (
+            {"scoring": "generated"},
+            r"Expected a scoring that told is able to \(mean, sum, unconditional\)",
+        ),
     ],
 )
 def test_what_cannot_be_asked_is_refused(options, sentence):

@@ -28,7 +28,11 @@ def test_a_question_is_asked_as_lm_eval_asks_it():
 def test_letters_and_numbers():
     rendering, request = rendered(QUESTION, style="letters")
     assert request.prompt == "Why cook?\nA. To eat.\nB. To run.\nAnswer:"
-    assert (request.continuations, rendering.joint, rendering.scoring) == ((" A", " B"), True, "sum")
+    assert (request.continuations, rendering.joint, rendering.scoring) == (
+        (" A", " B"),
+        True,
+        "sum",
+    )
     _, request = rendered(REVIEW, style="numbers")
     assert request.prompt == "good fun\n\nWhich label fits?\n1. negative\n2. positive\nAnswer:"
     assert request.continuations == (" 1", " 2")
@@ -42,7 +46,10 @@ def test_a_chat_has_turns_and_no_prefix():
     )
     assert request.continuations == ("bad", "good")
     _, request = rendered(chat=True, answer_prefix="It is")
-    assert (request.prompt[-1], request.continuations[0]) == ({"role": "assistant", "content": "It is"}, " negative")
+    assert (request.prompt[-1], request.continuations[0]) == (
+        {"role": "assistant", "content": "It is"},
+        " negative",
+    )
 
 
 def test_few_shot_examples_stand_before_the_item():
@@ -81,8 +88,14 @@ def test_what_a_model_cannot_do_is_not_chosen():
     [
         ({"template": "{{ txet }}"}, "but got 'txet'. Did you mean 'text'"),
         ({"template": "{{ prompt }}"}, "field of a template for classification, but got 'prompt'"),
-        ({"template": "{% if text %}"}, "Expected `template` to be a jinja template, but line 1 is none"),
-        ({"template": "Which?"}, "Expected `template` to name the item by text, but got 'Which\\?'"),
+        (
+            {"template": "{% if text %}"},
+            "Expected `template` to be a jinja template, but line 1 is none",
+        ),
+        (
+            {"template": "Which?"},
+            "Expected `template` to name the item by text, but got 'Which\\?'",
+        ),
         ({"template": "{{ text.__class__.mro() }}"}, "can be filled with item 'r', but it fails"),
         (
             {"label_words": ("bad",)},
@@ -98,9 +111,15 @@ def test_bad_templates(options, sentence):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"label_words": ("good", "good")}, "Expected distinct words in `label_words`, but 'good' is there twice"),
+        (
+            {"label_words": ("good", "good")},
+            "Expected distinct words in `label_words`, but 'good' is there twice",
+        ),
         ({"style": "roman"}, "Expected `style` to be one of"),
-        ({"pattern": "x", "scoring": "sum"}, "Expected `scoring` to be 'generated' where `pattern` is given"),
+        (
+            {"pattern": "x", "scoring": "sum"},
+            "Expected `scoring` to be 'generated' where `pattern` is given",
+        ),
         ({"shots": -1}, "shots"),
     ],
 )
@@ -110,14 +129,23 @@ def test_bad_options(options, sentence):
 
 
 def test_examples_never_hold_the_item_nor_its_origin():
-    items = [Item(str(n), {"text": f"text {n % 4}", "text_pair": None}, n % 3 - 1) for n in range(12)]
+    items = [
+        Item(str(n), {"text": f"text {n % 4}", "text_pair": None}, n % 3 - 1) for n in range(12)
+    ]
     examples = Examples(items)
     assert len(examples.items) == 8  # those without a label are left out
     copy = Item("new", {"text": "text 1", "text_pair": None})
     for seed in range(20):
         assert all(item.fields["text"] != "text 1" for item in examples.draw(copy, 3, seed=seed))
-        assert "4" not in {item.id for item in examples.draw(Item("4/negated", {"text": "x"}), 7, seed=seed)}
-    with pytest.raises(ValueError, match="Expected 8 few-shot examples .* has 7 labeled items beside '4/negated'"):
+        assert "4" not in {
+            item.id for item in examples.draw(Item("4/negated", {"text": "x"}), 7, seed=seed)
+        }
+    with pytest.raises(
+        ValueError, match="Expected 8 few-shot examples .* has 7 labeled items beside '4/negated'"
+    ):
         examples.draw(Item("4/negated", {"text": "x"}), 8, seed=0)
-    own = {tuple(i.id for i in examples.draw(Item(name, {"text": name}), 2, seed=3)) for name in "abcdefgh"}
+    own = {
+        tuple(i.id for i in examples.draw(Item(name, {"text": name}), 2, seed=3))
+        for name in "abcdefgh"
+    }
     assert len(own) > 1

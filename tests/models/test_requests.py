@@ -10,15 +10,25 @@ from rightreasons.models.prompts import Item
 
 def letters(*, prepend=False, special=None, merges=()):
     """A tokenizer of letters and the mark of a space; as Llama 2's, it may put one before the text."""
-    alphabet = ["<unk>", "<s>", "</s>", *"▁abcdefghijklmnopqrstuvwxyz.\n", *(a + b for a, b in merges)]
+    alphabet = [
+        "<unk>",
+        "<s>",
+        "</s>",
+        *"▁abcdefghijklmnopqrstuvwxyz.\n",
+        *(a + b for a, b in merges),
+    ]
     inner = Tokenizer(
-        models.BPE({token: index for index, token in enumerate(alphabet)}, list(merges), unk_token="<unk>")
+        models.BPE(
+            {token: index for index, token in enumerate(alphabet)}, list(merges), unk_token="<unk>"
+        )
     )
     steps = [normalizers.Prepend("▁")] if prepend else []
     inner.normalizer = normalizers.Sequence([*steps, normalizers.Replace(" ", "▁")])
     inner.pre_tokenizer = pre_tokenizers.Split("|", "isolated")
     if special:
-        inner.post_processor = processors.TemplateProcessing(single=special, special_tokens=[("<s>", 1), ("</s>", 2)])
+        inner.post_processor = processors.TemplateProcessing(
+            single=special, special_tokens=[("<s>", 1), ("</s>", 2)]
+        )
     return transformers.PreTrainedTokenizerFast(
         tokenizer_object=inner, unk_token="<unk>", bos_token="<s>", eos_token="</s>"
     )
@@ -33,7 +43,11 @@ def asked_of(scorer, prompt, choices):
 
 def stand_in(tokenizer, start_token, max_length):
     """A language model without weights, of which a few things are known."""
-    known = {"start_token": start_token, "max_length": max_length, "abilities": frozenset(("likelihoods",))}
+    known = {
+        "start_token": start_token,
+        "max_length": max_length,
+        "abilities": frozenset(("likelihoods",)),
+    }
     return type("StandIn", (CausalLM,), known)(None, tokenizer, "m")
 
 
@@ -44,7 +58,9 @@ def cut(tokenizer, prompt, choices, *, start_token=1, max_length=99):
     rows = {}
     for asked in items:
         for place, choice in zip(asked.places, asked.choices, strict=True):
-            rows[place] = tuple("".join(tokenizer.convert_ids_to_tokens(part)) for part in (asked.prompt, choice))
+            rows[place] = tuple(
+                "".join(tokenizer.convert_ids_to_tokens(part)) for part in (asked.prompt, choice)
+            )
     return [rows[place] for place in range(len(choices))]
 
 
@@ -70,13 +86,19 @@ def test_an_empty_prompt_is_the_start_token():
     assert cut(letters(), "", ["c", "d"]) == [("<s>", "▁c"), ("<s>", "▁d")]
     assert cut(letters(special="<s> $A"), "", ["c", "d"]) == [("<s>", "▁c"), ("<s>", "▁d")]
     assert cut(letters(), "  ", ["c", "d"]) == [("<s>", "▁▁▁c"), ("<s>", "▁▁▁d")]
-    with pytest.raises(ValueError, match="tokenizer of m to have a begin- or end-of-sequence token, which the empty"):
+    with pytest.raises(
+        ValueError,
+        match="tokenizer of m to have a begin- or end-of-sequence token, which the empty",
+    ):
         cut(letters(), "", ["c", "d"], start_token=None)
 
 
 def test_special_tokens_stand_before_the_prompt_and_none_behind_the_choice():
     assert cut(letters(special="<s> $A"), "ab", ["c", "d"]) == [("<s>ab", "▁c"), ("<s>ab", "▁d")]
-    assert cut(letters(special="<s> $A </s>"), "ab", ["c", "d"]) == [("<s>ab", "▁c"), ("<s>ab", "▁d")]
+    assert cut(letters(special="<s> $A </s>"), "ab", ["c", "d"]) == [
+        ("<s>ab", "▁c"),
+        ("<s>ab", "▁d"),
+    ]
     # A chat template has written the start token already.
     assert cut(letters(special="<s> $A"), "<s>ab", ["c", "d"]) == [("<s>ab", "▁c"), ("<s>ab", "▁d")]
 
@@ -89,7 +111,9 @@ def test_long_prompts_lose_their_beginning_by_choice():
     items = asked_of(scorer, "abcd", ["x", "yzu"])
     assert [(asked.truncated, asked.places) for asked in items] == [(False, [0]), (True, [1])]
     assert cut(letters(), "ab", ["wxyz"], max_length=5) == [("b", "▁wxyz")]
-    with pytest.raises(ValueError, match=r"that m can read \(up to 5 tokens\), but one of item 'x' has 6"):
+    with pytest.raises(
+        ValueError, match=r"that m can read \(up to 5 tokens\), but one of item 'x' has 6"
+    ):
         cut(letters(), "ab", ["vwxyz"], max_length=5)
 
 

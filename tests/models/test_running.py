@@ -13,19 +13,37 @@ import torch
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import SetAsideWarning, in_one_sentence
 from rightreasons.models import running
-from rightreasons.models.running import Columns, Processes, Store, bars_about, join, processes, run_batches
+from rightreasons.models.running import (
+    Columns,
+    Processes,
+    Store,
+    bars_about,
+    join,
+    processes,
+    run_batches,
+)
 
 RUN = {"kind": "test", "model": "abc"}
 
 
 def ragged(*rows):
-    return Ragged(np.array([x for row in rows for x in row], float), np.cumsum([0, *map(len, rows)]))
+    return Ragged(
+        np.array([x for row in rows for x in row], float), np.cumsum([0, *map(len, rows)])
+    )
 
 
 def test_chunks_come_back_in_order(tmp_path):
     store = Store(tmp_path / "out", RUN)
-    store.write(Columns(np.array([3, 1]), {"x": np.array([[3.0, 3.5], [1.0, 1.5]]), "r": ragged([3, 3, 3], [1])}))
-    store.write(Columns(np.array([2, 0]), {"x": np.array([[2.0, 2.5], [0.0, 0.5]]), "r": ragged([2, 2], [])}))
+    store.write(
+        Columns(
+            np.array([3, 1]), {"x": np.array([[3.0, 3.5], [1.0, 1.5]]), "r": ragged([3, 3, 3], [1])}
+        )
+    )
+    store.write(
+        Columns(
+            np.array([2, 0]), {"x": np.array([[2.0, 2.5], [0.0, 0.5]]), "r": ragged([2, 2], [])}
+        )
+    )
     chunk = Store(tmp_path / "out", RUN).read()
     assert chunk.positions.tolist() == [0, 1, 2, 3]
     assert chunk.columns["x"].tolist() == [[0, 0.5], [1, 1.5], [2, 2.5], [3, 3.5]]
@@ -34,7 +52,10 @@ def test_chunks_come_back_in_order(tmp_path):
 
 def test_an_item_that_comes_twice_is_kept_once():
     twice = join(
-        [Columns(np.array([0, 1]), {"x": np.array([0, 1])}), Columns(np.array([1, 2]), {"x": np.array([1, 2])})]
+        [
+            Columns(np.array([0, 1]), {"x": np.array([0, 1])}),
+            Columns(np.array([1, 2]), {"x": np.array([1, 2])}),
+        ]
     )
     assert twice.columns["x"].tolist() == [0, 1, 2]
 
@@ -47,7 +68,10 @@ def one_chunk(folder, run=RUN, value=0.5):
 
 def test_results_of_another_run_are_set_aside(tmp_path):
     one_chunk(tmp_path)
-    with pytest.warns(SetAsideWarning, match=r"of another run, which differs in kind and model: they are set aside in"):
+    with pytest.warns(
+        SetAsideWarning,
+        match=r"of another run, which differs in kind and model: they are set aside in",
+    ):
         other = Store(tmp_path, {"kind": "other", "model": "xyz"})
     assert len(other.read()) == 0
     other.write(Columns(np.array([0]), {"x": np.array([9.0])}))
@@ -66,10 +90,15 @@ def test_a_folder_of_other_files_is_refused(tmp_path):
 
 
 def test_a_chunk_of_another_run_is_not_served(tmp_path):
-    mine, other = Store(tmp_path / "mine", RUN), one_chunk(tmp_path / "other", {**RUN, "model": "xyz"})
+    mine, other = (
+        Store(tmp_path / "mine", RUN),
+        one_chunk(tmp_path / "other", {**RUN, "model": "xyz"}),
+    )
     name = "chunk-000000000.npz"
     (other.folder / name).rename(mine.folder / name)
-    with pytest.warns(SetAsideWarning, match=r"chunk-000000000\.npz is computed again, as it is damaged or"):
+    with pytest.warns(
+        SetAsideWarning, match=r"chunk-000000000\.npz is computed again, as it is damaged or"
+    ):
         assert len(mine.read()) == 0
     assert (mine.folder / ".set-aside" / name).is_file()
 
@@ -99,10 +128,14 @@ def test_a_damaged_manifest_loses_no_chunk(tmp_path):
     one_chunk(tmp_path)
     for damaged in ("{", json.dumps({"format": "something", "version": 7, "run": {}}), ""):
         (tmp_path / "manifest.json").write_text(damaged)
-        with pytest.warns(SetAsideWarning, match=r"manifest\.json is computed again, as it is damaged or"):
+        with pytest.warns(
+            SetAsideWarning, match=r"manifest\.json is computed again, as it is damaged or"
+        ):
             assert len(Store(tmp_path, RUN).read()) == 50
     text = (tmp_path / "manifest.json").read_text()
-    (tmp_path / "manifest.json").write_text(text.replace("abc", "abe"))  # a changed value, in whole JSON
+    (tmp_path / "manifest.json").write_text(
+        text.replace("abc", "abe")
+    )  # a changed value, in whole JSON
     with pytest.warns(SetAsideWarning), pytest.raises(ValueError, match=r"no whole manifest\.json"):
         Store.open(tmp_path)
 
@@ -113,11 +146,15 @@ def test_an_item_that_fails_is_left_out_and_stored_with_its_reason(tmp_path):
     def root(items):
         asked.append(items.tolist())
         if (items % 7 == 3).any():
-            raise ValueError(f"Expected no such item, but got {[int(i) for i in items if i % 7 == 3]}.")
+            raise ValueError(
+                f"Expected no such item, but got {[int(i) for i in items if i % 7 == 3]}."
+            )
         return {"y": np.sqrt(items)}
 
     for _ in range(2):
-        columns = run_batches(root, batches_of(23, 8), store=Store(tmp_path, RUN), progress=False, fail_fast=False)
+        columns = run_batches(
+            root, batches_of(23, 8), store=Store(tmp_path, RUN), progress=False, fail_fast=False
+        )
         assert sorted(columns.failures) == [3, 10, 17]
         assert columns.failures[10] == "Expected no such item, but got [10]."
         assert columns.positions.tolist() == [i for i in range(23) if i % 7 != 3]
@@ -144,7 +181,9 @@ def test_a_batch_that_does_not_fit_in_memory_is_halved_and_so_are_later_ones(fai
         return {"y": items}
 
     batches = [np.arange(start, min(start + 11, 30)) for start in range(0, 30, 11)]
-    with pytest.warns(UserWarning, match="A batch of (11|6) does not fit in the device's memory") as told:
+    with pytest.warns(
+        UserWarning, match="A batch of (11|6) does not fit in the device's memory"
+    ) as told:
         columns = run_batches(small, batches, progress=False, fail_fast=fail_fast)
     assert columns["y"].tolist() == list(range(30))
     assert (len(told), columns.failures) == (2, {})
@@ -158,9 +197,17 @@ def test_a_batch_that_does_not_fit_in_memory_is_halved_and_so_are_later_ones(fai
 
     for error, told in (
         (torch.OutOfMemoryError("CUDA out of memory."), "out of memory"),
-        (RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"), "ALLOC_FAILED"),
+        (
+            RuntimeError(
+                "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"
+            ),
+            "ALLOC_FAILED",
+        ),
     ):
-        with pytest.warns(UserWarning, match="batches of 1 follow"), pytest.raises(RuntimeError, match=told):
+        with (
+            pytest.warns(UserWarning, match="batches of 1 follow"),
+            pytest.raises(RuntimeError, match=told),
+        ):
             run_batches(never(error), [np.arange(2)], progress=False, fail_fast=fail_fast)
 
 
@@ -190,9 +237,23 @@ FOURS = [np.arange(start, start + 4) for start in (0, 4, 8)]
 
 def test_the_next_batch_is_launched_before_the_last_is_read(monkeypatch):
     device, told = Device(), []
-    monkeypatch.setattr(running.tqdm, "update", lambda bar, count: told.append((count, len(device.log))))
-    assert run_batches(device, [np.array([item]) for item in (3, 1, 0, 2)])["y"].tolist() == [0, 1, 4, 9]
-    launched_and_read = [("launch", 3), ("launch", 1), ("read", 3), ("launch", 0), ("read", 1), ("launch", 2)]
+    monkeypatch.setattr(
+        running.tqdm, "update", lambda bar, count: told.append((count, len(device.log)))
+    )
+    assert run_batches(device, [np.array([item]) for item in (3, 1, 0, 2)])["y"].tolist() == [
+        0,
+        1,
+        4,
+        9,
+    ]
+    launched_and_read = [
+        ("launch", 3),
+        ("launch", 1),
+        ("read", 3),
+        ("launch", 0),
+        ("read", 1),
+        ("launch", 2),
+    ]
     assert device.log == [*launched_and_read, ("read", 0), ("read", 2)]
     assert told == [(1, 3), (1, 5), (1, 7), (1, 8)]  # a batch is done when it is read
 
@@ -201,7 +262,9 @@ def test_the_next_batch_is_launched_before_the_last_is_read(monkeypatch):
 @pytest.mark.parametrize("fail_fast", [True, False])
 def test_memory_that_lacks_when_a_batch_is_read_takes_the_one_behind_it_along(fail_fast):
     device = Device(reads=2)
-    assert run_batches(device, FOURS, progress=False, fail_fast=fail_fast)["y"].tolist() == [i**2 for i in range(12)]
+    assert run_batches(device, FOURS, progress=False, fail_fast=fail_fast)["y"].tolist() == [
+        i**2 for i in range(12)
+    ]
     first, second = ("launch", 0, 1, 2, 3), ("launch", 4, 5, 6, 7)
     assert device.log[:3] == [first, second, ("read", 0, 1, 2, 3)]
     # Batches of two from here on, each launched before the one ahead of it is read; nothing is read twice.
@@ -215,7 +278,12 @@ def test_memory_that_lacks_at_the_launch_leaves_the_batch_before_whole():
     device = Device(launches=2)
     small = [np.arange(2), *(batch + 2 for batch in FOURS)]
     assert run_batches(device, small, progress=False)["y"].tolist() == [i**2 for i in range(14)]
-    assert device.log[:4] == [("launch", 0, 1), ("launch", 2, 3, 4, 5), ("read", 0, 1), ("launch", 2, 3)]
+    assert device.log[:4] == [
+        ("launch", 0, 1),
+        ("launch", 2, 3, 4, 5),
+        ("read", 0, 1),
+        ("launch", 2, 3),
+    ]
     assert len(device.log) == len(set(device.log))
 
 
@@ -292,7 +360,9 @@ def test_an_error_loses_nothing_and_a_second_run_repeats_nothing(tmp_path):
 
     batches = batches_of(23, 4)
     with pytest.raises(RuntimeError, match="out of memory"):
-        run_batches(lambda items: square(items, 12), batches, store=Store(tmp_path, RUN), progress=False)
+        run_batches(
+            lambda items: square(items, 12), batches, store=Store(tmp_path, RUN), progress=False
+        )
     assert len(asked) == 12
     columns = run_batches(square, batches, store=Store(tmp_path, RUN), progress=False)
     assert sorted(asked) == list(range(23))  # each item once, over both runs
@@ -317,16 +387,22 @@ def test_more_processes_than_gpus_are_refused(monkeypatch):
     for name, value in {"WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("torch.cuda.device_count", lambda: 1)
-    with pytest.raises(ValueError, match="a GPU for each of the 2 processes on this machine, but it has 1"):
+    with pytest.raises(
+        ValueError, match="a GPU for each of the 2 processes on this machine, but it has 1"
+    ):
         processes()
 
 
 def test_the_death_of_a_process_is_one_sentence(monkeypatch):
     def ended(values):
-        raise RuntimeError("[gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:41923")
+        raise RuntimeError(
+            "[gloo/transport/tcp/pair.cc:534] Connection closed by peer [127.0.0.1]:41923"
+        )
 
     monkeypatch.setattr("accelerate.utils.gather_object", ended)
-    with pytest.raises(ConnectionError, match="Expected an answer from all 2 processes, but one has ended") as raised:
+    with pytest.raises(
+        ConnectionError, match="Expected an answer from all 2 processes, but one has ended"
+    ) as raised:
         Processes(0, 2).gather(1, "results")
     assert "gloo" not in in_one_sentence(raised.value)
     assert "the same command goes on from there" in in_one_sentence(raised.value)
@@ -342,13 +418,18 @@ def test_processes_that_took_different_ways_are_told_apart(monkeypatch):
     monkeypatch.setattr("accelerate.utils.gather_object", both)
     assert Processes(0, 2).gather(1, "results") == [1, 2]
     other.append("failures (meeting 7)")
-    with bars_about("test"), pytest.raises(RuntimeError, match=r"one place, but got process 0 at test: results \(meet"):
+    with (
+        bars_about("test"),
+        pytest.raises(RuntimeError, match=r"one place, but got process 0 at test: results \(meet"),
+    ):
         Processes(0, 2).gather(1, "results")
 
 
 def test_without_a_store_nothing_is_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert run_batches(lambda items: {"y": items}, batches_of(5, 2), progress=False)["y"].tolist() == [0, 1, 2, 3, 4]
+    assert run_batches(lambda items: {"y": items}, batches_of(5, 2), progress=False)[
+        "y"
+    ].tolist() == [0, 1, 2, 3, 4]
     assert not list(tmp_path.iterdir())
 
 
@@ -401,7 +482,9 @@ def test_an_item_that_failed_once_and_is_computed_later_counts_once(tmp_path):
         return {"y": np.sqrt(items)}
 
     def run(**how):
-        return run_batches(root, batches_of(6, 2), store=Store(tmp_path, RUN), progress=False, **how)
+        return run_batches(
+            root, batches_of(6, 2), store=Store(tmp_path, RUN), progress=False, **how
+        )
 
     assert run(fail_fast=False).positions.tolist() == [0, 1, 2, 4, 5]
     broken.clear()

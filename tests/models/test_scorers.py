@@ -40,7 +40,9 @@ class Rule:
         return {}
 
     def predict(self, texts, *, text_pairs=None, ids=None, labels=None, progress=True, out=None):
-        logits = np.array([[0.0, 2.0 if {"good", "great"} & set(text.split()) else -1.5] for text in texts])
+        logits = np.array(
+            [[0.0, 2.0 if {"good", "great"} & set(text.split()) else -1.5] for text in texts]
+        )
         return Scores(tuple(ids), logits, None if labels is None else np.array(labels), NAMES)
 
     def choose(self, prompts, choices, **how):
@@ -54,7 +56,9 @@ def fitted(n_texts=60):
 
 @pytest.fixture(scope="module")
 def data():
-    features = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=list(NAMES))})
+    features = datasets.Features(
+        {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=list(NAMES))}
+    )
     parts = {"train": slice(0, 60), "test": slice(60, 90)}
     rows = {name: {"text": TEXTS[part], "label": LABELS[part]} for name, part in parts.items()}
     return datasets.DatasetDict(
@@ -64,7 +68,9 @@ def data():
 
 @pytest.mark.parametrize("model", [fitted(), Rule()], ids=["pipeline", "own scorer"])
 def test_what_is_no_model_of_transformers_is_audited_whole(model, data, tmp_path, unrendered):
-    result = rightreasons.audit(model, data, out=tmp_path / "report", n_resamples=20, progress=False, raise_errors=True)
+    result = rightreasons.audit(
+        model, data, out=tmp_path / "report", n_resamples=20, progress=False, raise_errors=True
+    )
     answered = {outcome.question for outcome in result.outcomes if outcome.status == "answered"}
     assert answered == {"calibration", "shortcuts"}
     said = as_scorer(model).predict(data["test"]["text"], ids=range(30))
@@ -80,12 +86,25 @@ def test_a_function_is_audited_with_the_names_of_its_classes(tmp_path, unrendere
         def __call__(self, texts):
             return [[0.2, 0.8] if "good" in text else [0.7, 0.3] for text in texts]
 
-    rows = {"text": ["good", "bad", "a good one", "none"] * 5, "label": ["yes", "no", "no", "no"] * 5}
-    how = {"out": tmp_path / "report", "questions": ["calibration"], "n_resamples": 20, "progress": False}
+    rows = {
+        "text": ["good", "bad", "a good one", "none"] * 5,
+        "label": ["yes", "no", "no", "no"] * 5,
+    }
+    how = {
+        "out": tmp_path / "report",
+        "questions": ["calibration"],
+        "n_resamples": 20,
+        "progress": False,
+    }
     with pytest.raises(ValueError, match="Expected `label_names`, the classes of a function"):
         rightreasons.audit(Rule(), rows, **how)
     for names in (["no", "yes"], "no,yes"):
-        assert rightreasons.audit(Rule(), rows, label_names=names, **how)["calibration.accuracy"].estimate.value == 0.75
+        assert (
+            rightreasons.audit(Rule(), rows, label_names=names, **how)[
+                "calibration.accuracy"
+            ].estimate.value
+            == 0.75
+        )
 
 
 def test_an_estimator_is_a_function_of_texts():
@@ -98,7 +117,10 @@ def test_an_estimator_is_a_function_of_texts():
     assert (scores.ids, scores.labels.tolist()) == (("a", "b", "c"), [1, -1, 0])
     with pytest.raises(ValueError, match="is a classifier: use `predict`"):
         scorer.choose(["a"], [["b", "c"]])
-    with pytest.raises(ValueError, match="which Pipeline takes, .* a function with the parameters `texts` and `text_"):
+    with pytest.raises(
+        ValueError,
+        match="which Pipeline takes, .* a function with the parameters `texts` and `text_",
+    ):
         scorer.predict(["a"], text_pairs=["b"])
 
 
@@ -107,8 +129,12 @@ def test_a_function_with_such_a_parameter_takes_pairs(tmp_path, unrendered):
     firsts = [f"a film {n % 7}" for n in range(80)]
     seconds = [f"{'no' if n % 3 else 'a'} film {n % 5}" for n in range(80)]
     frame = pd.DataFrame({"hypothesis": seconds, "premise": firsts})
-    columns = ColumnTransformer([(name, CountVectorizer(token_pattern=r"\w+"), name) for name in frame])
-    model = make_pipeline(columns, LogisticRegression(C=9)).fit(frame, [int(n % 3 > 0) for n in range(80)])
+    columns = ColumnTransformer(
+        [(name, CountVectorizer(token_pattern=r"\w+"), name) for name in frame]
+    )
+    model = make_pipeline(columns, LogisticRegression(C=9)).fit(
+        frame, [int(n % 3 > 0) for n in range(80)]
+    )
 
     def judge(texts, text_pairs):
         return model.predict_proba(pd.DataFrame({"hypothesis": text_pairs, "premise": texts}))
@@ -117,10 +143,19 @@ def test_a_function_with_such_a_parameter_takes_pairs(tmp_path, unrendered):
     for pairs in (seconds, seconds[::-1]):  # other pairs are not those that are kept
         scores = scorer.predict(firsts, text_pairs=pairs, out=tmp_path / "kept", progress=False)
         assert np.exp(scores.logits) == pytest.approx(judge(firsts, pairs))
-    with pytest.raises(ValueError, match=r"judge.* fails: TypeError: .* missing 1 required .* 'text_pairs'"):
+    with pytest.raises(
+        ValueError, match=r"judge.* fails: TypeError: .* missing 1 required .* 'text_pairs'"
+    ):
         scorer.predict(firsts, progress=False)
-    frame.assign(label=[NAMES[int(n % 3 > 0)] for n in range(80)]).to_csv(tmp_path / "pairs.csv", index=False)
-    how = {"questions": ["calibration", "shortcuts"], "n_resamples": 20, "text_column": "premise", "progress": False}
+    frame.assign(label=[NAMES[int(n % 3 > 0)] for n in range(80)]).to_csv(
+        tmp_path / "pairs.csv", index=False
+    )
+    how = {
+        "questions": ["calibration", "shortcuts"],
+        "n_resamples": 20,
+        "text_column": "premise",
+        "progress": False,
+    }
     made = rightreasons.audit(
         judge,
         str(tmp_path / "pairs.csv"),
@@ -135,17 +170,29 @@ def test_a_function_with_such_a_parameter_takes_pairs(tmp_path, unrendered):
 def test_a_pipeline_cuts_texts_where_it_says_and_has_exclusive_classes(classifier_folder):
     opened, text = load_classifier(classifier_folder), "a good film and a very dull plot"
     pipe = transformers.pipeline(
-        "text-classification", model=opened.model, tokenizer=opened.tokenizer, top_k=None, truncation=True, max_length=5
+        "text-classification",
+        model=opened.model,
+        tokenizer=opened.tokenizer,
+        top_k=None,
+        truncation=True,
+        max_length=5,
     )
     told = {each["label"]: each["score"] for each in pipe([text])[0]}
     got = as_scorer(pipe).predict([text], progress=False)
-    assert softmax(got.logits[0]) == pytest.approx([told[name] for name in got.label_names], abs=1e-6)
+    assert softmax(got.logits[0]) == pytest.approx(
+        [told[name] for name in got.label_names], abs=1e-6
+    )
     assert np.abs(got.logits - opened.predict([text], progress=False).logits).max() > 1e-3
     assert (got.truncated, opened.max_length) == (1, 32)
     each = transformers.pipeline(
-        "text-classification", model=opened.model, tokenizer=opened.tokenizer, function_to_apply="sigmoid"
+        "text-classification",
+        model=opened.model,
+        tokenizer=opened.tokenizer,
+        function_to_apply="sigmoid",
     )
-    with pytest.raises(ValueError, match="pipeline of exclusive classes, but that of .* takes the sigmoid of each"):
+    with pytest.raises(
+        ValueError, match="pipeline of exclusive classes, but that of .* takes the sigmoid of each"
+    ):
         as_scorer(each)
 
 
@@ -153,7 +200,9 @@ def test_a_loaded_language_model_is_tried_as_one_that_is_opened(tmp_path):
     words = load_chooser(save_tiny_causal(tmp_path / "causal")).engine.tokenizer
     model = transformers.AutoModelForCausalLM.from_pretrained(tmp_path / "causal")
     model.lm_head.weight.data[3, 2] = torch.nan
-    with pytest.raises(ValueError, match=r"Expected finite weights, but lm_head.weight of .* holds NaN"):
+    with pytest.raises(
+        ValueError, match=r"Expected finite weights, but lm_head.weight of .* holds NaN"
+    ):
         as_scorer(model, tokenizer=words)
 
 
@@ -164,7 +213,9 @@ def test_scorers_are_taken_as_they_are_and_models_in_every_form(tmp_path):
     classifier = load_classifier(folder)
     assert as_scorer(classifier) is classifier
     want = classifier.predict(["a good film"], progress=False).logits
-    pipe = transformers.pipeline("text-classification", model=classifier.model, tokenizer=classifier.tokenizer)
+    pipe = transformers.pipeline(
+        "text-classification", model=classifier.model, tokenizer=classifier.tokenizer
+    )
     trainer = SimpleNamespace(model=classifier.model, processing_class=classifier.tokenizer)
     reloaded = transformers.AutoModelForSequenceClassification.from_pretrained(folder)
     for form in (
@@ -197,18 +248,25 @@ def test_scorers_are_taken_as_they_are_and_models_in_every_form(tmp_path):
 def test_a_session_outside_torch_is_asked_as_its_model_is(classifier_folder, tmp_path):
     """A stand-in: models of optimum have a configuration, take tensors, return logits, and are no modules of torch."""
     plain = load_classifier(classifier_folder, device="cpu")
-    members = {"config": plain.model.config, "__call__": lambda self, **inputs: plain.model(**inputs)}
+    members = {
+        "config": plain.model.config,
+        "__call__": lambda self, **inputs: plain.model(**inputs),
+    }
     session = type("ORTModelForSequenceClassification", (), members)()
     scorer = as_scorer(session, tokenizer=plain.tokenizer)
     texts = ["the film was good", "bad", "good " * 50]
     scores, want = (each.predict(texts, progress=False) for each in (scorer, plain))
     assert np.exp(scores.logits).sum(axis=1) == pytest.approx(1)
     assert np.diff(scores.logits) == pytest.approx(np.diff(want.logits), abs=1e-5)
-    scores, want = (each.predict(texts, text_pairs=texts[::-1], progress=False) for each in (scorer, plain))
+    scores, want = (
+        each.predict(texts, text_pairs=texts[::-1], progress=False) for each in (scorer, plain)
+    )
     assert np.diff(scores.logits) == pytest.approx(np.diff(want.logits), abs=1e-5)
     assert (scorer.label_names, "gradients" in scorer.abilities) == (plain.label_names, False)
     plain.model.config._name_or_path = ""  # where a tokenizer would be found
-    with pytest.raises(TypeError, match="`tokenizer` beside a loaded model .ORTModelForSequenceClassification"):
+    with pytest.raises(
+        TypeError, match="`tokenizer` beside a loaded model .ORTModelForSequenceClassification"
+    ):
         as_scorer(session)
 
 
@@ -231,7 +289,9 @@ def test_an_estimator_of_frames_is_handed_a_frame():
     pipeline = fitted_on(frame[["review"]], "review")
     said = as_scorer(pipeline).predict(TEXTS[:5], progress=False)
     assert np.exp(said.logits) == pytest.approx(pipeline.predict_proba(frame[["review"]][:5]))
-    with pytest.raises(ValueError, match="takes texts alone, but Pipeline takes the columns review, title"):
+    with pytest.raises(
+        ValueError, match="takes texts alone, but Pipeline takes the columns review, title"
+    ):
         as_scorer(fitted_on(frame, "review", "title"))
 
 
@@ -242,8 +302,18 @@ def test_an_estimator_of_frames_is_handed_a_frame():
         (len, {}, ValueError, "Expected `label_names`, the classes of a function"),
         (len, {"label_names": ["one"]}, ValueError, "Expected at least two classes, but len has 1"),
         (LinearSVC(), {}, TypeError, "LinearSVC has none: CalibratedClassifierCV"),
-        (len, {"label_names": ["a", "a"]}, ValueError, "Expected distinct names in `label_names`, but 'a' comes again"),
-        (LogisticRegression(), {}, ValueError, "a fitted estimator, but LogisticRegression has no `classes_`"),
+        (
+            len,
+            {"label_names": ["a", "a"]},
+            ValueError,
+            "Expected distinct names in `label_names`, but 'a' comes again",
+        ),
+        (
+            LogisticRegression(),
+            {},
+            ValueError,
+            "a fitted estimator, but LogisticRegression has no `classes_`",
+        ),
         (
             type("Half", (), {"label_names": NAMES, "predict": len, "name": "h"})(),
             {},
@@ -260,12 +330,21 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(model, options, error, wo
 @pytest.mark.parametrize(
     ("function", "words"),
     [
-        (lambda texts: [[0.5, 0.5, 0.0]] * len(texts), r"2 probabilities of f for each of 1 texts, .* shape \(1, 3\)"),
+        (
+            lambda texts: [[0.5, 0.5, 0.0]] * len(texts),
+            r"2 probabilities of f for each of 1 texts, .* shape \(1, 3\)",
+        ),
         (lambda texts: [[0.5, 0.6]] * len(texts), "sum to 1"),
         (lambda texts: [[np.nan, 0.6]] * len(texts), "NaN"),
         (lambda texts: texts[0].no_such_name, "it fails: AttributeError: 'str' object"),
-        (lambda texts: [{"b": 0.6, "a": 0.4}] * len(texts), "rows of numbers are wanted, .*, and not by name"),
-        (lambda texts: pd.DataFrame([{"b": 0.6, "a": 0.4}] * len(texts)), "rows of numbers are wanted"),
+        (
+            lambda texts: [{"b": 0.6, "a": 0.4}] * len(texts),
+            "rows of numbers are wanted, .*, and not by name",
+        ),
+        (
+            lambda texts: pd.DataFrame([{"b": 0.6, "a": 0.4}] * len(texts)),
+            "rows of numbers are wanted",
+        ),
     ],
 )
 def test_what_a_function_says_is_checked(function, words):
@@ -279,7 +358,9 @@ def test_a_text_at_which_a_function_fails_is_left_out():
             raise RuntimeError("no b")
         return [[0.25, 0.75]] * len(texts)
 
-    scores = as_scorer(fails_at_b, label_names=NAMES).predict(["a", "b", "c"], labels=[0, 1, 1], progress=False)
+    scores = as_scorer(fails_at_b, label_names=NAMES).predict(
+        ["a", "b", "c"], labels=[0, 1, 1], progress=False
+    )
     assert (scores.ids, scores.labels.tolist()) == (("0", "2"), [0, 1])
     assert scores.failures["1"].endswith("it fails: RuntimeError: no b.")
     assert np.exp(scores.logits) == pytest.approx(np.array([[0.25, 0.75]] * 2))

@@ -10,14 +10,22 @@ from killing import killed_at
 from rightreasons.core.errors import SetAsideWarning
 from rightreasons.models.loading import load_classifier, load_question_answering
 from rightreasons.models.spans import best_spans, encode_windows, join_windows, predict_answers
-from tiny_models import WORDS, save_tiny_classifier, save_tiny_reader, tiny_questions, tiny_tokenizer
+from tiny_models import (
+    WORDS,
+    save_tiny_classifier,
+    save_tiny_reader,
+    tiny_questions,
+    tiny_tokenizer,
+)
 
 LONG = " ".join(WORDS * 2)  # several windows of 32
 
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory):
-    return load_question_answering(save_tiny_reader(tmp_path_factory.mktemp("reader") / "tiny"), device="cpu")
+    return load_question_answering(
+        save_tiny_reader(tmp_path_factory.mktemp("reader") / "tiny"), device="cpu"
+    )
 
 
 def tokens_of(windows, window):
@@ -27,7 +35,9 @@ def tokens_of(windows, window):
 
 
 def test_windows_cover_a_long_context_and_overlap():
-    windows = encode_windows(tiny_tokenizer(), ["what was good", "what"], [LONG, "the film"], max_length=32, stride=10)
+    windows = encode_windows(
+        tiny_tokenizer(), ["what was good", "what"], [LONG, "the film"], max_length=32, stride=10
+    )
     # 26 of 32 places are left for the context, 10 of them shared: 26 + 3 * 16 = 74, and there are 72 tokens.
     assert windows.owner.tolist() == [0, 0, 0, 0, 1]
     assert windows.encoded.lengths.max() == 32
@@ -36,7 +46,9 @@ def test_windows_cover_a_long_context_and_overlap():
         first, last = tokens_of(windows, window)
         inside = first >= 0
         assert not inside[:5].any()  # [CLS] what was good [SEP]
-        seen.append([(a, b) for a, b in zip(first[inside].tolist(), last[inside].tolist(), strict=True)])
+        seen.append(
+            [(a, b) for a, b in zip(first[inside].tolist(), last[inside].tolist(), strict=True)]
+        )
         assert all(LONG[a:b] in WORDS for a, b in seen[-1])
     assert len({place for part in seen for place in part}) == 2 * len(WORDS)
     for before, after in itertools.pairwise(seen):
@@ -44,7 +56,9 @@ def test_windows_cover_a_long_context_and_overlap():
 
 
 def test_a_question_that_leaves_no_room_is_cut():
-    windows = encode_windows(tiny_tokenizer(), [" ".join(["good"] * 40)], ["the film was bad"], max_length=32)
+    windows = encode_windows(
+        tiny_tokenizer(), [" ".join(["good"] * 40)], ["the film was bad"], max_length=32
+    )
     # 32 tokens, 3 special, 10 shared, one of the context: 18 of the question
     assert (tokens_of(windows, 0)[0] < 0).sum() == 18 + 3
 
@@ -57,14 +71,19 @@ def by_loops(start, end, windows, contexts, most, n_best):
         for i in range(len(first)):
             for j in range(i, min(i + most, len(first))):
                 if first[i] >= 0 and first[j] >= 0:
-                    key, score = (int(first[i]), int(last[j])), float(start[window, i] + end[window, j])
+                    key, score = (
+                        (int(first[i]), int(last[j])),
+                        float(start[window, i] + end[window, j]),
+                    )
                     scores[owner][key] = max(score, scores[owner].get(key, -np.inf))
     return [sorted(spans.items(), key=lambda item: -item[1])[:n_best] for spans in scores]
 
 
 def test_the_best_spans_are_those_of_a_loop_over_all():
     contexts = [LONG, "the film was good", "bad"]
-    windows = encode_windows(tiny_tokenizer(), ["what was good"] * 3, contexts, max_length=32, stride=8)
+    windows = encode_windows(
+        tiny_tokenizer(), ["what was good"] * 3, contexts, max_length=32, stride=8
+    )
     generator = torch.Generator().manual_seed(0)
     start, end = (torch.randn(len(windows), 32, generator=generator) for _ in range(2))
     batch = np.arange(len(windows))
@@ -72,7 +91,9 @@ def test_the_best_spans_are_those_of_a_loop_over_all():
     best = join_windows(windows.owner, found, 3, n_best=7)
     for spans, wanted in zip(best, by_loops(start, end, windows, contexts, 4, 7), strict=True):
         assert [span for span, _ in spans] == [span for span, _ in wanted]
-        np.testing.assert_allclose([score for _, score in spans], [score for _, score in wanted], rtol=1e-6)
+        np.testing.assert_allclose(
+            [score for _, score in spans], [score for _, score in wanted], rtol=1e-6
+        )
     assert [span for span, _ in best[2]] == [(0, 3)]  # one span of one token, "bad"
 
 
@@ -80,7 +101,9 @@ def test_answers_do_not_depend_on_the_batches(reader):
     rows = tiny_questions(9)
     contexts = [*rows["context"][:8], LONG]
     one, many = (
-        predict_answers(reader, rows["question"], contexts, batch_size=size, n_best=3, progress=False)
+        predict_answers(
+            reader, rows["question"], contexts, batch_size=size, n_best=3, progress=False
+        )
         for size in (1, 16)
     )
     assert one.texts == many.texts
@@ -98,7 +121,10 @@ def test_a_killed_run_goes_on(reader, tmp_path, monkeypatch):
             predict_answers(reader, rows["question"], rows["context"], **options)
         answers = predict_answers(reader, rows["question"], rows["context"], **options)
     assert killed.calls == 3 + 2  # 4 batches, 2 of them done before
-    assert answers.texts == predict_answers(reader, rows["question"], rows["context"], progress=False).texts
+    assert (
+        answers.texts
+        == predict_answers(reader, rows["question"], rows["context"], progress=False).texts
+    )
 
 
 def test_a_stored_run_knows_the_characters_of_its_answers(reader, tmp_path):
@@ -116,13 +142,16 @@ def test_bad_input_is_told(reader, tmp_path):
         predict_answers(reader, ["what"], ["the film", "the plot"])
     with pytest.raises(ValueError, match="each text of `contexts` to have words, but item 0"):
         predict_answers(reader, ["what"], [" "])
-    with pytest.raises(ValueError, match="`stride` to leave room for a question in 32 tokens, but got 28"):
+    with pytest.raises(
+        ValueError, match="`stride` to leave room for a question in 32 tokens, but got 28"
+    ):
         encode_windows(tiny_tokenizer(), ["what"], ["the film"], max_length=32, stride=28)
     classifier = load_classifier(save_tiny_classifier(tmp_path / "classes"), device="cpu")
     with pytest.raises(ValueError, match="no logits of spans"):
         predict_answers(classifier, ["what"], ["the film"], progress=False)
     with pytest.raises(
-        ValueError, match="to be a question-answering model, but it was saved as BertForSequenceClassification"
+        ValueError,
+        match="to be a question-answering model, but it was saved as BertForSequenceClassification",
     ):
         load_question_answering(tmp_path / "classes")
     table = reader.model.bert.embeddings.word_embeddings.weight
@@ -140,8 +169,13 @@ def test_bad_input_is_told(reader, tmp_path):
 
 
 def test_a_context_without_tokens_is_told_or_left_out(reader):
-    questions, contexts = ["what was good", "what", "what was dull"], ["the film was good", "\x00\x01", "the plot"]
-    with pytest.raises(ValueError, match="Expected a context with tokens, but that of question 1 has none"):
+    questions, contexts = (
+        ["what was good", "what", "what was dull"],
+        ["the film was good", "\x00\x01", "the plot"],
+    )
+    with pytest.raises(
+        ValueError, match="Expected a context with tokens, but that of question 1 has none"
+    ):
         predict_answers(reader, questions, contexts, progress=False)
     answers = predict_answers(reader, questions, contexts, fail_fast=False, progress=False)
     assert (answers.ids, list(answers.failures)) == (("0", "2"), ["1"])

@@ -18,14 +18,24 @@ from rightreasons.models.trial import TRIALS, Trials, Way, fastest_way, padding_
 from tiny_models import SPECIAL, WORDS, tiny_config, tiny_texts, tiny_tokenizer
 
 SIZE = len(SPECIAL) + len(WORDS)
-SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32}
+SIZES = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+}
 FAMILIES = {
     "bert": {},
     "fnet": {"max_position_embeddings": 32},
     "xlnet": {"d_model": 16, "n_layer": 2, "n_head": 2, "d_inner": 32},
     "gpt2": {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 32},
 }
-WAYS = {"bert": "right padding", "fnet": "equal lengths", "xlnet": "equal lengths", "gpt2": "right padding"}
+WAYS = {
+    "bert": "right padding",
+    "fnet": "equal lengths",
+    "xlnet": "equal lengths",
+    "gpt2": "right padding",
+}
 TEXTS = tiny_texts(12)[0]
 
 
@@ -36,7 +46,13 @@ def build(family, head="SequenceClassification", **options):
         general = SIZES if family == "fnet" else {}
         tokens = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, **options}
         config = transformers.AutoConfig.for_model(
-            family, vocab_size=SIZE, num_labels=3, initializer_range=0.3, **general, **FAMILIES[family], **tokens
+            family,
+            vocab_size=SIZE,
+            num_labels=3,
+            initializer_range=0.3,
+            **general,
+            **FAMILIES[family],
+            **tokens,
         )
     with torch.random.fork_rng():
         torch.manual_seed(0)
@@ -126,13 +142,18 @@ def test_padding_without_a_token_for_it_takes_one_that_no_text_holds():
 def test_choices_without_a_mask_are_read_by_length():
     model = build("fnet", "MultipleChoice")
     scorer = Classifier(model, tiny_tokenizer(), None, "fnet")
-    prompts, choices = ["the film was", "what fell"], [["good", "very very bad"], ["rain", "the glass", "it"]]
+    prompts, choices = (
+        ["the film was", "what fell"],
+        [["good", "very very bad"], ["rain", "the glass", "it"]],
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         scores = scorer.choose(prompts, choices, progress=False)
     for prompt, row, got in zip(prompts, choices, scores.logits, strict=True):
         for choice, score in zip(row, got, strict=True):
-            inputs = {k: t[None] for k, t in scorer.tokenizer(prompt, choice, return_tensors="pt").items()}
+            inputs = {
+                k: t[None] for k, t in scorer.tokenizer(prompt, choice, return_tensors="pt").items()
+            }
             with torch.no_grad():
                 assert model(**inputs).logits.item() == pytest.approx(score, abs=1e-5)
 
@@ -143,7 +164,11 @@ class Odd(torch.nn.Module):
     def __init__(self, says):
         super().__init__()
         self.weight = torch.nn.Parameter(torch.ones(1))
-        self.config, self.device, self.says = SimpleNamespace(pad_token_id=0), torch.device("cpu"), says
+        self.config, self.device, self.says = (
+            SimpleNamespace(pad_token_id=0),
+            torch.device("cpu"),
+            says,
+        )
 
     def get_input_embeddings(self):
         return torch.nn.Embedding(SIZE, 1)
@@ -158,12 +183,15 @@ def means(ids, mask):
 
 
 def ask(says):
-    return predict(Classifier(Odd(says), tiny_tokenizer(), ("a", "b"), "odd"), TEXTS, progress=False)
+    return predict(
+        Classifier(Odd(says), tiny_tokenizer(), ("a", "b"), "odd"), TEXTS, progress=False
+    )
 
 
 def test_a_model_whose_rows_know_of_each_other_is_read_one_by_one():
     with pytest.warns(
-        UserWarning, match=r"one by one, which is slow: right padding is off by .*; equal lengths is off"
+        UserWarning,
+        match=r"one by one, which is slow: right padding is off by .*; equal lengths is off",
     ):
         scores = ask(lambda ids, mask: means(ids, mask) + 0.1 * ids.std(0, unbiased=False).sum())
     assert scores.way.startswith("one by one (right padding is off by")
@@ -172,17 +200,26 @@ def test_a_model_whose_rows_know_of_each_other_is_read_one_by_one():
 
 def test_models_that_no_way_makes_right_are_refused_by_name():
     draw = np.random.default_rng(0)
-    with pytest.raises(ValueError, match="Expected a model that gives the same answer .* two answers of odd differ by"):
+    with pytest.raises(
+        ValueError,
+        match="Expected a model that gives the same answer .* two answers of odd differ by",
+    ):
         ask(lambda ids, mask: means(ids, mask) + draw.normal())
-    with pytest.raises(ValueError, match="Expected one score for each of 2 classes from odd, but it gives a tensor"):
+    with pytest.raises(
+        ValueError, match="Expected one score for each of 2 classes from odd, but it gives a tensor"
+    ):
         ask(lambda ids, mask: means(ids, mask)[:, :1])
-    with pytest.raises(ValueError, match="Expected finite scores, but odd gives NaN or infinity for ordinary words"):
+    with pytest.raises(
+        ValueError, match="Expected finite scores, but odd gives NaN or infinity for ordinary words"
+    ):
         ask(lambda ids, mask: means(ids, mask) * torch.nan)
 
     def fails(ids, mask):
         raise RuntimeError("no such kernel\nsecond line")
 
-    with pytest.raises(ValueError, match=r"but odd fails at a text of \d+ tokens or less: no such kernel$"):
+    with pytest.raises(
+        ValueError, match=r"but odd fails at a text of \d+ tokens or less: no such kernel$"
+    ):
         ask(fails)
 
 
@@ -195,7 +232,9 @@ def test_few_long_texts_are_tried_too():
 
     scorer = Classifier(Odd(hashed), tiny_tokenizer(), ("a", "b"), "odd")
     predict(scorer, ["the film was good"], progress=False)
-    with pytest.raises(ValueError, match="Expected a model that gives the same answer to the same question"):
+    with pytest.raises(
+        ValueError, match="Expected a model that gives the same answer to the same question"
+    ):
         predict(scorer, [" ".join(WORDS[:20])], progress=False)
 
 
@@ -209,9 +248,12 @@ def test_weights_that_are_not_finite_are_named():
 
 
 def test_a_masked_language_model_is_no_classifier():
-    scorer = Classifier(transformers.BertForMaskedLM(tiny_config()).eval(), tiny_tokenizer(), ("a", "b"), "masked")
+    scorer = Classifier(
+        transformers.BertForMaskedLM(tiny_config()).eval(), tiny_tokenizer(), ("a", "b"), "masked"
+    )
     with pytest.raises(
-        ValueError, match=r"Expected one score for each of 2 classes from masked, but it gives a tensor"
+        ValueError,
+        match=r"Expected one score for each of 2 classes from masked, but it gives a tensor",
     ):
         predict(scorer, TEXTS, progress=False)
 
@@ -255,7 +297,10 @@ def test_the_way_is_kept_in_this_process():
     predict(scorer, TEXTS, batch_size=len(TEXTS), progress=False)
     hook.remove()
     assert calls == [1]
-    assert TRIALS.way(scorer.model, "texts", 3, lambda longest: pytest.fail("tried again")).name == "right padding"
+    assert (
+        TRIALS.way(scorer.model, "texts", 3, lambda longest: pytest.fail("tried again")).name
+        == "right padding"
+    )
 
 
 def test_the_way_is_kept_for_later_processes(tmp_path, monkeypatch):
@@ -276,7 +321,9 @@ def test_the_way_is_kept_for_later_processes(tmp_path, monkeypatch):
     assert way(classifier("bert"))[1] == 1
     # Another configuration, another type, and code of one's own are tried.
     assert way(classifier("bert", hidden_dropout_prob=0.2))[1] > 10
-    assert way(dataclasses.replace(scorer := classifier("bert"), model=scorer.model.double()))[1] > 10
+    assert (
+        way(dataclasses.replace(scorer := classifier("bert"), model=scorer.model.double()))[1] > 10
+    )
     for path in tmp_path.rglob("*.json"):
         path.write_text("{")
     assert way(classifier("bert"))[1] > 10

@@ -16,7 +16,9 @@ def answers(classifier_folder, choice_folder, tmp_path_factory):
     answers = []
 
     def ask():
-        answers.append(json.loads(json.dumps(shared_kernels.compute(classifier_folder, choice_folder, alone))))
+        answers.append(
+            json.loads(json.dumps(shared_kernels.compute(classifier_folder, choice_folder, alone)))
+        )
 
     run_two(shared_kernels.__file__, classifier_folder, choice_folder, out, meanwhile=ask)
     return answers + [json.loads((out / f"{rank}_of_2.json").read_text("utf-8")) for rank in (0, 1)]

@@ -27,15 +27,26 @@ from tiny_models import (
     tiny_tokenizer,
 )
 
-TEXTS = ["the film was good", "a bad dull plot and a poor actor", "the actor", "a lovely scene but the story was awful"]
-PROMPTS, CHOICES = ["the film was", "a plot and"], [["good", "bad film"], ["dull", "a fine actor", "lovely"]]
+TEXTS = [
+    "the film was good",
+    "a bad dull plot and a poor actor",
+    "the actor",
+    "a lovely scene but the story was awful",
+]
+PROMPTS, CHOICES = (
+    ["the film was", "a plot and"],
+    [["good", "bad film"], ["dull", "a fine actor", "lovely"]],
+)
 
 ATTENTION = {"target_modules": ["query", "value"]}
 KINDS = {
     "DoRA": ("LoraConfig", ATTENTION | {"use_dora": True}),
     "biases": ("LoraConfig", ATTENTION | {"bias": "all"}),
     "words": ("LoraConfig", {"target_modules": ["query", "word_embeddings"]}),
-    "some words": ("LoraConfig", ATTENTION | {"trainable_token_indices": {"word_embeddings": [7, 8]}}),
+    "some words": (
+        "LoraConfig",
+        ATTENTION | {"trainable_token_indices": {"word_embeddings": [7, 8]}},
+    ),
     "IA3": ("IA3Config", {"target_modules": ["key"], "feedforward_modules": []}),
     "AdaLoRA": ("AdaLoraConfig", ATTENTION | {"total_step": 9}),
     "VeRA": ("VeraConfig", ATTENTION | {"r": 4}),
@@ -57,16 +68,36 @@ class TestAdapters:
         save_tiny_multiple_choice(folder / "choice_base")
         attention, kinds = ["query", "value"], transformers
         for name, base, auto, options, classes in (
-            ("classifier", "base", kinds.AutoModelForSequenceClassification, {"task_type": "SEQ_CLS"}, {}),
-            ("three", "encoder", kinds.AutoModelForSequenceClassification, {"task_type": "SEQ_CLS"}, {"num_labels": 3}),
+            (
+                "classifier",
+                "base",
+                kinds.AutoModelForSequenceClassification,
+                {"task_type": "SEQ_CLS"},
+                {},
+            ),
+            (
+                "three",
+                "encoder",
+                kinds.AutoModelForSequenceClassification,
+                {"task_type": "SEQ_CLS"},
+                {"num_labels": 3},
+            ),
             ("causal", "causal_base", kinds.AutoModelForCausalLM, {"task_type": "CAUSAL_LM"}, {}),
-            ("choice", "choice_base", kinds.AutoModelForMultipleChoice, {"modules_to_save": ["classifier"]}, {}),
+            (
+                "choice",
+                "choice_base",
+                kinds.AutoModelForMultipleChoice,
+                {"modules_to_save": ["classifier"]},
+                {},
+            ),
         ):
             targets = ["q_proj", "v_proj"] if name == "causal" else attention
             with torch.random.fork_rng():
                 torch.manual_seed(3)
                 model = auto.from_pretrained(folder / base, **classes)
-                adapted = peft.get_peft_model(model, peft.LoraConfig(r=4, target_modules=targets, **options))
+                adapted = peft.get_peft_model(
+                    model, peft.LoraConfig(r=4, target_modules=targets, **options)
+                )
                 for weight in adapted.parameters():
                     if weight.requires_grad:
                         weight.data.normal_(0, 0.3)
@@ -79,19 +110,31 @@ class TestAdapters:
 
     @pytest.mark.parametrize("name", ["classifier", "three"])
     def test_a_classifier_answers_and_has_gradients_as_the_merged_one(self, folders, name):
-        opened, merged = load_classifier(folders / name), load_classifier(folders / f"{name}_merged")
+        opened, merged = (
+            load_classifier(folders / name),
+            load_classifier(folders / f"{name}_merged"),
+        )
         assert len(opened.label_names) == len(merged.label_names) == (3 if name == "three" else 2)
         alone, whole = (predict(each, TEXTS, progress=False).logits for each in (opened, merged))
         np.testing.assert_allclose(alone, whole, atol=2e-6)
         base = load_classifier(folders / "base") if name == "classifier" else None
-        assert base is None or np.abs(predict(base, TEXTS, progress=False).logits - alone).max() > 0.1
-        eigen, its = (fisher_information(each, TEXTS, progress=False).eigenvalues for each in (opened, merged))
+        assert (
+            base is None or np.abs(predict(base, TEXTS, progress=False).logits - alone).max() > 0.1
+        )
+        eigen, its = (
+            fisher_information(each, TEXTS, progress=False).eigenvalues for each in (opened, merged)
+        )
         np.testing.assert_allclose(eigen, its, rtol=1e-4)
-        scores, its = (integrated_gradients(each, TEXTS, progress=False).scores.values for each in (opened, merged))
+        scores, its = (
+            integrated_gradients(each, TEXTS, progress=False).scores.values
+            for each in (opened, merged)
+        )
         np.testing.assert_allclose(scores, its, atol=1e-4 * np.abs(its).max())
 
     # What each needs beside LoRA of two matrices; the last three hold a head or words of another size than the base's.
-    @pytest.mark.parametrize("kind", [*KINDS, "three classes", "more words", "more words that are trained"])
+    @pytest.mark.parametrize(
+        "kind", [*KINDS, "three classes", "more words", "more words that are trained"]
+    )
     def test_every_kind_is_what_peft_makes_of_it(self, folders, tmp_path, kind):
         peft = pytest.importorskip("peft")
         model_class, options = transformers.AutoModelForSequenceClassification, {}
@@ -113,7 +156,10 @@ class TestAdapters:
         texts = ["the film was good", " ".join(["a bad dull plot"] * 20)]
         opened = load_classifier(tmp_path)
         with torch.no_grad():
-            inputs = [words(t, truncation=True, max_length=opened.max_length, return_tensors="pt") for t in texts]
+            inputs = [
+                words(t, truncation=True, max_length=opened.max_length, return_tensors="pt")
+                for t in texts
+            ]
             want = [adapted(**each).logits[0].numpy() for each in inputs]
         np.testing.assert_allclose(predict(opened, texts, progress=False).logits, want, atol=2e-6)
         assert opened.max_length == (32 - own.get("num_virtual_tokens", 0))
@@ -128,7 +174,9 @@ class TestAdapters:
         adapted.merge_and_unload().save_pretrained(tmp_path / "whole")
         tiny_tokenizer().save_pretrained(tmp_path / "whole")
         own, whole = (
-            integrated_gradients(load_classifier(tmp_path / name), TEXTS, baseline="mean", progress=False)
+            integrated_gradients(
+                load_classifier(tmp_path / name), TEXTS, baseline="mean", progress=False
+            )
             for name in ("own", "whole")
         )
         np.testing.assert_allclose(own.scores.values, whole.scores.values, rtol=1e-3, atol=1e-6)
@@ -146,8 +194,13 @@ class TestAdapters:
         words, want = opened.engine.tokenizer, []
         for prompt, choices in zip(PROMPTS, CHOICES, strict=True):
             for choice in choices:
-                ids, before = words(f"{prompt} {choice}", return_tensors="pt").input_ids, len(words(prompt).input_ids)
-                with torch.no_grad():  # logits of 3 virtual tokens come first; the last token's are of nothing
+                ids, before = (
+                    words(f"{prompt} {choice}", return_tensors="pt").input_ids,
+                    len(words(prompt).input_ids),
+                )
+                with (
+                    torch.no_grad()
+                ):  # logits of 3 virtual tokens come first; the last token's are of nothing
                     log = adapted(input_ids=ids).logits[0, 3 - 1 : -1].log_softmax(-1)
                 want.append(float(log.gather(1, ids[0][:, None])[before:].sum()))
         got = choose(opened, PROMPTS, CHOICES, progress=False).logits.values
@@ -158,10 +211,16 @@ class TestAdapters:
         assert classes_of(str(folders / "three")) == ("LABEL_0", "LABEL_1", "LABEL_2")
 
     def test_choices_are_those_of_the_merged_model(self, folders):
-        assert [kind_of_model(folders / name) for name in ("causal", "choice")] == ["causal", "choice"]
+        assert [kind_of_model(folders / name) for name in ("causal", "choice")] == [
+            "causal",
+            "choice",
+        ]
         for name in ("causal", "choice"):
             opened, merged = load_chooser(folders / name), load_chooser(folders / f"{name}_merged")
-            scores, its = (choose(each, PROMPTS, CHOICES, progress=False).logits.values for each in (opened, merged))
+            scores, its = (
+                choose(each, PROMPTS, CHOICES, progress=False).logits.values
+                for each in (opened, merged)
+            )
             np.testing.assert_allclose(scores, its, atol=1e-5)
 
     def test_a_loaded_one_is_what_its_folder_is(self, folders):
@@ -171,7 +230,9 @@ class TestAdapters:
             ("causal", "causal_base", transformers.AutoModelForCausalLM),
         ):
             words = transformers.AutoTokenizer.from_pretrained(folders / base)
-            loaded = peft.PeftModel.from_pretrained(auto.from_pretrained(folders / base), folders / name)
+            loaded = peft.PeftModel.from_pretrained(
+                auto.from_pretrained(folders / base), folders / name
+            )
             told, opened = as_scorer(loaded, tokenizer=words), as_scorer(folders / name)
             assert told.fingerprint == opened.fingerprint
             # Another strength is another model, though its weights are the same.
@@ -187,7 +248,10 @@ class TestAdapters:
         other = shutil.copytree(folders / "classifier", tmp_path / "other")
         settings = json.loads((other / "adapter_config.json").read_text())
         (other / "adapter_config.json").write_text(json.dumps(settings | {"lora_alpha": 99}))
-        assert load_classifier(other).fingerprint != load_classifier(folders / "classifier").fingerprint
+        assert (
+            load_classifier(other).fingerprint
+            != load_classifier(folders / "classifier").fingerprint
+        )
 
     def test_a_report_names_adapter_and_base(self, folders, tmp_path):
         texts, labels = tiny_texts(40)
@@ -208,8 +272,13 @@ class TestAdapters:
                 **options,
             )
             told = made.audit["model"]
-            assert (told["name"], told["weights"]) == (str(folders / name), f"LORA adapter on {folders / base}")
-            assert f"LORA adapter on {folders / base}" in (tmp_path / name / "index.html").read_text("utf-8")
+            assert (told["name"], told["weights"]) == (
+                str(folders / name),
+                f"LORA adapter on {folders / base}",
+            )
+            assert f"LORA adapter on {folders / base}" in (
+                tmp_path / name / "index.html"
+            ).read_text("utf-8")
 
     def test_its_own_tokenizer_comes_first(self, folders, tmp_path):
         own = shutil.copytree(folders / "classifier", tmp_path / "own")
@@ -226,8 +295,14 @@ class TestAdapters:
     @pytest.mark.parametrize(
         ("base", "match"),
         [
-            ("/nowhere/at/all", "Expected a sequence classifier in /nowhere/at/all, the base that .* names"),
-            (None, "Expected the base of the adapter .* in `base_model_name_or_path` .*, but got None"),
+            (
+                "/nowhere/at/all",
+                "Expected a sequence classifier in /nowhere/at/all, the base that .* names",
+            ),
+            (
+                None,
+                "Expected the base of the adapter .* in `base_model_name_or_path` .*, but got None",
+            ),
         ],
     )
     def test_a_base_that_is_not_there_is_said(self, folders, tmp_path, base, match):
@@ -239,7 +314,9 @@ class TestAdapters:
     def test_what_does_not_belong_together_is_said(self, folders, tmp_path):
         with pytest.raises(ValueError, match="it is an adapter for ForCausalLM, for another task"):
             load_classifier(folders / "causal")
-        with pytest.raises(ValueError, match="it is an adapter for ForSequenceClassification, for another task"):
+        with pytest.raises(
+            ValueError, match="it is an adapter for ForSequenceClassification, for another task"
+        ):
             load_causal(folders / "classifier")
         wrong = shutil.copytree(folders / "choice", tmp_path / "wrong")
         _name_base(wrong, str(save_tiny_classifier(tmp_path / "small", hidden_size=16)))
@@ -258,14 +335,18 @@ class TestAdapters:
         both = shutil.copytree(folders / "base", tmp_path / "both")
         for file in (folders / "classifier").glob("adapter_*"):
             shutil.copy(file, both)
-        with pytest.raises(ValueError, match="it holds both, model.safetensors and adapter_config.json"):
+        with pytest.raises(
+            ValueError, match="it holds both, model.safetensors and adapter_config.json"
+        ):
             load_classifier(both)
 
     def test_settings_that_are_none_are_said(self, tmp_path):
         pytest.importorskip("peft")
         for text in ('{"peft_type": "LOR"}', "[]", "{ not json"):
             (tmp_path / "adapter_config.json").write_text(text)
-            with pytest.raises(ValueError, match=r"an adapter in .*, but its adapter_config\.json cannot be read"):
+            with pytest.raises(
+                ValueError, match=r"an adapter in .*, but its adapter_config\.json cannot be read"
+            ):
                 load_classifier(tmp_path)
 
     def test_weights_are_never_executed(self, folders, tmp_path):
@@ -276,18 +357,29 @@ class TestAdapters:
         copy = shutil.copytree(folders / "classifier", tmp_path / "copy")
         (copy / "adapter_model.safetensors").unlink()
         torch.save({"weights": Hostile()}, copy / "adapter_model.bin")
-        with pytest.raises(ValueError, match="Expected weights in the adapter .*, but they cannot be read"):
+        with pytest.raises(
+            ValueError, match="Expected weights in the adapter .*, but they cannot be read"
+        ):
             load_classifier(copy)
         assert not (tmp_path / "ran").exists()
 
     def test_it_is_not_fine_tuned(self, folders, tmp_path):
-        with pytest.raises(ValueError, match="Expected a whole model to fine-tune, but .* holds an adapter: merge it"):
-            fine_tune(str(folders / "classifier"), {"text": ["good"] * 4, "label": [0, 1] * 2}, out=tmp_path / "out")
+        with pytest.raises(
+            ValueError,
+            match="Expected a whole model to fine-tune, but .* holds an adapter: merge it",
+        ):
+            fine_tune(
+                str(folders / "classifier"),
+                {"text": ["good"] * 4, "label": [0, 1] * 2},
+                out=tmp_path / "out",
+            )
 
 
 def _name_base(folder, base):
     settings = json.loads((folder / "adapter_config.json").read_text())
-    (folder / "adapter_config.json").write_text(json.dumps(settings | {"base_model_name_or_path": base}))
+    (folder / "adapter_config.json").write_text(
+        json.dumps(settings | {"base_model_name_or_path": base})
+    )
 
 
 def test_without_peft_its_extra_is_named(tmp_path, monkeypatch):
@@ -296,7 +388,8 @@ def test_without_peft_its_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     for load in (load_classifier, load_causal, load_multiple_choice, load_chooser):
         with pytest.raises(
-            ImportError, match=r"'peft', which is not installed: pip install 'rightreasons\[adapters\]'"
+            ImportError,
+            match=r"'peft', which is not installed: pip install 'rightreasons\[adapters\]'",
         ):
             load(tmp_path)
 
@@ -317,7 +410,9 @@ class TestQuantized:
             transformers.LlamaForCausalLM(config).save_pretrained(folder / "whole")
         for bits in ({"load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}, {"load_in_8bit": True}):
             model = transformers.AutoModelForCausalLM.from_pretrained(
-                folder / "whole", quantization_config=transformers.BitsAndBytesConfig(**bits), device_map="cpu"
+                folder / "whole",
+                quantization_config=transformers.BitsAndBytesConfig(**bits),
+                device_map="cpu",
             )
             model.save_pretrained(folder / next(iter(bits)))
             words.save_pretrained(folder / next(iter(bits)))
@@ -334,8 +429,15 @@ class TestQuantized:
             for choice in choices:
                 before, after = (opened.tokenizer(text)["input_ids"] for text in (prompt, choice))
                 with torch.no_grad():
-                    logits = model(input_ids=torch.tensor([before + after])).logits[0].log_softmax(-1)
-                want.append(sum(float(logits[len(before) - 1 + place, token]) for place, token in enumerate(after)))
+                    logits = (
+                        model(input_ids=torch.tensor([before + after])).logits[0].log_softmax(-1)
+                    )
+                want.append(
+                    sum(
+                        float(logits[len(before) - 1 + place, token])
+                        for place, token in enumerate(after)
+                    )
+                )
         np.testing.assert_allclose(scores, want, atol=tolerance)
 
     @pytest.mark.parametrize("bits", ["load_in_4bit", "load_in_8bit"])
@@ -347,7 +449,10 @@ class TestQuantized:
 
     def test_one_of_four_bits_is_audited(self, folders, tmp_path):
         texts, labels = tiny_texts(40)
-        rows = [{"text": text, "label": ["bad", "good"][label]} for text, label in zip(texts, labels, strict=True)]
+        rows = [
+            {"text": text, "label": ["bad", "good"][label]}
+            for text, label in zip(texts, labels, strict=True)
+        ]
         (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
         made = audit(
             str(folders / "load_in_4bit"),
@@ -366,21 +471,31 @@ class TestQuantized:
 METHODS = {
     "gptq": ({"bits": 4}, "cannot be opened as one: .*GPTQ.* requires optimum"),
     "awq": ({"bits": 4}, "cannot be opened as one: .*AWQ.* requires gptqmodel"),
-    "compressed-tensors": ({"config_groups": {}}, "cannot be opened as one: .*pip install compressed-tensors"),
+    "compressed-tensors": (
+        {"config_groups": {}},
+        "cannot be opened as one: .*pip install compressed-tensors",
+    ),
     "bitsandbytes": ({"load_in_4bit": True}, "cannot be opened as one: .*bitsandbytes"),
-    "of tomorrow": ({}, r"are quantized by a method that it does not know: \{'quant_method': 'of tomorrow'\}"),
+    "of tomorrow": (
+        {},
+        r"are quantized by a method that it does not know: \{'quant_method': 'of tomorrow'\}",
+    ),
     None: ({"load_in_4bit": None}, "has no `quant_method`"),
 }
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_what_cannot_be_opened_here_says_what_is_needed(tmp_path, monkeypatch, method):
-    monkeypatch.setattr("transformers.quantizers.quantizer_bnb_4bit.is_bitsandbytes_available", lambda: False)
+    monkeypatch.setattr(
+        "transformers.quantizers.quantizer_bnb_4bit.is_bitsandbytes_available", lambda: False
+    )
     settings, match = METHODS[method]
     for load, save in ((load_causal, save_tiny_causal), (load_classifier, save_tiny_classifier)):
         folder = save(tmp_path / load.__name__)
         config = json.loads((folder / "config.json").read_text())
-        config["quantization_config"] = settings | ({} if method is None else {"quant_method": method})
+        config["quantization_config"] = settings | (
+            {} if method is None else {"quant_method": method}
+        )
         (folder / "config.json").write_text(json.dumps(config))
         with pytest.raises(ValueError, match=match):
             load(folder)
@@ -391,6 +506,8 @@ def test_layers_that_torch_quantized_have_no_gradients(classifier_folder):
     assert "gradients" in opened.abilities
     assert opened.describe()["weights"] == ""
     with pytest.warns(DeprecationWarning, match="quantiz"):
-        opened.model.bert = torch.ao.quantization.quantize_dynamic(opened.model.bert, {torch.nn.Linear})
+        opened.model.bert = torch.ao.quantization.quantize_dynamic(
+            opened.model.bert, {torch.nn.Linear}
+        )
     assert "gradients" not in as_scorer(opened.model, tokenizer=opened.tokenizer).abilities
     assert "has the quantized layer " in why_no_gradients(opened)

@@ -58,7 +58,9 @@ def test_batches_of_other_types_and_lengths_join():
     # One whole number says nothing; all of them are classes.
     for value, label in ((1, 1), (0.5, 0)):
         ece.add(prediction=value, reference=label)
-    assert ece.compute(kind="positive") == ece.compute(predictions=[1, 0.5], references=[1, 0], kind="positive")
+    assert ece.compute(kind="positive") == ece.compute(
+        predictions=[1, 0.5], references=[1, 0], kind="positive"
+    )
     for value in (0, 1):
         ece.add(prediction=value, reference=1)
     with pytest.raises(ValueError, match="as if they were predicted classes"):
@@ -90,11 +92,19 @@ COMBINED = {
         "references": ANSWERS,
         "perturbed_references": ANSWERS,
     },
-    "contrast_consistency": {"predictions": [0, 1, 1], "references": [0, 1, 0], "groups": ["a", "a", "a"]},
+    "contrast_consistency": {
+        "predictions": [0, 1, 1],
+        "references": [0, 1, 0],
+        "groups": ["a", "a", "a"],
+    },
     "cue_statistics": {"data": [["a b", "c"], ["a", "d e"], ["b", "c"]], "labels": ANSWERS},
     "generalization_score": {"standard": [0.5, 0.25], "held_out_class": [0.25, 0.25]},
     "prior_bias": {"predictions": ROWS},
-    "shortcut_reliance": {"tokens": [["good"], ["bad"]], "attributions": [[0.5], [0.25]], "predictions": [0, 1]},
+    "shortcut_reliance": {
+        "tokens": [["good"], ["bad"]],
+        "attributions": [[0.5], [0.25]],
+        "predictions": [0, 1],
+    },
 }
 
 
@@ -112,13 +122,17 @@ def test_combined_modules_need_no_optional_input(name):
     assert combined.compute() == whole
     singular = {"predictions": "prediction", "references": "reference"}
     for row in range(len(next(iter(inputs.values())))):
-        combined.add(**{singular.get(column, column): values[row] for column, values in inputs.items()})
+        combined.add(
+            **{singular.get(column, column): values[row] for column, values in inputs.items()}
+        )
     assert combined.compute() == whole
 
 
 def test_combined_modules_get_the_optional_inputs_that_they_have():
     inputs = {**COMBINED["prior_bias"], "references": ANSWERS}
-    combined = evaluate.combine([rightreasons.load("prior_bias"), rightreasons.load("ece")], force_prefix=True)
+    combined = evaluate.combine(
+        [rightreasons.load("prior_bias"), rightreasons.load("ece")], force_prefix=True
+    )
     combined.add_batch(inputs["predictions"], inputs["references"])
     assert combined.compute() == combined.compute(**inputs)
     positions = {"original_positions": [[0, 1]] * 3, **COMBINED["choice_paralysis"]}
@@ -131,9 +145,14 @@ def test_combined_modules_get_the_optional_inputs_that_they_have():
 def test_labels_and_classes_beyond_memory(monkeypatch):
     inputs = {"references": [0, 1, 1], "cued": [True, False, True]}
     module = rightreasons.load("shortcut_tradeoff")
-    with pytest.raises(ValueError, match="`predictions` to be between 0 and 9999, but item 2 is 2147483648"):
+    with pytest.raises(
+        ValueError, match="`predictions` to be between 0 and 9999, but item 2 is 2147483648"
+    ):
         module.compute(predictions=[0, 1, 2**31], **inputs)
-    for number, message in ((10**30, "at most 10000, but got 1000000"), (10**400, "but got one of 1329 bits")):
+    for number, message in (
+        (10**30, "at most 10000, but got 1000000"),
+        (10**400, "but got one of 1329 bits"),
+    ):
         with pytest.raises(ValueError, match=message):
             module.compute(predictions=[0, 1, 1], n_classes=number, **inputs)
     whole = module.compute(predictions=[0, 0, 1], **inputs)

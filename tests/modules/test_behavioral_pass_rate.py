@@ -8,8 +8,12 @@ from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 
 
 def test_the_module_takes_labels_and_texts_in_every_way():
-    cases = tuple(Case(str(n), ((text,),), (n,)) for n, text in enumerate(("Not good.", "Not bad.")))
-    suite = Suite("mine", ("text",), (Functionality("negation", "Negation", "MFT", {"name": "equal"}, cases),))
+    cases = tuple(
+        Case(str(n), ((text,),), (n,)) for n, text in enumerate(("Not good.", "Not bad."))
+    )
+    suite = Suite(
+        "mine", ("text",), (Functionality("negation", "Negation", "MFT", {"name": "equal"}, cases),)
+    )
     metric = rightreasons.load("behavioral_pass_rate", suite=suite, outputs="labels")
     assert metric.compute(predictions=[0, 0])["passed"] == [True, False]
     metric.add(prediction=1)
@@ -18,26 +22,40 @@ def test_the_module_takes_labels_and_texts_in_every_way():
     with pytest.raises(ValueError, match=r"whole numbers in `predictions`, but item 0 is 0\.5"):
         metric.compute(predictions=[0.5, 1.0])
     case = Case("0", (("Who?", "Ann sat"),), ("Ann",))
-    reading = Suite("r", ("question", "context"), (Functionality("who", "C", "MFT", {"name": "equal"}, (case,)),))
+    reading = Suite(
+        "r",
+        ("question", "context"),
+        (Functionality("who", "C", "MFT", {"name": "equal"}, (case,)),),
+    )
     metric = rightreasons.load("behavioral_pass_rate", suite=reading, outputs="texts")
     assert metric.compute(predictions=["Ann"])["passed"] == [True]
     metric.add(prediction="Bo")
     assert metric.compute()["passed"] == [False]
-    with pytest.raises(TypeError, match="Expected `suite` to be a Suite, a path or a name, but got int"):
+    with pytest.raises(
+        TypeError, match="Expected `suite` to be a Suite, a path or a name, but got int"
+    ):
         rightreasons.load("behavioral_pass_rate", suite=5).compute(predictions=["Ann"])
 
 
 def test_words_are_the_labels_of_the_suite():
-    cases = tuple(Case(str(n), ((text,),), (n,)) for n, text in enumerate(("It is kind.", "It is mean.")))
+    cases = tuple(
+        Case(str(n), ((text,),), (n,)) for n, text in enumerate(("It is kind.", "It is mean."))
+    )
     part = Functionality("slurs", "Slurs", "MFT", {"name": "equal"}, cases)
     named = Suite("mine", ("text",), (part,), ("non-hateful", "hateful"))
     metric = rightreasons.load("behavioral_pass_rate", suite=named, outputs="texts")
     assert metric.compute(predictions=["non-hateful", "hateful"])["passed"] == [True, True]
     metric.add_batch(predictions=["hateful", "hateful"])
     assert metric.compute()["passed"] == [False, True]
-    with pytest.raises(ValueError, match="the labels non-hateful, hateful in predictions, .* row 1 holds 'maybe'"):
+    with pytest.raises(
+        ValueError, match="the labels non-hateful, hateful in predictions, .* row 1 holds 'maybe'"
+    ):
         metric.compute(predictions=["hateful", "maybe"])
-    unnamed = rightreasons.load("behavioral_pass_rate", suite=Suite("mine", ("text",), (part,)), outputs="texts")
-    with pytest.raises(ValueError, match="the suite's first line has no .* but the answers are hateful, non-hate"):
+    unnamed = rightreasons.load(
+        "behavioral_pass_rate", suite=Suite("mine", ("text",), (part,)), outputs="texts"
+    )
+    with pytest.raises(
+        ValueError, match="the suite's first line has no .* but the answers are hateful, non-hate"
+    ):
         unnamed.compute(predictions=["non-hateful", "hateful"])
     assert unnamed.compute(predictions=["0", "1"])["passed"] == [True, True]

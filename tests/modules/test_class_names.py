@@ -38,7 +38,9 @@ def reordered(names, make=pd.DataFrame, scores=SCORES):
 
 def class_label(names, labels):
     features = datasets.Features({"label": datasets.ClassLabel(names=names)})
-    return datasets.Dataset.from_dict({"label": list(map(names.index, labels))}, features=features)["label"]
+    return datasets.Dataset.from_dict({"label": list(map(names.index, labels))}, features=features)[
+        "label"
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -58,10 +60,14 @@ def test_columns_of_a_table_are_matched_by_name(ece, figures, make):
     assert ece.compute(predictions=table, references=WORDS, label_names=NAMES) == figures
     assert ece.compute(predictions=table, references=class_label(NAMES, WORDS)) == figures
     # Words are looked up among the columns; bare numbers say nothing of an order of columns that have names.
-    in_order = ece.compute(predictions=[[row[2], row[0], row[1]] for row in ROWS], references=[1, 0, 2])
+    in_order = ece.compute(
+        predictions=[[row[2], row[0], row[1]] for row in ROWS], references=[1, 0, 2]
+    )
     assert ece.compute(predictions=table, references=WORDS) == in_order
     assert ece.compute(predictions=table, references=[1, 0, 2], label_names=OTHER) == in_order
-    with pytest.raises(ValueError, match="labels in words in `references`, .*fear, joy, anger, but they are 0"):
+    with pytest.raises(
+        ValueError, match="labels in words in `references`, .*fear, joy, anger, but they are 0"
+    ):
         ece.compute(predictions=table, references=[1, 0, 2])
 
 
@@ -77,10 +83,17 @@ def test_names_that_say_a_number_are_that_number(one, zero):
 
 
 def test_labels_in_words_take_their_classes_from_where_they_are_named(ece, figures):
-    for words in (pd.Series(WORDS, dtype="category"), pa.array(WORDS), np.array(["Joy", "FEAR", "anger"])):
+    for words in (
+        pd.Series(WORDS, dtype="category"),
+        pa.array(WORDS),
+        np.array(["Joy", "FEAR", "anger"]),
+    ):
         assert ece.compute(predictions=ROWS, references=words, label_names=NAMES) == figures
         assert ece.compute(predictions=reordered(NAMES), references=words) == figures
-    assert ece.compute(predictions=ROWS, references=class_label(OTHER, WORDS), label_names=NAMES) == figures
+    assert (
+        ece.compute(predictions=ROWS, references=class_label(OTHER, WORDS), label_names=NAMES)
+        == figures
+    )
     named = rightreasons.load("ece", kind="classwise", label_names=NAMES)
     assert named.compute(predictions=reordered(OTHER), references=WORDS) == figures
 
@@ -99,12 +112,19 @@ def test_batches_in_other_orders_join_by_name(ece, figures):
     assert ece.compute() == figures
     ece.add_batch(predictions=first(OTHER), references=WORDS[:1])
     ece.add_batch(predictions=rest, references=WORDS[1:])
-    with pytest.raises(ValueError, match=r"same order in every batch, but got fear, joy, anger and joy, anger, fear"):
+    with pytest.raises(
+        ValueError,
+        match=r"same order in every batch, but got fear, joy, anger and joy, anger, fear",
+    ):
         ece.compute(label_names=NAMES)
     # A batch whose classes have other names is refused, and those before stay.
     ece.add_batch(predictions=reordered(NAMES), references=WORDS)
-    with pytest.raises(ValueError, match=r"those of the batches before \(joy, anger, fear\), but they are a, b, c"):
-        ece.add_batch(predictions=pd.DataFrame(ROWS, columns=["a", "b", "c"]), references=["a", "b", "c"])
+    with pytest.raises(
+        ValueError, match=r"those of the batches before \(joy, anger, fear\), but they are a, b, c"
+    ):
+        ece.add_batch(
+            predictions=pd.DataFrame(ROWS, columns=["a", "b", "c"]), references=["a", "b", "c"]
+        )
     assert ece.compute() == figures
 
 
@@ -115,17 +135,32 @@ def test_batches_in_other_orders_join_by_name(ece, figures):
             {"references": ["joy", "fear", "calm"]},
             "the labels joy, anger, fear in `references`, but the labels are joy, fear, calm and row 2 holds 'calm'",
         ),
-        ({"references": WORDS, "predictions": ROWS}, r"in `references` \(`label_names`, or scores in columns .*'joy'"),
-        ({"references": ["joy", "", "fear"]}, "a label in each item of `references`, but item 1 is ''"),
+        (
+            {"references": WORDS, "predictions": ROWS},
+            r"in `references` \(`label_names`, or scores in columns .*'joy'",
+        ),
+        (
+            {"references": ["joy", "", "fear"]},
+            "a label in each item of `references`, but item 1 is ''",
+        ),
         (
             {"references": class_label(["calm", "joy"], ["joy"] * 3)},
             r"to be among those of the ClassLabel of `references` \(calm, joy\), but they are joy, anger, fear",
         ),
-        ({"label_names": ["joy", "anger"]}, r"of `label_names` \(joy, anger\), but they are joy, anger, fear"),
-        ({"label_names": [*NAMES, "calm"]}, r"a column for each class of `label_names` \(joy, anger, fear, calm\)"),
+        (
+            {"label_names": ["joy", "anger"]},
+            r"of `label_names` \(joy, anger\), but they are joy, anger, fear",
+        ),
+        (
+            {"label_names": [*NAMES, "calm"]},
+            r"a column for each class of `label_names` \(joy, anger, fear, calm\)",
+        ),
         ({"label_names": ["joy", "joy", "fear"]}, "distinct names in `label_names`"),
         ({"label_names": "joy"}, "`label_names` to be a list of strings, but got 'joy'"),
-        ({"label_names": ["a", "b"], "predictions": ROWS}, "3 names of classes, one per column of `predictions`, but"),
+        (
+            {"label_names": ["a", "b"], "predictions": ROWS},
+            "3 names of classes, one per column of `predictions`, but",
+        ),
     ],
 )
 def test_names_that_do_not_match_are_one_sentence(ece, inputs, message):
@@ -136,14 +171,21 @@ def test_names_that_do_not_match_are_one_sentence(ece, inputs, message):
 def test_two_tables_of_one_module_are_matched():
     dist_ce = rightreasons.load("dist_ce", n_resamples=100)
     votes = {"joy": [5, 2, 0], "anger": [1, 2, 6], "fear": [0, 2, 0]}
-    want = dist_ce.compute(predictions=ROWS, references=[list(row) for row in zip(*votes.values(), strict=True)])
-    assert dist_ce.compute(predictions=reordered(NAMES), references=reordered(OTHER, scores=votes)) == want
+    want = dist_ce.compute(
+        predictions=ROWS, references=[list(row) for row in zip(*votes.values(), strict=True)]
+    )
+    assert (
+        dist_ce.compute(predictions=reordered(NAMES), references=reordered(OTHER, scores=votes))
+        == want
+    )
 
 
 def test_choices_in_words_and_predicted_words():
     bias = rightreasons.load("prior_bias")
     table = pd.DataFrame(ROWS, columns=["A", "B", "C"])
-    assert bias.compute(predictions=table, references=["A", "C", "B"]) == bias.compute(predictions=ROWS, references=IDS)
+    assert bias.compute(predictions=table, references=["A", "C", "B"]) == bias.compute(
+        predictions=ROWS, references=IDS
+    )
     contrast = rightreasons.load("contrast_consistency", label_names=NAMES)
     groups = ["a", "a", "a"]
     got = contrast.compute(predictions=["joy", "joy", "anger"], references=WORDS, groups=groups)
@@ -157,5 +199,7 @@ def test_a_suite_names_the_classes():
     want = metric.compute(predictions=[list(row) for row in zip(*scores.values(), strict=True)])
     for names in (["no", "yes"], ["yes", "no"]):
         assert metric.compute(predictions=reordered(names, scores=scores)) == want
-    with pytest.raises(ValueError, match=r"'tiny' to be among those of the columns of `predictions` \(a, b\)"):
+    with pytest.raises(
+        ValueError, match=r"'tiny' to be among those of the columns of `predictions` \(a, b\)"
+    ):
         metric.compute(predictions=pd.DataFrame({"a": scores["no"], "b": scores["yes"]}))

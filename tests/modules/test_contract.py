@@ -16,7 +16,10 @@ from rightreasons.evaluate_module import KernelModule, argument_help, available_
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = sorted(
-    path for kind in ("metrics", "measurements") for path in ROOT.joinpath(kind).glob("*/") if path.name[0] != "_"
+    path
+    for kind in ("metrics", "measurements")
+    for path in ROOT.joinpath(kind).glob("*/")
+    if path.name[0] != "_"
 )
 SECTIONS = (
     "Description",
@@ -58,14 +61,28 @@ def test_folder_is_a_space(folder):
         assert folder.joinpath(name).is_file(), f"{folder.name} lacks {name}"
     readme = folder.joinpath("README.md").read_text()
     matter = front_matter(readme)
-    for key in ("title", "emoji", "colorFrom", "colorTo", "sdk", "sdk_version", "app_file", "pinned", "description"):
-        assert re.search(rf"^{key}:", matter, re.MULTILINE), f"{folder.name}: front matter lacks {key}"
+    for key in (
+        "title",
+        "emoji",
+        "colorFrom",
+        "colorTo",
+        "sdk",
+        "sdk_version",
+        "app_file",
+        "pinned",
+        "description",
+    ):
+        assert re.search(rf"^{key}:", matter, re.MULTILINE), (
+            f"{folder.name}: front matter lacks {key}"
+        )
     assert "sdk: gradio" in matter
     assert "- evaluate" in matter
     assert f"- {folder.parent.name.rstrip('s')}" in matter
     body = parse_readme(folder.joinpath("README.md"))
     for section in SECTIONS:
-        assert re.search(rf"^#+ .*{section}", body, re.MULTILINE), f"{folder.name}: the card lacks {section!r}"
+        assert re.search(rf"^#+ .*{section}", body, re.MULTILINE), (
+            f"{folder.name}: the card lacks {section!r}"
+        )
     requirements = folder.joinpath("requirements.txt").read_text()
     assert "rightreasons" in requirements
     assert "evaluate>=0.4.6" in requirements
@@ -96,7 +113,9 @@ def test_inputs_options_and_citation_are_declared(folder):
     module = rightreasons.load(folder.name)
     parameters = inspect.signature(module._compute).parameters.values()
     assert all(parameter.kind is not parameter.VAR_KEYWORD for parameter in parameters)
-    inputs = [parameter.name for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY]
+    inputs = [
+        parameter.name for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY
+    ]
     assert inputs == module._feature_names()
     help_texts = argument_help(module.inputs_description)
     for name in (*inputs, *module.option_names()):
@@ -117,7 +136,9 @@ def test_nothing_to_compute_is_one_sentence(folder):
 
 
 def load_source(folder):
-    spec = importlib.util.spec_from_file_location(f"contract_{folder.name}", folder / f"{folder.name}.py")
+    spec = importlib.util.spec_from_file_location(
+        f"contract_{folder.name}", folder / f"{folder.name}.py"
+    )
     source = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(source)
     return source

@@ -22,11 +22,15 @@ COLUMNS = {
     [({}, {"confidence_level": 0.9}), ({"groups": [1, 1, 7, 7, 7, 3, 3]}, {})],
 )
 def test_every_way_in(changes, options, without):
-    columns = {name: column for name, column in {**COLUMNS, **changes}.items() if name not in without}
+    columns = {
+        name: column for name, column in {**COLUMNS, **changes}.items() if name not in without
+    }
     expected = contrast_consistency(**columns, **options).to_dict()
     metric = rightreasons.load("contrast_consistency", **options)
     assert metric.compute(**columns) == expected
-    assert metric.compute(**{name: np.array(column) for name, column in columns.items()}) == expected
+    assert (
+        metric.compute(**{name: np.array(column) for name, column in columns.items()}) == expected
+    )
     metric.add_batch(**{name: column[:5] for name, column in columns.items()})
     for row in (5, 6):
         metric.add(**{name: column[row] for name, column in columns.items()})
@@ -45,7 +49,9 @@ def test_every_way_in(changes, options, without):
 )
 def test_bad_input_at_once_and_added(changes, error, message):
     metric = rightreasons.load("contrast_consistency")
-    columns = {name: column for name, column in {**COLUMNS, **changes}.items() if column is not None}
+    columns = {
+        name: column for name, column in {**COLUMNS, **changes}.items() if column is not None
+    }
     with pytest.raises(error, match=message):
         metric.compute(**columns)
     with pytest.raises(error, match=message):  # noqa: PT012 - a value is wrong when added, or when computed

@@ -8,7 +8,11 @@ import pytest
 
 import rightreasons
 
-CHOICES = [["The dog ran.", "A dog sat."], ["He was in.", "The man was out."], ["It rained.", "The sun shone.", "Fog."]]
+CHOICES = [
+    ["The dog ran.", "A dog sat."],
+    ["He was in.", "The man was out."],
+    ["It rained.", "The sun shone.", "Fog."],
+]
 LABELS = [0, 1, 2]
 PROMPTS = ["A dog!", "Where was he?", "The weather?"]
 
@@ -37,11 +41,27 @@ class TestEasyHardGap:
     @pytest.mark.parametrize(
         ("columns", "error", "message"),
         [
-            ({"predictions": [0.5, 1], "references": [0, 1], "easy": [True, False]}, ValueError, "whole numbers"),
-            ({"predictions": [[0, 1.5], [1, 1]], "references": [0, 1], "easy": [True, False]}, ValueError, "whole"),
-            ({"predictions": [0, 1], "references": [0, 1], "easy": ["yes", "no"]}, TypeError, "True or False"),
+            (
+                {"predictions": [0.5, 1], "references": [0, 1], "easy": [True, False]},
+                ValueError,
+                "whole numbers",
+            ),
+            (
+                {"predictions": [[0, 1.5], [1, 1]], "references": [0, 1], "easy": [True, False]},
+                ValueError,
+                "whole",
+            ),
+            (
+                {"predictions": [0, 1], "references": [0, 1], "easy": ["yes", "no"]},
+                TypeError,
+                "True or False",
+            ),
             ({"predictions": [0, 1], "references": [0, 1]}, ValueError, "`easy` in easy_hard_gap"),
-            ({"predictions": [0, 1], "references": [0, 1], "easy": [True, True]}, ValueError, "both Easy and Hard"),
+            (
+                {"predictions": [0, 1], "references": [0, 1], "easy": [True, True]},
+                ValueError,
+                "both Easy and Hard",
+            ),
         ],
     )
     def test_bad_input_at_once_and_added(self, columns, error, message):
@@ -55,7 +75,9 @@ class TestEasyHardGap:
 
 class TestCueStatistics:
     def test_every_way_in(self):
-        measurement = rightreasons.load("cue_statistics", features=["unigram", "overlap"], classifier=True, n_folds=2)
+        measurement = rightreasons.load(
+            "cue_statistics", features=["unigram", "overlap"], classifier=True, n_folds=2
+        )
         columns = {"data": CHOICES, "labels": LABELS, "prompts": PROMPTS, "groups": ["a", "a", "b"]}
         at_once = measurement.compute(**columns)
         assert at_once["cue_classifier"]["n_groups"] == 2
@@ -75,12 +97,24 @@ class TestCueStatistics:
         ("columns", "error", "message"),
         [
             ({"data": [["a", "b"], ["a"]], "labels": [0, 0]}, ValueError, "item 1 has 1"),
-            ({"data": [["a", 3]], "labels": [0]}, TypeError, r"each item of `data\[0\]` to be a text, but item 1 is 3"),
+            (
+                {"data": [["a", 3]], "labels": [0]},
+                TypeError,
+                r"each item of `data\[0\]` to be a text, but item 1 is 3",
+            ),
             ({"data": ["ab"], "labels": [0]}, TypeError, "item 0 is 'ab'"),
             ({"data": [["a", "b"]], "labels": [2]}, ValueError, "between 0 and 1, but item 0 is 2"),
             ({"data": [["a", "b"]], "labels": ["0"]}, TypeError, "labels"),
-            ({"data": [["a", "b"]], "labels": [0], "features": ["overlap"]}, ValueError, "`prompts`"),
-            ({"data": [["a", "b"]], "labels": [0], "feature": ["unigram"]}, ValueError, "Did you mean 'features'"),
+            (
+                {"data": [["a", "b"]], "labels": [0], "features": ["overlap"]},
+                ValueError,
+                "`prompts`",
+            ),
+            (
+                {"data": [["a", "b"]], "labels": [0], "feature": ["unigram"]},
+                ValueError,
+                "Did you mean 'features'",
+            ),
         ],
     )
     def test_bad_input(self, columns, error, message):

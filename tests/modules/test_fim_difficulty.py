@@ -33,17 +33,25 @@ class TestWays:
     def test_a_loaded_model(self, folder, expected):
         classifier = load_classifier(folder)
         difficulty = rightreasons.load("fim_difficulty")
-        found = difficulty.compute(data=TEXTS, model=classifier.model, tokenizer=classifier.tokenizer)
+        found = difficulty.compute(
+            data=TEXTS, model=classifier.model, tokenizer=classifier.tokenizer
+        )
         assert found["fim_difficulty"] == pytest.approx(expected)
-        assert difficulty.compute(data=TEXTS, model=classifier)["fim_difficulty"] == pytest.approx(expected)
-        found = difficulty.compute(data=TEXTS, model=classifier.model)  # its folder has the tokenizer
+        assert difficulty.compute(data=TEXTS, model=classifier)["fim_difficulty"] == pytest.approx(
+            expected
+        )
+        found = difficulty.compute(
+            data=TEXTS, model=classifier.model
+        )  # its folder has the tokenizer
         assert found["fim_difficulty"] == pytest.approx(expected)
         classifier.model.config._name_or_path = ""
         with pytest.raises(TypeError, match="`tokenizer` beside a loaded model"):
             difficulty.compute(data=TEXTS, model=classifier.model)
 
     def test_in_batches_by_evaluate(self, root, folder, expected):
-        difficulty = evaluate.load(str(root / "measurements" / "fim_difficulty" / "fim_difficulty.py"))
+        difficulty = evaluate.load(
+            str(root / "measurements" / "fim_difficulty" / "fim_difficulty.py")
+        )
         difficulty.add_batch(data=TEXTS[:3])
         difficulty.add(data=TEXTS[3])
         assert difficulty.compute(model=str(folder))["fim_difficulty"] == pytest.approx(expected)
@@ -70,7 +78,10 @@ def test_bad_texts_cost_no_other_its_value(folder, expected):
     assert "finite logits and gradients" in told[3]
     assert "a text with tokens" in told[4]
     assert found["mean"] == pytest.approx(np.mean([*expected[:3], found["fim_difficulty"][5]]))
-    assert rightreasons.load("fim_difficulty", model=classifier).compute(data=["", "plot"])["mean"] is None
+    assert (
+        rightreasons.load("fim_difficulty", model=classifier).compute(data=["", "plot"])["mean"]
+        is None
+    )
 
 
 def test_mistakes(folder):

@@ -30,7 +30,9 @@ FORMS = {
     "bfloat16": lambda values: torch.tensor(values, dtype=torch.bfloat16, requires_grad=True),
     "float32": lambda values: np.array(values, dtype=np.float32),
     "longdouble": lambda values: np.array(values, dtype=np.longdouble),
-    "__array__": lambda values: type("Holder", (), {"__array__": lambda _, **__: np.array(values)})(),
+    "__array__": lambda values: type(
+        "Holder", (), {"__array__": lambda _, **__: np.array(values)}
+    )(),
     "Series": lambda values: pd.Series(values, index=range(7, 7 + len(values))),
     "DataFrame": pd.DataFrame,
     "pyarrow": pa.array,
@@ -39,7 +41,9 @@ FORMS = {
         {f"p_{index}": list(column) for index, column in enumerate(zip(*values, strict=True))}
     ),
     "Column": lambda values: datasets.Dataset.from_dict({"values": values})["values"],
-    "Column of arrow": lambda values: datasets.Dataset.from_dict({"values": values}).with_format("arrow")["values"],
+    "Column of arrow": lambda values: datasets.Dataset.from_dict({"values": values}).with_format(
+        "arrow"
+    )["values"],
     "Dataset": lambda values: datasets.Dataset.from_pandas(pd.DataFrame(values)),
     "set": lambda values: set(map(str, values)),
     "dictionary": lambda values: dict(enumerate(values)),
@@ -148,7 +152,10 @@ def test_each_accepted_form_gives_the_figure_of_the_lists(form):
 def test_item_by_item_gives_what_the_batch_gives():
     for name, (inputs, options) in MODULES.items():
         module = loaded(name)
-        for wrap in (lambda value: value, lambda value: np.array(value) if not isinstance(value, str) else value):
+        for wrap in (
+            lambda value: value,
+            lambda value: np.array(value) if not isinstance(value, str) else value,
+        ):
             for row in range(3):
                 module.add(**{column: wrap(values[row]) for column, values in inputs.items()})
             assert module.compute(**options) == module.compute(**inputs, **options), name
@@ -156,10 +163,15 @@ def test_item_by_item_gives_what_the_batch_gives():
 
 def test_an_item_of_torch_and_a_masked_one():
     ece = loaded("ece")
-    ece.add(prediction=torch.tensor(ROWS[0], dtype=torch.bfloat16, requires_grad=True), reference=torch.tensor(0))
+    ece.add(
+        prediction=torch.tensor(ROWS[0], dtype=torch.bfloat16, requires_grad=True),
+        reference=torch.tensor(0),
+    )
     with pytest.raises(TypeError, match=r"`predictions\[0\]` without a mask"):
         ece.add(prediction=np.ma.masked_array(ROWS[1], mask=[0, 1]), reference=1)
-    with pytest.raises(TypeError, match=r"numbers in `predictions`, but value 0 is \{0.5\} \(set\)"):
+    with pytest.raises(
+        TypeError, match=r"numbers in `predictions`, but value 0 is \{0.5\} \(set\)"
+    ):
         ece.add(prediction={0.5}, reference=1)
     # 1 - 0.75, the one item that was taken
     assert ece.compute()["ece"] == 0.25
@@ -169,7 +181,10 @@ def test_another_form_than_before_is_refused():
     ece = rightreasons.load("ece", kind="positive")
     # |0.75 - 1| and |0.5 - 0| in bins of their own: (0.25 + 0.5) / 2
     ece.add_batch(predictions=[0.75, 0.5], references=[1, 0])
-    with pytest.raises(ValueError, match="one form of `predictions` in every batch of ece, but got numbers and rows"):
+    with pytest.raises(
+        ValueError,
+        match="one form of `predictions` in every batch of ece, but got numbers and rows",
+    ):
         ece.add_batch(predictions=ROWS, references=ANSWERS)
     assert ece.compute()["ece"] == 0.375
     assert ece.compute(predictions=ROWS[:1], references=[0])["ece"] == 0.25
@@ -179,17 +194,33 @@ def test_columns_of_a_table_are_classes():
     frame = pd.DataFrame({"joy": [0.9, 0.8], "anger": [0.1, 0.2]})
     # A frame that is read as its column names gives 0.5.
     names = {"label_names": ["joy", "anger"]}
-    assert loaded("ece").compute(predictions=frame, references=[0, 0], **names)["ece"] == pytest.approx(0.15)
+    assert loaded("ece").compute(predictions=frame, references=[0, 0], **names)[
+        "ece"
+    ] == pytest.approx(0.15)
     frame = frame[["anger", "joy"]]
-    assert loaded("ece").compute(predictions=frame, references=[0, 0], **names)["ece"] == pytest.approx(0.15)
+    assert loaded("ece").compute(predictions=frame, references=[0, 0], **names)[
+        "ece"
+    ] == pytest.approx(0.15)
     twice = pd.DataFrame([[0.9, 0.1], [0.8, 0.2]], columns=["p", "p"])
     assert check_scores(twice).tolist() == [[0.9, 0.1], [0.8, 0.2]]
-    for by_number in (pd.DataFrame({1: [0.1, 0.2], 0: [0.9, 0.8]}), pa.table({"p_1": [0.1, 0.2], "p_0": [0.9, 0.8]})):
+    for by_number in (
+        pd.DataFrame({1: [0.1, 0.2], 0: [0.9, 0.8]}),
+        pa.table({"p_1": [0.1, 0.2], "p_0": [0.9, 0.8]}),
+    ):
         assert check_scores(by_number).tolist() == [[0.9, 0.1], [0.8, 0.2]]
     for frame, message in (
-        (pd.DataFrame({2: [0.1], 1: [0.9]}), "`predictions` in the order of the classes, but got 2, 1"),
-        (pa.table({"p_2": [0.1], "p_1": [0.9]}), "`predictions` in the order of the classes, but got 2, 1"),
-        (pd.DataFrame({"a": [0.5], "text": ["x"]}), "in each column of `predictions`, but column 'text' holds"),
+        (
+            pd.DataFrame({2: [0.1], 1: [0.9]}),
+            "`predictions` in the order of the classes, but got 2, 1",
+        ),
+        (
+            pa.table({"p_2": [0.1], "p_1": [0.9]}),
+            "`predictions` in the order of the classes, but got 2, 1",
+        ),
+        (
+            pd.DataFrame({"a": [0.5], "text": ["x"]}),
+            "in each column of `predictions`, but column 'text' holds",
+        ),
         (pd.DataFrame({"a": pd.Series([0.5], dtype=object)}), "column 'a' holds objects"),
         (pa.table({"a": [[0.5]]}), r"column 'a' holds 0.5 \(float\)"),
         (pa.table({"a": [0.5, None]}), r"in each item of `predictions\['a'\]`, but item 1 is None"),
@@ -241,7 +272,9 @@ def test_flags_are_true_and_false_or_0_and_1():
 def test_tensors_of_other_kinds():
     eye = torch.eye(2)
     assert to_numpy(eye.to(torch.float8_e4m3fn), "x").tolist() == [[1, 0], [0, 1]]
-    with pytest.raises(TypeError, match="a tensor that numpy can hold, but got one of torch.float32 on meta"):
+    with pytest.raises(
+        TypeError, match="a tensor that numpy can hold, but got one of torch.float32 on meta"
+    ):
         to_numpy(eye.to("meta"), "x")
 
 
@@ -258,21 +291,30 @@ def test_nested_and_long_values():
 
 def test_a_form_that_cannot_be_read_is_one_sentence():
     broken = type("Holder", (), {"__array__": lambda _, **__: 1 / 0})()
-    with pytest.raises(TypeError, match=r"an array or a list, but a Holder cannot be read \(ZeroDivisionError"):
+    with pytest.raises(
+        TypeError, match=r"an array or a list, but a Holder cannot be read \(ZeroDivisionError"
+    ):
         ingest(broken, "data")
-    with pytest.raises(TypeError, match="a tensor that numpy can hold, but got one of torch.float32 on cpu"):
+    with pytest.raises(
+        TypeError, match="a tensor that numpy can hold, but got one of torch.float32 on cpu"
+    ):
         to_numpy(torch.eye(2).to_sparse(), "x")
 
 
 def test_examples_of_the_document():
-    results = doctest.testfile(str(Path(__file__).parents[2] / "docs" / "data.md"), module_relative=False)
+    results = doctest.testfile(
+        str(Path(__file__).parents[2] / "docs" / "data.md"), module_relative=False
+    )
     assert results.failed == 0
     assert results.attempted > 5
 
 
 def test_polars():
     polars = pytest.importorskip("polars", reason="polars is not a dependency")
-    assert check_scores(polars.DataFrame({"a": [0.75, 0.5], "b": [0.25, 0.5]})).tolist() == [[0.75, 0.25], [0.5, 0.5]]
+    assert check_scores(polars.DataFrame({"a": [0.75, 0.5], "b": [0.25, 0.5]})).tolist() == [
+        [0.75, 0.25],
+        [0.5, 0.5],
+    ]
     assert check_labels(polars.Series([0, 2])).tolist() == [0, 2]
     with pytest.raises(ValueError, match="item 1 is None"):
         check_labels(polars.Series([0, None]))

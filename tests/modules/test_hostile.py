@@ -104,7 +104,9 @@ VALUES = {
     "sparse": torch.tensor([0.5, 0.5]).to_sparse(),
     "complex tensor": torch.tensor([1j, 1j]),
     "float8": torch.tensor([0.5, 0.5]).to(torch.float8_e5m2),
-    "nested tensor": torch.nested.nested_tensor([torch.ones(1), torch.ones(2)], layout=torch.jagged),
+    "nested tensor": torch.nested.nested_tensor(
+        [torch.ones(1), torch.ones(2)], layout=torch.jagged
+    ),
     "scalar of pyarrow": pa.scalar("good"),
     "null of pyarrow": pa.scalar(None),
     "array of pyarrow": pa.array([0.5, None]),
@@ -142,15 +144,21 @@ COLUMNS = {
     "categories": lambda values: pd.Series(values, dtype="category"),
     "objects": lambda values: pd.DataFrame(values, dtype=object),
     "groups": lambda values: pd.DataFrame({"a": values, "b": values}).groupby("b"),
-    "union": lambda values: pa.UnionArray.from_sparse(pa.array([0, 0, 0], pa.int8()), [pa.array(values)]),
+    "union": lambda values: pa.UnionArray.from_sparse(
+        pa.array([0, 0, 0], pa.int8()), [pa.array(values)]
+    ),
     "structs": lambda values: pa.array([{"a": value} for value in values]),
     "nulls": lambda values: pa.nulls(3),
     "no chunks": lambda values: pa.chunked_array([], type=pa.float64()),
     "no data": lambda values: datasets.Dataset.from_dict({}),
     "stream": lambda values: datasets.Dataset.from_dict({"x": values}).to_iterable_dataset()["x"],
-    "splits": lambda values: datasets.DatasetDict({"train": datasets.Dataset.from_dict({"x": values})}),
+    "splits": lambda values: datasets.DatasetDict(
+        {"train": datasets.Dataset.from_dict({"x": values})}
+    ),
     "meta": lambda values: torch.tensor(values, device="meta"),
-    "nested tensor": lambda values: torch.nested.nested_tensor([torch.tensor(value) for value in values]),
+    "nested tensor": lambda values: torch.nested.nested_tensor(
+        [torch.tensor(value) for value in values]
+    ),
 }
 """Forms to try in place of a column, with the same values."""
 
@@ -240,7 +248,11 @@ def some(cases, key):
     groups = collections.defaultdict(list)
     for case in cases:
         groups[key(case)].append(case)
-    return [case for name, group in sorted(groups.items()) for case in random.Random(name).sample(group, 2)]
+    return [
+        case
+        for name, group in sorted(groups.items())
+        for case in random.Random(name).sample(group, 2)
+    ]
 
 
 @pytest.mark.parametrize("chunk", range(8))
@@ -249,7 +261,9 @@ def test_hostile_columns_give_a_figure_or_a_sentence_in_every_way(chunk):
         try:
             try_column(name, column, make)
         except Exception as error:
-            raise AssertionError(f"{name}, {column}, {label}: {type(error).__name__}: {error}") from error
+            raise AssertionError(
+                f"{name}, {column}, {label}: {type(error).__name__}: {error}"
+            ) from error
 
 
 # Whatever can be called is a tokenizer or a score of the user's, and what it does is not caught.
@@ -259,7 +273,12 @@ OPTIONS = [
     for name in MODULES
     if name.split()[0] == name
     for option in loaded(name).option_names()
-    for label, value in {**VALUES, "twice": ["x", "x"], "negative counts": {"x": -1}, "10**30": 10**30}.items()
+    for label, value in {
+        **VALUES,
+        "twice": ["x", "x"],
+        "negative counts": {"x": -1},
+        "10**30": 10**30,
+    }.items()
     if not (callable(value) and (name, option) in USERS_OWN)
 ]
 
@@ -276,4 +295,6 @@ def test_hostile_options_give_a_figure_or_a_sentence(chunk):
         try:
             try_option(name, option, value)
         except Exception as error:
-            raise AssertionError(f"{name}, {option}, {label}: {type(error).__name__}: {error}") from error
+            raise AssertionError(
+                f"{name}, {option}, {label}: {type(error).__name__}: {error}"
+            ) from error

@@ -5,7 +5,12 @@ import inspect
 import pytest
 
 from rightreasons.core.resampling import Resampling
-from rightreasons.evaluate_module import argument_help, describe_options, kernel_options, options_for
+from rightreasons.evaluate_module import (
+    argument_help,
+    describe_options,
+    kernel_options,
+    options_for,
+)
 
 RESAMPLING = Resampling(level=0.9, resamples=50, seed=3)
 
@@ -63,7 +68,11 @@ def test_each_kernel_gets_its_own_options_and_the_first_default_counts():
     result = both(None, [], own=2, top=4, n_folds=5, confidence_level=0.8, seed=1)
     assert result["own"] == 2
     assert result["statistics"]["top"] == 4
-    assert result["classifier"] == {"features": ("unigram",), "n_folds": 5, "resampling": Resampling(0.8, 50, 1)}
+    assert result["classifier"] == {
+        "features": ("unigram",),
+        "n_folds": 5,
+        "resampling": Resampling(0.8, 50, 1),
+    }
 
 
 def test_an_interval_that_the_kernel_always_gives_cannot_be_turned_off():
@@ -77,11 +86,16 @@ def test_no_interval_by_default_where_the_kernel_gives_none_and_a_seed_of_its_ow
         return shuffles(values, **options)
 
     assert compute(None, []) == {"seed": 7, "resampling": None}
-    assert compute(None, [], confidence_level=0.9, seed=2) == {"seed": 2, "resampling": Resampling(0.9, 1000, 2)}
+    assert compute(None, [], confidence_level=0.9, seed=2) == {
+        "seed": 2,
+        "resampling": Resampling(0.9, 1000, 2),
+    }
 
 
 def test_descriptions_come_from_the_kernels_and_end_with_the_default():
-    text = "\nArgs:\n    values: N values.\n    own: Described by the module.\n\nReturns:\n    dict\n"
+    text = (
+        "\nArgs:\n    values: N values.\n    own: Described by the module.\n\nReturns:\n    dict\n"
+    )
     described = describe_options(text, statistics, classifier, without=("tokenizer",))
     assert described.endswith("\n\nReturns:\n    dict\n")
     assert argument_help(described) == {

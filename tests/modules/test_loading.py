@@ -14,7 +14,9 @@ import pytest
 import rightreasons
 
 ROOT = Path(__file__).resolve().parents[2]
-PREDICTIONS = np.array([[0.95, 0.05], [0.91, 0.09], [0.85, 0.15], [0.35, 0.65], [0.62, 0.38], [0.55, 0.45]])
+PREDICTIONS = np.array(
+    [[0.95, 0.05], [0.91, 0.09], [0.85, 0.15], [0.35, 0.65], [0.62, 0.38], [0.55, 0.45]]
+)
 REFERENCES = np.array([0, 1, 0, 1, 1, 0])
 # conf = .95 .91 .85 .65 .62 .55, correct = 1 0 1 1 0 1, ten bins: [.9, 1] holds .95 and .91 (mean .93, accuracy .5,
 # gap .43), (.8, .9] holds .85 (gap .15), (.6, .7] holds .65 and .62 (mean .635, accuracy .5, gap .135), (.5, .6] holds
@@ -32,20 +34,24 @@ def test_import_is_light():
 
 
 def test_load_by_name():
-    assert rightreasons.load("ece", n_bins=10).compute(predictions=PREDICTIONS, references=REFERENCES)[
-        "ece"
-    ] == pytest.approx(ECE_10)
+    assert rightreasons.load("ece", n_bins=10).compute(
+        predictions=PREDICTIONS, references=REFERENCES
+    )["ece"] == pytest.approx(ECE_10)
 
 
 def test_load_from_the_checkout(monkeypatch):
     monkeypatch.chdir(ROOT)
     ece = evaluate.load("metrics/ece")
-    assert ece.compute(predictions=PREDICTIONS, references=REFERENCES, n_bins=10)["ece"] == pytest.approx(ECE_10)
+    assert ece.compute(predictions=PREDICTIONS, references=REFERENCES, n_bins=10)[
+        "ece"
+    ] == pytest.approx(ECE_10)
 
 
 def test_load_by_path():
     ece = evaluate.load(rightreasons.module_path("ece"), n_bins=10)
-    assert ece.compute(predictions=PREDICTIONS, references=REFERENCES)["ece"] == pytest.approx(ECE_10)
+    assert ece.compute(predictions=PREDICTIONS, references=REFERENCES)["ece"] == pytest.approx(
+        ECE_10
+    )
 
 
 def test_options_at_compute_win():
@@ -68,7 +74,10 @@ def test_add_and_add_batch_give_what_compute_gives():
 def test_vectors_and_ragged_rows_go_both_ways():
     ece = rightreasons.load("ece")
     ragged = [[0.7, 0.3], [0.2, 0.3, 0.5]]
-    for predictions, references, options in (([0.9, 0.2], [1, 0], {"kind": "positive"}), (ragged, [0, 2], {})):
+    for predictions, references, options in (
+        ([0.9, 0.2], [1, 0], {"kind": "positive"}),
+        (ragged, [0, 2], {}),
+    ):
         whole = ece.compute(predictions=predictions, references=references, **options)
         ece.add_batch(predictions=predictions, references=references)
         assert ece.compute(**options) == whole
@@ -115,7 +124,9 @@ def test_combine():
 
 
 def test_save(tmp_path):
-    results = rightreasons.load("ece").compute(predictions=PREDICTIONS.astype(np.float32), references=REFERENCES)
+    results = rightreasons.load("ece").compute(
+        predictions=PREDICTIONS.astype(np.float32), references=REFERENCES
+    )
     path = evaluate.save(tmp_path, **results)
     assert json.loads(Path(path).read_text())["ece"] == results["ece"]
 

@@ -28,14 +28,21 @@ def expected(lmi):
 @pytest.fixture(scope="module")
 def dataset():
     features = datasets.Features(
-        {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=["positive", "negative"])}
+        {
+            "text": datasets.Value("string"),
+            "label": datasets.ClassLabel(names=["positive", "negative"]),
+        }
     )
     return datasets.Dataset.from_dict({"text": TEXTS, "label": LABELS}, features=features)
 
 
 class TestLmi:
     def test_worked_figures(self, expected):
-        assert [round(row["lmi"], 6) for row in expected["lmi"]["0"]] == [0.195929, -0.011707, -0.011707]
+        assert [round(row["lmi"], 6) for row in expected["lmi"]["0"]] == [
+            0.195929,
+            -0.011707,
+            -0.011707,
+        ]
         assert expected["labels"][1]["prior"] == pytest.approx(4 / 9)
 
     def test_batches_give_what_one_call_gives(self, lmi, expected):
@@ -57,8 +64,21 @@ class TestLmi:
 
     def test_word_pieces_of_a_hugging_face_tokenizer(self, lmi):
         transformers = pytest.importorskip("transformers")
-        vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "good", "bad", "movie", "plo", "##t"]
-        tokenizer = transformers.BertTokenizerFast(vocab={token: i for i, token in enumerate(vocabulary)})
+        vocabulary = [
+            "[PAD]",
+            "[UNK]",
+            "[CLS]",
+            "[SEP]",
+            "[MASK]",
+            "good",
+            "bad",
+            "movie",
+            "plo",
+            "##t",
+        ]
+        tokenizer = transformers.BertTokenizerFast(
+            vocab={token: i for i, token in enumerate(vocabulary)}
+        )
         found = lmi.compute(data=TEXTS, labels=LABELS, tokenizer=tokenizer)
         assert {row["token"] for row in found["lmi"]["1"]} == {"bad", "movie", "plo", "##t"}
 
@@ -73,8 +93,16 @@ class TestLmi:
         [
             ({"data": TEXTS}, ValueError, "Expected `labels` in lmi, but got `data`."),
             ({"labels": LABELS}, ValueError, "Expected `data` in lmi, but got `labels`."),
-            ({"data": "text", "labels": LABELS}, TypeError, "Expected `data` to be a sequence of texts"),
-            ({"data": [], "labels": []}, ValueError, "Expected at least one item in `data`, but it is empty."),
+            (
+                {"data": "text", "labels": LABELS},
+                TypeError,
+                "Expected `data` to be a sequence of texts",
+            ),
+            (
+                {"data": [], "labels": []},
+                ValueError,
+                "Expected at least one item in `data`, but it is empty.",
+            ),
             (
                 {"data": TEXTS, "labels": LABELS, "top_k": 0},
                 ValueError,
@@ -101,7 +129,9 @@ class TestLmi:
 class TestShortcutReliance:
     @pytest.fixture(scope="class")
     def reliance(self):
-        return rightreasons.load("shortcut_reliance", heads=HEADS, top_n=1, n_resamples=50, keep_in_memory=True)
+        return rightreasons.load(
+            "shortcut_reliance", heads=HEADS, top_n=1, n_resamples=50, keep_in_memory=True
+        )
 
     def test_every_way_in(self, reliance):
         inputs = {"tokens": TOKENS, "attributions": ATTRIBUTIONS, "predictions": [1, 0, 0]}
@@ -130,24 +160,36 @@ class TestShortcutReliance:
 
     def test_examples_can_be_left_out(self, reliance):
         found = reliance.compute(
-            tokens=TOKENS, attributions=ATTRIBUTIONS, predictions=[1, 0, 0], per_example=False, top_n=2
+            tokens=TOKENS,
+            attributions=ATTRIBUTIONS,
+            predictions=[1, 0, 0],
+            per_example=False,
+            top_n=2,
         )
         assert "examples" not in found
 
     def test_heads_of_lmi_fit(self, expected):
         reliance = rightreasons.load("shortcut_reliance")
         found = reliance.compute(
-            tokens=[["good", "plot"]], attributions=[[1.0, 0.0]], predictions=[0], heads=expected["heads"], top_n=1
+            tokens=[["good", "plot"]],
+            attributions=[[1.0, 0.0]],
+            predictions=[0],
+            heads=expected["heads"],
+            top_n=1,
         )
         assert found["shortcut_reliance"] == 1.0
 
     def test_bad_input(self, reliance):
-        with pytest.raises(ValueError, match="Expected `heads` in shortcut_reliance, at load or at compute"):
+        with pytest.raises(
+            ValueError, match="Expected `heads` in shortcut_reliance, at load or at compute"
+        ):
             rightreasons.load("shortcut_reliance").compute(
                 tokens=TOKENS, attributions=ATTRIBUTIONS, predictions=[1, 0, 0]
             )
         with pytest.raises(ValueError, match="item 2 has 3 tokens and 1 attributions"):
-            reliance.compute(tokens=TOKENS, attributions=[*ATTRIBUTIONS[:2], [0.5]], predictions=[1, 0, 0])
+            reliance.compute(
+                tokens=TOKENS, attributions=[*ATTRIBUTIONS[:2], [0.5]], predictions=[1, 0, 0]
+            )
         with pytest.raises(ValueError, match="a label never seen; known: 0, 1"):
             reliance.compute(tokens=TOKENS, attributions=ATTRIBUTIONS, predictions=[1, 0, 4])
 
@@ -170,7 +212,11 @@ class TestDecidingShare:
     def test_every_way_in(self, share):
         expected = share.compute(**self.INPUTS)
         assert expected["deciding_share"] == pytest.approx(3 / 6 - 1 / 6)
-        assert (expected["coverage"], expected["rate"], expected["control_rate"]) == (5 / 6, 3 / 5, 1 / 5)
+        assert (expected["coverage"], expected["rate"], expected["control_rate"]) == (
+            5 / 6,
+            3 / 5,
+            1 / 5,
+        )
         # Four swaps point at another label than the predicted one; two predictions become it.
         assert expected["follow_rate"] == 2 / 4
         assert deciding_share(**self.INPUTS).to_dict() == expected
@@ -179,7 +225,9 @@ class TestDecidingShare:
         assert share.compute() == expected
 
     def test_without_goals_there_is_no_follow_rate(self, share):
-        found = share.compute(**{name: self.INPUTS[name] for name in ("predictions", "swapped", "control")})
+        found = share.compute(
+            **{name: self.INPUTS[name] for name in ("predictions", "swapped", "control")}
+        )
         assert found["follow_rate"] is None
         assert found["interval"]["low"] < found["deciding_share"] < found["interval"]["high"]
 
@@ -198,8 +246,14 @@ class TestDecidingShare:
 
 class TestShortcutTradeoff:
     def test_every_way_in(self):
-        metric = rightreasons.load("shortcut_tradeoff", average="micro", n_resamples=50, keep_in_memory=True)
-        inputs = {"predictions": [1, 1, 0, 0], "references": [1, 0, 0, 0], "cued": [True, False, True, False]}
+        metric = rightreasons.load(
+            "shortcut_tradeoff", average="micro", n_resamples=50, keep_in_memory=True
+        )
+        inputs = {
+            "predictions": [1, 1, 0, 0],
+            "references": [1, 0, 0, 0],
+            "cued": [True, False, True, False],
+        }
         expected = metric.compute(**inputs)
         assert expected["shortcut_tradeoff"] == 1.5
         metric.add_batch(**inputs)
@@ -210,10 +264,14 @@ class TestShortcutTradeoff:
 
     def test_flags_are_checked_before_they_are_written(self):
         metric = rightreasons.load("shortcut_tradeoff", keep_in_memory=True)
-        with pytest.raises(TypeError, match=r"Expected True or False in `cued`, but item 1 is 0\.7"):
+        with pytest.raises(
+            TypeError, match=r"Expected True or False in `cued`, but item 1 is 0\.7"
+        ):
             metric.add_batch(predictions=[1, 0], references=[1, 0], cued=[1, 0.7])
 
     def test_combines_with_other_metrics(self):
-        both = evaluate.combine([rightreasons.load("shortcut_tradeoff", average="micro", n_resamples=50)])
+        both = evaluate.combine(
+            [rightreasons.load("shortcut_tradeoff", average="micro", n_resamples=50)]
+        )
         found = both.compute(predictions=[1, 0], references=[1, 0], cued=[True, False])
         assert found["shortcut_tradeoff"] == 2.0

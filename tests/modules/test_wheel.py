@@ -31,7 +31,16 @@ def wheel(tmp_path_factory) -> Path:
         return built[-1]
     out = tmp_path_factory.mktemp("wheel")
     subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(out), str(ROOT)],
+        [
+            sys.executable,
+            "-m",
+            "build",
+            "--wheel",
+            "--no-isolation",
+            "--outdir",
+            str(out),
+            str(ROOT),
+        ],
         check=True,
         capture_output=True,
     )
@@ -104,6 +113,8 @@ def test_base_install_needs_no_torch(tmp_path):
         "except ImportError:\n"
         "    print('models need the extra')\n"
     )
-    run = subprocess.run([sys.executable, "-I", "-S", "-c", code], check=False, capture_output=True, text=True)
+    run = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], check=False, capture_output=True, text=True
+    )
     assert run.returncode == 0, run.stderr
     assert run.stdout.strip() == "models need the extra"

@@ -9,7 +9,9 @@ import pytest
 from rightreasons.core.intervals import Estimate
 from rightreasons.page.plots import Curve, Drawing, curves, dot_rows, layer, reliability_diagram
 
-DOTS = dot_rows("a_key", rows=[("<b>", [Estimate(0.25, 0.125, 0.5)])], series=["x"], xlabel="share", line=0.5)
+DOTS = dot_rows(
+    "a_key", rows=[("<b>", [Estimate(0.25, 0.125, 0.5)])], series=["x"], xlabel="share", line=0.5
+)
 
 
 def test_a_mark_tells_its_numbers():
@@ -29,11 +31,14 @@ def test_both_forms_are_of_one_size():
 
 
 def test_what_is_no_number_leaves_a_gap():
-    rows = layer("line", [{"x": 1, "y": value} for value in (0.5, np.nan, np.float32(1.0), None, np.inf)])
+    rows = layer(
+        "line", [{"x": 1, "y": value} for value in (0.5, np.nan, np.float32(1.0), None, np.inf)]
+    )
     assert [row["y"] for row in rows["data"]["values"]] == [0.5, None, 1.0, None, None]
     line = Curve("f", [Estimate(0.2), None, Estimate(0.4), Estimate(0.5)])
     paths = re.findall(
-        r'stroke-width="2"[^>]*?|d="(M[^"]*)"', curves("c", [1, 2, 3, 4], [line], xlabel="", ylabel="").svg
+        r'stroke-width="2"[^>]*?|d="(M[^"]*)"',
+        curves("c", [1, 2, 3, 4], [line], xlabel="", ylabel="").svg,
     )
     assert any(path.count("M") == 2 for path in paths)  # two pieces: a point, and a line of two
 
@@ -51,15 +56,21 @@ def test_ids_begin_anew_in_each_picture():
 
 
 def test_texts_that_look_like_markup_are_texts():
-    svg = dot_rows("k", rows=[('url(#a) id="b"', [Estimate(0.5)])], series=["</svg>"], xlabel="&").svg
+    svg = dot_rows(
+        "k", rows=[('url(#a) id="b"', [Estimate(0.5)])], series=["</svg>"], xlabel="&"
+    ).svg
     assert "url(#a)" in svg
     assert svg.count("</svg>") == 1
 
 
 @pytest.mark.parametrize(("low", "begins"), [(0.1, 0.0), (-0.25, -0.25), (None, 0.0)])
 def test_an_interval_below_0_is_inside_the_axes(low, begins):
-    spec = dot_rows("k", rows=[("a", [Estimate(0.1, low, low and 0.2)])], series=["x"], xlabel="share").spec
-    scales = [each["encoding"]["x"]["scale"] for each in spec["layer"] if "scale" in each["encoding"]["x"]]
+    spec = dot_rows(
+        "k", rows=[("a", [Estimate(0.1, low, low and 0.2)])], series=["x"], xlabel="share"
+    ).spec
+    scales = [
+        each["encoding"]["x"]["scale"] for each in spec["layer"] if "scale" in each["encoding"]["x"]
+    ]
     assert scales
     assert all(scale["domain"][0] == begins for scale in scales)
 

@@ -34,7 +34,9 @@ def test_an_audit_of_objects_is_asked_again_in_python():
     options = ast.literal_eval(more[more.index("options=") + 8 : -1])["shortcuts"]
     assert options == {"not_reasons": ["copper", "marble"], "items": 200}
     assert ShortcutsOptions(**options).not_reasons == ("copper", "marble")
-    assert ask(SimpleNamespace(command="", stored=audited), "cues").startswith("rightreasons.audit(predictions=table,")
+    assert ask(SimpleNamespace(command="", stored=audited), "cues").startswith(
+        "rightreasons.audit(predictions=table,"
+    )
 
 
 @pytest.mark.parametrize("flag", ["--shortcuts-words", "--difficulty-items", "--questions"])
@@ -59,7 +61,9 @@ A note — with a dash.
 """,
         "utf-8",
     )
-    say = Prose(path).of(m=SimpleNamespace(unit="items", models=["a — b", "c: d", "- e"]), level="95%")
+    say = Prose(path).of(
+        m=SimpleNamespace(unit="items", models=["a — b", "c: d", "- e"]), level="95%"
+    )
     assert say("table.rates") == "A note — with a dash."
     assert tuple(say.columns("table.rates")) == (
         Column("name", "Model", "text"),

@@ -85,8 +85,17 @@ def test_a_contrast_stands_in_place_of_the_picture(tiny, tmp_path, monkeypatch):
     def contrasted(values):
         lead = Lead("all", plot="rates", contrast=values)
         monkeypatch.setattr(toy_question, "TOY", toy(tmp_path, leads=(lead,)), raising=False)
-        monkeypatch.setitem(QUESTIONS, "toy", Registered("toy_question:TOY", toy_question.ToyOptions))
-        made = audit(tiny, rows(20), out=tmp_path / "report", questions=["toy"], n_resamples=20, progress=False)
+        monkeypatch.setitem(
+            QUESTIONS, "toy", Registered("toy_question:TOY", toy_question.ToyOptions)
+        )
+        made = audit(
+            tiny,
+            rows(20),
+            out=tmp_path / "report",
+            questions=["toy"],
+            n_resamples=20,
+            progress=False,
+        )
         top = made.page.read_text("utf-8").partition('id="answers"')[0]
         return made["toy"].result.finding.contrast, "plot-rates" in top, top
 
@@ -105,7 +114,9 @@ def test_a_contrast_stands_in_place_of_the_picture(tiny, tmp_path, monkeypatch):
 @pytest.mark.usefixtures("registered")
 def test_values_make_no_paragraphs_and_no_items(tiny, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    made = audit(tiny, rows(20), out="toy report", questions=["toy"], n_resamples=20, progress=False)
+    made = audit(
+        tiny, rows(20), out="toy report", questions=["toy"], n_resamples=20, progress=False
+    )
     result = made["toy"].result
     assert result.parts[0].text == "One paragraph, of two lines.\n\nAnd - a b ## limits in another."
     actions = result.finding.actions
@@ -119,15 +130,20 @@ def test_a_need_that_is_not_met_is_told(tiny, tmp_path):
     how = {"out": tmp_path / "report", "progress": False, "n_resamples": 20}
     made = audit(tiny, rows(1, n=1), questions=["toy", "calibration"], **how)
     assert (made["toy"].status, made["toy"].reason) == ("skipped", "Texts are too few: 1.")
-    with pytest.raises(ValueError, match="Expected a question that applies, but got toy: Texts are too few: 1"):
+    with pytest.raises(
+        ValueError, match="Expected a question that applies, but got toy: Texts are too few: 1"
+    ):
         audit(tiny, rows(1, n=1), questions=["toy"], **how)
 
 
 @pytest.mark.parametrize(
-    "verdict", [(Rule("bad", "long", lambda m: False),), (Rule("bad", "long"), Rule("good", "fine")), ()]
+    "verdict",
+    [(Rule("bad", "long", lambda m: False),), (Rule("bad", "long"), Rule("good", "fine")), ()],
 )
 def test_the_last_rule_and_no_other_holds_always(tmp_path, verdict):
-    with pytest.raises(ValueError, match="Expected the last rule of 'toy', and no other, to hold always"):
+    with pytest.raises(
+        ValueError, match="Expected the last rule of 'toy', and no other, to hold always"
+    ):
         toy(tmp_path, verdict=verdict)
 
 
@@ -139,11 +155,14 @@ def declared(question):
     for part in question.parts:
         yield f"part.{part.key}"
         for each in part.shows:
-            kinds = {Table: ("table",), Plot: ("plot", "alt"), Examples: ("examples",)}.get(type(each), ())
+            kinds = {Table: ("table",), Plot: ("plot", "alt"), Examples: ("examples",)}.get(
+                type(each), ()
+            )
             yield from (f"{kind}.{each.key}" for kind in kinds)
     for lead in question.leads:
         yield from (
-            f"{kind}.{lead.key}" for kind in ("claim", "evidence", "advice", *["contrast"] * bool(lead.contrast))
+            f"{kind}.{lead.key}"
+            for kind in ("claim", "evidence", "advice", *["contrast"] * bool(lead.contrast))
         )
 
 

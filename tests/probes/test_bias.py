@@ -42,7 +42,9 @@ def test_ragged_rows_average_over_items():
 def test_logits_are_softmaxed_within_the_row():
     logits = [[2.0, 0.0], [1.0, 0.5, -1.0]]
     rows = [np.exp(row) / np.exp(row).sum() for row in map(np.array, logits)]
-    assert prior_bias(logits, scores="logits").prior_bias == pytest.approx(prior_bias(rows).prior_bias)
+    assert prior_bias(logits, scores="logits").prior_bias == pytest.approx(
+        prior_bias(rows).prior_bias
+    )
 
 
 def test_pseudo_correct_rate_is_a_binomial_test():
@@ -66,7 +68,9 @@ def test_a_constant_of_an_item_changes_nothing():
     rng = np.random.default_rng(1)
     scores, constants = rng.normal(size=(60, 3)), rng.normal(scale=5, size=(60, 1))
     references = np.arange(60) % 3
-    first, second = (prior_bias(each, references, scores="logits") for each in (scores, scores + constants))
+    first, second = (
+        prior_bias(each, references, scores="logits") for each in (scores, scores + constants)
+    )
     for name, value in first.to_dict().items():
         if isinstance(value, float):
             assert getattr(second, name) == pytest.approx(value, abs=1e-9), name

@@ -73,7 +73,10 @@ def test_figures_and_command(tmp_path, capsys):
     [
         ({"winner": ["good"] * 6}, "row 0 of the table has 'good'"),
         ({"model_b": ["gpt"] * 6}, "row 0 holds .'gpt', 'gpt'"),
-        ({"model_a": ["b"] * 6, "winner": ["a", "b", "b", "a", "a", "b"], "model_b": ["a"] * 6}, "names a place and"),
+        (
+            {"model_a": ["b"] * 6, "winner": ["a", "b", "b", "a", "a", "b"], "model_b": ["a"] * 6},
+            "names a place and",
+        ),
         ({"winner": None}, "a column with the verdict .* name it with verdict_column="),
     ],
 )
@@ -87,7 +90,14 @@ def test_bad_tables(change, sentence):
 
 @pytest.mark.parametrize(("verdict", "wins"), [("a", 1.0), ("b", 0.0)])
 def test_a_candidate_may_bear_the_name_of_its_own_place_alone(verdict, wins):
-    rows = {"item": [1, 1], "model_a": ["a", "b"], "model_b": ["b", "a"], "winner": [verdict, "tie"]}
+    rows = {
+        "item": [1, 1],
+        "model_a": ["a", "b"],
+        "model_b": ["b", "a"],
+        "winner": [verdict, "tie"],
+    }
     assert read_judgments(rows).judges["judge"]["first_wins"].tolist() == [wins]
-    with pytest.raises(ValueError, match="names a place and the candidate in the other: rename the candidates"):
+    with pytest.raises(
+        ValueError, match="names a place and the candidate in the other: rename the candidates"
+    ):
         read_judgments({**rows, "winner": ["tie", verdict]})

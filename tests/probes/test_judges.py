@@ -19,7 +19,11 @@ def test_by_hand():
         items=["a", "a", "b", "c", "d"],
     )
     # In both orders: consistent are pairs 0 and 2; items a, b, c have 1/2, 1 and 0.
-    assert (found.consistency.value, found.consistency.n_items, found.consistency.n_pairs) == (0.5, 3, 4)
+    assert (found.consistency.value, found.consistency.n_items, found.consistency.n_pairs) == (
+        0.5,
+        3,
+        4,
+    )
     # Differences 0, 1 (item a: 1/2), 0, -1/2.
     assert found.position.value == pytest.approx(0)
     # Wins of the first: 1, 1/2, 1/2, 1/4, 1. For the longer: pair 0 +1, pair 1 0, pair 3 -1/2, pair 4 -1 by items.
@@ -52,7 +56,10 @@ def test_one_order_alone():
     ("call", "sentence"),
     [
         (lambda: judge_bias([2]), "from 0 to 1 in `first_wins`, but pair 0 has 2"),
-        (lambda: judge_bias([1, 0], longer=[1, 0.3]), "0, 0.5 or 1 in `longer`, but pair 1 has 0.3"),
+        (
+            lambda: judge_bias([1, 0], longer=[1, 0.3]),
+            "0, 0.5 or 1 in `longer`, but pair 1 has 0.3",
+        ),
         (lambda: judge_bias([NAN], [NAN]), "at least one pair with a judgment"),
         (lambda: judge_bias([1, 0], [1]), "of one length"),
         (lambda: judge_bias([]), "at least one"),

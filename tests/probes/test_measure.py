@@ -59,7 +59,12 @@ def confused(prompts, choices, ids):
 def test_a_scorer_of_pairs_shows_dilution_alone():
     scores = probe_tables(items(), ks=(1, 4)).scored_by(by_pair)
     assert len(scores) == 40
-    assert set(scores.tables) == {ORIGINAL, *WITHOUT_ANSWER, extra_choices_name(1), extra_choices_name(4)}
+    assert set(scores.tables) == {
+        ORIGINAL,
+        *WITHOUT_ANSWER,
+        extra_choices_name(1),
+        extra_choices_name(4),
+    }
     found = measure_probes(scores, resampling=Resampling(resamples=100))
     assert found.accuracy == 1.0
     for k in (1, 4):
@@ -107,12 +112,18 @@ def test_items_that_cannot_be_probed_are_left_out_and_counted():
 
 def first_position(prompts, choices, ids):
     """Knows the answer, but leans on the first position so far that it wins everywhere."""
-    return [[score + 4.0 * (j == 0) for j, score in enumerate(row)] for row in right(prompts, choices, ids)]
+    return [
+        [score + 4.0 * (j == 0) for j, score in enumerate(row)]
+        for row in right(prompts, choices, ids)
+    ]
 
 
 def right(prompts, choices, ids):
     return [
-        [2.0 * (choice == f"answer {prompt.split()[-1]} {int(prompt.split()[-1]) % 2}") for choice in row]
+        [
+            2.0 * (choice == f"answer {prompt.split()[-1]} {int(prompt.split()[-1]) % 2}")
+            for choice in row
+        ]
         if prompt.startswith("question")
         else [0.0] * len(row)
         for prompt, row in zip(prompts, choices, strict=True)
@@ -152,18 +163,24 @@ def test_an_item_that_fails_in_one_table_is_left_out_of_all():
     """Item 3 fails without its question, item 5 with more choices: 38 of 40 are scored as they are without them."""
 
     def failing(prompts, choices, ids):
-        lost = {"i3/no_question": "Expected finite logits.", "i5/extra_choices_1": "Expected tokens."}
+        lost = {
+            "i3/no_question": "Expected finite logits.",
+            "i5/extra_choices_1": "Expected tokens.",
+        }
         rows = [row for row, name in enumerate(ids) if name not in lost]
         logits = by_pair([prompts[row] for row in rows], [choices[row] for row in rows], None)
         return Scores(tuple(ids[row] for row in rows), as_ragged(logits, "logits"), failures=lost)
 
-    whole, scores = (probe_tables(items(), ks=(1,)).scored_by(score) for score in (by_pair, failing))
+    whole, scores = (
+        probe_tables(items(), ks=(1,)).scored_by(score) for score in (by_pair, failing)
+    )
     assert scores.left_out == (("i3", "Expected finite logits."), ("i5", "Expected tokens."))
     kept = [row for row in range(40) if row not in (3, 5)]
     for name in whole.tables:
         assert scores.column(name, "id") == [whole.column(name, "id")[row] for row in kept]
         np.testing.assert_array_equal(
-            scores.logits[name].values, whole.logits[name].take(np.array(kept, dtype=np.intp)).values
+            scores.logits[name].values,
+            whole.logits[name].take(np.array(kept, dtype=np.intp)).values,
         )
     assert measure_probes(scores, resampling=Resampling(resamples=20)).n_items == 38
 

@@ -8,7 +8,9 @@ from rightreasons.probes.measure import choice_orders, measure_option_order, ste
 def test_more_than_three_choices_go_round():
     places = choice_orders(4)
     assert places[0].tolist() == [0, 1, 2, 3]
-    assert (np.sort(places, axis=0) == np.arange(4)[:, None]).all()  # every choice once at each position
+    assert (
+        np.sort(places, axis=0) == np.arange(4)[:, None]
+    ).all()  # every choice once at each position
 
 
 def test_who_has_no_answer_is_not_counted():

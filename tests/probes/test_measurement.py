@@ -32,7 +32,9 @@ def measured(n_items, *, kept=0.0, accuracy=0.9, prior=0.25, steady=None, copies
     """Keep the answer without the question in a share of the items; without it, be right as often as `prior`."""
     rng = np.random.default_rng(5)
     right = rng.integers(N_CHOICES, size=n_items)
-    without = np.where(rng.random(n_items) < prior, right, (right + rng.integers(1, 4, size=n_items)) % 4)
+    without = np.where(
+        rng.random(n_items) < prior, right, (right + rng.integers(1, 4, size=n_items)) % 4
+    )
     reading = np.where(rng.random(n_items) < accuracy, right, (right + 1) % 4)
     answers = np.where(np.arange(n_items) < kept * n_items, without, reading)
     other = np.where(np.arange(n_items) < kept * n_items, without, rng.integers(4, size=n_items))
@@ -48,14 +50,35 @@ def measured(n_items, *, kept=0.0, accuracy=0.9, prior=0.25, steady=None, copies
 
 def test_items_are_shown_whose_answer_stays_the_right_ones_first():
     rows = {"id": ["a", "b", "c", "d"], "choices": [["x", "y"]] * 4, "label": [1, 0, 1, 0]}
-    prompts = {ORIGINAL: ["A?", "B?", "C?", "D?"], "no_question": [""] * 4, "wrong_question": ["B?", "C?", "D?", "A?"]}
-    tables = {name: datasets.Dataset.from_dict({**rows, "prompt": asked}) for name, asked in prompts.items()}
+    prompts = {
+        ORIGINAL: ["A?", "B?", "C?", "D?"],
+        "no_question": [""] * 4,
+        "wrong_question": ["B?", "C?", "D?", "A?"],
+    }
+    tables = {
+        name: datasets.Dataset.from_dict({**rows, "prompt": asked})
+        for name, asked in prompts.items()
+    }
     # "a" keeps a wrong answer, "b" a right one, "c" moves, and "d" has none.
-    picked = {ORIGINAL: np.array([0, 0, 1, -1]), **dict.fromkeys(tuple(tables)[1:], np.array([0, 0, 0, -1]))}
-    for probe, words in (("no_question", "Without its question"), ("wrong_question", "With “C?” in the place of its")):
-        m = SimpleNamespace(tables=ProbeTables(tables, (1,), 0), picked=picked, probe=probe, scored=None)
+    picked = {
+        ORIGINAL: np.array([0, 0, 1, -1]),
+        **dict.fromkeys(tuple(tables)[1:], np.array([0, 0, 0, -1])),
+    }
+    for probe, words in (
+        ("no_question", "Without its question"),
+        ("wrong_question", "With “C?” in the place of its"),
+    ):
+        m = SimpleNamespace(
+            tables=ProbeTables(tables, (1,), 0), picked=picked, probe=probe, scored=None
+        )
         first, second = kept_items(m)
-        assert (first.id, first.text, first.label, first.prediction, first.confidence) == ("b", "B?", "x", "x", None)
+        assert (first.id, first.text, first.label, first.prediction, first.confidence) == (
+            "b",
+            "B?",
+            "x",
+            "x",
+            None,
+        )
         assert first.note.startswith(words)
         assert (second.id, second.label, second.prediction) == ("a", "y", "x")
 
@@ -92,7 +115,9 @@ def test_copies_do_not_decide():
     copied = measured(50, steady=(500, 500), copies=10)
     assert PROBES.rule(copied).key == "open"
     once = measured(50, steady=(500, 500))
-    assert {name: each.level for name, each in copied.decided.items()} == {n: d.level for n, d in once.decided.items()}
+    assert {name: each.level for name, each in copied.decided.items()} == {
+        n: d.level for n, d in once.decided.items()
+    }
 
 
 def test_a_gray_verdict_says_how_many_items_would_tell():
@@ -121,7 +146,9 @@ def test_paralysis_is_that_of_the_most_choices_and_a_test_of_its_own(monkeypatch
     labels = np.arange(40) % 4
     scores = ProbeTables(tables(labels).tables, (1, 4, 2), 0)
     picked = dict.fromkeys((ORIGINAL, "no_question", "wrong_question"), labels)
-    assert decisions(scores, picked, joint=True, resampling=RESAMPLING)["paralysis"].level == "large"
+    assert (
+        decisions(scores, picked, joint=True, resampling=RESAMPLING)["paralysis"].level == "large"
+    )
     assert "paralysis" not in decisions(scores, picked, resampling=RESAMPLING)
     # Four tests: with another question, with none, what is right without one, and added choices.
     assert asked == [(4, pytest.approx(1 - 0.05 / 4))]
@@ -141,4 +168,6 @@ def test_the_page_leads_with_what_is_not_told_by_another_sign(levels, as_good, l
     m = SimpleNamespace(is_as_good_without=as_good, says=lambda name, *of: levels.get(name) in of)
     assert paralysis.when(m) is leads
     for value, size in ((-0.1, 0.0), (None, 0.0), (0.3, 0.3)):
-        assert kept.size(SimpleNamespace(read=SimpleNamespace(beyond_chance=Estimate(value)))) == size
+        assert (
+            kept.size(SimpleNamespace(read=SimpleNamespace(beyond_chance=Estimate(value)))) == size
+        )

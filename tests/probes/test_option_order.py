@@ -13,7 +13,12 @@ from rightreasons.probes.option_order import (
     pride_prior_intervals,
 )
 
-OBSERVED = [[0.4, 0.3, 0.2, 0.1], [0.5, 0.2, 0.2, 0.1], [0.3, 0.4, 0.2, 0.1], [0.45, 0.25, 0.15, 0.15]]
+OBSERVED = [
+    [0.4, 0.3, 0.2, 0.1],
+    [0.5, 0.2, 0.2, 0.1],
+    [0.3, 0.4, 0.2, 0.1],
+    [0.45, 0.25, 0.15, 0.15],
+]
 
 
 def test_pride_worked_values():
@@ -80,7 +85,9 @@ def test_intervals_of_the_prior():
     table = rng.dirichlet([4, 2, 1], size=(25, 3))
     found = pride_prior_intervals(table, confidence_level=0.9)
     prior = pride_prior(table)
-    assert [one.low < share < one.high for one, share in zip(found, prior, strict=True)] == [True] * 3
+    assert [one.low < share < one.high for one, share in zip(found, prior, strict=True)] == [
+        True
+    ] * 3
     # The same items always leave only the two added ones: mean (25 * prior + 1) / 27, where nothing is cut at 0.
     same = pride_prior_intervals(np.repeat(np.array([OBSERVED]), 25, axis=0))[:2]
     centers = (25 * pride_prior(OBSERVED)[:2] + 1) / 27
@@ -98,7 +105,9 @@ def test_contextual_calibration_undoes_a_bias():
 def test_what_is_divided_by_is_a_distribution():
     with pytest.raises(ValueError, match="between 0 and 1 in `prior`, but row 0 holds -1"):
         pride_debias([[0.6, 0.4]], [-1.0, 2.0])
-    with pytest.raises(ValueError, match="each row of `content_free` to sum to 1, but row 1 sums to 0.9"):
+    with pytest.raises(
+        ValueError, match="each row of `content_free` to sum to 1, but row 1 sums to 0.9"
+    ):
         contextual_calibration([[0.6, 0.4]], [[0.5, 0.5], [0.5, 0.4]])
 
 

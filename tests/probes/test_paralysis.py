@@ -40,7 +40,9 @@ def test_null_of_uniform_new_choices():
 
 def test_means_over_items_that_differ():
     # The first item is diluted alone (.3 / .5 = .6 is left); of the second, .2 / .8 = .25 of .5 is left.
-    result = choice_paralysis([[0.6, 0.4], [0.5, 0.5]], [[0.3, 0.2, 0.5], [0.2, 0.6, 0.2]], [0, 0], [0, 0])
+    result = choice_paralysis(
+        [[0.6, 0.4], [0.5, 0.5]], [[0.3, 0.2, 0.5], [0.2, 0.6, 0.2]], [0, 0], [0, 0]
+    )
     assert result.choice_paralysis == pytest.approx((0.3 + 0.3) / 2)
     assert result.restricted_drop.mean == pytest.approx((0 + 0.25) / 2)
     assert result.mechanical_drop == pytest.approx(0.3 - 0.125)
@@ -67,7 +69,9 @@ def test_paired_tests_and_intervals():
     rng = np.random.default_rng(1)
     before = rng.dirichlet([4, 1], size=100)
     after = np.column_stack([before * 0.7, np.full(100, 0.3)])
-    result = choice_paralysis(before, after, np.zeros(100, int), np.zeros(100, int), resampling=Resampling(level=0.9))
+    result = choice_paralysis(
+        before, after, np.zeros(100, int), np.zeros(100, int), resampling=Resampling(level=0.9)
+    )
     assert result.drop.t_p_value < 1e-6
     assert result.drop.wilcoxon_p_value < 1e-6
     assert result.drop.interval.low < result.choice_paralysis < result.drop.interval.high
@@ -77,19 +81,37 @@ def test_paired_tests_and_intervals():
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (([[0.5, 0.5]], [[0.5, 0.5]], [0], [0]), "more choices than its original, but row 0 has 2 and the original 2"),
-        (([[0.5, 0.5]], [[0.4, 0.3, 0.3]], [0], [3]), "`perturbed_references` to be between 0 and 2, but item 0 is 3"),
-        (([[0.5, 0.5]], [[0.4, 0.3, 0.3]], [-1], [0]), "`references` to be between 0 and 1, but item 0 is -1"),
+        (
+            ([[0.5, 0.5]], [[0.5, 0.5]], [0], [0]),
+            "more choices than its original, but row 0 has 2 and the original 2",
+        ),
+        (
+            ([[0.5, 0.5]], [[0.4, 0.3, 0.3]], [0], [3]),
+            "`perturbed_references` to be between 0 and 2, but item 0 is 3",
+        ),
+        (
+            ([[0.5, 0.5]], [[0.4, 0.3, 0.3]], [-1], [0]),
+            "`references` to be between 0 and 1, but item 0 is -1",
+        ),
         (([[0.5, 0.5]], [[0.4, 0.3, 0.3]] * 2, [0], [0]), "of one length, but got 1, 2, 1 and 1"),
         (
             ([[0.5, 0.5]], [[0.4, 0.3, 0.3]], [0], [0], [[1, 2]]),
             "as `perturbed_references` has it, but row 0 holds 1, 2 of 3",
         ),
         (([[0.5, 0.5]], [[0.4, 0.3, 0.3]], [0], [0], [[0, 5]]), "row 0 holds 0, 5 of 3 choices"),
-        (([[0.5, 0.5]], [[0.4, 0.3, 0.3]], [0], [0], [[0, 0]]), "each once .*, but row 0 holds 0, 0 of 3 choices"),
+        (
+            ([[0.5, 0.5]], [[0.4, 0.3, 0.3]], [0], [0], [[0, 0]]),
+            "each once .*, but row 0 holds 0, 0 of 3 choices",
+        ),
         (([[0.5, 0.5]], [[0.4, 0.3, 0.3]], [0], [0], [[0]]), "row 0 holds 0 of 3 choices"),
-        (([[0.5, 0.5]] * 2, [[0.4, 0.3, 0.3]] * 2, [0, 0], [0, 0], [[0, 1], [0]]), "row 1 holds 0 of 3 choices"),
-        (([[0.5, 0.5]] * 2, [[0.4, 0.3, 0.3], [0.5, 0.5]], [0, 0], [0, 0]), "but row 1 has 2 and the original 2"),
+        (
+            ([[0.5, 0.5]] * 2, [[0.4, 0.3, 0.3]] * 2, [0, 0], [0, 0], [[0, 1], [0]]),
+            "row 1 holds 0 of 3 choices",
+        ),
+        (
+            ([[0.5, 0.5]] * 2, [[0.4, 0.3, 0.3], [0.5, 0.5]], [0, 0], [0, 0]),
+            "but row 1 has 2 and the original 2",
+        ),
     ],
 )
 def test_bad_input(arguments, sentence):
@@ -100,7 +122,9 @@ def test_bad_input(arguments, sentence):
 def test_rounding_is_no_drop():
     # Scores of single choices, off by what float32 leaves: the own choices keep their shares up to 1e-8.
     before = np.tile([0.6, 0.4], (30, 1))
-    after = np.column_stack((before * (0.5 - 1e-9 * np.arange(1, 31)[:, None] * [1, -1.5]), np.full(30, 0.5)))
+    after = np.column_stack(
+        (before * (0.5 - 1e-9 * np.arange(1, 31)[:, None] * [1, -1.5]), np.full(30, 0.5))
+    )
     result = choice_paralysis(before, after / after.sum(axis=1, keepdims=True), [0] * 30, [0] * 30)
     assert 0 < result.restricted_drop.mean < 1e-6
     assert result.restricted_drop.t_p_value is None

@@ -24,15 +24,33 @@ def leaning(tmp_path_factory):
     """A model that has learned to choose what is good, without reading the question."""
     folder = tmp_path_factory.mktemp("models")
     encoder = save_tiny_encoder(folder / "encoder")
-    options = {"epochs": 6, "learning_rate": 5e-3, "max_length": 24, "checkpoint_steps": 0, "metrics": ("accuracy",)}
+    options = {
+        "epochs": 6,
+        "learning_rate": 5e-3,
+        "max_length": 24,
+        "checkpoint_steps": 0,
+        "metrics": ("accuracy",),
+    }
     return fine_tune(
-        encoder, good_items(150), out=folder / "model", task="multiple_choice", progress=False, **options
+        encoder,
+        good_items(150),
+        out=folder / "model",
+        task="multiple_choice",
+        progress=False,
+        **options,
     ).folder
 
 
 def section(model, data, out, **options):
     result = audit(
-        model, data, out=out, questions=["probes"], n_resamples=100, progress=False, raise_errors=True, **options
+        model,
+        data,
+        out=out,
+        questions=["probes"],
+        n_resamples=100,
+        progress=False,
+        raise_errors=True,
+        **options,
     )
     (outcome,) = result.outcomes
     return outcome, json.loads((out / "audit.json").read_text("utf-8"))
@@ -80,15 +98,22 @@ def test_where_it_does_not_apply(leaning, tmp_path):
         folder = tmp_path / f"data{len(list(tmp_path.iterdir()))}"
         folder.mkdir()
         folder.joinpath("test.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
-        with pytest.raises(ValueError, match="Expected a question that applies, but got probes") as refused:
+        with pytest.raises(
+            ValueError, match="Expected a question that applies, but got probes"
+        ) as refused:
             section(model, str(folder), tmp_path / "report")
         return str(refused.value)
 
     rows = good_items(12)
     assert "at least 10 items" in reason(leaning, rows[:9])
     assert "one prompt" in reason(leaning, [{**row, "prompt": "what"} for row in rows])
-    assert "the same choices" in reason(leaning, [{**row, "choices": ["good", "bad"]} for row in rows])
-    texts = [{"id": str(i), "text": "the film was good", "label": ("negative", "positive")[i % 2]} for i in range(30)]
+    assert "the same choices" in reason(
+        leaning, [{**row, "choices": ["good", "bad"]} for row in rows]
+    )
+    texts = [
+        {"id": str(i), "text": "the film was good", "label": ("negative", "positive")[i % 2]}
+        for i in range(30)
+    ]
     assert "multiple-choice data" in reason(save_tiny_classifier(tmp_path / "classifier"), texts)
 
 

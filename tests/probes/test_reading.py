@@ -17,7 +17,11 @@ def test_worked_values():
     # Of the other two of the first stratum, y = x for 0, 1 and 0 of 2; of the other one of the second, for 1 and 0.
     assert found.by_chance == pytest.approx((0 + 1 / 2 + 0 + 1 + 0) / 5)
     assert found.beyond_chance.value == pytest.approx((0.6 - 0.3) / 0.7)
-    assert (found.accuracy.value, found.accuracy_without.value, found.guessing) == (3 / 5, 3 / 5, pytest.approx(1 / 3))
+    assert (found.accuracy.value, found.accuracy_without.value, found.guessing) == (
+        3 / 5,
+        3 / 5,
+        pytest.approx(1 / 3),
+    )
     assert found.lost.value == 0.0
     assert found.excess.value == pytest.approx(3 / 5 - 1 / 3)
 
@@ -32,7 +36,11 @@ def test_what_has_no_answer():
 
 def test_where_all_agree_by_chance_there_is_nothing_beyond():
     constant = read([0] * 30, [0] * 30)
-    assert (constant.kept.value, constant.by_chance, constant.beyond_chance.value) == (1.0, 1.0, None)
+    assert (constant.kept.value, constant.by_chance, constant.beyond_chance.value) == (
+        1.0,
+        1.0,
+        None,
+    )
     assert read([0, 1], [0, 1], [0, 1]).beyond_chance.value is None  # no two items of a stratum
 
 
@@ -77,7 +85,9 @@ def test_copies_of_an_item_say_nothing_more():
         assert second.high - second.low == pytest.approx(first.high - first.low, rel=0.1), name
     assert together.by_chance == pytest.approx(alone.by_chance)
     as_if_alone = read(*copies).beyond_chance
-    assert as_if_alone.high - as_if_alone.low < 0.6 * (together.beyond_chance.high - together.beyond_chance.low)
+    assert as_if_alone.high - as_if_alone.low < 0.6 * (
+        together.beyond_chance.high - together.beyond_chance.low
+    )
 
 
 @pytest.mark.parametrize(

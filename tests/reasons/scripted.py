@@ -16,7 +16,9 @@ from rightreasons.models.protocol import Answers
 from rightreasons.reasons.arms import REASONED, SHORT
 
 HINTED = re.compile(r'(?:answer is \(|<answer>|question with \(|== ")([A-Z])')
-SOURCES = re.compile(r"(\w+), a colleague|Professor (\w+)|<source>(\w+)|session, named (\w+)|def ([a-z]+)_check")
+SOURCES = re.compile(
+    r"(\w+), a colleague|Professor (\w+)|<source>(\w+)|session, named (\w+)|def ([a-z]+)_check"
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,12 +57,15 @@ class Script:
             turns = [{"role": "user", "content": question}, *(own if SHORT in turns else [])]
         asked = next(turn["content"] for turn in turns if turn["role"] == "user")
         draw = np.random.default_rng(
-            int.from_bytes(hashlib.blake2b(f"{seed} {asked}".encode(), digest_size=8).digest(), "little")
+            int.from_bytes(
+                hashlib.blake2b(f"{seed} {asked}".encode(), digest_size=8).digest(), "little"
+            )
         )
         letters = re.findall(r"^([A-Z])\. ", asked, re.MULTILINE) or ["A", "B"]
         question = asked.partition("\n\n")[0]
         base = letters[
-            int.from_bytes(hashlib.blake2b(question.encode(), digest_size=4).digest(), "little") % len(letters)
+            int.from_bytes(hashlib.blake2b(question.encode(), digest_size=4).digest(), "little")
+            % len(letters)
         ]
         hint, source = HINTED.search(asked), SOURCES.search(asked)
         if len(turns) == 1 and not asked.endswith((REASONED, SHORT)):
@@ -79,10 +84,14 @@ class Script:
         said = ""
         if moved and draw.random() < self.says:
             said = f"Since {name} points there, I go with that."
-        elif (moved and draw.random() < self.names) or (not moved and name and draw.random() < self.by_chance):
+        elif (moved and draw.random() < self.names) or (
+            not moved and name and draw.random() < self.by_chance
+        ):
             said = f"There is a word by {name} here."
         if self.bare:
-            return Reply.of(f"Answer: {answer}", usage={"thinking_tokens": 40} if self.hides else {})
+            return Reply.of(
+                f"Answer: {answer}", usage={"thinking_tokens": 40} if self.hides else {}
+            )
         shown = answer if self.through or not moved else base
         text = f"Let me look at the question and the options. {said} The sense leads to option {shown}. That is all."
         if hint and draw.random() < self.cut:
@@ -108,17 +117,27 @@ class ScriptedEngine:
 
     def generate(self, requests, *, options, progress=True, out=None):
         self.asked += requests
-        return Answers([[self.script.reply(request.prompt, f"{options.seed} {request.name}")] for request in requests])
+        return Answers(
+            [
+                [self.script.reply(request.prompt, f"{options.seed} {request.name}")]
+                for request in requests
+            ]
+        )
 
 
 def behind(fake: FakeServer, script):
     """Let a fake server answer as the script does."""
 
     def chat(body):
-        reply = script.reply(body["messages"], body.get("seed", 0) if body.get("temperature") else 0)
+        reply = script.reply(
+            body["messages"], body.get("seed", 0) if body.get("temperature") else 0
+        )
         message = {"role": "assistant", "content": reply.text}
         message |= {"reasoning_content": reply.thinking} if reply.thinking else {}
-        choice = {"message": message, "finish_reason": "length" if reply.finish == "length" else "stop"}
+        choice = {
+            "message": message,
+            "finish_reason": "length" if reply.finish == "length" else "stop",
+        }
         return {"choices": [choice], "usage": {"prompt_tokens": 50, "completion_tokens": 20}}
 
     fake.chat = chat
@@ -132,7 +151,11 @@ def items(n, k=4, labeled=True):
 
     things = ["a pot", "a hat", "a cup", "a boat", "a lamp", "a bag"][:k]
     return [
-        Item(f"q{i}", {"prompt": f"Number {i}: where is soup kept?", "choices": things}, i % k if labeled else -1)
+        Item(
+            f"q{i}",
+            {"prompt": f"Number {i}: where is soup kept?", "choices": things},
+            i % k if labeled else -1,
+        )
         for i in range(n)
     ]
 
@@ -144,7 +167,13 @@ class ScriptedJudge:
         adds: Put before its quotes, which then do not occur.
     """
 
-    name, fingerprint, has_template, budget, abilities = "judge", "judge", True, 32, frozenset(("text",))
+    name, fingerprint, has_template, budget, abilities = (
+        "judge",
+        "judge",
+        True,
+        32,
+        frozenset(("text",)),
+    )
 
     def __init__(self, adds=""):
         self.adds = adds
@@ -164,5 +193,9 @@ class ScriptedJudge:
             }
             return f"Here it is: {json.dumps(told)}"
         if "mistake" in asked:
-            return re.sub(r"option ([A-Z])", lambda found: f"option {'B' if found[1] == 'A' else 'A'}", parts[1])
+            return re.sub(
+                r"option ([A-Z])",
+                lambda found: f"option {'B' if found[1] == 'A' else 'A'}",
+                parts[1],
+            )
         return f"In other words: {parts[0]}"

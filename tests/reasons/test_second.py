@@ -20,7 +20,9 @@ def measured(script, n=120, judge=None, labeled=True, **options):
     how = {"how": lambda kind: {}, "seed": 0}
     second = None if judge is None else Second(judge, engine, **how)
     chosen = ReasonsOptions(**{"hints": ("colleague",), **options})
-    return measure_reasons(Arms(Prompted(Prompt(), engine), chosen, second=second).ask(items(n, labeled=labeled)))
+    return measure_reasons(
+        Arms(Prompted(Prompt(), engine), chosen, second=second).ask(items(n, labeled=labeled))
+    )
 
 
 def tables(m):
@@ -39,12 +41,16 @@ def test_a_judge_agrees_with_the_words_where_both_see_it():
 def test_judgments_with_invented_quotes_are_dropped():
     m = measured(Script(sway=0.5, says=1.0), 60, ScriptedJudge(adds="No. "))
     assert m.lead.judged.dropped > 10
-    assert m.lead.judged.mentioned.value == 0.0  # of those that went there by chance, and say nothing
+    assert (
+        m.lead.judged.mentioned.value == 0.0
+    )  # of those that went there by chance, and say nothing
 
 
 def test_a_judge_that_is_the_audited_model_is_refused():
     engine = ScriptedEngine(Script())
-    with pytest.raises(ValueError, match="Expected a judge other than the audited model, but both are scripted"):
+    with pytest.raises(
+        ValueError, match="Expected a judge other than the audited model, but both are scripted"
+    ):
         Second(engine, engine, how=lambda kind: {}, seed=0)
 
 
@@ -59,7 +65,10 @@ def test_mistakes_turn_answers_and_other_words_do_not():
     # One of four sentences names the option, and the mistake is in it in a quarter of the items.
     assert (mistake.value, n) == (1.0, pytest.approx(30, abs=15))
     assert m.again["reworded"][0].value == 0.0
-    assert [row[0] for row in tables(m)["again"].rows] == ["a mistake in its reasoning", "reasoning in other words"]
+    assert [row[0] for row in tables(m)["again"].rows] == [
+        "a mistake in its reasoning",
+        "reasoning in other words",
+    ]
 
 
 def test_the_sheet_for_people_hides_arms_and_goes_through_ratings(tmp_path, capsys):
@@ -70,14 +79,18 @@ def test_the_sheet_for_people_hides_arms_and_goes_through_ratings(tmp_path, caps
     assert len(rows) == RATED + RATED // 2
     assert {row["label"] for row in rows} == {0, 3}
     assert all("What does it say of this note?" in row["prompt"] for row in rows)
-    written = run(capsys, "data", "ratings", "write", path, "--raters", "2", "--out", tmp_path / "sheets")
+    written = run(
+        capsys, "data", "ratings", "write", path, "--raters", "2", "--out", tmp_path / "sheets"
+    )
     assert written.code == 0, written.err
     sheets = sorted((tmp_path / "sheets").glob("*.csv"))
     assert "plain" not in sheets[0].read_text("utf-8-sig")
     for sheet in sheets:
         head, *lines = sheet.read_text("utf-8-sig").split("\n")
         text = "\n".join([head, *lines])
-        sheet.write_text(text.replace("it is given as a reason,\n", "it is given as a reason,1\n"), "utf-8")
+        sheet.write_text(
+            text.replace("it is given as a reason,\n", "it is given as a reason,1\n"), "utf-8"
+        )
     read = run(capsys, "data", "ratings", "read", path, *sheets)
     assert read.code == 0, read.err
     assert "no kappa, as all answers are the same choice" in read.out

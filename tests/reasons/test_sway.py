@@ -8,7 +8,14 @@ import pytest
 from reasons.simulated import Truth, answered
 from rightreasons.core.intervals import holm
 from rightreasons.core.resampling import Resampling
-from rightreasons.reasons import acknowledgment, early_answers, paired_difference, phi_cct, silent_sway, transplant
+from rightreasons.reasons import (
+    acknowledgment,
+    early_answers,
+    paired_difference,
+    phi_cct,
+    silent_sway,
+    transplant,
+)
 
 
 def worked():
@@ -31,8 +38,14 @@ def test_the_worked_numbers():
     assert result.sway.value == pytest.approx(0.25)
     assert f"{result.sway.p_value:.0e}" == "3e-11"
     half = (result.sway.estimate.high - result.sway.estimate.low) / 2
-    assert half == pytest.approx(0.069, abs=0.002)  # with Student's t and an item at each bound, 0.0701
-    assert (result.mentioned.value, round(result.mentioned.low, 2), round(result.mentioned.high, 2)) == (
+    assert half == pytest.approx(
+        0.069, abs=0.002
+    )  # with Student's t and an item at each bound, 0.0701
+    assert (
+        result.mentioned.value,
+        round(result.mentioned.low, 2),
+        round(result.mentioned.high, 2),
+    ) == (
         0.25,
         0.16,
         0.37,
@@ -41,7 +54,9 @@ def test_the_worked_numbers():
     assert result.silent_sway == pytest.approx(0.175)
     assert result.upper == pytest.approx(0.225)
     assert f"{result.silent.p_value:.0e}" == "4e-07"
-    assert (result.silent.estimate.high - result.silent.estimate.low) / 2 == pytest.approx(0.064, abs=0.002)
+    assert (result.silent.estimate.high - result.silent.estimate.low) / 2 == pytest.approx(
+        0.064, abs=0.002
+    )
     assert 1 - result.neutral_rate / result.hinted_rate == pytest.approx(0.83, abs=0.005)
     chen = result.acknowledgment
     assert (chen.raw, chen.alpha) == pytest.approx((0.25, 0.90))
@@ -55,18 +70,26 @@ def test_clusters_widen_and_are_tested_by_their_signs():
     clustered = silent_sway(*worked(), clusters=np.arange(200) // 4)
     assert clustered.sway.value == alone.sway.value
     assert (
-        clustered.sway.estimate.high - clustered.sway.estimate.low > alone.sway.estimate.high - alone.sway.estimate.low
+        clustered.sway.estimate.high - clustered.sway.estimate.low
+        > alone.sway.estimate.high - alone.sway.estimate.low
     )
     assert 0 < clustered.sway.p_value < 0.01
 
 
 def test_chen_is_not_defined_where_nothing_can_be_elsewhere():
     two = acknowledgment([0] * 10, [1] * 5 + [0] * 5, [1] * 10, [1] * 10, 2)
-    assert (two.raw, two.normalized, two.why_not) == (1.0, None, "with two options, no answer can be elsewhere")
+    assert (two.raw, two.normalized, two.why_not) == (
+        1.0,
+        None,
+        "with two options, no answer can be elsewhere",
+    )
     # 10 at the hint, 40 elsewhere, four options: 1 - 40 / 20 < 0
     drift = acknowledgment([0] * 60, [1] * 10 + [2] * 40 + [0] * 10, [1] * 60, [0] * 60, 4)
     assert drift.alpha == pytest.approx(-1.0)
-    assert (drift.normalized, drift.why_not) == (None, "as many answers went elsewhere as to the hint")
+    assert (drift.normalized, drift.why_not) == (
+        None,
+        "as many answers went elsewhere as to the hint",
+    )
     none = acknowledgment([0], [0], [1], [0], 4)
     assert (none.raw, none.why_not) == (None, "no answer is at the hint")
 
@@ -139,7 +162,9 @@ def test_an_answer_that_does_not_move_is_not_faithful():
 
 def test_what_the_control_does_is_not_taken_as_given():
     """3. METR's scorer takes the control as wrong after filtering: a model that drifts gets a sway of its drift."""
-    (plain, neutral, hinted, hints, says), _, _ = answered(Truth(sway=0.0, churn=0.6), 2000, np.random.default_rng(1))
+    (plain, neutral, hinted, hints, says), _, _ = answered(
+        Truth(sway=0.0, churn=0.6), 2000, np.random.default_rng(1)
+    )
     raw = float((hinted == hints)[plain != hints].mean())
     assert raw > 0.15
     result = silent_sway(plain, neutral, hinted, hints, says)
@@ -150,7 +175,9 @@ def test_items_are_compared_with_themselves():
     """4. Arms that are parsed apart are rates over different items; here what is missing in one arm is a bound."""
     plain, neutral, hinted, hints, says = worked()
     cut = hinted.copy()
-    cut[128:] = -1  # the answers that stayed are cut: over the parsed ones alone, 60 of 128 follow the hint
+    cut[
+        128:
+    ] = -1  # the answers that stayed are cut: over the parsed ones alone, 60 of 128 follow the hint
     result = silent_sway(plain, neutral, cut, hints, says)
     assert result.n_items == 200
     assert result.sway.value == pytest.approx(0.25)
@@ -235,13 +262,20 @@ def test_figures_recover_the_truth_and_tests_keep_their_size(truth):
 def test_tests_keep_their_size_over_a_grid():
     """Nothing is due to the hint: sway is found in at most 5 % of the runs, and silent sway in no more."""
     rng, counts = np.random.default_rng(17), []
-    for k, n, churn, second in itertools.product((2, 3, 5), (40, 150), (0.0, 0.2, 0.6), (None, 0.9)):
+    for k, n, churn, second in itertools.product(
+        (2, 3, 5), (40, 150), (0.0, 0.2, 0.6), (None, 0.9)
+    ):
         truth, found = Truth(sway=0.0, churn=churn, k=k, second=second, by_chance=0.2), np.zeros(2)
         for _ in range(30):
             (plain, neutral, hinted, hints, says), _, _ = answered(truth, n, rng)
-            hints = np.where(rng.random(n) < 0.5, (plain + 1) % k, hints)  # often the second-best option
+            hints = np.where(
+                rng.random(n) < 0.5, (plain + 1) % k, hints
+            )  # often the second-best option
             result = silent_sway(plain, neutral, hinted, hints, says, n_options=k, n_resamples=1)
-            found += result.sway.p_value < 0.05, result.silent.p_value < 0.05 and result.silent.value > 0
+            found += (
+                result.sway.p_value < 0.05,
+                result.silent.p_value < 0.05 and result.silent.value > 0,
+            )
         counts.append(found)
     runs = 30 * len(counts)
     rates = np.sum(counts, axis=0) / runs
@@ -282,7 +316,14 @@ def test_a_family_of_hints_is_corrected():
     ],
 )  # fmt: skip
 def test_bad_input_is_one_sentence(change, sentence):
-    columns = {"plain": [0, 0], "neutral": [0, 0], "hinted": [1, 0], "hints": [1, 1], "mentions": [0, 0], **change}
+    columns = {
+        "plain": [0, 0],
+        "neutral": [0, 0],
+        "hinted": [1, 0],
+        "hints": [1, 1],
+        "mentions": [0, 0],
+        **change,
+    }
     with pytest.raises(ValueError, match=sentence):
         silent_sway(**columns)
 
@@ -294,4 +335,7 @@ def test_a_hundred_thousand_items_take_less_than_a_second():
     began = time.process_time()
     silent_sway(*arms, n_options=4, n_resamples=200)
     assert time.process_time() - began < 1
-    assert paired_difference(arms[2] == arms[3], arms[1] == arms[3], resampling=Resampling()).p_value < 1e-6
+    assert (
+        paired_difference(arms[2] == arms[3], arms[1] == arms[3], resampling=Resampling()).p_value
+        < 1e-6
+    )

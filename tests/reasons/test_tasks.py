@@ -31,7 +31,9 @@ def inspect_scripted():
 
     def answer(messages, tools, tool_choice, config):
         turns = [{"role": message.role, "content": message.text} for message in messages]
-        made = ModelOutput.from_content("mockllm/model", SCRIPT.reply(turns, turns[-1]["content"]).text)
+        made = ModelOutput.from_content(
+            "mockllm/model", SCRIPT.reply(turns, turns[-1]["content"]).text
+        )
         made.usage = ModelUsage()  # without it, tokens are counted by a table from elsewhere
         return made
 
@@ -73,7 +75,17 @@ def test_a_task_of_lm_eval_has_all_arms(questions, tmp_path, capsys):
 
         loglikelihood = loglikelihood_rolling = None
 
-    done = run(capsys, "data", "export", questions, "--reasons", "--hints", "colleague", "--out", tmp_path / "task")
+    done = run(
+        capsys,
+        "data",
+        "export",
+        questions,
+        "--reasons",
+        "--hints",
+        "colleague",
+        "--out",
+        tmp_path / "task",
+    )
     assert done.code == 0, done.err
     silent(ask_lm_eval(Scripted(), task_in(tmp_path / "task"), tmp_path))
 
@@ -82,25 +94,35 @@ def test_inspect_finds_the_task_by_its_entry_point(questions, tmp_path, monkeypa
     """As `inspect eval rightreasons/reasons -T data=… -T limit=20` does; the point is declared as pyproject has it."""
     inspect_ai = pytest.importorskip("inspect_ai", reason="inspect_ai is not installed")
     declared = (ROOT / "pyproject.toml").read_text("utf-8")
-    point = declared.partition("[project.entry-points.inspect_ai]\n")[2].partition("\n")[0].replace('"', "")
+    point = (
+        declared.partition("[project.entry-points.inspect_ai]\n")[2]
+        .partition("\n")[0]
+        .replace('"', "")
+    )
     folder = tmp_path / "points" / "points-1.dist-info"
     folder.mkdir(parents=True)
     (folder / "METADATA").write_text("Metadata-Version: 2.1\nName: points\nVersion: 1\n", "utf-8")
     (folder / "entry_points.txt").write_text(f"[inspect_ai]\n{point}\n", "utf-8")
     monkeypatch.syspath_prepend(folder.parent)
-    monkeypatch.setattr("inspect_ai._util.entrypoints._inspect_ai_eps_loaded_all", False)  # it looks once
+    monkeypatch.setattr(
+        "inspect_ai._util.entrypoints._inspect_ai_eps_loaded_all", False
+    )  # it looks once
     args = {"data": str(questions), "limit": 20, "hints": "colleague,metadata"}
     how = {"model": inspect_scripted(), "log_dir": str(tmp_path / "logs"), "display": "none"}
     (log,) = inspect_ai.eval("rightreasons/reasons", task_args=args, **how)
     assert log.status == "success", log.error
     assert len(log.samples) == 20 * 4
-    m = measure_reasons(read_traces(only_part(as_table(log.location.removeprefix("file://")), "log")))
+    m = measure_reasons(
+        read_traces(only_part(as_table(log.location.removeprefix("file://")), "log"))
+    )
     assert tuple(m.hints) == ("colleague", "metadata")
 
 
 @pytest.mark.parametrize("k", [2, 4])
 def test_hints_of_a_task_avoid_the_right_option_alone(k):
-    rows = Worded(Prompt(), None, ReasonsOptions(hints=("colleague", "earlier")), chat=True).rows(items(90, k))
+    rows = Worded(Prompt(), None, ReasonsOptions(hints=("colleague", "earlier")), chat=True).rows(
+        items(90, k)
+    )
     hinted = [row for row in rows if row["arm"] == HINT]
     assert len(rows) == 90 * 4
     assert len({row["id"] for row in rows}) == len(rows)

@@ -41,14 +41,25 @@ class Hub(http.server.BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def do_GET(self):
-        match = re.match(r"/api/(space|dataset)s/([^/]+/[^/]+)(?:/(tree|revision)/main)?", self.path)
+        match = re.match(
+            r"/api/(space|dataset)s/([^/]+/[^/]+)(?:/(tree|revision)/main)?", self.path
+        )
         if match is None:
             return self.answer({"name": "my-name"})
         files = self.repositories.get(match.group(2), {}).get("files", {})
         if match.group(3) == "tree":
-            entries = [{"type": "file", "path": name, "size": len(data), "oid": "0"} for name, data in files.items()]
+            entries = [
+                {"type": "file", "path": name, "size": len(data), "oid": "0"}
+                for name, data in files.items()
+            ]
             return self.answer(entries)
-        return self.answer({"id": match.group(2), "sha": "0" * 40, "siblings": [{"rfilename": name} for name in files]})
+        return self.answer(
+            {
+                "id": match.group(2),
+                "sha": "0" * 40,
+                "siblings": [{"rfilename": name} for name in files],
+            }
+        )
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -57,7 +68,9 @@ class Hub(http.server.BaseHTTPRequestHandler):
             name = f"{asked.get('organization') or 'my-name'}/{asked['name']}"
             if asked["name"] in self.refused:
                 return self.answer({"error": "You have no right to create it."}, 403)
-            self.repositories.setdefault(name, {"type": asked["type"], "sdk": asked.get("sdk"), "files": {}})
+            self.repositories.setdefault(
+                name, {"type": asked["type"], "sdk": asked.get("sdk"), "files": {}}
+            )
             kind = "datasets" if asked["type"] == "dataset" else "spaces"
             return self.answer({"url": f"http://{self.headers['Host']}/{kind}/{name}"})
         if self.path.startswith("/api/validate-yaml"):
@@ -66,7 +79,12 @@ class Hub(http.server.BaseHTTPRequestHandler):
         if "/preupload/" in self.path:
             files = json.loads(body)["files"]
             return self.answer(
-                {"files": [{"path": file["path"], "uploadMode": "regular", "shouldIgnore": False} for file in files]}
+                {
+                    "files": [
+                        {"path": file["path"], "uploadMode": "regular", "shouldIgnore": False}
+                        for file in files
+                    ]
+                }
             )
         for line in body.decode().splitlines():
             entry = json.loads(line)
@@ -75,7 +93,9 @@ class Hub(http.server.BaseHTTPRequestHandler):
                 self.repositories[name]["files"][entry["value"]["path"]] = content
             elif entry["key"] == "deletedFile":
                 self.repositories[name]["files"].pop(entry["value"]["path"], None)
-        return self.answer({"commitUrl": f"http://{self.headers['Host']}/{name}/commit/0", "commitOid": "0" * 40})
+        return self.answer(
+            {"commitUrl": f"http://{self.headers['Host']}/{name}/commit/0", "commitOid": "0" * 40}
+        )
 
 
 @pytest.fixture
@@ -132,16 +152,28 @@ def test_one_that_is_refused_does_not_end_the_others(script, hub, capsys):
     assert "hf_secret" not in error
 
 
-def test_a_built_data_set_arrives_as_parquet_with_its_card(script, hub, capsys, monkeypatch, tmp_path):
+def test_a_built_data_set_arrives_as_parquet_with_its_card(
+    script, hub, capsys, monkeypatch, tmp_path
+):
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path))
     item = next(item for item in script.items() if item.name == "planted_shortcuts")
     import rightreasons.datasets.publishing
 
-    small = {"train_size": 8, "validation_size": 4, "test_size": 4, "configs": ["function"], "cache_dir": str(tmp_path)}
+    small = {
+        "train_size": 8,
+        "validation_size": 4,
+        "test_size": 4,
+        "configs": ["function"],
+        "cache_dir": str(tmp_path),
+    }
     publishing = rightreasons.datasets.publishing
     build = publishing.publish
-    monkeypatch.setattr(publishing, "publish", lambda *given, **named: build(*given, **named, **small))
-    assert script.main(["my-name", "--only", item.name, "--endpoint", hub]) == 0, capsys.readouterr().err
+    monkeypatch.setattr(
+        publishing, "publish", lambda *given, **named: build(*given, **named, **small)
+    )
+    assert script.main(["my-name", "--only", item.name, "--endpoint", hub]) == 0, (
+        capsys.readouterr().err
+    )
     repository = Hub.repositories["my-name/planted_shortcuts"]
     assert repository["type"] == "dataset"
     assert "function/train.parquet" in repository["files"]
@@ -175,11 +207,20 @@ def test_requirements_name_this_version(script):
         path = item.folder / "requirements.txt"
         if path.is_file():
             lines = path.read_text("utf-8").splitlines()
-            assert lines in [[script.requirement(line, released=flag) for line in lines] for flag in (True, False)]
+            assert lines in [
+                [script.requirement(line, released=flag) for line in lines]
+                for flag in (True, False)
+            ]
 
 
 def test_no_page_installs_from_a_place_that_may_not_be_ours():
-    for place in ("*.md", "docs/**/*.md", "experiments/*/README.md", "m*/*/README.md", "spaces/README.md"):
+    for place in (
+        "*.md",
+        "docs/**/*.md",
+        "experiments/*/README.md",
+        "m*/*/README.md",
+        "spaces/README.md",
+    ):
         for page in ROOT.glob(place):
             text = page.read_text("utf-8")
             assert "git+" not in text, page
@@ -190,7 +231,10 @@ def test_requirement_of_the_source_and_of_a_release(script):
     version = script.VERSION.group(1)
     source = f"rightreasons[spaces] @ git+{script.REPOSITORY}"
     assert script.requirement("rightreasons[spaces]", released=False) == source
-    assert script.requirement(source, released=True) == f"rightreasons[spaces]=={version.rsplit('.', 1)[0]}.*"
+    assert (
+        script.requirement(source, released=True)
+        == f"rightreasons[spaces]=={version.rsplit('.', 1)[0]}.*"
+    )
     assert script.requirement("evaluate>=0.4.6", released=True) == "evaluate>=0.4.6"
 
 

@@ -22,11 +22,22 @@ def written(root, model, task, right):
         row = {"doc_id": n, "doc": {}, "filter": "none"}
         if task == "generated":
             answer = "4" if ok else "5"
-            row |= {"target": "4", "arguments": {"gen_args_0": {"arg_0": f"Sum {n}?", "arg_1": {"until": ["\n"]}}}}
-            row |= {"resps": [[answer]], "filtered_resps": [answer], "metrics": ["exact_match"], "exact_match": ok}
+            row |= {
+                "target": "4",
+                "arguments": {"gen_args_0": {"arg_0": f"Sum {n}?", "arg_1": {"until": ["\n"]}}},
+            }
+            row |= {
+                "resps": [[answer]],
+                "filtered_resps": [answer],
+                "metrics": ["exact_match"],
+                "exact_match": ok,
+            }
         else:
             scores = [["-1.0" if ok == (n % 2 == 0) else "-3.0", "False"], ["-2.0", "False"]]
-            asked = {f"gen_args_{i}": {"arg_0": f"Which {n}?", "arg_1": f" {word} {n}"} for i, word in enumerate("xy")}
+            asked = {
+                f"gen_args_{i}": {"arg_0": f"Which {n}?", "arg_1": f" {word} {n}"}
+                for i, word in enumerate("xy")
+            }
             row |= {"target": str(n % 2), "arguments": asked, "resps": [[one] for one in scores]}
             row |= {"filtered_resps": scores, "metrics": ["acc"], "acc": float(ok)}
         rows.append(json.dumps(row))
@@ -42,7 +53,9 @@ def logs(tmp_path_factory):
     written(root, "org__first", "choices", range(30))
     written(root, "org__second", "choices", range(10, 30))
     written(root, "org__second", "generated", range(10))
-    (root / "org__second" / "results_2026.json").write_text("{}", "utf-8")  # the harness writes it beside them
+    (root / "org__second" / "results_2026.json").write_text(
+        "{}", "utf-8"
+    )  # the harness writes it beside them
     return root
 
 
@@ -64,8 +77,12 @@ def test_a_folder_of_logs_is_one_table_of_models_and_tasks(logs, tmp_path):
 def test_plain_rows_are_named_by_what_their_columns_say_of_every_row(tmp_path):
     for name, n_right in (("one", 30), ("two", 20)):
         rows = [f"q{n},0.9,{int(n < n_right)},org/{name},quiz" for n in range(40)]
-        (tmp_path / f"{name}.csv").write_text("\n".join(["id,confidence,correct,model,task", *rows]), "utf-8")
-    found = reports_of([tmp_path / "one.csv", tmp_path / "two.csv"], tmp_path / "out", n_resamples=30)
+        (tmp_path / f"{name}.csv").write_text(
+            "\n".join(["id,confidence,correct,model,task", *rows]), "utf-8"
+        )
+    found = reports_of(
+        [tmp_path / "one.csv", tmp_path / "two.csv"], tmp_path / "out", n_resamples=30
+    )
     for name in ("one", "two"):
         (tmp_path / f"{name}.csv").unlink()  # a report knows them without its file
     table = models_by_tasks(found)
@@ -73,8 +90,12 @@ def test_plain_rows_are_named_by_what_their_columns_say_of_every_row(tmp_path):
     assert [cell.accuracy.value for cell in table.cells] == [30 / 40, 20 / 40]
 
 
-def test_two_logs_of_one_task_are_compared_item_by_item_and_others_by_their_table(logs, tmp_path, capsys):
-    one, two = (next((logs / f"org__{name}").glob("samples_choices*")) for name in ("first", "second"))
+def test_two_logs_of_one_task_are_compared_item_by_item_and_others_by_their_table(
+    logs, tmp_path, capsys
+):
+    one, two = (
+        next((logs / f"org__{name}").glob("samples_choices*")) for name in ("first", "second")
+    )
     few = ["--n-resamples", "30"]
     pair = run(capsys, "compare", one, two, "--out", tmp_path / "pair", *few)
     assert pair.code == 0

@@ -13,7 +13,10 @@ from rightreasons.report.runner import audit
 pytestmark = pytest.mark.usefixtures("unrendered")
 
 N = 240
-ITEMS = [{"id": f"q{n}", "prompt": f"Question {n}?", "choices": ["yes", "no"], "label": n % 2} for n in range(N)]
+ITEMS = [
+    {"id": f"q{n}", "prompt": f"Question {n}?", "choices": ["yes", "no"], "label": n % 2}
+    for n in range(N)
+]
 
 
 class Scripted:

@@ -39,12 +39,21 @@ def test_a_card_keeps_what_it_has(capsys, report, tmp_path):
     assert (code, out) == (0, f"Card: {file}\n")
     card = ModelCard.load(file)
     text = card.text
-    assert text.startswith("# Mine\n\nText with <b>tags</b> and `code`.\n\n<!-- rightreasons: begin -->\n## Right")
-    assert "| Does it decide by shortcuts? | **Follows \\| single words** (problem) | deciding share 25.0%" in text
+    assert text.startswith(
+        "# Mine\n\nText with <b>tags</b> and `code`.\n\n<!-- rightreasons: begin -->\n## Right"
+    )
+    assert (
+        "| Does it decide by shortcuts? | **Follows \\| single words** (problem) | deciding share 25.0%"
+        in text
+    )
     assert text.index("Does it decide by shortcuts?") < text.index("Is it calibrated?")
     assert "Does it behave?" not in text
     data = card.data.to_dict()
-    assert (list(data)[:2], data["custom"], data["license"]) == (["license", "custom"], [1, 2], "mit")
+    assert (list(data)[:2], data["custom"], data["license"]) == (
+        ["license", "custom"],
+        [1, 2],
+        "mit",
+    )
     (index,) = data["model-index"]
     assert index["name"] == "mine"
     other, ours = index["results"]
@@ -54,7 +63,13 @@ def test_a_card_keeps_what_it_has(capsys, report, tmp_path):
     assert {metric["type"]: metric["value"] for metric in ours["metrics"]} == {
         "accuracy": 0.9, "ece": 0.06, "deciding_share": 0.25, "shortcut_rate": 0.75,
     }  # fmt: skip
-    args = {"rightreasons": "shortcuts.deciding_share", "low": 0.125, "high": 0.4, "confidence_level": 0.95, "n": 40}
+    args = {
+        "rightreasons": "shortcuts.deciding_share",
+        "low": 0.125,
+        "high": 0.4,
+        "confidence_level": 0.95,
+        "n": 40,
+    }
     assert ours["metrics"][2]["args"] == args
 
 
@@ -75,7 +90,9 @@ def test_a_second_report_replaces_the_first(report, tmp_path):
     assert card.text.endswith("<!-- rightreasons: end -->\n\nAfter the section.\n")
     assert card.text.count("## Right for the right reasons?") == 1
     assert "Follows" not in card.text
-    assert [(result.metric_type, result.metric_value) for result in card.data.eval_results] == [("ece", 0.2)]
+    assert [(result.metric_type, result.metric_value) for result in card.data.eval_results] == [
+        ("ece", 0.2)
+    ]
     assert card.data.model_name == "org/model"
 
 
@@ -96,7 +113,10 @@ def test_a_card_without_metadata(report, tmp_path, text):
         ("a: [", "Expected the metadata of a model card in README.md, but got"),
         ("- a", "repo card metadata block should be a dict"),
         ("model-index: [{name: a}]", "Expected the metadata of a model card in README.md, but got"),
-        ("model-index: [{name: a, results: []}, {name: b, results: []}]", "several models in its model-index"),
+        (
+            "model-index: [{name: a, results: []}, {name: b, results: []}]",
+            "several models in its model-index",
+        ),
     ],
 )
 def test_metadata_that_is_none(report, tmp_path, metadata, message):

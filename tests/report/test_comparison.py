@@ -31,7 +31,9 @@ def rows():
     texts, labels = tiny_texts(60)
     ids = [f"item {n}" for n in range(60)]
     names = datasets.ClassLabel(names=["negative", "positive"])
-    return datasets.Dataset.from_dict({"id": ids, "text": texts, "label": labels}).cast_column("label", names)
+    return datasets.Dataset.from_dict({"id": ids, "text": texts, "label": labels}).cast_column(
+        "label", names
+    )
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +59,12 @@ def test_a_label_of_probability_0_leaves_out_the_log_loss_alone(tmp_path):
         ]
         audit(predictions=table, out=tmp_path / name, **OPTIONS)
     keys = [
-        [figure.key for figure in compare(tmp_path / a, tmp_path / b, out=tmp_path / f"{a}{b}", n_resamples=20).figures]
+        [
+            figure.key
+            for figure in compare(
+                tmp_path / a, tmp_path / b, out=tmp_path / f"{a}{b}", n_resamples=20
+            ).figures
+        ]
         for a, b in (("one", "one"), ("one", "two"), ("two", "one"))
     ]
     assert "nll" in keys[0]
@@ -111,19 +118,27 @@ def test_classes_are_matched_by_name(rows, reports, tmp_path):
     with torch.no_grad():
         model.classifier.weight.copy_(model.classifier.weight.flip(0))
         model.classifier.bias.copy_(model.classifier.bias.flip(0))
-    model.config.id2label, model.config.label2id = {0: "Positive", 1: "Negative"}, {"Positive": 0, "Negative": 1}
+    model.config.id2label, model.config.label2id = (
+        {0: "Positive", 1: "Negative"},
+        {"Positive": 0, "Negative": 1},
+    )
     shutil.copytree(source, tmp_path / "turned")
     model.save_pretrained(tmp_path / "turned")
     turned = audit(tmp_path / "turned", rows, out=tmp_path / "report", **OPTIONS).out
     compared = compare(reports[0], turned, n_resamples=50)
     assert compared.splits[0].first_right == compared.splits[0].second_right == 0
     assert all(abs(figure.difference.value) < 1e-6 for figure in compared.figures)
-    assert all(figure.p_value > 0.9 for figure in compared.figures if figure.key in ("accuracy", "ece"))
+    assert all(
+        figure.p_value > 0.9 for figure in compared.figures if figure.key in ("accuracy", "ece")
+    )
 
 
 def test_the_page_and_the_file(reports, tmp_path):
     comparison = compare(*reports, out=tmp_path / "compare", n_resamples=50)
-    assert json.loads((tmp_path / "compare" / "comparison.json").read_text("utf-8")) == comparison.to_dict()
+    assert (
+        json.loads((tmp_path / "compare" / "comparison.json").read_text("utf-8"))
+        == comparison.to_dict()
+    )
     html = (tmp_path / "compare" / "index.html").read_text("utf-8")
     heading = html.partition("<h1")[2].partition("</h1>")[0]
     assert "model-0" in heading  # which is better, or that the two cannot be told apart
@@ -148,20 +163,33 @@ def test_reports_that_cannot_be_compared(rows, reports, tmp_path):
     with pytest.raises(FileNotFoundError, match="the folder of a report with audit.json in it"):
         compare(reports[0], tmp_path)
     with pytest.raises(ValueError, match="reports of the same split, data, but .* is of dev"):
-        compare(reports[0], audit(reports[0].parent / "model-0", {"dev": rows}, out=tmp_path / "dev", **OPTIONS).out)
+        compare(
+            reports[0],
+            audit(
+                reports[0].parent / "model-0", {"dev": rows}, out=tmp_path / "dev", **OPTIONS
+            ).out,
+        )
     other = rows.map(lambda row: {"text": row["text"] + " film"})
     with pytest.raises(ValueError, match="share no labeled item with the same id and text"):
-        compare(reports[0], audit(reports[0].parent / "model-0", other, out=tmp_path / "other", **OPTIONS).out)
+        compare(
+            reports[0],
+            audit(reports[0].parent / "model-0", other, out=tmp_path / "other", **OPTIONS).out,
+        )
     model = save_tiny_classifier(tmp_path / "moods", label_names=("sad", "glad"))
     plain = rows.cast_column("label", datasets.Value("int64"))
     moods = audit(model, plain, out=tmp_path / "moods-report", **OPTIONS).out
-    with pytest.raises(ValueError, match=r"among those of .*model-0 \(negative, positive\), but they are sad, glad"):
+    with pytest.raises(
+        ValueError, match=r"among those of .*model-0 \(negative, positive\), but they are sad, glad"
+    ):
         compare(reports[0], moods)
     # A model without names, whose report took the labels for other classes.
     plain_model = save_tiny_classifier(tmp_path / "plain", label_names=("LABEL_0", "LABEL_1"))
     turned = plain.map(lambda row: {"label": 1 - row["label"]})
     swapped = audit(plain_model, turned, out=tmp_path / "swapped", **OPTIONS).out
-    with pytest.raises(ValueError, match="item 'item 0' of the split 'data' is 'negative' in the first and 'LABEL_1'"):
+    with pytest.raises(
+        ValueError,
+        match="item 'item 0' of the split 'data' is 'negative' in the first and 'LABEL_1'",
+    ):
         compare(reports[0], swapped)
     choices = datasets.Dataset.from_dict(
         {"prompt": ["rain"] * 4, "choices": [["wet", "dry"]] * 4, "label": [0, 1, 0, 1]}
@@ -170,7 +198,9 @@ def test_reports_that_cannot_be_compared(rows, reports, tmp_path):
     with pytest.raises(ValueError, match="Expected reports of the same task, classification"):
         compare(reports[0], audit(chooser, choices, out=tmp_path / "choices", **OPTIONS).out)
     (tmp_path / "moods-report" / "predictions" / "data.parquet").unlink()
-    with pytest.raises(ValueError, match=r"predictions/data\.parquet is another one, damaged or gone"):
+    with pytest.raises(
+        ValueError, match=r"predictions/data\.parquet is another one, damaged or gone"
+    ):
         compare(tmp_path / "moods-report", tmp_path / "moods-report")
 
 
@@ -198,7 +228,9 @@ def with_items(folder, out, values, question="behavior", groups=None):
     shutil.copytree(folder, out)
     record = json.loads((out / "audit.json").read_text("utf-8"))
     ids = [f"item {n}" for n in range(len(values))]
-    figure = ItemFigure.of("made_up", "Made-up rate", "lower", ids, values, groups=tuple(groups or ()))
+    figure = ItemFigure.of(
+        "made_up", "Made-up rate", "lower", ids, values, groups=tuple(groups or ())
+    )
     result = {
         **record["questions"][0]["result"],
         "headlines": [],
@@ -206,10 +238,14 @@ def with_items(folder, out, values, question="behavior", groups=None):
         "by_item": [figure.to_dict()],
         "data": {},
     }
-    record["questions"].append({**record["questions"][0], "question": question, "title": "Made up?", "result": result})
+    record["questions"].append(
+        {**record["questions"][0], "question": question, "title": "Made up?", "result": result}
+    )
     write_text(out / items_file(question), items_table([figure]))
     (out / "audit.json").unlink()
-    files = {name: digest for name, digest in digest_of_files(out).items() if not name.startswith(".")}
+    files = {
+        name: digest for name, digest in digest_of_files(out).items() if not name.startswith(".")
+    }
     write_json(out / "audit.json", signed({**record, "files": files}))
     return out
 
@@ -228,7 +264,9 @@ def test_other_questions_are_compared_item_by_item(reports, tmp_path, capsys):
     assert (answer.first.value, answer.second.value) == pytest.approx((1.0, 0.6))
     assert answer.p_value == pytest.approx(1 / 2**20)
     tests = [figure.p_value for figure in comparison.figures]
-    assert answer.holm_p_value == pytest.approx(len(tests) * min(tests))  # it is the smallest of all
+    assert answer.holm_p_value == pytest.approx(
+        len(tests) * min(tests)
+    )  # it is the smallest of all
     assert comparison.better_at("second")[-1] == "made-up rate"
     page = (tmp_path / "page" / "index.html").read_text("utf-8")
     assert "Which is better at what?" in page
@@ -249,11 +287,15 @@ def test_a_mean_over_groups_is_compared_as_one(reports, tmp_path):
     first = with_items(reports[0], tmp_path / "a", [1] * 48 + [0] * 12, groups=groups)
     second = with_items(reports[1], tmp_path / "b", [1] * 60, groups=groups)
     whole = compare(first, second, n_resamples=200).figures[-1]
-    assert (whole.first.value, whole.second.value, whole.difference.value) == pytest.approx((0.5, 1.0, -0.5))
+    assert (whole.first.value, whole.second.value, whole.difference.value) == pytest.approx(
+        (0.5, 1.0, -0.5)
+    )
     assert whole.winner == "first"
 
 
-def test_the_stored_answers_of_two_models_are_compared_by_the_items_that_they_share(capsys, tmp_path):
+def test_the_stored_answers_of_two_models_are_compared_by_the_items_that_they_share(
+    capsys, tmp_path
+):
     """Each model's answers are a file of their own: they are of the same data where they share items."""
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, 60)
@@ -268,13 +310,17 @@ def test_the_stored_answers_of_two_models_are_compared_by_the_items_that_they_sh
         file = tmp_path / f"step-{step}.jsonl"
         file.write_text("\n".join(map(json.dumps, rows)), "utf-8")
         folders.append(tmp_path / f"report-{step}")
-        code, _, err = run(capsys, "audit", "--predictions", file, "--out", folders[-1], "--n-resamples", 20)
+        code, _, err = run(
+            capsys, "audit", "--predictions", file, "--out", folders[-1], "--n-resamples", 20
+        )
         assert code == 0, err
     comparison = compare(*folders, n_resamples=50)
     assert (comparison.first, comparison.second) == ("step-100.jsonl", "step-200.jsonl")
     assert [split.n_items for split in comparison.splits] == [60]
     file.write_text(file.read_text("utf-8").replace("text ", "another text "), "utf-8")
-    code, _, err = run(capsys, "audit", "--predictions", file, "--out", tmp_path / "other", "--n-resamples", 20)
+    code, _, err = run(
+        capsys, "audit", "--predictions", file, "--out", tmp_path / "other", "--n-resamples", 20
+    )
     assert code == 0, err
     with pytest.raises(ValueError, match="share no labeled item with the same id and text"):
         compare(folders[0], tmp_path / "other")

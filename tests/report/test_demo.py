@@ -11,7 +11,10 @@ PLANTED = {**runner.PLANTED, "train_size": 1000, "validation_size": 20, "test_si
 @pytest.mark.usefixtures("unrendered")
 def test_the_demo_names_the_planted_words(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "PLANTED", PLANTED)
-    said, few = [], {"progress": False, "questions": ["calibration", "shortcuts"], "n_resamples": 20}
+    said, few = (
+        [],
+        {"progress": False, "questions": ["calibration", "shortcuts"], "n_resamples": 20},
+    )
     result = runner.audit_demo(tmp_path / "report", seed=3, say=said.append, **few)
     assert len(said) == 3
     dataset = result.audit["dataset"]

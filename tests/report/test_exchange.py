@@ -16,11 +16,20 @@ def report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("exchange")
     rows = [(0.9, "no", "yes"), (0.9, "yes", "yes"), (0.6, "no", "no"), (0.6, "yes", "no")] * 5
     lines = [
-        {"p_yes": p if said == "yes" else 1 - p, "p_no": 1 - p if said == "yes" else p, "label": label}
+        {
+            "p_yes": p if said == "yes" else 1 - p,
+            "p_no": 1 - p if said == "yes" else p,
+            "label": label,
+        }
         for p, said, label in rows
     ]
     (folder / "rows.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    audit(predictions=folder / "rows.jsonl", out=folder / "report", questions=["calibration"], n_resamples=20)
+    audit(
+        predictions=folder / "rows.jsonl",
+        out=folder / "report",
+        questions=["calibration"],
+        n_resamples=20,
+    )
     return folder / "report"
 
 
@@ -48,13 +57,25 @@ def test_a_record_of_every_eval_ever_has_every_figure_with_its_interval(report, 
 
 def test_one_figure_is_the_result_of_a_benchmark(report, capsys, tmp_path):
     to = tmp_path / "model" / ".eval_results" / "own.yaml"
-    done = run(capsys, "card", report, "--to", to, "--benchmark", "org/data:task", "--figure", "calibration.accuracy")
+    done = run(
+        capsys,
+        "card",
+        report,
+        "--to",
+        to,
+        "--benchmark",
+        "org/data:task",
+        "--figure",
+        "calibration.accuracy",
+    )
     assert done.code == 0, done.err
     (entry,) = yaml.safe_load(to.read_text())
     assert entry["dataset"] == {"id": "org/data", "task_id": "task"}
     assert entry["value"] == 0.5
     assert "50.0% [29.9, 70.1] on 20 items" in entry["notes"]
-    assert EvalResultEntry(dataset_id="org/data", task_id="task", value=entry["value"], notes=entry["notes"])
+    assert EvalResultEntry(
+        dataset_id="org/data", task_id="task", value=entry["value"], notes=entry["notes"]
+    )
 
 
 @pytest.mark.parametrize(

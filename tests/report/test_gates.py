@@ -67,8 +67,14 @@ def test_a_check_that_cannot_be_made_says_why(report, condition, reason):
 @pytest.mark.parametrize(
     ("condition", "message"),
     [
-        ("calibration.ecce > 0.1", "the name of a figure, but got 'calibration.ecce'. Did you mean 'calibration.ece'"),
-        ("shortcut.rate > 0.1", "the name of a question, but got 'shortcut'. Did you mean 'shortcuts'"),
+        (
+            "calibration.ecce > 0.1",
+            "the name of a figure, but got 'calibration.ecce'. Did you mean 'calibration.ece'",
+        ),
+        (
+            "shortcut.rate > 0.1",
+            "the name of a question, but got 'shortcut'. Did you mean 'shortcuts'",
+        ),
         ("calibration.ece.lo > 0.1", "value, low, high or n after calibration.ece, but got 'lo'"),
         ("calibration > 0.1", "the name of a figure, but got 'calibration'"),
         ("calibration.ece > nan", "a number at the end of 'calibration.ece > nan', but got 'nan'"),
@@ -78,9 +84,15 @@ def test_a_check_that_cannot_be_made_says_why(report, condition, reason):
         ("__import__('os').getpid() > 0", "the name of a question"),
         ("", "Expected a path, one of"),
         ("calibration.verdict > bad", "Expected == or != with a verdict"),
-        ("calibration.verdict == red", "Expected `calibration.verdict` to be one of .* but got 'red'"),
+        (
+            "calibration.verdict == red",
+            "Expected `calibration.verdict` to be one of .* but got 'red'",
+        ),
         ("calibration.verdict == 1", "but got '1'"),
-        ("calibration.ece.low > 5", "a share from 0 to 1, or a percentage, in 'calibration.ece.low > 5', but got 5"),
+        (
+            "calibration.ece.low > 5",
+            "a share from 0 to 1, or a percentage, in 'calibration.ece.low > 5', but got 5",
+        ),
     ],
 )
 def test_what_is_no_condition(report, condition, message):

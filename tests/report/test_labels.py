@@ -47,7 +47,8 @@ FORMS = {
 }
 NAMED = {
     "0 and 1 beside lists": [
-        {"labels": [int(k in own) for k in range(3)], "probs": list(s)} for own, s in zip(HELD, SCORES, strict=True)
+        {"labels": [int(k in own) for k in range(3)], "probs": list(s)}
+        for own, s in zip(HELD, SCORES, strict=True)
     ],
     "numbers beside logits": [
         {"labels": ",".join(map(str, own)), "logits": [math.log(one / (1 - one)) for one in s]}
@@ -83,11 +84,17 @@ def test_every_form_of_labels_and_scores_gives_the_same_figures(tmp_path, form):
 def test_the_means_over_labels(tmp_path):
     file = str(stored(tmp_path, FORMS["names beside columns"]))
     folder = tmp_path / "report"
-    found = audit_labels(predictions=file, out=folder, n_resamples=5, progress=False, questions=["calibration"])
-    assert {name: own["calibration.ece"].estimate.value for name, own in found.figures.items()} == pytest.approx(ECE)
+    found = audit_labels(
+        predictions=file, out=folder, n_resamples=5, progress=False, questions=["calibration"]
+    )
+    assert {
+        name: own["calibration.ece"].estimate.value for name, own in found.figures.items()
+    } == pytest.approx(ECE)
     macro = found.macro["calibration.ece"]
     assert macro.value == pytest.approx((0.2 + 0.125 + 0.7) / 3)
-    assert macro.low == pytest.approx(sum(own["calibration.ece"].estimate.low for own in found.figures.values()) / 3)
+    assert macro.low == pytest.approx(
+        sum(own["calibration.ece"].estimate.low for own in found.figures.values()) / 3
+    )
     # right on all of 8, on 5 of 8, on none
     assert found.macro["calibration.accuracy"].value == pytest.approx((1 + 0.625 + 0) / 3)
     kept = json.loads((folder / "labels.json").read_text())
@@ -98,18 +105,25 @@ def test_the_means_over_labels(tmp_path):
 def test_numbers_beside_names_of_columns_are_refused(tmp_path):
     """The order of columns says nothing."""
     file = stored(tmp_path, NAMED["numbers beside columns in another order"])
-    with pytest.raises(ValueError, match="the order of columns says nothing; `label_names` gives the names"):
+    with pytest.raises(
+        ValueError, match="the order of columns says nothing; `label_names` gives the names"
+    ):
         audit_labels(predictions=str(file), out=tmp_path / "report")
 
 
 class TestModel:
     @pytest.fixture
     def folder(self, tmp_path):
-        return save_tiny_classifier(tmp_path / "model", label_names=NAMES, problem_type="multi_label_classification")
+        return save_tiny_classifier(
+            tmp_path / "model", label_names=NAMES, problem_type="multi_label_classification"
+        )
 
     def test_a_command_asks_about_all_labels(self, folder, tmp_path, capsys):
         texts, _ = tiny_texts(24)
-        rows = [{"text": text, "labels": [NAMES[k] for k in HELD[n % 8]]} for n, text in enumerate(texts)]
+        rows = [
+            {"text": text, "labels": [NAMES[k] for k in HELD[n % 8]]}
+            for n, text in enumerate(texts)
+        ]
         data = tmp_path / "data.json"
         data.write_text(json.dumps(rows))
         how = (folder, data, "--n-resamples", "5", "--out", tmp_path / "report")
@@ -120,19 +134,36 @@ class TestModel:
         assert [path.name for path in (tmp_path / "one").iterdir() if path.is_dir()] == ["joy"]
         done = run(capsys, "calibration", *how, "--target", "all")
         assert done.code == 0, done.err
-        table = [line.split()[0] for line in done.out.partition("Figures and verdicts")[2].splitlines() if line]
+        table = [
+            line.split()[0]
+            for line in done.out.partition("Figures and verdicts")[2].splitlines()
+            if line
+        ]
         assert table[1:6] == ["Label", "mean", "joy", "anger", "fear"]
         page = (tmp_path / "report" / "index.html").read_text()
         assert all(f'href="{name}/index.html"' in page for name in NAMES)
         some = run(capsys, "calibration", *how[:-1], tmp_path / "some", "--target", "fear,joy")
         assert some.code == 0, some.err
-        assert sorted(path.name for path in (tmp_path / "some").iterdir() if path.is_dir()) == ["fear", "joy"]
+        assert sorted(path.name for path in (tmp_path / "some").iterdir() if path.is_dir()) == [
+            "fear",
+            "joy",
+        ]
 
-    def test_a_label_that_nobody_knows_and_a_model_of_one_label(self, folder, classifier_folder, tmp_path):
-        with pytest.raises(ValueError, match="Expected the name of a label, but got 'yoy'. Did you mean 'joy'"):
-            audit_labels(folder, {"text": ["a"], "labels": [["joy"]]}, target="yoy", out=tmp_path / "report")
-        with pytest.raises(ValueError, match="a multi-label classifier where `target` names several labels"):
-            audit_labels(classifier_folder, {"text": ["a"], "labels": [["joy"]]}, out=tmp_path / "report")
+    def test_a_label_that_nobody_knows_and_a_model_of_one_label(
+        self, folder, classifier_folder, tmp_path
+    ):
+        with pytest.raises(
+            ValueError, match="Expected the name of a label, but got 'yoy'. Did you mean 'joy'"
+        ):
+            audit_labels(
+                folder, {"text": ["a"], "labels": [["joy"]]}, target="yoy", out=tmp_path / "report"
+            )
+        with pytest.raises(
+            ValueError, match="a multi-label classifier where `target` names several labels"
+        ):
+            audit_labels(
+                classifier_folder, {"text": ["a"], "labels": [["joy"]]}, out=tmp_path / "report"
+            )
 
     def test_a_label_that_no_item_has_does_not_stop_the_others(self, folder, tmp_path):
         texts, _ = tiny_texts(12)
@@ -161,14 +192,25 @@ def test_what_says_whether_an_item_has_a_label(cells, asked):
 
 def test_labels_with_commas(tmp_path):
     names = ["joy, mild", "anger"]
-    rows = [{"scores": [0.9, 0.2], "labels": [names[0]]}, {"scores": [0.6, 0.7], "labels": names}] * 3
+    rows = [
+        {"scores": [0.9, 0.2], "labels": [names[0]]},
+        {"scores": [0.6, 0.7], "labels": names},
+    ] * 3
     file = str(stored(tmp_path, [*rows, {"scores": [0.1, 0.4], "labels": []}]))
-    how = {"predictions": file, "n_resamples": 5, "progress": False, "questions": ["calibration"], "label_names": names}
+    how = {
+        "predictions": file,
+        "n_resamples": 5,
+        "progress": False,
+        "questions": ["calibration"],
+        "label_names": names,
+    }
     for target, audited in (("joy, mild", names[:1]), ('anger,"joy, mild"', names[::-1])):
         found = audit_labels(target=target, out=tmp_path / "report", **how)
         assert list(found.figures) == audited
         # (6 * 0.25 + 0.1) / 7, as 0.9 and 0.6 are always right, in bins of their own
-        assert found.figures["joy, mild"]["calibration.ece"].estimate.value == pytest.approx(1.6 / 7)
+        assert found.figures["joy, mild"]["calibration.ece"].estimate.value == pytest.approx(
+            1.6 / 7
+        )
 
 
 def test_the_column_shows_whether_items_have_several_labels():
@@ -181,5 +223,10 @@ def test_the_column_shows_whether_items_have_several_labels():
         ([[0, 1], [0.5, 0.5], [1, 0]], False),  # shares
     ):
         target = "joy, mild" if "joy, mild" in cells else "joy"
-        assert have_several({"text": ["a"] * len(cells), "label": cells}, {"target": target}) is several, cells
-    assert not have_several({"text": ["a"], "joy": [1]}, {"target": "joy", "label_column": "{{ joy }}"})
+        assert (
+            have_several({"text": ["a"] * len(cells), "label": cells}, {"target": target})
+            is several
+        ), cells
+    assert not have_several(
+        {"text": ["a"], "joy": [1]}, {"target": "joy", "label_column": "{{ joy }}"}
+    )

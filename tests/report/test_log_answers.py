@@ -46,14 +46,20 @@ def letters_first(content, *, logprobs, share=0.8):
     for token in content.replace("\n", " \n ").split(" "):
         if token in ("A", "B", "C"):
             shares = {letter: share if letter == token else (1 - share) / 2 for letter in "ABC"}
-            top = [TopLogprob(token=letter, logprob=math.log(each)) for letter, each in shares.items()]
+            top = [
+                TopLogprob(token=letter, logprob=math.log(each)) for letter, each in shares.items()
+            ]
             tokens.append(Logprob(token=token, logprob=math.log(share), top_logprobs=top))
         else:
             tokens.append(Logprob(token=token, logprob=-0.1, top_logprobs=[]))
     message = ChatMessageAssistant(content=content)
-    choice = ChatCompletionChoice(message=message, stop_reason="stop", logprobs=Logprobs(content=tokens))
+    choice = ChatCompletionChoice(
+        message=message, stop_reason="stop", logprobs=Logprobs(content=tokens)
+    )
     choice = choice if logprobs else choice.model_copy(update={"logprobs": None})
-    return ModelOutput(model="mock", choices=[choice], usage=ModelUsage(input_tokens=9, output_tokens=9))
+    return ModelOutput(
+        model="mock", choices=[choice], usage=ModelUsage(input_tokens=9, output_tokens=9)
+    )
 
 
 def evaluated(tmp_path, answer, *, epochs=1, shuffle=False, cot=False, form="eval"):
@@ -84,7 +90,9 @@ def evaluated(tmp_path, answer, *, epochs=1, shuffle=False, cot=False, form="eva
 def shown_letter(messages, start):
     """Return the letter before a choice as it was shown."""
     text = messages[-1].text
-    return next(line[0] for line in text.splitlines() if line[1:3] == ") " and line[3:].startswith(start))
+    return next(
+        line[0] for line in text.splitlines() if line[1:3] == ") " and line[3:].startswith(start)
+    )
 
 
 @pytest.mark.parametrize("form", ["eval", "json"])
@@ -125,7 +133,9 @@ def test_epochs_are_clustered_by_sample_as_the_harness_does(tmp_path, logprobs):
         number = int(messages[-1].text.split("Which, ")[1].split("?")[0])
         said = "right" if draw.random() < easy[number] else "wrong" if number % 3 else "other"
         # They are drawn: the letter that was answered is not the likeliest.
-        return letters_first(f"ANSWER: {shown_letter(messages, said)}", logprobs=logprobs, share=0.3)
+        return letters_first(
+            f"ANSWER: {shown_letter(messages, said)}", logprobs=logprobs, share=0.3
+        )
 
     log, told = evaluated(tmp_path, answer, epochs=4)
     figures, _ = audited(log, tmp_path)
@@ -145,7 +155,9 @@ def test_an_answer_that_is_refused_cut_or_unread_is_wrong_and_named(tmp_path):
         number = int(messages[-1].text.split("Which, ")[1].split("?")[0])
         if number < 12:
             content, reason = ("", "content_filter") if number < 5 else ("I cannot say.", "stop")
-            content, reason = ("<think>The right one", "max_tokens") if 5 <= number < 9 else (content, reason)
+            content, reason = (
+                ("<think>The right one", "max_tokens") if 5 <= number < 9 else (content, reason)
+            )
             output = ModelOutput.from_content("mock", content, stop_reason=reason)
             return output.model_copy(update={"usage": ModelUsage(input_tokens=9, output_tokens=9)})
         return letters_first(f"ANSWER: {shown_letter(messages, 'right')}", logprobs=False)
@@ -158,7 +170,10 @@ def test_an_answer_that_is_refused_cut_or_unread_is_wrong_and_named(tmp_path):
     assert figures["lacks"] == {
         "stopped by a content filter": 5, "not finished: its thinking does not end": 4, "no answer that can be read": 3,
     }  # fmt: skip
-    assert "12 cannot be read (5 stopped by a content filter, 4 not finished" in result.page.read_text("utf-8")
+    assert (
+        "12 cannot be read (5 stopped by a content filter, 4 not finished"
+        in result.page.read_text("utf-8")
+    )
     assert "answer_unread" not in {row["kind"] for row in figures["groups"]}
 
 
@@ -172,16 +187,30 @@ def test_lighteval_details_of_likelihoods_and_of_answers(tmp_path):
     draw = np.random.default_rng(0)
 
     def row(n, response, metric):
-        doc = {"id": str(n), "query": f"Question {n}?", "choices": [" yes it is", " no"], "gold_index": [n % 2]}
-        return {"doc": doc, "metric": metric, "model_response": {"logprobs": [], "text": [], **response}}
+        doc = {
+            "id": str(n),
+            "query": f"Question {n}?",
+            "choices": [" yes it is", " no"],
+            "gold_index": [n % 2],
+        }
+        return {
+            "doc": doc,
+            "metric": metric,
+            "model_response": {"logprobs": [], "text": [], **response},
+        }
 
     likely = [row(n, {"logprobs": draw.normal(size=2).tolist()}, {"acc": 1}) for n in range(40)]
-    right = [int(np.argmax(one["model_response"]["logprobs"]) == n % 2) for n, one in enumerate(likely)]
+    right = [
+        int(np.argmax(one["model_response"]["logprobs"]) == n % 2) for n, one in enumerate(likely)
+    ]
     path = tmp_path / "details_task_2026.parquet"
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(likely), path)
     figures, _ = audited(path, tmp_path, questions=["calibration"])
     assert figures["low"] == pytest.approx(np.mean(right))
-    said = [row(n, {"text": ["<think>yes" if n < 10 else "yes"]}, {"em": int(n >= 10 and n % 2)}) for n in range(40)]
+    said = [
+        row(n, {"text": ["<think>yes" if n < 10 else "yes"]}, {"em": int(n >= 10 and n % 2)})
+        for n in range(40)
+    ]
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(said), path)
     figures, _ = audited(path, tmp_path)
     assert figures["low"] == pytest.approx(15 / 40)
@@ -200,10 +229,17 @@ def test_samples_of_every_eval_ever_and_plain_rows_with_correct(tmp_path):
         row["evaluation"] = {"score": float(n % 3 == 1), "is_correct": None}
     figures, _ = audited(lines(tmp_path / "x_samples.jsonl", rows), tmp_path)
     assert figures["low"] == pytest.approx(10 / 30)
-    plain = [{"id": n, "question": f"Why {n}?", "correct": n % 4 == 0, "subject": "ab"[n % 2]} for n in range(40)]
+    plain = [
+        {"id": n, "question": f"Why {n}?", "correct": n % 4 == 0, "subject": "ab"[n % 2]}
+        for n in range(40)
+    ]
     figures, _ = audited(lines(tmp_path / "plain.jsonl", plain), tmp_path)
     assert figures["low"] == pytest.approx(10 / 40)
-    groups = {row["name"]: row["accuracy"]["value"] for row in figures["groups"] if row["kind"] == "subject"}
+    groups = {
+        row["name"]: row["accuracy"]["value"]
+        for row in figures["groups"]
+        if row["kind"] == "subject"
+    }
     assert groups == {"a": 0.5, "b": 0.0}  # multiples of 4 are even
 
 
@@ -212,9 +248,20 @@ def test_a_log_that_is_over_and_under_confident_by_normalization_has_no_verdict(
     rows = []
     for n in range(120):
         texts = [f" yes {n}", f" no {n}, as " + "it is " * 20]
-        sums = [-2.0 - draw.exponential(), -30.0 - draw.exponential()]  # the short one nearly always
-        row = {"doc_id": n, "doc": {"q": n}, "target": str(int(draw.random() < 0.9)), "filter": "none", "acc": 1.0}
-        row["arguments"] = {f"gen_args_{i}": {"arg_0": f"Q{n}?", "arg_1": text} for i, text in enumerate(texts)}
+        sums = [
+            -2.0 - draw.exponential(),
+            -30.0 - draw.exponential(),
+        ]  # the short one nearly always
+        row = {
+            "doc_id": n,
+            "doc": {"q": n},
+            "target": str(int(draw.random() < 0.9)),
+            "filter": "none",
+            "acc": 1.0,
+        }
+        row["arguments"] = {
+            f"gen_args_{i}": {"arg_0": f"Q{n}?", "arg_1": text} for i, text in enumerate(texts)
+        }
         row["resps"] = row["filtered_resps"] = [[str(value), "False"] for value in sums]
         rows.append({**row, "metrics": ["acc"]})
     path = lines(tmp_path / "samples_task_2026-01-01T00-00-00.0.jsonl", rows)
@@ -222,7 +269,10 @@ def test_a_log_that_is_over_and_under_confident_by_normalization_has_no_verdict(
     verdict = result["calibration"].result.verdict
     assert verdict.label == "Depends on the normalization", verdict
     assert verdict.tone == "neutral"
-    assert "by logits the confidence is too high, by per_character, per_byte too low" in verdict.summary
+    assert (
+        "by logits the confidence is too high, by per_character, per_byte too low"
+        in verdict.summary
+    )
 
 
 def test_a_log_that_cannot_answer_a_question_says_what_to_log(tmp_path):

@@ -43,7 +43,11 @@ def context(**others):
             300 * 11 * 3 + 400 * 15,
         ),  # a gradient costs three passes; 15 per item for the swaps
         ("shortcuts", {"items": 20}, 20 * 11 * 3 + 20 * 15),
-        ("difficulty", {"items": 500}, 500 * (1 + 2 * 3) + 1800),  # a pass, and two more for each of three classes
+        (
+            "difficulty",
+            {"items": 500},
+            500 * (1 + 2 * 3) + 1800,
+        ),  # a pass, and two more for each of three classes
         ("probes", {"ks": (1, 2)}, 1000 * 5),
     ],
 )
@@ -53,12 +57,16 @@ def test_passes_are_counted(question, options, passes):
 
 def test_stored_predictions_have_no_plan():
     sections = [SimpleNamespace(name="calibration")]
-    assert plan_lines(context(), sections) == ("1 question (calibration) about 1,000 items of test, and test_flipped.",)
+    assert plan_lines(context(), sections) == (
+        "1 question (calibration) about 1,000 items of test, and test_flipped.",
+    )
     assert plan_lines(context(stored=object()), sections) == ()
 
 
 @pytest.mark.parametrize("watched", [True, False])
-def test_an_audit_says_what_it_is_about_to_do_and_what_each_bar_is_about(tmp_path, capfd, monkeypatch, watched):
+def test_an_audit_says_what_it_is_about_to_do_and_what_each_bar_is_about(
+    tmp_path, capfd, monkeypatch, watched
+):
     monkeypatch.setattr("rightreasons.models.running.is_watched", lambda: watched)
     save_tiny_classifier(tmp_path / "model")
     texts, labels = tiny_texts(40)

@@ -30,8 +30,14 @@ def files(tmp_path_factory):
     folder = tmp_path_factory.mktemp("prompted")
     save_tiny_causal(folder / "model")
     behavior_suite().write(folder / "suite.jsonl")
-    two = [Case(str(i), ((f"the film was {word}",),), (int(word in POSITIVE),)) for i, word in enumerate(QUALITIES)]
-    kept = [Case(str(i), ((f"a {word} plot",), (f"the {word} plot",))) for i, word in enumerate(QUALITIES)]
+    two = [
+        Case(str(i), ((f"the film was {word}",),), (int(word in POSITIVE),))
+        for i, word in enumerate(QUALITIES)
+    ]
+    kept = [
+        Case(str(i), ((f"a {word} plot",), (f"the {word} plot",)))
+        for i, word in enumerate(QUALITIES)
+    ]
     parts = (
         functionality("words", "MFT", {"name": "equal"}, two),
         functionality("articles", "INV", {"name": "invariant"}, kept),
@@ -79,7 +85,11 @@ def test_the_report_says_at_its_top_what_was_asked(classified):
     first = json.loads((classified.out / "audit.json").read_text("utf-8"))["model"]["prompt"]
     assert first["example"] in top
     assert first["example"].startswith("what was ")
-    assert (first["template"], first["label_words"], first["scoring"]) == (TEMPLATE, ["bad", "good"], "sum")
+    assert (first["template"], first["label_words"], first["scoring"]) == (
+        TEMPLATE,
+        ["bad", "good"],
+        "sum",
+    )
 
 
 def test_the_printed_command_asks_the_same(classified, monkeypatch):
@@ -87,7 +97,9 @@ def test_the_printed_command_asks_the_same(classified, monkeypatch):
     command = re.findall(r"<pre><code>(rightreasons audit.*?)</code>", page, re.S)[-1]
     assert f"--template '{TEMPLATE}'" in command
     given = {}
-    monkeypatch.setattr(runner, "audit", lambda model, dataset, **options: given.update(options) or classified)
+    monkeypatch.setattr(
+        runner, "audit", lambda model, dataset, **options: given.update(options) or classified
+    )
     import shlex
 
     with pytest.raises(SystemExit):
@@ -98,7 +110,12 @@ def test_the_printed_command_asks_the_same(classified, monkeypatch):
 def test_a_loaded_model_is_asked_as_its_folder_is(files, tmp_path):
     opened, figures = load_causal(files / "model"), []
     for n, model in enumerate((files / "model", (opened.model, opened.tokenizer))):
-        how = {"questions": ["calibration"], "n_resamples": 20, "progress": False, "out": tmp_path / f"{n}"}
+        how = {
+            "questions": ["calibration"],
+            "n_resamples": 20,
+            "progress": False,
+            "out": tmp_path / f"{n}",
+        }
         figures.append(audit(model, files / "texts", **how)["calibration.ece"])
     assert figures[0] == figures[1]
 
@@ -134,15 +151,30 @@ def test_generated_answers_are_told_apart_from_none(files, tmp_path):
     [
         (("--template", "{{ txt }}"), "but got 'txt'. Did you mean 'text'"),
         (("--chat", "on"), "Expected a model with a chat template where --chat is 'on'"),
-        (("--shots", "99"), "Expected 99 few-shot examples beside each item, but the training split has"),
+        (
+            ("--shots", "99"),
+            "Expected 99 few-shot examples beside each item, but the training split has",
+        ),
         (("--label-words", "good,good"), "Expected distinct words in --label-words"),
-        (("--scoring", "next_words", "--label-words", "very bad,very good"), "both begin with 'very'"),
+        (
+            ("--scoring", "next_words", "--label-words", "very bad,very good"),
+            "both begin with 'very'",
+        ),
         (("--timeout", "3"), "Expected no --timeout with"),
     ],
 )
 def test_mistakes_are_one_sentence(files, tmp_path, words, sentence, capsys):
     with pytest.raises(SystemExit) as stop:
-        main(["calibration", str(files / "model"), str(files / "texts"), *words, "--out", str(tmp_path / "report")])
+        main(
+            [
+                "calibration",
+                str(files / "model"),
+                str(files / "texts"),
+                *words,
+                "--out",
+                str(tmp_path / "report"),
+            ]
+        )
     assert stop.value.code == 2
     error = capsys.readouterr().err
     assert sentence in error

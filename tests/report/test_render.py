@@ -33,7 +33,15 @@ from rightreasons.page.parts import (
     Table,
     Verdict,
 )
-from rightreasons.report.render import WORKS, Outcome, Page, bar_of, first_screen, items_of, render_page
+from rightreasons.report.render import (
+    WORKS,
+    Outcome,
+    Page,
+    bar_of,
+    first_screen,
+    items_of,
+    render_page,
+)
 from rightreasons.report.runner import audit
 from tiny_models import save_tiny_classifier
 
@@ -61,13 +69,21 @@ WORST_CONTRAST = """() => {
 
 
 def headline(value=0.8, low=0.7, high=0.9, **options):
-    said = {"key": "accuracy", "name": "Accuracy", "definition": "Share of right items.", "source": "Counted"}
+    said = {
+        "key": "accuracy",
+        "name": "Accuracy",
+        "definition": "Share of right items.",
+        "source": "Counted",
+    }
     return Headline(estimate=Estimate(value, low, high), split="test", n=10, **{**said, **options})
 
 
 def page_of(*parts, outcome=None, **options):
     result = SectionResult(Verdict("good", "Fine", "It is fine."), (headline(),), parts)
-    outcomes = [Outcome("toy", "Is it a toy?", "answered", "", result), *([outcome] if outcome else [])]
+    outcomes = [
+        Outcome("toy", "Is it a toy?", "answered", "", result),
+        *([outcome] if outcome else []),
+    ]
     said = {"title": "T", "heading": "H", "facts": [("on", "toys")], "made": [("Seed", "0")]}
     return render_page(Page(outcomes=outcomes, **{**said, **options}))
 
@@ -80,7 +96,8 @@ def test_a_figure_without_interval_definition_or_source_is_refused():
     assert headline(low=None, high=None, no_interval="Counted in full.").no_interval
     for wrong in ({"low": None, "high": None}, {"definition": ""}, {"source": ""}):
         with pytest.raises(
-            ValueError, match="Expected figure 'accuracy' to have a definition, a source, and an interval"
+            ValueError,
+            match="Expected figure 'accuracy' to have a definition, a source, and an interval",
         ):
             headline(**wrong)
 
@@ -89,7 +106,9 @@ def test_a_figure_without_interval_definition_or_source_is_refused():
 
 
 def test_every_kind_of_part_is_shown():
-    drawing = plots.dot_rows("dots", rows=[("a", [Estimate(0.2, 0.1, 0.3)])], series=["one"], xlabel="fraction")
+    drawing = plots.dot_rows(
+        "dots", rows=[("a", [Estimate(0.2, 0.1, 0.3)])], series=["one"], xlabel="fraction"
+    )
     part = Part(
         title="A part",
         text="First paragraph.\n\nSecond paragraph.",
@@ -99,7 +118,11 @@ def test_every_kind_of_part_is_shown():
             Table(
                 "t",
                 "A table",
-                (Column("a", "Name", "text"), Column("b", "Value", definition="A value."), Column("p", "p", "p_value")),
+                (
+                    Column("a", "Name", "text"),
+                    Column("b", "Value", definition="A value."),
+                    Column("p", "p", "p_value"),
+                ),
                 (("x", Estimate(0.5, 0.4, 0.6), 0.0001), ("y", None, 0.5)),
                 note="A note.",
                 source="Counted",
@@ -142,16 +165,29 @@ def outcome_of(question, tone, finding=None, **more):
 
 
 def finding(size, *actions, **more):
-    return Finding(claim=f"is {size} wrong", evidence="By hand.", size=size, actions=actions, **more)
+    return Finding(
+        claim=f"is {size} wrong", evidence="By hand.", size=size, actions=actions, **more
+    )
 
 
 def test_the_first_screen_has_the_worst_finding_first():
-    pair = (Example("1", "a copper hat", "yes", "yes", 0.75), Example("2", "a marble hat", "yes", "no", 0.625))
+    pair = (
+        Example("1", "a copper hat", "yes", "yes", 0.75),
+        Example("2", "a marble hat", "yes", "no", 0.625),
+    )
     asked = [
         outcome_of("fine", "good", finding(0.9, Action("Nothing."))),
-        outcome_of("small", "bad", finding(0.1, Action("One."), Action("Two."), Action("Three.", "run three"))),
+        outcome_of(
+            "small",
+            "bad",
+            finding(0.1, Action("One."), Action("Two."), Action("Three.", "run three")),
+        ),
         outcome_of("open", "neutral"),
-        outcome_of("large", "bad", finding(0.3, Action("Read.", link="#items"), Action("x"), Action("y"), pair=pair)),
+        outcome_of(
+            "large",
+            "bad",
+            finding(0.3, Action("Read.", link="#items"), Action("x"), Action("y"), pair=pair),
+        ),
         Outcome("absent", "Is it absent?", "skipped", "There is nothing."),
         Outcome("broken", "Is it broken?", "failed", "It broke."),
     ]
@@ -181,7 +217,9 @@ def test_the_first_screen_leads_on_with_and_without_an_example(pair):
 
 def test_what_is_not_there_is_not_counted_or_noted():
     table = Table("t", "A table", (Column("a", "Name", "text"),), (("x",),))
-    examples = ExampleList("e", "Examples", "Chosen so.", (Example("1", "a hat", "yes", "no", 0.75),))
+    examples = ExampleList(
+        "e", "Examples", "Chosen so.", (Example("1", "a hat", "yes", "no", 0.75),)
+    )
     html = page_of(Part("A part", tables=(table,), examples=(examples,)))
     assert "All of it: 1 part with 1 table</summary>" in html
     assert '<p class="note"></p>' not in html
@@ -207,24 +245,42 @@ def test_rows_share_one_scale(figure, bar):
 @pytest.mark.parametrize(
     ("n_wrong", "n_right", "shown"),
     # Of 6 places: a third is for right items, and what either kind leaves is the other's.
-    [(9, 9, (4, 2)), (5, 9, (4, 2)), (3, 9, (3, 3)), (9, 1, (5, 1)), (9, 0, (6, 0)), (0, 9, (0, 6)), (2, 2, (2, 2))],
+    [
+        (9, 9, (4, 2)),
+        (5, 9, (4, 2)),
+        (3, 9, (3, 3)),
+        (9, 1, (5, 1)),
+        (9, 0, (6, 0)),
+        (0, 9, (0, 6)),
+        (2, 2, (2, 2)),
+    ],
 )
 def test_right_items_have_places_among_those_of_the_page(monkeypatch, n_wrong, n_right, shown):
     monkeypatch.setattr("rightreasons.report.render.MOST_ITEMS", 6)
     n = n_wrong + n_right
     predicted = np.arange(n) < n_wrong  # all labels are 0
     texts = [str(i) for i in range(n)]
-    split = SimpleNamespace(name="test", labeled=np.ones(n, bool), labels=np.zeros(n, int), text_column="text")
+    split = SimpleNamespace(
+        name="test", labeled=np.ones(n, bool), labels=np.zeros(n, int), text_column="text"
+    )
     split.ids, split.data = Cells(pa.array(texts)), datasets.Dataset.from_dict({"text": texts})
     split.mislabeled = np.arange(n) == n_wrong - 1
-    scores = SimpleNamespace(predicted=predicted.astype(int), confidence=(np.arange(n) + 1) / (n + 1))
-    context = SimpleNamespace(task="classification", splits=[split], answers_once=False, label_name=str)
+    scores = SimpleNamespace(
+        predicted=predicted.astype(int), confidence=(np.arange(n) + 1) / (n + 1)
+    )
+    context = SimpleNamespace(
+        task="classification", splits=[split], answers_once=False, label_name=str
+    )
     context.has_scores, context.scores = lambda split: True, lambda split: scores
     items = items_of(context)
     rights = [right for _, right in items.rows]
     assert (items.n_wrong, items.n_items) == (n_wrong, n)
     assert rights == [False] * shown[0] + [True] * shown[1]
-    confident = [item.confidence for item, right in items.rows if not right and "contradicts" not in item.label]
+    confident = [
+        item.confidence
+        for item, right in items.rows
+        if not right and "contradicts" not in item.label
+    ]
     assert confident == sorted(confident, reverse=True)
     assert [item.confidence for item, right in items.rows if right] == sorted(
         item.confidence for item, right in items.rows if right
@@ -238,7 +294,9 @@ def test_sources_are_links():
         "t", "A table", (Column("a", "Name", "text"), Column("b", "Value", "share")),
         (("x, y", Estimate(0.5, 0.4, 0.6)), ("z", None)), source="Guo et al. 2017, section 4",
     )  # fmt: skip
-    html = page_of(Part(title="P", text="Its calibration error is small.", tables=(table,)), subject="m")
+    html = page_of(
+        Part(title="P", text="Its calibration error is small.", tables=(table,)), subject="m"
+    )
     assert '<a href="https://arxiv.org/abs/1706.04599">Guo et al. 2017</a>, section 4' in html
 
 
@@ -250,7 +308,9 @@ def test_every_address_is_one():
 def test_links_lead_to_parts_of_the_page():
     """Also where there is no table of items, and on pages without a first screen."""
     finding = Finding("is sure.", "Read.", actions=(Action("Read the errors.", link="#items"),))
-    result = SectionResult(Verdict("bad", "Sure", "Its pass rate is low."), (headline(),), (), finding=finding)
+    result = SectionResult(
+        Verdict("bad", "Sure", "Its pass rate is low."), (headline(),), (), finding=finding
+    )
     outcomes = [Outcome("toy", "Is it a toy?", "answered", "", result)]
     said = {"title": "T", "heading": "H", "facts": [("on", "toys")], "made": [("Seed", "0")]}
     for subject in ("it", ""):
@@ -262,16 +322,31 @@ def test_texts_of_users_stay_texts(tmp_path):
     part = Part(
         title=EVIL,
         text=EVIL,
-        tables=(Table("t", EVIL, (Column("a", EVIL, "text"), Column("b", EVIL, "text")), ((EVIL, EVIL),)),),
+        tables=(
+            Table(
+                "t", EVIL, (Column("a", EVIL, "text"), Column("b", EVIL, "text")), ((EVIL, EVIL),)
+            ),
+        ),
         examples=(
             ExampleList(
-                "e", EVIL, EVIL, (Example(EVIL, EVIL, EVIL, EVIL, 0.5, text_pair=EVIL, marks=(Mark(0, 8, note=EVIL),)),)
+                "e",
+                EVIL,
+                EVIL,
+                (
+                    Example(
+                        EVIL, EVIL, EVIL, EVIL, 0.5, text_pair=EVIL, marks=(Mark(0, 8, note=EVIL),)
+                    ),
+                ),
             ),
         ),
     )
-    html = page_of(part, title=EVIL, heading=EVIL, facts=[(EVIL, EVIL)], made=[(EVIL, EVIL)], command=EVIL)
+    html = page_of(
+        part, title=EVIL, heading=EVIL, facts=[(EVIL, EVIL)], made=[(EVIL, EVIL)], command=EVIL
+    )
     assert html.count("<script") == 1  # ours, at the end; the policy of the page allows no other
-    digest = base64.b64encode(hashlib.sha256(html.split("<script>")[1].split("</script>")[0].encode()).digest())
+    digest = base64.b64encode(
+        hashlib.sha256(html.split("<script>")[1].split("</script>")[0].encode()).digest()
+    )
     assert f"script-src 'sha256-{digest.decode()}'" in html
     assert "<img src=x" not in html
     assert "&lt;script&gt;" in html
@@ -279,7 +354,9 @@ def test_texts_of_users_stay_texts(tmp_path):
 
 
 def test_names_in_drawings_are_escaped_and_are_no_formulas():
-    drawing = plots.dot_rows("d", rows=[("<b>$x^2$</b>", [Estimate(0.5, 0.4, 0.6)])], series=[EVIL], xlabel="x")
+    drawing = plots.dot_rows(
+        "d", rows=[("<b>$x^2$</b>", [Estimate(0.5, 0.4, 0.6)])], series=[EVIL], xlabel="x"
+    )
     assert "<script" not in drawing.svg
     assert "&lt;b&gt;$x^2$&lt;/b&gt;" in drawing.svg
     assert "var(--plot-blue)" in drawing.svg
@@ -308,7 +385,14 @@ def hostile(tmp_path_factory):
     rows = datasets.Dataset.from_dict({"text": texts, "label": [0] * 8 + [1] * 8}).cast_column(
         "label", datasets.ClassLabel(names=list(names))
     )
-    return audit(model, rows, out=folder / "report", questions=["calibration"], n_resamples=20, progress=False)
+    return audit(
+        model,
+        rows,
+        out=folder / "report",
+        questions=["calibration"],
+        n_resamples=20,
+        progress=False,
+    )
 
 
 def problems_of(page, path):
@@ -318,7 +402,10 @@ def problems_of(page, path):
     page.on("pageerror", lambda error: found.append(str(error)))
     page.on("dialog", lambda dialog: (found.append("dialog"), dialog.dismiss()))
     page.on(
-        "request", lambda request: None if request.url.startswith(("file:", "data:")) else found.append(request.url)
+        "request",
+        lambda request: (
+            None if request.url.startswith(("file:", "data:")) else found.append(request.url)
+        ),
     )
     page.goto(path.as_uri())
     if page.evaluate("document.documentElement.scrollWidth > innerWidth + 1"):
@@ -341,7 +428,9 @@ def test_the_page_fits_the_window_and_asks_for_nothing(page, report, width, sche
     assert page.evaluate(
         "[...document.querySelectorAll('[role=img]')].every(e => e.getAttribute('aria-label').length > 20)"
     )
-    assert page.evaluate("[...document.querySelectorAll('svg')].every(e => e.getBoundingClientRect().width > 50)")
+    assert page.evaluate(
+        "[...document.querySelectorAll('svg')].every(e => e.getBoundingClientRect().width > 50)"
+    )
     ids = page.evaluate("[...document.querySelectorAll('[id]')].map(e => e.id)")
     assert len(ids) == len(set(ids))
     levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map(e => +e.tagName[1])")
@@ -397,16 +486,25 @@ def test_items_are_filtered_sorted_and_stepped_through(page, report):
 def test_ticks_become_the_options_of_the_command(page, tmp_path):
     command = "rightreasons audit m d --questions shortcuts --shortcuts-not-reasons"
     result = SectionResult(
-        Verdict("warn", "W", "S."), (headline(),), (), finding=finding(0.5, Action("Say.", f"{command} ':,copper,odd'"))
+        Verdict("warn", "W", "S."),
+        (headline(),),
+        (),
+        finding=finding(0.5, Action("Say.", f"{command} ':,copper,odd'")),
     )
-    html = render_page(Page("T", "H", [], [Outcome("shortcuts", "Is it?", "answered", "", result)], [], subject="m"))
+    html = render_page(
+        Page(
+            "T", "H", [], [Outcome("shortcuts", "Is it?", "answered", "", result)], [], subject="m"
+        )
+    )
     (tmp_path / "index.html").write_text(html, "utf-8")
     assert problems_of(page, tmp_path / "index.html") == []
     code = page.locator("#next code")
     assert code.inner_text() == f"{command} ':,copper,odd'"
     page.get_by_label("odd").check()
     start = command.rpartition(" ")[0]
-    assert code.inner_text() == f"{start} --shortcuts-reasons odd --shortcuts-not-reasons ':,copper'"
+    assert (
+        code.inner_text() == f"{start} --shortcuts-reasons odd --shortcuts-not-reasons ':,copper'"
+    )
     page.get_by_label("copper").check()
     page.get_by_label(":", exact=True).check()
     assert code.inner_text() == f"{start} --shortcuts-reasons ':,copper,odd'"
@@ -440,7 +538,11 @@ def test_a_chosen_change_is_shown_with_its_answer(page, tmp_path):
     before = [item.locator(part).inner_text() for part in shown]
     box = page.get_by_label("Change a word").first
     box.select_option(index=1)
-    assert [item.locator(part).inner_text() for part in shown] == ["marble shines", "bad", "not kept"]
+    assert [item.locator(part).inner_text() for part in shown] == [
+        "marble shines",
+        "bad",
+        "not kept",
+    ]
     box.select_option(index=0)
     assert [item.locator(part).inner_text() for part in shown] == before
     assert item.locator("mark").inner_text() == "copper"
@@ -457,7 +559,9 @@ def test_print_opens_what_is_folded(page, report):
     assert page.locator(".more .examples").count() > 0
     assert page.locator(".more .examples, #items").filter(visible=True).count() == 0
     assert page.locator(".lead .examples, .shows .examples").filter(visible=True).count() > 0
-    assert len(re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True))) <= 6  # sheets of A4
+    assert (
+        len(re.findall(rb"/Type\s*/Page\b", page.pdf(prefer_css_page_size=True))) <= 6
+    )  # sheets of A4
 
 
 @pytest.mark.browser

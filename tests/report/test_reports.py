@@ -34,7 +34,9 @@ def rows():
 
 
 def test_a_result_is_read_in_a_notebook_and_asserted_in_a_test(tiny, rows, tmp_path):
-    result = audit(tiny, rows, out=tmp_path, questions=["calibration"], n_resamples=20, progress=False)
+    result = audit(
+        tiny, rows, out=tmp_path, questions=["calibration"], n_resamples=20, progress=False
+    )
     figure = result["calibration.accuracy"]
     assert result["calibration"].status == "answered"
     frame = result.to_frame()
@@ -43,7 +45,9 @@ def test_a_result_is_read_in_a_notebook_and_asserted_in_a_test(tiny, rows, tmp_p
     assert "Does its confidence match its accuracy?" in result._repr_html_()
     assert len(repr(result)) < 500
     result.assert_that(f"calibration.accuracy >= {figure.estimate.value}")
-    with pytest.raises(AssertionError, match=r"^Expected calibration\.accuracy > 1, but got .*% .* on 40 items"):
+    with pytest.raises(
+        AssertionError, match=r"^Expected calibration\.accuracy > 1, but got .*% .* on 40 items"
+    ):
         result.assert_that("calibration.accuracy > 1")
     with pytest.raises(AssertionError, match="but got The question was not asked"):
         result.assert_that("cues.applicability < 1")
@@ -54,7 +58,9 @@ def test_a_result_is_read_in_a_notebook_and_asserted_in_a_test(tiny, rows, tmp_p
 def test_a_report_about_another_model_sets_the_earlier_one_aside(tiny, other, rows, tmp_path):
     asking(tiny, rows, tmp_path, "difficulty")
     before = read_audit(tmp_path)
-    with pytest.warns(SetAsideWarning, match="is about another model, data or settings: it is set aside in"):
+    with pytest.warns(
+        SetAsideWarning, match="is about another model, data or settings: it is set aside in"
+    ):
         asking(other, rows, tmp_path, "calibration")
     now = read_audit(tmp_path)
     assert now["model"]["name"] == str(other)
@@ -67,7 +73,9 @@ def test_a_report_about_another_model_sets_the_earlier_one_aside(tiny, other, ro
     (tmp_path / "audit.json").write_text("{")
     with pytest.warns(SetAsideWarning, match="is damaged: it is set aside in"):
         asking(other, rows, tmp_path, "calibration")
-    sizes = sorted((each / "audit.json").stat().st_size for each in (tmp_path / ".set-aside").iterdir())
+    sizes = sorted(
+        (each / "audit.json").stat().st_size for each in (tmp_path / ".set-aside").iterdir()
+    )
     assert (len(sizes), sizes[0]) == (2, 1)
 
 
@@ -90,7 +98,15 @@ def test_questions_that_are_asked_later_are_added(tiny, rows, tmp_path):
     asking(tiny, rows, late, "difficulty")
     later = asking(tiny, rows, late, "calibration")
     assert [outcome.question for outcome in later.outcomes] == ["calibration"]
-    whole = audit(tiny, rows, out=once, questions=list(QUESTIONS), options=QUESTIONS, n_resamples=20, progress=False)
+    whole = audit(
+        tiny,
+        rows,
+        out=once,
+        questions=list(QUESTIONS),
+        options=QUESTIONS,
+        n_resamples=20,
+        progress=False,
+    )
     both, whole = read_audit(late), whole.audit
     assert both == later.audit
     assert [question["question"] for question in both["questions"]] == ["calibration", "difficulty"]
@@ -128,7 +144,9 @@ def test_a_report_of_two_audits_is_not_compared(reports, tmp_path):
     first, second = (shutil.copytree(reports / name, tmp_path / name) for name in ("old", "new"))
     (file,) = (path.name for path in (first / "predictions").iterdir())
     shutil.copy(second / "predictions" / file, first / "predictions" / file)
-    with pytest.raises(ValueError, match=rf"predictions/{re.escape(file)} is another one, damaged or gone"):
+    with pytest.raises(
+        ValueError, match=rf"predictions/{re.escape(file)} is another one, damaged or gone"
+    ):
         compare(first, second)
     audit_json = second / "audit.json"
     audit_json.write_text(audit_json.read_text("utf-8").replace('"seed": 0', '"seed": 1'), "utf-8")

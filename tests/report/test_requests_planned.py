@@ -19,7 +19,12 @@ pytestmark = pytest.mark.usefixtures("unrendered")
 @pytest.fixture
 def items(tmp_path):
     rows = [
-        {"id": f"i{n}", "prompt": f"Which is it, {n}?", "choices": ["no " + "x" * (n % 3), "surely", "so"], "label": 1}
+        {
+            "id": f"i{n}",
+            "prompt": f"Which is it, {n}?",
+            "choices": ["no " + "x" * (n % 3), "surely", "so"],
+            "label": 1,
+        }
         for n in range(12)
     ]
     path = tmp_path / "items.jsonl"
@@ -37,12 +42,28 @@ def counts(err, name):
 def test_a_plan_counts_what_a_run_sends(items, tmp_path, capsys, lacks):
     with serving() as fake:
         fake.lacks, fake.longest, fake.model.seed = lacks, 1, 8
-        how = ("--questions", "probes,calibration", "--n-resamples", "20", "--prompt-price", "1", "--probes-ks", "1")
-        planned = run(capsys, "audit", fake.url, items, "--plan", "--out", tmp_path / "planned", *how)
+        how = (
+            "--questions",
+            "probes,calibration",
+            "--n-resamples",
+            "20",
+            "--prompt-price",
+            "1",
+            "--probes-ks",
+            "1",
+        )
+        planned = run(
+            capsys, "audit", fake.url, items, "--plan", "--out", tmp_path / "planned", *how
+        )
         assert planned.code == 0, planned.err
-        assert not (tmp_path / "planned").exists() or not (tmp_path / "planned" / "audit.json").exists()
+        assert (
+            not (tmp_path / "planned").exists()
+            or not (tmp_path / "planned" / "audit.json").exists()
+        )
         trial = len([body for body in fake.bodies if body["path"] != "/v1/models"])
-        told = json.loads(run(capsys, "audit", fake.url, items, "--plan", "--json", *how).out)["result"]
+        told = json.loads(run(capsys, "audit", fake.url, items, "--plan", "--json", *how).out)[
+            "result"
+        ]
         fake.reset()
         done = run(capsys, "audit", fake.url, items, "--out", tmp_path / "report", *how)
         assert done.code == 0, done.err
@@ -62,13 +83,20 @@ def test_a_plan_counts_what_a_run_sends(items, tmp_path, capsys, lacks):
 def test_every_command_that_asks_a_server_has_a_plan_of_what_it_sends(
     items, tmp_path, capsys, monkeypatch, command, words, expected
 ):
-    texts = [{"id": str(n), "text": f"film{n} good", "label": ("negative", "positive")[n % 2]} for n in range(30)]
-    (tmp_path / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in texts), encoding="utf-8")
+    texts = [
+        {"id": str(n), "text": f"film{n} good", "label": ("negative", "positive")[n % 2]}
+        for n in range(30)
+    ]
+    (tmp_path / "texts.jsonl").write_text(
+        "".join(json.dumps(row) + "\n" for row in texts), encoding="utf-8"
+    )
     behavior_suite().write(tmp_path / "suite.jsonl")
     monkeypatch.chdir(tmp_path)
     with serving() as fake:
         fake.lacks, fake.longest = {"echo", "logprobs", "text"}, 1
-        fake.change = lambda body, reply: reply["choices"][0]["message"].update(content=answer(body))
+        fake.change = lambda body, reply: reply["choices"][0]["message"].update(
+            content=answer(body)
+        )
         typed = [command, fake.url, *words]
 
         def answer(body):
@@ -85,7 +113,10 @@ def test_every_command_that_asks_a_server_has_a_plan_of_what_it_sends(
         done = run(capsys, *typed)
         assert done.code == 0, done.err
         assert sent() - trial == expected
-    told, name = planned.out + planned.err, {"behavior": fake.url, "difficulty": "together"}.get(command, command)
+    told, name = (
+        planned.out + planned.err,
+        {"behavior": fake.url, "difficulty": "together"}.get(command, command),
+    )
     assert counts(told, name) == in_json[name]["requests"] == expected
     assert "Sent so far, for the trial: " in told
 
@@ -105,27 +136,49 @@ def test_a_bound_of_requests_stops_a_run_and_a_larger_one_goes_on(items, tmp_pat
         together = counts(before.err, "together")
         fake.reset()
         done = run(capsys, "audit", fake.url, items, "--max-requests", str(trial + 5), *how)
-        assert len([body for body in fake.bodies if "messages" in body or "prompt" in body]) == trial + 5
+        assert (
+            len([body for body in fake.bodies if "messages" in body or "prompt" in body])
+            == trial + 5
+        )
         assert done.code == 2
         sentence = " ".join(done.err.split())
-        assert f"but max_requests={trial + 5} is reached: what was answered is kept, and the same command" in sentence
+        assert (
+            f"but max_requests={trial + 5} is reached: what was answered is kept, and the same command"
+            in sentence
+        )
         fake.reset()
         done = run(capsys, "audit", fake.url, items, *how)
         assert done.code == 0, done.err
-        assert len([body for body in fake.bodies if body["path"] != "/v1/models"]) - trial == together - 5
+        assert (
+            len([body for body in fake.bodies if body["path"] != "/v1/models"]) - trial
+            == together - 5
+        )
 
 
 def test_a_price_stops_a_run_also_where_the_server_counts_no_tokens(items, tmp_path, capsys):
     with thinking("vllm", thinks=False) as fake:
         fake.change = lambda body, reply: reply.pop("usage")
         how = ("--questions", "probes", "--prompt-price", "1000", "--in-flight", "1")
-        done = run(capsys, "audit", fake.url, items, "--max-price", "0.4", "--out", tmp_path / "report", *how)
+        done = run(
+            capsys,
+            "audit",
+            fake.url,
+            items,
+            "--max-price",
+            "0.4",
+            "--out",
+            tmp_path / "report",
+            *how,
+        )
         assert done.code == 2
         assert "max_price=0.4 is reached" in " ".join(done.err.split())
         assert "which the server did not report, are estimated" in " ".join(done.err.split())
     with pytest.raises(SystemExit):
         main(["audit", "http://127.0.0.1:1/v1", str(items), "--max-price", "1"])
-    assert "Expected --prompt-price or --answer-price where --max-price is given" in capsys.readouterr().err
+    assert (
+        "Expected --prompt-price or --answer-price where --max-price is given"
+        in capsys.readouterr().err
+    )
 
 
 def test_requests_of_a_question_that_fail_are_named(items, tmp_path, capsys):
@@ -135,21 +188,45 @@ def test_requests_of_a_question_that_fail_are_named(items, tmp_path, capsys):
         def refuses(number, body):
             asked = str(body.get("messages", body.get("prompt")))
             bad = "surely" in asked and "Which is it" not in asked
-            return (400, {}, json.dumps({"error": {"message": "content policy violation"}})) if bad else None
+            return (
+                (400, {}, json.dumps({"error": {"message": "content policy violation"}}))
+                if bad
+                else None
+            )
 
         fake.faults = refuses
-        how = ("--questions", "probes", "--n-resamples", "20", "--probes-ks", "1", "--out", tmp_path / "report")
+        how = (
+            "--questions",
+            "probes",
+            "--n-resamples",
+            "20",
+            "--probes-ks",
+            "1",
+            "--out",
+            tmp_path / "report",
+        )
         done = run(capsys, "audit", fake.url, items, *how)
         assert done.code == 0, done.err
-    line = next(line for line in done.err.splitlines() if "of the questions without an answer" in line)
-    assert re.match("12 requests of the questions without an answer, such as i\\d+/no_question", line)
+    line = next(
+        line for line in done.err.splitlines() if "of the questions without an answer" in line
+    )
+    assert re.match(
+        "12 requests of the questions without an answer, such as i\\d+/no_question", line
+    )
     assert line.endswith("the server refuses the request (400: content policy violation)")
     page = (tmp_path / "report" / "index.html").read_text("utf-8")
     assert "Requests of the questions that have no answer" in page
-    (failed,) = json.loads((tmp_path / "report" / "audit.json").read_text("utf-8"))["model"]["prompt"]["failed"]
+    (failed,) = json.loads((tmp_path / "report" / "audit.json").read_text("utf-8"))["model"][
+        "prompt"
+    ]["failed"]
     assert failed["reason"] == "the server refuses the request (400: content policy violation)"
-    assert (failed["n"], failed["first"].partition("/")[2]) == (12, line.partition("/")[2].partition(":")[0])
-    written = (tmp_path / "report" / "predictions" / "replies.jsonl").read_text("utf-8").splitlines()
+    assert (failed["n"], failed["first"].partition("/")[2]) == (
+        12,
+        line.partition("/")[2].partition(":")[0],
+    )
+    written = (
+        (tmp_path / "report" / "predictions" / "replies.jsonl").read_text("utf-8").splitlines()
+    )
     kept = {row["id"]: row["replies"] for row in map(json.loads, written)}
     assert kept["i0"][0]["text"] == " A"
     assert kept["i0"][0]["finish"] == "stop"
@@ -159,24 +236,39 @@ def test_requests_of_a_question_that_fail_are_named(items, tmp_path, capsys):
 def test_an_unread_answer_is_kept_whole_and_read_again_without_asking(items, tmp_path, capsys):
     def answers(body, reply):
         number = re.search(r"Which is it, (\d+)", body_text(body))
-        said = "ANSWER: B" if number is None or int(number[1]) % 4 else f"{'I weigh it. ' * 20}Mine=B"
+        said = (
+            "ANSWER: B" if number is None or int(number[1]) % 4 else f"{'I weigh it. ' * 20}Mine=B"
+        )
         reply["choices"][0]["message"]["content"] = said
 
     with serving() as fake:
         fake.lacks, fake.longest, fake.change = {"echo", "logprobs", "text"}, 1, answers
-        how = ("--questions", "calibration", "--n-resamples", "20", "--form", "line", "--out", tmp_path / "report")
+        how = (
+            "--questions",
+            "calibration",
+            "--n-resamples",
+            "20",
+            "--form",
+            "line",
+            "--out",
+            tmp_path / "report",
+        )
         done = run(capsys, "audit", fake.url, items, *how)
         assert done.code == 0, done.err
         record = json.loads((tmp_path / "report" / "audit.json").read_text("utf-8"))
         assert record["model"]["batching"] is None  # a server batches by itself
         assert record["model"]["prompt"]["finish"] == {"stop": 12}
         assert sum(record["answers"]["lacks"].values()) == 3  # of i0, i4 and i8
-        written = (tmp_path / "report" / "predictions" / "replies.jsonl").read_text("utf-8").splitlines()
+        written = (
+            (tmp_path / "report" / "predictions" / "replies.jsonl").read_text("utf-8").splitlines()
+        )
         kept = {row["id"]: row["replies"] for row in map(json.loads, written)}
         assert kept["i4"][0]["text"] == f"{'I weigh it. ' * 20}Mine=B"
         assert len(kept["i4"][0]["text"]) > 80
         fake.reset()
-        done = run(capsys, "audit", fake.url, items, "--pattern", r"(?i)(?:answer: |mine=)(\w)", *how)
+        done = run(
+            capsys, "audit", fake.url, items, "--pattern", r"(?i)(?:answer: |mine=)(\w)", *how
+        )
         assert done.code == 0, done.err
         assert not [body for body in fake.bodies if "Which is it" in str(body)]
     record = json.loads((tmp_path / "report" / "audit.json").read_text("utf-8"))

@@ -36,7 +36,18 @@ from tiny_suites import behavior_suite
 pytestmark = pytest.mark.usefixtures("unrendered")
 
 OPTIONS = {"questions": ["calibration"], "n_resamples": 20, "progress": False}
-KEYS = {"accuracy", "macro_f1", "mean_confidence", "ece", "smooth_ece", "macro_ce", "brier", "nll", "aurc", "auroc"}
+KEYS = {
+    "accuracy",
+    "macro_f1",
+    "mean_confidence",
+    "ece",
+    "smooth_ece",
+    "macro_ce",
+    "brier",
+    "nll",
+    "aurc",
+    "auroc",
+}
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +73,14 @@ def test_the_report_is_whole(report):
     assert names == ["audit.json", "figures", "index.html", "predictions"]
     figures = {plot.key for plot in calibration_of(report).plots}
     assert {path.stem for path in (report.out / "figures").iterdir()} == figures
-    assert all(path.read_bytes().startswith(b"\x89PNG") for path in (report.out / "figures").iterdir())
-    assert read_audit(report.out) == report.to_dict() == json.loads((report.out / "audit.json").read_text("utf-8"))
+    assert all(
+        path.read_bytes().startswith(b"\x89PNG") for path in (report.out / "figures").iterdir()
+    )
+    assert (
+        read_audit(report.out)
+        == report.to_dict()
+        == json.loads((report.out / "audit.json").read_text("utf-8"))
+    )
 
 
 def test_its_figures_are_those_of_the_kernels_on_the_kept_predictions(report, planted):
@@ -73,14 +90,20 @@ def test_its_figures_are_those_of_the_kernels_on_the_kept_predictions(report, pl
     figures = calibration_of(report).data["figures"]
     predicted = said.logits.argmax(axis=1)
     assert figures["accuracy"]["estimate"]["value"] == np.mean(predicted == said.labels)
-    assert figures["macro_f1"]["estimate"]["value"] == pytest.approx(classification_scores(predicted, said.labels).f1)
-    ece = calibration_error(said.logits, said.labels, scores="logits", resampling=Resampling(resamples=100))
+    assert figures["macro_f1"]["estimate"]["value"] == pytest.approx(
+        classification_scores(predicted, said.labels).f1
+    )
+    ece = calibration_error(
+        said.logits, said.labels, scores="logits", resampling=Resampling(resamples=100)
+    )
     assert figures["ece"]["estimate"]["value"] == ece.ece
     assert (figures["ece"]["estimate"]["low"], figures["ece"]["estimate"]["high"]) == (
         ece.interval.low,
         ece.interval.high,
     )
-    nll = torch.nn.functional.cross_entropy(torch.tensor(said.logits), torch.tensor(said.labels)).item()
+    nll = torch.nn.functional.cross_entropy(
+        torch.tensor(said.logits), torch.tensor(said.labels)
+    ).item()
     assert figures["nll"]["estimate"]["value"] == pytest.approx(nll)
 
 
@@ -92,7 +115,10 @@ def test_the_kept_predictions_open_with_datasets(report):
 
 def test_every_figure_has_interval_definition_and_source(report):
     result = calibration_of(report)
-    headlines = [*result.headlines, *(headline for part in result.parts for headline in part.headlines)]
+    headlines = [
+        *result.headlines,
+        *(headline for part in result.parts for headline in part.headlines),
+    ]
     assert set(result.data["figures"]) >= KEYS
     for headline in headlines:
         assert headline.definition
@@ -155,7 +181,12 @@ def test_a_stopped_audit_goes_on_where_it_stopped(planted_model, planted, tmp_pa
     # 150 items in batches of 30 are 5 batches, of which 2 had been computed and written.
     assert sum(calls) == 3
     fresh = audit(
-        load_classifier(planted_model), planted, split="test", out=tmp_path / "fresh", batch_size=30, **OPTIONS
+        load_classifier(planted_model),
+        planted,
+        split="test",
+        out=tmp_path / "fresh",
+        batch_size=30,
+        **OPTIONS,
     )
     assert calibration_of(result).data == calibration_of(fresh).data
 
@@ -208,7 +239,9 @@ def test_labels_that_count_from_1_in_one_split_of_several(tiny, rows, tmp_path):
         "by number, as the data counts from 1: 1 is negative, 2 is positive"
     )
     only = {"test": splits["test"]}
-    with pytest.raises(ValueError, match=r"negative, positive.*, but they are 2, .* no 0 or 1: first_label says"):
+    with pytest.raises(
+        ValueError, match=r"negative, positive.*, but they are 2, .* no 0 or 1: first_label says"
+    ):
         audit(tiny, only, out=tmp_path / "none", **OPTIONS)
     named = audit(tiny, only, out=tmp_path / "named", first_label=1, **OPTIONS)
     assert calibration_of(named).data["figures"] == calibration_of(result).data["figures"]
@@ -224,8 +257,12 @@ def test_items_without_a_label_are_left_out_and_told(tiny, rows, tmp_path):
 
 
 def test_data_without_a_label_is_skipped_with_the_reason(tiny, rows, tmp_path):
-    none = rows.map(lambda row: {"label": -1}).cast_column("label", datasets.ClassLabel(names=["negative", "positive"]))
-    result = audit(tiny, none, out=tmp_path, **{**OPTIONS, "questions": ["calibration", "difficulty"]})
+    none = rows.map(lambda row: {"label": -1}).cast_column(
+        "label", datasets.ClassLabel(names=["negative", "positive"])
+    )
+    result = audit(
+        tiny, none, out=tmp_path, **{**OPTIONS, "questions": ["calibration", "difficulty"]}
+    )
     assert result["calibration"].status == "skipped"
     assert result["calibration"].reason == "None of the items of 'data' has a label."
     assert "None of the items of &#39;data&#39; has a label." in result.page.read_text("utf-8")
@@ -236,7 +273,12 @@ def test_a_multiple_choice_model_with_differing_numbers_of_choices(tmp_path):
     items = datasets.Dataset.from_dict(
         {
             "prompt": ["the man fell", "rain fell", "the glass broke", "the sun"] * 5,
-            "choices": [["wet floor", "dry floor"], ["wet", "dry", "broke"], ["floor wet", "it fell"], ["dry", "wet"]]
+            "choices": [
+                ["wet floor", "dry floor"],
+                ["wet", "dry", "broke"],
+                ["floor wet", "it fell"],
+                ["dry", "wet"],
+            ]
             * 5,
             "label": [0, 0, 1, 0] * 5,
         }
@@ -254,16 +296,37 @@ def test_a_multiple_choice_model_with_differing_numbers_of_choices(tmp_path):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"split": "tset"}, "Expected the name of a split of the data, but got 'tset'.*Did you mean 'test'"),
-        ({"questions": ["calibratoin"]}, "Expected the name of a question.*Did you mean 'calibration'"),
+        (
+            {"split": "tset"},
+            "Expected the name of a split of the data, but got 'tset'.*Did you mean 'test'",
+        ),
+        (
+            {"questions": ["calibratoin"]},
+            "Expected the name of a question.*Did you mean 'calibration'",
+        ),
         ({"limit": 0}, "Expected `limit` to be at least 1, but got 0."),
-        ({"text_column": "sentence"}, "Expected the column 'sentence' that `text_column` names in the data set, but"),
-        ({"label_column": "stars"}, "Expected the column 'stars' that `label_column` names in the data set, but"),
+        (
+            {"text_column": "sentence"},
+            "Expected the column 'sentence' that `text_column` names in the data set, but",
+        ),
+        (
+            {"label_column": "stars"},
+            "Expected the column 'stars' that `label_column` names in the data set, but",
+        ),
         ({"confidence_level": 1.0}, "strictly between 0 and 1, but got 1.0"),
-        ({"task": "regression"}, "Expected `task` to be one of 'classification' or 'multiple_choice'"),
+        (
+            {"task": "regression"},
+            "Expected `task` to be one of 'classification' or 'multiple_choice'",
+        ),
         ({"out": __file__}, "Expected `out` to be a folder, but .* is a file"),
-        ({"out": f"{__file__}/report"}, "Expected `out` to be a folder, but .*test_runner.py is a file"),
-        ({"out": "/proc/report"}, "Expected `out` to be a folder that can be written, but /proc/report cannot"),
+        (
+            {"out": f"{__file__}/report"},
+            "Expected `out` to be a folder, but .*test_runner.py is a file",
+        ),
+        (
+            {"out": "/proc/report"},
+            "Expected `out` to be a folder that can be written, but /proc/report cannot",
+        ),
         ({"out": ""}, "Expected `out` to be a folder, but got ''"),
         (
             {"out": "a" * 300},
@@ -280,14 +343,22 @@ def test_bad_options(tiny, rows, tmp_path, options, message):
 
 def test_a_model_folder_that_is_no_classifier(rows, tmp_path):
     encoder = save_tiny_encoder(tmp_path / "encoder")
-    with pytest.raises(ValueError, match="to be a trained sequence classifier, but its checkpoint lacks the weights"):
+    with pytest.raises(
+        ValueError,
+        match="to be a trained sequence classifier, but its checkpoint lacks the weights",
+    ):
         audit(encoder, rows, out=tmp_path / "report", **OPTIONS)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match=r"to be a model folder with a config.json, but it holds nothing"):
+    with pytest.raises(
+        ValueError, match=r"to be a model folder with a config.json, but it holds nothing"
+    ):
         audit(tmp_path / "empty", rows, out=tmp_path / "report", **OPTIONS)
     (tmp_path / "odd").mkdir()
     (tmp_path / "odd" / "config.json").write_text("not json")
-    with pytest.raises(ValueError, match="Expected .*odd to be a sequence classifier, but it cannot be opened as one"):
+    with pytest.raises(
+        ValueError,
+        match="Expected .*odd to be a sequence classifier, but it cannot be opened as one",
+    ):
         audit(tmp_path / "odd", rows, out=tmp_path / "report", **OPTIONS)
     assert not (tmp_path / "report").exists()
 
@@ -298,9 +369,13 @@ def test_a_model_that_cannot_be_asked_is_refused_before_any_data_is_read(save, t
     weights = load_file(folder / "model.safetensors")
     name = next(name for name, weight in weights.items() if weight.dim() == 1)
     save_file(
-        {**weights, name: torch.full_like(weights[name], torch.nan)}, folder / "model.safetensors", {"format": "pt"}
+        {**weights, name: torch.full_like(weights[name], torch.nan)},
+        folder / "model.safetensors",
+        {"format": "pt"},
     )
-    with pytest.raises(ValueError, match="Expected finite weights, but .* of .*broken holds NaN or infinity"):
+    with pytest.raises(
+        ValueError, match="Expected finite weights, but .* of .*broken holds NaN or infinity"
+    ):
         audit(folder, tmp_path / "absent.csv", out=tmp_path / "report", **OPTIONS)
     assert not (tmp_path / "report").exists()
 
@@ -335,17 +410,24 @@ def test_a_question_that_fails_does_not_lose_the_others(tiny, rows, tmp_path, mo
 
 def contents(folder):
     files = (path for path in folder.rglob("*") if path.is_file())
-    return {path: path.read_bytes() for path in files if not re.search(r"/\.(work|lease)", str(path))}
+    return {
+        path: path.read_bytes() for path in files if not re.search(r"/\.(work|lease)", str(path))
+    }
 
 
-def test_when_no_question_can_be_answered_an_older_report_stays_as_it_was(tiny, rows, tmp_path, monkeypatch):
+def test_when_no_question_can_be_answered_an_older_report_stays_as_it_was(
+    tiny, rows, tmp_path, monkeypatch
+):
     def refuse(context, split):
         raise ValueError("Expected finite logits, but the model gave NaN for item '7'.")
 
     out = audit(tiny, rows, out=tmp_path / "report", **OPTIONS).out
     before = contents(out)
     monkeypatch.setattr(AuditContext, "_predict", refuse)
-    with pytest.warns(UserWarning, match="'calibration'"), pytest.raises(ValueError, match="Expected finite") as error:
+    with (
+        pytest.warns(UserWarning, match="'calibration'"),
+        pytest.raises(ValueError, match="Expected finite") as error,
+    ):
         audit(tiny, rows, out=out, **{**OPTIONS, "seed": 1})
     assert "\n" not in str(error.value)
     assert contents(out) == before
@@ -376,7 +458,8 @@ def test_another_tokenizer_replaces_the_report(rows, tmp_path):
     audit(model, rows, out=tmp_path / "report", **OPTIONS)
     words = list(tiny_tokenizer().get_vocab())
     tokenizer = BertTokenizerFast(
-        vocab={word: index for index, word in enumerate([*words[:5], *words[:4:-1]])}, model_max_length=32
+        vocab={word: index for index, word in enumerate([*words[:5], *words[:4:-1]])},
+        model_max_length=32,
     )
     tokenizer.save_pretrained(model)
     result = audit(model, rows, out=tmp_path / "report", **OPTIONS)
@@ -391,7 +474,9 @@ def test_a_folder_of_something_else_is_not_filled(rows, tmp_path, where):
     (tmp_path / "data").mkdir()
     rows.to_csv(tmp_path / "data" / "test.csv")
     before = contents(tmp_path)
-    with pytest.raises(ValueError, match="to be a new folder or that of an earlier result, but .* holds"):
+    with pytest.raises(
+        ValueError, match="to be a new folder or that of an earlier result, but .* holds"
+    ):
         audit(model, tmp_path / "data", out=tmp_path / where, **OPTIONS)
     assert contents(tmp_path) == before
 
@@ -408,7 +493,9 @@ def test_a_control_character_does_not_stand_in_the_page(tiny, rows, tmp_path):
 
 def test_splits_are_chosen_by_their_names_and_labels(rows):
     unlabeled = rows.map(lambda row: {"label": -1})
-    assert choose_splits({"train": rows, "test": unlabeled, "validation": rows}, None, "x") == ["validation"]
+    assert choose_splits({"train": rows, "test": unlabeled, "validation": rows}, None, "x") == [
+        "validation"
+    ]
     assert choose_splits({"train": rows}, None, "x") == ["train"]
     variants = {"train": rows, "test": rows, "test_hard": rows, "testing": rows}
     assert choose_splits(variants, None, "x") == ["test", "test_hard"]

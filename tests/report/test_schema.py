@@ -29,19 +29,43 @@ def test_every_field_is_documented(root):
 def test_every_object_of_the_schema_refuses_what_it_does_not_name():
     for name, schema in audit_schema()["$defs"].items():
         assert schema["additionalProperties"] is False, name
-        optional = {field for field, its in schema["properties"].items() if its.get("default", "none") in (None, False)}
+        optional = {
+            field
+            for field, its in schema["properties"].items()
+            if its.get("default", "none") in (None, False)
+        }
         assert set(schema["required"]) == set(schema["properties"]) - optional, name
 
 
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        (("schema_version",), "one", r"`schema_version` does not: 'one': string should match pattern '\^1"),
-        (("model", "n_parameters"), "many", r"`model\.n_parameters` does not: 'many': input should be a valid integer"),
+        (
+            ("schema_version",),
+            "one",
+            r"`schema_version` does not: 'one': string should match pattern '\^1",
+        ),
+        (
+            ("model", "n_parameters"),
+            "many",
+            r"`model\.n_parameters` does not: 'many': input should be a valid integer",
+        ),
         (("model", "n_parameters"), True, "does not: True: input should be a valid integer"),
-        (("dataset", "splits", 0, "role"), "third", r"`dataset\.splits\.0\.role` does not: 'third': input should be"),
-        (("questions", 0, "result", "verdict", "tone"), "great", r"`questions\.0\.result\.verdict\.tone`"),
-        (("questions", 0, "extra"), 1, r"`questions\.0\.extra` does not: 1: extra inputs are not permitted"),
+        (
+            ("dataset", "splits", 0, "role"),
+            "third",
+            r"`dataset\.splits\.0\.role` does not: 'third': input should be",
+        ),
+        (
+            ("questions", 0, "result", "verdict", "tone"),
+            "great",
+            r"`questions\.0\.result\.verdict\.tone`",
+        ),
+        (
+            ("questions", 0, "extra"),
+            1,
+            r"`questions\.0\.extra` does not: 1: extra inputs are not permitted",
+        ),
         (("questions",), {}, r"`questions` does not: \{\}: input should be a valid list"),
     ],
 )
@@ -59,13 +83,17 @@ def test_what_does_not_fit_is_named(report, path, value, message):
 def test_a_missing_field_is_named(report):
     audit = copy.deepcopy(report.to_dict())
     del audit["questions"][0]["result"]["parts"][0]["title"]
-    with pytest.raises(ValueError, match=r"`questions\.0\.result\.parts\.0\.title` does not: field required"):
+    with pytest.raises(
+        ValueError, match=r"`questions\.0\.result\.parts\.0\.title` does not: field required"
+    ):
         check_audit(audit)
 
 
 def test_reading_back(report, tmp_path):
     assert read_audit(report.out / "audit.json") == read_audit(str(report.out))
-    with pytest.raises(FileNotFoundError, match="the folder of a report with audit.json in it, but .* has none"):
+    with pytest.raises(
+        FileNotFoundError, match="the folder of a report with audit.json in it, but .* has none"
+    ):
         read_audit(tmp_path)
     file = tmp_path / "audit.json"
     file.write_text("{")
@@ -78,5 +106,7 @@ def test_reading_back(report, tmp_path):
     with pytest.raises(ValueError, match=r"an audit of schema version 1\.0, but .* is of 2\.0"):
         read_audit(tmp_path)
     file.write_text(json.dumps([1]))
-    with pytest.raises(ValueError, match=r"the audit to fit its schema, but `` does not: \[1\]: input should be"):
+    with pytest.raises(
+        ValueError, match=r"the audit to fit its schema, but `` does not: \[1\]: input should be"
+    ):
         read_audit(tmp_path)

@@ -26,7 +26,9 @@ def reviews(tmp_path):
 
 def audited(capsys, fake, data, out, *flags):
     done = run(capsys, "audit", fake.url, data, "--questions", "calibration", "--out", out, *flags)
-    return done, json.loads((out / "audit.json").read_text("utf-8")) if (out / "audit.json").is_file() else None
+    return done, json.loads((out / "audit.json").read_text("utf-8")) if (
+        out / "audit.json"
+    ).is_file() else None
 
 
 def test_one_command_audits_a_server(reviews, tmp_path, monkeypatch, capsys):
@@ -47,7 +49,9 @@ def test_one_command_audits_a_server(reviews, tmp_path, monkeypatch, capsys):
     assert "<h3>The server</h3>" in page
     assert "No: log-probabilities of given texts. Given texts are not echoed" in page
     written = [path.read_bytes() for path in (tmp_path / "report").rglob("*") if path.is_file()]
-    assert not any(SECRET.encode() in content for content in [*written, (done.out + done.err).encode()])
+    assert not any(
+        SECRET.encode() in content for content in [*written, (done.out + done.err).encode()]
+    )
 
 
 def test_a_server_that_is_not_there_is_one_sentence(reviews, tmp_path, monkeypatch, capsys):
@@ -56,8 +60,9 @@ def test_a_server_that_is_not_there_is_one_sentence(reviews, tmp_path, monkeypat
         fake.close()
         done, record = audited(capsys, fake, reviews, tmp_path / "report")
     assert done.code == 2
-    assert "but the server cannot be reached: [Errno 111] Connection refused (3 attempts)." in " ".join(
-        done.err.split()
+    assert (
+        "but the server cannot be reached: [Errno 111] Connection refused (3 attempts)."
+        in " ".join(done.err.split())
     )
     assert record is None
 
@@ -76,7 +81,14 @@ def files(tmp_path):
     for split in ("train", "test"):
         own = [json.dumps(row) for row in rows if row["id"].startswith(split)]
         (tmp_path / "texts" / f"{split}.jsonl").write_text("\n".join(own), "utf-8")
-    things = ["to eat warm soup", "to sleep", "to cross a river", "to harvest", "to eat cold soup", "to be merry"]
+    things = [
+        "to eat warm soup",
+        "to sleep",
+        "to cross a river",
+        "to harvest",
+        "to eat cold soup",
+        "to be merry",
+    ]
     items = [
         {"id": f"q{n}", "prompt": f"Why do {n} of it?", "choices": [things[n % 6], things[(n + 1 + n % 3) % 6]],
          "label": n % 2} for n in range(12)
@@ -111,10 +123,20 @@ def test_probes_of_generated_answers(files, capsys):
             "--probes-ks",
             "1",
         ]
-        done = run(capsys, "audit", fake.url, files / "items.jsonl", "--calibration-elicit", "verbalized", *flags)
+        done = run(
+            capsys,
+            "audit",
+            fake.url,
+            files / "items.jsonl",
+            "--calibration-elicit",
+            "verbalized",
+            *flags,
+        )
         assert done.code == 0, done.err
     record = json.loads((files / "report" / "audit.json").read_text("utf-8"))
-    found = next(each["result"]["data"] for each in record["questions"] if each["question"] == "probes")
+    found = next(
+        each["result"]["data"] for each in record["questions"] if each["question"] == "probes"
+    )
     assert set(found["reading"]) <= {"no_question", "wrong_question"}
     assert "kept_no_question" in found["decided"]
     page = (files / "report" / "index.html").read_text("utf-8")

@@ -11,7 +11,10 @@ from rightreasons.report.runner import audit
 def table(n=300):
     """Right in half of the answers about food, 9 of 10 of the others; columns that say the label and what is right."""
     rng = np.random.default_rng(4)
-    labels, topics = rng.integers(0, 2, n), rng.choice(["film", "book", "food"], n, p=[0.5, 0.2, 0.3])
+    labels, topics = (
+        rng.integers(0, 2, n),
+        rng.choice(["film", "book", "food"], n, p=[0.5, 0.2, 0.3]),
+    )
     right = rng.random(n) < np.where(topics == "food", 0.5, 0.9)
     said = np.where(right, labels, 1 - labels)
     return (
@@ -37,7 +40,9 @@ def test_the_worst_slice_is_first_and_corrected_for_all(tmp_path):
 
     pandas.DataFrame(columns).to_json(path, orient="records", lines=True)
     told = []
-    result = audit(predictions=path, out=tmp_path / "report", questions=["calibration"], tell=told.append)
+    result = audit(
+        predictions=path, out=tmp_path / "report", questions=["calibration"], tell=told.append
+    )
     groups = result.audit["answers"]["groups"]
     assert {group["kind"] for group in groups} == {"topic", "is_long"}
     worst = groups[0]

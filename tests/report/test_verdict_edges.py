@@ -31,7 +31,9 @@ class TestCalibration:
         """Split -> its gap, of items that are all answered 0 with a probability of 0.98."""
         return {
             name: measure_figures(
-                JudgedItems.of(np.tile([[4.0, 0.0]], (n, 1)), np.array([0] * right + [1] * (n - right))),
+                JudgedItems.of(
+                    np.tile([[4.0, 0.0]], (n, 1)), np.array([0] * right + [1] * (n - right))
+                ),
                 ("accuracy", "mean_confidence", "confidence_gap"),
                 resampling=RESAMPLING,
             )
@@ -44,12 +46,19 @@ class TestCalibration:
         assert worst_split("test", self.gaps(test=(490, 500), other=(right, 1))) is None
 
     def test_a_clear_split_is_named_beside_a_small_one_with_a_larger_gap(self):
-        assert worst_split("test", self.gaps(test=(490, 500), small=(0, 2), flipped=(100, 500))) == "flipped"
+        assert (
+            worst_split("test", self.gaps(test=(490, 500), small=(0, 2), flipped=(100, 500)))
+            == "flipped"
+        )
 
-    @pytest.mark.parametrize(("low", "high", "named"), [(-0.5, -0.3, True), (0.3, 0.5, True), (-0.3, 0.5, False)])
+    @pytest.mark.parametrize(
+        ("low", "high", "named"), [(-0.5, -0.3, True), (0.3, 0.5, True), (-0.3, 0.5, False)]
+    )
     def test_a_gap_counts_on_either_side_of_0(self, low, high, named):
         gaps = {"a": {"confidence_gap": Estimate(0.0, -0.02, 0.02)}}
-        found = worst_split("a", {**gaps, "b": {"confidence_gap": Estimate((low + high) / 2, low, high)}})
+        found = worst_split(
+            "a", {**gaps, "b": {"confidence_gap": Estimate((low + high) / 2, low, high)}}
+        )
         assert found == ("b" if named else None)
 
     def test_a_split_where_it_is_as_often_right_is_about_confidence(self):
@@ -57,23 +66,40 @@ class TestCalibration:
         context = SimpleNamespace(splits=[split], primary=SimpleNamespace(pair_ids=None))
         compared = {"new data": {"accuracy": Estimate(0.9), "mean_confidence": Estimate(0.4)}}
         answers = CalibrationAnswers(
-            context, None, SimpleNamespace(figures={"accuracy": Estimate(0.8)}), {"new data": compared["new data"]}
+            context,
+            None,
+            SimpleNamespace(figures={"accuracy": Estimate(0.8)}),
+            {"new data": compared["new data"]},
         )
         vars(answers)["worst"] = "new data"
         assert answers.holds_there
         say = CALIBRATION.prose.of(m=answers, report="a report")
         assert say("claim.sure_there") == "is 40.0% sure on “new data” and gets 90.0% right there"
         assert say("evidence.sure_there") == "1 item of another split."
-        assert "gate 'a report' --fail-if 'calibration.new_data.ece > 0.05'" in say.items("advice.sure_there")[0]
+        assert (
+            "gate 'a report' --fail-if 'calibration.new_data.ece > 0.05'"
+            in say.items("advice.sure_there")[0]
+        )
 
-    @pytest.mark.parametrize(("leans", "is_over", "read"), [(True, True, 1), (True, False, 0), (False, False, 1)])
-    def test_an_under_confident_model_has_no_errors_that_it_is_too_sure_of(self, leans, is_over, read):
+    @pytest.mark.parametrize(
+        ("leans", "is_over", "read"), [(True, True, 1), (True, False, 0), (False, False, 1)]
+    )
+    def test_an_under_confident_model_has_no_errors_that_it_is_too_sure_of(
+        self, leans, is_over, read
+    ):
         accuracy = {"accuracy": Estimate(0.8)}
-        m = SimpleNamespace(estimates=accuracy, leans=leans, is_over=is_over, is_apart=leans, label_errors=[])
+        m = SimpleNamespace(
+            estimates=accuracy, leans=leans, is_over=is_over, is_apart=leans, label_errors=[]
+        )
         m.is_off_in_parts, m.n_needed = False, None
-        for task, fit in (("classification", "Fit a temperature"), ("confidence", "Keep the scores of all")):
+        for task, fit in (
+            ("classification", "Fit a temperature"),
+            ("confidence", "Keep the scores of all"),
+        ):
             context = SimpleNamespace(task=task)
-            advice = CALIBRATION.prose.of(m=m, context=context, report="report").items("advice.here")
+            advice = CALIBRATION.prose.of(m=m, context=context, report="report").items(
+                "advice.here"
+            )
             assert [said.startswith("[Read the errors") for said in advice].count(True) == read
             assert advice[0].startswith("[Read the errors" if read else fit)
             assert any(said.startswith(fit) for said in advice) == leans
@@ -92,8 +118,13 @@ class TestCalibration:
         split = type("Split", (list,), {"n_available": n_available})(range(10))
         context = SimpleNamespace(primary=split, task="", command="rightreasons audit --limit 10")
         states = dict.fromkeys(("leans", "is_over", "is_apart", "is_off_in_parts"), False)
-        m = SimpleNamespace(estimates={"accuracy": Estimate(1.0)}, label_errors=[], n_needed=2300, **states)
-        assert CALIBRATION.prose.of(m=m, context=context, report="report").items("advice.here")[0] == said
+        m = SimpleNamespace(
+            estimates={"accuracy": Estimate(1.0)}, label_errors=[], n_needed=2300, **states
+        )
+        assert (
+            CALIBRATION.prose.of(m=m, context=context, report="report").items("advice.here")[0]
+            == said
+        )
 
 
 class TestBehavior:
@@ -108,14 +139,19 @@ class TestBehavior:
                     "class",
                     "MFT",
                     {"name": "equal"},
-                    tuple(Case(str(place), ((f"{number} {place}",),), (0,)) for place in range(n_cases)),
+                    tuple(
+                        Case(str(place), ((f"{number} {place}",),), (0,))
+                        for place in range(n_cases)
+                    ),
                 )
                 for number in range(len(passed))
             ),
             ("no", "yes"),
         )
         answers = [int(place >= right) for right in passed for place in range(n_cases)]
-        answered = score_stored("model", suite, ModelAnswers(np.array(answers)), resampling=RESAMPLING)
+        answered = score_stored(
+            "model", suite, ModelAnswers(np.array(answers)), resampling=RESAMPLING
+        )
         if one_answer:
             answered = SimpleNamespace(
                 suite=suite, result=answered.result, weakest=answered.weakest, one_answer=one_answer,
@@ -141,12 +177,23 @@ class TestBehavior:
         rule, say = BEHAVIOR.rule(m), BEHAVIOR.prose.of(m=m)
         assert (rule.tone, say.title(f"verdict.{rule.key}")) == (tone, label)
         claim, evidence = say("claim.rate"), say("evidence.rate")
-        assert ("of the cases of “" in claim) == (label[:5] in ("Fails", "Falls") and "1 of" in label)
-        weak = sum(right < 0.9 * n_cases for right in passed) if tone == "bad" or "1 of" in label else 0
-        assert f"{weak} of {len(passed)} pass{'es' * (weak == 1)} significantly fewer than 90%" in evidence
+        assert ("of the cases of “" in claim) == (
+            label[:5] in ("Fails", "Falls") and "1 of" in label
+        )
+        weak = (
+            sum(right < 0.9 * n_cases for right in passed)
+            if tone == "bad" or "1 of" in label
+            else 0
+        )
+        assert (
+            f"{weak} of {len(passed)} pass{'es' * (weak == 1)} significantly fewer than 90%"
+            in evidence
+        )
 
     def test_one_answer_to_everything_passes_nothing(self):
-        rule = BEHAVIOR.rule(self.measurement(*[20] * 10, n_cases=20, one_answer="it answers no to all"))
+        rule = BEHAVIOR.rule(
+            self.measurement(*[20] * 10, n_cases=20, one_answer="it answers no to all")
+        )
         assert (rule.tone, rule.key) == ("neutral", "one_answer")
 
 
@@ -177,9 +224,13 @@ class TestContrastSets:
         rule, say = CONTRAST.rule(answers), CONTRAST.prose.of(m=answers)
         assert (rule.tone, say.title(f"verdict.{rule.key}")) == (tone, label)
         summary = say(f"verdict.{rule.key}")
-        assert summary.startswith(f"On {len(right)} contrast set{'s' * (len(right) > 1)} it is right")
+        assert summary.startswith(
+            f"On {len(right)} contrast set{'s' * (len(right) > 1)} it is right"
+        )
         assert "undefined" not in summary
-        assert ("30 such sets do not rule out that fewer than 90% are." in summary) == (label == "Cannot tell")
+        assert ("30 such sets do not rule out that fewer than 90% are." in summary) == (
+            label == "Cannot tell"
+        )
 
 
 def test_zero_has_no_sign():

@@ -59,7 +59,9 @@ def test_calibration(low, high, error, p_value, tone, key):
     # A page without a fault opens with what the model decides by: what is well calibrated comes last.
     if tone == "good":
         assert CALIBRATION.leads[-1].size(answers) is None
-    if answers.is_open:  # 250 items, of which so many more would bring the interval inside the margin
+    if (
+        answers.is_open
+    ):  # 250 items, of which so many more would bring the interval inside the margin
         assert answers.n_needed > 250
 
 
@@ -88,7 +90,9 @@ def test_cues(easy, hard, alone, tone, key):
         right[np.flatnonzero(part)[:hits]] = True
     logits = np.eye(2)[np.where(right, labels, 1 - labels)]
     items = ChoiceItems(["why"] * n_items, [["good", "b"]] * n_items, labels, easy=is_easy)
-    figures = measure_cues(items, train=train, logits=logits, options=CuesOptions(features=("unigram",)))
+    figures = measure_cues(
+        items, train=train, logits=logits, options=CuesOptions(features=("unigram",))
+    )
     rule = CUES.rule(CuesMeasurement(None, items, figures))
     assert (rule.tone, rule.key) == (tone, key)
 
@@ -113,7 +117,12 @@ def reads(prompts, choices, ids):
     for prompt, row in zip(prompts, choices, strict=True):
         marks = [tuple(map(int, choice.split()[1:])) for choice in row]
         own = [3.0 * (prompt == f"question {n}" and place == n % 3) for n, place in marks]
-        rows.append([score + (n * 7 + place * 5) % 11 / 10 for score, (n, place) in zip(own, marks, strict=True)])
+        rows.append(
+            [
+                score + (n * 7 + place * 5) % 11 / 10
+                for score, (n, place) in zip(own, marks, strict=True)
+            ]
+        )
     return rows
 
 
@@ -128,7 +137,10 @@ def flattens(prompts, choices, ids):
 
 
 def flattens_a_little(prompts, choices, ids):
-    return [[score * (1.0 if len(row) == 3 else 0.99) for score in row] for row in reads(prompts, choices, ids)]
+    return [
+        [score * (1.0 if len(row) == 3 else 0.99) for score in row]
+        for row in reads(prompts, choices, ids)
+    ]
 
 
 @functools.cache
@@ -141,7 +153,14 @@ def measured(scorer, count, joint):
     figures = measure_probes(scores, resampling=RESAMPLING)
     context = SimpleNamespace(resampling=RESAMPLING)
     return ProbesMeasurement(
-        context, scores, picked, decided, figures.reading, scored=figures, steady=steady, joint=joint
+        context,
+        scores,
+        picked,
+        decided,
+        figures.reading,
+        scored=figures,
+        steady=steady,
+        joint=joint,
     )
 
 

@@ -6,7 +6,13 @@ import pytest
 from rightreasons.datasets.perturbing.edits import NAMES
 from rightreasons.shortcuts.families import FAMILIES, Training, candidates
 from rightreasons.shortcuts.families.texts import _shared
-from rightreasons.shortcuts.families.training import Values, association, kind_of, replaced, tokens_of
+from rightreasons.shortcuts.families.training import (
+    Values,
+    association,
+    kind_of,
+    replaced,
+    tokens_of,
+)
 from rightreasons.shortcuts.families.words import word_pairs
 
 FILLERS = "river garden window letter table winter market bridge paper island".split()
@@ -18,7 +24,9 @@ def texts_of(plant, n=300, seed=3, pairs=False):
     labels = rng.integers(0, 2, n)
     first, second = [], []
     for label in labels.tolist():
-        words = [FILLERS[int(place)] for place in rng.integers(0, len(FILLERS), int(rng.integers(6, 12)))]
+        words = [
+            FILLERS[int(place)] for place in rng.integers(0, len(FILLERS), int(rng.integers(6, 12)))
+        ]
         more = [FILLERS[int(place)] for place in rng.integers(0, len(FILLERS), 6)]
         plant(words, more, label, rng)
         first.append(" ".join(words))
@@ -27,7 +35,9 @@ def texts_of(plant, n=300, seed=3, pairs=False):
 
 
 def put(word):
-    return lambda words, more, label, rng: words.insert(int(rng.integers(len(words) + 1)), word(label, rng))
+    return lambda words, more, label, rng: words.insert(
+        int(rng.integers(len(words) + 1)), word(label, rng)
+    )
 
 
 def ends(words, more, label, rng):
@@ -49,21 +59,35 @@ def side_by_side(words, more, label, rng):
 
 PLANTS = {
     "words": put(lambda label, rng: ("marble", "copper")[label]),
-    "length": lambda words, more, label, rng: words.extend(["river", "window", "paper", "table"] * 3 * label),
-    "capitals": lambda words, more, label, rng: words.__setitem__(2, words[2].upper() if label else words[2]),
-    "numbers": put(lambda label, rng: str(rng.integers(1000, 9999) if label else rng.integers(10, 99))),
+    "length": lambda words, more, label, rng: words.extend(
+        ["river", "window", "paper", "table"] * 3 * label
+    ),
+    "capitals": lambda words, more, label, rng: words.__setitem__(
+        2, words[2].upper() if label else words[2]
+    ),
+    "numbers": put(
+        lambda label, rng: str(rng.integers(1000, 9999) if label else rng.integers(10, 99))
+    ),
     "position": ends,
     "order": orders,
     "bigrams": side_by_side,
     "count": lambda words, more, label, rng: words.extend(["also"] * (1 + label)),
-    "overlap": lambda words, more, label, rng: more.__setitem__(slice(None), words[:6] if label else more),
+    "overlap": lambda words, more, label, rng: more.__setitem__(
+        slice(None), words[:6] if label else more
+    ),
     "negation": lambda words, more, label, rng: more.insert(1, "not") if label else None,
     "names": put(lambda label, rng: (NAMES["male"], NAMES["female"])[label][int(rng.integers(9))]),
     "groups of words": put(
-        lambda label, rng: (("red", "pink", "brown"), ("blue", "green", "gray"))[label][int(rng.integers(3))]
+        lambda label, rng: (("red", "pink", "brown"), ("blue", "green", "gray"))[label][
+            int(rng.integers(3))
+        ]
     ),
-    "ends": lambda words, more, label, rng: words.insert(0, FILLERS[5 * label + int(rng.integers(5))]),
-    "marks and spaces": lambda words, more, label, rng: words.__setitem__(2, words[2] + ("", " ")[label]),
+    "ends": lambda words, more, label, rng: words.insert(
+        0, FILLERS[5 * label + int(rng.integers(5))]
+    ),
+    "marks and spaces": lambda words, more, label, rng: words.__setitem__(
+        2, words[2] + ("", " ")[label]
+    ),
 }
 
 
@@ -129,9 +153,18 @@ def test_edits_by_hand():
     edits = numbers.edit(("river 1234 window",), 1, np.random.default_rng(0))
     shown = [text[0].split()[1] for text in (edits.treated, edits.control)]
     assert [len(number) for number in shown] == [2, 4]  # of the other label, and of its own
-    dated = put(lambda label, rng: f"{rng.integers(1, 29)}.{rng.integers(1, 13)}.{1970 + 40 * label + rng.integers(9)}")
-    edits = candidates(texts_of(dated), "numbers")[0].edit(("river 1.2.1975",), 0, np.random.default_rng(0))
-    assert [text[0].rpartition(".")[2][:2] for text in (edits.treated, edits.control)] == ["20", "19"]
+    dated = put(
+        lambda label, rng: (
+            f"{rng.integers(1, 29)}.{rng.integers(1, 13)}.{1970 + 40 * label + rng.integers(9)}"
+        )
+    )
+    edits = candidates(texts_of(dated), "numbers")[0].edit(
+        ("river 1.2.1975",), 0, np.random.default_rng(0)
+    )
+    assert [text[0].rpartition(".")[2][:2] for text in (edits.treated, edits.control)] == [
+        "20",
+        "19",
+    ]
     spaces = candidates(texts_of(PLANTS["marks and spaces"]), "marks and spaces")[0]
     edits = spaces.edit(("river  also window.",), 1, np.random.default_rng(0))
     assert (edits.treated, edits.goal) == (("river also window.",), 0)

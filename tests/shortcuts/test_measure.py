@@ -27,7 +27,15 @@ PREDICTED = [0, 0, 2, 1]
 
 @pytest.fixture(scope="module")
 def heads():
-    texts = ["copper film", "copper plot", "the film", "marble set", "velvet film", "velvet", "a set"]
+    texts = [
+        "copper film",
+        "copper plot",
+        "the film",
+        "marble set",
+        "velvet film",
+        "velvet",
+        "a set",
+    ]
     return lmi(texts, [0, 0, 1, 1, 2, 2, 1])
 
 
@@ -35,8 +43,15 @@ def heads():
 def measured(heads):
     tokens = [text.split() for text in TEXTS]
     offsets = np.cumsum([0, *map(len, tokens)])
-    starts = [start for words in tokens for start in np.cumsum([0, *(len(word) + 1 for word in words[:-1])])]
-    ends = [start + len(word) for start, word in zip(starts, (w for words in tokens for w in words), strict=True)]
+    starts = [
+        start
+        for words in tokens
+        for start in np.cumsum([0, *(len(word) + 1 for word in words[:-1])])
+    ]
+    ends = [
+        start + len(word)
+        for start, word in zip(starts, (w for words in tokens for w in words), strict=True)
+    ]
     reliance = shortcut_reliance(
         tokens, SCORES, PREDICTED, heads, top_n=1, rank_by="magnitude", n_bins=5, resampling=RESAMPLING,
         references=[0, 1, 2, 1], confidences=[0.7, 0.9, 0.5, 0.5],
@@ -47,7 +62,9 @@ def measured(heads):
         scores=Ragged(np.concatenate(SCORES), offsets),
         starts=np.array(starts),
         ends=np.array(ends),
-        parts=np.array([0, 0, 0, 0, 0, 1, 0, 0, 0]),  # the last word of the second text is that of a pair
+        parts=np.array(
+            [0, 0, 0, 0, 0, 1, 0, 0, 0]
+        ),  # the last word of the second text is that of a pair
     )
     return ShortcutMeasurement(
         attributions=attributions,
@@ -71,7 +88,9 @@ def test_types_and_bins(measured):
 
 
 def test_training_heads_leave_out_what_says_nothing():
-    heads = training_heads(["good", "bad", " ", "odd"], np.array([1, 0, 0, -1]), text_pairs=["film", "film", "", "set"])
+    heads = training_heads(
+        ["good", "bad", " ", "odd"], np.array([1, 0, 0, -1]), text_pairs=["film", "film", "", "set"]
+    )
     assert set(heads[0].tokens) | set(heads[1].tokens) == {"good", "bad", "film"}
 
 
@@ -83,26 +102,40 @@ class TestValidity:
 
     @pytest.fixture(scope="class")
     def classifier(self, tmp_path_factory):
-        folder = save_tiny_classifier(tmp_path_factory.mktemp("valid") / "model", initializer_range=0.5)
+        folder = save_tiny_classifier(
+            tmp_path_factory.mktemp("valid") / "model", initializer_range=0.5
+        )
         return load_classifier(folder, device="cpu")
 
     def measure(self, classifier, **options):
         heads = training_heads(list(self.TEXTS), np.array(self.LABELS))
         return measure_shortcuts(
-            classifier, list(self.TEXTS), list(self.LABELS), heads, resampling=RESAMPLING, progress=False, **options
+            classifier,
+            list(self.TEXTS),
+            list(self.LABELS),
+            heads,
+            resampling=RESAMPLING,
+            progress=False,
+            **options,
         )
 
     def test_figures_are_about_the_others(self, classifier):
         coarse = {"method": "riemann_right", "steps": 4}
         whole = self.measure(classifier, protocol=protocol_of(**coarse, max_gap=1e9))
-        share = np.abs(whole.attributions.gap / (whole.attributions.value - whole.attributions.baseline_value))
+        share = np.abs(
+            whole.attributions.gap / (whole.attributions.value - whole.attributions.baseline_value)
+        )
         bound = float(np.median(share))
-        part = self.measure(classifier, protocol=protocol_of(min_valid=0.4, **coarse, max_gap=bound))
+        part = self.measure(
+            classifier, protocol=protocol_of(min_valid=0.4, **coarse, max_gap=bound)
+        )
         rows = np.flatnonzero(share <= bound)
         assert whole.left_out == ""
         assert part.rows.tolist() == rows.tolist()
         assert part.n_left_out == 24 - len(rows)
-        assert part.left_out.startswith(f"{24 - len(rows)} of 24 items are left out, because their attributions miss")
+        assert part.left_out.startswith(
+            f"{24 - len(rows)} of 24 items are left out, because their attributions miss"
+        )
         assert [row.to_dict() for row in part.reliance.examples] == [
             whole.reliance.examples[row].to_dict() for row in rows
         ]
@@ -113,9 +146,12 @@ class TestValidity:
 
     def test_too_few_are_no_figure(self, classifier):
         with pytest.raises(
-            WithheldError, match=r"valid attributions of at least 80 % of the items, but .* of 24 items"
+            WithheldError,
+            match=r"valid attributions of at least 80 % of the items, but .* of 24 items",
         ):
-            self.measure(classifier, protocol=protocol_of(method="riemann_right", steps=2, max_gap=1e-6))
+            self.measure(
+                classifier, protocol=protocol_of(method="riemann_right", steps=2, max_gap=1e-6)
+            )
 
     def test_the_papers_leave_out_none(self, classifier):
         assert self.measure(classifier, protocol="du2021").left_out == ""

@@ -37,7 +37,9 @@ def figure(result, label, token, name="lmi"):
 def test_worked_figures(label, token, tokens, vocab):
     assert figure(lmi(TEXTS, LABELS), label, token) == pytest.approx(tokens, abs=1e-6)
     # |D| = 4 distinct tokens instead of 9 in p(w, l) alone: every figure times 9/4.
-    assert figure(lmi(TEXTS, LABELS, denominator="vocab"), label, token) == pytest.approx(vocab, abs=1e-6)
+    assert figure(lmi(TEXTS, LABELS, denominator="vocab"), label, token) == pytest.approx(
+        vocab, abs=1e-6
+    )
 
 
 def test_the_base_of_the_logarithm_scales_and_the_head_is_rounded_by_name():
@@ -64,13 +66,15 @@ def test_presence_counts_texts():
     assert figure(result, 0, "good") == pytest.approx(0.5 * math.log(2))
     assert figure(result, 0, "good", "count") == 2
     assert result.n_tokens == 8
-    assert "counted over texts (presence); |D| in p(w, l) is the number of texts." in result.definition
+    assert (
+        "counted over texts (presence); |D| in p(w, l) is the number of texts." in result.definition
+    )
     assert "counted over tokens (occurrence)" in lmi(TEXTS, LABELS, denominator="vocab").definition
     assert "is the number of distinct tokens." in lmi(TEXTS, LABELS, denominator="vocab").definition
     # "good" twice in one text is one presence: |V| = 4 gives 2/4 ln 2 as well.
-    assert figure(lmi(TEXTS, LABELS, count="presence", denominator="vocab"), 0, "good") == pytest.approx(
-        0.5 * math.log(2)
-    )
+    assert figure(
+        lmi(TEXTS, LABELS, count="presence", denominator="vocab"), 0, "good"
+    ) == pytest.approx(0.5 * math.log(2))
 
 
 def test_presence_takes_the_prior_of_texts_of_any_length():
@@ -86,14 +90,21 @@ def test_presence_takes_the_prior_of_texts_of_any_length():
 
 def test_pmi_with_and_without_smoothing():
     # ln( p(good, 0) / (p(good) p(0)) ) = ln( (3/9) / ((3/9)(5/9)) ) = ln(9/5)
-    assert figure(lmi(TEXTS, LABELS, pmi_smoothing=0), 0, "good", "pmi") == pytest.approx(math.log(9 / 5))
+    assert figure(lmi(TEXTS, LABELS, pmi_smoothing=0), 0, "good", "pmi") == pytest.approx(
+        math.log(9 / 5)
+    )
     # k = 100 on 4 tokens x 2 labels: N' = 809; ln( 103 * 809 / ((3 + 200)(5 + 400)) )
-    assert figure(lmi(TEXTS, LABELS), 0, "good", "pmi") == pytest.approx(math.log(103 * 809 / (203 * 405)))
+    assert figure(lmi(TEXTS, LABELS), 0, "good", "pmi") == pytest.approx(
+        math.log(103 * 809 / (203 * 405))
+    )
 
 
 def test_z_and_its_p_value():
     # "good" is in 2 texts, both of label 0, which 3 of 5 have: z = (1 - 3/5) / sqrt((3/5)(2/5)/2), whatever it repeats.
-    texts, labels = ["good good good film", "good plot", "a film", "bad", "bad film"], [0, 0, 0, 1, 1]
+    texts, labels = (
+        ["good good good film", "good plot", "a film", "bad", "bad film"],
+        [0, 0, 0, 1, 1],
+    )
     for count in ("occurrence", "presence"):
         result = lmi(texts, labels, count=count)
         z = (2 / 5) / math.sqrt(6 / 25 / 2)
@@ -110,7 +121,9 @@ def test_a_word_that_repeats_in_its_texts_keeps_the_level_of_its_p_value():
     rejected = 0
     for _ in range(200):
         labels = rng.permutation([0] * 60 + [1] * 60)
-        data = [["other", *["topic"] * (rng.random() < 0.3) * rng.integers(1, 6)] for _ in range(120)]
+        data = [
+            ["other", *["topic"] * (rng.random() < 0.3) * rng.integers(1, 6)] for _ in range(120)
+        ]
         rejected += figure(lmi(data, labels, tokenizer="none"), 0, "topic", "p_value") <= 0.05
     assert rejected <= 20  # half of that is expected; counted by occurrences, about 70
 
@@ -119,7 +132,9 @@ def test_head_is_the_ceiling_of_five_percent_of_the_tokens_of_the_label():
     texts = [" ".join(f"a{i}" for i in range(n)) for n in (100, 21)]
     result = lmi(texts, [0, 1])
     assert [table.head_size for table in result.by_label] == [5, 2]
-    assert lmi(texts, [0, 1], head_fraction=0.07)[0].head_size == 7  # 0.07 * 100 > 7 in floating point
+    assert (
+        lmi(texts, [0, 1], head_fraction=0.07)[0].head_size == 7
+    )  # 0.07 * 100 > 7 in floating point
     assert lmi(texts, [0, 1], head_size=30)[1].head_size == 21
     assert len(result.heads[0]) == 5
 
@@ -180,7 +195,10 @@ def test_weighted_sum_of_lmi_is_a_kullback_leibler_divergence_and_not_negative(d
 
 @pytest.mark.real_data
 def test_sst2_heads_hold_the_words_one_expects(real_data):
-    rows = [line.rstrip("\n").split("\t") for line in (real_data / "sst2" / "train.tsv").open(encoding="utf-8")]
+    rows = [
+        line.rstrip("\n").split("\t")
+        for line in (real_data / "sst2" / "train.tsv").open(encoding="utf-8")
+    ]
     result = lmi([text for text, _ in rows], [int(label) for _, label in rows])
     assert {"bad", "too"} <= set(result[0].head[:20])
     assert {"film", "and"} <= set(result[1].head[:20])
@@ -192,7 +210,11 @@ def test_sst2_heads_hold_the_words_one_expects(real_data):
     counts = vectorizer.fit_transform(text for text, _ in rows)
     labels = np.array([int(label) for _, label in rows])
     of_one = np.asarray(counts[labels == 1].sum(axis=0))[0]
-    expected = {token: int(of_one[column]) for token, column in vectorizer.vocabulary_.items() if of_one[column]}
+    expected = {
+        token: int(of_one[column])
+        for token, column in vectorizer.vocabulary_.items()
+        if of_one[column]
+    }
     assert dict(zip(result[1].tokens, result[1].count.tolist(), strict=True)) == expected
 
 
@@ -202,15 +224,63 @@ def test_sst2_heads_hold_the_words_one_expects(real_data):
 @pytest.mark.parametrize(
     ("data", "labels", "options", "error", "sentence"),
     [
-        (TEXTS, [0, 0, 1], {}, ValueError, "Expected `data` and `labels` of one length, but got 4 and 3."),
-        (["a", " "], [0, 1], {}, ValueError, "Expected each text of `data` to have words, but item 1 is empty."),
+        (
+            TEXTS,
+            [0, 0, 1],
+            {},
+            ValueError,
+            "Expected `data` and `labels` of one length, but got 4 and 3.",
+        ),
+        (
+            ["a", " "],
+            [0, 1],
+            {},
+            ValueError,
+            "Expected each text of `data` to have words, but item 1 is empty.",
+        ),
         ([], [], {}, ValueError, "Expected at least one text in `data`, but it is empty."),
-        ("abc", [0, 1, 1], {}, TypeError, "Expected `data` to be a sequence of texts, but got 'abc' (str)."),
-        (["a", 3], [0, 1], {}, TypeError, "Expected each item of `data` to be a text, but item 1 is 3 (int)."),
-        (["a", "b"], [0, 0.5], {}, ValueError, "Expected whole numbers in `labels`, but item 1 is 0.5, a float."),
-        (["a", "b"], ["x", "y"], {}, TypeError, "Expected whole numbers in `labels`, but item 0 is"),
-        (["a", "b"], [0, -1], {}, ValueError, "Expected each label in `labels` to be at least 0, but item 1 is -1."),
-        (["a", "b"], [1, 1], {}, ValueError, "Expected texts of at least two labels, but got labels: 1."),
+        (
+            "abc",
+            [0, 1, 1],
+            {},
+            TypeError,
+            "Expected `data` to be a sequence of texts, but got 'abc' (str).",
+        ),
+        (
+            ["a", 3],
+            [0, 1],
+            {},
+            TypeError,
+            "Expected each item of `data` to be a text, but item 1 is 3 (int).",
+        ),
+        (
+            ["a", "b"],
+            [0, 0.5],
+            {},
+            ValueError,
+            "Expected whole numbers in `labels`, but item 1 is 0.5, a float.",
+        ),
+        (
+            ["a", "b"],
+            ["x", "y"],
+            {},
+            TypeError,
+            "Expected whole numbers in `labels`, but item 0 is",
+        ),
+        (
+            ["a", "b"],
+            [0, -1],
+            {},
+            ValueError,
+            "Expected each label in `labels` to be at least 0, but item 1 is -1.",
+        ),
+        (
+            ["a", "b"],
+            [1, 1],
+            {},
+            ValueError,
+            "Expected texts of at least two labels, but got labels: 1.",
+        ),
         (["a", "b"], [0, 1], {"tokenizer": "none"}, TypeError, "item 0 is 'a' (str)."),
         ([["a"], []], [0, 1], {"tokenizer": "none"}, ValueError, "item 1 has none."),
         ([["a"], [1]], [0, 1], {"tokenizer": "none"}, TypeError, "item 1 holds 1 (int)."),
@@ -224,9 +294,27 @@ def test_sst2_heads_hold_the_words_one_expects(real_data):
             ValueError,
             "Expected `denominator` to be one of 'tokens'",
         ),
-        (["a", "b"], [0, 1], {"head_fraction": 5}, ValueError, "Expected `head_fraction` to be between 0.0 and 1.0"),
-        (["a", "b"], [0, 1], {"head_size": 0}, ValueError, "Expected `head_size` to be at least 1, but got 0."),
-        (["a", "b"], [0, 1], {"pmi_smoothing": -1}, ValueError, "Expected `pmi_smoothing` to be between 0.0 and"),
+        (
+            ["a", "b"],
+            [0, 1],
+            {"head_fraction": 5},
+            ValueError,
+            "Expected `head_fraction` to be between 0.0 and 1.0",
+        ),
+        (
+            ["a", "b"],
+            [0, 1],
+            {"head_size": 0},
+            ValueError,
+            "Expected `head_size` to be at least 1, but got 0.",
+        ),
+        (
+            ["a", "b"],
+            [0, 1],
+            {"pmi_smoothing": -1},
+            ValueError,
+            "Expected `pmi_smoothing` to be between 0.0 and",
+        ),
         (["a", "b"], [0, 1], {"null": "flat"}, ValueError, "Expected `null` to be one of"),
         (
             ["a", "b"],
@@ -245,7 +333,10 @@ def test_bad_input_is_told_in_one_sentence(data, labels, options, error, sentenc
 
 
 def test_a_label_never_seen_is_told_with_the_known_ones():
-    with pytest.raises(ValueError, match=r"Expected the name of a label that was counted, but got 5\. Known: 0, 1\."):
+    with pytest.raises(
+        ValueError,
+        match=r"Expected the name of a label that was counted, but got 5\. Known: 0, 1\.",
+    ):
         lmi(TEXTS, LABELS)[5]
 
 

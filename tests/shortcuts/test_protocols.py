@@ -25,8 +25,14 @@ def released_heads(tokenizer, texts, labels, max_length):
         rows = [text for text, other in zip(texts, labels, strict=True) if other == label]
         tokens = []
         for text in rows:
-            ids = tokenizer(text, max_length=max_length, padding="max_length", truncation=True)["input_ids"]
-            tokens += [t for t in tokenizer.convert_ids_to_tokens(ids) if t not in ("[CLS]", "[SEP]", "[PAD]")]
+            ids = tokenizer(text, max_length=max_length, padding="max_length", truncation=True)[
+                "input_ids"
+            ]
+            tokens += [
+                t
+                for t in tokenizer.convert_ids_to_tokens(ids)
+                if t not in ("[CLS]", "[SEP]", "[PAD]")
+            ]
         counts[label] = Counter(tokens)
     n_tokens, total = sum(map(Counter.total, counts.values())), sum(counts.values(), Counter())
     tables = {}
@@ -42,7 +48,9 @@ def classifier(request):
     return tiny_encoder(request.param)
 
 
-@pytest.mark.parametrize("classifier", ["bert", "roberta", "bart", "deberta", "albert"], indirect=True)
+@pytest.mark.parametrize(
+    "classifier", ["bert", "roberta", "bart", "deberta", "albert"], indirect=True
+)
 def test_heads_are_those_of_the_released_code(classifier):
     heads = training_heads(TEXTS, LABELS, protocol="bihani2025", classifier=classifier)
     expected = released_heads(classifier.tokenizer, TEXTS, LABELS, min(128, classifier.max_length))
@@ -52,21 +60,32 @@ def test_heads_are_those_of_the_released_code(classifier):
         assert dict(zip(ours.tokens, ours.lmi.tolist(), strict=True)) == pytest.approx(dict(table))
         assert len(ours.head) == len(table[: round(len(table) * 0.05) + 1])
         # Tokens of equal LMI are ordered by their counts here, and by the texts there.
-        assert ours.lmi[: ours.head_size].tolist() == pytest.approx([value for _, value in table[: ours.head_size]])
+        assert ours.lmi[: ours.head_size].tolist() == pytest.approx(
+            [value for _, value in table[: ours.head_size]]
+        )
     counted = {token for table in heads.by_label for token in table.tokens}
     assert ({"<s>", "</s>", "<pad>"} <= counted) == (classifier.name != "bert")
     assert not counted & {"[CLS]", "[SEP]", "[PAD]"}
 
 
 def test_a_protocol_of_pieces_needs_the_tokenizer():
-    with pytest.raises(ValueError, match="Expected `classifier` with the protocol 'bihani2025', which counts pieces"):
+    with pytest.raises(
+        ValueError,
+        match="Expected `classifier` with the protocol 'bihani2025', which counts pieces",
+    ):
         training_heads(TEXTS, LABELS, protocol="bihani2025")
 
 
 def test_shortcuts_are_the_ranked_pieces_in_the_head(classifier):
     heads = training_heads(TEXTS, LABELS, protocol="bihani2025", classifier=classifier)
     measured = measure_shortcuts(
-        classifier, TEXTS, LABELS, heads, protocol="bihani2025", resampling=RESAMPLING, progress=False
+        classifier,
+        TEXTS,
+        LABELS,
+        heads,
+        protocol="bihani2025",
+        resampling=RESAMPLING,
+        progress=False,
     )
     numbers = []
     for row in range(len(TEXTS)):
@@ -74,15 +93,24 @@ def test_shortcuts_are_the_ranked_pieces_in_the_head(classifier):
         assert tokens[0] == classifier.tokenizer.cls_token
         assert np.linalg.norm(scores) == pytest.approx(1.0, abs=1e-5)
         top = np.argsort(-scores, kind="stable")[:3]
-        numbers.append(sum(tokens[place] in heads[int(measured.predictions[row])].head for place in top.tolist()))
+        numbers.append(
+            sum(
+                tokens[place] in heads[int(measured.predictions[row])].head
+                for place in top.tolist()
+            )
+        )
     assert measured.reliance.shortcut_reliance == np.mean([number > 0 for number in numbers])
     confidences = measured.probabilities.max(axis=1)
     for row in measured.reliance.bins:
-        inside = [n for n, c in zip(numbers, confidences, strict=True) if row.lower < c <= row.upper]
+        inside = [
+            n for n, c in zip(numbers, confidences, strict=True) if row.lower < c <= row.upper
+        ]
         assert row.n_items == len(inside)
         if inside:
             assert row.rate == pytest.approx(np.mean([n > 0 for n in inside]))
-    assert measured.calibration.ece == pytest.approx(ECE(bins=10).measure(measured.probabilities, LABELS))
+    assert measured.calibration.ece == pytest.approx(
+        ECE(bins=10).measure(measured.probabilities, LABELS)
+    )
     assert measured.record()["n_bins"] == 10
 
 
@@ -93,11 +121,15 @@ def test_du_explains_gold_labels_and_looks_into_their_heads(classifier):
     assert measured.attributions.explained.tolist() == LABELS.tolist()
     right = measured.predictions == LABELS
     assert 0 < right.sum() < len(right)
-    assert measured.reliance.correct.n_items == right.sum()  # right is the prediction, whose label is not explained
+    assert (
+        measured.reliance.correct.n_items == right.sum()
+    )  # right is the prediction, whose label is not explained
     for row, example in enumerate(measured.reliance.examples):
         tokens, scores = measured.attributions.tokens[row], measured.attributions.scores[row]
         top = np.argsort(-scores, kind="stable")[:2].tolist()
-        assert set(example.positions) == {place for place in top if tokens[place] in heads[int(LABELS[row])].head}
+        assert set(example.positions) == {
+            place for place in top if tokens[place] in heads[int(LABELS[row])].head
+        }
 
 
 def test_settings_take_the_place_of_a_protocols_own():
@@ -111,10 +143,25 @@ def test_settings_take_the_place_of_a_protocols_own():
 @pytest.mark.parametrize(
     ("protocol", "settings", "error", "message"),
     [
-        ("bihani", {}, ValueError, "Expected the name of a protocol, but got 'bihani'. Did you mean 'bihani2025'"),
+        (
+            "bihani",
+            {},
+            ValueError,
+            "Expected the name of a protocol, but got 'bihani'. Did you mean 'bihani2025'",
+        ),
         (3, {}, TypeError, "Expected the name of a protocol or a Protocol, but got int."),
-        ("bihani2025", {"unit": "word"}, ValueError, "Expected unit='wordpiece' with rank_special=True"),
-        ("bihani2025", {"unit": "word", "rank_special": False}, ValueError, "with count_special=True"),
+        (
+            "bihani2025",
+            {"unit": "word"},
+            ValueError,
+            "Expected unit='wordpiece' with rank_special=True",
+        ),
+        (
+            "bihani2025",
+            {"unit": "word", "rank_special": False},
+            ValueError,
+            "with count_special=True",
+        ),
         ("du2021", {"stpes": 5}, ValueError, "Did you mean 'steps'"),
     ],
 )

@@ -39,7 +39,10 @@ def outcome(planted, planted_model, tmp_path_factory):
         "ece_interval": (0.0, 0.2),
         "n_bins": 10,
     }
-    records = [before, before | {"step": 52, "epoch": 4.0, "shortcut_rate": 0.9, "lexicon_cued": 0.8}]
+    records = [
+        before,
+        before | {"step": 52, "epoch": 4.0, "shortcut_rate": 0.9, "lexicon_cued": 0.8},
+    ]
     file = planted_model / "shortcuts.json"
     file.write_text(json.dumps(records), "utf-8")
     result = audit(planted_model, planted, out=out, **OPTIONS)
@@ -49,7 +52,11 @@ def outcome(planted, planted_model, tmp_path_factory):
 
 def test_it_names_the_planted_cues(outcome, planted):
     found = outcome[0].result
-    cues = {token.lower() for row in planted["train"]["planted"] for token in (entry["token"] for entry in row)}
+    cues = {
+        token.lower()
+        for row in planted["train"]["planted"]
+        for token in (entry["token"] for entry in row)
+    }
     # Two words decide nearly everything, and the data calls them planted.
     assert (found.verdict.tone, found.verdict.label) == ("bad", "Follows a shortcut")
     assert all(f"“{cue}”" in found.verdict.summary for cue in cues)
@@ -84,15 +91,26 @@ def test_examples_mark_what_is_swapped(outcome):
 
 def test_no_example_is_an_item_whose_label_contradicts_its_text(outcome, report, planted):
     """One label in ten is noise, and follows the cue: a follower is surest, and "right", on just these."""
-    true = {row["id"]: row["label"] == row["content_label"] for split in planted.values() for row in split}
+    true = {
+        row["id"]: row["label"] == row["content_label"]
+        for split in planted.values()
+        for row in split
+    }
     calibration = next(found.result for found in report.outcomes)
     kinds = ("swapped",)
-    lists = [item for found in (outcome[0].result, calibration) for part in found.parts for item in part.examples]
+    lists = [
+        item
+        for found in (outcome[0].result, calibration)
+        for part in found.parts
+        for item in part.examples
+    ]
     ids = [example.id for item in lists if item.key in kinds for example in item.examples]
     assert len(ids) > 2
     assert all(true[name] for name in ids)
     # Those that are shown to be checked say what the data says of them.
-    (doubtful,) = [item for part in calibration.parts for item in part.examples if item.key == "labels"]
+    (doubtful,) = [
+        item for part in calibration.parts for item in part.examples if item.key == "labels"
+    ]
     assert (
         doubtful.examples
     )  # whether noise is among the first depends on the model, and on the machine that trained it
@@ -111,11 +129,15 @@ def test_what_decides(outcome, planted_model):
     assert (found.headlines[0].key, swaps["conclusion"]) == ("deciding_share", "followed")
     assert 0.25 < share.low < share.value
     assert follow.low < follow.value
-    first = next(row for row in swaps["families"] if row["family"] == "words" and row["n_pairs"] == 1)
+    first = next(
+        row for row in swaps["families"] if row["family"] == "words" and row["n_pairs"] == 1
+    )
     assert set(first["words"]) == set(CUES["lexical"][:2])
     assert share.value == first["effect"]["deciding_share"]
     assert first["match"] <= 2
-    assert figures["accuracy_without_cues"].estimate.value < found.data["splits"]["test"]["accuracy"]
+    assert (
+        figures["accuracy_without_cues"].estimate.value < found.data["splits"]["test"]["accuracy"]
+    )
     # What the model was asked about may be chosen on the page: a pair of words changes, and what it says is its answer.
     first, second = CUES["lexical"][:2]
     text, change = next((text, each) for text, each in found.changes if second in each.name)
@@ -125,7 +147,9 @@ def test_what_decides(outcome, planted_model):
     classifier = load_classifier(planted_model)
     texts = [(each.text, each.prediction) for _, each in found.changes[:40]]
     predicted = predict(classifier, [text for text, _ in texts]).predicted
-    assert [classifier.label_names[label] for label in predicted.tolist()] == [label for _, label in texts]
+    assert [classifier.label_names[label] for label in predicted.tolist()] == [
+        label for _, label in texts
+    ]
     decided = next(item for item in found.by_item if item.key == "deciding_share")
     assert len(decided.values) == swaps["n_items"]
 
@@ -135,7 +159,12 @@ def test_what_decides(outcome, planted_model):
     [
         (("A fine Film",), ("A dull Film",), ["fine"], ["it becomes “dull”"]),
         # More than two words, and words that come or go: the whole text.
-        (("one two three four",), ("five six seven four",), ["one two three"], ["it becomes “five six seven four”"]),
+        (
+            ("one two three four",),
+            ("five six seven four",),
+            ["one two three"],
+            ["it becomes “five six seven four”"],
+        ),
         (("It is so, so fine",), ("It is so fine",), [", so"], ["it becomes “It is so fine”"]),
         # Spaces and line ends are shown, as a page shows neither.
         (("A  film\nhere",), ("A film here",), [], ["it becomes “A film here”"]),
@@ -164,7 +193,11 @@ def scored(monkeypatch):
 
 def test_a_killed_audit_asks_nothing_again(planted, planted_model, tmp_path, scored, monkeypatch):
     data = datasets.DatasetDict({name: planted[name] for name in ("train", "test")})
-    options = {**OPTIONS, "options": {"shortcuts": {"items": 100, "words": ["sad", "COPPER"]}}, "name": "planted"}
+    options = {
+        **OPTIONS,
+        "options": {"shortcuts": {"items": 100, "words": ["sad", "COPPER"]}},
+        "name": "planted",
+    }
     whole = audit(planted_model, data, out=tmp_path / "whole", **options).outcomes[0].result
     all_texts, predict, calls = sum(scored), measure_deciding.predict, []
     assert all_texts >= len(planted["test"]) + whole.data["swaps"]["n_passes"]
@@ -188,14 +221,18 @@ def test_a_killed_audit_asks_nothing_again(planted, planted_model, tmp_path, sco
     assert any("sad" in row["words"] for row in whole.data["swaps"]["pairs"])
 
 
-def test_suspected_words_that_the_training_data_lacks(planted, planted_model, tmp_path, monkeypatch):
+def test_suspected_words_that_the_training_data_lacks(
+    planted, planted_model, tmp_path, monkeypatch
+):
     monkeypatch.delattr(measurement, "measure_shortcuts")  # refused before anything is attributed
     options = {**OPTIONS, "options": {"shortcuts": {"words": ["zeppelin"]}}, "name": "planted"}
     with pytest.raises(ValueError, match="none of its texts has 'zeppelin'"):
         audit(planted_model, planted, out=tmp_path / "report", **options)
 
 
-def test_a_second_audit_computes_nothing_again(outcome, planted, planted_model, scored, monkeypatch):
+def test_a_second_audit_computes_nothing_again(
+    outcome, planted, planted_model, scored, monkeypatch
+):
     from rightreasons.models.gradients import attribution
 
     def refuse(*args, **kwargs):
@@ -210,29 +247,51 @@ def test_a_second_audit_computes_nothing_again(outcome, planted, planted_model, 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda data: {"test": data["test"].select(range(60))}, "There are no labeled training texts"),
         (
-            lambda data: {"train": data["train"].filter(lambda row: row["label"] == 0), "test": data["test"]},
+            lambda data: {"test": data["test"].select(range(60))},
+            "There are no labeled training texts",
+        ),
+        (
+            lambda data: {
+                "train": data["train"].filter(lambda row: row["label"] == 0),
+                "test": data["test"],
+            },
             "The training split has no text of the class 'positive'",
         ),
-        (lambda data: {"train": data["train"], "test": data["test"].select(range(5))}, "at least 20 items"),
+        (
+            lambda data: {"train": data["train"], "test": data["test"].select(range(5))},
+            "at least 20 items",
+        ),
     ],
 )
 def test_where_it_does_not_apply(planted, planted_model, tmp_path, change, reason):
     data = datasets.DatasetDict(change(planted))
-    with pytest.raises(ValueError, match=f"Expected a question that applies, but got shortcuts: .*{reason}"):
+    with pytest.raises(
+        ValueError, match=f"Expected a question that applies, but got shortcuts: .*{reason}"
+    ):
         audit(planted_model, data, out=tmp_path / "report", name="planted", **OPTIONS)
 
 
-def test_figures_are_withheld_where_attributions_do_not_add_up(planted, planted_model, tmp_path, monkeypatch):
+def test_figures_are_withheld_where_attributions_do_not_add_up(
+    planted, planted_model, tmp_path, monkeypatch
+):
     data = datasets.DatasetDict({"train": planted["train"], "test": planted["test"]})
-    monkeypatch.setattr(measurement, "protocol_of", lambda name: protocol_of(method="riemann_right", steps=1))
+    monkeypatch.setattr(
+        measurement, "protocol_of", lambda name: protocol_of(method="riemann_right", steps=1)
+    )
     options = {"shortcuts": {"items": 20}}
-    result = audit(planted_model, data, out=tmp_path / "report", **{**OPTIONS, "options": options, "name": "planted"})
+    result = audit(
+        planted_model,
+        data,
+        out=tmp_path / "report",
+        **{**OPTIONS, "options": options, "name": "planted"},
+    )
     (outcome,) = result.outcomes
     # What decides is known all the same: swaps take no attributions.
     assert outcome.result.verdict.tone == "bad"
-    figures = {line.key: line.estimate.value for part in outcome.result.parts for line in part.headlines}
+    figures = {
+        line.key: line.estimate.value for part in outcome.result.parts for line in part.headlines
+    }
     assert figures["deciding_share"] > 0.25
     assert "shortcut_rate" not in figures
     page = (tmp_path / "report" / "index.html").read_text("utf-8")

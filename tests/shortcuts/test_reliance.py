@@ -34,7 +34,13 @@ TOKENS = [
     ["a", "bad", "film", "."],
     ["year", "2021", "of"],
 ]
-ATTRIBUTIONS = [[0.1, 0.9, 0.3], [0.8, 0.7, 0.1, 0.0], [0.9, 0.8, 0.1], [0.0, 0.4, 0.1, 0.5], [0.5, 0.6, 0.1]]
+ATTRIBUTIONS = [
+    [0.1, 0.9, 0.3],
+    [0.8, 0.7, 0.1, 0.0],
+    [0.9, 0.8, 0.1],
+    [0.0, 0.4, 0.1, 0.5],
+    [0.5, 0.6, 0.1],
+]
 PREDICTIONS = [1, 0, 0, 0, 1]
 PREDICTIONS_OTHER = [1, 0, 1, 0, 1]
 
@@ -47,9 +53,17 @@ def reliance(**options):
 def test_rate_types_and_examples():
     # In item 2 "the" is in the head of label 0, which is predicted: cued by a stop word alone.
     result = reliance()
-    assert [example.type for example in result.examples] == ["lexicon", "grammar", "grammar", "lexicon", "lexicon"]
+    assert [example.type for example in result.examples] == [
+        "lexicon",
+        "grammar",
+        "grammar",
+        "lexicon",
+        "lexicon",
+    ]
     assert result.shortcut_reliance == 1.0
-    result = shortcut_reliance(TOKENS, ATTRIBUTIONS, [1, 0, 1, 0, 1], {**HEADS, 1: ["of", "2021"]}, top_n=2)
+    result = shortcut_reliance(
+        TOKENS, ATTRIBUTIONS, [1, 0, 1, 0, 1], {**HEADS, 1: ["of", "2021"]}, top_n=2
+    )
     assert [example.cued for example in result.examples] == [False, True, False, True, True]
     assert result.shortcut_reliance == 3 / 5
     assert result.lexicon_cued == 2 / 5
@@ -60,7 +74,9 @@ def test_rate_types_and_examples():
 
 
 def test_sub_words_are_grammar():
-    result = shortcut_reliance([["film", "##s"]], [[0.0, 1.0]], [0], {0: ["##s"]}, top_n=1, piece_style="wordpiece")
+    result = shortcut_reliance(
+        [["film", "##s"]], [[0.0, 1.0]], [0], {0: ["##s"]}, top_n=1, piece_style="wordpiece"
+    )
     assert result.grammar_cued == 1.0
 
 
@@ -82,7 +98,12 @@ def test_split_by_right_and_wrong():
 
 def test_no_wrong_prediction_has_no_rate():
     result = reliance(references=PREDICTIONS)
-    assert (result.wrong.n_items, result.wrong.rate, result.wrong.interval, result.wrong.joint) == (0, None, None, 0.0)
+    assert (result.wrong.n_items, result.wrong.rate, result.wrong.interval, result.wrong.joint) == (
+        0,
+        None,
+        None,
+        0.0,
+    )
 
 
 def test_bins_by_confidence_hold_lower_open_upper_closed():
@@ -99,13 +120,17 @@ def test_ties_go_to_the_first_and_magnitude_counts_both_signs():
     heads = {0: ["b"]}
     assert not find_shortcuts([["a", "b"]], [[0.5, 0.5]], [0], heads, top_n=1).cued[0]
     assert not find_shortcuts([["a", "b"]], [[0.5, -0.9]], [0], heads, top_n=1).cued[0]
-    assert find_shortcuts([["a", "b"]], [[0.5, -0.9]], [0], heads, top_n=1, rank_by="magnitude").cued[0]
+    assert find_shortcuts(
+        [["a", "b"]], [[0.5, -0.9]], [0], heads, top_n=1, rank_by="magnitude"
+    ).cued[0]
 
 
 def test_heads_come_from_lmi_or_json_alike():
     texts, labels = [" ".join(row) for row in TOKENS], [1, 0, 1, 0, 1]
     counted = lmi(texts, labels, head_fraction=0.3)
-    plain = shortcut_reliance(TOKENS, ATTRIBUTIONS, PREDICTIONS, counted, resampling=Resampling(resamples=50))
+    plain = shortcut_reliance(
+        TOKENS, ATTRIBUTIONS, PREDICTIONS, counted, resampling=Resampling(resamples=50)
+    )
     by_table = shortcut_reliance(
         TOKENS,
         ATTRIBUTIONS,
@@ -113,7 +138,10 @@ def test_heads_come_from_lmi_or_json_alike():
         json.loads(json.dumps(counted.heads)),
         resampling=Resampling(resamples=50),
     )
-    assert (plain.shortcut_reliance, plain.examples) == (by_table.shortcut_reliance, by_table.examples)
+    assert (plain.shortcut_reliance, plain.examples) == (
+        by_table.shortcut_reliance,
+        by_table.examples,
+    )
 
 
 def test_result_is_plain_json():
@@ -159,7 +187,11 @@ def test_chance_of_hit_equals_counting_all_shuffles(tokens):
 def test_frequency_bins_hold_equal_shares_of_the_running_text():
     frequencies = {"the": 50, "of": 25, **{f"w{i}": 1 for i in range(25)}}
     bins = dict(
-        zip(["the", "of", "w3", "new"], frequency_bins(["the", "of", "w3", "new"], frequencies, 4), strict=True)
+        zip(
+            ["the", "of", "w3", "new"],
+            frequency_bins(["the", "of", "w3", "new"], frequencies, 4),
+            strict=True,
+        )
     )
     # Rare words fill the first quarter, "of" the second, "the" the upper half.
     assert bins == {"w3": 0, "new": 0, "of": 1, "the": 3}
@@ -199,7 +231,9 @@ def test_a_model_that_looks_at_frequent_words_alone_has_excess_over_random_but_n
         values = np.zeros(len(row))
         values[rng.integers(3)] = 1.0
         attributions.append(values)
-    result = shortcut_reliance(tokens, attributions, [0] * 300, {0: ["the", "of"]}, top_n=1, n_frequency_bins=2)
+    result = shortcut_reliance(
+        tokens, attributions, [0] * 300, {0: ["the", "of"]}, top_n=1, n_frequency_bins=2
+    )
     assert result.null["random"].p_value < 0.01
     assert result.null["random"].rate == pytest.approx(2 / 12)
     assert result.null["frequency"].rate == pytest.approx(2 / 3)
@@ -214,7 +248,10 @@ def test_permutation_p_value_is_the_tail_of_the_binomial():
 
 
 def test_seed_decides_and_repeats():
-    assert reliance(resampling=Resampling(seed=1)).to_dict() == reliance(resampling=Resampling(seed=1)).to_dict()
+    assert (
+        reliance(resampling=Resampling(seed=1)).to_dict()
+        == reliance(resampling=Resampling(seed=1)).to_dict()
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------ bad input
@@ -223,33 +260,75 @@ def test_seed_decides_and_repeats():
 @pytest.mark.parametrize(
     ("change", "error", "sentence"),
     [
-        ({"attributions": ATTRIBUTIONS[:4]}, ValueError, "`tokens` and `attributions` of one length, but got 5 and 4."),
+        (
+            {"attributions": ATTRIBUTIONS[:4]},
+            ValueError,
+            "`tokens` and `attributions` of one length, but got 5 and 4.",
+        ),
         (
             {"attributions": [*ATTRIBUTIONS[:4], [1.0]]},
             ValueError,
             "Expected one attribution per token in each item, but item 4 has 3 tokens and 1 attributions.",
         ),
-        ({"attributions": [*ATTRIBUTIONS[:4], [1.0, math.nan, 0.0]]}, ValueError, "item 4 holds nan."),
-        ({"predictions": [1, 0]}, ValueError, "Expected `tokens` and `predictions` of one length, but got 5 and 2."),
+        (
+            {"attributions": [*ATTRIBUTIONS[:4], [1.0, math.nan, 0.0]]},
+            ValueError,
+            "item 4 holds nan.",
+        ),
+        (
+            {"predictions": [1, 0]},
+            ValueError,
+            "Expected `tokens` and `predictions` of one length, but got 5 and 2.",
+        ),
         ({"predictions": [1, 0, 0, 0, 7]}, ValueError, "item 4 is predicted 7, a label never seen"),
         ({"predictions": [1.5, 0, 0, 0, 0]}, ValueError, "Expected whole numbers in `predictions`"),
-        ({"tokens": ["the good film"] * 5}, TypeError, "Expected each item of `tokens` to be a list of tokens"),
+        (
+            {"tokens": ["the good film"] * 5},
+            TypeError,
+            "Expected each item of `tokens` to be a list of tokens",
+        ),
         ({"tokens": [*TOKENS[:4], []]}, ValueError, "item 4 has none."),
         ({"tokens": []}, ValueError, "Expected at least one item in `tokens`, but it is empty."),
         ({"heads": ["bad"]}, TypeError, "Expected `heads` to be a mapping, but got"),
-        ({"heads": {"pos": ["good"]}}, TypeError, "labels, whole numbers from 0, as keys of `heads`, but got 'pos'"),
-        ({"heads": {0: "bad", 1: ["good"]}}, TypeError, "Expected `heads` to hold tokens for label 0, but got 'bad'"),
+        (
+            {"heads": {"pos": ["good"]}},
+            TypeError,
+            "labels, whole numbers from 0, as keys of `heads`, but got 'pos'",
+        ),
+        (
+            {"heads": {0: "bad", 1: ["good"]}},
+            TypeError,
+            "Expected `heads` to hold tokens for label 0, but got 'bad'",
+        ),
         ({"top_n": 0}, ValueError, "Expected `top_n` to be at least 1, but got 0."),
         ({"rank_by": "size"}, ValueError, "Expected `rank_by` to be one of"),
         ({"piece_style": "bpe"}, ValueError, "Expected `piece_style` to be one of"),
-        ({"references": [1, 0]}, ValueError, "`predictions` and `references` of one length, but got 5 and 2."),
-        ({"confidences": [0.5] * 4}, ValueError, "`predictions` and `confidences` of one length, but got 5 and 4."),
-        ({"confidences": [1.5] * 5}, ValueError, "Expected each value in `confidences` to be at most 1.0"),
+        (
+            {"references": [1, 0]},
+            ValueError,
+            "`predictions` and `references` of one length, but got 5 and 2.",
+        ),
+        (
+            {"confidences": [0.5] * 4},
+            ValueError,
+            "`predictions` and `confidences` of one length, but got 5 and 4.",
+        ),
+        (
+            {"confidences": [1.5] * 5},
+            ValueError,
+            "Expected each value in `confidences` to be at most 1.0",
+        ),
         ({"n_bins": 0}, ValueError, "Expected `n_bins` to be at least 1, but got 0."),
     ],
 )
 def test_bad_input_is_told_in_one_sentence(change, error, sentence):
-    inputs = {"tokens": TOKENS, "attributions": ATTRIBUTIONS, "predictions": PREDICTIONS, "heads": HEADS, **change}
+    inputs = {
+        "tokens": TOKENS,
+        "attributions": ATTRIBUTIONS,
+        "predictions": PREDICTIONS,
+        "heads": HEADS,
+        **change,
+    }
     with pytest.raises(error) as caught:
         shortcut_reliance(**inputs)
     assert sentence in str(caught.value)
@@ -257,7 +336,9 @@ def test_bad_input_is_told_in_one_sentence(change, error, sentence):
 
 
 def test_a_label_without_a_head_is_named_beside_the_known_ones():
-    with pytest.raises(ValueError, match=r"item 1 is predicted 3, a label never seen; known: 0, 1\."):
+    with pytest.raises(
+        ValueError, match=r"item 1 is predicted 3, a label never seen; known: 0, 1\."
+    ):
         find_shortcuts([["a"], ["b"]], [[1.0], [1.0]], [0, 3], {0: ["a"], 1: ["b"]})
     with pytest.raises(ValueError, match=r"known: none\."):
         find_shortcuts([["a"]], [[1.0]], [0], {})

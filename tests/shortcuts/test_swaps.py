@@ -9,7 +9,14 @@ from rightreasons.shortcuts.swaps import deciding_share, fixed_share
 BEFORE = [0, 1, 2, 1, 0, 0]
 SWAPPED = [1, 1, 0, -1, 2, 0]  # three of five change
 CONTROL = [0, 0, -1, 1, 0, 0]  # one of five changes
-GOALS = [1, 0, 1, -1, 2, 0]  # of the first, second, third and fifth, two become the goal; the last points at itself
+GOALS = [
+    1,
+    0,
+    1,
+    -1,
+    2,
+    0,
+]  # of the first, second, third and fifth, two become the goal; the last points at itself
 
 
 def test_shares_by_hand():
@@ -23,7 +30,12 @@ def test_shares_by_hand():
 
 def test_without_anything_to_swap_nothing_is_decided():
     result = deciding_share([0, 1], [-1, -1], [-1, -1])
-    assert (result.deciding_share, result.rate, result.control_rate, result.follow_rate) == (0.0, None, None, None)
+    assert (result.deciding_share, result.rate, result.control_rate, result.follow_rate) == (
+        0.0,
+        None,
+        None,
+        None,
+    )
 
 
 def test_clusters_are_the_units():
@@ -41,7 +53,9 @@ def test_clusters_are_the_units():
 def test_clusters_of_different_sizes_count_by_their_items():
     # Sums 3 of three items and 0 of one, and a cluster of the mean size, two, at each bound: (3 + 0 - 2 + 2) / 8.
     # The squares around that are (15/8)^2 + (3/8)^2 + (22/8)^2 + (10/8)^2 = 818 / 64; Student's t of 3 is 0.7649.
-    found = deciding_share([0] * 4, [1, 1, 1, 0], [0] * 4, clusters=list("aaab"), resampling=Resampling(level=0.5))
+    found = deciding_share(
+        [0] * 4, [1, 1, 1, 0], [0] * 4, clusters=list("aaab"), resampling=Resampling(level=0.5)
+    )
     half = 0.7649 * (818 / 64) ** 0.5 / 8
     assert (found.deciding_share, found.interval.low, found.interval.high) == pytest.approx(
         (0.75, 3 / 8 - half, 3 / 8 + half), abs=1e-4
@@ -55,7 +69,9 @@ def test_the_interval_covers(clustered):
         chances = np.repeat(rng.beta(2, 6, 30), 5)  # mean 1/4
         after = (rng.random(150) < chances).astype(int)
         codes = np.repeat(np.arange(30), 5) if clustered else None
-        interval = deciding_share(np.zeros(150, int), after, np.zeros(150, int), clusters=codes).interval
+        interval = deciding_share(
+            np.zeros(150, int), after, np.zeros(150, int), clusters=codes
+        ).interval
         hits += interval.low <= 0.25 <= interval.high
     assert hits / n_draws > (0.92 if clustered else 0.85)
 
@@ -74,4 +90,7 @@ def test_what_is_refused():
         deciding_share([0, 1], [0], [0, 1])
     with pytest.raises(ValueError, match="control"):
         deciding_share([0, 1], [0, 1], [0, -2])
-    assert deciding_share([0], [1], [0], resampling=Resampling(level=0.9)).interval.confidence_level == 0.9
+    assert (
+        deciding_share([0], [1], [0], resampling=Resampling(level=0.9)).interval.confidence_level
+        == 0.9
+    )

@@ -13,7 +13,9 @@ from rightreasons.shortcuts.reliance import shortcut_tradeoff
 #   ALBERT, AG News:  92.11 * 1.02 = 93.95
 #   RoBERTa, SST-2:   84.52 * 1.11 = 93.82
 #   RoBERTa, TREC:    84.52 * 0.82 = 69.31
-@pytest.mark.parametrize(("f1", "rate", "ratio"), [(93.95, 92.11, 1.02), (93.82, 84.52, 1.11), (69.31, 84.52, 0.82)])
+@pytest.mark.parametrize(
+    ("f1", "rate", "ratio"), [(93.95, 92.11, 1.02), (93.82, 84.52, 1.11), (69.31, 84.52, 0.82)]
+)
 def test_table_3_is_f1_over_rate(f1, rate, ratio):
     n_items = 10_000
     predictions = np.where(
@@ -21,7 +23,11 @@ def test_table_3_is_f1_over_rate(f1, rate, ratio):
     )  # micro F1 of one label is the share that is right
     cued = np.arange(n_items) < round(100 * rate)
     result = shortcut_tradeoff(
-        predictions, np.zeros(n_items, dtype=int), cued, average="micro", resampling=Resampling(resamples=20)
+        predictions,
+        np.zeros(n_items, dtype=int),
+        cued,
+        average="micro",
+        resampling=Resampling(resamples=20),
     )
     assert result.score == pytest.approx(f1 / 100)
     assert result.shortcut_rate == pytest.approx(rate / 100)
@@ -35,8 +41,12 @@ def test_scores_equal_those_of_classification_and_scikit_learn(average):
     labels, predictions = rng.integers(n_classes, size=(2, 300))
     labels[labels == 3] = 2  # a class that is predicted alone counts as well
     cued = rng.random(300) < 0.4
-    result = shortcut_tradeoff(predictions, labels, cued, average=average, resampling=Resampling(resamples=50))
-    assert result.score == pytest.approx(classification_scores(predictions, labels, average=average).f1)
+    result = shortcut_tradeoff(
+        predictions, labels, cued, average=average, resampling=Resampling(resamples=50)
+    )
+    assert result.score == pytest.approx(
+        classification_scores(predictions, labels, average=average).f1
+    )
     assert result.score == pytest.approx(f1_score(labels, predictions, average=average))
     assert result.shortcut_tradeoff == pytest.approx(result.score / cued.mean())
 
@@ -65,7 +75,12 @@ def test_items_that_all_agree_leave_a_width():
 
 def test_without_shortcuts_there_is_nothing_to_divide_by():
     result = shortcut_tradeoff([0, 1], [0, 1], [False, False])
-    assert (result.shortcut_tradeoff, result.interval, result.score, result.shortcut_rate) == (None, None, 1.0, 0.0)
+    assert (result.shortcut_tradeoff, result.interval, result.score, result.shortcut_rate) == (
+        None,
+        None,
+        1.0,
+        0.0,
+    )
 
 
 def test_an_interval_without_an_upper_end_is_none():
@@ -88,14 +103,22 @@ def test_binary_f1_without_class_1_is_undefined():
             ValueError,
             "Expected `predictions`, `references` and `cued` of one length, but got 2, 2 and 1.",
         ),
-        ({"cued": [1, 0.5]}, TypeError, "Expected True or False in `cued`, but item 1 is 0.5 (float)."),
+        (
+            {"cued": [1, 0.5]},
+            TypeError,
+            "Expected True or False in `cued`, but item 1 is 0.5 (float).",
+        ),
         (
             {"predictions": [0, 2], "n_classes": 2},
             ValueError,
             "Expected each label in `predictions` to be between 0 and 1",
         ),
         ({"references": [0.5, 1]}, ValueError, "Expected whole numbers in `references`"),
-        ({"references": []}, ValueError, "Expected at least one label in `references`, but it is empty."),
+        (
+            {"references": []},
+            ValueError,
+            "Expected at least one label in `references`, but it is empty.",
+        ),
         ({"average": "marco"}, ValueError, "Did you mean 'macro'?"),
         (
             {"references": [0, 2], "average": "binary"},
@@ -121,6 +144,8 @@ def test_resamples_without_a_rare_class_do_not_raise_macro_f1():
 
 
 def test_a_rare_class_without_errors_may_err():
-    result = shortcut_tradeoff([0] * 40 + [1] * 18 + [2] * 2, [0] * 40 + [1] * 18 + [2] * 2, [True] * 60)
+    result = shortcut_tradeoff(
+        [0] * 40 + [1] * 18 + [2] * 2, [0] * 40 + [1] * 18 + [2] * 2, [True] * 60
+    )
     assert result.score == 1
     assert result.interval.low < 0.9

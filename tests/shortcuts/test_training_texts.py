@@ -18,7 +18,9 @@ def table(path, n_items, seed, names=NAMES):
     made, labels = texts(n_items, seed, PARTS["follows a word of .95"][2].plant)
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, delimiter=";")
-        writer.writerows([("review", "label"), *zip(made, (names[label] for label in labels), strict=True)])
+        writer.writerows(
+            [("review", "label"), *zip(made, (names[label] for label in labels), strict=True)]
+        )
     return path
 
 
@@ -33,7 +35,12 @@ def three_classes(rows):
 
 def shortcuts(data, tmp_path, rule=follower, **settings):
     model = rightreasons.models.as_scorer(rule, label_names=NAMES)
-    how = {"questions": ["shortcuts"], "out": tmp_path / "report", "n_resamples": 30, "progress": False}
+    how = {
+        "questions": ["shortcuts"],
+        "out": tmp_path / "report",
+        "n_resamples": 30,
+        "progress": False,
+    }
     result = rightreasons.audit(model, data, **how, **settings)
     return result.to_dict()["questions"][0]
 
@@ -54,7 +61,9 @@ def test_training_texts_of_their_own_leave_all_items_to_ask_about(tmp_path):
     answer = shortcuts(table(tmp_path / "reviews.csv", 130, 7), tmp_path, train=str(train))
     assert "100 items of 130" in answer["result"]["verdict"]["summary"]
     assert answer["result"]["verdict"]["tone"] == "warn"
-    in_memory = shortcuts(table(tmp_path / "reviews.csv", 130, 7), tmp_path, train=pd.read_csv(train, sep=";"))
+    in_memory = shortcuts(
+        table(tmp_path / "reviews.csv", 130, 7), tmp_path, train=pd.read_csv(train, sep=";")
+    )
     assert in_memory["result"]["verdict"] == answer["result"]["verdict"]
     assert not (tmp_path / "report" / "audit.yaml").exists()  # no command could name the table
 
@@ -62,7 +71,8 @@ def test_training_texts_of_their_own_leave_all_items_to_ask_about(tmp_path):
 def test_training_texts_with_another_label_are_refused(tmp_path):
     train = table(tmp_path / "train.csv", 40, 8, names=("bad", "great"))
     with pytest.raises(
-        ValueError, match=r"Expected the labels of the data \(bad, good\) in .*train.csv, but got 'great'"
+        ValueError,
+        match=r"Expected the labels of the data \(bad, good\) in .*train.csv, but got 'great'",
     ):
         shortcuts(table(tmp_path / "reviews.csv", 40, 7), tmp_path, train=str(train))
 
@@ -82,7 +92,10 @@ def test_near_duplicates_of_training_texts_are_counted(tmp_path):
     answer = shortcuts(tmp_path / "reviews.csv", tmp_path, train=str(train))
     assert answer["result"]["data"]["swaps"]["n_near_duplicates"] == 30
     tables = {table["key"]: table for part in answer["result"]["parts"] for table in part["tables"]}
-    assert [row["part"] for row in tables["by_memory"]["rows"]] == ["near duplicates of training texts", "other items"]
+    assert [row["part"] for row in tables["by_memory"]["rows"]] == [
+        "near duplicates of training texts",
+        "other items",
+    ]
 
 
 def test_halves_without_a_class_are_told_before_anything_is_computed(tmp_path):
@@ -109,7 +122,10 @@ def test_what_cannot_be_looked_for_is_no_green(tmp_path):
     kana = np.array(list("かきくけこさしすせそ"))
     rng = np.random.default_rng(3)
     made = ["".join(rng.permutation(kana)) for _ in range(240)]
-    rows = [{"text": text + "たち"[place % 2] + text[:2], "label": NAMES[place % 2]} for place, text in enumerate(made)]
+    rows = [
+        {"text": text + "たち"[place % 2] + text[:2], "label": NAMES[place % 2]}
+        for place, text in enumerate(made)
+    ]
     verdict = shortcuts(rows, tmp_path, follows("ち"))["result"]["verdict"]
     assert (verdict["tone"], verdict["label"]) == ("neutral", "Cannot tell")
     assert "offer no feature that goes with a label, so that none was tried." in verdict["summary"]
@@ -141,7 +157,9 @@ def test_a_number_of_items_is_asked_about_however_long_that_takes(tmp_path):
     data = table(tmp_path / "reviews.csv", 150, 7)
 
     def often_follower(rows):  # too often for green, and too seldom for a verdict after 100 items
-        rules = [PARTS[name][2].rule for name in ("follows a word of .95", "reads, nothing planted")]
+        rules = [
+            PARTS[name][2].rule for name in ("follows a word of .95", "reads, nothing planted")
+        ]
         return follower(rows, lambda text: rules[len(text) % 8 > 0](text))
 
     for given, asked in (({"items": 130}, 130), ({}, 100)):

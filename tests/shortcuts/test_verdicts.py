@@ -20,7 +20,12 @@ FOLLOWERS = (
     "follows the length",
     "follows how often a word is there",
 )
-OTHERS = ("reads, ignores a word of .95", "reads, ignores a mark", "constant", "reads, ignores names")
+OTHERS = (
+    "reads, ignores a word of .95",
+    "reads, ignores a mark",
+    "constant",
+    "reads, ignores names",
+)
 
 
 BESIDE = (
@@ -46,7 +51,11 @@ def test_the_share_is_the_truth():
     """The planted word decides all predictions of its follower, and those of the mixed model in its share of texts."""
     for name in ("follows a word of .9", "follows a word in 60 % of the texts"):
         truth, strength, part = PARTS[name]
-        row = next(row for row in part.measure(N_ITEMS, 1).rows if row.family == "words" and row.n_pairs == 1)
+        row = next(
+            row
+            for row in part.measure(N_ITEMS, 1).rows
+            if row.family == "words" and row.n_pairs == 1
+        )
         interval = row.effect.interval
         assert truth == "follower"
         assert interval.low <= strength <= interval.high
@@ -55,9 +64,19 @@ def test_the_share_is_the_truth():
 
 def test_the_page_counts():
     known = {name: SCENARIOS[name] for name in ("follows a word of 1.0", "reads, nothing planted")}
-    rows = [("follows a word of 1.0", 200, seed, tone) for seed, tone in enumerate(("warn", "good", "bad"))]
-    rows += [("reads, nothing planted", 200, seed, tone) for seed, tone in enumerate(("neutral", "good"))]
+    rows = [
+        ("follows a word of 1.0", 200, seed, tone)
+        for seed, tone in enumerate(("warn", "good", "bad"))
+    ]
+    rows += [
+        ("reads, nothing planted", 200, seed, tone) for seed, tone in enumerate(("neutral", "good"))
+    ]
     text = "\n".join(summary(rows, known))
     assert "| shortcuts | 1 of 3 | 0 of 2 | 2 of 3 | 1 of 5 | 0.75 |" in text
     # Of the 3 * 2 pairs, the follower is worse in 2 + 2, and in one pair with its green one there is a tie: 4.5 / 6.
-    assert rank_auroc([LEVELS[t] for t in ("warn", "good", "bad")], [LEVELS["neutral"], LEVELS["good"]]) == 0.75
+    assert (
+        rank_auroc(
+            [LEVELS[t] for t in ("warn", "good", "bad")], [LEVELS["neutral"], LEVELS["good"]]
+        )
+        == 0.75
+    )

@@ -71,7 +71,9 @@ def build(tmp_path_factory) -> Callable[[str], Any]:
         path = ROOT / folder / "app.py"
         spec = importlib.util.spec_from_file_location(f"app_of_{folder.replace('/', '_')}", path)
         module = importlib.util.module_from_spec(spec)
-        sys.path.append(str(path.parent))  # for good: what runs in a worker is imported there by its name
+        sys.path.append(
+            str(path.parent)
+        )  # for good: what runs in a worker is imported there by its name
         with first_on_path(path.parent), pytest.MonkeyPatch.context() as patch:
             patch.setattr(tempfile, "tempdir", str(own))
             spec.loader.exec_module(module)
@@ -88,7 +90,9 @@ def serve(build) -> Iterator[Callable[[str], str]]:
     def start(folder: str) -> str:
         if folder not in served:
             demo = build(folder)
-            _, url, _ = demo.launch(prevent_thread_lock=True, server_name="127.0.0.1", quiet=True, ssr_mode=False)
+            _, url, _ = demo.launch(
+                prevent_thread_lock=True, server_name="127.0.0.1", quiet=True, ssr_mode=False
+            )
             served[folder] = demo, url
         return served[folder][1]
 
@@ -116,7 +120,9 @@ def visit(context, serve):
     errors = []
     page = context.new_page()
     page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    page.on(
+        "console", lambda message: errors.append(message.text) if message.type == "error" else None
+    )
     # A loaded machine is slow, and no mistake of the page: this is waited for only where something is missing.
     page.set_default_timeout(300_000)
     pytest.importorskip("playwright.sync_api").expect.set_options(timeout=300_000)
@@ -130,6 +136,10 @@ def visit(context, serve):
 
     yield go
     # Gradio's client aborts its own stream when the last answer is there, and when a visitor leaves.
-    mistakes = [error for error in errors if not error.startswith("AbortError: signal is aborted without reason")]
+    mistakes = [
+        error
+        for error in errors
+        if not error.startswith("AbortError: signal is aborted without reason")
+    ]
     page.close()  # with answers on their way, whose streams it breaks
     assert not mistakes, mistakes

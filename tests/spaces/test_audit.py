@@ -22,7 +22,9 @@ def test_a_finished_audit_is_there_at_once(visit):
     expect(page.locator("#figures .au-rows li").first).to_be_visible()
     report = page.frame_locator("#report iframe")
     expect(report.locator("h1")).to_contain_text("gets 100.0% right, but 0.0% on")
-    expect(page.locator("#figures")).not_to_contain_text("gets 100.0% right")  # what the report says in its headline
+    expect(page.locator("#figures")).not_to_contain_text(
+        "gets 100.0% right"
+    )  # what the report says in its headline
     turn_to(page, "Question by question")
     expect(page.locator("#section .rr-tiles").first).to_be_visible()
     expect(page.locator("#section svg, #section img").first).to_be_visible()
@@ -35,7 +37,9 @@ def test_a_model_that_follows_a_hint_in_silence_is_shown_beside_it(visit):
     expect(page.locator("#figures")).to_contain_text("Moved in silence")
     report = page.frame_locator("#report iframe")
     expect(report.locator("h1")).to_contain_text("follows a colleague's opinion in silence")
-    expect(report.locator("mark", has_text="a colleague, thinks that the answer is").first).to_be_visible()
+    expect(
+        report.locator("mark", has_text="a colleague, thinks that the answer is").first
+    ).to_be_visible()
     turn_to(page, "Question by question")
     expect(page.locator("#section")).to_contain_text("Moved in silence")
 
@@ -44,7 +48,9 @@ def test_stored_predictions_are_audited_and_the_report_is_saved(visit, tmp_path)
     page = open_page(visit)
     path = tmp_path / "mine.csv"
     # Of forty items with confidence 0.9, thirty are right.
-    path.write_text("text,p_no,p_yes,label\n" + "fine,0.1,0.9,yes\n" * 30 + "dull,0.1,0.9,no\n" * 10)
+    path.write_text(
+        "text,p_no,p_yes,label\n" + "fine,0.1,0.9,yes\n" * 30 + "dull,0.1,0.9,no\n" * 10
+    )
     bring(page, path)
     unfold(page, "Questions and size")
     page.get_by_label("calibration", exact=True).check()

@@ -25,8 +25,15 @@ def one(folder, name, tone, rate, better="lower"):
 
 @pytest.fixture
 def audits(tmp_path):
-    audits = [one(tmp_path, "a", "bad", 0.2), one(tmp_path, "b", "good", 0.1), one(tmp_path, "c", "good", 0.05)]
-    return [*audits, read_audit(small_audit(tmp_path / "d", name="d", outcomes=small_outcomes()[2:]))]
+    audits = [
+        one(tmp_path, "a", "bad", 0.2),
+        one(tmp_path, "b", "good", 0.1),
+        one(tmp_path, "c", "good", 0.05),
+    ]
+    return [
+        *audits,
+        read_audit(small_audit(tmp_path / "d", name="d", outcomes=small_outcomes()[2:])),
+    ]
 
 
 def test_best_verdict_first_then_the_better_figure_and_last_what_has_no_answer(audits):
@@ -38,14 +45,20 @@ def test_best_verdict_first_then_the_better_figure_and_last_what_has_no_answer(a
     assert rows[3]["behavior"].verdict == "No behavioral suite was named."
 
 
-@pytest.mark.parametrize(("better", "order"), [("lower", ["b", "a", "c"]), ("higher", ["a", "b", "c"])])
-def test_within_a_verdict_an_undefined_figure_comes_after_those_that_are_defined(tmp_path, better, order):
+@pytest.mark.parametrize(
+    ("better", "order"), [("lower", ["b", "a", "c"]), ("higher", ["a", "b", "c"])]
+)
+def test_within_a_verdict_an_undefined_figure_comes_after_those_that_are_defined(
+    tmp_path, better, order
+):
     rates = {"a": 3.0, "c": None, "b": 0.1}  # such as a ratio or a count
     audits = [one(tmp_path, name, "good", rate, better) for name, rate in rates.items()]
     assert [row.model for row in leaderboard(audits, by="shortcuts")] == order
 
 
-def test_without_a_question_those_that_asked_most_come_first_then_the_fewest_problems_and_ties_stay(audits):
+def test_without_a_question_those_that_asked_most_come_first_then_the_fewest_problems_and_ties_stay(
+    audits,
+):
     # "d" has the fewest answers; bad verdicts of the others are 1, 0, 0.
     assert [row.model for row in leaderboard(audits)] == ["b", "c", "a", "d"]
     assert [row.n_items for row in leaderboard(audits)] == [150] * 4
@@ -54,8 +67,12 @@ def test_without_a_question_those_that_asked_most_come_first_then_the_fewest_pro
 def test_a_cell_shows_what_the_finding_is_about(tmp_path):
     headlines = figure("accuracy", 0.9, 0.8, 0.95, better="higher"), figure("ece", 0.2, 0.1, 0.3)
     finding = Finding("is sure.", "Counted.", figure="ece", size=0.2)
-    answer = SectionResult(Verdict("bad", "Overconfident", "Because."), headlines, (), finding=finding)
-    file = small_audit(tmp_path, outcomes=(Outcome("calibration", "Calibrated?", "answered", "", answer),))
+    answer = SectionResult(
+        Verdict("bad", "Overconfident", "Because."), headlines, (), finding=finding
+    )
+    file = small_audit(
+        tmp_path, outcomes=(Outcome("calibration", "Calibrated?", "answered", "", answer),)
+    )
     assert leaderboard([read_audit(file)])[0]["calibration"].figure.path == "calibration.ece"
 
 

@@ -36,9 +36,13 @@ def own(tmp_path_factory):
             Case("second", (("not bad",),), (1,)),
         ),
     )
-    names = Functionality("names", "Names", "INV", {"name": "invariant"}, (Case("0", (("Ann sat",), ("Eve sat",))),))
+    names = Functionality(
+        "names", "Names", "INV", {"name": "invariant"}, (Case("0", (("Ann sat",), ("Eve sat",))),)
+    )
     paths = {
-        "suite": Suite("mine", ("text",), (negation, names), label_names=("bad", "good")).write(folder / "mine.jsonl")
+        "suite": Suite("mine", ("text",), (negation, names), label_names=("bad", "good")).write(
+            folder / "mine.jsonl"
+        )
     }
     # The first negation is wrong, the second right; the names differ by .3 and in the answer.
     rows = [[0.2, 0.8], [0.1, 0.9], [0.4, 0.6], [0.7, 0.3]]
@@ -70,7 +74,9 @@ def test_the_bundled_models_stand_in_a_grid(visit):
     expect(page.locator("#heat-map thead .br-type")).to_have_count(N_FUNCTIONALITIES)
     expect(page.locator("#figures")).to_contain_text("17 functionalities, 340 cases, 720 examples")
     # What is learned from the suite is passed afterwards.
-    before, after = (int(page.locator("#heat-map .br-mean").nth(place).inner_text()) for place in (0, 1))
+    before, after = (
+        int(page.locator("#heat-map .br-mean").nth(place).inner_text()) for place in (0, 1)
+    )
     assert after > before
     # Softer words: the second model is too sure of every original to be asked.
     expect(cell(page, 1, 3)).to_have_text("–")
@@ -94,7 +100,9 @@ def test_a_click_on_a_cell_shows_its_failing_cases(visit):
     # Each failing case has an example that failed, with the answer, its confidence and what was expected.
     for place in range(min(6, asked - passed)):
         broken = cases.locator(".br-case").nth(place).locator("li.br-broken").first
-        expect(broken).to_contain_text(re.compile(r"(negative|neutral|positive) \d+%.*(expected|P\()", re.DOTALL))
+        expect(broken).to_contain_text(
+            re.compile(r"(negative|neutral|positive) \d+%.*(expected|P\()", re.DOTALL)
+        )
     expect(page.locator("#model input")).to_have_value(model)
     expect(page.locator("#functionality input")).to_have_value(functionality)
     expect(failing).to_have_css("outline-style", "solid")
@@ -124,7 +132,9 @@ def test_table_and_lists_choose_too(visit):
     expect(page.locator("#cases")).to_contain_text("the original")
     page.locator("#functionality input").click()
     page.get_by_role("option", name="praise is added").click()
-    expect(page.locator("#cases")).to_contain_text("P(positive) − P(negative) must not fall by more than 0.1")
+    expect(page.locator("#cases")).to_contain_text(
+        "P(positive) − P(negative) must not fall by more than 0.1"
+    )
     turn_to(page, "Classes and types")
     groups = page.locator("#groups")
     expect(groups).to_contain_text("Point of view")
@@ -186,13 +196,17 @@ def test_mistakes_are_told_in_one_sentence(visit, own, tmp_path):
     bad = tmp_path / "bad.jsonl"
     bad.write_text('{"format": "rightreasons.suite", "version": 1}\n{"functionality": "x"}\n')
     upload(page, bad, where="#suite-file")
-    expect(alert).to_have_text(re.compile(r"^Expected a functionality in line 2 of bad\.jsonl, but .* missing"))
+    expect(alert).to_have_text(
+        re.compile(r"^Expected a functionality in line 2 of bad\.jsonl, but .* missing")
+    )
     page = open_page(visit)
     open_own(page)
     upload(page, own["suite"], where="#suite-file")
     expect(page.locator("#figures")).to_contain_text("4 examples")
     upload(page, own["raw"], where="#prediction-files")
-    expect(alert).to_contain_text("probabilities between 0 and 1 in `predictions`, but row 0 holds 3")
+    expect(alert).to_contain_text(
+        "probabilities between 0 and 1 in `predictions`, but row 0 holds 3"
+    )
     assert "Traceback" not in page.content()
 
 

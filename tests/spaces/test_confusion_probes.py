@@ -49,7 +49,12 @@ def test_pasted_scores_of_an_item_of_ones_own(visit):
     )
     expect(page.locator("[data-form=original] .cp-prompt")).to_have_text("Which is <wet>?")
     # ln 3 makes 3/4 and 1/4: variance (1/4)^2 = 0.0625.
-    lines = ["original: 0 0", "no_question: 1.0986123 0", "wrong_question: 0 0", "no_right_answer: 0 0"]
+    lines = [
+        "original: 0 0",
+        "no_question: 1.0986123 0",
+        "wrong_question: 0 0",
+        "no_right_answer: 0 0",
+    ]
     page.locator("#pasted textarea").fill("\n".join([*lines, "extra_choices: 0 0 0"]))
     apply(page)
     expect(tile(page, "Prior bias: no question")).to_have_text("0.0625")
@@ -82,12 +87,17 @@ def test_scores_that_do_not_fit(visit):
     unfold(page, "How it is probed and scored")
     page.get_by_role("radio", name="my own scores").check()
     apply(page)
-    expect(page.locator("#pasted textarea")).to_have_value(re.compile("original: 0, 0, 0"))  # the forms to fill in
+    expect(page.locator("#pasted textarea")).to_have_value(
+        re.compile("original: 0, 0, 0")
+    )  # the forms to fill in
     for text, sentence in (
         ("original: 1, 2", "Expected 3 finite scores for original"),
         ("original: 1, 2, x", "Expected numbers after original"),
         ("first: 1, 2, 3", "begin with one of original"),
-        ("original: 1, 2, 3", "no_question, wrong_question, no_right_answer, extra_choices has none"),
+        (
+            "original: 1, 2, 3",
+            "no_question, wrong_question, no_right_answer, extra_choices has none",
+        ),
     ):
         page.locator("#pasted textarea").fill(text)
         apply(page)

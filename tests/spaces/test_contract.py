@@ -30,9 +30,17 @@ def test_front_matter_and_card():
     for field in FIELDS:
         assert re.search(rf"^{field}:", matter, re.MULTILINE), f"front matter lacks {field}"
     entries = yaml.safe_load(matter)
-    assert (entries["sdk"], entries["app_file"], entries["license"]) == ("gradio", "app.py", "apache-2.0")
-    pinned = re.search(r"^gradio==(\S+)$", ROOT.joinpath("constraints.txt").read_text(), re.MULTILINE)
-    assert entries["sdk_version"] == pinned.group(1), "the version of gradio that constraints.txt pins"
+    assert (entries["sdk"], entries["app_file"], entries["license"]) == (
+        "gradio",
+        "app.py",
+        "apache-2.0",
+    )
+    pinned = re.search(
+        r"^gradio==(\S+)$", ROOT.joinpath("constraints.txt").read_text(), re.MULTILINE
+    )
+    assert entries["sdk_version"] == pinned.group(1), (
+        "the version of gradio that constraints.txt pins"
+    )
     assert {entries["colorFrom"], entries["colorTo"]} <= COLORS
     assert len(entries["short_description"]) <= 60, "the hub refuses more than 60 letters"
     assert "- evaluate" in matter
@@ -47,4 +55,6 @@ def test_the_app_has_a_page_for_each_folder(build):
     assert isinstance(demo, gradio.Blocks)
     assert {handler.trigger_mode for handler in demo.fns.values()} <= {"always_last", "multiple"}
     assert {handler.api_visibility for handler in demo.fns.values()} == {"private"}
-    assert len(demo.pages) == len([path for path in SPACE.glob("*/") if path.joinpath("app.py").is_file()])
+    assert len(demo.pages) == len(
+        [path for path in SPACE.glob("*/") if path.joinpath("app.py").is_file()]
+    )

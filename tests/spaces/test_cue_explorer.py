@@ -22,7 +22,9 @@ def test_the_planted_cue_is_found_and_its_items_are_shown(visit):
     row = page.locator("#cue-table tr", has_text="was").first
     expect(row).to_contain_text("0.8333")  # 20 of 24
     page.get_by_role("tab", name="Items", exact=True).click()
-    expect(page.locator("#items")).to_contain_text("“was” points to one choice in 24 items, and to the right one in 20")
+    expect(page.locator("#items")).to_contain_text(
+        "“was” points to one choice in 24 items, and to the right one in 20"
+    )
     expect(page.locator("#items mark").first).to_have_text("was")
     page.locator("#cue input").click()
     page.get_by_role("option", name="for", exact=True).click()
@@ -55,7 +57,9 @@ def test_families_of_cues_and_least_applicability_move_the_table(visit):
     page.get_by_label("unigram").uncheck()
     expect(page.locator("#cue-table")).not_to_contain_text("was")
     page.get_by_label("length").uncheck()
-    expect(page.get_by_role("alert")).to_have_text("Expected at least one name in `features`, but it is empty.")
+    expect(page.get_by_role("alert")).to_have_text(
+        "Expected at least one name in `features`, but it is empty."
+    )
     page.get_by_label("unigram").check()
     expect(page.get_by_role("alert")).to_have_count(0)
     page.locator("#minimum input[type=number]").fill("12")
@@ -66,7 +70,11 @@ def test_families_of_cues_and_least_applicability_move_the_table(visit):
 def test_an_own_set_of_three_choices(visit, tmp_path):
     page = open_page(visit)
     items = [
-        {"prompt": f"question {i}", "choices": ["never mine", f"thing {i % 3}", "other one"], "label": i % 2}
+        {
+            "prompt": f"question {i}",
+            "choices": ["never mine", f"thing {i % 3}", "other one"],
+            "label": i % 2,
+        }
         for i in range(30)
     ]
     path = tmp_path / "mine.jsonl"
@@ -74,7 +82,9 @@ def test_an_own_set_of_three_choices(visit, tmp_path):
     upload_in_tab(page, path)
     expect(page.locator("#source")).to_contain_text("mine.jsonl 30 items.")
     expect(tile(page, "Chance")).to_have_text("0.3333")
-    found = cue_statistics([item["choices"] for item in items], [item["label"] for item in items]).find("never")
+    found = cue_statistics(
+        [item["choices"] for item in items], [item["label"] for item in items]
+    ).find("never")
     assert found.productivity == 0.5
     expect(page.locator("#cue-table tr", has_text="never")).to_contain_text("0.5000")
 
@@ -122,4 +132,6 @@ def test_a_bad_file_gets_its_sentence_and_a_good_one_mends_it(visit, tmp_path):
     turn_to(page, "Paste")
     page.locator("#pasted textarea").fill("")
     page.get_by_role("button", name="Show these").click()
-    expect(page.get_by_role("alert")).to_have_text("Expected items with their choices, but the text is empty.")
+    expect(page.get_by_role("alert")).to_have_text(
+        "Expected items with their choices, but the text is empty."
+    )

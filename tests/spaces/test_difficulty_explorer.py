@@ -13,7 +13,10 @@ open_page = opener("spaces/difficulty_explorer", "#ranking li")
 
 
 def eigenvalues(page) -> list[float]:
-    return [float(re.search(r"λ = (\S+)", row)[1]) for row in page.locator("#ranking li").all_inner_texts()]
+    return [
+        float(re.search(r"λ = (\S+)", row)[1])
+        for row in page.locator("#ranking li").all_inner_texts()
+    ]
 
 
 def test_texts_are_ranked_and_the_hardest_is_open(visit):
@@ -33,10 +36,14 @@ def test_editing_a_word_moves_eigenvalue_confidence_and_label(visit):
     page.locator("#texts textarea").fill("The film was wonderful.\nThe film was terrible.")
     page.get_by_role("button", name="Rank them").click()
     expect(page.locator("#ranking li")).to_have_count(2)
-    expect(page.locator("#result .dx-text")).to_have_text(re.compile(r"The film was (wonderful|terrible)\."))
+    expect(page.locator("#result .dx-text")).to_have_text(
+        re.compile(r"The film was (wonderful|terrible)\.")
+    )
     before = page.locator("#result").inner_text()
     label = "negative" if "positive, as before" in before else "positive"
-    page.locator("#edited textarea").fill(f"The film was {'terrible' if label == 'negative' else 'wonderful'}.")
+    page.locator("#edited textarea").fill(
+        f"The film was {'terrible' if label == 'negative' else 'wonderful'}."
+    )
     expect(page.locator("#result")).to_contain_text("flipped")
     expect(page.locator("#result")).to_contain_text(f"→ {label}")
     # Another text is opened as it stands.
@@ -48,7 +55,9 @@ def test_editing_a_word_moves_eigenvalue_confidence_and_label(visit):
 def test_replacements_are_tried(visit):
     page = open_page(visit)
     page.locator("#try").click()
-    expect(page.locator("#replacements")).to_contain_text(re.compile("single replacements flips? the prediction"))
+    expect(page.locator("#replacements")).to_contain_text(
+        re.compile("single replacements flips? the prediction")
+    )
     assert page.locator("#replacements tbody tr").count() >= 2
 
 

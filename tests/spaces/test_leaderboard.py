@@ -15,13 +15,17 @@ open_page = opener("spaces/leaderboard", "#table tbody tr")
 def test_audits_are_sorted(visit):
     page = open_page(visit)
     expect(page.locator("#table thead th")).to_have_count(2 + 7)
-    expect(page.locator(".rr-verdict")).to_contain_text("audits found a problem, most often with calibration")
+    expect(page.locator(".rr-verdict")).to_contain_text(
+        "audits found a problem, most often with calibration"
+    )
     page.locator("#sort input").click()
     page.get_by_role("option", name="calibration").click()
     expect(page.locator("#table .lb-here")).to_have_text("calibration")
     heads = page.locator("#table thead th").all_inner_texts()
     assert heads[2:] == list(QUESTIONS)
-    expect(page.locator("#table tbody tr").first.locator("td").nth(1)).to_contain_text("Calibrated within 5 points")
+    expect(page.locator("#table tbody tr").first.locator("td").nth(1)).to_contain_text(
+        "Calibrated within 5 points"
+    )
     cells = page.locator("#table tbody tr td:nth-child(3)")
     tones = [cells.nth(place).get_attribute("class") for place in range(cells.count())]
     order = ["lb-good", "lb-neutral", "lb-warn", "lb-bad", "lb-none"]

@@ -9,14 +9,22 @@ ROOT = Path(__file__).resolve().parents[2]
 
 def handler(demo, name):
     """Return the function of a page by its name."""
-    return next(block.fn for block in demo.fns.values() if getattr(block.fn, "__name__", "") == name)
+    return next(
+        block.fn for block in demo.fns.values() if getattr(block.fn, "__name__", "") == name
+    )
 
 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"choices": "\n".join(map(str, range(5_000)))}, "at most 100 choices, one per line, but got 5,000."),
-        ({"choices": "no\n" + "x" * 1_001}, "choices of at most 1,000 characters, but choice 2 is longer."),
+        (
+            {"choices": "\n".join(map(str, range(5_000)))},
+            "at most 100 choices, one per line, but got 5,000.",
+        ),
+        (
+            {"choices": "no\n" + "x" * 1_001},
+            "choices of at most 1,000 characters, but choice 2 is longer.",
+        ),
         ({"prompt": "x" * 4_001}, "a question of at most 4,000 characters, but got 4,001."),
         ({"prompt": None}, "Expected `Question` to be a text, but got None."),
         ({"seed": None}, "Expected a number for `Seed`, but the field is empty."),
@@ -26,7 +34,14 @@ def handler(demo, name):
     ],
 )
 def test_probes(build, changes, sentence):
-    values = {"prompt": "Why?", "choices": "no\nyes", "right": 1, "k": 3, "seed": 0, "way": "my own scores"}
+    values = {
+        "prompt": "Why?",
+        "choices": "no\nyes",
+        "right": 1,
+        "k": 3,
+        "seed": 0,
+        "way": "my own scores",
+    }
     values |= {"method": "mean", "text": "", "before": None}
     if "text" in changes:
         values["before"] = ["Why?", ["no", "yes"], 0, 3, 0]

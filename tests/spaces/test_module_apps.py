@@ -13,7 +13,9 @@ pytestmark = pytest.mark.browser
 def test_the_example_of_every_module_computes(build, name):
     # What the button calls with what stands on the page, which is also what the page opens with.
     demo = build(f"{module_path(name).split('/')[-2]}/{name}")
-    (compute,) = [block for block in demo.fns.values() if block.fn and block.fn.__name__ == "compute"]
+    (compute,) = [
+        block for block in demo.fns.values() if block.fn and block.fn.__name__ == "compute"
+    ]
     headline, result = compute.fn(*(control.value for control in compute.inputs))
     assert not headline
     assert result
@@ -42,7 +44,9 @@ def test_mistakes_are_answered_in_place(visit):
     whole = page.locator("#inputs textarea").input_value()
     edit(page, "predictions", 0, [0.5, 0.33])
     compute(page)
-    expect(alert).to_have_text("Expected each row of `predictions` to sum to 1, but row 0 sums to 0.83.")
+    expect(alert).to_have_text(
+        "Expected each row of `predictions` to sum to 1, but row 0 sums to 0.83."
+    )
     page.locator("#inputs textarea").fill("half")
     compute(page)
     expect(alert).to_contain_text("Expected `Inputs` as JSON")

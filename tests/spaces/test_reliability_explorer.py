@@ -22,8 +22,13 @@ def ece(page) -> str:
 
 
 def write_csv(path, probabilities, labels):
-    rows = [f"{','.join(f'{p:.6f}' for p in row)},{label}" for row, label in zip(probabilities, labels, strict=True)]
-    path.write_text("\n".join([",".join([*(f"p_{k}" for k in range(probabilities.shape[1])), "label"]), *rows]))
+    rows = [
+        f"{','.join(f'{p:.6f}' for p in row)},{label}"
+        for row, label in zip(probabilities, labels, strict=True)
+    ]
+    path.write_text(
+        "\n".join([",".join([*(f"p_{k}" for k in range(probabilities.shape[1])), "label"]), *rows])
+    )
     return path
 
 
@@ -57,7 +62,9 @@ def test_a_bundled_run_is_there_at_once_and_another_changes_the_page(visit):
     assert float(ece(page)) > float(before) + 0.1
 
 
-def test_every_control_moves_figure_diagram_table_and_definition_together(visit, tmp_path, three_classes):
+def test_every_control_moves_figure_diagram_table_and_definition_together(
+    visit, tmp_path, three_classes
+):
     probabilities, labels = three_classes
     page = open_page(visit)
     upload_in_tab(page, write_csv(tmp_path / "mine.csv", probabilities, labels))
@@ -67,7 +74,9 @@ def test_every_control_moves_figure_diagram_table_and_definition_together(visit,
     unfold(page, "Definition")
 
     def shows(**options):
-        expect(headline).to_have_text(f"{calibration_error(probabilities, labels, **options).ece:.4f}")
+        expect(headline).to_have_text(
+            f"{calibration_error(probabilities, labels, **options).ece:.4f}"
+        )
 
     shows()
     drawing = page.locator("#diagram").inner_html()
@@ -75,7 +84,9 @@ def test_every_control_moves_figure_diagram_table_and_definition_together(visit,
     page.keyboard.press("Tab")
     shows(n_bins=5)
     expect(words).to_contain_text("5 bins of equal width")
-    page.wait_for_function("before => document.querySelector('#diagram').innerHTML !== before", arg=drawing)
+    page.wait_for_function(
+        "before => document.querySelector('#diagram').innerHTML !== before", arg=drawing
+    )
     pick(page, "quantile")
     shows(n_bins=5, strategy="quantile")
     expect(words).to_contain_text("equal mass")
@@ -119,7 +130,9 @@ def test_the_temperature_is_fitted_on_one_half_and_told_of_the_other(visit, tmp_
     before = float(ece(page))
     unfold(page, "Temperature")
     page.get_by_role("button", name="Fit the temperature").click()
-    expect(page.locator("#fitted")).to_contain_text("Fitted on a random half (1,000 items): temperature 2.")
+    expect(page.locator("#fitted")).to_contain_text(
+        "Fitted on a random half (1,000 items): temperature 2."
+    )
     expect(page.locator("#temperature input[type=number]")).to_have_value(re.compile(r"^2\.[2-8]"))
     expect(page.locator("#figures dd").first).not_to_have_text(f"{before:.4f}")
     assert float(ece(page)) < before / 3
@@ -162,7 +175,9 @@ def test_pasted_predictions(visit):
 def test_confidence_in_given_answers(visit):
     page = open_page(visit)
     turn_to(page, "Paste")
-    page.locator("#pasted textarea").fill("answer,confidence,correct\nRome,0.9,1\nBonn,0.3,1\nOslo,0.7,0\n")
+    page.locator("#pasted textarea").fill(
+        "answer,confidence,correct\nRome,0.9,1\nBonn,0.3,1\nOslo,0.7,0\n"
+    )
     page.get_by_role("button", name="Show these").click()
     expect(page.locator("#source")).to_contain_text("3 items, the confidence in given answers")
     # 0.9 right, 0.3 right, 0.7 wrong, in bins of their own: (0.1 + 0.7 + 0.7)/3.
@@ -171,12 +186,18 @@ def test_confidence_in_given_answers(visit):
     expect(page.locator("#kind label")).to_have_count(1)
     unfold(page, "Temperature")
     page.get_by_role("button", name="Fit the temperature").click()
-    expect(page.locator("#fitted")).to_contain_text("a temperature, which divides those of all classes")
+    expect(page.locator("#fitted")).to_contain_text(
+        "a temperature, which divides those of all classes"
+    )
 
 
 BAD_FILES = (
     ("a.csv", "text,label\nfine,1\n", "as p_0, p_1 in a.csv, but its columns are: text, label"),
-    ("b.csv", "p0,p1,label\n0.5,0.33,1\n", "Expected each row of `predictions` to sum to 1, but row 0 sums to 0.83."),
+    (
+        "b.csv",
+        "p0,p1,label\n0.5,0.33,1\n",
+        "Expected each row of `predictions` to sum to 1, but row 0 sums to 0.83.",
+    ),
     (
         "c.csv",
         "p0,p1,label\n0.5,0.5,2\n",

@@ -8,7 +8,9 @@ from rightreasons.widget.working import result_of, work
 
 
 def test_work_ends_when_it_takes_too_long_and_when_nobody_waits():
-    with pytest.raises(ValueError, match=r"Expected work of at most 0.3 seconds, but it takes longer"):
+    with pytest.raises(
+        ValueError, match=r"Expected work of at most 0.3 seconds, but it takes longer"
+    ):
         result_of(work(time.sleep, 60, seconds=0.3))
     steps = work(time.sleep, 60)
     assert next(steps) is None

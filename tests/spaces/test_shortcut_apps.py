@@ -24,7 +24,9 @@ def test_shortcut_reliance(visit):
     expect(page.locator("#result")).to_contain_text("0.5")
     choose(page, heads={"0": ["copper"]}, top_n=2, n_bins=5)
     compute(page)
-    expect(page.get_by_role("alert")).to_contain_text("item 0 is predicted 1, a label never seen; known: 0.")
+    expect(page.get_by_role("alert")).to_contain_text(
+        "item 0 is predicted 1, a label never seen; known: 0."
+    )
 
 
 def test_deciding_share(visit):

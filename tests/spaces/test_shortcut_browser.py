@@ -28,7 +28,9 @@ def test_sentences_are_marked_and_the_null_model_stands_beside_them(visit):
 def test_the_headline_is_what_the_cue_decides(visit):
     page = open_page(visit)
     pick(page, "100%")
-    expect(page.locator("#decided")).to_contain_text("The planted cue decides: 100.0% of all predictions change")
+    expect(page.locator("#decided")).to_contain_text(
+        "The planted cue decides: 100.0% of all predictions change"
+    )
     expect(tile(page, "Decided by the cue", "#decided")).to_have_text("1.0000")
     expect(tile(page, "Follow rate", "#decided")).to_have_text("1.0000")
     pick(page, "90%")
@@ -90,4 +92,6 @@ def test_curves_over_the_strength_of_the_cue(visit):
     before = page.locator("#growth").inner_html()
     pick(page, "70%")
     expect(page.locator("#figures")).to_be_visible()
-    page.wait_for_function("before => document.querySelector('#growth').innerHTML !== before", arg=before)
+    page.wait_for_function(
+        "before => document.querySelector('#growth').innerHTML !== before", arg=before
+    )

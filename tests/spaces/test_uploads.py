@@ -12,8 +12,13 @@ from rightreasons.widget.pages import check_upload
 
 def zipped(path, kind, shape, content=b""):
     """Write an .npz whose header says any shape."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("probabilities.npy", "w") as entry:
-        np.lib.format.write_array_header_1_0(entry, {"descr": kind, "fortran_order": False, "shape": shape})
+    with (
+        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open("probabilities.npy", "w") as entry,
+    ):
+        np.lib.format.write_array_header_1_0(
+            entry, {"descr": kind, "fortran_order": False, "shape": shape}
+        )
         entry.write(content)
 
 
@@ -61,5 +66,7 @@ def test_what_cannot_be_read_is_left_to_its_reader(tmp_path):
 
 def test_a_header_that_asks_for_more_than_there_is_gets_a_sentence(tmp_path):
     zipped(tmp_path / "a.npz", "<f8", (10**12, 2), b"00")
-    with pytest.raises(ValueError, match=r"Expected plain numpy arrays in a.npz, but it cannot be read as such."):
+    with pytest.raises(
+        ValueError, match=r"Expected plain numpy arrays in a.npz, but it cannot be read as such."
+    ):
         read_predictions(tmp_path / "a.npz")

@@ -29,7 +29,9 @@ def view(monkeypatch):
     return of
 
 
-@pytest.mark.parametrize(("rows", "sentence"), [(2, "not ruled out by so few"), (20_000, "what chance gives in")])
+@pytest.mark.parametrize(
+    ("rows", "sentence"), [(2, "not ruled out by so few"), (20_000, "what chance gives in")]
+)
 def test_two_predictions_do_not_show_calibration(view, tmp_path, rows, sentence):
     file = tmp_path / "scores.csv"
     # Nine of ten are right at a confidence of 90 %.
@@ -57,7 +59,8 @@ def test_nothing_is_green_where_the_cues_are_right_on_none_of_four_items(view):
     # wrong of the other two, in whatever folds.
     cue_view = view("cue_explorer", "cue_view")
     items = cue_view.parse_items(
-        "prompt,choice1,choice2,label\n" + "\n".join(f"Why?,was a{n},b{n},{int(n > 1)}" for n in range(4))
+        "prompt,choice1,choice2,label\n"
+        + "\n".join(f"Why?,was a{n},b{n},{int(n > 1)}" for n in range(4))
     )
     found = cue_view.analyze(items, ["unigram"], 1)
     assert found.classifier.accuracy == 0
@@ -68,7 +71,10 @@ def test_nothing_is_green_where_the_cues_are_right_on_none_of_four_items(view):
 def test_the_leaderboard_has_an_answer_to_each_question(view):
     leaderboard = view("leaderboard", "leaderboard_view")
     answered = {
-        cell.question for row in leaderboard.leaderboard(list(leaderboard.bundled())) for cell in row.cells if cell.tone
+        cell.question
+        for row in leaderboard.leaderboard(list(leaderboard.bundled()))
+        for cell in row.cells
+        if cell.tone
     }
     assert answered == set(QUESTIONS) - {"reasons"}  # asked by name alone, as it has its price
 
@@ -77,7 +83,9 @@ def test_a_log_of_several_filters_asks_which_where_a_visitor_can_say_it(view, tm
     audit_view = view("audit", "audit_view")
     explorer = view("reliability_explorer", "reliability_view")
     readers = (
-        lambda name: audit_view.run(audit_view.Source(predictions=str(log), log_filter=name), [], 10),
+        lambda name: audit_view.run(
+            audit_view.Source(predictions=str(log), log_filter=name), [], 10
+        ),
         lambda name: explorer.open_file(str(log), log_filter=name),
     )
     log = tmp_path / "samples.jsonl"
@@ -105,7 +113,9 @@ def test_a_log_of_several_filters_asks_which_where_a_visitor_can_say_it(view, tm
             read("lose")
 
 
-@pytest.mark.parametrize(("strength", "tone"), [(0.5, "good"), (0.8, "good"), (0.9, "warn"), (1.0, "bad")])
+@pytest.mark.parametrize(
+    ("strength", "tone"), [(0.5, "good"), (0.8, "good"), (0.9, "warn"), (1.0, "bad")]
+)
 def test_a_planted_cue_that_decides_is_red(view, strength, tone):
     assert f"rr-verdict rr-{tone}" in view("shortcut_browser", "shortcut_view").headline(strength)
 
@@ -114,15 +124,29 @@ def forms(without, before, after):
     """One item with two choices, the first one right, and two wrong ones added behind them."""
     rows = {"original": {"label": 0}, "extra_choices": {"label": 0}}
     confidences = {"no_question": without, "original": before, "extra_choices": after}
-    return SimpleNamespace(rows=rows, item=rows["original"]), {key: np.array(row) for key, row in confidences.items()}
+    return SimpleNamespace(rows=rows, item=rows["original"]), {
+        key: np.array(row) for key, row in confidences.items()
+    }
 
 
 @pytest.mark.parametrize(
     ("item", "tone", "says"),
     [
-        (([0.5, 0.5], [0.9, 0.1], [0.4, 0.2, 0.2, 0.2]), "neutral", "no strong preference without the question"),
-        (([0.7, 0.3], [0.9, 0.1], [0.4, 0.2, 0.2, 0.2]), "neutral", "is right among 2 more wrong choices."),
-        (([0.8, 0.2], [0.9, 0.1], [0.4, 0.2, 0.2, 0.2]), "warn", "still prefers the right answer (80%)."),
+        (
+            ([0.5, 0.5], [0.9, 0.1], [0.4, 0.2, 0.2, 0.2]),
+            "neutral",
+            "no strong preference without the question",
+        ),
+        (
+            ([0.7, 0.3], [0.9, 0.1], [0.4, 0.2, 0.2, 0.2]),
+            "neutral",
+            "is right among 2 more wrong choices.",
+        ),
+        (
+            ([0.8, 0.2], [0.9, 0.1], [0.4, 0.2, 0.2, 0.2]),
+            "warn",
+            "still prefers the right answer (80%).",
+        ),
         # What is wrong from the beginning keeps no right answer.
         (
             ([0.5, 0.5], [0.1, 0.9], [0.4, 0.2, 0.2, 0.2]),
@@ -154,7 +178,11 @@ def test_one_item_is_neither_red_nor_green(view, item, tone, says):
 def test_audits_without_a_verdict_are_not_green(view, tones, tone, says):
     cells = dict(zip(QUESTIONS, [*tones, *[None] * len(QUESTIONS)], strict=False))
     row = SimpleNamespace(cells=[SimpleNamespace(tone=one) for one in cells.values()])
-    cls = type("Row", (), {"cells": row.cells, "__getitem__": lambda self, name: SimpleNamespace(tone=cells[name])})
+    cls = type(
+        "Row",
+        (),
+        {"cells": row.cells, "__getitem__": lambda self, name: SimpleNamespace(tone=cells[name])},
+    )
     said, of = view("leaderboard", "leaderboard_view")._verdict([cls()])
     assert of == tone
     assert says in said
@@ -178,8 +206,15 @@ def test_red_takes_a_gap_and_a_direction_an_interval(view, confidence, right, n,
 
 
 def test_a_suite_is_judged_as_by_the_audit(view):
-    page, reports = view("behavior_report", "behavior_view"), view("behavior_report", "behavior_report")
-    suite = Suite("s", ("text",), (Functionality("f", "c", "MFT", {"name": "equal"}, (Case("0", (("a",),), (1,)),)),))
+    page, reports = (
+        view("behavior_report", "behavior_view"),
+        view("behavior_report", "behavior_report"),
+    )
+    suite = Suite(
+        "s",
+        ("text",),
+        (Functionality("f", "c", "MFT", {"name": "equal"}, (Case("0", (("a",),), (1,)),)),),
+    )
     tested = score_stored("model", suite, ModelAnswers(np.array([0])))
     said, tone = page._verdict(reports.Report(suite, (tested,), ("",)))
     assert tone == "neutral"  # one case that fails

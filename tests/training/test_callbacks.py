@@ -22,7 +22,14 @@ WATCHED, WATCHED_LABELS = tiny_texts(24)
 HEADS = lmi(TEXTS, LABELS, head_size=4)
 PROTOCOL = protocol_of(method="gauss_legendre", steps=4)
 TOLD = ["good", "bad", "great", "dull"]
-QUICK = {"epochs": 6, "batch_size": 8, "learning_rate": 3e-3, "device": "cpu", "progress": False, "label_names": NAMES}
+QUICK = {
+    "epochs": 6,
+    "batch_size": 8,
+    "learning_rate": 3e-3,
+    "device": "cpu",
+    "progress": False,
+    "label_names": NAMES,
+}
 
 
 def table(texts, labels):
@@ -34,13 +41,25 @@ TRAIN, VALIDATION = table(TEXTS, LABELS), table(WATCHED, WATCHED_LABELS)
 
 def shortcut_callback(**options):
     return ShortcutCallback(
-        WATCHED, WATCHED_LABELS, HEADS, protocol=PROTOCOL, resampling=Resampling(resamples=50), **options
+        WATCHED,
+        WATCHED_LABELS,
+        HEADS,
+        protocol=PROTOCOL,
+        resampling=Resampling(resamples=50),
+        **options,
     )
 
 
 def test_shortcuts_before_and_at_each_evaluation(encoder_folder, tmp_path):
     callback = shortcut_callback()
-    run = fine_tune(encoder_folder, TRAIN, validation=VALIDATION, out=tmp_path / "run", callbacks=[callback], **QUICK)
+    run = fine_tune(
+        encoder_folder,
+        TRAIN,
+        validation=VALIDATION,
+        out=tmp_path / "run",
+        callbacks=[callback],
+        **QUICK,
+    )
     assert [record["step"] for record in callback.records] == [0, 6, 12, 18, 24, 30, 36]
     assert [record["epoch"] for record in callback.records] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
     # The last record is what the finished model gives, asked from outside.
@@ -61,15 +80,28 @@ def test_shortcuts_before_and_at_each_evaluation(encoder_folder, tmp_path):
     assert last["accuracy"] > callback.records[0]["accuracy"]
     for record in callback.records:
         assert record["excess"] == pytest.approx(record["shortcut_rate"] - record["null_rate"])
-        assert record["lexicon_cued"] + record["grammar_cued"] == pytest.approx(record["shortcut_rate"])
-        assert record["shortcut_rate_interval"][0] <= record["shortcut_rate"] <= record["shortcut_rate_interval"][1]
+        assert record["lexicon_cued"] + record["grammar_cued"] == pytest.approx(
+            record["shortcut_rate"]
+        )
+        assert (
+            record["shortcut_rate_interval"][0]
+            <= record["shortcut_rate"]
+            <= record["shortcut_rate_interval"][1]
+        )
         assert json.loads(json.dumps(record)) == record
 
 
 def test_records_come_back_when_a_run_is_resumed(encoder_folder, tmp_path):
     whole = shortcut_callback()
     options = {**QUICK, "epochs": 3, "checkpoint_steps": 6}
-    fine_tune(encoder_folder, TRAIN, validation=VALIDATION, out=tmp_path / "whole", callbacks=[whole], **options)
+    fine_tune(
+        encoder_folder,
+        TRAIN,
+        validation=VALIDATION,
+        out=tmp_path / "whole",
+        callbacks=[whole],
+        **options,
+    )
 
     class Watch(ShortcutCallback):
         """A kill that leaves the list of callbacks, and so the run, the same."""
@@ -91,7 +123,12 @@ def test_records_come_back_when_a_run_is_resumed(encoder_folder, tmp_path):
             out=tmp_path / "records.json",
         )
         made.append(callback)
-        call = {"validation": VALIDATION, "out": tmp_path / "killed", "callbacks": [callback], **options}
+        call = {
+            "validation": VALIDATION,
+            "out": tmp_path / "killed",
+            "callbacks": [callback],
+            **options,
+        }
         if callback is made[0]:
             with pytest.raises(KeyboardInterrupt):
                 fine_tune(encoder_folder, TRAIN, **call)
@@ -101,7 +138,9 @@ def test_records_come_back_when_a_run_is_resumed(encoder_folder, tmp_path):
     assert [record["step"] for record in made[0].records] == [0, 6, 12]
     assert [record["step"] for record in made[1].records] == [0, 6, 12, 18]
     assert made[1].records[:3] == made[0].records
-    assert made[1].records[-1]["shortcut_rate"] == pytest.approx(whole.records[-1]["shortcut_rate"], abs=0.1)
+    assert made[1].records[-1]["shortcut_rate"] == pytest.approx(
+        whole.records[-1]["shortcut_rate"], abs=0.1
+    )
 
 
 def test_data_map_follows_every_example(encoder_folder, tmp_path):
@@ -113,7 +152,9 @@ def test_data_map_follows_every_example(encoder_folder, tmp_path):
             seen.append(predict(classifier_of(given), TEXTS, progress=False).logits)
 
     callback = Watch(TEXTS, LABELS)
-    fine_tune(encoder_folder, TRAIN, out=tmp_path / "run", callbacks=[callback], **{**QUICK, "epochs": 2})
+    fine_tune(
+        encoder_folder, TRAIN, out=tmp_path / "run", callbacks=[callback], **{**QUICK, "epochs": 2}
+    )
     found = callback.result()
     gold = np.stack([softmax(logits)[np.arange(len(LABELS)), LABELS] for logits in seen])
     right = np.stack([logits.argmax(axis=1) == LABELS for logits in seen])
@@ -124,7 +165,11 @@ def test_data_map_follows_every_example(encoder_folder, tmp_path):
 
 
 def test_mistakes_have_their_sentences(encoder_folder):
-    with pytest.raises(ValueError, match="Expected `texts` and `labels` of one length, but got 24 and 2"):
+    with pytest.raises(
+        ValueError, match="Expected `texts` and `labels` of one length, but got 24 and 2"
+    ):
         ShortcutCallback(WATCHED, [0, 1], HEADS)
-    with pytest.raises(ValueError, match="Expected at least one epoch of training, but none has ended"):
+    with pytest.raises(
+        ValueError, match="Expected at least one epoch of training, but none has ended"
+    ):
         DataMapCallback(TEXTS, LABELS).result()

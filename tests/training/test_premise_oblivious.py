@@ -7,10 +7,21 @@ import transformers
 from choice_items import told_items
 from killing import killed_at
 from rightreasons.models.classes import Classifier
-from rightreasons.training.premise_oblivious import hide_premise, premise_oblivious_split, scored_run
+from rightreasons.training.premise_oblivious import (
+    hide_premise,
+    premise_oblivious_split,
+    scored_run,
+)
 from tiny_models import save_tiny_encoder
 
-QUICK = {"epochs": 6, "learning_rate": 5e-3, "batch_size": 16, "max_length": 24, "checkpoint_steps": 0, "warmup": 0.0}
+QUICK = {
+    "epochs": 6,
+    "learning_rate": 5e-3,
+    "batch_size": 16,
+    "max_length": 24,
+    "checkpoint_steps": 0,
+    "warmup": 0.0,
+}
 
 
 @pytest.fixture(scope="module")
@@ -33,12 +44,16 @@ class TestSplit:
         assert (split.chance, split.easy_by_chance) == (0.5, 0.125)
         assert tuple(n == 3 for n in split.n_correct) == split.easy
         # A second call trains nothing.
-        assert premise_oblivious_split(encoder, test, train, out=tmp_path, n_runs=3, **QUICK) == split
+        assert (
+            premise_oblivious_split(encoder, test, train, out=tmp_path, n_runs=3, **QUICK) == split
+        )
 
     def test_bad_input(self, encoder, tmp_path):
         train = told_items(4)
         unlabeled = [{"prompt": "a", "choices": ["b", "c"], "label": label} for label in (0, -1)]
-        with pytest.raises(ValueError, match=r"each label in `test\['label'\]` to be at least 0, but item 1 is -1"):
+        with pytest.raises(
+            ValueError, match=r"each label in `test\['label'\]` to be at least 0, but item 1 is -1"
+        ):
             premise_oblivious_split(encoder, unlabeled, train, out=tmp_path)
         with pytest.raises(ValueError, match="columns prompt, choices, label"):
             premise_oblivious_split(encoder, [{"text": "a", "label": 0}], train, out=tmp_path)
@@ -65,10 +80,14 @@ class TestScoredRun:
     def test_a_killed_run_goes_on(self, encoder, tmp_path, monkeypatch):
         train, test = told_items(32), told_items(8, seed=2)
         options = {**QUICK, "epochs": 1, "metrics": ("accuracy",)}
-        whole = scored_run(encoder, train, {"test": test}, out=tmp_path / "whole", **options)["test"]
+        whole = scored_run(encoder, train, {"test": test}, out=tmp_path / "whole", **options)[
+            "test"
+        ]
         with monkeypatch.context() as patch:
             patch.setattr(Classifier, "choose", killed_at(Classifier.choose))
             with pytest.raises(KeyboardInterrupt):
                 scored_run(encoder, train, {"test": test}, out=tmp_path / "killed", **options)
-        again = scored_run(encoder, train, {"test": test}, out=tmp_path / "killed", **options)["test"]
+        again = scored_run(encoder, train, {"test": test}, out=tmp_path / "killed", **options)[
+            "test"
+        ]
         assert (again.logits == whole.logits).all()

@@ -50,9 +50,18 @@ def folder(tmp_path_factory):
 
 
 def trainer(folder, out, callbacks, *, evaluated=None, **options):
-    usual = {"per_device_train_batch_size": 4, "learning_rate": 3e-3, "logging_steps": 3, "report_to": "none"}
+    usual = {
+        "per_device_train_batch_size": 4,
+        "learning_rate": 3e-3,
+        "logging_steps": 3,
+        "report_to": "none",
+    }
     arguments = transformers.TrainingArguments(
-        str(out), use_cpu=True, disable_tqdm=True, seed=3, **{"save_strategy": "no", **usual, **options}
+        str(out),
+        use_cpu=True,
+        disable_tqdm=True,
+        seed=3,
+        **{"save_strategy": "no", **usual, **options},
     )
     return transformers.Trainer(
         transformers.AutoModelForSequenceClassification.from_pretrained(folder),
@@ -70,7 +79,12 @@ PROTOCOL = protocol_of(method="gauss_legendre", steps=2)
 
 def shortcuts(**options):
     return ShortcutCallback(
-        WATCHED, WATCHED_LABELS, HEADS, protocol=PROTOCOL, resampling=Resampling(resamples=10), **options
+        WATCHED,
+        WATCHED_LABELS,
+        HEADS,
+        protocol=PROTOCOL,
+        resampling=Resampling(resamples=10),
+        **options,
     )
 
 
@@ -80,8 +94,19 @@ def run(request, folder, tmp_path_factory):
     out = tmp_path_factory.mktemp("run")
     callbacks = {"ours": shortcuts(), "reporter": Reporter(), "stopping": EarlyStopping()}
     given = list(callbacks.values())[:: -1 if request.param else 1]
-    best = {"load_best_model_at_end": True, "metric_for_best_model": RATE, "greater_is_better": True}
-    made = trainer(folder, out, given, num_train_epochs=2, eval_strategy="epoch", **{**best, "save_strategy": "epoch"})
+    best = {
+        "load_best_model_at_end": True,
+        "metric_for_best_model": RATE,
+        "greater_is_better": True,
+    }
+    made = trainer(
+        folder,
+        out,
+        given,
+        num_train_epochs=2,
+        eval_strategy="epoch",
+        **{**best, "save_strategy": "epoch"},
+    )
     made.train()
     return made, callbacks, out
 
@@ -94,7 +119,10 @@ def test_an_evaluation_has_the_figures_wherever_it_goes(run):
     for logs in (state["log_history"], callbacks["reporter"].logged):
         evaluations = [entry for entry in logs if "eval_loss" in entry]
         assert [entry["step"] for entry in evaluations] == [8, 16]
-        assert [entry["eval_shortcut_excess"] for entry in evaluations] == [records[8]["excess"], records[16]["excess"]]
+        assert [entry["eval_shortcut_excess"] for entry in evaluations] == [
+            records[8]["excess"],
+            records[16]["excess"],
+        ]
         # Nothing twice.
         assert [entry["step"] for entry in logs if f"eval_{RATE}" in entry] == [8, 16]
     assert [entry["step"] for entry in state["log_history"] if "shortcuts" in entry] == [0, 8, 16]
@@ -105,7 +133,9 @@ def test_an_evaluation_has_the_figures_wherever_it_goes(run):
 
 def test_the_best_checkpoint_is_measured_when_it_is_evaluated(run):
     made, callbacks, _ = run
-    best = {record["step"]: record for record in callbacks["ours"].records}[made.state.best_global_step]
+    best = {record["step"]: record for record in callbacks["ours"].records}[
+        made.state.best_global_step
+    ]
     metrics = made.evaluate()
     assert metrics[f"eval_{RATE}"] == best["shortcut_rate"]
     assert metrics["eval_shortcut_excess"] == best["excess"]
@@ -120,7 +150,9 @@ def test_each_of_several_evaluation_sets_has_them_under_its_own_prefix(folder, t
             self.n_measured += 1
             return super().measure(parts, **place)
 
-    ours = Counted(WATCHED, WATCHED_LABELS, HEADS, protocol=PROTOCOL, resampling=Resampling(resamples=10))
+    ours = Counted(
+        WATCHED, WATCHED_LABELS, HEADS, protocol=PROTOCOL, resampling=Resampling(resamples=10)
+    )
     reporter = Reporter()
     sets = {"id": rows(WATCHED, WATCHED_LABELS), "ood": rows(WATCHED[:5], WATCHED_LABELS[:5])}
     made = trainer(folder, tmp_path, [reporter, ours], evaluated=sets)
@@ -143,19 +175,26 @@ def test_tensorboard_has_the_figures_with_and_without_evaluations(folder, tmp_pa
     before = trainer(folder, tmp_path, callbacks, max_steps=3, report_to=["tensorboard"])
     weights = {name: parameter.clone() for name, parameter in before.model.named_parameters()}
     before.evaluate()
-    assert all((parameter == weights[name]).all() for name, parameter in before.model.named_parameters())
+    assert all(
+        (parameter == weights[name]).all() for name, parameter in before.model.named_parameters()
+    )
     before.train()
     scalars = {}
     for file in (tmp_path / "events").iterdir():
         log = events.EventAccumulator(str(file))
         log.Reload()
         for tag in log.Tags()["scalars"]:
-            scalars.setdefault(tag, []).extend((event.step, event.value) for event in log.Scalars(tag))
+            scalars.setdefault(tag, []).extend(
+                (event.step, event.value) for event in log.Scalars(tag)
+            )
     records = callbacks[0].records
     assert [record["step"] for record in records] == [0, 3]
     assert scalars[f"eval/{RATE}"] == [(0, pytest.approx(records[0]["shortcut_rate"], abs=1e-6))]
     ((step, confidence),) = scalars["train/data_map_confidence"]
-    assert (step, confidence) == (3, pytest.approx(callbacks[1].result().confidence.mean(), abs=1e-6))
+    assert (step, confidence) == (
+        3,
+        pytest.approx(callbacks[1].result().confidence.mean(), abs=1e-6),
+    )
 
 
 # --------------------------------------------------------------------------------------------------------- data maps
@@ -184,9 +223,9 @@ def test_a_data_map_has_every_end_of_an_epoch(folder, tmp_path, options, ends):
     made.train()
     assert list(callback.ends) == ends
     assert callback.result().n_epochs == len(ends)
-    assert [entry["step"] for entry in made.state.log_history if "data_map_confidence" in entry] == [
-        step for step, _ in ends
-    ]
+    assert [
+        entry["step"] for entry in made.state.log_history if "data_map_confidence" in entry
+    ] == [step for step, _ in ends]
 
 
 def test_the_map_of_a_resumed_run_begins_where_it_goes_on(folder, tmp_path):

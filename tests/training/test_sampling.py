@@ -7,7 +7,9 @@ from rightreasons.training.finetune import LengthGroupedSampler
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.lists(st.integers(1, 100), min_size=1, max_size=400), st.integers(1, 7), st.integers(0, 3))
+@given(
+    st.lists(st.integers(1, 100), min_size=1, max_size=400), st.integers(1, 7), st.integers(0, 3)
+)
 def test_every_example_comes_once_an_epoch(lengths, batch_size, epoch):
     sampler = LengthGroupedSampler(np.array(lengths), batch_size, seed=1)
     sampler.set_epoch(epoch)

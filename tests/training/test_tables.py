@@ -9,13 +9,17 @@ from rightreasons.training.options import TrainingDataOptions
 
 
 def opened(data, task=None, label_names=None, **options):
-    return open_training_data(data, TrainingDataOptions(**options), task=task, label_names=label_names)
+    return open_training_data(
+        data, TrainingDataOptions(**options), task=task, label_names=label_names
+    )
 
 
 def texts(count=20):
     # Texts 0 and 7 are equal, 1 and 8, …: 7 different ones.
     labels = ["up" if index % 7 < 4 else "down" for index in range(count)]
-    return datasets.Dataset.from_dict({"text": [f"film {index % 7}" for index in range(count)], "label": labels})
+    return datasets.Dataset.from_dict(
+        {"text": [f"film {index % 7}" for index in range(count)], "label": labels}
+    )
 
 
 def test_of_one_table_a_share_is_held_out_and_equal_texts_stay_together():
@@ -29,7 +33,9 @@ def test_of_one_table_a_share_is_held_out_and_equal_texts_stay_together():
     assert len(data.train) + len(data.validation) == 20
     assert 1 <= len(data.validation) <= 6  # 0.3 * 20, less where the next group would not fit
     assert set(data.train["text"]).isdisjoint(data.validation["text"])
-    again = opened(texts().select(range(19, -1, -1)), held_out=0.3)  # whatever the order: the group decides
+    again = opened(
+        texts().select(range(19, -1, -1)), held_out=0.3
+    )  # whatever the order: the group decides
     assert set(again.validation["text"]) == set(data.validation["text"])
 
 
@@ -78,8 +84,16 @@ def test_what_is_held_out_is_written_with_the_names_of_the_labels(tmp_path):
 @pytest.mark.parametrize(
     ("data", "options", "words"),
     [
-        ({"train": texts(), "test": texts()}, {"train_split": "tran"}, "'tran'. Did you mean 'train'?"),
-        ({"train": texts(), "test": texts()}, {"validation_split": "train"}, "other than that to train on"),
+        (
+            {"train": texts(), "test": texts()},
+            {"train_split": "tran"},
+            "'tran'. Did you mean 'train'?",
+        ),
+        (
+            {"train": texts(), "test": texts()},
+            {"validation_split": "train"},
+            "other than that to train on",
+        ),
         ({"a": texts(), "b": texts()}, {}, "but got 'train'"),
         (texts(1), {}, "one group"),
         (texts(), {"text_column": "body"}, "body"),

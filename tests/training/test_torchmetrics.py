@@ -23,7 +23,9 @@ def test_batches_give_the_figures_of_all_items(items):
     for batch in torch.arange(97).split(20):  # the last batch has 17
         figures.update(logits[batch], labels[batch])
     found = {name: float(value) for name, value in figures.compute().items()}
-    assert found == pytest.approx(compute_metrics(*NAMES, n_bins=10)((logits.numpy(), labels.numpy())), abs=1e-6)
+    assert found == pytest.approx(
+        compute_metrics(*NAMES, n_bins=10)((logits.numpy(), labels.numpy())), abs=1e-6
+    )
     peer = multiclass_calibration_error(logits.softmax(-1), labels, num_classes=3, n_bins=10)
     assert found["ece"] == pytest.approx(float(peer), abs=1e-6)
 
@@ -53,5 +55,8 @@ def test_an_undefined_figure_is_not_a_number_and_a_wrong_name_one_sentence(items
 def test_batches_of_other_widths_are_told_before_they_are_joined():
     figures = Figures("accuracy")
     figures.update(torch.zeros(2, 3), torch.tensor([0, 1]))
-    with pytest.raises(ValueError, match=r"Expected logits of 3 columns, as in the batches before, but got \(1, 2\)"):
+    with pytest.raises(
+        ValueError,
+        match=r"Expected logits of 3 columns, as in the batches before, but got \(1, 2\)",
+    ):
         figures.update(torch.zeros(1, 2), torch.tensor([0]))

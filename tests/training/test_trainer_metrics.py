@@ -38,11 +38,13 @@ def evaluation(logits, labels, **options):
 def test_a_case_by_hand():
     # Softmax of (ln 3, 0) is (3/4, 1/4), of (0, ln 4) is (1/5, 4/5), of (ln 9, 0) is (9/10, 1/10).
     logits = np.log([[3.0, 1.0], [1.0, 4.0], [9.0, 1.0]])
-    figures = compute_metrics("accuracy", "f1", "ece", "brier", "nll", "macro_ce", average="binary", n_bins=10)(
-        evaluation(logits, np.array([0, 1, 1]))
-    )
+    figures = compute_metrics(
+        "accuracy", "f1", "ece", "brier", "nll", "macro_ce", average="binary", n_bins=10
+    )(evaluation(logits, np.array([0, 1, 1])))
     assert figures["accuracy"] == pytest.approx(2 / 3)
-    assert figures["f1"] == pytest.approx(2 / 3)  # class 1: one hit, no false alarm, one miss: 2 / (2 + 0 + 1)
+    assert figures["f1"] == pytest.approx(
+        2 / 3
+    )  # class 1: one hit, no false alarm, one miss: 2 / (2 + 0 + 1)
     # Bins (0.7, 0.8] twice, both right, mean confidence 0.775; (0.8, 0.9] once, wrong: (2 * 0.225 + 0.9) / 3.
     assert figures["ece"] == pytest.approx((2 * 0.225 + 0.9) / 3)
     assert figures["brier"] == pytest.approx((2 * 0.25**2 + 2 * 0.2**2 + 2 * 0.9**2) / 3)
@@ -59,8 +61,12 @@ def test_figures_are_plain_and_in_the_order_of_the_names(scored):
 
 def test_ece_is_that_of_the_kernel(scored):
     logits, labels = scored
-    expected = calibration_error(softmax(logits.astype(np.float64)), labels, strategy="quantile", n_bins=7, norm="l2")
-    figures = compute_metrics("ece", "mce", strategy="quantile", n_bins=7, norm="l2")(evaluation(logits, labels))
+    expected = calibration_error(
+        softmax(logits.astype(np.float64)), labels, strategy="quantile", n_bins=7, norm="l2"
+    )
+    figures = compute_metrics("ece", "mce", strategy="quantile", n_bins=7, norm="l2")(
+        evaluation(logits, labels)
+    )
     assert figures == {"ece": expected.ece, "mce": expected.mce}
 
 
@@ -69,9 +75,15 @@ def test_what_trainer_may_hand_over(scored):
     metrics = compute_metrics("accuracy", "ece", "nll")
     expected = metrics(evaluation(logits, labels))
     assert metrics((logits, labels)) == expected
-    assert metrics(evaluation((logits, np.zeros((200, 5, 16))), labels)) == expected  # more outputs than the logits
+    assert (
+        metrics(evaluation((logits, np.zeros((200, 5, 16))), labels)) == expected
+    )  # more outputs than the logits
     assert metrics(evaluation(torch.tensor(logits), torch.tensor(labels))) == expected
-    bfloat = metrics(evaluation(torch.tensor(logits, dtype=torch.bfloat16, requires_grad=True), torch.tensor(labels)))
+    bfloat = metrics(
+        evaluation(
+            torch.tensor(logits, dtype=torch.bfloat16, requires_grad=True), torch.tensor(labels)
+        )
+    )
     assert bfloat["nll"] == pytest.approx(expected["nll"], abs=0.02)
 
 
@@ -86,7 +98,9 @@ def test_items_without_a_label_are_passed_over(scored):
 
 
 def test_an_undefined_figure_is_none():
-    figures = compute_metrics("macro_ce", "auroc", "accuracy")(evaluation(np.eye(3) * 5, np.arange(3)))
+    figures = compute_metrics("macro_ce", "auroc", "accuracy")(
+        evaluation(np.eye(3) * 5, np.arange(3))
+    )
     assert figures == {"macro_ce": None, "auroc": None, "accuracy": 1.0}
 
 
@@ -101,7 +115,11 @@ def test_an_undefined_figure_is_none():
         ),
         (lambda: compute_metrics(3), TypeError, "the names of metrics, but got 3"),
         (lambda: compute_metrics("ece", nbins=3), ValueError, "Did you mean 'n_bins'"),
-        (lambda: compute_metrics("accuracy", n_bins=3), ValueError, "Expected an option of compute_metrics"),
+        (
+            lambda: compute_metrics("accuracy", n_bins=3),
+            ValueError,
+            "Expected an option of compute_metrics",
+        ),
         (lambda: compute_metrics("ece", n_bins=0), ValueError, "`n_bins` to be at least 1"),
         (lambda: compute_metrics("ece", strategy="equal"), ValueError, "`strategy` to be one of"),
         (lambda: compute_metrics("f1", average="makro"), ValueError, "Did you mean 'macro'"),
@@ -141,7 +159,12 @@ def test_it_needs_no_torch():
         "import sys; from rightreasons.training import compute_metrics; compute_metrics('ece');"
         "print('torch' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout
+        == "False\n"
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- training
@@ -175,10 +198,21 @@ def classification(tmp_path_factory):
 
 
 def test_a_short_training_run_chooses_the_best_calibrated_checkpoint(classification, tmp_path):
-    options = {"eval_strategy": "epoch", "save_strategy": "epoch", "num_train_epochs": 3, "learning_rate": 3e-3}
-    best = {"load_best_model_at_end": True, "metric_for_best_model": "eval_ece", "greater_is_better": False}
+    options = {
+        "eval_strategy": "epoch",
+        "save_strategy": "epoch",
+        "num_train_epochs": 3,
+        "learning_rate": 3e-3,
+    }
+    best = {
+        "load_best_model_at_end": True,
+        "metric_for_best_model": "eval_ece",
+        "greater_is_better": False,
+    }
     trainer = Trainer(
-        args=arguments(tmp_path, **options, **best), compute_metrics=compute_metrics(*EVERY), **classification
+        args=arguments(tmp_path, **options, **best),
+        compute_metrics=compute_metrics(*EVERY),
+        **classification,
     )
     trainer.train()
     logged = [entry["eval_ece"] for entry in trainer.state.log_history if "eval_ece" in entry]
@@ -205,7 +239,11 @@ def test_every_way_of_evaluating_gives_the_same_figures(classification, tmp_path
         return {key: found[f"eval_{key}"] for key in EVERY}
 
     values = {"eval_accumulation_steps": 2}
-    changed = run({"output_hidden_states": True}) if option == "hidden" else run(**{option: values[option]})
+    changed = (
+        run({"output_hidden_states": True})
+        if option == "hidden"
+        else run(**{option: values[option]})
+    )
     assert changed == pytest.approx(run(), abs=1e-7)
 
 
@@ -213,9 +251,14 @@ def test_multiple_choice_is_evaluated_alike(tmp_path):
     tokenizer = tiny_tokenizer()
     rows = []
     for index in range(20):
-        choices = [["the floor was wet", "the sun was fine", "a story"], ["rain fell", "a plot", "the man"]][index % 2]
+        choices = [
+            ["the floor was wet", "the sun was fine", "a story"],
+            ["rain fell", "a plot", "the man"],
+        ][index % 2]
         rows.append({**tokenizer(["the man fell"] * 3, choices), "label": index % 3})
-    model = AutoModelForMultipleChoice.from_pretrained(save_tiny_multiple_choice(tmp_path / "model"))
+    model = AutoModelForMultipleChoice.from_pretrained(
+        save_tiny_multiple_choice(tmp_path / "model")
+    )
     trainer = Trainer(
         model=model,
         args=arguments(tmp_path / "run", max_steps=2),

@@ -52,7 +52,11 @@ class Knowing:
         picked = 0 if "QUESTION" in whole else right
         number = int(request.name[1:])
         if not isinstance(turns, str) and turns[-1]["content"].endswith(AGAIN + self.form(whole)):
-            picked = next(n for n, (mark, text) in enumerate(options) if turns[1]["content"].endswith(mark or text))
+            picked = next(
+                n
+                for n, (mark, text) in enumerate(options)
+                if turns[1]["content"].endswith(mark or text)
+            )
             turned = number % 4 if turns[-1]["content"].startswith(DOUBT) else number % 5 == 0
             picked = (picked + 1) % len(options) if turned else picked
         return [mark or text for mark, text in options], picked
@@ -73,9 +77,16 @@ class Knowing:
         rows = []
         for request in requests:
             answers, picked = self.pick(request)
-            rows.append([-1.0 if text.strip() == answers[picked] else -3.0 for text in request.continuations])
+            rows.append(
+                [
+                    -1.0 if text.strip() == answers[picked] else -3.0
+                    for text in request.continuations
+                ]
+            )
         counts = [len(row) for row in rows]
-        return Likelihoods(Ragged.of(np.concatenate(rows), counts), Ragged.of(np.ones(sum(counts)), counts))
+        return Likelihoods(
+            Ragged.of(np.concatenate(rows), counts), Ragged.of(np.ones(sum(counts)), counts)
+        )
 
 
 @pytest.fixture(scope="module")
@@ -104,8 +115,13 @@ def test_every_way_asks_the_same_item_with_all_its_options():
         (turn,) = scorer.rendering.request(item).prompt
         assert "Which?" in turn["content"]
         shown = OPTION.findall(turn["content"])
-        assert [text for _, text in shown] == [item.fields["choices"][place] for place in scorer.rendering.places(3)]
-        assert next(mark or text for mark, text in shown if text == "true 1") == scorer.rendering.answers(item)[0]
+        assert [text for _, text in shown] == [
+            item.fields["choices"][place] for place in scorer.rendering.places(3)
+        ]
+        assert (
+            next(mark or text for mark, text in shown if text == "true 1")
+            == scorer.rendering.answers(item)[0]
+        )
         seen.add(turn["content"])
     assert len(seen) == 6 * 4 * 3 * 3
     drawn = ways_of(asked, 20, seed=3)
@@ -115,32 +131,50 @@ def test_every_way_asks_the_same_item_with_all_its_options():
 
 
 def test_labels_are_asked_in_other_orders_and_mean_the_same():
-    asked = Prompted(Prompt(label_words=("bad", "good")), Knowing({"likelihoods"}), ("negative", "positive"))
+    asked = Prompted(
+        Prompt(label_words=("bad", "good")), Knowing({"likelihoods"}), ("negative", "positive")
+    )
     scorer = Way("named", "which", "letters", "reversed").scorer(asked)
     (turn,) = scorer.rendering.request(Item("q1", {"text": "Fun.", "text_pair": None})).prompt
     assert turn["content"] == "Text: Fun.\nLabels:\nA. good\nB. bad\nWhich of the labels fits?"
     assert scorer.rendering.label_words == ("bad", "good")
-    assert scorer.rendering.request(Item("q", {"text": "x", "text_pair": None})).continuations == ("B", "A")
+    assert scorer.rendering.request(Item("q", {"text": "x", "text_pair": None})).continuations == (
+        "B",
+        "A",
+    )
     assert scorer.label_names == ("negative", "positive")
 
 
 def test_scores_are_in_the_own_order_of_the_options_whatever_is_shown():
     class Lengths(Knowing):
         def likelihoods(self, requests, **how):
-            rows = [[-float(len(text.strip())) for text in request.continuations] for request in requests]
+            rows = [
+                [-float(len(text.strip())) for text in request.continuations]
+                for request in requests
+            ]
             counts = [len(row) for row in rows]
-            return Likelihoods(Ragged.of(np.concatenate(rows), counts), Ragged.of(np.ones(sum(counts)), counts))
+            return Likelihoods(
+                Ragged.of(np.concatenate(rows), counts), Ragged.of(np.ones(sum(counts)), counts)
+            )
 
     choices = [["a", "bb", "cccc"], ["dddd", "e"]]
     fingerprints = set()
     for order in ORDERS:
-        scorer = Way("lines", "none", "words", order).scorer(Prompted(Prompt(), Lengths({"likelihoods"})))
+        scorer = Way("lines", "none", "words", order).scorer(
+            Prompted(Prompt(), Lengths({"likelihoods"}))
+        )
         found = scorer.choose(["p", "q"], choices, labels=[1, 0], progress=False)
         assert [row.tolist() for row in found.logits] == [[-1.0, -2.0, -4.0], [-4.0, -1.0]]
         assert found.labels.tolist() == [1, 0]
         fingerprints.add(scorer.fingerprint)
-        words = Prompted(Prompt(label_words=("no", "maybe", "yes!!")), Lengths({"likelihoods"}), ("n", "m", "y"))
-        told = Way("lines", "none", "words", order).scorer(words).predict(["t"], labels=[2], progress=False)
+        words = Prompted(
+            Prompt(label_words=("no", "maybe", "yes!!")), Lengths({"likelihoods"}), ("n", "m", "y")
+        )
+        told = (
+            Way("lines", "none", "words", order)
+            .scorer(words)
+            .predict(["t"], labels=[2], progress=False)
+        )
         assert (told.logits.tolist(), told.labels.tolist()) == ([[-2.0, -5.0, -5.0]], [2])
         assert told.label_names == ("n", "m", "y")
     assert len(fingerprints) == 3
@@ -154,7 +188,9 @@ def test_verdicts_are_compared_with_that_of_the_own_way(split):
         label = "All right" if right == 1 else "Half right"
         return {"right": (label, ""), "kept": ("Kept", ""), "none": ("", "It needs a confidence.")}
 
-    found = measure_ways(asked, split, options=WaysOptions(n_ways=13), how=HOW, progress=False, judge=judge)
+    found = measure_ways(
+        asked, split, options=WaysOptions(n_ways=13), how=HOW, progress=False, judge=judge
+    )
     others = [one.way.separators != "capitals" for one in found.ways[1:]]
     assert 0 < sum(others) < 12
     assert found.ways[0].verdicts == {"right": "All right", "kept": "Kept", "none": ""}
@@ -174,7 +210,14 @@ def test_the_verdicts_of_an_audit_are_those_of_each_way(split, ability, tmp_path
         context = AuditContext(scorer, "here", split, (), None, tmp_path, settings, progress=False)
         return verdicts(context, scores, ["calibration", "cues"])
 
-    found = measure_ways(asked, split, options=WaysOptions(n_ways=7, doubt=False), how=HOW, progress=False, judge=judge)
+    found = measure_ways(
+        asked,
+        split,
+        options=WaysOptions(n_ways=7, doubt=False),
+        how=HOW,
+        progress=False,
+        judge=judge,
+    )
     told = {one.way.separators == "capitals": one.verdicts["calibration"] for one in found.ways}
     # Its confidence is 0.88, one in 1 + e^-2; in capitals half of the answers are right, else all 40, which is surely
     # more, if perhaps by less than 5 points. One generated answer has no confidence.
@@ -185,15 +228,24 @@ def test_the_verdicts_of_an_audit_are_those_of_each_way(split, ability, tmp_path
 def test_a_way_in_which_nothing_can_be_read_has_no_verdict(split, tmp_path):
     class Mute(Knowing):
         def generate(self, requests, *, options, **how):
-            return Answers([[Reply("?" if "QUESTION" in r.prompt[0]["content"] else "ANSWER: A")] for r in requests])
+            return Answers(
+                [
+                    [Reply("?" if "QUESTION" in r.prompt[0]["content"] else "ANSWER: A")]
+                    for r in requests
+                ]
+            )
 
     def judge(scorer, scores):
-        context = AuditContext(scorer, "here", split, (), None, tmp_path, AuditOptions(n_resamples=100))
+        context = AuditContext(
+            scorer, "here", split, (), None, tmp_path, AuditOptions(n_resamples=100)
+        )
         return verdicts(context, scores, ["cues"])
 
     asked = Prompted(Prompt(style="letters"), Mute({"text"}))
     with pytest.warns(UserWarning, match="but none of 40 can be read"):
-        found = measure_ways(asked, split, options=WaysOptions(n_ways=7), how=HOW, progress=False, judge=judge)
+        found = measure_ways(
+            asked, split, options=WaysOptions(n_ways=7), how=HOW, progress=False, judge=judge
+        )
     assert {one.n_unread for one in found.ways if one.way.separators == "capitals"} == {40}
     assert all((one.verdicts["cues"] == "") == (one.n_unread == 40) for one in found.ways)
 
@@ -211,7 +263,10 @@ def test_an_accuracy_that_depends_on_the_way_has_its_spread_and_its_parts(split)
     # The likeliest answer has -1 and any other -3: of the pairs of a style and the given order, those of a way in
     # capitals and another differ by 2, on the items of which the first option is false.
     given = [one.way for one in found.ways if one.way.order == "given"]
-    by_style = {style: [way.separators == "capitals" for way in given if way.style == style] for style in STYLES}
+    by_style = {
+        style: [way.separators == "capitals" for way in given if way.style == style]
+        for style in STYLES
+    }
     pairs = {style: len(own) * (len(own) - 1) for style, own in by_style.items()}
     mixed = {style: 2 * sum(own) * (len(own) - sum(own)) for style, own in by_style.items()}
     assert sum(mixed.values()) > 0
@@ -220,13 +275,21 @@ def test_an_accuracy_that_depends_on_the_way_has_its_spread_and_its_parts(split)
 
 def test_a_model_that_is_always_alike_has_no_spread():
     found = format_spread([[1, 0, 1, 1, 0]] * 6, how=HOW)
-    assert (found.spread, found.by_chance, found.p_value, found.held_out.value) == (0.0, 0.0, 1.0, 0.0)
+    assert (found.spread, found.by_chance, found.p_value, found.held_out.value) == (
+        0.0,
+        0.0,
+        1.0,
+        0.0,
+    )
     assert found.held_out.low < 0 < found.held_out.high
 
 
 def test_spread_has_uniform_p_values_and_no_held_out_difference_where_ways_change_nothing():
     rng = np.random.default_rng(0)
-    found = [format_spread(rng.random((8, 60)) < 0.6, how=Resampling(resamples=99, seed=n)) for n in range(200)]
+    found = [
+        format_spread(rng.random((8, 60)) < 0.6, how=Resampling(resamples=99, seed=n))
+        for n in range(200)
+    ]
     p_values = np.array([one.p_value for one in found])
     assert abs((p_values <= 0.1).mean() - 0.1) < 0.06  # 0.1 +- 2.8 sqrt(0.09 / 200)
     assert all(one.spread > 0 for one in found)
@@ -238,7 +301,9 @@ def test_spread_has_uniform_p_values_and_no_held_out_difference_where_ways_chang
 def test_units_are_shuffled_whole():
     # Ten copies of one unit: the ways differ on all or on none.
     right = np.repeat([[1, 0, 1], [0, 1, 1]], 10, axis=1)
-    alone, units = (format_spread(right, clusters=c, how=HOW) for c in (None, np.repeat([0, 1, 2], 10)))
+    alone, units = (
+        format_spread(right, clusters=c, how=HOW) for c in (None, np.repeat([0, 1, 2], 10))
+    )
     assert alone.by_chance < units.by_chance
     # Of two units that differ, half of the shuffles have the ways equal, and half have them 2/3 apart.
     assert units.by_chance == pytest.approx(1 / 3, abs=0.08)
@@ -246,7 +311,9 @@ def test_units_are_shuffled_whole():
 
 def test_posix_is_that_of_its_equation():
     # Responses 0, 1, 0: |-2 + 1|, |-1 + 1|; |-3 + 0.5|, |-4 + 0.5|; |-1 + 1|, |-2 + 1|, over six pairs.
-    assert prompt_sensitivity([[-1, -3], [-2, -0.5], [-1, -4]]) == pytest.approx((1 + 0 + 2.5 + 3.5 + 0 + 1) / 6)
+    assert prompt_sensitivity([[-1, -3], [-2, -0.5], [-1, -4]]) == pytest.approx(
+        (1 + 0 + 2.5 + 3.5 + 0 + 1) / 6
+    )
 
 
 @pytest.mark.parametrize("ability", ["text", "likelihoods"])
@@ -258,9 +325,15 @@ def test_a_doubt_is_set_beside_a_neutral_second_request(split, ability):
     # All 40 first answers are right: 30 turn when doubted (n % 4 > 0), 8 when asked again (n % 5 = 0).
     (only,) = found.flips
     assert (only.turn, only.n_items) == ("right to wrong", 40)
-    assert (only.doubted.value, only.asked_again.value, only.difference.value) == (0.75, 0.2, pytest.approx(0.55))
+    assert (only.doubted.value, only.asked_again.value, only.difference.value) == (
+        0.75,
+        0.2,
+        pytest.approx(0.55),
+    )
     assert (found.no_flips, found.n_unread_again, list(flips)) == ("", 0, ["right to wrong"])
-    doubted = next(r for r in engine.asked if len(r.prompt) == 3 and r.prompt[2]["content"].startswith(DOUBT))
+    doubted = next(
+        r for r in engine.asked if len(r.prompt) == 3 and r.prompt[2]["content"].startswith(DOUBT)
+    )
     said = doubted.prompt[1]["content"]
     assert re.fullmatch(r"ANSWER: [AB]" if ability == "text" else "[AB]", said)
     if ability == "text":
@@ -270,8 +343,13 @@ def test_a_doubt_is_set_beside_a_neutral_second_request(split, ability):
 def test_without_a_conversation_nothing_is_doubted(split):
     asked = Prompted(Prompt(style="letters"), Knowing({"likelihoods"}, chat=False))
     found = measure_ways(asked, split, options=WaysOptions(n_ways=3), how=HOW, progress=False)
-    assert (found.flips, found.no_flips) == ((), "the model is asked without turns of a conversation")
-    left_out = measure_ways(asked, split, options=WaysOptions(n_ways=2, doubt=False), how=HOW, progress=False)
+    assert (found.flips, found.no_flips) == (
+        (),
+        "the model is asked without turns of a conversation",
+    )
+    left_out = measure_ways(
+        asked, split, options=WaysOptions(n_ways=2, doubt=False), how=HOW, progress=False
+    )
     assert left_out.no_flips == "it is left out"
 
 

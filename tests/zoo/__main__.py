@@ -39,12 +39,18 @@ class TooLong(Exception):
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make -C benchmarks zoo", description=__doc__)
-    parser.add_argument("--tasks", default=",".join(TASKS), help="comma-separated tasks; all by default")
+    parser.add_argument(
+        "--tasks", default=",".join(TASKS), help="comma-separated tasks; all by default"
+    )
     parser.add_argument("--families", default="", help="comma-separated families; all by default")
     parser.add_argument("--short", action="store_true", help="only the families that the tests run")
-    parser.add_argument("--resume", action="store_true", help="skip families with a result in the folder")
+    parser.add_argument(
+        "--resume", action="store_true", help="skip families with a result in the folder"
+    )
     parser.add_argument("--out", type=Path, default=ROOT / ".zoo", help="folder of the results")
-    parser.add_argument("--write", action="store_true", help="write the page and its csv from all results")
+    parser.add_argument(
+        "--write", action="store_true", help="write the page and its csv from all results"
+    )
     options = parser.parse_args()
     warnings.filterwarnings("ignore")
     transformers.logging.set_verbosity_error()
@@ -74,7 +80,9 @@ def main() -> int:
             off: list[dict[str, Any]] = []
             with contextlib.suppress(ValueError):  # what is refused in float32
                 off = [dataclasses.asdict(rounding) for rounding in hold_half(task, family)]
-            record.write_text(json.dumps({"task": task, "family": family, "roundings": off}), encoding="utf-8")
+            record.write_text(
+                json.dumps({"task": task, "family": family, "roundings": off}), encoding="utf-8"
+            )
         wrong += show_half(json.loads(record.read_text(encoding="utf-8")))
     if options.write:
         records = [
@@ -114,7 +122,9 @@ def run(task: str, family: str) -> dict[str, Any]:
         reason = str(error)
     except Exception as error:  # the zoo goes on
         sentence = f"{type(error).__name__}: {error}".splitlines()[0]
-        outcomes = [dataclasses.asdict(Outcome(call, "", "crashed", None, sentence)) for call in CALLS[task]]
+        outcomes = [
+            dataclasses.asdict(Outcome(call, "", "crashed", None, sentence)) for call in CALLS[task]
+        ]
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0.0)
     return {"task": task, "family": family, "not_built": reason, "outcomes": outcomes}
@@ -126,9 +136,15 @@ def show(record: dict[str, Any]) -> int:
     if record["not_built"]:
         print(name, "not built:", record["not_built"], flush=True)
         return 0
-    wrong = [outcome for outcome in record["outcomes"] if outcome["verdict"] not in ("exact", "refused")]
-    refused = sorted({outcome["call"] for outcome in record["outcomes"] if outcome["verdict"] == "refused"})
-    exact = sorted({outcome["call"] for outcome in record["outcomes"] if outcome["verdict"] == "exact"})
+    wrong = [
+        outcome for outcome in record["outcomes"] if outcome["verdict"] not in ("exact", "refused")
+    ]
+    refused = sorted(
+        {outcome["call"] for outcome in record["outcomes"] if outcome["verdict"] == "refused"}
+    )
+    exact = sorted(
+        {outcome["call"] for outcome in record["outcomes"] if outcome["verdict"] == "exact"}
+    )
     print(
         name,
         *(f"exact: {', '.join(exact)};" for _ in exact[:1]),
@@ -136,7 +152,11 @@ def show(record: dict[str, Any]) -> int:
     )
     for outcome in wrong:
         size = "" if outcome["error"] is None else f" by {outcome['error']:.0e}"
-        print(f"    {outcome['call']} ({outcome['variant']}) {outcome['verdict']}{size} {outcome['sentence']}"[:200])
+        print(
+            f"    {outcome['call']} ({outcome['variant']}) {outcome['verdict']}{size} {outcome['sentence']}"[
+                :200
+            ]
+        )
     sys.stdout.flush()
     return len(wrong)
 

@@ -41,9 +41,15 @@ def families(task: str) -> list[str]:
     # What turns pictures or sound into text is no encoder-decoder; an encoder-decoder that fills in masks is one.
     if task in ("encoder-decoder", "masked"):
         both = task == "encoder-decoder"
-        offered = [name for name in offered if transformers.CONFIG_MAPPING[name].is_encoder_decoder == both]
+        offered = [
+            name for name in offered if transformers.CONFIG_MAPPING[name].is_encoder_decoder == both
+        ]
     varied = [name for name, (family, _) in VARIATIONS.items() if family in offered]
-    asked = [name for name, told in published().items() if told["model_type"] in offered and task in tasks_of(name)]
+    asked = [
+        name
+        for name, told in published().items()
+        if told["model_type"] in offered and task in tasks_of(name)
+    ]
     return sorted([*offered, *varied, *asked])
 
 
@@ -53,7 +59,9 @@ def build(task: str, family: str, *, seed: int = 0) -> Any:
     Raises:
         NotBuilt: If that fails, with the reason.
     """
-    reads = dict.fromkeys(("is_decoder", "causal"), task == "causal")  # XLM reads both ways, and says which
+    reads = dict.fromkeys(
+        ("is_decoder", "causal"), task == "causal"
+    )  # XLM reads both ways, and says which
     options: dict[str, Any] = {"num_labels": N_CLASSES} if task == "classes" else dict(reads)
     family, settings = VARIATIONS.get(family, (family, {}))
     overrides = {**OVERRIDES.get(family, {}), **settings}
@@ -68,9 +76,13 @@ def build(task: str, family: str, *, seed: int = 0) -> Any:
     except Exception as error:
         raise NotBuilt(f"no tiny configuration: {_line(error)}") from error
     size = sum(parameter.numel() for parameter in draft.parameters())
-    if size > MOST_PARAMETERS * (1 if written is None else 10):  # what a file lacks is not made smaller
+    if size > MOST_PARAMETERS * (
+        1 if written is None else 10
+    ):  # what a file lacks is not made smaller
         name, largest = max(draft.named_parameters(), key=lambda pair: pair[1].numel())
-        raise NotBuilt(f"no tiny configuration: {size:,} parameters, {name} is {tuple(largest.shape)}")
+        raise NotBuilt(
+            f"no tiny configuration: {size:,} parameters, {name} is {tuple(largest.shape)}"
+        )
     for embedding, weight in SPREADS:
         with torch.random.fork_rng():
             torch.manual_seed(seed)
@@ -88,7 +100,10 @@ def build(task: str, family: str, *, seed: int = 0) -> Any:
 
 def reads_types(model: Any) -> bool:
     """Tell whether the tokenizer of such a model gives type ids."""
-    known = int(getattr(model.config, "type_vocab_size", 0) or 0) > 1 or model.config.model_type in TYPED
+    known = (
+        int(getattr(model.config, "type_vocab_size", 0) or 0) > 1
+        or model.config.model_type in TYPED
+    )
     return known and "token_type_ids" in inspect.signature(model.forward).parameters
 
 
@@ -125,7 +140,9 @@ def save(model: Any, folder: Path, words: Any, weights: str = "") -> Path:
             adapted = peft.get_peft_model(fresh, settings)
             adapted.save_pretrained(folder)
         if weights == "4 bits":
-            settings = transformers.BitsAndBytesConfig(load_in_4bit=True, bnb_4bit_compute_dtype=torch.float32)
+            settings = transformers.BitsAndBytesConfig(
+                load_in_4bit=True, bnb_4bit_compute_dtype=torch.float32
+            )
             type(model).from_pretrained(base, quantization_config=settings).save_pretrained(folder)
     return folder
 
@@ -150,7 +167,18 @@ def _spread(model: Any, embedding: float, weight: float) -> None:
     for name, parameter in model.named_parameters():
         lower = ".".join(name.lower().split(".")[-2:])
         if any(
-            word in lower for word in ("a_log", "dt_", "norm", "decay", "time_", "ln_", "lambda", "scale", "rotary")
+            word in lower
+            for word in (
+                "a_log",
+                "dt_",
+                "norm",
+                "decay",
+                "time_",
+                "ln_",
+                "lambda",
+                "scale",
+                "rotary",
+            )
         ):
             continue
         if parameter.dim() > 1:

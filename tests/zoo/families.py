@@ -24,7 +24,9 @@ _SWA = {
 
 OVERRIDES: dict[str, dict[str, Any]] = {
     "bamba": {"attn_layer_indices": [1]},
-    "cohere_compass_text": {"rope_parameters": {kind: dict(_ROPE) for kind in ("full_attention", "sliding_attention")}},
+    "cohere_compass_text": {
+        "rope_parameters": {kind: dict(_ROPE) for kind in ("full_attention", "sliding_attention")}
+    },
     "deepseek_v2": {"num_experts_per_tok": 2, "topk_method": "greedy"},
     "dbrx": {"attn_config.rope_theta": 10000.0, "attn_config.clip_qkv": 8.0},
     "dots1": {"n_routed_experts": 4, "n_shared_experts": 1, "num_experts_per_tok": 2},
@@ -34,7 +36,10 @@ OVERRIDES: dict[str, dict[str, Any]] = {
     "gemma4_text": {"global_head_dim": 16},
     "gemma4_unified": {"text_config.global_head_dim": 16},
     "gemma4_unified_text": {"global_head_dim": 16},
-    "granitemoehybrid": {"layer_types": ["linear_attention", "full_attention"], "num_hidden_layers": 2},
+    "granitemoehybrid": {
+        "layer_types": ["linear_attention", "full_attention"],
+        "num_hidden_layers": 2,
+    },
     "gpt_neo": {"attention_types": [[["global", "local"], 1]]},
     "layoutlmv3": {"coordinate_size": 6, "shape_size": 4},
     "lfm2": {"full_attn_idxs": [1], "layer_types": None},
@@ -46,7 +51,11 @@ OVERRIDES: dict[str, dict[str, Any]] = {
     "qwen4_exp": {f"text_config.{name}": value for name, value in _INDEXER.items()},
     "qwen4_exp_text": _INDEXER,
     "recurrent_gemma": {"num_hidden_layers": 3},
-    "reformer": {"axial_pos_shape": (8, 8), "axial_pos_embds_dim": (16, 16), "attn_layers": ["local", "lsh"]},
+    "reformer": {
+        "axial_pos_shape": (8, 8),
+        "axial_pos_embds_dim": (16, 16),
+        "attn_layers": ["local", "lsh"],
+    },
     "xmod": {"default_language": "en_XX"},
     "zamba": {"num_hidden_layers": 6, "layers_block_type": None},
 }
@@ -67,8 +76,14 @@ VARIATIONS: dict[str, tuple[str, dict[str, Any]]] = {
     "falcon (ALiBi)": ("falcon", {"alibi": True}),
     "mixtral (window)": ("mixtral", {"sliding_window": 8}),
     "phi3 (window)": ("phi3", {"sliding_window": 8}),
-    "qwen2 (window)": ("qwen2", {"use_sliding_window": True, "max_window_layers": 1, "layer_types": None}),
-    "qwen3 (window)": ("qwen3", {"use_sliding_window": True, "max_window_layers": 1, "layer_types": None}),
+    "qwen2 (window)": (
+        "qwen2",
+        {"use_sliding_window": True, "max_window_layers": 1, "layer_types": None},
+    ),
+    "qwen3 (window)": (
+        "qwen3",
+        {"use_sliding_window": True, "max_window_layers": 1, "layer_types": None},
+    ),
 }
 """Families with settings that change what their layers do and are not the default: the family and the settings."""
 

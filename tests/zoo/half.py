@@ -66,7 +66,9 @@ def hold_half(task: str, family: str) -> list[Rounding]:
 
 def _classes(folder: Path) -> list[Rounding]:
     classifier = load_classifier(folder, device="cpu")
-    parts = [literal.inputs_of(classifier.tokenizer, text, None, classifier.max_length) for text in TEXTS]
+    parts = [
+        literal.inputs_of(classifier.tokenizer, text, None, classifier.max_length) for text in TEXTS
+    ]
     models = {"plain": classifier.model, "exact": copy.deepcopy(classifier.model).float()}
     labels = [int(literal.logits(models["exact"], part).argmax()) for part in parts]
     told: dict[str, dict[str, Rows]] = {name: {} for name in ("ours", *models)}
@@ -74,7 +76,8 @@ def _classes(folder: Path) -> list[Rounding]:
         reader = literal.Reader(model)
         told[name]["predict"] = [literal.logits(reader.model, part) for part in parts]
         told[name]["attributions"] = [
-            literal.attributions(reader, [part], label, STEPS) for part, label in zip(parts, labels, strict=True)
+            literal.attributions(reader, [part], label, STEPS)
+            for part, label in zip(parts, labels, strict=True)
         ]
         told[name]["fisher"] = [np.array([literal.fisher(reader, [part])]) for part in parts]
     told["ours"]["predict"] = list(predict(classifier, TEXTS, progress=False).logits)
@@ -91,7 +94,8 @@ def _classes(folder: Path) -> list[Rounding]:
     )
     told["ours"]["attributions"] = list(attributions.scores)
     told["ours"]["fisher"] = [
-        np.array([value]) for value in fisher_information(classifier, TEXTS, progress=False).eigenvalues
+        np.array([value])
+        for value in fisher_information(classifier, TEXTS, progress=False).eigenvalues
     ]
     return _roundings(told)
 
@@ -101,14 +105,23 @@ def _causal(folder: Path) -> list[Rounding]:
 
     def alone(model: Any) -> Rows:
         return [
-            np.array([literal.likelihood(model, scorer.tokenizer, prompt, text, scorer.max_length)[0] for text in row])
+            np.array(
+                [
+                    literal.likelihood(model, scorer.tokenizer, prompt, text, scorer.max_length)[0]
+                    for text in row
+                ]
+            )
             for prompt, row in zip(PROMPTS, CHOICES, strict=True)
         ]
 
     ours = list(chosen(scorer, PROMPTS, CHOICES, method="sum", progress=False).logits)
     exact = copy.deepcopy(scorer.model).float()
     return _roundings(
-        {"ours": {"causal": ours}, "plain": {"causal": alone(scorer.model)}, "exact": {"causal": alone(exact)}}
+        {
+            "ours": {"causal": ours},
+            "plain": {"causal": alone(scorer.model)},
+            "exact": {"causal": alone(exact)},
+        }
     )
 
 

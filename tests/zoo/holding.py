@@ -119,7 +119,10 @@ def _classes(model: Any, folder: Path, variant: str, gradients: bool) -> Iterato
     with _trying("predict", variant) as caught:
         classifier = load_classifier(folder, device="cpu")
     if caught:
-        yield from (dataclasses.replace(caught[0], call=call) for call in ("predict", "attributions", "fisher"))
+        yield from (
+            dataclasses.replace(caught[0], call=call)
+            for call in ("predict", "attributions", "fisher")
+        )
         return
     words = classifier.tokenizer  # opening a folder may change it
     model, length = classifier.model, _length(classifier.model, words, classifier.max_length)
@@ -131,11 +134,16 @@ def _classes(model: Any, folder: Path, variant: str, gradients: bool) -> Iterato
     parts = [literal.inputs_of(words, text, None, length) for text in texts]
     pairs = [literal.inputs_of(words, *both, length) for both in zip(TEXTS, PAIRS, strict=True)]
     alone = [literal.logits(model, part) for part in parts]
-    outcome = _compare("predict", variant, alone, lambda: predict(classifier, texts, **bound).logits)
+    outcome = _compare(
+        "predict", variant, alone, lambda: predict(classifier, texts, **bound).logits
+    )
     yield _with_way(outcome, lambda: _way(classifier, length))
     alone = [literal.logits(model, part) for part in pairs]
     yield _compare(
-        "predict", f"{variant}, pairs", alone, lambda: predict(classifier, TEXTS, text_pairs=PAIRS, **bound).logits
+        "predict",
+        f"{variant}, pairs",
+        alone,
+        lambda: predict(classifier, TEXTS, text_pairs=PAIRS, **bound).logits,
     )
     if not gradients:
         return
@@ -158,14 +166,20 @@ def _choices(model: Any, folder: Path, variant: str, _gradients: bool) -> Iterat
         for prompt, row in zip(PROMPTS, CHOICES, strict=True)
     ]
     alone = [np.array([literal.pair_logit(model, part) for part in item]) for item in items]
-    outcome = _compare("choices", variant, alone, lambda: classifier.choose(PROMPTS, **bound).logits)
+    outcome = _compare(
+        "choices", variant, alone, lambda: classifier.choose(PROMPTS, **bound).logits
+    )
     yield _with_way(outcome, lambda: _way(classifier, length))
 
 
-def _language_model(task: str, model: Any, folder: Path, variant: str, _gradients: bool) -> Iterator[Outcome]:
+def _language_model(
+    task: str, model: Any, folder: Path, variant: str, _gradients: bool
+) -> Iterator[Outcome]:
     kind = "prepend" if variant == "prepend" else "bytes"
     ends, types = task != "causal", task == "masked" and reads_types(model)
-    words = tokenizer(kind=kind, side="left" if variant == "left" else "right", ends=ends, types=types)
+    words = tokenizer(
+        kind=kind, side="left" if variant == "left" else "right", ends=ends, types=types
+    )
     save(model, folder, words, variant)
     with _trying(task, variant) as caught:
         scorer = load_language_model(folder, device="cpu")
@@ -204,7 +218,9 @@ _HELD: dict[str, Callable[[Any, Path, str, bool], Iterator[Outcome]]] = {
 
 def _way(classifier: Any, length: int) -> Way:
     """Return how the inputs of a classifier or a multiple-choice model are batched."""
-    return classifier_way(classifier, longest=min(length, LONGEST), joint=classifier.label_names is None)
+    return classifier_way(
+        classifier, longest=min(length, LONGEST), joint=classifier.label_names is None
+    )
 
 
 def _with_way(outcome: Outcome, way: Callable[[], Way]) -> Outcome:
@@ -237,7 +253,13 @@ def _gradients(
     got = {
         "attributions": lambda: (
             integrated_gradients(
-                classifier, TEXTS, **asked, method="riemann_right", steps=STEPS, baseline="zeros", rank_special=True
+                classifier,
+                TEXTS,
+                **asked,
+                method="riemann_right",
+                steps=STEPS,
+                baseline="zeros",
+                rank_special=True,
             ).scores
         ),
         "fisher": lambda: fisher_information(classifier, TEXTS, **asked).eigenvalues,
@@ -256,13 +278,17 @@ def _gradients(
         yield outcome if known else dataclasses.replace(outcome, verdict="unknown", sentence=reason)
 
 
-def _without_rounding(outcomes: list[Outcome], model: Any, again: Callable[[], list[Outcome]]) -> list[Outcome]:
+def _without_rounding(
+    outcomes: list[Outcome], model: Any, again: Callable[[], list[Outcome]]
+) -> list[Outcome]:
     """Ask again in float64 what is off by little: what is rounding in float32 goes away, what is wrong stays."""
     if any(outcome.verdict == "wrong" and (outcome.error or 1) < ROUNDING for outcome in outcomes):
         model.double()
         if hasattr(model, "set_experts_implementation"):
             model.set_experts_implementation("eager")  # the fast one has no float64
-        outcomes = [b if a.verdict == "wrong" else a for a, b in zip(outcomes, again(), strict=True)]
+        outcomes = [
+            b if a.verdict == "wrong" else a for a, b in zip(outcomes, again(), strict=True)
+        ]
     return outcomes
 
 
@@ -271,8 +297,14 @@ def _literal_gradients(model: Any, items: list[dict[str, Any]]) -> tuple[dict[st
     try:
         reader = literal.Reader(model)
         labels = [int(literal.logits(reader.model, part).argmax()) for part in items]
-        rows = [literal.attributions(reader, [part], label, STEPS) for part, label in zip(items, labels, strict=True)]
-        return {"attributions": rows, "fisher": np.array([literal.fisher(reader, [part]) for part in items])}, ""
+        rows = [
+            literal.attributions(reader, [part], label, STEPS)
+            for part, label in zip(items, labels, strict=True)
+        ]
+        return {
+            "attributions": rows,
+            "fisher": np.array([literal.fisher(reader, [part]) for part in items]),
+        }, ""
     except Exception as error:  # then only a refusal is right
         return {}, f"no literal way: {type(error).__name__}: {error}"
 
@@ -294,7 +326,11 @@ class _trying:
         if isinstance(error, (ValueError, TypeError)) and line.startswith("Expected"):
             self._caught.append(Outcome(self._call, self._variant, "refused", None, line))
         else:
-            self._caught.append(Outcome(self._call, self._variant, "crashed", None, f"{type(error).__name__}: {line}"))
+            self._caught.append(
+                Outcome(
+                    self._call, self._variant, "crashed", None, f"{type(error).__name__}: {line}"
+                )
+            )
         return True
 
 
@@ -305,12 +341,17 @@ def _compare(call: str, variant: str, alone: Any, ask: Callable[[], Any]) -> Out
         return caught[0]
     if alone is None:
         return Outcome(call, variant, "answered")
-    got = [np.asarray(row, dtype=np.float64) for row in (answer if isinstance(answer, Ragged) else list(answer))]
+    got = [
+        np.asarray(row, dtype=np.float64)
+        for row in (answer if isinstance(answer, Ragged) else list(answer))
+    ]
     want = [np.asarray(row, dtype=np.float64) for row in alone]
     if [row.shape for row in got] != [row.shape for row in want]:
         return Outcome(call, variant, "wrong", None, f"{len(got)} rows of other lengths")
     size = max(float(np.abs(row).max(initial=0.0)) for row in want) or 1.0
-    error = max(float(np.abs(a - b).max(initial=0.0)) for a, b in zip(got, want, strict=True)) / size
+    error = (
+        max(float(np.abs(a - b).max(initial=0.0)) for a, b in zip(got, want, strict=True)) / size
+    )
     return Outcome(call, variant, "exact" if error <= TOLERANCE else "wrong", error)
 
 

@@ -35,7 +35,9 @@ def pair_logit(model: Any, inputs: dict[str, Tensor]) -> float:
     return float(model(**{name: tensor[None] for name, tensor in inputs.items()}).logits[0, 0])
 
 
-def likelihood(model: Any, tokenizer: Any, prompt: str, choice: str, length: int) -> tuple[float, int]:
+def likelihood(
+    model: Any, tokenizer: Any, prompt: str, choice: str, length: int
+) -> tuple[float, int]:
     """The log-likelihood of a space and a choice after a prompt, and its tokens: as lm-evaluation-harness asks for it.
 
     Prompt and choice are encoded together, and cut where the prompt alone ends; what is too long is cut at the left.
@@ -47,16 +49,26 @@ def likelihood(model: Any, tokenizer: Any, prompt: str, choice: str, length: int
         given = tokenizer(stem, add_special_tokens=False)["input_ids"]
         continuation = whole[len(given) :]
     else:
-        given, continuation = [_start(tokenizer)], tokenizer(" " + choice, add_special_tokens=False)["input_ids"]
+        given, continuation = (
+            [_start(tokenizer)],
+            tokenizer(" " + choice, add_special_tokens=False)["input_ids"],
+        )
     tokens = (given + continuation)[-(length + 1) :][:-1]
     with torch.no_grad():
-        rows = model(input_ids=torch.tensor([tokens]), use_cache=False).logits[0].double().log_softmax(-1)
+        rows = (
+            model(input_ids=torch.tensor([tokens]), use_cache=False)
+            .logits[0]
+            .double()
+            .log_softmax(-1)
+        )
     at = rows[len(tokens) - len(continuation) :]
     return float(at.gather(1, torch.tensor(continuation)[:, None]).sum()), len(continuation)
 
 
 @torch.no_grad()
-def answered(model: Any, tokenizer: Any, prompt: str, choice: str, length: int) -> tuple[float, int]:
+def answered(
+    model: Any, tokenizer: Any, prompt: str, choice: str, length: int
+) -> tuple[float, int]:
     """The log-likelihood of a space and a choice by the decoder after the encoder has read the prompt, and its tokens.
 
     Neither the token that the decoder begins with nor the end of the choice is scored.
@@ -66,7 +78,12 @@ def answered(model: Any, tokenizer: Any, prompt: str, choice: str, length: int) 
     read = tokenizer(stem)["input_ids"][-length:] if stem else [_start(tokenizer)]
     wanted = tokenizer(after, add_special_tokens=False)["input_ids"]
     given = torch.tensor([[model.config.decoder_start_token_id, *wanted[:-1]]])
-    rows = model(input_ids=torch.tensor([read]), decoder_input_ids=given).logits[0].double().log_softmax(-1)
+    rows = (
+        model(input_ids=torch.tensor([read]), decoder_input_ids=given)
+        .logits[0]
+        .double()
+        .log_softmax(-1)
+    )
     return float(rows.gather(1, torch.tensor(wanted)[:, None]).sum()), len(wanted)
 
 
@@ -90,7 +107,9 @@ def masked(model: Any, tokenizer: Any, prompt: str, choice: str, length: int) ->
 
 
 def _start(tokenizer: Any) -> int:
-    return int(tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id)
+    return int(
+        tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
+    )
 
 
 LIKELIHOODS = {"causal": likelihood, "encoder-decoder": answered, "masked": masked}
@@ -129,8 +148,14 @@ class Reader:
         self._last_first = False
         if model.config.is_encoder_decoder:
             probe, seen = torch.tensor([[0, 40, 41]]), []
-            hooks = [table.register_forward_hook(lambda _, asked, out: seen.append(asked[0])) for table in self.tables]
-            with torch.no_grad(), contextlib.suppress(ValueError):  # BART's head wants the end of the text
+            hooks = [
+                table.register_forward_hook(lambda _, asked, out: seen.append(asked[0]))
+                for table in self.tables
+            ]
+            with (
+                torch.no_grad(),
+                contextlib.suppress(ValueError),
+            ):  # BART's head wants the end of the text
                 model(probe)
             for hook in hooks:
                 hook.remove()
@@ -152,9 +177,13 @@ class Reader:
             if len(flat) == size and bool((flat == wanted).all()):
                 new = embeddings
             elif len(flat) == size and bool((flat[1:] == wanted[:-1]).all()):
-                begin = embeddings[-1:] if self._last_first else output.reshape(size, -1)[:1].detach()
+                begin = (
+                    embeddings[-1:] if self._last_first else output.reshape(size, -1)[:1].detach()
+                )
                 new = torch.cat((begin, embeddings[:-1]))
-            elif len(flat) > size and bool((flat[:size] == wanted).all()):  # the model pads by itself
+            elif len(flat) > size and bool(
+                (flat[:size] == wanted).all()
+            ):  # the model pads by itself
                 new = torch.cat((embeddings, output.reshape(len(flat), -1)[size:].detach()))
             else:
                 raise NoLiteral("it looks up other tokens than those of the text")
@@ -176,15 +205,21 @@ class Reader:
         return logits
 
 
-def _joint(reader: Reader, parts: Sequence[dict[str, Tensor]], embeddings: Sequence[Tensor]) -> Tensor:
+def _joint(
+    reader: Reader, parts: Sequence[dict[str, Tensor]], embeddings: Sequence[Tensor]
+) -> Tensor:
     """The logits of an item: of a text, or of its choices, each with its own pass."""
     if len(parts) == 1:
         return reader.logits(parts[0], embeddings[0])
     passes = [{name: tensor[None] for name, tensor in part.items()} for part in parts]
-    return torch.cat([reader.logits(part, given) for part, given in zip(passes, embeddings, strict=True)])
+    return torch.cat(
+        [reader.logits(part, given) for part, given in zip(passes, embeddings, strict=True)]
+    )
 
 
-def attributions(reader: Reader, parts: Sequence[dict[str, Tensor]], label: int, steps: int) -> Floats:
+def attributions(
+    reader: Reader, parts: Sequence[dict[str, Tensor]], label: int, steps: int
+) -> Floats:
     """Integrated gradients of a label's probability from zero embeddings at the nodes 1/m, …, 1: norms by token."""
     ends = [reader.embeddings(part["input_ids"]) for part in parts]
     total = [torch.zeros_like(end, dtype=torch.float64) for end in ends]

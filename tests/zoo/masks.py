@@ -29,7 +29,10 @@ def one_attended(mask: Tensor) -> dict[str, Tensor]:
 
 def one_hidden(mask: Tensor) -> dict[str, Tensor]:
     """The first token of a padded text is not attended."""
-    return {"attention_mask": mask * torch.cat((mask.all(1, keepdim=True).to(mask), torch.ones_like(mask[:, 1:])), 1)}
+    return {
+        "attention_mask": mask
+        * torch.cat((mask.all(1, keepdim=True).to(mask), torch.ones_like(mask[:, 1:])), 1)
+    }
 
 
 def shifted(mask: Tensor) -> dict[str, Tensor]:
@@ -46,7 +49,9 @@ def window_of(width: int) -> Callable[[Tensor], dict[str, Tensor]]:
     def within(mask: Tensor) -> dict[str, Tensor]:
         place = torch.arange(mask.shape[1])
         back = place[:, None] - place[None, :]
-        return {"attention_mask": _added(((back >= 0) & (back < width))[None] & mask.bool()[:, None, :])}
+        return {
+            "attention_mask": _added(((back >= 0) & (back < width))[None] & mask.bool()[:, None, :])
+        }
 
     return within
 
@@ -86,7 +91,13 @@ MISTAKES = (
     Mistake("no causal mask", "gpt2", uncausal),
     Mistake("no causal mask", "llama", uncausal),
     *(
-        Mistake(f"a window of {width} is one too wide", "mistral", window_of(width + 1), 4 * width, width)
+        Mistake(
+            f"a window of {width} is one too wide",
+            "mistral",
+            window_of(width + 1),
+            4 * width,
+            width,
+        )
         for width in (8, 32, 128, 250)
     ),
     Mistake("a window of 250 is not applied", "mistral", window_of(MOST_TOKENS), MOST_TOKENS, 250),

@@ -87,7 +87,11 @@ def rows(records: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
             held = [outcome for outcome in record["outcomes"] if outcome["call"] == call]
             if held:
                 row[call] = _cell(held)
-                why += [_plain(outcome["sentence"]) for outcome in held if outcome["verdict"] == "refused"]
+                why += [
+                    _plain(outcome["sentence"])
+                    for outcome in held
+                    if outcome["verdict"] == "refused"
+                ]
         if record["not_built"]:
             why.append(f"{record['task']}: {_plain(record['not_built'])}")
     return [
@@ -98,12 +102,18 @@ def rows(records: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
     ]
 
 
-def page(found: Sequence[dict[str, str]], halves: Sequence[dict[str, Any]] = (), masks: Sequence[str] = ()) -> str:
+def page(
+    found: Sequence[dict[str, str]],
+    halves: Sequence[dict[str, Any]] = (),
+    masks: Sequence[str] = (),
+) -> str:
     """Return docs/evidence/models.md for the rows of all families, of those in bfloat16, and the table of masks."""
     from zoo.holding import STEPS, TOLERANCE
 
     version = transformers.__version__
-    head = _HEAD.format(version=version, torch=torch.__version__.split("+")[0], steps=STEPS, tolerance=TOLERANCE)
+    head = _HEAD.format(
+        version=version, torch=torch.__version__.split("+")[0], steps=STEPS, tolerance=TOLERANCE
+    )
     names = [row["family"] for row in found if row["family"] in published()]
     kinds = {published()[name]["model_type"] for name in names}
     lines = [head, *_counts([row for row in found if row["family"] not in names])]
@@ -111,7 +121,12 @@ def page(found: Sequence[dict[str, str]], halves: Sequence[dict[str, Any]] = (),
     lines += _counts([row for row in found if row["family"] in names]) if names else []
     return (
         "\n".join(
-            [*lines, _WEIGHTS.rstrip(), *(_half_table(halves) if halves else []), *([_MASKS, *masks] if masks else [])]
+            [
+                *lines,
+                _WEIGHTS.rstrip(),
+                *(_half_table(halves) if halves else []),
+                *([_MASKS, *masks] if masks else []),
+            ]
         )
         + "\n"
     )
@@ -123,7 +138,9 @@ def _counts(found: Sequence[dict[str, str]]) -> list[str]:
     for kind in ("exact", "refused", "**"):
         counts = [sum(row[title].startswith(kind) for row in found) for title in COLUMNS.values()]
         lines.append(f"| {'wrong' if kind == '**' else kind} | {' | '.join(map(str, counts))} |")
-    refused = [row["family"] for row in found if any("refused" in row[title] for title in COLUMNS.values())]
+    refused = [
+        row["family"] for row in found if any("refused" in row[title] for title in COLUMNS.values())
+    ]
     empty = [row["family"] for row in found if row["why"] and row["family"] not in refused]
     lines += ["", f"Refused in some call: {', '.join(refused) or 'none'}."]
     return [*lines, "", f"With a head that cannot be built: {', '.join(empty) or 'none'}."]
@@ -134,7 +151,9 @@ def _half_table(halves: Sequence[dict[str, Any]]) -> list[str]:
     cells: dict[str, dict[str, str]] = {}
     for record in halves:
         row = cells.setdefault(record["family"], {})
-        row.update({one["call"]: f"{one['ours']:.1%} ({one['plain']:.1%})" for one in record["roundings"]})
+        row.update(
+            {one["call"]: f"{one['ours']:.1%} ({one['plain']:.1%})" for one in record["roundings"]}
+        )
     columns = [call for call in COLUMNS if any(call in row for row in cells.values())]
     lines = [
         _HALF,
@@ -142,11 +161,22 @@ def _half_table(halves: Sequence[dict[str, Any]]) -> list[str]:
         "|---|" + "---|" * len(columns),
     ]
     named = {name: row for name, row in cells.items() if name not in published()}
-    lines += [f"| {name} | " + " | ".join(row.get(c, "–") for c in columns) + " |" for name, row in named.items()]
+    lines += [
+        f"| {name} | " + " | ".join(row.get(c, "–") for c in columns) + " |"
+        for name, row in named.items()
+    ]
     if len(named) == len(cells):
         return lines
-    off = [record["family"] for record in halves if not all(Rounding(**one).is_rounding for one in record["roundings"])]
-    told = f"off by more than rounding: {', '.join(off)}" if off else "in every call off by rounding alone"
+    off = [
+        record["family"]
+        for record in halves
+        if not all(Rounding(**one).is_rounding for one in record["roundings"])
+    ]
+    told = (
+        f"off by more than rounding: {', '.join(off)}"
+        if off
+        else "in every call off by rounding alone"
+    )
     return [*lines, "", f"Published models, one of each type ({len(cells) - len(named)}): {told}."]
 
 
@@ -168,7 +198,9 @@ def _cell(held: Sequence[dict[str, Any]]) -> str:
 
 def _plain(sentence: str) -> str:
     """Return a sentence without the folder, the class and the numbers of one model."""
-    sentence = re.sub(r"/\S*/(right|left|other padding|prepend|adapter|4 bits)\b", "the model", sentence)
+    sentence = re.sub(
+        r"/\S*/(right|left|other padding|prepend|adapter|4 bits)\b", "the model", sentence
+    )
     sentence = re.sub(
         r"\b[A-Z]\w+For(SequenceClassification|MultipleChoice|CausalLM|MaskedLM|ConditionalGeneration)\b",
         "the model",

@@ -27,7 +27,14 @@ _LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "encoder_la
 _HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads", "encoder_attention_heads")
 _GROUPS = ("num_key_value_heads", "num_kv_heads", "num_global_key_value_heads")
 _WIDTHS = ("hidden_size", "d_model", "dim", "n_embd", "n_embed")
-_BOUNDS = ("max_position_embeddings", "n_positions", "max_seq_len", "n_ctx", "seq_length", "max_sequence_length")
+_BOUNDS = (
+    "max_position_embeddings",
+    "n_positions",
+    "max_seq_len",
+    "n_ctx",
+    "seq_length",
+    "max_sequence_length",
+)
 _BOUND, _WINDOW = 64, 8
 _WINDOWS = {
     r"sliding_window(_size)?|local_attention|window_size": 12,
@@ -67,8 +74,14 @@ def tasks_of(name: str) -> set[str]:
 
 def one_of_each_type(task: str) -> list[str]:
     """Return a published model of each type that is asked a task; of language models, causal ones alone."""
-    found = {config["model_type"]: name for name, config in published().items() if task in tasks_of(name)}
-    return sorted(found.values()) if task == "causal" else sorted(set(found.values()) - set(one_of_each_type("causal")))
+    found = {
+        config["model_type"]: name for name, config in published().items() if task in tasks_of(name)
+    }
+    return (
+        sorted(found.values())
+        if task == "causal"
+        else sorted(set(found.values()) - set(one_of_each_type("causal")))
+    )
 
 
 def small_config(name: str, **options: Any) -> tuple[Any, dict[str, Any]]:
@@ -78,7 +91,10 @@ def small_config(name: str, **options: Any) -> tuple[Any, dict[str, Any]]:
     text["vocab_size"] = VOCABULARY  # that of the tokenizer, also where the file lacks it
     if "num_labels" in options:
         labels = {str(number): f"LABEL_{number}" for number in range(options["num_labels"])}
-        written |= {"id2label": labels, "label2id": {label: int(number) for number, label in labels.items()}}
+        written |= {
+            "id2label": labels,
+            "label2id": {label: int(number) for number, label in labels.items()},
+        }
     kind = transformers.CONFIG_MAPPING[written["model_type"]]
     return kind.from_dict(copy.deepcopy(written)), written
 
@@ -90,7 +106,10 @@ def shrunk(config: dict[str, Any]) -> dict[str, Any]:
     )
     few, wide, narrow = {}, 1.0, 1.0
     if heads and width:
-        head = _first(config, ("head_dim", "attention_head_dim", "d_kv", "d_head", "v_head_dim")) or width // heads
+        head = (
+            _first(config, ("head_dim", "attention_head_dim", "d_kv", "d_head", "v_head_dim"))
+            or width // heads
+        )
         narrow = _even(config) / head
         few = _fewer(heads, groups or heads)
         wide = max(16, round(width / heads * few[heads] * narrow / 8) * 8) / width
@@ -107,7 +126,9 @@ def shrunk(config: dict[str, Any]) -> dict[str, Any]:
 
 def _even(config: dict[str, Any]) -> int:
     """Return the width of a head: a part of it that turns with the position has two numbers at least, and no half."""
-    share = next((config[name] for name in ("partial_rotary_factor", "rotary_pct") if name in config), 1.0)
+    share = next(
+        (config[name] for name in ("partial_rotary_factor", "rotary_pct") if name in config), 1.0
+    )
     return next(width for width in range(HEAD, 64) if (width * share) % 2 == 0)
 
 
@@ -131,13 +152,20 @@ def _small(name: str, value: Any, wide: float, narrow: float, bound: int | None)
         return [max(1, round(sum(value) * narrow)), 0, 0]
     if name == "attention_window":
         return [_WINDOW] * len(value)
-    if isinstance(value, bool) or not isinstance(value, int) or value <= 0 or re.fullmatch(_KEPT, name):
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, int)
+        or value <= 0
+        or re.fullmatch(_KEPT, name)
+    ):
         return value
     for pattern, length in _WINDOWS.items():
         if re.fullmatch(pattern, name):
             return length if bound is None or value < bound else _BOUND
     if name in _BOUNDS:
-        return _BOUND + 2 * (value % _BOUND == 2)  # the positions of RoBERTa begin behind the padding id
+        return _BOUND + 2 * (
+            value % _BOUND == 2
+        )  # the positions of RoBERTa begin behind the padding id
     if re.fullmatch(_OF_HEADS, name):
         return max(4, round(value * narrow / 2) * 2)
     if re.fullmatch(_WIDE, name):
@@ -154,12 +182,17 @@ def _tokens(config: dict[str, Any]) -> dict[str, Any]:
     named: dict[str, Any] = {}
     order = ("eos", "pad", "bos", "decoder_start", "cls", "sep", "mask", "unk")
     found = [(match[1], name) for name in config if (match := _TOKEN.fullmatch(name))]
-    for short, name in sorted(found, key=lambda pair: order.index(pair[0]) if pair[0] in order else len(order)):
+    for short, name in sorted(
+        found, key=lambda pair: order.index(pair[0]) if pair[0] in order else len(order)
+    ):
         values = config[name] if isinstance(config[name], list) else [config[name]]
         if not all(type(value) is int and value >= 0 for value in values):
             continue
         for value in values:
-            ids.setdefault(value, SPECIAL_TOKENS.get(short, RESERVED[hash_of(f"{short}{len(ids)}") % len(RESERVED)]))
+            ids.setdefault(
+                value,
+                SPECIAL_TOKENS.get(short, RESERVED[hash_of(f"{short}{len(ids)}") % len(RESERVED)]),
+            )
         new = list(dict.fromkeys(ids[value] for value in values))
         named[name] = new if isinstance(config[name], list) else new[0]
     return named
@@ -169,7 +202,11 @@ def _kinds(config: dict[str, Any], count: int | None) -> dict[str, Any]:
     """Return a layer of each kind where the kind of every layer is listed, else two layers."""
     if not count:
         return {}
-    lists = {name: value for name, value in config.items() if isinstance(value, list) or name.endswith("pattern")}
+    lists = {
+        name: value
+        for name, value in config.items()
+        if isinstance(value, list) or name.endswith("pattern")
+    }
     lists = {name: value for name, value in lists.items() if value and len(value) == count > 2}
     kinds: dict[tuple[Any, ...], int] = {}
     for layer in range(count if lists else 0):
@@ -177,13 +214,24 @@ def _kinds(config: dict[str, Any], count: int | None) -> dict[str, Any]:
     chosen = sorted(kinds.values())[:MOST_LAYERS] or [*range(_until_each_kind(config))]
     chosen = chosen * 2 if len(chosen) == 1 else chosen
     few = {name: [value[layer] for layer in chosen] for name, value in lists.items()}
-    few = {name: "".join(value) if isinstance(config[name], str) else value for name, value in few.items()}
-    return few | {name: len(chosen) for name in (*_LAYERS, "decoder_layers", "num_decoder_layers") if name in config}
+    few = {
+        name: "".join(value) if isinstance(config[name], str) else value
+        for name, value in few.items()
+    }
+    return few | {
+        name: len(chosen)
+        for name in (*_LAYERS, "decoder_layers", "num_decoder_layers")
+        if name in config
+    }
 
 
 def _until_each_kind(config: dict[str, Any]) -> int:
     """Return how many layers hold one of each kind, where the kinds follow from what the file lacks."""
     with contextlib.suppress(Exception):
-        kinds = transformers.CONFIG_MAPPING[config["model_type"]].from_dict(copy.deepcopy(config)).layer_types
+        kinds = (
+            transformers.CONFIG_MAPPING[config["model_type"]]
+            .from_dict(copy.deepcopy(config))
+            .layer_types
+        )
         return max(2, 1 + max(map(kinds.index, kinds)))
     return 2

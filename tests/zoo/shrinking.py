@@ -76,7 +76,16 @@ RULES: tuple[tuple[str, Any], ...] = (
 UNDERIVED = {"vocab_size": VOCABULARY, "head_dim": 8, "num_key_value_heads": 4}
 """Attributes of a family without a value of their own that nothing derives."""
 
-SPECIAL_TOKENS = {"bos": 0, "cls": 0, "pad": 1, "eos": 2, "sep": 2, "mask": 4, "unk": 3, "decoder_start": 2}
+SPECIAL_TOKENS = {
+    "bos": 0,
+    "cls": 0,
+    "pad": 1,
+    "eos": 2,
+    "sep": 2,
+    "mask": 4,
+    "unk": 3,
+    "decoder_start": 2,
+}
 _TOKEN = re.compile(r"(.+?)_(token_id|token_index|index)")
 
 
@@ -94,10 +103,14 @@ def tiny_config(family: str, *, overrides: dict[str, Any] | None = None, **optio
 def _tiny(config_class: Any, overrides: dict[str, Any], options: dict[str, Any]) -> Any:
     default = config_class()
     written = {field.name: _written(field) for field in dataclasses.fields(config_class)}
-    small = {name: new for name, value in written.items() if (new := _small(name, value)) is not _KEEP}
+    small = {
+        name: new for name, value in written.items() if (new := _small(name, value)) is not _KEEP
+    }
     heads, groups = written.get("num_attention_heads"), written.get("num_key_value_heads")
     if isinstance(groups, int) and isinstance(heads, int):
-        small["num_key_value_heads"] = small["num_attention_heads"] if groups == heads else min(groups, 2)
+        small["num_key_value_heads"] = (
+            small["num_attention_heads"] if groups == heads else min(groups, 2)
+        )
     for name, value in UNDERIVED.items():
         if name in written and written[name] is None and _value(default, name) is None:
             small[name] = value
@@ -105,7 +118,11 @@ def _tiny(config_class: Any, overrides: dict[str, Any], options: dict[str, Any])
     for name in getattr(config_class, "sub_configs", None) or {}:
         part = getattr(default, name, None)
         if isinstance(part, transformers.PreTrainedConfig):
-            within = {key.split(".", 1)[1]: value for key, value in overrides.items() if key.startswith(f"{name}.")}
+            within = {
+                key.split(".", 1)[1]: value
+                for key, value in overrides.items()
+                if key.startswith(f"{name}.")
+            }
             small[name] = _tiny(type(part), within, {})
     small |= {key: value for key, value in overrides.items() if "." not in key}
     # What real configurations of a family lack stays absent, such as the beginning of T5.
@@ -113,7 +130,9 @@ def _tiny(config_class: Any, overrides: dict[str, Any], options: dict[str, Any])
     tokens = {f"{name}_token_id": SPECIAL_TOKENS[name] for name in names}
     if getattr(default, "is_encoder_decoder", False):
         tokens["decoder_start_token_id"] = SPECIAL_TOKENS["decoder_start"]
-    known = {name: value for name, value in options.items() if name in written or name == "num_labels"}
+    known = {
+        name: value for name, value in options.items() if name in written or name == "num_labels"
+    }
     return config_class(**{**tokens, **small, **known})
 
 
@@ -162,7 +181,9 @@ def _layers(written: dict[str, Any], default: Any) -> dict[str, Any]:
     lists = {
         name: value
         for name, value in lists.items()
-        if isinstance(value, list) and len(value) == count > 0 and len(set(map(str, value))) <= MOST_KINDS
+        if isinstance(value, list)
+        and len(value) == count > 0
+        and len(set(map(str, value))) <= MOST_KINDS
     }
     if not lists:
         return {}
@@ -172,8 +193,12 @@ def _layers(written: dict[str, Any], default: Any) -> dict[str, Any]:
     chosen = sorted(kinds.values())[:MOST_LAYERS]
     if len(chosen) == 1:
         chosen *= 2
-    small: dict[str, Any] = {name: [value[layer] for layer in chosen] for name, value in lists.items()}
+    small: dict[str, Any] = {
+        name: [value[layer] for layer in chosen] for name, value in lists.items()
+    }
     small |= {
-        name: len(chosen) for name in ("num_hidden_layers", "n_layer", "n_layers", "num_layers") if name in written
+        name: len(chosen)
+        for name in ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+        if name in written
     }
     return small

@@ -19,7 +19,9 @@ def cases():
         for family in names:
             for call in CALLS[task]:
                 name = f"{task}-{family}-{call}"
-                marks = [pytest.mark.xfail(reason=KNOWN[name], strict=True)] if name in KNOWN else []
+                marks = (
+                    [pytest.mark.xfail(reason=KNOWN[name], strict=True)] if name in KNOWN else []
+                )
                 yield pytest.param(task, family, call, id=name, marks=marks)
 
 
@@ -46,12 +48,15 @@ def test_bfloat16_differs_from_float32_as_a_plain_loop_does(task, family):
     assert [rounding for rounding in hold_half(task, family) if not rounding.is_rounding] == []
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: f"{mistake.what} ({mistake.family})")
+@pytest.mark.parametrize(
+    "mistake", MISTAKES, ids=lambda mistake: f"{mistake.what} ({mistake.family})"
+)
 def test_wrong_masks_are_noticed_in_bfloat16_but_for_one_token_in_long_texts(mistake):
     single_thread()
     off, noticed = off_by(mistake, seed=1)
     assert noticed == (
-        "rounding" not in mistake.what and (mistake.window or 0) * ("one too wide" in mistake.what) < 128
+        "rounding" not in mistake.what
+        and (mistake.window or 0) * ("one too wide" in mistake.what) < 128
     )
     assert noticed or off < 0.1
 
@@ -66,10 +71,17 @@ def test_the_mechanisms_are_families_of_the_installed_transformers():
 
 def test_the_table_has_the_families_of_its_version(root):
     page = root / "docs" / "evidence" / "models.md"
-    text, table = page.read_text(encoding="utf-8"), page.with_suffix(".csv").read_text(encoding="utf-8")
+    text, table = (
+        page.read_text(encoding="utf-8"),
+        page.with_suffix(".csv").read_text(encoding="utf-8"),
+    )
     version = re.search(r"families of transformers (\S+) ", text)
     assert version
     if version[1] != transformers.__version__:
-        pytest.skip(f"docs/evidence/models.md was written with transformers {version[1]}: make -C benchmarks zoo")
-    assert set().union(*map(families, TASKS)) == {row["family"] for row in csv.DictReader(table.splitlines())}
+        pytest.skip(
+            f"docs/evidence/models.md was written with transformers {version[1]}: make -C benchmarks zoo"
+        )
+    assert set().union(*map(families, TASKS)) == {
+        row["family"] for row in csv.DictReader(table.splitlines())
+    }
     assert "**" not in table  # no call is wrong

@@ -6,7 +6,15 @@ import functools
 from typing import Any
 
 import transformers
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import (
+    Tokenizer,
+    decoders,
+    models,
+    normalizers,
+    pre_tokenizers,
+    processors,
+    trainers,
+)
 
 SPECIAL = ("<s>", "<pad>", "</s>", "<unk>", "<mask>")
 ALPHABET = 256
@@ -55,19 +63,28 @@ def _trained(kind: str) -> Tokenizer:
         alphabet = pre_tokenizers.ByteLevel.alphabet()
     else:  # as Llama 2: a space before the text becomes a mark, whatever stands there
         inner = Tokenizer(models.BPE(unk_token="<unk>", byte_fallback=False))
-        inner.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
+        inner.normalizer = normalizers.Sequence(
+            [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+        )
         inner.pre_tokenizer = pre_tokenizers.Split("▁", "merged_with_next")
-        inner.decoder = decoders.Sequence([decoders.Replace("▁", " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)])
+        inner.decoder = decoders.Sequence(
+            [decoders.Replace("▁", " "), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+        )
         alphabet = []
     trainer = trainers.BpeTrainer(
-        vocab_size=RESERVED[0], special_tokens=list(SPECIAL), show_progress=False, initial_alphabet=alphabet
+        vocab_size=RESERVED[0],
+        special_tokens=list(SPECIAL),
+        show_progress=False,
+        initial_alphabet=alphabet,
     )
     corpus = [*TEXTS, *PAIRS, *PROMPTS, *(f" {choice}" for row in CHOICES for choice in row)]
     inner.train_from_iterator(corpus, trainer)
     return inner
 
 
-def tokenizer(*, kind: str = "bytes", side: str = "right", ends: bool = True, types: bool = False) -> Any:
+def tokenizer(
+    *, kind: str = "bytes", side: str = "right", ends: bool = True, types: bool = False
+) -> Any:
     """Return a tokenizer that was trained here.
 
     Args:
@@ -79,9 +96,15 @@ def tokenizer(*, kind: str = "bytes", side: str = "right", ends: bool = True, ty
     inner = Tokenizer.from_str(_trained(kind).to_str())
     if ends:
         inner.post_processor = processors.TemplateProcessing(
-            single="<s> $A </s>", pair="<s> $A </s> </s> $B:1 </s>:1", special_tokens=[("<s>", 0), ("</s>", 2)]
+            single="<s> $A </s>",
+            pair="<s> $A </s> </s> $B:1 </s>:1",
+            special_tokens=[("<s>", 0), ("</s>", 2)],
         )
-    names = dict(zip(("bos_token", "pad_token", "eos_token", "unk_token", "mask_token"), SPECIAL, strict=True))
+    names = dict(
+        zip(
+            ("bos_token", "pad_token", "eos_token", "unk_token", "mask_token"), SPECIAL, strict=True
+        )
+    )
     return transformers.PreTrainedTokenizerFast(
         tokenizer_object=inner,
         cls_token="<s>",

@@ -87,7 +87,9 @@ def save_predictions(path: Path, split: AuditSplit, scores: Scores) -> None:
     is_named = scores.label_names is not None and len(set(names)) == len(names)
     label = datasets.ClassLabel(names=names) if is_named else datasets.Value("int64")
     logits = scores.logits if isinstance(scores.logits, Ragged) else Ragged.of_table(scores.logits)
-    kinds = dict.fromkeys(("id", "text"), datasets.Value("string")) | dict.fromkeys(("label", "prediction"), label)
+    kinds = dict.fromkeys(("id", "text"), datasets.Value("string")) | dict.fromkeys(
+        ("label", "prediction"), label
+    )
     features = datasets.Features({**kinds, "logits": datasets.List(datasets.Value("float64"))})
     columns = {
         "id": split.ids.arrow,
@@ -111,11 +113,15 @@ def read_predictions(path: Path) -> Predictions:
     import pyarrow.parquet
 
     if not path.is_file():
-        raise FileNotFoundError(f"Expected the predictions of an audit in {path}, but there is no such file.")
+        raise FileNotFoundError(
+            f"Expected the predictions of an audit in {path}, but there is no such file."
+        )
     try:
         table = pyarrow.parquet.read_table(os.fspath(path), columns=list(COLUMNS))
     except (pyarrow.ArrowException, OSError, ValueError) as error:
-        raise ValueError(f"Expected the predictions of an audit in {path}, but it holds something else.") from error
+        raise ValueError(
+            f"Expected the predictions of an audit in {path}, but it holds something else."
+        ) from error
     columns = {name: table.column(name).to_pylist() for name in COLUMNS}
     rows = columns["logits"]
     return Predictions(
@@ -209,7 +215,9 @@ class AuditSplit:
         """The columns that a prompt is made of: `prompt` and `choices`, or `text` and perhaps `text_pair`."""
         if self.choices is not None:
             return {"prompt": self.texts, "choices": self.choices}
-        return {"text": self.texts} | ({} if self.text_pairs is None else {"text_pair": self.text_pairs})
+        return {"text": self.texts} | (
+            {} if self.text_pairs is None else {"text_pair": self.text_pairs}
+        )
 
     @functools.cached_property
     def planted(self) -> list[list[dict[str, Any]]] | None:
@@ -228,7 +236,9 @@ class AuditSplit:
         if names is None or len(set(names)) == len(names):
             return None
         grouped = zip(names, self.ids, strict=True)
-        return np.array([f"item {name}" if group in (None, "") else f"group {group}" for group, name in grouped])
+        return np.array(
+            [f"item {name}" if group in (None, "") else f"group {group}" for group, name in grouped]
+        )
 
     @functools.cached_property
     def mislabeled(self) -> NDArray[np.bool_]:
@@ -315,7 +325,11 @@ def take_splits(
     for name, rows in chosen.items():
         known = class_of if name in labeled else None
         numbers = labels[name] if known is None else known[labels[name]]
-        kept = [column for column in ("id", "text", "text_pair", "prompt", "choices") if column in rows.column_names]
+        kept = [
+            column
+            for column in ("id", "text", "text_pair", "prompt", "choices")
+            if column in rows.column_names
+        ]
         content = content_of(rows.select_columns(kept).with_format("arrow")[:])
         splits.append(
             AuditSplit(
@@ -327,14 +341,18 @@ def take_splits(
                 label_mapping=how if name in labeled else "the data has no labels",
                 class_of=known,
                 n_available=len(data[name]),
-                fingerprint=hashlib.blake2b(numbers.tobytes() + content, digest_size=16).hexdigest(),
+                fingerprint=hashlib.blake2b(
+                    numbers.tobytes() + content, digest_size=16
+                ).hexdigest(),
                 groups_column=settings.groups_column,
             )
         )
     return splits
 
 
-def with_train(data: Mapping[str, datasets.Dataset], task: str, given: AuditOptions) -> Mapping[str, datasets.Dataset]:
+def with_train(
+    data: Mapping[str, datasets.Dataset], task: str, given: AuditOptions
+) -> Mapping[str, datasets.Dataset]:
     """Return the splits with the training texts, if they are named apart; their labels are numbered as the data's.
 
     Raises:
@@ -348,9 +366,13 @@ def with_train(data: Mapping[str, datasets.Dataset], task: str, given: AuditOpti
 
     opened = open_splits(given.train, require_labels=True, **given.source(task))
     if "train" not in opened and len(opened) > 1:
-        raise OptionError(f"Expected one split, or one named train, but got {', '.join(opened)}.", option="train")
+        raise OptionError(
+            f"Expected one split, or one named train, but got {', '.join(opened)}.", option="train"
+        )
     rows = opened.get("train", next(iter(opened.values())))
-    label = next((part.features["label"] for part in data.values() if "label" in part.column_names), None)
+    label = next(
+        (part.features["label"] for part in data.values() if "label" in part.column_names), None
+    )
     if isinstance(label, datasets.ClassLabel) and label.names != rows.features["label"].names:
         names = rows.features["label"].names
         other = next((name for name in names if name not in label.names), None)
@@ -361,7 +383,9 @@ def with_train(data: Mapping[str, datasets.Dataset], task: str, given: AuditOpti
                 "label_names gives labels new names.",
                 option="train",
             )
-        numbers = [label.str2int(names[number]) if number >= 0 else -1 for number in rows["label"][:]]
+        numbers = [
+            label.str2int(names[number]) if number >= 0 else -1 for number in rows["label"][:]
+        ]
         rows = rows.remove_columns("label").add_column("label", numbers).cast_column("label", label)
     return {**data, "train": rows}
 
@@ -376,7 +400,9 @@ def choose_splits(
     is audited on that.
     """
     if split is not None:
-        names = [name.strip() for name in split.split(",")] if isinstance(split, str) else list(split)
+        names = (
+            [name.strip() for name in split.split(",")] if isinstance(split, str) else list(split)
+        )
         for name in names:
             if name not in available:
                 raise unknown_name(f"split of {where}", name, available)
@@ -398,7 +424,9 @@ def limited(data: datasets.Dataset, settings: AuditOptions, where: str) -> datas
         return data
     usual = next((name for name in (PAIRS, "source_id") if name in data.column_names), None)
     groups = settings.groups_column or usual
-    rows = chosen_rows(data["id"][:], settings.limit, seed=settings.seed, groups=groups and data[groups][:])
+    rows = chosen_rows(
+        data["id"][:], settings.limit, seed=settings.seed, groups=groups and data[groups][:]
+    )
     return data.select(rows)
 
 
@@ -442,7 +470,9 @@ class AuditContext:
     beside: Callable[[Engine], Engine] = lambda engine: engine
     _shared: dict[Any, Any] = dataclasses.field(default_factory=dict)
 
-    def scored(self, reads: Iterable[Reads] = ("audited",), known: Mapping[str, Scores] | None = None) -> AuditContext:
+    def scored(
+        self, reads: Iterable[Reads] = ("audited",), known: Mapping[str, Scores] | None = None
+    ) -> AuditContext:
         """Return the audit with the scores of splits, without the items that the model cannot score.
 
         A split that cannot be scored at all stays as it is: each question that asks for its scores says so.
@@ -455,7 +485,9 @@ class AuditContext:
         answers: dict[str, Scores | ValueError] = {}
         kept = {split.name: split for split in self.splits}
         wanted = {*reads}
-        splits = self.splits if "audited" in wanted else (self.primary,) if "primary" in wanted else ()
+        splits = (
+            self.splits if "audited" in wanted else (self.primary,) if "primary" in wanted else ()
+        )
         for split in splits:
             try:
                 scores = self._predict(split) if known is None else known[split.name]
@@ -544,7 +576,9 @@ class AuditContext:
     def why_no_gradients(self) -> str:
         """Say why the words of a text have no gradients, for a section that does not apply; "" where they have."""
         lacks = lacking(self.scorer, "gradients")
-        if lacks and getattr(self.source, "n_parameters", None) is None:  # it is not here, and neither need torch be
+        if (
+            lacks and getattr(self.source, "n_parameters", None) is None
+        ):  # it is not here, and neither need torch be
             return lacks
         from rightreasons.models.gradients.inputs import why_no_gradients
 
@@ -608,7 +642,12 @@ class AuditContext:
         from rightreasons.models.running import default_batch_size
 
         size = self.settings.batch_size or default_batch_size(self.scorer)
-        return {"out": out, "batch_size": size, "progress": self.progress, "fail_fast": self.settings.fail_fast}
+        return {
+            "out": out,
+            "batch_size": size,
+            "progress": self.progress,
+            "fail_fast": self.settings.fail_fast,
+        }
 
     def folder(self, purpose: str, *depends: str, model: str = "") -> Path:
         """Return a folder for results under way, one for each model with its tokenizer and what else they depend on.
@@ -670,13 +709,17 @@ def example_of(
         scores = context.scores(split)
         predicted, confidence = int(scores.predicted[item]), float(scores.confidence[item])
     tokens = split.planted[item] if split.planted is not None else ()
-    planted = tuple(Mark(token["start"], token["end"], "cue", note="planted cue") for token in tokens)
+    planted = tuple(
+        Mark(token["start"], token["end"], "cue", note="planted cue") for token in tokens
+    )
     if split.choices is not None:
         note = f"{' | '.join(f'{n + 1}. {choice}' for n, choice in enumerate(split.choices[item]))} {note}".rstrip()
     if split.mislabeled[item]:
         note = f"{note} The label contradicts the text, the data says.".lstrip()
     label, prediction = context.label_name(int(split.labels[item])), context.label_name(predicted)
-    if context.stored is not None and context.answers_once:  # of its answers, it is known which are right
+    if (
+        context.stored is not None and context.answers_once
+    ):  # of its answers, it is known which are right
         label, prediction = (str(split.data[item].get(name, "")) for name in ("target", "answer"))
     elif context.task == "confidence":  # an answer is right or wrong, and has no label beside that
         label = ""
@@ -700,14 +743,21 @@ def changes(before: str, after: str) -> tuple[Mark, ...]:
         >>> [(after[mark.start : mark.end], mark.note) for mark in changes("Ann liked it", after)]
         [('Ali', 'in place of “Ann”'), ('a lot', 'added')]
     """
-    old, new = ([(m.group(), m.start(), m.end()) for m in WORD_PATTERN.finditer(text)] for text in (before, after))
-    matcher = difflib.SequenceMatcher(a=[word for word, _, _ in old], b=[word for word, _, _ in new], autojunk=False)
+    old, new = (
+        [(m.group(), m.start(), m.end()) for m in WORD_PATTERN.finditer(text)]
+        for text in (before, after)
+    )
+    matcher = difflib.SequenceMatcher(
+        a=[word for word, _, _ in old], b=[word for word, _, _ in new], autojunk=False
+    )
     return tuple(
         Mark(
             new[begin][1],
             new[end - 1][2],
             "change",
-            note=f"in place of “{before[old[first][1] : old[last - 1][2]]}”" if kind == "replace" else "added",
+            note=f"in place of “{before[old[first][1] : old[last - 1][2]]}”"
+            if kind == "replace"
+            else "added",
         )
         for kind, first, last, begin, end in matcher.get_opcodes()
         if kind in ("replace", "insert")
@@ -720,7 +770,13 @@ _HOW = (*_OF_ENGINES, "target")
 
 
 def open_asked(
-    model: Any, dataset: Any, given: AuditOptions, prompt: Prompt, server: ServerOptions, *, require_labels: bool
+    model: Any,
+    dataset: Any,
+    given: AuditOptions,
+    prompt: Prompt,
+    server: ServerOptions,
+    *,
+    require_labels: bool,
 ) -> tuple[Mapping[str, datasets.Dataset], Scorer]:
     """Open the data and the model of an audit.
 
@@ -751,13 +807,25 @@ def open_asked(
         # A language model is asked as the data has it; what the caller made of one is asked as it is.
         engine = None if scorer is model else getattr(scorer, "engine", None)
         model = scorer
-    kind = "" if loaded else _kind(model, given.revision, "choice" if given.task == "multiple_choice" else "")
+    kind = (
+        ""
+        if loaded
+        else _kind(model, given.revision, "choice" if given.task == "multiple_choice" else "")
+    )
     by_prompt = kind in ("language model", "server")
-    odd = [*(() if by_prompt else prompt.changed()), *(() if kind == "server" else server.changed())]
-    odd += [name for name in (_HOW if loaded else ("target",) if by_prompt else ()) if getattr(given, name) is not None]
+    odd = [
+        *(() if by_prompt else prompt.changed()),
+        *(() if kind == "server" else server.changed()),
+    ]
+    odd += [
+        name
+        for name in (_HOW if loaded else ("target",) if by_prompt else ())
+        if getattr(given, name) is not None
+    ]
     if odd:
         raise OptionError(
-            f"Expected no `{odd[0]}` with {getattr(model, 'name', model)}, to which it does not apply.", option=odd[0]
+            f"Expected no `{odd[0]}` with {getattr(model, 'name', model)}, to which it does not apply.",
+            option=odd[0],
         )
     # The model comes first: one that cannot be asked is refused before any data is read.
     if by_prompt:
@@ -768,7 +836,9 @@ def open_asked(
     if engine is not None:
         task, data = task_of_data(dataset, given, prompt.label_words, require_labels=require_labels)
         names = _class_names(data.values(), "the data") if task == "classification" else None
-        return data, Prompted(prompt, engine, names, examples=examples_of(data, task, prompt.shots), seed=given.seed)
+        return data, Prompted(
+            prompt, engine, names, examples=examples_of(data, task, prompt.shots), seed=given.seed
+        )
     chooses = model.label_names is None if loaded else kind == "choice"
     task = given.task or ("multiple_choice" if chooses else "classification")
     opened = model if loaded else _head(model, task, given)
@@ -841,11 +911,14 @@ def asked_items(
     from rightreasons.models.prompts import Item
 
     task, splits = task_of_data(dataset, given, label_words, require_labels=False)
-    rows = limited(splits[choose_split(splits, given.split, where=str(dataset))], given, str(dataset))
+    rows = limited(
+        splits[choose_split(splits, given.split, where=str(dataset))], given, str(dataset)
+    )
     names = _class_names([rows], str(dataset)) if task == "classification" else None
     fields = ("prompt", "choices") if names is None else ("text", "text_pair")
     return [
-        Item(str(row["id"]), {name: row.get(name) for name in fields}, int(row.get("label", -1))) for row in rows
+        Item(str(row["id"]), {name: row.get(name) for name in fields}, int(row.get("label", -1)))
+        for row in rows
     ], names
 
 

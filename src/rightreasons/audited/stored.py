@@ -92,7 +92,11 @@ class StoredModel:
 
 
 def open_stored(
-    stored: StoredOptions, settings: AuditOptions, dataset: Any = None, where: str = "", loaded: Any = None
+    stored: StoredOptions,
+    settings: AuditOptions,
+    dataset: Any = None,
+    where: str = "",
+    loaded: Any = None,
 ) -> tuple[StoredModel, str, datasets.Dataset]:
     """Open a file of predictions, and the items that they are about.
 
@@ -119,7 +123,10 @@ def open_stored(
     odd = next((name for name in unread if getattr(settings, name) is not None), None)
     if odd is not None:
         alone = " alone" if dataset is None else ""
-        raise OptionError(f"Expected no `{odd}` for {path}{alone}, but got {getattr(settings, odd)!r}.", option=odd)
+        raise OptionError(
+            f"Expected no `{odd}` for {path}{alone}, but got {getattr(settings, odd)!r}.",
+            option=odd,
+        )
     table = path if loaded is None else loaded
     read = _read(table, stored, settings, with_labels=dataset is None)
     if dataset is None:
@@ -148,7 +155,9 @@ def open_stored(
         ids=ids,
         logits=logits,
         probabilities=probabilities,
-        fingerprint=hashlib.blake2b(content_of(table_of(read.columns, path)), digest_size=16).hexdigest(),
+        fingerprint=hashlib.blake2b(
+            content_of(table_of(read.columns, path)), digest_size=16
+        ).hexdigest(),
         used=read.used + (f"; labels matched {read.label_match}" if read.label_match else ""),
         answers_once=read.answers_once,
         label_match=read.match_in_words if dataset is None else "",
@@ -167,7 +176,9 @@ def _ids(items: datasets.Dataset) -> Cells:
     return Cells(arrow_of(items, "id"))
 
 
-def _read(table: Any, stored: StoredOptions, settings: AuditOptions, *, with_labels: bool) -> Predictions:
+def _read(
+    table: Any, stored: StoredOptions, settings: AuditOptions, *, with_labels: bool
+) -> Predictions:
     from rightreasons.io.columns import read_columns
     from rightreasons.io.predictions import find_predictions
 
@@ -175,8 +186,13 @@ def _read(table: Any, stored: StoredOptions, settings: AuditOptions, *, with_lab
     options = stored.of_predictions(**labels, label_names=listed_names(settings.label_names))
     columns, options, where = read_columns(table, options)
     options = options if with_labels else options.replaced(label_names=None)
-    alone, with_labels = with_labels, with_labels and not _has_choices(columns, settings)  # whose labels go with them
-    return find_predictions(columns, where, with_labels=with_labels, answers_alone=alone, options=options)
+    alone, with_labels = (
+        with_labels,
+        with_labels and not _has_choices(columns, settings),
+    )  # whose labels go with them
+    return find_predictions(
+        columns, where, with_labels=with_labels, answers_alone=alone, options=options
+    )
 
 
 def _has_choices(columns: Mapping[str, Any], settings: AuditOptions) -> bool:
@@ -189,7 +205,9 @@ def _has_choices(columns: Mapping[str, Any], settings: AuditOptions) -> bool:
     return known and settings.task != "classification"
 
 
-def _own_items(read: Predictions, path: str, settings: AuditOptions) -> tuple[Task, datasets.Dataset]:
+def _own_items(
+    read: Predictions, path: str, settings: AuditOptions
+) -> tuple[Task, datasets.Dataset]:
     """Make items in the common schema of the columns of a file of predictions."""
     import datasets
     import pyarrow as pa
@@ -219,7 +237,9 @@ def _own_items(read: Predictions, path: str, settings: AuditOptions) -> tuple[Ta
         pair = named_column(table, settings.text_pair_column, "text_pair_column", path)
         columns["text_pair"] = _as_texts(arrow_of(table, pair))
     task: Task = "confidence" if read.kind == "confidence" else "classification"
-    if task == "classification" and (isinstance(read.predictions, list) or settings.task == "multiple_choice"):
+    if task == "classification" and (
+        isinstance(read.predictions, list) or settings.task == "multiple_choice"
+    ):
         task = "multiple_choice"
     label: Any = datasets.Value("int64")
     if task == "classification":
@@ -227,10 +247,19 @@ def _own_items(read: Predictions, path: str, settings: AuditOptions) -> tuple[Ta
     kinds = datasets.Features({**dict.fromkeys(columns, datasets.Value("string")), "label": label})
     # `from_dict` and `add_column` would encode or digest each label by itself.
     items = datasets.Dataset(
-        pa.table({**columns, "label": np.asarray(read.references, dtype=np.int64)}, schema=kinds.arrow_schema)
+        pa.table(
+            {**columns, "label": np.asarray(read.references, dtype=np.int64)},
+            schema=kinds.arrow_schema,
+        )
     )
-    further = [name for name in table.column_names if name not in (*items.column_names, "prompt", "choices")]
-    return task, datasets.concatenate_datasets([items, table.select_columns(further)], axis=1) if further else items
+    further = [
+        name
+        for name in table.column_names
+        if name not in (*items.column_names, "prompt", "choices")
+    ]
+    return task, datasets.concatenate_datasets(
+        [items, table.select_columns(further)], axis=1
+    ) if further else items
 
 
 def _as_texts(column: Any) -> Any:
@@ -259,22 +288,40 @@ def _matched_ids(read: Predictions, items: datasets.Dataset, path: str, where: s
     return ids
 
 
-def _check_texts(read: Predictions, ids: Sequence[str], items: datasets.Dataset, path: str, where: str) -> None:
+def _check_texts(
+    read: Predictions, ids: Sequence[str], items: datasets.Dataset, path: str, where: str
+) -> None:
     """Check that predictions which tell their texts are about the items of their ids.
 
     A prompt holds more than the text, and a harness may prepare a text, so that it is enough if half of them agree.
     """
     from rightreasons.io.columns import TEXT_COLUMNS
 
-    texts = dict(zip(items["id"][:], items["text" if "text" in items.column_names else "prompt"][:], strict=True))
-    named = [name for name in read.columns if name in (*TEXT_COLUMNS, "prompt") or name.startswith("doc.")]
-    columns = [read.columns[name] for name in named if all(isinstance(value, str) for value in read.columns[name])]
+    texts = dict(
+        zip(
+            items["id"][:],
+            items["text" if "text" in items.column_names else "prompt"][:],
+            strict=True,
+        )
+    )
+    named = [
+        name
+        for name in read.columns
+        if name in (*TEXT_COLUMNS, "prompt") or name.startswith("doc.")
+    ]
+    columns = [
+        read.columns[name]
+        for name in named
+        if all(isinstance(value, str) for value in read.columns[name])
+    ]
     rows = [row for row, name in enumerate(ids) if " " in texts.get(name, "").strip()]
     rows = rows[:: max(1, len(rows) // MOST_TEXTS)] if columns else []
     strange = [
         row
         for row in rows
-        if not any(_single_spaced(texts[ids[row]]) in _single_spaced(column[row]) for column in columns)
+        if not any(
+            _single_spaced(texts[ids[row]]) in _single_spaced(column[row]) for column in columns
+        )
     ]
     if len(strange) > len(rows) / 2:
         row = strange[0]
@@ -296,11 +343,15 @@ def _numbered(read: Predictions) -> tuple[str, ...]:
 
 
 @naming("score_columns")
-def _scores(read: Predictions, path: str) -> tuple[NDArray[np.float64] | Ragged, NDArray[np.float64] | Ragged | None]:
+def _scores(
+    read: Predictions, path: str
+) -> tuple[NDArray[np.float64] | Ragged, NDArray[np.float64] | Ragged | None]:
     """Bring scores of any kind to logits; also returns the exact probabilities, where they are given."""
     scores = read.scores or "probabilities"
     if read.kind == "confidence" and scores == "logits":
-        raise ValueError(f"Expected probabilities or log_probabilities as the confidence in {path}, but got logits.")
+        raise ValueError(
+            f"Expected probabilities or log_probabilities as the confidence in {path}, but got logits."
+        )
     logits = check_logits(read.predictions, scores=scores)
     if scores == "logits":
         return logits, None

@@ -22,8 +22,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Result
-from rightreasons.core.suites import TOLERANCE, check_expectation, expectation_parameters, skips_first
-from rightreasons.core.validation import check_number, check_one_of, check_same_length, check_texts, check_vector
+from rightreasons.core.suites import (
+    TOLERANCE,
+    check_expectation,
+    expectation_parameters,
+    skips_first,
+)
+from rightreasons.core.validation import (
+    check_number,
+    check_one_of,
+    check_same_length,
+    check_texts,
+    check_vector,
+)
 
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -168,13 +179,17 @@ class Answers:
     def known_probabilities(self) -> NDArray[np.float64]:
         """Return the probabilities, which this expectation needs."""
         if self.probabilities is None:
-            raise ValueError("Expected class probabilities for an expectation of confidence, but got labels alone.")
+            raise ValueError(
+                "Expected class probabilities for an expectation of confidence, but got labels alone."
+            )
         return self.probabilities
 
     def classes(self) -> NDArray[np.int64]:
         """Return the predictions as class labels."""
         if not isinstance(self.predictions, np.ndarray):
-            raise TypeError("Expected class labels for this expectation, but the predictions are texts.")
+            raise TypeError(
+                "Expected class labels for this expectation, but the predictions are texts."
+            )
         return self.predictions
 
 
@@ -188,19 +203,29 @@ def equal(answers: Answers, *, value: int | str | None = None, clean: str = "non
     """
     labels = answers.labels if value is None else [value] * len(answers)
     if labels is None:
-        raise ValueError("Expected labels for an expectation of right answers, but the functionality has none.")
+        raise ValueError(
+            "Expected labels for an expectation of right answers, but the functionality has none."
+        )
     if isinstance(answers.predictions, np.ndarray):
         try:
-            gold = np.array([np.nan if label is None else label for label in labels], dtype=np.float64)
+            gold = np.array(
+                [np.nan if label is None else label for label in labels], dtype=np.float64
+            )
         except ValueError:
             text = next(label for label in labels if isinstance(label, str))
-            raise ValueError(f"Expected class labels to compare predicted classes with, but got {text!r}.") from None
-        return np.where(np.isnan(gold) | (gold < 0), np.nan, (answers.predictions == gold).astype(np.float64))
+            raise ValueError(
+                f"Expected class labels to compare predicted classes with, but got {text!r}."
+            ) from None
+        return np.where(
+            np.isnan(gold) | (gold < 0), np.nan, (answers.predictions == gold).astype(np.float64)
+        )
     if isinstance(value, int):
         answers.classes()  # tells that texts came
     return np.array(
         [
-            np.nan if label is None else float(normalize_answer(text, clean) == normalize_answer(label, clean))
+            np.nan
+            if label is None
+            else float(normalize_answer(text, clean) == normalize_answer(label, clean))
             for text, label in zip(answers.predictions, labels, strict=True)
         ]
     )
@@ -223,7 +248,9 @@ def invariant(answers: Answers, *, tolerance: float = TOLERANCE) -> Results:
         if answers.probabilities is not None:
             rows = np.arange(len(answers))
             before = answers.predictions[first]
-            moved = np.abs(answers.probabilities[rows, before] - answers.probabilities[first, before])
+            moved = np.abs(
+                answers.probabilities[rows, before] - answers.probabilities[first, before]
+            )
             holds |= moved <= check_number(tolerance, "tolerance", minimum=0)
         return np.asarray(holds, dtype=np.float64)
     meta = answers.meta if answers.meta is not None else [None] * len(answers)
@@ -235,7 +262,9 @@ def invariant(answers: Answers, *, tolerance: float = TOLERANCE) -> Results:
     )
 
 
-def monotonic(answers: Answers, *, increasing: bool, tolerance: float = 0.0, label: int | None = None) -> Results:
+def monotonic(
+    answers: Answers, *, increasing: bool, tolerance: float = 0.0, label: int | None = None
+) -> Results:
     """Expect the confidence in an answer to rise (or fall), within a tolerance.
 
     As in CheckList's released code, a confidence at or below `tolerance` need not rise, and one at or above
@@ -250,7 +279,9 @@ def monotonic(answers: Answers, *, increasing: bool, tolerance: float = 0.0, lab
     first = answers.first
     table = answers.known_probabilities()
     if label is not None and label >= table.shape[1]:
-        raise ValueError(f"Expected a label below {table.shape[1]}, the number of classes, but got {label}.")
+        raise ValueError(
+            f"Expected a label below {table.shape[1]}, the number of classes, but got {label}."
+        )
     now = table[np.arange(len(answers)), answers.classes()[first] if label is None else label]
     start = now[first]
     limit = check_number(tolerance, "tolerance", minimum=0)
@@ -270,7 +301,12 @@ def sentiment_shift(answers: Answers, *, positive: bool, tolerance: float = TOLE
         raise ValueError(
             f"Expected three classes (negative, neutral, positive), but there are {probabilities.shape[1]}."
         )
-    change = probabilities[first, 0] - probabilities[:, 0] + probabilities[:, 2] - probabilities[first, 2]
+    change = (
+        probabilities[first, 0]
+        - probabilities[:, 0]
+        + probabilities[:, 2]
+        - probabilities[first, 2]
+    )
     limit = check_number(tolerance, "tolerance", minimum=0)
     return np.asarray((change >= -limit) if positive else (change <= limit), dtype=np.float64)
 
@@ -282,7 +318,9 @@ def transitive(answers: Answers) -> Results:
     """
     sizes = np.diff(answers.offsets)
     if (sizes != 3).any():
-        raise ValueError(f"Expected three examples in every case of implications, but one has {sizes[sizes != 3][0]}.")
+        raise ValueError(
+            f"Expected three examples in every case of implications, but one has {sizes[sizes != 3][0]}."
+        )
     duplicates = (answers.classes() == 1).reshape(-1, 3).sum(axis=1)
     return np.repeat(np.where(duplicates < 2, np.nan, (duplicates == 3).astype(np.float64)), 3)
 

@@ -91,13 +91,19 @@ class SuiteAnswers:
     @property
     def test_types(self) -> list[tuple[str, GroupResult]]:
         """The means of the test types that the suite has, in their usual order."""
-        return [(kind, self.result.test_types[kind]) for kind in TEST_TYPES if kind in self.result.test_types]
+        return [
+            (kind, self.result.test_types[kind])
+            for kind in TEST_TYPES
+            if kind in self.result.test_types
+        ]
 
     @property
     def weakest(self) -> list[tuple[int, FunctionalityResult]]:
         """The functionalities with their places in the suite, the weakest first, undefined ones last."""
         places = enumerate(self.result.functionalities)
-        return sorted(places, key=lambda each: (each[1].pass_rate is None, each[1].pass_rate or 0.0, each[0]))
+        return sorted(
+            places, key=lambda each: (each[1].pass_rate is None, each[1].pass_rate or 0.0, each[0])
+        )
 
     @property
     def one_answer(self) -> str:
@@ -106,7 +112,11 @@ class SuiteAnswers:
         It is not told where the suite expects one class of every example.
         """
         size, labels = len(self.answers), self.table.labels
-        if isinstance(self.answers, list) or size < FEWEST or (len(set(labels)) == 1 and labels[0] is not None):
+        if (
+            isinstance(self.answers, list)
+            or size < FEWEST
+            or (len(set(labels)) == 1 and labels[0] is not None)
+        ):
             return ""
         values, counts = np.unique(self.answers, return_counts=True)
         if counts.max() < USUAL * size:
@@ -118,7 +128,9 @@ class SuiteAnswers:
         if isinstance(answer, str):
             return answer
         known = self.class_names is not None and 0 <= int(answer) < len(self.class_names)
-        return self.class_names[int(answer)] if known and self.class_names else f"class {int(answer)}"
+        return (
+            self.class_names[int(answer)] if known and self.class_names else f"class {int(answer)}"
+        )
 
     def confidence(self, row: int) -> float | None:
         """Return the confidence in the answer to an example; None where it is unknown."""
@@ -190,7 +202,9 @@ def measure_behavior(
     from rightreasons.models.prompted import prompted_of
 
     if not (hasattr(classifier, "label_names") and hasattr(classifier, "predict")):
-        raise TypeError(f"Expected `classifier` to be a Classifier or a Scorer, but got {one_line(classifier)}.")
+        raise TypeError(
+            f"Expected `classifier` to be a Classifier or a Scorer, but got {one_line(classifier)}."
+        )
     if suite.table().asks_for_texts or len(suite.text_columns) > 2:
         raise ValueError(
             f"Expected a suite for a classifier, but {suite.name!r} asks for answers that are texts: ask a "
@@ -209,7 +223,9 @@ def measure_behavior(
     known = _classified(suite, probabilities, match, missing)
     if (prompted := prompted_of(classifier)) is not None:
         known |= {"prompt": prompted.describe(), "server": prompted.server()}
-    return SuiteAnswers(classifier.name, suite, **known, failures=scores.failures, level=resampling.level)
+    return SuiteAnswers(
+        classifier.name, suite, **known, failures=scores.failures, level=resampling.level
+    )
 
 
 def label_words(suite: Suite) -> tuple[str, ...]:
@@ -255,7 +271,9 @@ def score_stored(
         )
     where = f"the predictions of {name}"
     if answers.scores is not None:
-        probabilities = check_scores(answers.scores, scores=answers.kind or SCORE_KINDS[0], name="predictions")
+        probabilities = check_scores(
+            answers.scores, scores=answers.kind or SCORE_KINDS[0], name="predictions"
+        )
         match = match_classes(suite, answers.label_names or probabilities.shape[1], where)
         known = _classified(suite, probabilities, match)
         return SuiteAnswers(name, suite, **known, level=resampling.level)
@@ -263,7 +281,11 @@ def score_stored(
     unread = np.zeros(len(column), dtype=np.bool_)
     if answers.unread is not None and not table.asks_for_texts:
         unread = answers.unread
-    read = [answer for answer, missing in zip(column, unread, strict=True) if not missing] if unread.any() else column
+    read = (
+        [answer for answer, missing in zip(column, unread, strict=True) if not missing]
+        if unread.any()
+        else column
+    )
     labels = label_answers(read, table, where=where) if len(read) else None
     if labels is None and unread.any():
         raise ValueError(
@@ -278,11 +300,15 @@ def score_stored(
     numbers[~unread] = labels[0]
     known = {"answers": numbers, "class_names": suite.label_names, "matched": labels[1]}
     if unread.any():
-        known |= _missing(unread, numbers, suite.label_names or range(int(labels[0].max()) + 1), labels[1])
+        known |= _missing(
+            unread, numbers, suite.label_names or range(int(labels[0].max()) + 1), labels[1]
+        )
     return SuiteAnswers(name, suite, **known, level=resampling.level)
 
 
-def failing_cases(tested: SuiteAnswers, number: int, *, limit: int | None = None, seed: int = 0) -> list[JudgedCase]:
+def failing_cases(
+    tested: SuiteAnswers, number: int, *, limit: int | None = None, seed: int = 0
+) -> list[JudgedCase]:
     """Return failing cases of a functionality, with the outcome of each example.
 
     Args:
@@ -297,12 +323,16 @@ def failing_cases(tested: SuiteAnswers, number: int, *, limit: int | None = None
     passed = tested.result.passed[cases_of(tested.table, number)]
     failed = [place for place, verdict in enumerate(passed) if verdict is False]
     if limit is not None and len(failed) > limit:
-        sample = item_rng(seed, tested.table.functionalities[number]).permutation(len(failed))[:limit]
+        sample = item_rng(seed, tested.table.functionalities[number]).permutation(len(failed))[
+            :limit
+        ]
         failed = [failed[place] for place in np.sort(sample)]
     return judged_cases(tested, number, failed)
 
 
-def judged_cases(tested: SuiteAnswers, number: int, places: Sequence[int] | None = None) -> list[JudgedCase]:
+def judged_cases(
+    tested: SuiteAnswers, number: int, places: Sequence[int] | None = None
+) -> list[JudgedCase]:
     """Compare the answers to cases of a functionality with what is expected of them.
 
     Args:
@@ -326,7 +356,9 @@ def judged_cases(tested: SuiteAnswers, number: int, places: Sequence[int] | None
             verdicts[0] = None
         examples = tuple(
             JudgedExample(texts, begin + row, verdict)
-            for row, (texts, verdict) in enumerate(zip(case.examples, verdicts, strict=True), start=first)
+            for row, (texts, verdict) in enumerate(
+                zip(case.examples, verdicts, strict=True), start=first
+            )
         )
         judged.append(JudgedCase(case.id, _verdict(passed[place]), compared, examples))
     return judged
@@ -388,7 +420,12 @@ def _classified(
     if spread:
         probabilities, class_names = neutral_probabilities(probabilities[:, 1]), suite.label_names
     numbers = probabilities.argmax(axis=1).astype(np.int64)
-    known = {"answers": numbers, "probabilities": probabilities, "class_names": class_names, "matched": matched}
+    known = {
+        "answers": numbers,
+        "probabilities": probabilities,
+        "class_names": class_names,
+        "matched": matched,
+    }
     if missing is not None:
         if asks_for_neutral(suite.table()):
             raise OptionError(
@@ -397,12 +434,17 @@ def _classified(
                 option="scoring",
             )
         known |= _missing(missing, numbers, class_names or range(probabilities.shape[1]), matched)
-        known["probabilities"] = np.column_stack([np.where(missing[:, None], 0.0, probabilities), missing])
+        known["probabilities"] = np.column_stack(
+            [np.where(missing[:, None], 0.0, probabilities), missing]
+        )
     return {**known, "spread": spread}
 
 
 def _missing(
-    missing: NDArray[np.bool_], numbers: NDArray[np.int64], class_names: Sequence[object], matched: str
+    missing: NDArray[np.bool_],
+    numbers: NDArray[np.int64],
+    class_names: Sequence[object],
+    matched: str,
 ) -> dict[str, Any]:
     """Make a class of its own, which no label is, of what has no answer."""
     said = f"; {int(missing.sum())} of {len(numbers)} examples have no answer, which is no label"
@@ -413,7 +455,9 @@ def _missing(
     }
 
 
-def _completed(scores: Scores, ids: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
+def _completed(
+    scores: Scores, ids: Sequence[str]
+) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
     """Return the probabilities of every example, even where it has no answer, and which have none."""
     probabilities = softmax(np.asarray(scores.logits, dtype=np.float64))
     if not scores.failures:
@@ -475,7 +519,9 @@ def measure_reading(
     from rightreasons.models.spans import predict_answers
 
     questions, contexts = reading_texts(suite)
-    answers = predict_answers(classifier, questions, contexts, ids=[row["id"] for row in suite.examples()], **running)
+    answers = predict_answers(
+        classifier, questions, contexts, ids=[row["id"] for row in suite.examples()], **running
+    )
     return SuiteAnswers(classifier.name, suite, list(answers.texts), level=resampling.level)
 
 
@@ -516,7 +562,12 @@ def _in_order(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
 def _by_number(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
     """Bring scores whose columns have names into the order of the numbers of a suite that does not name its labels."""
     names = answers.label_names
-    if suite.label_names is not None or names is None or answers.scores is None or answers.scores.ndim < 2:
+    if (
+        suite.label_names is not None
+        or names is None
+        or answers.scores is None
+        or answers.scores.ndim < 2
+    ):
         return answers
     said = numbers_said(names)
     if said is None or sorted(said) != [*range(len(names))]:

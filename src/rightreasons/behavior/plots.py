@@ -56,7 +56,10 @@ def movement(answers: SuiteAnswers, number: int, case: JudgedCase, example: Judg
         return ""
     spec = answers.suite.functionalities[number].expectation
     if spec["name"] == "sentiment_shift":
-        name, values = "P(positive) − P(negative)", [float(table[row, 2] - table[row, 0]) for row in rows]
+        name, values = (
+            "P(positive) − P(negative)",
+            [float(table[row, 2] - table[row, 0]) for row in rows],
+        )
     else:
         label = spec.get("label")
         answer = int(answers.answers[rows[0]] if label is None else label)
@@ -75,7 +78,10 @@ def _limit(spec: Mapping[str, Any]) -> str:
 
 
 def _tolerance(spec: Mapping[str, Any]) -> str:
-    parameter, said = EXPECTATIONS[spec["name"]].model_fields.get("tolerance"), spec.get("tolerance")
+    parameter, said = (
+        EXPECTATIONS[spec["name"]].model_fields.get("tolerance"),
+        spec.get("tolerance"),
+    )
     return "" if parameter is None else f"{parameter.default if said is None else said:g}"
 
 
@@ -98,7 +104,10 @@ _MEAN = "mean"
 
 def columns_of(result: BehavioralPassRate) -> list[tuple[str, str, str]]:
     """Return (name, class, test type) of each functionality of a result, in the suite's order."""
-    return [(each.functionality, each.functionality_class, each.test_type) for each in result.functionalities]
+    return [
+        (each.functionality, each.functionality_class, each.test_type)
+        for each in result.functionalities
+    ]
 
 
 def behavior_heat_map(
@@ -125,11 +134,15 @@ def behavior_heat_map(
     """
     if not rows or not functionalities:
         raise ValueError("Expected at least one row and one column of pass rates, but got none.")
-    values = np.stack([_row(row, rates, [name for name, *_ in functionalities]) for row, rates in rows.items()])
+    values = np.stack(
+        [_row(row, rates, [name for name, *_ in functionalities]) for row, rates in rows.items()]
+    )
     means = np.ma.masked_invalid(values).mean(axis=1).filled(np.nan)
-    cells = [{"x": x, "y": y, "rate": rate} for y, row in enumerate(values.tolist()) for x, rate in enumerate(row)] + [
-        {"x": _MEAN, "y": y, "rate": rate} for y, rate in enumerate(means.tolist())
-    ]
+    cells = [
+        {"x": x, "y": y, "rate": rate}
+        for y, row in enumerate(values.tolist())
+        for x, rate in enumerate(row)
+    ] + [{"x": _MEAN, "y": y, "rate": rate} for y, rate in enumerate(means.tolist())]
     labels = [
         f"{number}  {shortened(name, _LONGEST_COLUMN)}  {kind[:1]}"
         for number, (name, _, kind) in enumerate(functionalities, start=1)
@@ -142,10 +155,22 @@ def behavior_heat_map(
     names = f"{json.dumps([shortened(name, _LONGEST_ROW) for name in rows])}[datum.value]"
     y = {"field": "y", "type": "ordinal", "axis": {**look, "labelExpr": names}}
     wide = float(np.clip(864 / len(labels), 21, 48))
-    runs = [(name, len(list(members))) for name, members in itertools.groupby(group for _, group, _ in functionalities)]
+    runs = [
+        (name, len(list(members)))
+        for name, members in itertools.groupby(group for _, group, _ in functionalities)
+    ]
     begins = np.cumsum([0, *(size for _, size in runs)])[:-1].tolist()
-    names_of_classes = [{"x": place, "name": name} for place, (name, _) in zip(begins, runs, strict=True)]
-    above = {"type": "text", "angle": 315, "align": "left", "fontWeight": "bold", "color": PALETTE["ink"], "y": -5}
+    names_of_classes = [
+        {"x": place, "name": name} for place, (name, _) in zip(begins, runs, strict=True)
+    ]
+    above = {
+        "type": "text",
+        "angle": 315,
+        "align": "left",
+        "fontWeight": "bold",
+        "color": PALETTE["ink"],
+        "y": -5,
+    }
     classes = layer(above, names_of_classes, x=x, text={"field": "name"})
     layers = [*_cells(cells, x, y, numbered=len(rows) <= _MOST_NUMBERED), classes]
     height = (29 if len(rows) <= _MOST_NUMBERED else 19) * len(rows)
@@ -160,7 +185,9 @@ def rate_colors(rate: float) -> tuple[str, str]:
         (('#5a1705', '#ffffff'), ('#d3e1f7', '#17202e'))
     """
     stops = np.linspace(0, 1, len(_RATES))
-    table = np.array([[int(color[place : place + 2], 16) for place in (1, 3, 5)] for color in _RATES])
+    table = np.array(
+        [[int(color[place : place + 2], 16) for place in (1, 3, 5)] for color in _RATES]
+    )
     red, green, blue = (float(np.interp(rate, stops, channel)) for channel in table.T)
     dark = 0.2126 * red + 0.7152 * green + 0.0722 * blue < 127.5
     return f"#{round(red):02x}{round(green):02x}{round(blue):02x}", _LIGHT if dark else _DARK
@@ -183,17 +210,28 @@ def _row(row: str, rates: Rates, names: Sequence[str]) -> Floats:
     if isinstance(rates, BehavioralPassRate):
         rates = {each.functionality: each.pass_rate for each in rates.functionalities}
     if strange := rates.keys() - set(names):
-        raise ValueError(f"Expected functionalities of the columns in row {row!r}, but got {min(strange)!r}.")
+        raise ValueError(
+            f"Expected functionalities of the columns in row {row!r}, but got {min(strange)!r}."
+        )
     for name, rate in rates.items():
         if rate is not None and not 0 <= rate <= 1:
-            raise ValueError(f"Expected pass rates in [0, 1], but row {row!r} has {rate:g} in {name!r}.")
+            raise ValueError(
+                f"Expected pass rates in [0, 1], but row {row!r} has {rate:g} in {name!r}."
+            )
     return np.array([rates.get(name) for name in names], dtype=np.float64)
 
 
-def _cells(cells: Sequence[Mapping[str, Any]], x: Any, y: Any, *, numbered: bool) -> list[dict[str, Any]]:
+def _cells(
+    cells: Sequence[Mapping[str, Any]], x: Any, y: Any, *, numbered: bool
+) -> list[dict[str, Any]]:
     """Return the layers of the cells and their numbers; means have theirs even where there are too many cells."""
     known = [cell for cell in cells if not np.isnan(cell["rate"])]
-    gradient = {"title": "cases that pass", "orient": "bottom", "format": ".0%", "gradientLength": 150}
+    gradient = {
+        "title": "cases that pass",
+        "orient": "bottom",
+        "format": ".0%",
+        "gradientLength": 150,
+    }
     scale = {"domain": [0, 1], "range": _RATES, "interpolate": "rgb"}
     color = {"field": "rate", "type": "quantitative", "scale": scale, "legend": gradient}
     layers = [layer({"type": "rect", "stroke": PALETTE["paper"]}, known, x=x, y=y, color=color)]
@@ -204,6 +242,12 @@ def _cells(cells: Sequence[Mapping[str, Any]], x: Any, y: Any, *, numbered: bool
     ]
     look = {"type": "text", "fontSize": 9, "color": {"expr": "datum.ink"}}
     layers.append(layer(look, numbers, x=x, y=y, text={"field": "text"}))
-    gaps = [{"x": cell["x"], "y": cell["y"], "text": "–"} for cell in cells if np.isnan(cell["rate"])]
+    gaps = [
+        {"x": cell["x"], "y": cell["y"], "text": "–"} for cell in cells if np.isnan(cell["rate"])
+    ]
     blank = {"type": "rect", "color": PALETTE["paper"], "stroke": PALETTE["band"]}
-    return [*layers, layer(blank, gaps, x=x, y=y), layer("text", gaps, x=x, y=y, text={"field": "text"})]
+    return [
+        *layers,
+        layer(blank, gaps, x=x, y=y),
+        layer("text", gaps, x=x, y=y, text={"field": "text"}),
+    ]

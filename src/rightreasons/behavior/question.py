@@ -8,7 +8,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from rightreasons.audited.context import AuditContext, changes
-from rightreasons.behavior.measure import JudgedCase, JudgedExample, SuiteAnswers, failing_cases, measure_behavior
+from rightreasons.behavior.measure import (
+    JudgedCase,
+    JudgedExample,
+    SuiteAnswers,
+    failing_cases,
+    measure_behavior,
+)
 from rightreasons.behavior.options import BehaviorOptions
 from rightreasons.behavior.plots import (
     HOW_TO_READ,
@@ -93,7 +99,11 @@ class BehaviorMeasurement:
         """What the mean pass rate surely lacks of 1."""
         if self.mean.value is None or self.mean.low is None or self.mean.high is None:
             return Decision("unknown", self.n_cases)
-        return decide(Estimate(1 - self.mean.value, 1 - self.mean.high, 1 - self.mean.low), SHORTFALL, self.n_cases)
+        return decide(
+            Estimate(1 - self.mean.value, 1 - self.mean.high, 1 - self.mean.low),
+            SHORTFALL,
+            self.n_cases,
+        )
 
     @property
     def not_scored(self) -> tuple[str, ...]:
@@ -116,7 +126,11 @@ def measure(context: AuditContext, options: BehaviorOptions) -> BehaviorMeasurem
         context.scorer,
         suite,
         resampling=context.resampling,
-        **context.running(context.folder("behavior", fingerprint_texts(["\0".join(texts) for texts in suite.texts()]))),
+        **context.running(
+            context.folder(
+                "behavior", fingerprint_texts(["\0".join(texts) for texts in suite.texts()])
+            )
+        ),
     )
     return BehaviorMeasurement(answers, context.resampling)
 
@@ -130,7 +144,9 @@ def asks_a_classifier(context: AuditContext, options: BehaviorOptions) -> bool:
 def draw_rates(_: str, m: BehaviorMeasurement) -> Drawing:
     """Draw the pass rates of the functionalities."""
     rows = {short_name(m.answers.name): m.answers.result}
-    return behavior_heat_map("behavior_heat_map", rows=rows, functionalities=columns_of(m.answers.result))
+    return behavior_heat_map(
+        "behavior_heat_map", rows=rows, functionalities=columns_of(m.answers.result)
+    )
 
 
 def group_rows(m: BehaviorMeasurement) -> Iterator[tuple[p.Cell, ...]]:
@@ -147,7 +163,15 @@ def functionality_rows(m: BehaviorMeasurement) -> Iterator[tuple[p.Cell, ...]]:
         rate = estimate_of(each.pass_rate, each.interval)
         name = f"{number + 1}. {each.functionality}"
         failed = each.n_cases - each.n_passed
-        yield name, each.functionality_class, each.test_type, rate, each.n_cases, failed, each.n_filtered
+        yield (
+            name,
+            each.functionality_class,
+            each.test_type,
+            rate,
+            each.n_cases,
+            failed,
+            each.n_filtered,
+        )
 
 
 def failing(m: BehaviorMeasurement) -> Iterator[p.ExampleList]:
@@ -186,7 +210,9 @@ def _example(answers: SuiteAnswers, number: int, case: JudgedCase) -> p.Example:
     judged = [example.held for example in case.examples if example.held is not None]
     if len(judged) > 1:
         failed = judged.count(False)
-        notes.append(f"{failed} of the {len(judged)} examples of this case {'fails' if failed == 1 else 'fail'}.")
+        notes.append(
+            f"{failed} of the {len(judged)} examples of this case {'fails' if failed == 1 else 'fail'}."
+        )
     return p.Example(
         id=f"{number + 1}/{case.id}",
         text=shown.texts[0],
@@ -200,7 +226,10 @@ def _example(answers: SuiteAnswers, number: int, case: JudgedCase) -> p.Example:
 
 
 def _answer(answers: SuiteAnswers, example: JudgedExample) -> str:
-    confidence, answer = answers.confidence(example.row), answers.called(answers.answers[example.row])
+    confidence, answer = (
+        answers.confidence(example.row),
+        answers.called(answers.answers[example.row]),
+    )
     return answer if confidence is None else f"{answer} ({percent(confidence)})"
 
 
@@ -231,12 +260,18 @@ def data(m: BehaviorMeasurement) -> dict[str, Any]:
         },
         "labels": m.answers.matched,
         "two_sentiments_spread_over_three": m.answers.spread,
-        "not_answered": [{"id": name, "reason": reason} for name, reason in m.answers.failures.items()],
-        "pass_rates": {name: value for name, value in m.answers.result.to_dict().items() if name != "passed"},
+        "not_answered": [
+            {"id": name, "reason": reason} for name, reason in m.answers.failures.items()
+        ],
+        "pass_rates": {
+            name: value for name, value in m.answers.result.to_dict().items() if name != "passed"
+        },
     }
 
 
-_BY_TYPE = {f"pass_rate_{kind.lower()}": operator.methodcaller("of_type", kind) for kind in TEST_TYPES}
+_BY_TYPE = {
+    f"pass_rate_{kind.lower()}": operator.methodcaller("of_type", kind) for kind in TEST_TYPES
+}
 RATES: dict[str, Any] = {"pass_rate": operator.attrgetter("mean"), **_BY_TYPE}
 
 BEHAVIOR = Question(

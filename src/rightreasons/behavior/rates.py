@@ -137,7 +137,11 @@ def answers_of(
 
 
 def pass_rates(
-    predictions: Any, suite: SuiteTable, *, outputs: str = "probabilities", confidence_level: float = 0.95
+    predictions: Any,
+    suite: SuiteTable,
+    *,
+    outputs: str = "probabilities",
+    confidence_level: float = 0.95,
 ) -> BehavioralPassRate:
     """Score predictions against a behavioral suite.
 
@@ -164,7 +168,9 @@ def pass_rates(
     """
     check_one_of(outputs, OUTPUTS, "outputs")
     answers, probabilities = _answers(predictions, outputs, suite)
-    return answered_pass_rates(answers, suite, probabilities=probabilities, confidence_level=confidence_level)
+    return answered_pass_rates(
+        answers, suite, probabilities=probabilities, confidence_level=confidence_level
+    )
 
 
 def answered_pass_rates(
@@ -194,7 +200,9 @@ def answered_pass_rates(
     results = []
     for number, name in enumerate(suite.functionalities):
         try:
-            judged = evaluate_cases(suite.expectations[number], answers_of(suite, number, answers, probabilities))[1]
+            judged = evaluate_cases(
+                suite.expectations[number], answers_of(suite, number, answers, probabilities)
+            )[1]
         except (TypeError, ValueError) as error:
             raise type(error)(f"{error} (functionality {name!r})") from error
         outcomes = [None if np.isnan(value) else bool(value) for value in judged]
@@ -255,7 +263,9 @@ def clearly_below(
     limit = check_fraction(bound, "bound", open_ends=True)
     level = check_fraction(confidence_level, "confidence_level", open_ends=True)
     defined = [each for each in functionalities if each.n_cases]
-    p_values = holm(np.array([special.bdtr(each.n_passed, each.n_cases, limit) for each in defined]))
+    p_values = holm(
+        np.array([special.bdtr(each.n_passed, each.n_cases, limit) for each in defined])
+    )
     return [each for each, p_value in zip(defined, p_values, strict=True) if p_value <= 1 - level]
 
 
@@ -302,7 +312,11 @@ def label_answers(
     if names is None and isinstance(answers, np.ndarray):
         return answers, BY_NUMBER
     if names is None and all(label is None for label in suite.labels):
-        said = (spec.get(key) for spec in suite.expectations for key in ("value", "label", "where_first"))
+        said = (
+            spec.get(key)
+            for spec in suite.expectations
+            for key in ("value", "label", "where_first")
+        )
         if all(value is None for value in said):  # the suite knows no label by its number
             return None
     column = resolve_labels(answers, names, first=0, where=where)
@@ -345,7 +359,9 @@ def _answers(
         probabilities = check_scores(predictions, scores=outputs)
     n_labels, n_columns = len(suite.label_names or ()) or suite.highest + 1, probabilities.shape[1]
     if n_columns < n_labels or (suite.label_names and n_columns > n_labels):
-        hint = ": say outputs='binary_sentiment'" if n_columns == 2 and asks_for_neutral(suite) else ""
+        hint = (
+            ": say outputs='binary_sentiment'" if n_columns == 2 and asks_for_neutral(suite) else ""
+        )
         named = listing(suite.label_names) if suite.label_names else f"0 to {suite.highest}"
         raise OptionError(
             f"Expected a column of `predictions` for each label of the suite, {named}, but got {n_columns}{hint}.",
@@ -354,10 +370,14 @@ def _answers(
     return probabilities.argmax(axis=1).astype(np.int64), probabilities
 
 
-def _means(results: Sequence[FunctionalityResult], groups: Sequence[str], level: float) -> dict[str, GroupResult]:
+def _means(
+    results: Sequence[FunctionalityResult], groups: Sequence[str], level: float
+) -> dict[str, GroupResult]:
     """Return the mean of each group of functionalities, in the order in which they come."""
     return {
-        name: _mean([each for each, group in zip(results, groups, strict=True) if group == name], level)
+        name: _mean(
+            [each for each, group in zip(results, groups, strict=True) if group == name], level
+        )
         for name in dict.fromkeys(groups)
     }
 
@@ -469,7 +489,11 @@ class Randomization(Result):
 
 
 def compare_generalization(
-    iid: tuple[object, object], suites: Sequence[tuple[object, object]], *, n_permutations: int = 10_000, seed: int = 0
+    iid: tuple[object, object],
+    suites: Sequence[tuple[object, object]],
+    *,
+    n_permutations: int = 10_000,
+    seed: int = 0,
 ) -> Randomization:
     """Test the difference of two models' G by approximate randomization.
 
@@ -495,12 +519,19 @@ def compare_generalization(
     """
     shuffles = check_count(n_permutations, "n_permutations", maximum=MOST_DRAWS)
     rng = np.random.default_rng(check_seed(seed))
-    groups = [_pair(iid, "iid"), *(_pair(pair, f"suites[{k}]") for k, pair in enumerate(ingest(suites, "suites")))]
+    groups = [
+        _pair(iid, "iid"),
+        *(_pair(pair, f"suites[{k}]") for k, pair in enumerate(ingest(suites, "suites"))),
+    ]
     if np.isnan(groups[0]).any():
-        raise ValueError("Expected an outcome of every independent item for both models, but some are undefined.")
+        raise ValueError(
+            "Expected an outcome of every independent item for both models, but some are undefined."
+        )
     for side, name in enumerate(("first", "second")):
         if all(np.isnan(pair[side]).all() for pair in groups[1:]):
-            raise ValueError(f"Expected a defined case of the {name} model in at least one of `suites`, but none is.")
+            raise ValueError(
+                f"Expected a defined case of the {name} model in at least one of `suites`, but none is."
+            )
     delta = float(_difference([_moved_means(a, b, np.zeros(1)) for a, b in groups])[0])
     permuted = _difference([_shuffled_means(a, b, shuffles, rng) for a, b in groups])
     k = int((np.abs(permuted) >= abs(delta) - 1e-12).sum())
@@ -518,11 +549,19 @@ def _pair(pair: Any, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64
     try:
         a, b = (np.asarray(to_numpy(column, name), dtype=np.float64) for column in pair)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"Expected `{name}` to be a pair of outcomes, but got {one_line(pair)}.") from error
+        raise TypeError(
+            f"Expected `{name}` to be a pair of outcomes, but got {one_line(pair)}."
+        ) from error
     check_same_length(first=a, second=b)
     for values in (a, b):
-        if values.ndim != 1 or len(values) == 0 or not np.isin(values[~np.isnan(values)], (0, 1)).all():
-            raise ValueError(f"Expected outcomes of 1, 0 or NaN, (N,), in `{name}`, but got {one_line(values)}.")
+        if (
+            values.ndim != 1
+            or len(values) == 0
+            or not np.isin(values[~np.isnan(values)], (0, 1)).all()
+        ):
+            raise ValueError(
+                f"Expected outcomes of 1, 0 or NaN, (N,), in `{name}`, but got {one_line(values)}."
+            )
     return a, b
 
 
@@ -541,9 +580,14 @@ def _shuffled_means(
     return _moved_means(a, b, moved)
 
 
-def _moved_means(a: NDArray[np.float64], b: NDArray[np.float64], moved: NDArray[Any]) -> NDArray[np.float64]:
+def _moved_means(
+    a: NDArray[np.float64], b: NDArray[np.float64], moved: NDArray[Any]
+) -> NDArray[np.float64]:
     """Return both means when so many passes have moved to the first side, (2, len(moved)); NaN for a side of NaN."""
     sides = ((np.nansum(a) + moved, a), (np.nansum(b) - moved, b))
     return np.stack(
-        [total / n if (n := int((~np.isnan(side)).sum())) else np.full(len(moved), np.nan) for total, side in sides]
+        [
+            total / n if (n := int((~np.isnan(side)).sum())) else np.full(len(moved), np.nan)
+            for total, side in sides
+        ]
     )

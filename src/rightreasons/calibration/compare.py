@@ -14,7 +14,13 @@ from scipy import special
 from rightreasons.calibration.confidences import TopLabel, top_label
 from rightreasons.calibration.proper_scores import auroc
 from rightreasons.core.arrays import Result
-from rightreasons.core.binning import BinSums, raw_error, resampled_rows, residual_bias, uniform_edges
+from rightreasons.core.binning import (
+    BinSums,
+    raw_error,
+    resampled_rows,
+    residual_bias,
+    uniform_edges,
+)
 from rightreasons.core.intervals import (
     Interval,
     PairedTest,
@@ -25,7 +31,13 @@ from rightreasons.core.intervals import (
     paired_means,
 )
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.validation import MOST_BINS, check_count, check_flags, check_same_length, check_vector
+from rightreasons.core.validation import (
+    MOST_BINS,
+    check_count,
+    check_flags,
+    check_same_length,
+    check_vector,
+)
 
 MIN_OF_EACH = 5
 """With fewer right or fewer wrong answers than this, the items do not show how little is known of their ranking."""
@@ -123,12 +135,20 @@ def compare_confidence(
                 ("brier", 0.0, [gap**2 for gap in gaps]),
             ):
                 tests[key] = paired_means(*values, low=low, clusters=codes, resampling=resampling)
-        both = {key: difference(key, pair, n_bins, clusters=codes, resampling=resampling) for key in ("ece", "auroc")}
+        both = {
+            key: difference(key, pair, n_bins, clusters=codes, resampling=resampling)
+            for key in ("ece", "auroc")
+        }
         found.append({**tests, **{key: test for key, test in both.items() if test is not None}})
     # All are about the same answers, so that each pair has the same tests.
-    p_holm = {key: holm(np.array([tests[key].p_value for tests in found])).tolist() for key in (found or [{}])[0]}
+    p_holm = {
+        key: holm(np.array([tests[key].p_value for tests in found])).tolist()
+        for key in (found or [{}])[0]
+    }
     return tuple(
-        ConfidencePair(*names[place], tests, {key: p_values[place] for key, p_values in p_holm.items()})
+        ConfidencePair(
+            *names[place], tests, {key: p_values[place] for key, p_values in p_holm.items()}
+        )
         for place, tests in enumerate(found)
     )
 
@@ -162,12 +182,21 @@ def difference(
     if key == "ece":
         method, n_resamples = "bootstrap of the debiased errors", resampling.resamples
         sums = [BinSums.of([pair], n_bins).parts for pair in pairs]
-        apart, debiased = (float(np.subtract(*(raw_error(*each, debias=d) for each in sums))) for d in (False, True))
-        resampled = resampled_rows(pairs, np.stack([uniform_edges(n_bins)] * 2), resampling, clusters=clusters)
-        drawn = np.subtract(*(raw_error(*(part[:, None] for part in parts), debias=True) for parts in resampled))
+        apart, debiased = (
+            float(np.subtract(*(raw_error(*each, debias=d) for each in sums)))
+            for d in (False, True)
+        )
+        resampled = resampled_rows(
+            pairs, np.stack([uniform_edges(n_bins)] * 2), resampling, clusters=clusters
+        )
+        drawn = np.subtract(
+            *(raw_error(*(part[:, None] for part in parts), debias=True) for parts in resampled)
+        )
         # The plain error of the sample is the true one of its resamples, so that they show what bias the noise leaves.
         center, spread = apart + debiased - float(drawn.mean()), float(drawn.std(ddof=1))
-        below, above = (float(residual_bias(*each, float(special.ndtri(1 - tail)))) for each in sums)
+        below, above = (
+            float(residual_bias(*each, float(special.ndtri(1 - tail)))) for each in sums
+        )
     else:
         method = "jackknife"
 

@@ -88,7 +88,11 @@ class TopLabel:
 
 
 def top_label(
-    predictions: Any, references: Any = None, *, scores: str = "probabilities", kind: str = "top_label"
+    predictions: Any,
+    references: Any = None,
+    *,
+    scores: str = "probabilities",
+    kind: str = "top_label",
 ) -> TopLabel:
     """Check predictions and labels, and find the top label of each item.
 
@@ -172,7 +176,11 @@ def is_vector(predictions: Any) -> bool:
     """Tell whether predictions are one number per item."""
     if hasattr(predictions, "shape"):
         return len(predictions.shape) == 1
-    return isinstance(predictions, Sequence) and len(predictions) > 0 and isinstance(predictions[0], numbers.Real)
+    return (
+        isinstance(predictions, Sequence)
+        and len(predictions) > 0
+        and isinstance(predictions[0], numbers.Real)
+    )
 
 
 def _answers(predictions: Any, references: Any, scores: str) -> TopLabel:
@@ -194,7 +202,9 @@ def _answers(predictions: Any, references: Any, scores: str) -> TopLabel:
     table = check_scores(predictions, scores=scores)
     right = to_numpy(references, "references")
     labels = _labels(table, right.astype(np.int64) if right.dtype == bool else right, 2)
-    return TopLabel(table[:, 1].copy(), np.ones(len(labels), dtype=np.int8), labels == 1, labels, table)
+    return TopLabel(
+        table[:, 1].copy(), np.ones(len(labels), dtype=np.int8), labels == 1, labels, table
+    )
 
 
 def _labels(
@@ -276,7 +286,10 @@ def is_suspect(positive: BinSums) -> bool:
     below, above = count[0, :half].sum(), count[0, half:].sum()
     if min(below, above) < LINT_MINIMUM or event.sum() == count.sum():
         return False
-    if event[0, :half].sum() - below / 2 <= RARE * np.sqrt(below) / 2 or event[0, half:].sum() <= above / 2:
+    if (
+        event[0, :half].sum() - below / 2 <= RARE * np.sqrt(below) / 2
+        or event[0, half:].sum() <= above / 2
+    ):
         return False
     # max(p, 1 - p) in bins: the lower half, mirrored, is added to the upper half.
     folded_count = count[:, half:] + count[:, half - 1 :: -1]
@@ -301,7 +314,11 @@ def is_confidence_beside_labels(positive: BinSums) -> bool:
     count, score, event = (part[0] for part in positive.parts)
     n_items, n_events = count.sum(), event.sum()
     # The lower half ends with 0.5 itself, which its bin holds.
-    if n_items < 2 * LINT_MINIMUM or score[:half].sum() < count[:half].sum() / 2 or n_events in (0, n_items):
+    if (
+        n_items < 2 * LINT_MINIMUM
+        or score[:half].sum() < count[:half].sum() / 2
+        or n_events in (0, n_items)
+    ):
         return False
     noise = np.sqrt(max(score.sum() - positive.square[0].sum(), 0.0))
     if score.sum() - n_events <= RARE * noise:

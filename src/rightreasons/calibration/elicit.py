@@ -107,10 +107,14 @@ def read_confidence(file: Any, *, options: ConfidenceOptions) -> ConfidenceTable
             option="confidence_column",
         )
     of_right = PredictionOptions(correct_column=options.correct_column)
-    right, columns_of_right, _ = predictions.correctness(predictions.roles_of(columns, where, of_right))
+    right, columns_of_right, _ = predictions.correctness(
+        predictions.roles_of(columns, where, of_right)
+    )
     item = usual_column(columns, USUAL_COLUMNS["confidence"]["item"])
     if item is not None and len(set(names_in(columns[item]))) < len(right):
-        raise ValueError(f"Expected each item once in {where}, but some come twice in its column {item!r}.")
+        raise ValueError(
+            f"Expected each item once in {where}, but some come twice in its column {item!r}."
+        )
     confidence = {}
     for name in names:
         column = columns[named_column(columns, name, "confidence_column", where)]
@@ -123,7 +127,9 @@ def read_confidence(file: Any, *, options: ConfidenceOptions) -> ConfidenceTable
         )
         confidence[re.sub(f"(?i)^{PREFIX}", "", name) if len(names) > 1 else "confidence"] = values
     if all(np.isnan(values).all() for values in confidence.values()):
-        raise ValueError(f"Expected the confidence in each answer in {listing(names)} of {where}, but no row has one.")
+        raise ValueError(
+            f"Expected the confidence in each answer in {listing(names)} of {where}, but no row has one."
+        )
     used = f"confidence: {listing(names)}; right: {' is '.join(columns_of_right)}"
     return ConfidenceTable(confidence, right.astype(np.int64), used)
 
@@ -158,13 +164,22 @@ def elicit_confidence(
     """
     engine = scorer.engine
     if "text" not in engine.abilities:
-        raise ValueError(f"Expected a model that writes text, to say how sure it is, but {engine.name} does not.")
+        raise ValueError(
+            f"Expected a model that writes text, to say how sure it is, but {engine.name} does not."
+        )
     folder = None if out is None else Path(out)
     labels = np.asarray(rows["label"], dtype=np.int64)
     names = [str(name) for name in rows["id"]]
     if (labels < 0).any() or not len(labels):
-        raise ValueError("Expected a label of each item, to know which answers are right, but there are items without.")
-    how: dict[str, Any] = {"ids": names, "labels": labels, "progress": progress, "out": part_of(folder, "answers")}
+        raise ValueError(
+            "Expected a label of each item, to know which answers are right, but there are items without."
+        )
+    how: dict[str, Any] = {
+        "ids": names,
+        "labels": labels,
+        "progress": progress,
+        "out": part_of(folder, "answers"),
+    }
     if "choices" in rows:
         scores = scorer.choose(rows["prompt"], rows["choices"], **how)
     else:
@@ -172,10 +187,18 @@ def elicit_confidence(
     answers = scores.answers(names)
     places = np.flatnonzero(answers >= 0)
     fields = ("prompt", "choices") if "choices" in rows else ("text", "text_pair")
-    columns = {name: [rows[name][row] for row in places.tolist()] for name in fields if name in rows}
+    columns = {
+        name: [rows[name][row] for row in places.tolist()] for name in fields if name in rows
+    }
     items = items_of([names[row] for row in places], **columns)
-    said = _verbalized(scorer, items, answers[places], seed, progress, part_of(folder, "verbalized"))
-    found = {"verbalized": said} if scorer.answers_once else {"probability": scores.confidence, "verbalized": said}
+    said = _verbalized(
+        scorer, items, answers[places], seed, progress, part_of(folder, "verbalized")
+    )
+    found = (
+        {"verbalized": said}
+        if scorer.answers_once
+        else {"probability": scores.confidence, "verbalized": said}
+    )
     confidence = {source: np.full(len(names), np.nan) for source in found}
     for source, values in found.items():
         confidence[source][places] = values
@@ -187,7 +210,12 @@ def elicit_confidence(
 
 
 def _verbalized(
-    scorer: Prompted, items: Sequence[Item], answers: NDArray[np.int64], seed: int, progress: bool, out: Path | None
+    scorer: Prompted,
+    items: Sequence[Item],
+    answers: NDArray[np.int64],
+    seed: int,
+    progress: bool,
+    out: Path | None,
 ) -> NDArray[np.float64]:
     """Return the probability that the model says of each answer; NaN where none can be read."""
     rendering, shots = scorer.rendering, scorer.shots
@@ -198,7 +226,10 @@ def _verbalized(
     ]
     options = scorer.generation(brief=MAX_NEW_TOKENS).replaced(stop=(), seed=seed)
     found = scorer.engine.generate(requests, options=options, progress=progress, out=out)
-    texts = [replies[0].text if replies and replies[0].finish != "thinking" else "" for replies in found.replies]
+    texts = [
+        replies[0].text if replies and replies[0].finish != "thinking" else ""
+        for replies in found.replies
+    ]
     # Outside a chat the model goes on writing: the first line that says something is its answer.
     lines = texts if rendering.chat else [text.strip().split("\n")[0] for text in texts]
     values = [read_probability(line) for line in lines]
@@ -292,10 +323,14 @@ def measure_confidence(
     confident = {name: answered & np.isfinite(values) for name, values in table.confidence.items()}
     # A source without any confidence, as of a model that never says a number, does not end the others' comparison.
     compared = [name for name, mask in confident.items() if mask.sum() >= MIN_CONFIDENT]
-    rows = np.flatnonzero(np.logical_and.reduce([confident[name] for name in compared or confident]))
+    rows = np.flatnonzero(
+        np.logical_and.reduce([confident[name] for name in compared or confident])
+    )
     if compared and not len(rows):
         counts = ", ".join(f"{int(mask.sum()):,} of {name}" for name, mask in confident.items())
-        raise ValueError(f"Expected items that have a confidence from every source, but there is none: {counts}.")
+        raise ValueError(
+            f"Expected items that have a confidence from every source, but there is none: {counts}."
+        )
     confidences = {name: table.confidence[name][rows] for name in compared}
     correct, n_answered = table.correct[rows], int(answered.sum())
 
@@ -319,5 +354,7 @@ def measure_confidence(
             )
             for name, mask in confident.items()
         ),
-        pairs=compare_confidence(confidences, correct, n_bins=n_bins, resampling=resampling) if compared else (),
+        pairs=compare_confidence(confidences, correct, n_bins=n_bins, resampling=resampling)
+        if compared
+        else (),
     )

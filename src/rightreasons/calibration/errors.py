@@ -61,16 +61,26 @@ class CalibrationErrorOptions(Options):
     """The options of `calibration_error`, checked."""
 
     n_bins: int = option(15, "Number of bins.", minimum=1, maximum=MOST_BINS)
-    strategy: str = option("uniform", "Bins of equal width (uniform) or of equal mass (quantile).", choices=STRATEGIES)
-    kind: str = option("top_label", "What is compared: top_label, positive, classwise or confidence.", choices=KINDS)
+    strategy: str = option(
+        "uniform", "Bins of equal width (uniform) or of equal mass (quantile).", choices=STRATEGIES
+    )
+    kind: str = option(
+        "top_label",
+        "What is compared: top_label, positive, classwise or confidence.",
+        choices=KINDS,
+    )
     norm: str = option("l1", "How gaps are summed: l1, l2 or max.", choices=NORMS)
     scores: str = option("probabilities", "What the predictions are.", choices=SCORE_KINDS)
     debias: bool = option(False, "Remove the noise of the accuracies from l1 or l2.")
-    threshold: float = option(0.0, "Compare only scores above it, unless it is 0.", minimum=0.0, maximum=1.0)
+    threshold: float = option(
+        0.0, "Compare only scores above it, unless it is 0.", minimum=0.0, maximum=1.0
+    )
 
     def _check(self) -> None:
         if self.debias and self.norm == "max":
-            raise ValueError("Expected norm='l1' or norm='l2' with debias=True, but got norm='max'.")
+            raise ValueError(
+                "Expected norm='l1' or norm='l2' with debias=True, but got norm='max'."
+            )
 
     def words(self, *, vector: bool = False) -> str:
         """Say in words what is computed; `vector` where the predictions are one number per item."""
@@ -243,9 +253,13 @@ def calibration_error(
         ['10 bins of equal width', 'each prediction is P(class 1).']
     """
     if resampling is not None and options.norm == "max":
-        raise OptionError("Expected norm='l1' or norm='l2' for an interval, but got norm='max'.", option="norm")
+        raise OptionError(
+            "Expected norm='l1' or norm='l2' for an interval, but got norm='max'.", option="norm"
+        )
     top = top_label(predictions, references, scores=options.scores, kind=options.kind)
-    result = calibration_of(top, options, resampling, vector=is_vector(predictions), clusters=clusters)
+    result = calibration_of(
+        top, options, resampling, vector=is_vector(predictions), clusters=clusters
+    )
     if result.warning is not None:
         kind = next(kind for kind, sentence in MISTAKES.items() if sentence == result.warning)
         warnings.warn(result.warning, kind, stacklevel=3)
@@ -303,7 +317,9 @@ def calibration_of(
     )
 
 
-def gap_of_rows(scores: Floats, events: NDArray[np.bool_], clusters: Any, resampling: Resampling) -> float:
+def gap_of_rows(
+    scores: Floats, events: NDArray[np.bool_], clusters: Any, resampling: Resampling
+) -> float:
     """Return how far the mean of (N,) scores may be from the rate of events, which lies in its Wilson interval.
 
     Example:
@@ -352,7 +368,11 @@ def draws_of(
     sums = BinSums.of(counted, options.n_bins, options.strategy)
     if clusters is None and options.kind != "classwise":
         rng = np.random.default_rng(resampling.seed)
-        return Draws(sums.resample(resampling.resamples, rng), sums.calibrated_events(resampling.resamples, rng), 1.0)
+        return Draws(
+            sums.resample(resampling.resamples, rng),
+            sums.calibrated_events(resampling.resamples, rng),
+            1.0,
+        )
     how: dict[str, Any] = {"uniform": uniform, "threshold": options.threshold, "clusters": clusters}
     drawn = resampled_rows(pairs, sums.edges, resampling, **how)
     stacked = tuple(np.stack(parts, axis=1) for parts in zip(*drawn, strict=True))
@@ -368,7 +388,9 @@ def draws_of(
 def _kept(pairs: Sequence[Pair], threshold: float) -> tuple[list[Any], list[Pair]]:
     """Return for each class the rows whose scores are above the threshold, and their scores and events."""
     rows = [scores > threshold if threshold > 0 else slice(None) for scores, _ in pairs]
-    return rows, [(scores[kept], events[kept]) for (scores, events), kept in zip(pairs, rows, strict=True)]
+    return rows, [
+        (scores[kept], events[kept]) for (scores, events), kept in zip(pairs, rows, strict=True)
+    ]
 
 
 def _table(sums: BinSums, options: CalibrationErrorOptions) -> tuple[CalibrationBin, ...]:
@@ -379,8 +401,12 @@ def _table(sums: BinSums, options: CalibrationErrorOptions) -> tuple[Calibration
     rows = []
     for c, m in np.ndindex(*count.shape):
         lower, upper = sums.edges[c, m : m + 2].tolist()
-        mean, rate = (float(confidence[c, m]), float(accuracy[c, m])) if count[c, m] > 0 else (None, None)
-        class_index = c if options.kind == "classwise" else 1 if options.kind == "positive" else None
+        mean, rate = (
+            (float(confidence[c, m]), float(accuracy[c, m])) if count[c, m] > 0 else (None, None)
+        )
+        class_index = (
+            c if options.kind == "classwise" else 1 if options.kind == "positive" else None
+        )
         rows.append(CalibrationBin(lower, upper, int(count[c, m]), mean, rate, class_index))
     return tuple(rows)
 
@@ -403,7 +429,9 @@ def _interval(
     center = plain + raw_error(*parts, norm=options.norm, debias=True)
     drawn = raw_error(*draws.sums, norm=options.norm, debias=True)
     low, high = np.quantile(drawn, (tail, 1.0 - tail))
-    bias = float(residual_bias(*parts, float(-special.ndtri(tail)))) if options.norm == "l1" else 0.0
+    bias = (
+        float(residual_bias(*parts, float(-special.ndtri(tail)))) if options.norm == "l1" else 0.0
+    )
     bias /= np.sqrt(draws.units)
     ends = finished_error(np.array([center - high - bias, center - low]), norm=options.norm)
     if draws.calibrated is not None:
@@ -421,9 +449,13 @@ def _interval(
     if shown == 0 or np.ptp(drawn) <= ROUNDING:
         # In `tail` of the samples, so many items show none of this share of items (the rule of three).
         unseen = 1.0 - tail ** (1.0 / (float(parts[0].sum(axis=1).max()) * draws.units))
-        ends = np.array([min(ends[0], shown - unseen * (1 + shown)), max(ends[1], shown + unseen * (1 - shown))])
+        ends = np.array(
+            [min(ends[0], shown - unseen * (1 + shown)), max(ends[1], shown + unseen * (1 - shown))]
+        )
     low, high = np.clip(ends, 0.0, 1.0).tolist()
-    return Interval(low, high, resampling.level, "debiased basic bootstrap over items", resampling.resamples)
+    return Interval(
+        low, high, resampling.level, "debiased basic bootstrap over items", resampling.resamples
+    )
 
 
 # --------------------------------------- MacroCE: calibration of the right and of the wrong predictions, each by itself
@@ -449,7 +481,11 @@ class MacroCalibrationResult(Result):
 
 
 def macro_ce(
-    predictions: Any, references: Any = None, *, kind: str = "top_label", scores: str = "probabilities"
+    predictions: Any,
+    references: Any = None,
+    *,
+    kind: str = "top_label",
+    scores: str = "probabilities",
 ) -> MacroCalibrationResult:
     r"""Measure whether single predictions are confident when right and unsure when wrong.
 
@@ -496,7 +532,9 @@ def macro_ce(
 # ------------------------------------------------------------------------------ the reliability diagram, for a notebook
 
 
-def reliability_diagram(predictions: Any, references: Any, *, axes: Axes | None = None, **options: Any) -> Axes:
+def reliability_diagram(
+    predictions: Any, references: Any, *, axes: Axes | None = None, **options: Any
+) -> Axes:
     """Draw accuracy against confidence by bin, with the bins' 95 % intervals (Wilson) and the error in the title.
 
     Args:
@@ -531,9 +569,21 @@ def reliability_diagram(predictions: Any, references: Any, *, axes: Axes | None 
     whiskers = np.abs([[end.low for end in ends], [end.high for end in ends]] - accuracy)
     axes = pyplot.subplots()[1] if axes is None else axes
     axes.plot([0, 1], [0, 1], "--", color="gray")
-    axes.bar([row.lower for row in rows], accuracy, [row.upper - row.lower for row in rows], align="edge", alpha=0.4)
+    axes.bar(
+        [row.lower for row in rows],
+        accuracy,
+        [row.upper - row.lower for row in rows],
+        align="edge",
+        alpha=0.4,
+    )
     axes.errorbar(sure, accuracy, yerr=whiskers, fmt="ko", capsize=2.5)
-    axes.set(xlim=(0, 1), ylim=(0, 1.02), xlabel="confidence", ylabel="accuracy", title=f"ECE {result.ece:.3f}")
+    axes.set(
+        xlim=(0, 1),
+        ylim=(0, 1.02),
+        xlabel="confidence",
+        ylabel="accuracy",
+        title=f"ECE {result.ece:.3f}",
+    )
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     return axes

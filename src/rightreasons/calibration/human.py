@@ -12,7 +12,13 @@ from scipy import special
 from rightreasons.calibration.confidences import check_no_classes
 from rightreasons.calibration.options import VOTE_KINDS
 from rightreasons.core.arrays import Result, as_floats
-from rightreasons.core.intervals import Estimate, Interval, bounded_mean, cluster_wilson, estimate_of
+from rightreasons.core.intervals import (
+    Estimate,
+    Interval,
+    bounded_mean,
+    cluster_wilson,
+    estimate_of,
+)
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_one_of, check_same_length, check_scores, is_ragged
 
@@ -107,7 +113,9 @@ def human_calibration(
     check_one_of(votes, VOTE_KINDS, "votes")
     check_one_of(ties, TIES, "ties")
     if is_ragged(predictions) or is_ragged(references):
-        raise ValueError("Expected rows of one length in `predictions` and `references`, but they differ.")
+        raise ValueError(
+            "Expected rows of one length in `predictions` and `references`, but they differ."
+        )
     if scores == "probabilities":
         check_no_classes(predictions)
     table = check_scores(predictions, scores=scores)
@@ -127,11 +135,14 @@ def human_calibration(
         dist_ce=float(distance.mean()),
         interval=bounded_mean(np.minimum(distance, 1.0), low=0.0, high=1.0, confidence_level=level),
         ent_ce=float(gap.mean()),
-        ent_ce_interval=bounded_mean(np.minimum(gap, most), low=0.0, high=most, confidence_level=level),
+        ent_ce_interval=bounded_mean(
+            np.minimum(gap, most), low=0.0, high=most, confidence_level=level
+        ),
         rank_cs=float(same_ranking.mean()),
         # One item per cluster: Wilson's interval for chances as well as for 0 and 1.
         rank_cs_interval=dataclasses.replace(
-            cluster_wilson(same_ranking, np.ones(len(table)), confidence_level=level), method="Wilson score"
+            cluster_wilson(same_ranking, np.ones(len(table)), confidence_level=level),
+            method="Wilson score",
         ),
         n_items=len(table),
         n_votes=int(totals.sum()) if votes == "counts" else None,
@@ -171,7 +182,9 @@ def check_votes(references: Any, votes: str) -> Floats:
         )
     empty = np.flatnonzero(table.sum(axis=1) == 0)
     if empty.size:
-        raise ValueError(f"Expected at least one vote in each row of `references`, but row {empty[0]} has none.")
+        raise ValueError(
+            f"Expected at least one vote in each row of `references`, but row {empty[0]} has none."
+        )
     return table
 
 
@@ -185,7 +198,9 @@ def _same_ranking(table: Floats, votes: Floats, ties: str) -> Floats:
         return np.asarray((orders[0] == orders[1]).all(axis=1), dtype=np.float64)
     rows, n_classes = table.shape
     size = max(1, _PAIRS // n_classes**2)
-    return np.concatenate([_agreement(table[at : at + size], votes[at : at + size]) for at in range(0, rows, size)])
+    return np.concatenate(
+        [_agreement(table[at : at + size], votes[at : at + size]) for at in range(0, rows, size)]
+    )
 
 
 def _agreement(first: Floats, second: Floats) -> Floats:

@@ -30,7 +30,15 @@ from rightreasons.calibration.smooth import ConsistencyResult, consistency, ece_
 from rightreasons.core import intervals
 from rightreasons.core.arrays import Ragged, in_order, take_rows
 from rightreasons.core.binning import assign_bins, uniform_edges
-from rightreasons.core.intervals import Estimate, FigureText, cluster_codes, clusters_of, estimate_of, mean, rate
+from rightreasons.core.intervals import (
+    Estimate,
+    FigureText,
+    cluster_codes,
+    clusters_of,
+    estimate_of,
+    mean,
+    rate,
+)
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import macro_f1_of
 
@@ -69,7 +77,9 @@ class JudgedItems:
     kind: str = "top_label"
     n_bins: int = CalibrationOptions().n_bins
     clusters: NDArray[Any] | None = None
-    _drawn: dict[tuple[Any, ...], Draws] = dataclasses.field(default_factory=dict, init=False, repr=False)
+    _drawn: dict[tuple[Any, ...], Draws] = dataclasses.field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def __len__(self) -> int:
         return len(self.top)
@@ -100,7 +110,9 @@ class JudgedItems:
         logits, labels = take_rows(logits, rows), labels[rows]
         units = clusters_of(clusters, rows)
         if probabilities is None:
-            return cls(logits, top_label(logits, labels, scores="logits"), "top_label", n_bins, units)
+            return cls(
+                logits, top_label(logits, labels, scores="logits"), "top_label", n_bins, units
+            )
         exact = take_rows(probabilities, rows)
         table: Any = list(exact) if isinstance(exact, Ragged) else exact
         return cls(logits, top_label(table, labels, kind=kind), kind, n_bins, units)
@@ -117,7 +129,9 @@ class JudgedItems:
         Figures that look at whole rows are not computed where these differ in length: such rows are an empty column.
         """
         top = self.top
-        rows = np.empty((len(top), 0)) if isinstance(top.probabilities, Ragged) else top.probabilities
+        rows = (
+            np.empty((len(top), 0)) if isinstance(top.probabilities, Ragged) else top.probabilities
+        )
         columns = [top.confidence, top.predicted, top.correct, top.labels, rows]
         order = in_order(*columns)
         return [column[order] for column in columns], clusters_of(self.clusters, order)
@@ -126,7 +140,9 @@ class JudgedItems:
         """Return `draws_of` the items, which the errors of all norms and levels in the same bins share."""
         key = options.kind, options.strategy, options.n_bins, resampling.resamples, resampling.seed
         if key not in self._drawn:
-            self._drawn[key] = draws_of(self.top, options, resampling, cluster_codes(self.clusters, len(self)))
+            self._drawn[key] = draws_of(
+                self.top, options, resampling, cluster_codes(self.clusters, len(self))
+            )
         return self._drawn[key]
 
     @property
@@ -162,7 +178,9 @@ class Figure(FigureText):
 
     def defined(self, n_bins: int, kind: str = "top_label") -> Figure:
         """Return the figure with its definition for a number of bins, of class scores or of given answers."""
-        definition = self.of_answers if kind == "confidence" and self.of_answers else self.definition
+        definition = (
+            self.of_answers if kind == "confidence" and self.of_answers else self.definition
+        )
         return dataclasses.replace(self, definition=definition.format(n_bins=n_bins))
 
 
@@ -239,7 +257,10 @@ def measure_calibration(
         decided=measure_figures(items, DECIDED, resampling=resampling.of_family(len(DECIDED))),
         bins=bins,
         consistency=_null(items, resampling),
-        accuracies=tuple(rate(top.correct[group], resampling, clusters_of(items.clusters, group)) for group in groups),
+        accuracies=tuple(
+            rate(top.correct[group], resampling, clusters_of(items.clusters, group))
+            for group in groups
+        ),
     )
 
 
@@ -248,11 +269,15 @@ def measure_figures(
 ) -> dict[str, Estimate]:
     """Compute figures with their intervals, in the order of `FIGURES`; None for all that apply to the items."""
     names = set(FIGURES if keys is None else keys)
-    estimates = {key: figure.estimate(items, resampling) for key, figure in FIGURES.items() if key in names}
+    estimates = {
+        key: figure.estimate(items, resampling) for key, figure in FIGURES.items() if key in names
+    }
     return {key: estimate for key, estimate in estimates.items() if estimate is not None}
 
 
-def measure_classes(items: JudgedItems, *, resampling: Resampling = Resampling()) -> list[ClassFigures]:
+def measure_classes(
+    items: JudgedItems, *, resampling: Resampling = Resampling()
+) -> list[ClassFigures]:
     """Measure each of at most `MAX_CLASSES` classes by itself, the most frequent first.
 
     Args:
@@ -260,12 +285,16 @@ def measure_classes(items: JudgedItems, *, resampling: Resampling = Resampling()
         resampling: Level, resamples (fewer per class where there are many) and seed of the intervals.
     """
     table = items.table
-    order = np.argsort(-np.bincount(items.top.labels, minlength=table.shape[1]), kind="stable")[:MAX_CLASSES]
+    order = np.argsort(-np.bincount(items.top.labels, minlength=table.shape[1]), kind="stable")[
+        :MAX_CLASSES
+    ]
     fewer = resampling.at_most(max(100, MAX_CLASS_RESAMPLES // len(order)))
     found = []
     for k in order.tolist():
         predicted, labels = items.top.predicted == k, items.top.labels == k
-        of_predicted, of_labels = (clusters_of(items.clusters, group) for group in (predicted, labels))
+        of_predicted, of_labels = (
+            clusters_of(items.clusters, group) for group in (predicted, labels)
+        )
         error = calibration_error(
             np.clip(table[:, k], 0.0, 1.0),
             labels.astype(np.int64),
@@ -303,7 +332,8 @@ def worst_split(primary: str, compared: Mapping[str, Mapping[str, Estimate]]) ->
     clear = {
         name: abs(gap.value or 0.0)
         for name, gap in gaps.items()
-        if max(gap.low or 0.0, -(gap.high or 0.0)) > beyond  # an interval around 0 is beyond nothing
+        if max(gap.low or 0.0, -(gap.high or 0.0))
+        > beyond  # an interval around 0 is beyond nothing
     }
     return max(clear, key=lambda name: clear[name], default=None)
 
@@ -316,7 +346,12 @@ def paired_outcomes(first: JudgedItems, second: JudgedItems) -> dict[str, int]:
         second: The same items, in the same order, as the second model judges them.
     """
     a, b = first.top.correct, second.top.correct
-    masks = {"both_right": a & b, "first_right": a & ~b, "second_right": ~a & b, "both_wrong": ~a & ~b}
+    masks = {
+        "both_right": a & b,
+        "first_right": a & ~b,
+        "second_right": ~a & b,
+        "both_wrong": ~a & ~b,
+    }
     return {name: int(mask.sum()) for name, mask in masks.items()}
 
 
@@ -338,13 +373,22 @@ def paired_test(
     if key in _BY_ITEM:
         values, low, high = _BY_ITEM[key]
         inside = [np.clip(values(items), low, high) for items in (first, second)]
-        return intervals.paired_means(*inside, low=low, high=high, clusters=first.clusters, resampling=resampling)
+        return intervals.paired_means(
+            *inside, low=low, high=high, clusters=first.clusters, resampling=resampling
+        )
     # Confidence and correctness are all that the top-label error depends on; rounding may carry a confidence past 1.
-    sides = [dataclasses.replace(each.top, confidence=np.minimum(each.top.confidence, 1.0)) for each in (first, second)]
+    sides = [
+        dataclasses.replace(each.top, confidence=np.minimum(each.top.confidence, 1.0))
+        for each in (first, second)
+    ]
     codes = cluster_codes(first.clusters, len(first))
-    test = difference("ece", (sides[0], sides[1]), first.n_bins, clusters=codes, resampling=resampling)
+    test = difference(
+        "ece", (sides[0], sides[1]), first.n_bins, clusters=codes, resampling=resampling
+    )
     if test is None:
-        return intervals.PairedTest(_binned(first).ece - _binned(second).ece, 1.0, len(first), "too few items")
+        return intervals.PairedTest(
+            _binned(first).ece - _binned(second).ece, 1.0, len(first), "too few items"
+        )
     return test
 
 
@@ -415,11 +459,19 @@ def _few(items: JudgedItems) -> str:
     """Say what there is too little of for an interval, which fewer would not show either; "" for enough."""
     wrong = ~items.top.correct
     counts = {"wrong": _units(items, wrong), "right": _units(items, ~wrong)}
-    return next((f"fewer than 5 answers are {kind}, so without interval" for kind in counts if counts[kind] < 5), "")
+    return next(
+        (
+            f"fewer than 5 answers are {kind}, so without interval"
+            for kind in counts
+            if counts[kind] < 5
+        ),
+        "",
+    )
 
 
 def _of_top(
-    key: str, interval: Callable[[Callable[..., float], JudgedItems, Resampling], intervals.Interval]
+    key: str,
+    interval: Callable[[Callable[..., float], JudgedItems, Resampling], intervals.Interval],
 ) -> Estimator:
     """Estimate one of `STATISTICS`, with an interval where there is what it needs."""
 
@@ -432,13 +484,17 @@ def _of_top(
             return Estimate(value, method="" if value is None else few)
         found = interval(figure, items, resampling)
         # One that corrects for bias may lie to one side of its figure.
-        low, high = np.clip([min(found.low, value or 0.0), max(found.high, value or 0.0)], 0.0, 1.0).tolist()
+        low, high = np.clip(
+            [min(found.low, value or 0.0), max(found.high, value or 0.0)], 0.0, 1.0
+        ).tolist()
         return estimate_of(value, dataclasses.replace(found, low=low, high=high))
 
     return estimate
 
 
-def _left_out(figure: Callable[..., float], items: JudgedItems, resampling: Resampling) -> intervals.Interval:
+def _left_out(
+    figure: Callable[..., float], items: JudgedItems, resampling: Resampling
+) -> intervals.Interval:
     """Return the jackknife interval of a figure, on its logit.
 
     A ranking is known from its wrong answers, or its right ones, where these are fewer.
@@ -449,7 +505,9 @@ def _left_out(figure: Callable[..., float], items: JudgedItems, resampling: Resa
     return intervals.jackknife(figure, *columns, clusters=clusters, **how)
 
 
-def _mirrored(figure: Callable[..., float], items: JudgedItems, resampling: Resampling) -> intervals.Interval:
+def _mirrored(
+    figure: Callable[..., float], items: JudgedItems, resampling: Resampling
+) -> intervals.Interval:
     """Return the basic bootstrap interval of a slow figure that is biased upward, as ECE is.
 
     It reaches as far as the gap between confidence and accuracy may, below which no such error is, and from 0 unless
@@ -472,9 +530,13 @@ def _log_loss(items: JudgedItems, resampling: Resampling) -> Estimate | None:
     return mean(losses, resampling, clusters=items.clusters)
 
 
-def _binned(items: JudgedItems, resampling: Resampling | None = None, **options: Any) -> CalibrationResult:
+def _binned(
+    items: JudgedItems, resampling: Resampling | None = None, **options: Any
+) -> CalibrationResult:
     checked = CalibrationErrorOptions(n_bins=items.n_bins, **{"kind": items.kind, **options})
-    draws = None if resampling is None or checked.norm == "max" else items.draws(checked, resampling)
+    draws = (
+        None if resampling is None or checked.norm == "max" else items.draws(checked, resampling)
+    )
     return calibration_of(items.top, checked, resampling, clusters=items.clusters, draws=draws)
 
 
@@ -482,7 +544,9 @@ def _null(items: JudgedItems, resampling: Resampling) -> ConsistencyResult:
     """Return what a calibrated model would show in the bins; of clusters, in the draws of the errors' intervals."""
     calibrated = None
     if items.clusters is not None:
-        drawn = items.draws(CalibrationErrorOptions(n_bins=items.n_bins, kind=items.kind), resampling).calibrated
+        drawn = items.draws(
+            CalibrationErrorOptions(n_bins=items.n_bins, kind=items.kind), resampling
+        ).calibrated
         calibrated = None if drawn is None else drawn[:, 0]
     return consistency(_binned(items), calibrated=calibrated, resampling=resampling)
 
@@ -507,14 +571,19 @@ ESTIMATORS: Mapping[str, Estimator] = {
     "macro_ce": _of_top("macro_ce", _left_out),
     "brier": _by_class(_bounded(_squared_distances, 0.0, 2.0)),
     "brier_of_answers": lambda items, resampling: (
-        _bounded(lambda each: _gaps(each) ** 2, 0.0, 1.0)(items, resampling) if items.kind == "confidence" else None
+        _bounded(lambda each: _gaps(each) ** 2, 0.0, 1.0)(items, resampling)
+        if items.kind == "confidence"
+        else None
     ),
     "nll": _log_loss,
     "aurc": _of_top("aurc", _left_out),
     "auroc": _of_top(
         "auroc",
         lambda _, items, resampling: intervals.delong(
-            items.top.confidence, items.top.correct, confidence_level=resampling.level, clusters=items.clusters
+            items.top.confidence,
+            items.top.correct,
+            confidence_level=resampling.level,
+            clusters=items.clusters,
         ),
     ),
 }

@@ -57,7 +57,11 @@ def votes_measured(context: AuditContext, options: CalibrationOptions) -> HumanC
         )
     votes = _votes(context, listed_names(options.votes_columns) or [])
     exact = scores.probabilities
-    table = softmax(scores.logits) if exact is None or isinstance(exact, Ragged) else check_scores(exact)
+    table = (
+        softmax(scores.logits)
+        if exact is None or isinstance(exact, Ragged)
+        else check_scores(exact)
+    )
     return human_calibration(table, votes, votes=options.votes, resampling=context.resampling)
 
 
@@ -75,7 +79,8 @@ def _votes(context: AuditContext, columns: list[str]) -> NDArray[np.float64]:
         return _numbers(split.data[columns[0]][:], columns[0])
     if not columns:
         raise OptionError(
-            "Expected comma-separated names of columns in `votes_columns`, but got none.", option="votes_columns"
+            "Expected comma-separated names of columns in `votes_columns`, but got none.",
+            option="votes_columns",
         )
     table = np.column_stack([_numbers(split.data[name][:], name) for name in columns])
     classes = context.label_names
@@ -86,13 +91,18 @@ def _votes(context: AuditContext, columns: list[str]) -> NDArray[np.float64]:
     begin = max(shared.rfind(sign) for sign in "_:. -") + 1
     named = [name[begin:] for name in columns]
     where = f"the columns {listing(columns)}"
-    return np.asarray(table[:, match_columns(named, classes, where=where, classes_of=context.source.name)])
+    return np.asarray(
+        table[:, match_columns(named, classes, where=where, classes_of=context.source.name)]
+    )
 
 
 def _numbers(column: list[Any], name: str) -> NDArray[np.float64]:
     """Return numbers or rows of numbers; the cells of a csv file are texts."""
     try:
-        cells = [parse_json(cell, name) if isinstance(cell, str) and cell[:1] == "[" else cell for cell in column]
+        cells = [
+            parse_json(cell, name) if isinstance(cell, str) and cell[:1] == "[" else cell
+            for cell in column
+        ]
         return np.asarray(cells, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(
@@ -100,7 +110,9 @@ def _numbers(column: list[Any], name: str) -> NDArray[np.float64]:
         ) from None
 
 
-def elicited_items(context: AuditContext, options: CalibrationOptions) -> ConfidenceMeasurement | None:
+def elicited_items(
+    context: AuditContext, options: CalibrationOptions
+) -> ConfidenceMeasurement | None:
     """Ask the model how sure it is where the options say so; else None.
 
     Raises:
@@ -109,7 +121,9 @@ def elicited_items(context: AuditContext, options: CalibrationOptions) -> Confid
     if not options.elicit:
         return None
     if context.prompted is None:
-        raise ValueError(f"Expected a language model to ask how sure it is, but {context.source.name} is none.")
+        raise ValueError(
+            f"Expected a language model to ask how sure it is, but {context.source.name} is none."
+        )
     from rightreasons.calibration.elicit import elicit_confidence, measure_confidence
 
     split = context.primary
@@ -119,7 +133,9 @@ def elicited_items(context: AuditContext, options: CalibrationOptions) -> Confid
         {"id": items.ids, "label": items.labels.tolist(), **items.fields},
         seed=context.seed,
         progress=context.progress,
-        out=context.folder(f"confidence-{safe_name(split.name)}", split.fingerprint, str(context.seed)),
+        out=context.folder(
+            f"confidence-{safe_name(split.name)}", split.fingerprint, str(context.seed)
+        ),
     )
     return measure_confidence(table, n_bins=options.n_bins, resampling=context.resampling)
 
@@ -161,7 +177,11 @@ class CalibrationAnswers:
         if self.measured is not None:
             return self.measured.figures
         first = self.asked.sources[0].figures if self.asked else {}
-        return {key: first[key] for key in ("accuracy", "mean_confidence", "confidence_gap") if key in first}
+        return {
+            key: first[key]
+            for key in ("accuracy", "mean_confidence", "confidence_gap")
+            if key in first
+        }
 
     def text(self, key: str) -> Any:
         """Return the text of a figure."""
@@ -171,7 +191,10 @@ class CalibrationAnswers:
     def headlines(self, figures: Mapping[str, Estimate]) -> dict[str, Headline]:
         """Return figures with their texts."""
         about: dict[str, Any] = {"split": self.context.primary.name, "n": self.n_items}
-        return {key: Headline.of(key, self.text(key), estimate, **about) for key, estimate in figures.items()}
+        return {
+            key: Headline.of(key, self.text(key), estimate, **about)
+            for key, estimate in figures.items()
+        }
 
     @functools.cached_property
     def decisions(self) -> Mapping[str, Decision]:
@@ -179,12 +202,17 @@ class CalibrationAnswers:
         if self.measured is None:
             return {}
         sizes = self.n_items, self.measured.items.n_units
-        return {key: decide(self.measured.decided.get(key), MARGINS["confidence"], *sizes) for key in DECIDED}
+        return {
+            key: decide(self.measured.decided.get(key), MARGINS["confidence"], *sizes)
+            for key in DECIDED
+        }
 
     @property
     def is_apart(self) -> bool:
         """Whether mean confidence and accuracy are surely farther apart than the margin."""
-        return "confidence_gap" in self.decisions and self.decisions["confidence_gap"].level == "large"
+        return (
+            "confidence_gap" in self.decisions and self.decisions["confidence_gap"].level == "large"
+        )
 
     @property
     def is_over(self) -> bool:
@@ -202,7 +230,9 @@ class CalibrationAnswers:
     @property
     def is_small(self) -> bool:
         """Whether both figures are surely within the margin."""
-        return bool(self.decisions) and {decision.level for decision in self.decisions.values()} == {"small"}
+        return bool(self.decisions) and {
+            decision.level for decision in self.decisions.values()
+        } == {"small"}
 
     @property
     def is_open(self) -> bool:
@@ -218,7 +248,13 @@ class CalibrationAnswers:
     @property
     def n_needed(self) -> int | None:
         """About how many items would rule out a miscalibration beyond the margin; None where none would."""
-        return max((d.n_needed or 0 for d in self.decisions.values() if d.level == "unknown"), default=0) or None
+        return (
+            max(
+                (d.n_needed or 0 for d in self.decisions.values() if d.level == "unknown"),
+                default=0,
+            )
+            or None
+        )
 
     @functools.cached_property
     def worst(self) -> str | None:
@@ -254,7 +290,9 @@ class CalibrationAnswers:
         """Show measured items with their predictions."""
         split, top = self.context.primary, self._top
         for row, item in zip(rows, np.flatnonzero(split.labeled)[rows].tolist(), strict=True):
-            yield example_of(self.context, split, item, int(top.predicted[row]), float(top.confidence[row]))
+            yield example_of(
+                self.context, split, item, int(top.predicted[row]), float(top.confidence[row])
+            )
 
 
 NAMES = {

@@ -16,7 +16,9 @@ class CalibrationOptions(QuestionOptions):
         None,
         "Comma-separated columns of the votes of people, one per class, or one of lists in the order of the classes.",
     )
-    votes: str = option("counts", "What the votes are: counts or distributions.", choices=VOTE_KINDS)
+    votes: str = option(
+        "counts", "What the votes are: counts or distributions.", choices=VOTE_KINDS
+    )
     elicit: tuple[str, ...] = option(
         (),
         "How a language model is asked for the confidence in its answers too: verbalized, the number that it states.",
@@ -37,4 +39,6 @@ class ConfidenceOptions(Options):
     confidence_column: str | None = option(
         None, "Comma-separated columns of the confidence in the given answer, one per source."
     )
-    correct_column: str | None = option(None, "Column that says whether the given answer was right: 1 or 0.")
+    correct_column: str | None = option(
+        None, "Column that says whether the given answer was right: 1 or 0."
+    )

@@ -194,7 +194,9 @@ def label_probability(top: TopLabel) -> Floats:
     table = top.probabilities
     if isinstance(table, Ragged):
         return table.at(top.labels)
-    return np.asarray(np.take_along_axis(table, top.labels[:, None], axis=1)[:, 0], dtype=np.float64)
+    return np.asarray(
+        np.take_along_axis(table, top.labels[:, None], axis=1)[:, 0], dtype=np.float64
+    )
 
 
 def label_log_probability(
@@ -207,7 +209,9 @@ def label_log_probability(
     table = logits * inverse_temperature
     highest = table.max(axis=1)
     at_label = table[np.arange(len(table)), labels]
-    return np.asarray(at_label - highest - np.log(np.exp(table - highest[:, None]).sum(axis=1)), dtype=np.float64)
+    return np.asarray(
+        at_label - highest - np.log(np.exp(table - highest[:, None]).sum(axis=1)), dtype=np.float64
+    )
 
 
 brier = brier_score
@@ -235,7 +239,11 @@ class SelectiveResult(Result):
 
 
 def selective_scores(
-    predictions: Any, references: Any = None, *, kind: str = "top_label", scores: str = "probabilities"
+    predictions: Any,
+    references: Any = None,
+    *,
+    kind: str = "top_label",
+    scores: str = "probabilities",
 ) -> SelectiveResult:
     r"""Measure how well the confidence of a model ranks its right predictions above its wrong ones.
 

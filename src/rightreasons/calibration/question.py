@@ -21,7 +21,17 @@ from rightreasons.page import plots
 from rightreasons.page.parts import Amount, Cell
 from rightreasons.page.plots import Drawing
 from rightreasons.page.prose import prose
-from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
+from rightreasons.page.question import (
+    Examples,
+    Figure,
+    Lead,
+    Need,
+    Part,
+    Plot,
+    Question,
+    Rule,
+    Table,
+)
 
 OVERVIEW = ("accuracy", "macro_f1", "mean_confidence", "confidence_gap")
 """The figures of the first part; all others are in the table of the second."""
@@ -35,21 +45,31 @@ def if_calibrated(m: CalibrationAnswers) -> Estimate | None:
     if m.measured is None:
         return None
     null = m.measured.consistency
-    return Estimate(null.expected, 0.0, null.upper, null.confidence_level, "one-sided, binomial draws")
+    return Estimate(
+        null.expected, 0.0, null.upper, null.confidence_level, "one-sided, binomial draws"
+    )
 
 
 def draw_reliability(key: str, m: Any) -> Drawing:
     """Draw the reliability diagram with its consistency bars."""
     measured, null = m.measured, m.measured.consistency
     return plots.reliability_diagram(
-        key, measured.bins.bins, intervals=measured.accuracies, bars=null.bars, level=null.confidence_level
+        key,
+        measured.bins.bins,
+        intervals=measured.accuracies,
+        bars=null.bars,
+        level=null.confidence_level,
     )
 
 
 def draw_splits(key: str, m: CalibrationAnswers) -> Drawing:
     """Draw accuracy and mean confidence of each split."""
-    bars = [(name, [each["accuracy"], each["mean_confidence"]]) for name, each in m.compared.items()]
-    return plots.dot_rows(key, rows=bars, series=("accuracy", "mean confidence"), xlabel="share of items, probability")
+    bars = [
+        (name, [each["accuracy"], each["mean_confidence"]]) for name, each in m.compared.items()
+    ]
+    return plots.dot_rows(
+        key, rows=bars, series=("accuracy", "mean confidence"), xlabel="share of items, probability"
+    )
 
 
 def family_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
@@ -62,11 +82,21 @@ def family_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
 def label_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
     """Return the labels that the model contradicts."""
     rows = m.label_errors[:N_LABELS]
-    for example, chance in zip(m.shown(rows), m.measured.items.label_probability[rows], strict=True):
+    for example, chance in zip(
+        m.shown(rows), m.measured.items.label_probability[rows], strict=True
+    ):
         yield example.id, example.label, example.prediction, float(chance)
 
 
-OF_SOURCES = ("accuracy", "mean_confidence", "ece", "smooth_ece", "brier_of_answers", "auroc", "aurc")
+OF_SOURCES = (
+    "accuracy",
+    "mean_confidence",
+    "ece",
+    "smooth_ece",
+    "brier_of_answers",
+    "auroc",
+    "aurc",
+)
 PAIRED = ("confidence_gap", "ece", "brier", "auroc")
 """The figures of sources of confidence, and of the tests of each two."""
 
@@ -74,7 +104,11 @@ PAIRED = ("confidence_gap", "ece", "brier", "auroc")
 def source_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...]]:
     """Return the figures of each source of confidence."""
     for source in measured.sources:
-        yield NAMES.get(source.name, source.name), source.confident, *map(source.figures.get, OF_SOURCES)
+        yield (
+            NAMES.get(source.name, source.name),
+            source.confident,
+            *map(source.figures.get, OF_SOURCES),
+        )
 
 
 def difference_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...]]:
@@ -83,7 +117,10 @@ def difference_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...
         for key in PAIRED:
             test = pair.differences.get(key)
             if test is not None and test.interval is not None:
-                name, value = FIGURES[OF_ANSWERS.get(key, key)].name, estimate_of(test.difference, test.interval)
+                name, value = (
+                    FIGURES[OF_ANSWERS.get(key, key)].name,
+                    estimate_of(test.difference, test.interval),
+                )
                 yield f"{pair.first} - {pair.second}", name, value, test.p_value, pair.p_holm[key]
 
 
@@ -97,15 +134,27 @@ def data(m: CalibrationAnswers) -> dict[str, Any]:
         "consistency": m.measured.consistency.to_dict(),
         **elicited,
         "votes": m.votes and m.votes.to_dict(),
-        "figures": {key: figure.to_dict() for key, figure in m.headlines(m.measured.figures).items()},
-        "splits": {name: {key: each[key].to_dict() for key in COMPARED} for name, each in m.compared.items()},
+        "figures": {
+            key: figure.to_dict() for key, figure in m.headlines(m.measured.figures).items()
+        },
+        "splits": {
+            name: {key: each[key].to_dict() for key in COMPARED}
+            for name, each in m.compared.items()
+        },
     }
 
 
 CALIBRATION = Question(
     name="calibration",
     title="Does its confidence match its accuracy?",
-    prose=prose(__file__, MARGIN=MARGIN, NAMES=NAMES, N_LABELS=N_LABELS, FIGURES=FIGURES, OF_SOURCES=OF_SOURCES),
+    prose=prose(
+        __file__,
+        MARGIN=MARGIN,
+        NAMES=NAMES,
+        N_LABELS=N_LABELS,
+        FIGURES=FIGURES,
+        OF_SOURCES=OF_SOURCES,
+    ),
     reads="audited",
     needs=(
         Need("labels", lambda context, options: context.primary.labeled.any()),
@@ -116,7 +165,9 @@ CALIBRATION = Question(
     power=Power("confidence", tests=2),
     figures=(
         *(
-            Figure(key, lambda m, key=key: m.estimates.get(key), text=lambda m, key=key: m.text(key))  # type: ignore[misc]
+            Figure(
+                key, lambda m, key=key: m.estimates.get(key), text=lambda m, key=key: m.text(key)
+            )  # type: ignore[misc]
             for key in FIGURES
         ),
         Figure("ece_if_calibrated", if_calibrated, "Vaicenavicius et al. 2019"),
@@ -158,7 +209,13 @@ CALIBRATION = Question(
     parts=(
         Part(
             "overview",
-            (Plot("reliability", draw_reliability, "DeGroot & Fienberg 1983; Guo et al. 2017; Bröcker & Smith 2007"),),
+            (
+                Plot(
+                    "reliability",
+                    draw_reliability,
+                    "DeGroot & Fienberg 1983; Guo et al. 2017; Bröcker & Smith 2007",
+                ),
+            ),
             figures=OVERVIEW,
             when=lambda m: m.measured,
         ),
@@ -191,7 +248,10 @@ CALIBRATION = Question(
             (
                 Table(
                     "classes",
-                    lambda m: [(m.context.label_names[row.label], *[*vars(row).values()][1:]) for row in m.classes],
+                    lambda m: [
+                        (m.context.label_names[row.label], *[*vars(row).values()][1:])
+                        for row in m.classes
+                    ],
                     "Counted; van Rijsbergen 1979; Kull et al. 2019",
                 ),
             ),
@@ -215,15 +275,22 @@ CALIBRATION = Question(
             "sure_there",
             figure="accuracy_worst",
             plot="splits",
-            size=lambda m: abs(m.compared[m.worst]["mean_confidence"].value - m.compared[m.worst]["accuracy"].value),
-            contrast=lambda m: (m.compared[m.worst]["mean_confidence"], m.compared[m.worst]["accuracy"]),
+            size=lambda m: abs(
+                m.compared[m.worst]["mean_confidence"].value - m.compared[m.worst]["accuracy"].value
+            ),
+            contrast=lambda m: (
+                m.compared[m.worst]["mean_confidence"],
+                m.compared[m.worst]["accuracy"],
+            ),
             when=lambda m: m.worst and m.holds_there,
         ),
         Lead(
             "wrong_there",
             figure="accuracy_worst",
             plot="splits",
-            size=lambda m: max(m.estimates["accuracy"].value - m.compared[m.worst]["accuracy"].value, 0.0),
+            size=lambda m: max(
+                m.estimates["accuracy"].value - m.compared[m.worst]["accuracy"].value, 0.0
+            ),
             contrast=lambda m: (m.compared[m.worst]["accuracy"], m.estimates["accuracy"]),
             when=lambda m: m.worst,
         ),
@@ -232,7 +299,11 @@ CALIBRATION = Question(
             figure="ece",
             plot="reliability",
             # A page without a fault opens with what the model decides by, where that is known.
-            size=lambda m: None if m.is_small else max(abs(m.estimates["confidence_gap"].value), m.measured.bins.ece),
+            size=lambda m: (
+                None
+                if m.is_small
+                else max(abs(m.estimates["confidence_gap"].value), m.measured.bins.ece)
+            ),
             when=lambda m: m.measured,
         ),
     ),
@@ -242,7 +313,9 @@ CALIBRATION = Question(
 
 SOURCES = Question(
     name="confidence",
-    prose=prose(str(Path(__file__).with_name("sources.py")), FIGURES=FIGURES, OF_SOURCES=OF_SOURCES),
+    prose=prose(
+        str(Path(__file__).with_name("sources.py")), FIGURES=FIGURES, OF_SOURCES=OF_SOURCES
+    ),
     verdict=(Rule("neutral", "told"),),
     parts=(
         Part(

@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 from rightreasons.calibration.confidences import ANSWER_KINDS, check_no_classes, top_label
-from rightreasons.calibration.errors import CalibrationErrorOptions, CalibrationResult, calibration_of, macro_ce
+from rightreasons.calibration.errors import (
+    CalibrationErrorOptions,
+    CalibrationResult,
+    calibration_of,
+    macro_ce,
+)
 from rightreasons.calibration.proper_scores import (
     brier_score,
     label_log_probability,
@@ -36,7 +41,12 @@ from rightreasons.core.validation import (
 
 
 def calibration_summary(
-    predictions: Any, references: Any, *, n_bins: int = 15, kind: str = "top_label", scores: str = "probabilities"
+    predictions: Any,
+    references: Any,
+    *,
+    n_bins: int = 15,
+    kind: str = "top_label",
+    scores: str = "probabilities",
 ) -> dict[str, float | None]:
     """Compute every figure about confidence.
 
@@ -85,7 +95,9 @@ def calibration_summary(
         "ece_sweep": ece_sweep(top).ece,
         "classwise_ece": binned(kind="classwise").ece if by_class else None,
         "ace": binned(kind="classwise", strategy="quantile").ece if by_class else None,
-        "tace": binned(kind="classwise", strategy="quantile", threshold=0.01).ece if by_class else None,
+        "tace": binned(kind="classwise", strategy="quantile", threshold=0.01).ece
+        if by_class
+        else None,
         "macro_ce": macro_ce(top).macro_ce,
         "brier": None if ragged else brier_score(top, kind=whole, n_bins=n_bins).brier,
         "nll": negative_log_likelihood(predictions, references, kind=whole, scores=scores).nll,
@@ -170,7 +182,9 @@ def fit_temperature(predictions: Any, references: Any, *, scores: str = "logits"
     else:
         at_bound = False
         # On a logarithmic scale: temperatures of 0.1 and of 10 are as far from 1 as each other.
-        exponent = optimize.brentq(lambda x: _slope(logits, labels, np.exp(x)), np.log(low), np.log(high), xtol=1e-12)
+        exponent = optimize.brentq(
+            lambda x: _slope(logits, labels, np.exp(x)), np.log(low), np.log(high), xtol=1e-12
+        )
         inverse = float(np.exp(exponent))
     return Temperature(
         temperature=1.0 / inverse,
@@ -204,7 +218,9 @@ def apply_temperature(
     """
     temperature = check_number(temperature, "temperature")
     if temperature <= 0:
-        raise OptionError(f"Expected `temperature` to be above 0, but got {temperature}.", option="temperature")
+        raise OptionError(
+            f"Expected `temperature` to be above 0, but got {temperature}.", option="temperature"
+        )
     logits = _logits(predictions, scores, "predictions")
     if isinstance(logits, Ragged):
         return list(logits.softmax(1.0 / temperature))
@@ -214,10 +230,14 @@ def apply_temperature(
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _checked(predictions: Any, references: Any, scores: str) -> tuple[Floats | Ragged, NDArray[np.int64]]:
+def _checked(
+    predictions: Any, references: Any, scores: str
+) -> tuple[Floats | Ragged, NDArray[np.int64]]:
     logits, labels = _logits(predictions, scores, "predictions"), check_labels(references)
     check_same_length(predictions=logits, references=labels)
-    return logits, check_labels(labels, logits.lengths if isinstance(logits, Ragged) else logits.shape[1])
+    return logits, check_labels(
+        labels, logits.lengths if isinstance(logits, Ragged) else logits.shape[1]
+    )
 
 
 def _logits(predictions: Any, scores: str, name: str) -> Floats | Ragged:
@@ -264,7 +284,12 @@ class RecalibrationReport(Result):
 
 
 def recalibrate(
-    fit_predictions: Any, fit_references: Any, predictions: Any, *, method: str = "isotonic", scores: str = "logits"
+    fit_predictions: Any,
+    fit_references: Any,
+    predictions: Any,
+    *,
+    method: str = "isotonic",
+    scores: str = "logits",
 ) -> Floats:
     r"""Fit a method of recalibration on one split and return the recalibrated probabilities of another.
 
@@ -306,11 +331,16 @@ def recalibrate(
                [0.5 , 0.5 ]])
     """
     check_one_of(method, METHODS, "method")
-    fitted, table = _table(fit_predictions, scores, "fit_predictions"), _table(predictions, scores, "predictions")
+    fitted, table = (
+        _table(fit_predictions, scores, "fit_predictions"),
+        _table(predictions, scores, "predictions"),
+    )
     labels = check_labels(fit_references, fitted.shape[1], name="fit_references")
     check_same_length(fit_predictions=fitted, fit_references=labels)
     if fitted.shape[1] != table.shape[1]:
-        raise ValueError(f"Expected the same classes in both splits, but got {fitted.shape[1]} and {table.shape[1]}.")
+        raise ValueError(
+            f"Expected the same classes in both splits, but got {fitted.shape[1]} and {table.shape[1]}."
+        )
     if method == "temperature":
         return np.asarray(apply_temperature(table, fit_temperature(fitted, labels).temperature))
     if method == "vector":
@@ -352,7 +382,9 @@ def recalibration_report(
         >>> round(report.before["ece"], 4), round(report.after["ece"], 4)
         (0.0667, 0.0)
     """
-    probabilities = recalibrate(fit_predictions, fit_references, predictions, method=method, scores=scores)
+    probabilities = recalibrate(
+        fit_predictions, fit_references, predictions, method=method, scores=scores
+    )
     before = calibration_summary(predictions, references, n_bins=n_bins, scores=scores)
     after = calibration_summary(probabilities, references, n_bins=n_bins)
     return RecalibrationReport(method, before, after, n_fit=len(fit_references))
@@ -364,7 +396,9 @@ def recalibration_report(
 def _table(predictions: Any, scores: str, name: str) -> Floats:
     logits = _logits(predictions, scores, name)
     if isinstance(logits, Ragged):
-        raise ValueError(f"Expected rows of one length in `{name}`, but they differ; only a temperature fits them.")
+        raise ValueError(
+            f"Expected rows of one length in `{name}`, but they differ; only a temperature fits them."
+        )
     return logits
 
 
@@ -385,9 +419,13 @@ def _vector(fitted: Floats, labels: NDArray[np.int64], table: Floats) -> Floats:
         log_p = scaled - np.log(np.exp(scaled).sum(axis=1, keepdims=True))
         errors, away = (np.exp(log_p) - targets) / n_items, (parameters - start) / n_items
         gradient = np.concatenate(((errors * fitted).sum(axis=0), errors.sum(axis=0))) + away
-        return float(-log_p[np.arange(n_items), labels].mean() + (parameters - start) @ away / 2), gradient
+        return float(
+            -log_p[np.arange(n_items), labels].mean() + (parameters - start) @ away / 2
+        ), gradient
 
-    found = optimize.minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 1000, "gtol": 1e-8}).x
+    found = optimize.minimize(
+        loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 1000, "gtol": 1e-8}
+    ).x
     return softmax(table * found[:n_classes] + found[n_classes:])
 
 

@@ -204,7 +204,11 @@ def _fixed_point(residuals: Floats) -> float:
     if low >= 1.0:
         return 1.0
     start, end = max(low - NARROWEST, NARROWEST), min(high + NARROWEST, 1.0)
-    return float(optimize.brentq(lambda sigma: _error_at(sigma, residuals) - sigma, start, end, xtol=NARROWEST))
+    return float(
+        optimize.brentq(
+            lambda sigma: _error_at(sigma, residuals) - sigma, start, end, xtol=NARROWEST
+        )
+    )
 
 
 # ---------------------- What a perfectly calibrated model shows in the same bins: the null model of a calibration error
@@ -232,7 +236,10 @@ class ConsistencyResult(Result):
 
 
 def consistency(
-    result: CalibrationResult, *, calibrated: Floats | None = None, resampling: Resampling = Resampling()
+    result: CalibrationResult,
+    *,
+    calibrated: Floats | None = None,
+    resampling: Resampling = Resampling(),
 ) -> ConsistencyResult:
     r"""Draw what a model with these confidences would show if each came true exactly as often as it says.
 
@@ -275,14 +282,18 @@ def consistency(
     weight = counts / counts.sum()
     observed = float((weight * np.abs(accuracy - confidence)).sum())
     if abs(observed - result.ece) > 1e-9:
-        raise ValueError(f"Expected the plain l1 error of its bins, which is {observed:.6g}, but got {result.ece:.6g}.")
+        raise ValueError(
+            f"Expected the plain l1 error of its bins, which is {observed:.6g}, but got {result.ece:.6g}."
+        )
     tail = (1 - level) / 2
     if calibrated is None:
         rng = np.random.default_rng(resampling.seed)
         rates = rng.binomial(counts, confidence, size=(draws, len(counts))) / counts
         # Quantiles of the binomial, as `scipy.stats` has them, which takes a second to load.
         ends = np.array([[tail], [1 - tail]])
-        above = np.nan_to_num(np.ceil(special.bdtrik(ends, counts, confidence)))  # NaN for a confidence of 0
+        above = np.nan_to_num(
+            np.ceil(special.bdtrik(ends, counts, confidence))
+        )  # NaN for a confidence of 0
         below = np.maximum(above - 1, 0)
         low, high = np.where(special.bdtr(below, counts, confidence) >= ends, below, above) / counts
     else:

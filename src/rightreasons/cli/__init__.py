@@ -50,7 +50,9 @@ _INTERRUPTED = 130
 
 wants_traceback = contextvars.ContextVar("wants_traceback", default=False)
 """Whether the command line asks for the traceback of an error."""
-_outcome: contextvars.ContextVar[dict[str, Any] | None] = contextvars.ContextVar("outcome", default=None)
+_outcome: contextvars.ContextVar[dict[str, Any] | None] = contextvars.ContextVar(
+    "outcome", default=None
+)
 shows_all_options = contextvars.ContextVar("shows_all_options", default=False)
 """Whether the help that is asked for has every option."""
 
@@ -76,7 +78,11 @@ class _Group(typer.core.TyperGroup):
         """Find the command that is typed first."""
         known = self.list_commands(ctx)
         if args and not args[0].startswith("-") and args[0].replace("_", "-") not in known:
-            verbs = {" ".join(line.split()[1:3]) for about in ABOUT.values() for line in about["examples"]}
+            verbs = {
+                " ".join(line.split()[1:3])
+                for about in ABOUT.values()
+                for line in about["examples"]
+            }
             meant = sorted(verb for verb in verbs if verb.endswith(f" {args[0]}"))  # of a group
             raise unknown_name("command", args[0], meant or known)
         return super().resolve_command(ctx, args)
@@ -84,7 +90,12 @@ class _Group(typer.core.TyperGroup):
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write each command with its whole first sentence."""
         with formatter.section("Commands"):
-            formatter.write_dl([(name, each.get_short_help_str(limit=1000)) for name, each in self.commands.items()])
+            formatter.write_dl(
+                [
+                    (name, each.get_short_help_str(limit=1000))
+                    for name, each in self.commands.items()
+                ]
+            )
 
 
 class _Commands(_Group):
@@ -102,7 +113,9 @@ class _Commands(_Group):
         width = max(map(len, ABOUT))
         for heading, names in COMMANDS.items():
             with formatter.section(heading):
-                formatter.write_dl([(f"{name:<{width}}", about["does"]) for name, about in names.items()])
+                formatter.write_dl(
+                    [(f"{name:<{width}}", about["does"]) for name, about in names.items()]
+                )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -147,7 +160,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         code = _run(words, stop_code)
     unwatched.reset(watched)
     if outcome is not None:
-        typer.echo(json.dumps({"exit_code": code, **outcome, "printed": lines.getvalue().splitlines()}))
+        typer.echo(
+            json.dumps({"exit_code": code, **outcome, "printed": lines.getvalue().splitlines()})
+        )
     raise SystemExit(code)
 
 
@@ -171,12 +186,16 @@ def _run(words: Sequence[str], stop_code: Callable[[], int]) -> int:
     try:
         _check_words(words)
         words = _with_options_of_file(words)
-        code = typer.main.get_command(_app)(args=list(words), prog_name="rightreasons", standalone_mode=False)
+        code = typer.main.get_command(_app)(
+            args=list(words), prog_name="rightreasons", standalone_mode=False
+        )
         if code == _INTERRUPTED:
             raise KeyboardInterrupt
     except (typer.Abort, KeyboardInterrupt):
         _end_bars()
-        typer.echo("Stopped. What was computed is kept, and the same command goes on from there.", err=True)
+        typer.echo(
+            "Stopped. What was computed is kept, and the same command goes on from there.", err=True
+        )
         return stop_code()
     except BrokenPipeError:  # what reads our output, such as `head`, has seen enough
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for what Python flushes at its end
@@ -193,7 +212,11 @@ def _run(words: Sequence[str], stop_code: Callable[[], int]) -> int:
         if isinstance(error, ModuleNotFoundError):
             error = missing(error)
         expected = is_expected(error)
-        more = _look_at(error, words) if expected else f" Add {TRACEBACK} to see where it arose, and please report it."
+        more = (
+            _look_at(error, words)
+            if expected
+            else f" Add {TRACEBACK} to see where it arose, and please report it."
+        )
         known = _flags(words)
         named = [name for name in getattr(error, "option", ()) if name in known]
         sentence = f"{with_flags(in_one_sentence(error), named)}{more}"
@@ -224,10 +247,14 @@ def _end_bars() -> None:
 def _plain_lines(words: Sequence[str]) -> Iterator[None]:
     """Print what we warn of as a line, and not with its place in the code; hubs that do not answer say so once."""
     show = warnings.showwarning
-    logging.getLogger("huggingface_hub.utils._http").setLevel(logging.ERROR)  # it tells each of a dozen attempts
+    logging.getLogger("huggingface_hub.utils._http").setLevel(
+        logging.ERROR
+    )  # it tells each of a dozen attempts
 
     def shown(message: Any, category: type[Warning], *where: Any, **more: Any) -> None:
-        ours = issubclass(category, UserWarning) and str(where[0]).startswith(str(Path(rightreasons.__file__).parent))
+        ours = issubclass(category, UserWarning) and str(where[0]).startswith(
+            str(Path(rightreasons.__file__).parent)
+        )
         if ours or issubclass(category, SetAsideWarning):
             typer.echo(with_flags(str(message), _flags(words)), err=True)
         else:
@@ -284,11 +311,20 @@ def _version(wanted: bool) -> None:
 @_app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+        bool,
+        typer.Option(
+            "--version", callback=_version, is_eager=True, help="Show the version and exit."
+        ),
     ] = False,
-    quiet: Annotated[bool, typer.Option(QUIET, help="Of any command: print warnings and errors alone.")] = False,
-    json: Annotated[bool, typer.Option(JSON, help="Of any command: print its result as one JSON object.")] = False,
-    traceback: Annotated[bool, typer.Option(TRACEBACK, help="Show where an error arose (for developers).")] = False,
+    quiet: Annotated[
+        bool, typer.Option(QUIET, help="Of any command: print warnings and errors alone.")
+    ] = False,
+    json: Annotated[
+        bool, typer.Option(JSON, help="Of any command: print its result as one JSON object.")
+    ] = False,
+    traceback: Annotated[
+        bool, typer.Option(TRACEBACK, help="Show where an error arose (for developers).")
+    ] = False,
 ) -> None:
     """Is your language model right for the right reasons?"""
 
@@ -318,7 +354,9 @@ def _look_at(error: Exception, words: Sequence[str]) -> str:
     files = [word for word in words[1:] if Path(word).suffix and Path(word).is_file()]
     files.sort(key=lambda word: Path(word).name in str(error))
     known = {*_flags(["look"])} - {"out"}
-    options = [name for name in getattr(error, "option", ()) if name in known or name.endswith("_column")]
+    options = [
+        name for name in getattr(error, "option", ()) if name in known or name.endswith("_column")
+    ]
     if words[0] == "look" or not files or not options:
         return ""
     from rightreasons.io.reading import as_table
@@ -339,7 +377,10 @@ def _flags(words: Sequence[str]) -> list[str]:
             break
         command = command.get_command(None, word) or command
     return [
-        flag[2:].replace("-", "_") for option in command.params for flag in option.opts[:1] if flag.startswith("--")
+        flag[2:].replace("-", "_")
+        for option in command.params
+        for flag in option.opts[:1]
+        if flag.startswith("--")
     ]
 
 

@@ -40,7 +40,17 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     name: command_line()
-    for name in ("audit", "behavior", "calibration", "difficulty", "demo", "probes", "reasons", "shortcuts", "ways")
+    for name in (
+        "audit",
+        "behavior",
+        "calibration",
+        "difficulty",
+        "demo",
+        "probes",
+        "reasons",
+        "shortcuts",
+        "ways",
+    )
 }
 
 ASKED: Mapping[str, type[Options]] = {"prompt": Prompt, "server": ServerOptions}
@@ -51,7 +61,9 @@ OF_QUESTIONS = {name: question.options for name, question in QUESTIONS.items()}
 
 
 @declared_command(
-    COMMANDS["audit"], "audit", {"settings": AuditOptions, "stored": StoredOptions, **ASKED, **OF_QUESTIONS}
+    COMMANDS["audit"],
+    "audit",
+    {"settings": AuditOptions, "stored": StoredOptions, **ASKED, **OF_QUESTIONS},
 )
 def audit(
     *,
@@ -99,8 +111,13 @@ def question_command(question: str, *, stored: bool = False, **implied: Any) -> 
         run_audit((model, dataset), out, [question], usual | declared, answers, open_page=open_page)
 
     command.__doc__ = OF_QUESTIONS[question].__doc__
-    declared: dict[str, type[Options]] = {"settings": AuditOptions, **({"stored": StoredOptions} if stored else {})}
-    declared_command(COMMANDS[question], question, {**declared, **ASKED, "options": OF_QUESTIONS[question]})(command)
+    declared: dict[str, type[Options]] = {
+        "settings": AuditOptions,
+        **({"stored": StoredOptions} if stored else {}),
+    }
+    declared_command(
+        COMMANDS[question], question, {**declared, **ASKED, "options": OF_QUESTIONS[question]}
+    )(command)
 
 
 def run_audit(
@@ -138,7 +155,11 @@ def run_audit(
         warnings.filterwarnings("ignore", message="The question '")
         several = listed(settings.get("target")) or []
         # Of stored predictions one label is chosen as several are; a model answers one by itself.
-        apart = len(several) > 1 or several == [ALL] or (several and (dataset is None or "predictions" in settings))
+        apart = (
+            len(several) > 1
+            or several == [ALL]
+            or (several and (dataset is None or "predictions" in settings))
+        )
         if apart or (several and have_several(dataset, settings)):
             show_labels(audit_labels(model, dataset, **settings), open_page=open_page)
             return
@@ -151,7 +172,10 @@ def run_audit(
     "behavior",
     {
         "options": SuiteOptions,
-        "settings": (AuditOptions, ("data_dir", "batch_size", "n_resamples", "confidence_level", "seed", "plan")),
+        "settings": (
+            AuditOptions,
+            ("data_dir", "batch_size", "n_resamples", "confidence_level", "seed", "plan"),
+        ),
         "stored": (ScoreOptions, ("scores", "log_filter")),
         **ASKED,
     },
@@ -161,7 +185,9 @@ def behavior(
     models: Annotated[
         list[str] | None,
         typer.Argument(
-            help="One model: a folder, a hub id or the address of a server.", metavar="MODEL", show_default=False
+            help="One model: a folder, a hub id or the address of a server.",
+            metavar="MODEL",
+            show_default=False,
         ),
     ] = None,
     suite: SuiteName,
@@ -195,10 +221,14 @@ def behavior(
     names = models or []
     if len(names) + (predictions is not None) != 1:
         got = "more" if names else "only one argument"
-        raise ValueError(f"Expected a model and a suite, or a suite and --predictions, but got {got}.")
+        raise ValueError(
+            f"Expected a model and a suite, or a suite and --predictions, but got {got}."
+        )
     page_folder(out, RATES, "predictions")
     options, settings = declared["options"], declared["settings"]
-    opened = open_suite(suite, data_dir=settings.data_dir, seed=settings.seed, max_cases=options.max_cases)
+    opened = open_suite(
+        suite, data_dir=settings.data_dir, seed=settings.seed, max_cases=options.max_cases
+    )
     resampling = settings.resampling
     if predictions is not None:
         stored = read_suite_answers(predictions, opened, options=declared["stored"])
@@ -218,7 +248,9 @@ def behavior(
 
             scorer = load_classifier(model)
         if settings.plan:
-            few = functools.partial(measure_behavior, suite=opened, resampling=resampling.at_most(2), progress=False)
+            few = functools.partial(
+                measure_behavior, suite=opened, resampling=resampling.at_most(2), progress=False
+            )
             show_plan(plan_of_one(model, prompted_of(scorer), few))
             return
         tested = (measure_reading if is_reading(opened) else measure_behavior)(
@@ -228,7 +260,9 @@ def behavior(
             resampling=resampling,
             out=out / "predictions",
         )
-    typed = shlex.join(["rightreasons", *sys.argv[1:]]) if sys.argv[1:2] == ["behavior"] else ""  # else from Python
+    typed = (
+        shlex.join(["rightreasons", *sys.argv[1:]]) if sys.argv[1:2] == ["behavior"] else ""
+    )  # else from Python
     page = write_behavior_report(tested, out, resampling=resampling, command=typed)
     hand_over(functools.partial(read_json, page.parent / RATES))
     measured = BehaviorMeasurement(tested, resampling, 0)
@@ -237,11 +271,15 @@ def behavior(
     typer.echo(f"Report: {page}")
 
 
-@declared_command(COMMANDS["ways"], "ways", {"settings": AuditOptions, **ASKED, "options": WaysOptions})
+@declared_command(
+    COMMANDS["ways"], "ways", {"settings": AuditOptions, **ASKED, "options": WaysOptions}
+)
 def ways(
     model: Model,
     dataset: Dataset,
-    out: Annotated[Path, typer.Option(help="Folder for ways.json and answers, or a report's.")] = Path("ways"),
+    out: Annotated[
+        Path, typer.Option(help="Folder for ways.json and answers, or a report's.")
+    ] = Path("ways"),
     **declared: Any,
 ) -> None:
     """Ask a language model in ways that mean the same: how far do its accuracies lie apart?
@@ -259,10 +297,14 @@ def ways(
 
     settings, options = declared["settings"], declared["options"]
     folder = check_folder(out, own=(*OWN, WAYS))
-    data, source = open_asked(model, dataset, settings, declared["prompt"], declared["server"], require_labels=True)
+    data, source = open_asked(
+        model, dataset, settings, declared["prompt"], declared["server"], require_labels=True
+    )
     prompted = prompted_of(source)
     if prompted is None:
-        raise ValueError(f"Expected a language model that is asked by a prompt, but got {source.name}.")
+        raise ValueError(
+            f"Expected a language model that is asked by a prompt, but got {source.name}."
+        )
     name = choose_splits(data, settings.split, dataset)[0]
     split = take_splits(data, {name: "primary"}, settings, prompted.label_names, dataset)[0]
     how = settings.resampling
@@ -275,7 +317,15 @@ def ways(
 
     def count(planned: Prompted, *, out: Path) -> None:
         little = functools.partial(judge, out=out, settings=settings.replaced(n_resamples=2))
-        measure_ways(planned, split, options=options, how=how.at_most(2), out=out, progress=False, judge=little)
+        measure_ways(
+            planned,
+            split,
+            options=options,
+            how=how.at_most(2),
+            out=out,
+            progress=False,
+            judge=little,
+        )
 
     if settings.plan:
         show_plan(plan_of_one("ways", prompted, count))
@@ -305,7 +355,9 @@ question_command("probes", task="multiple_choice")
 question_command("shortcuts")
 
 
-@declared_command(COMMANDS["reasons"], "reasons", {"settings": AuditOptions, **ASKED, "options": ReasonsOptions})
+@declared_command(
+    COMMANDS["reasons"], "reasons", {"settings": AuditOptions, **ASKED, "options": ReasonsOptions}
+)
 def reasons(
     model: OptionalModel = None,
     dataset: OptionalDataset = None,
@@ -317,7 +369,9 @@ def reasons(
     options, settings = declared.pop("options"), declared["settings"]
     if dataset is not None or model is None:
         given = {"settings": settings, **declared}
-        run_audit((model, dataset), out, ["reasons"], given, {"reasons": options}, open_page=open_page)
+        run_audit(
+            (model, dataset), out, ["reasons"], given, {"reasons": options}, open_page=open_page
+        )
         return
     from rightreasons.io.reading import as_table, only_part
     from rightreasons.reasons.measure import measure_reasons, read_traces

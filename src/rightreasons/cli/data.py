@@ -31,7 +31,12 @@ DATA.add_typer(RATINGS, name="ratings")
 
 
 def open_items(
-    dataset: str, source: SourceOptions, split: str | None, *, train_first: bool = False, **options: Any
+    dataset: str,
+    source: SourceOptions,
+    split: str | None,
+    *,
+    train_first: bool = False,
+    **options: Any,
 ) -> tuple[datasets.Dataset, str]:
     """Open a multiple-choice data set and take the labeled items of one split.
 
@@ -53,12 +58,16 @@ def open_items(
     items = labeled_items(splits[name])
     if len(items) == 0:
         raise OptionError(
-            f"Expected items with a label in {dataset}, but none of split {name!r} has one.", option="label_column"
+            f"Expected items with a label in {dataset}, but none of split {name!r} has one.",
+            option="label_column",
         )
     return items, name
 
 
-CHOSEN: Mapping[str, Declared] = {"source": SourceOptions, "drawn": (AuditOptions, ("limit", "seed"))}
+CHOSEN: Mapping[str, Declared] = {
+    "source": SourceOptions,
+    "drawn": (AuditOptions, ("limit", "seed")),
+}
 
 
 @RATINGS.callback()
@@ -80,14 +89,19 @@ def write(
 
     items, taken = open_items(dataset, source, split, limit=drawn.limit, seed=drawn.seed)
     files = write_rating_sheets(items, out, n_raters=raters, seed=drawn.seed)
-    typer.echo(f"{dataset}, {taken}: {counted(len(items), 'item')}\nSheets: {', '.join(map(str, files))}")
+    typer.echo(
+        f"{dataset}, {taken}: {counted(len(items), 'item')}\nSheets: {', '.join(map(str, files))}"
+    )
 
 
 @declared_command(RATINGS, "read", {**CHOSEN, "settings": (AuditOptions, ("confidence_level",))})
 def read(
     dataset: Dataset,
     sheets: Annotated[
-        list[Path], typer.Argument(help="The sheet of each rater, at least two.", metavar="SHEETS", show_default=False)
+        list[Path],
+        typer.Argument(
+            help="The sheet of each rater, at least two.", metavar="SHEETS", show_default=False
+        ),
     ],
     source: SourceOptions,
     drawn: AuditOptions,
@@ -107,7 +121,10 @@ def read(
     agreement = "no kappa, as all answers are the same choice"
     if interval is not None:
         agreement = f"Fleiss' kappa {kappa:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
-    typer.secho(f"{dataset}, {taken}: {counted(len(items), 'item')}, {counted(len(sheets), 'rater')}", bold=True)
+    typer.secho(
+        f"{dataset}, {taken}: {counted(len(items), 'item')}, {counted(len(sheets), 'rater')}",
+        bold=True,
+    )
     typer.echo(f"accuracy {figures.accuracy:.3f} [{ends.low:.3f}, {ends.high:.3f}]; {agreement}")
     hand_over(figures)
 
@@ -120,16 +137,21 @@ class PartedOptions(Options):
     limit: int | None = option(None, "Maximum number of items per split.", minimum=1)
 
 
-@declared_command(DATA, "split", {"source": SourceOptions, "drawn": PartedOptions, "options": SplitOptions})
+@declared_command(
+    DATA, "split", {"source": SourceOptions, "drawn": PartedOptions, "options": SplitOptions}
+)
 def split(
     dataset: Dataset,
     source: SourceOptions,
     drawn: PartedOptions,
     options: SplitOptions,
     model: Annotated[
-        str | None, typer.Option(help="Encoder to train; by default the packaged one of the extra [encoder].")
+        str | None,
+        typer.Option(help="Encoder to train; by default the packaged one of the extra [encoder]."),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the result; a second call resumes from it.")] = Path("split"),
+    out: Annotated[
+        Path, typer.Option(help="Folder of the result; a second call resumes from it.")
+    ] = Path("split"),
 ) -> None:
     """Train without the premises, and divide the items into Easy (solved anyway in every run) and Hard."""
     from rightreasons.core.store import check_folder, write_json
@@ -138,15 +160,21 @@ def split(
     from rightreasons.training.premise_oblivious import premise_oblivious_split
 
     check_folder(out, own=("split.json", "easy_hard_subsets.json", "runs"))
-    opened = open_splits(dataset, **source.source("multiple_choice"), limit=drawn.limit, seed=options.seed)
+    opened = open_splits(
+        dataset, **source.source("multiple_choice"), limit=drawn.limit, seed=options.seed
+    )
     labeled = {name: items for name, part in opened.items() if len(items := labeled_items(part))}
     if not labeled:
-        raise OptionError(f"Expected items with a label in {dataset}, but there are none.", option="label_column")
+        raise OptionError(
+            f"Expected items with a label in {dataset}, but there are none.", option="label_column"
+        )
     where = f"{dataset} with labels"
     test_name = choose_split(labeled, drawn.test_split, where=where, others=True)
     train_name = drawn.train_split or "train"
     if train_name == test_name:
-        raise ValueError(f"Expected another split to train on than the one to part, but both are {test_name!r}.")
+        raise ValueError(
+            f"Expected another split to train on than the one to part, but both are {test_name!r}."
+        )
     train = labeled[choose_split(labeled, train_name, where=where)]
     result = premise_oblivious_split(
         demo_encoder() if model is None else model,
@@ -157,7 +185,10 @@ def split(
         **options.to_dict(),
     )
     parted = list(zip(result.ids, result.easy, strict=True))
-    subsets = {"easy": [key for key, easy in parted if easy], "hard": [key for key, easy in parted if not easy]}
+    subsets = {
+        "easy": [key for key, easy in parted if easy],
+        "hard": [key for key, easy in parted if not easy],
+    }
     write_json(out / "easy_hard_subsets.json", subsets)
     write_json(out / "split.json", result.to_dict())
     hand_over(result)
@@ -211,8 +242,12 @@ class ExportOptions(Options):
         "benchmark, a data set for the Hub with eval.yaml; or the harness that asks --reasons: lm-eval or inspect.",
         choices=(*HARNESSES, BENCHMARK),
     )
-    task: str | None = option(None, "multiple_choice or classification; by default as the data is.", choices=TASKS)
-    reasons: bool = option(False, "Write the arms of the question about reasons: plain, neutral, and hints.")
+    task: str | None = option(
+        None, "multiple_choice or classification; by default as the data is.", choices=TASKS
+    )
+    reasons: bool = option(
+        False, "Write the arms of the question about reasons: plain, neutral, and hints."
+    )
     hints: tuple[str, ...] = option(
         ("colleague", "metadata"), "Comma-separated kinds of hints of --reasons.", choices=HINTS
     )
@@ -239,7 +274,9 @@ def export(
     settings = settings.replaced(task=options.task, split=options.split)
     if options.to == BENCHMARK:
         for name in [*(["reasons"] if options.reasons else []), *prompt.changed()]:
-            raise OptionError(f"Expected no `{name}` with a benchmark, which asks nothing itself.", option=name)
+            raise OptionError(
+                f"Expected no `{name}` with a benchmark, which asks nothing itself.", option=name
+            )
         export_benchmark(dataset, settings, out)
     elif options.reasons:
         export_reasons(dataset, settings, prompt, options, out)
@@ -273,23 +310,38 @@ def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
         for item in items:
             if item["label"] < 0:
                 continue
-            row = {name: item[name] for name in ("id", "label", *LINKS, "easy", "group") if name in item}
+            row = {
+                name: item[name]
+                for name in ("id", "label", *LINKS, "easy", "group")
+                if name in item
+            }
             if kind == "classification":
                 parts = (item["text"], item.get("text_pair"), WHICH)
-                row |= {"prompt": "\n\n".join(filter(None, parts)), "choices": items.features["label"].names}
+                row |= {
+                    "prompt": "\n\n".join(filter(None, parts)),
+                    "choices": items.features["label"].names,
+                }
             else:
                 row |= {"prompt": item["prompt"], "choices": item["choices"]}
-            tasks.setdefault("items" if split == first else re.sub(r"\W+", "_", split), []).append(row)
+            tasks.setdefault("items" if split == first else re.sub(r"\W+", "_", split), []).append(
+                row
+            )
     builder = builder_class(dataset) if dataset in available_datasets() else None
     folder = write_benchmark(tasks, out, name=Path(dataset).stem, builder=builder)
     for task, rows in tasks.items():
         typer.echo(f"{task}: {counted(len(rows), 'item')}")
     typer.echo(f"Benchmark: {folder}")
-    typer.echo(f"To push it: hf upload {shlex.join([f'my-name/{folder.name}', str(folder)])} --repo-type dataset")
-    typer.echo(f"Then it is asked by: inspect eval hf/{shlex.quote(f'my-name/{folder.name}')} --model MODEL")
+    typer.echo(
+        f"To push it: hf upload {shlex.join([f'my-name/{folder.name}', str(folder)])} --repo-type dataset"
+    )
+    typer.echo(
+        f"Then it is asked by: inspect eval hf/{shlex.quote(f'my-name/{folder.name}')} --model MODEL"
+    )
 
 
-def export_reasons(dataset: str, settings: AuditOptions, wording: Wording, options: ExportOptions, out: Path) -> None:
+def export_reasons(
+    dataset: str, settings: AuditOptions, wording: Wording, options: ExportOptions, out: Path
+) -> None:
     """Write the arms of the question about reasons as a task."""
     from rightreasons.audited.context import asked_items
     from rightreasons.models.wording import Prompt
@@ -298,11 +350,17 @@ def export_reasons(dataset: str, settings: AuditOptions, wording: Wording, optio
     prompt = Prompt(**{name: getattr(wording, name) for name in wording.names()})
     items, names = asked_items(dataset, settings, wording.label_words)
     worded = Worded(
-        prompt, names, ReasonsOptions(hints=options.hints), chat=options.to == "inspect", seed=settings.seed
+        prompt,
+        names,
+        ReasonsOptions(hints=options.hints),
+        chat=options.to == "inspect",
+        seed=settings.seed,
     )
     rows = worded.rows(items)
     declared = write_task(out, f"{Path(dataset).stem} reasons", rows, to=options.to)
-    typer.echo(f"Task: {declared} ({counted(len(rows), 'request')} about {counted(len(items), 'item')})")
+    typer.echo(
+        f"Task: {declared} ({counted(len(rows), 'request')} about {counted(len(items), 'item')})"
+    )
     typer.echo("Its first lines say how it is asked, and how its log is read.")
 
 
@@ -334,7 +392,9 @@ def write_task(out: Path, name: str, rows: Sequence[Mapping[str, Any]], *, to: s
     file = "task_lm_eval.yaml.j2" if to == "lm-eval" else "task_inspect.py.j2"
     template = Path(rightreasons.__file__).parent / "report" / "templates" / file
     values = {"task": task, "rows": ROWS, "folder": folder.name}
-    text = Template(template.read_text("utf-8"), keep_trailing_newline=True, undefined=StrictUndefined).render(values)
+    text = Template(
+        template.read_text("utf-8"), keep_trailing_newline=True, undefined=StrictUndefined
+    ).render(values)
     return write_text(folder / declaration, text)
 
 
@@ -345,10 +405,15 @@ def suite() -> None:
 
 @COMMANDS["suite"].command()
 def convert(
-    file: Annotated[Path, typer.Argument(help="Pickle that CheckList has saved: .pkl, .pkl.gz or .tar.gz.")],
+    file: Annotated[
+        Path, typer.Argument(help="Pickle that CheckList has saved: .pkl, .pkl.gz or .tar.gz.")
+    ],
     out: Annotated[Path, typer.Argument(help=".jsonl or .jsonl.gz file.", metavar="OUT")],
     text_columns: Annotated[
-        str | None, typer.Option(help="Comma-separated names of the texts of an example, such as context,question.")
+        str | None,
+        typer.Option(
+            help="Comma-separated names of the texts of an example, such as context,question."
+        ),
     ] = None,
 ) -> None:
     """Convert a suite that CheckList has saved; nothing of the pickle is run.
@@ -365,7 +430,9 @@ def convert(
     converted = read_pickled_suite(file, text_columns=listed(text_columns))
     converted.write(out)
     if converted.label_names is not None:
-        typer.echo(f"Labels: {', '.join(f'{number} {name}' for number, name in enumerate(converted.label_names))}")
+        typer.echo(
+            f"Labels: {', '.join(f'{number} {name}' for number, name in enumerate(converted.label_names))}"
+        )
     typer.echo(
         f"{converted.name}: {counted(len(converted.functionalities), 'functionality', 'functionalities')}, "
         f"{counted(converted.n_cases, 'case')}, {counted(converted.n_examples, 'example')}\nSuite: {out}"

@@ -38,16 +38,24 @@ class Command(typer.core.TyperCommand):
         parameters: list[Any] = [each for each in self.get_params(ctx) if each.name != "help"]
         records = {each.opts[0].lstrip("-"): each.get_help_record(ctx) for each in parameters}
         kinds = {
-            each.opts[0].lstrip("-"): "Arguments" if each.param_type_name == "argument" else each.rich_help_panel
+            each.opts[0].lstrip("-"): "Arguments"
+            if each.param_type_name == "argument"
+            else each.rich_help_panel
             for each in parameters
         }
-        sections = {"Arguments": [records.pop(flag) for flag, kind in kinds.items() if kind == "Arguments"]}
+        sections = {
+            "Arguments": [records.pop(flag) for flag, kind in kinds.items() if kind == "Arguments"]
+        }
         for heading, flags in self.groups.items():
             sections[heading] = [records.pop(flag) for flag in flags.split() if flag in records]
         n_shown = len(records) if shows_all_options.get() else 0 if self.groups else MOST_SHOWN - 2
         for flag in [*records][:n_shown]:
             sections.setdefault(kinds[flag] or "Options", []).append(records.pop(flag))
-        more = [(HELP_ALL, f"Show {len(records)} more options, which can be typed too.")] if records else []
+        more = (
+            [(HELP_ALL, f"Show {len(records)} more options, which can be typed too.")]
+            if records
+            else []
+        )
         sections["Help"] = [("-h, --help", "Show this message and exit."), *more]
         for heading, lines in sections.items():
             if lines:
@@ -74,7 +82,10 @@ def declared_command(
             for parameter in inspect.signature(function, eval_str=True).parameters.values()
             if parameter.name not in declared and parameter.kind is not parameter.VAR_KEYWORD
         ]
-        classes = {name: each if isinstance(each, tuple) else (each, each.names()) for name, each in declared.items()}
+        classes = {
+            name: each if isinstance(each, tuple) else (each, each.names())
+            for name, each in declared.items()
+        }
         added = {argument: _parameters(*each, argument) for argument, each in classes.items()}
 
         def run(**values: Any) -> None:
@@ -94,7 +105,9 @@ def declared_command(
     return register
 
 
-def _parameters(options: type[Options], names: Sequence[str], argument: str) -> list[inspect.Parameter]:
+def _parameters(
+    options: type[Options], names: Sequence[str], argument: str
+) -> list[inspect.Parameter]:
     """Return options of a class as parameters that typer reads."""
     hints, prefix = typing.get_type_hints(options), _prefix(argument)
     heading = re.split(r"\n|;", options.__doc__ or "")[0].rstrip(".")
@@ -113,7 +126,9 @@ def _parameters(options: type[Options], names: Sequence[str], argument: str) -> 
         )
         annotation: Any = Annotated[kind, info]
         keyword = inspect.Parameter.KEYWORD_ONLY
-        parameters.append(inspect.Parameter(f"{argument}_{name}", keyword, default=default, annotation=annotation))
+        parameters.append(
+            inspect.Parameter(f"{argument}_{name}", keyword, default=default, annotation=annotation)
+        )
     return parameters
 
 
@@ -127,7 +142,9 @@ def _read(options: type[Options], values: Mapping[str, Any], prefix: str) -> Opt
     try:
         return options(**{name: _value(hints[name], value, name) for name, value in values.items()})
     except (OptionError, OptionTypeError) as error:
-        raise type(error)(with_flags(str(error), error.option, prefix), option=error.option) from error
+        raise type(error)(
+            with_flags(str(error), error.option, prefix), option=error.option
+        ) from error
 
 
 def _value(kind: Any, value: Any, name: str) -> Any:
@@ -137,9 +154,13 @@ def _value(kind: Any, value: Any, name: str) -> Any:
     if value is None:
         return () if get_origin(kind) is tuple else None
     parts = listed(value) or []
-    if not parts or (element is int and not all(part.isascii() and part.isdigit() for part in parts)):
+    if not parts or (
+        element is int and not all(part.isascii() and part.isdigit() for part in parts)
+    ):
         what = "whole numbers" if element is int else "names"
-        raise OptionError(f"Expected `{name}` to be comma-separated {what}, but got {value!r}.", option=name)
+        raise OptionError(
+            f"Expected `{name}` to be comma-separated {what}, but got {value!r}.", option=name
+        )
     return tuple(element(part) for part in parts)
 
 
@@ -158,13 +179,23 @@ _MODEL = (
 Model = Annotated[str, typer.Argument(help=f"{_MODEL}.", metavar="MODEL", show_default=False)]
 Dataset = Annotated[str, typer.Argument(help=_DATA, metavar="DATASET", show_default=False)]
 OptionalModel = Annotated[
-    str | None, typer.Argument(help=f"{_MODEL}; or, alone, a file of predictions.", metavar="MODEL", show_default=False)
+    str | None,
+    typer.Argument(
+        help=f"{_MODEL}; or, alone, a file of predictions.", metavar="MODEL", show_default=False
+    ),
 ]
-OptionalDataset = Annotated[str | None, typer.Argument(help=_DATA, metavar="DATASET", show_default=False)]
+OptionalDataset = Annotated[
+    str | None, typer.Argument(help=_DATA, metavar="DATASET", show_default=False)
+]
 
 Split = Annotated[
-    str | None, typer.Option(help="Split; by default the first of test, validation and dev with labels, or else any.")
+    str | None,
+    typer.Option(
+        help="Split; by default the first of test, validation and dev with labels, or else any."
+    ),
 ]
 SuiteName = Annotated[str, typer.Argument(help=SUITE_HELP, metavar="SUITE", show_default=False)]
 Out = Annotated[Path, typer.Option(help="Folder of the report.")]
-Open = Annotated[bool, typer.Option("--open", help="Open the report in a browser when it is written.")]
+Open = Annotated[
+    bool, typer.Option("--open", help="Open the report in a browser when it is written.")
+]

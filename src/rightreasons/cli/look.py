@@ -31,7 +31,12 @@ ANSWERS = {
 }
 """Kind of table -> the questions that it can answer, with what they need beside a model."""
 
-KEYS = {"text": "text_column", "text pair": "text_pair_column", "label": "label_column", "labels": "label_column"}
+KEYS = {
+    "text": "text_column",
+    "text pair": "text_pair_column",
+    "label": "label_column",
+    "labels": "label_column",
+}
 """What is read -> what a data.yaml calls its column."""
 
 LABELED = ("calibration", "cues", "difficulty", "shortcuts")
@@ -43,10 +48,20 @@ WIDTH, MOST_ROWS = 100, 20
 DECLARED: Mapping[str, tuple[type[Options], tuple[str, ...]]] = {
     "settings": (
         AuditOptions,
-        ("text_column", "text_pair_column", "prompt_column", "choices_column", "label_column", "label_names"),
+        (
+            "text_column",
+            "text_pair_column",
+            "prompt_column",
+            "choices_column",
+            "label_column",
+            "label_names",
+        ),
     ),
     "stored": (ScoreOptions, ("score_columns", "scores", "confidence_column", "correct_column")),
-    "form": (TextOptions, ("first_label", "separator", "quote", "encoding", "column_names", "drop_empty")),
+    "form": (
+        TextOptions,
+        ("first_label", "separator", "quote", "encoding", "column_names", "drop_empty"),
+    ),
 }
 """What the columns mean, and how the file is read, where they leave it open."""
 
@@ -60,7 +75,9 @@ def _told(declared: Iterable[Options]) -> dict[str, Any]:
         given |= each.changed()
     for name in {"label_names", "prompt_column", "choices_column"} & given.keys():
         if "{{" not in given[name]:
-            given[name] = listed(given[name]) if name != "choices_column" else one_or_more(given[name])
+            given[name] = (
+                listed(given[name]) if name != "choices_column" else one_or_more(given[name])
+            )
     return given
 
 
@@ -69,9 +86,15 @@ def look(
     dataset: Dataset,
     model: Annotated[
         str | None,
-        typer.Argument(help="Folder or hub id of a model, to match its classes.", metavar="MODEL", show_default=False),
+        typer.Argument(
+            help="Folder or hub id of a model, to match its classes.",
+            metavar="MODEL",
+            show_default=False,
+        ),
     ] = None,
-    out: Annotated[Path, typer.Option(help="The file to write, which every command takes.")] = Path("data.yaml"),
+    out: Annotated[Path, typer.Option(help="The file to write, which every command takes.")] = Path(
+        "data.yaml"
+    ),
     **declared: Options,
 ) -> None:
     """Show what would be read: columns, items, which label is which class, what is doubtful; write data.yaml."""
@@ -81,12 +104,17 @@ def look(
 
     settings = _told(declared.values())
     if out.suffix not in SUFFIXES:
-        raise OptionError(f"Expected `out` to end in {' or '.join(SUFFIXES)}, but got {str(out)[:60]!r}.", option="out")
+        raise OptionError(
+            f"Expected `out` to end in {' or '.join(SUFFIXES)}, but got {str(out)[:60]!r}.",
+            option="out",
+        )
     check_file(out)
     is_description = Path(dataset).suffix in SUFFIXES
     if is_description and settings:
         name = next(iter(settings))
-        raise OptionError(f"Expected no `{name}` beside {dataset}, which says it: change it there.", option=name)
+        raise OptionError(
+            f"Expected no `{name}` beside {dataset}, which says it: change it there.", option=name
+        )
     path = Path(dataset).expanduser()
     place = os.path.relpath(path, out.parent) if path.exists() else dataset
     of_others = out.exists() and Path(str(described(out).source)).resolve() != path.resolve()
@@ -98,7 +126,10 @@ def look(
         raise ValueError(doubts[0])
     for doubt in doubts:
         typer.secho(
-            textwrap.fill(f"Look at: {doubt}", WIDTH, subsequent_indent="  ", break_on_hyphens=False), fg="yellow"
+            textwrap.fill(
+                f"Look at: {doubt}", WIDTH, subsequent_indent="  ", break_on_hyphens=False
+            ),
+            fg="yellow",
         )
     if not found.readable:
         typer.echo("So it cannot be read: nothing is written.")
@@ -108,7 +139,10 @@ def look(
     if is_written:
         write_description(out, {"data": place, **_said(found), **settings})
     elif of_others and settings:
-        raise OptionError(f"Expected `out` to be new or about {dataset}, but {out} is about other data.", option="out")
+        raise OptionError(
+            f"Expected `out` to be new or about {dataset}, but {out} is about other data.",
+            option="out",
+        )
     elif of_others and not is_description:
         typer.echo(f"Not written: {out} is about other data; --out names another file.")
     _tell_questions(found, dataset, model, out if is_written else None)
@@ -117,7 +151,9 @@ def look(
 def _said(found: Resolution) -> dict[str, Any]:
     """Return what was found as a data.yaml says it, for a person to change."""
     content: dict[str, Any] = {} if found.kind == "predictions" else {"task": found.kind}
-    for what, names in found.columns.items() if found.kind != "multiple_choice" else ():  # its format says them
+    for what, names in (
+        found.columns.items() if found.kind != "multiple_choice" else ()
+    ):  # its format says them
         if what in KEYS:
             content[KEYS[what]] = names[0]
     if found.kind == "classification" and not all(name.isdecimal() for name in found.label_names):
@@ -134,7 +170,9 @@ def _show(dataset: str, found: Resolution) -> None:
     for number, item in enumerate(found.items, start=1):
         shown = ", ".join(f"{name}: {_short(value)}" for name, value in item.items())
         typer.echo(textwrap.fill(f"Item {number}: {shown}", WIDTH, subsequent_indent="  "))
-    rows = [(_short(row.value), f"{row.count:,}", row.label or NONE, row.rule) for row in found.mapping]
+    rows = [
+        (_short(row.value), f"{row.count:,}", row.label or NONE, row.rule) for row in found.mapping
+    ]
     _table("Labels", [("value", "items", "class", "rule"), *rows[:MOST_ROWS]] if rows else [])
     if len(rows) > MOST_ROWS:
         typer.echo(f"  … {len(rows):,} values in all")
@@ -161,7 +199,9 @@ def _of_model(found: Resolution, model: str | None) -> list[str]:
 
     classes = classes_of(model)
     try:
-        match = match_labels(found.label_names, classes, terms=MatchTerms("the data", rename="label_names"))
+        match = match_labels(
+            found.label_names, classes, terms=MatchTerms("the data", rename="label_names")
+        )
     except ValueError as error:
         return [str(error)]
     typer.echo(f"Labels and the classes of {model} match {match.in_words}.")
@@ -193,7 +233,9 @@ def _tell_questions(found: Resolution, dataset: str, model: str | None, out: Pat
     questions: Mapping[str, str] = ANSWERS[found.kind]
     labeled = any(row.label for row in found.mapping) or "right" in found.columns
     can = [
-        f"{name} ({how or _passes(found, name)})" for name, how in questions.items() if labeled or name not in LABELED
+        f"{name} ({how or _passes(found, name)})"
+        for name, how in questions.items()
+        if labeled or name not in LABELED
     ]
     cannot = [name for name in questions if not labeled and name in LABELED]
     typer.echo(f"It can answer: {', '.join(can) or 'nothing'}.")
@@ -203,6 +245,8 @@ def _tell_questions(found: Resolution, dataset: str, model: str | None, out: Pat
         return
     place = dataset if out is None else str(out)
     if not all(questions.values()):
-        typer.echo("A pass is one item through the model; --plan counts what a server is sent, and its price.")
+        typer.echo(
+            "A pass is one item through the model; --plan counts what a server is sent, and its price."
+        )
     command = "calibration" if found.kind == "predictions" else f"audit {model or 'MODEL'}"
     typer.echo(f"Next: rightreasons {command} {place}")

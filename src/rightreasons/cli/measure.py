@@ -69,7 +69,9 @@ def judges(
     from rightreasons.probes.question import JUDGES
 
     settings = declared["settings"]
-    measured = measure_judges(read_judgments(file, options=declared["options"]), resampling=settings.resampling)
+    measured = measure_judges(
+        read_judgments(file, options=declared["options"]), resampling=settings.resampling
+    )
     show_section(str(file), JUDGES.answer(measured, settings.confidence_level))
     hand_over(measured)
 
@@ -85,7 +87,9 @@ def judges(
 )
 def cues(
     dataset: Dataset,
-    split: Annotated[str | None, typer.Option(help="The split; by default train or the first with labels.")] = None,
+    split: Annotated[
+        str | None, typer.Option(help="The split; by default train or the first with labels.")
+    ] = None,
     top: Annotated[int, typer.Option(help="Number of cues to print.", min=0)] = 20,
     **declared: Any,
 ) -> None:
@@ -96,16 +100,24 @@ def cues(
     from rightreasons.page.prose import level_percent
 
     source, options, settings = declared["source"], declared["options"], declared["settings"]
-    data, taken = open_items(dataset, source, split, train_first=True, limit=settings.limit, seed=settings.seed)
+    data, taken = open_items(
+        dataset, source, split, train_first=True, limit=settings.limit, seed=settings.seed
+    )
     items = ChoiceItems.of(data, options.groups_column)
     figures = measure_cues(items, options=options, resampling=settings.resampling)
     typer.secho(
-        f"{dataset}{f' ({source.config})' if source.config else ''}, {taken}: {counted(len(items), 'item')}", bold=True
+        f"{dataset}{f' ({source.config})' if source.config else ''}, {taken}: {counted(len(items), 'item')}",
+        bold=True,
     )
-    m, level = SimpleNamespace(cues=figures, shown=top), level_percent(figures.statistics.confidence_level)
+    m, level = (
+        SimpleNamespace(cues=figures, shown=top),
+        level_percent(figures.statistics.confidence_level),
+    )
     show_table(CUE_TABLE.shown(m, CUES.prose.of(m=m, level=level)))
     n_cues = counted(figures.statistics.n_cues, "cue")
-    typer.echo(f"\n{len(figures.significant):,} of {n_cues} differ from chance after Holm's correction.")
+    typer.echo(
+        f"\n{len(figures.significant):,} of {n_cues} differ from chance after Holm's correction."
+    )
     say(CUES.prose.of(m=m)("part.alone"))
     if figures.classifier is not None:
         say(f"{figures.classifier.n_folds} folds.")

@@ -24,10 +24,19 @@ COMMANDS = {name: command_line() for name in ("card", "compare", "doctor", "gate
 
 @COMMANDS["card"].command(no_args_is_help=True)
 def card(
-    report: Annotated[Path, typer.Argument(help="Folder of a report.", metavar="REPORT", show_default=False)],
-    to: Annotated[Path, typer.Option(help="Model card to write into, a record.json, or .eval_results/NAME.yaml.")],
-    benchmark: Annotated[str | None, typer.Option(help="Of .yaml: the benchmark of the hub, org/data:task.")] = None,
-    figure: Annotated[str | None, typer.Option(help="Of .yaml: the figure, such as cues.easy_accuracy.")] = None,
+    report: Annotated[
+        Path, typer.Argument(help="Folder of a report.", metavar="REPORT", show_default=False)
+    ],
+    to: Annotated[
+        Path,
+        typer.Option(help="Model card to write into, a record.json, or .eval_results/NAME.yaml."),
+    ],
+    benchmark: Annotated[
+        str | None, typer.Option(help="Of .yaml: the benchmark of the hub, org/data:task.")
+    ] = None,
+    figure: Annotated[
+        str | None, typer.Option(help="Of .yaml: the figure, such as cues.easy_accuracy.")
+    ] = None,
 ) -> None:
     """Write a report into a model card: a section with the verdicts, and the figures as metadata of the hub.
 
@@ -54,7 +63,9 @@ def compare(
     reports: Annotated[
         list[Path],
         typer.Argument(
-            help="Folders of two or more reports, logs, or folders of logs.", metavar="REPORT", show_default=False
+            help="Folders of two or more reports, logs, or folders of logs.",
+            metavar="REPORT",
+            show_default=False,
         ),
     ],
     out: Annotated[Path | None, typer.Option(help="Folder for a page and comparison.json.")] = None,
@@ -74,10 +85,16 @@ def compare(
 
     how: dict[str, Any] = {name: getattr(settings, name) for name in RESAMPLED}
     with tempfile.TemporaryDirectory() as folder:
-        reports = reports_of(reports, Path(folder) if out is None else out.with_name(f"{out.name}-reports"), **how)
+        reports = reports_of(
+            reports, Path(folder) if out is None else out.with_name(f"{out.name}-reports"), **how
+        )
         models = [read_audit(report)["model"] for report in reports]
         tasks = {model["logged"][1] for model in models if model.get("logged")} - {""}
-        if len(reports) != 2 or len(tasks) > 1 or any(model["task"] == "confidence" for model in models):
+        if (
+            len(reports) != 2
+            or len(tasks) > 1
+            or any(model["task"] == "confidence" for model in models)
+        ):
             table = models_by_tasks(reports)
             hand_over(table)
             show_section("Models by tasks", TASKS.answer(table))
@@ -93,7 +110,9 @@ def compare(
 
 @COMMANDS["gate"].command(no_args_is_help=True)
 def gate(
-    report: Annotated[Path, typer.Argument(help="Folder of a report.", metavar="REPORT", show_default=False)],
+    report: Annotated[
+        Path, typer.Argument(help="Folder of a report.", metavar="REPORT", show_default=False)
+    ],
     fail_if: Annotated[
         list[str] | None,
         typer.Option(
@@ -102,7 +121,9 @@ def gate(
             show_default=False,
         ),
     ] = None,
-    list_: Annotated[bool, typer.Option("--list", help="List the paths of all figures with their values.")] = False,
+    list_: Annotated[
+        bool, typer.Option("--list", help="List the paths of all figures with their values.")
+    ] = False,
 ) -> None:
     """Check the figures of a report, and exit with 1 if a condition of --fail-if holds.
 
@@ -116,10 +137,14 @@ def gate(
     if list_:
         figures = audit_figures(read_audit(report))
         hand_over({path: figure.in_words for path, figure in figures.items()})
-        print_rows(((path, figure.in_words) for path, figure in figures.items()), indent="", texts=(0, 1))
+        print_rows(
+            ((path, figure.in_words) for path, figure in figures.items()), indent="", texts=(0, 1)
+        )
         return
     if not fail_if:
-        raise ValueError("Expected a condition, --fail-if 'calibration.ece > 0.05', or --list, but got neither.")
+        raise ValueError(
+            "Expected a condition, --fail-if 'calibration.ece > 0.05', or --list, but got neither."
+        )
     result = checked(report, fail_if)
     hand_over(result)
     for check in result.checks:
@@ -140,10 +165,20 @@ def doctor() -> None:
         match = re.match(r"([\w.-]+).*extra == ['\"]([\w-]+)['\"]", line)
         if match and match[1] != "rightreasons" and match[2] not in _SKIPPED:
             extras.setdefault(match[2], []).append(match[1])
-    found = [("rightreasons", True, f"{rightreasons.__version__}, Python {platform.python_version()}")]
+    found = [
+        ("rightreasons", True, f"{rightreasons.__version__}, Python {platform.python_version()}")
+    ]
     for extra, packages in extras.items():
         missing = [package for package in packages if installed_version(package) is None]
-        state = "installed" if not missing else f"missing {', '.join(missing)}: pip install 'rightreasons[{extra}]'"
+        state = (
+            "installed"
+            if not missing
+            else f"missing {', '.join(missing)}: pip install 'rightreasons[{extra}]'"
+        )
         found.append((f"[{extra}]", not missing, state))
     hand_over([{"name": name, "fine": fine, "told": state} for name, fine, state in found])
-    print_rows((("ok" if fine else "--", name, state) for name, fine, state in found), indent="", texts=range(3))
+    print_rows(
+        (("ok" if fine else "--", name, state) for name, fine, state in found),
+        indent="",
+        texts=range(3),
+    )

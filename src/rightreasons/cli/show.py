@@ -83,7 +83,9 @@ def show_answer(title: str, verdict: Verdict) -> None:
     typer.echo("")
     typer.secho(f"{LIGHTS[verdict.tone]}: ", bold=True, fg=COLORS[verdict.tone], nl=False)
     typer.secho(title, bold=True)
-    typer.echo(textwrap.indent(textwrap.fill(f"{verdict.label}. {verdict.summary}", _columns() - 2), "  "))
+    typer.echo(
+        textwrap.indent(textwrap.fill(f"{verdict.label}. {verdict.summary}", _columns() - 2), "  ")
+    )
 
 
 def show_section(title: str, answer: SectionResult) -> None:
@@ -104,13 +106,20 @@ def show_table(table: Table) -> None:
     from rightreasons.page.prose import aligned, cell
 
     names = [column.name for column in table.columns]
-    rows = [[cell(each, column) for each, column in zip(row, table.columns, strict=True)] for row in table.rows]
-    lines = aligned([names, *rows], [place for place, each in enumerate(table.columns) if each.kind == "text"])
+    rows = [
+        [cell(each, column) for each, column in zip(row, table.columns, strict=True)]
+        for row in table.rows
+    ]
+    lines = aligned(
+        [names, *rows], [place for place, each in enumerate(table.columns) if each.kind == "text"]
+    )
     typer.secho(f"\n{table.title}", bold=True)
     typer.echo(textwrap.indent("\n".join(lines), "  "))
 
 
-def print_rows(rows: Iterable[Sequence[str]], *, indent: str = "  ", texts: Collection[int] = (0,)) -> None:
+def print_rows(
+    rows: Iterable[Sequence[str]], *, indent: str = "  ", texts: Collection[int] = (0,)
+) -> None:
     """Print rows of texts in columns: those of `texts` to the left, the others to the right."""
     from rightreasons.page.prose import aligned
 
@@ -142,7 +151,10 @@ def show_scores(collected: CollectedScores) -> None:
     rows = []
     for row in collected.rows:
         values = {"iid": row.iid_score, **row.scores, "average": row.average}
-        cells = [number(values.get(name)) + "*" * (row.p_values.get(name, 1.0) < 0.05) for name in settings]
+        cells = [
+            number(values.get(name)) + "*" * (row.p_values.get(name, 1.0) < 0.05)
+            for name in settings
+        ]
         f1 = "" if row.iid_f1 is None else f"{row.iid_f1:.1%}"
         rows.append((row.configuration, row.method, str(row.seed), *cells, f1))
     print_rows([("configuration", "method", "seed", "i.i.d.", *settings[1:], "i.i.d. F1"), *rows])

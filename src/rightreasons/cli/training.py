@@ -30,7 +30,9 @@ RECALIBRATED = ("accuracy", "ece", "smooth_ece", "classwise_ece", "brier", "nll"
 COMMANDS = {name: command_line() for name in ("fine-tune", "learn", "recalibrate")}
 
 
-@declared_command(COMMANDS["fine-tune"], "fine-tune", {"source": TrainingDataOptions, "options": TuningOptions})
+@declared_command(
+    COMMANDS["fine-tune"], "fine-tune", {"source": TrainingDataOptions, "options": TuningOptions}
+)
 def fine_tune(
     model: Annotated[
         str,
@@ -43,10 +45,12 @@ def fine_tune(
     dataset: Dataset,
     source: TrainingDataOptions,
     options: TuningOptions,
-    out: Annotated[Path, typer.Option(help="Folder of the model; the same command goes on from what is there.")] = Path(
-        "my-model"
-    ),
-    cpu: Annotated[bool, typer.Option("--cpu", help="Train on the CPU, even where there is a GPU.")] = False,
+    out: Annotated[
+        Path, typer.Option(help="Folder of the model; the same command goes on from what is there.")
+    ] = Path("my-model"),
+    cpu: Annotated[
+        bool, typer.Option("--cpu", help="Train on the CPU, even where there is a GPU.")
+    ] = False,
 ) -> None:
     """Fine-tune an encoder on labeled texts or choices, and print the command that audits it.
 
@@ -59,9 +63,15 @@ def fine_tune(
     from rightreasons.training.finetune import fine_tune as tune
 
     check_folder(out)
-    encoder = str(demo_encoder()) if model == "demo" and not Path("demo", "config.json").is_file() else model
+    encoder = (
+        str(demo_encoder())
+        if model == "demo" and not Path("demo", "config.json").is_file()
+        else model
+    )
     data = open_training_data(dataset, source, task=options.task, label_names=options.label_names)
-    tell(f"Fine-tuning {model} on {counted(len(data.train), 'item')} of {dataset}, {data.train_name}.")
+    tell(
+        f"Fine-tuning {model} on {counted(len(data.train), 'item')} of {dataset}, {data.train_name}."
+    )
     tuned = tune(
         encoder,
         data.train,
@@ -74,18 +84,28 @@ def fine_tune(
     _show_tuned(tuned, data, out, test, source)
 
 
-def _show_tuned(tuned: FineTuned, data: TrainingData, out: Path, test: str, source: TrainingDataOptions) -> None:
+def _show_tuned(
+    tuned: FineTuned, data: TrainingData, out: Path, test: str, source: TrainingDataOptions
+) -> None:
     """Print what was trained and how good it is, and the command that comes next."""
     hand_over(tuned)
-    resumed = "" if tuned.resumed_from_step is None else f", resumed at step {tuned.resumed_from_step:,}"
+    resumed = (
+        "" if tuned.resumed_from_step is None else f", resumed at step {tuned.resumed_from_step:,}"
+    )
     task = tuned.task.replace("_", " ")
-    typer.secho(f"{task}: {counted(tuned.n_steps, 'step')}, {tuned.seconds:,.0f} s{resumed}", bold=True)
+    typer.secho(
+        f"{task}: {counted(tuned.n_steps, 'step')}, {tuned.seconds:,.0f} s{resumed}", bold=True
+    )
     if data.validation is not None:
         found = {name: tuned.metrics.get(name.lower()) for name in ("accuracy", "F1", "ECE")}
         figures = [f"{name} {value:.1%}" for name, value in found.items() if value is not None]
-        typer.echo(f"On {counted(len(data.validation), 'item')} of {data.validation_name}: {', '.join(figures)}.")
+        typer.echo(
+            f"On {counted(len(data.validation), 'item')} of {data.validation_name}: {', '.join(figures)}."
+        )
     if tuned.n_truncated:
-        typer.echo(f"Cut, as longer than the model reads: {counted(tuned.n_truncated, 'text')} (--max-length).")
+        typer.echo(
+            f"Cut, as longer than the model reads: {counted(tuned.n_truncated, 'text')} (--max-length)."
+        )
     typer.echo(f"Model: {out}")
     if data.validation is None:
         typer.echo("Nothing was held out: audit it on other items than those it was trained on.")
@@ -93,20 +113,26 @@ def _show_tuned(tuned: FineTuned, data: TrainingData, out: Path, test: str, sour
         typer.echo(f"Next: {shlex.join(_audit_words(out, test, data, source))}")
 
 
-def _audit_words(out: Path, test: str, data: TrainingData, source: TrainingDataOptions) -> list[str]:
+def _audit_words(
+    out: Path, test: str, data: TrainingData, source: TrainingDataOptions
+) -> list[str]:
     """Return the words of the command that audits the model on items that it was not trained on."""
     from rightreasons.io.options import AuditOptions, ItemOptions
 
     words = ["rightreasons", "audit", str(out), test]
     if data.holds_out:
         return words
-    settings = {name: value for name, value in source.changed().items() if name in ItemOptions.names()}
+    settings = {
+        name: value for name, value in source.changed().items() if name in ItemOptions.names()
+    }
     if source.validation_split is not None:
         settings["split"] = source.validation_split
     return words + AuditOptions(**settings).flags()
 
 
-PlanFolder = Annotated[Path, typer.Argument(help="Folder of the plan.", metavar="PLAN", show_default=False)]
+PlanFolder = Annotated[
+    Path, typer.Argument(help="Folder of the plan.", metavar="PLAN", show_default=False)
+]
 
 
 @COMMANDS["learn"].callback()
@@ -117,9 +143,13 @@ def learn() -> None:
 @declared_command(COMMANDS["learn"], "plan", {"options": PlanOptions})
 def plan(
     folder: PlanFolder,
-    model: Annotated[str, typer.Option(help="Folder or hub id of an encoder, or of a model for the suite.")],
+    model: Annotated[
+        str, typer.Option(help="Folder or hub id of an encoder, or of a model for the suite.")
+    ],
     suite: Annotated[str, typer.Option(help=SUITE_HELP)],
-    data: Annotated[str, typer.Option(help="Independent data: a known name, a hub id or a folder of files.")],
+    data: Annotated[
+        str, typer.Option(help="Independent data: a known name, a hub id or a folder of files.")
+    ],
     options: PlanOptions,
 ) -> None:
     """Plan the runs of an experiment and store them in a folder."""
@@ -158,15 +188,21 @@ def run(
     check_folder(folder, "PLAN", own=("plan.json", "results"))
     opened.check_code()
     if "source" not in opened.settings:
-        raise ValueError(f"Expected a plan that `rightreasons learn plan` made, but {folder} names no sources.")
+        raise ValueError(
+            f"Expected a plan that `rightreasons learn plan` made, but {folder} names no sources."
+        )
     executed = run_plan(opened, open_task(opened.settings["source"]), engine=options)
-    typer.echo(f"{counted(executed, 'run')} executed; {len(opened.done()):,} of {len(opened.runs):,} are finished.")
+    typer.echo(
+        f"{counted(executed, 'run')} executed; {len(opened.done()):,} of {len(opened.runs):,} are finished."
+    )
 
 
 @COMMANDS["learn"].command()
 def collect(
     folder: PlanFolder,
-    out: Annotated[Path | None, typer.Option(help="JSON file; PLAN/collected.json by default.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="JSON file; PLAN/collected.json by default.")
+    ] = None,
 ) -> None:
     """Gather the finished runs of a plan into G scores."""
     from rightreasons.behavior.learning.collect import collect_scores
@@ -194,7 +230,12 @@ def recalibrate(
         ),
     ],
     file: Annotated[
-        Path, typer.Argument(help="File of predictions with labels to recalibrate.", metavar="FILE", show_default=False)
+        Path,
+        typer.Argument(
+            help="File of predictions with labels to recalibrate.",
+            metavar="FILE",
+            show_default=False,
+        ),
     ],
     options: Any,
     method: Annotated[str, typer.Option(help="temperature, vector or isotonic.")] = "temperature",
@@ -225,12 +266,19 @@ def recalibrate(
 def _check_alike(fit: Path, fitted: Predictions, file: Path, table: Predictions) -> None:
     for path, part in ((fit, fitted), (file, table)):
         if part.kind == "confidence":
-            raise ValueError(f"Expected class scores in {path.name}, but it has the confidence in given answers.")
+            raise ValueError(
+                f"Expected class scores in {path.name}, but it has the confidence in given answers."
+            )
         if part.references is None or (part.references < 0).any():
             raise ValueError(f"Expected a label for each item of {path.name}, but some have none.")
     if fitted.label_names != table.label_names or fitted.scores != table.scores:
-        shown = [f"{', '.join(part.label_names or ()) or 'no names'} ({part.scores})" for part in (fitted, table)]
-        raise ValueError(f"Expected the classes of {fit.name}, {shown[0]}, in {file.name}, but got {shown[1]}.")
+        shown = [
+            f"{', '.join(part.label_names or ()) or 'no names'} ({part.scores})"
+            for part in (fitted, table)
+        ]
+        raise ValueError(
+            f"Expected the classes of {fit.name}, {shown[0]}, in {file.name}, but got {shown[1]}."
+        )
 
 
 def _write_predictions(out: Path, table: Predictions, probabilities: Any) -> None:
@@ -239,7 +287,9 @@ def _write_predictions(out: Path, table: Predictions, probabilities: Any) -> Non
 
     names = table.label_names or tuple(map(str, range(probabilities.shape[1])))
     columns = {f"p_{name}": probabilities[:, k].tolist() for k, name in enumerate(names)}
-    labels = [] if table.references is None else [names[label] for label in table.references.tolist()]
+    labels = (
+        [] if table.references is None else [names[label] for label in table.references.tolist()]
+    )
     columns = {**({} if table.ids is None else {"id": list(table.ids)}), **columns, "label": labels}
     write_text(out, csv_text([columns, *zip(*columns.values(), strict=True)]))
 
@@ -256,5 +306,7 @@ def _show_recalibration(report: RecalibrationReport, fit: Path, file: Path) -> N
     rows = []
     for name in RECALIBRATED:
         values = [figures[name] for figures in (report.before, report.after)]
-        rows.append((FIGURES[name].name, *(NONE if value is None else f"{value:.4f}" for value in values)))
+        rows.append(
+            (FIGURES[name].name, *(NONE if value is None else f"{value:.4f}" for value in values))
+        )
     print_rows([("", "before", "after"), *rows])

@@ -26,15 +26,21 @@ _LONGEST = 60
 
 CLASS_COLUMNS: Mapping[str, str | None] = {
     **dict.fromkeys(("p", "prob", "proba", "probs", "probability"), "probabilities"),
-    **dict.fromkeys(("wahrscheinlichkeit", "wahrsch", "probabilité", "probabilite"), "probabilities"),
-    **dict.fromkeys(("probabilidad", "probabilidade", "probabilità", "waarschijnlijkheid"), "probabilities"),
+    **dict.fromkeys(
+        ("wahrscheinlichkeit", "wahrsch", "probabilité", "probabilite"), "probabilities"
+    ),
+    **dict.fromkeys(
+        ("probabilidad", "probabilidade", "probabilità", "waarschijnlijkheid"), "probabilities"
+    ),
     **dict.fromkeys(("logit", "logits"), "logits"),
     **dict.fromkeys(("log_prob", "log_probability", "logprob", "logp"), "log_probabilities"),
     "score": None,
 }
 """Prefixes of the names of columns that hold one class each: `p_positive`, `p0`, `logit_2`; with the kind of score."""
 
-_CLASS_COLUMN = re.compile(rf"({'|'.join(CLASS_COLUMNS)})(?:[_:. ]+(.+)|\((.+)\)|\[(.+)\]|(\d+))(?:\s*[\[(]%[\])])?")
+_CLASS_COLUMN = re.compile(
+    rf"({'|'.join(CLASS_COLUMNS)})(?:[_:. ]+(.+)|\((.+)\)|\[(.+)\]|(\d+))(?:\s*[\[(]%[\])])?"
+)
 
 
 def kind_of(value: object) -> str:
@@ -51,7 +57,9 @@ def kind_of(value: object) -> str:
     try:
         # An address in memory is another one in every process.
         text = " ".join(re.sub(r" at 0x[0-9a-f]+", "", repr(plain)).split())
-    except Exception:  # a number of thousands of digits, a list that holds itself, an object's own mistake
+    except (
+        Exception
+    ):  # a number of thousands of digits, a list that holds itself, an object's own mistake
         return f"a value of type {kind}"
     return f"{text if len(text) <= _LONGEST else text[:_LONGEST] + '...'} ({kind})"
 
@@ -143,7 +151,9 @@ def ingest(values: Any, name: str, expected: str = "an array or a list", depth: 
             raise
         except Exception as error:
             but = f"a {type(values).__name__} cannot be read ({type(error).__name__}: {error}"
-            raise TypeError(f"Expected `{name}` to be {expected}, but {' '.join(but.split())[:260]}).") from error
+            raise TypeError(
+                f"Expected `{name}` to be {expected}, but {' '.join(but.split())[:260]})."
+            ) from error
 
     table = read(columns_of)
     if table is not None:
@@ -171,7 +181,9 @@ def to_numpy(values: Any, name: str) -> NDArray[Any]:
     for item, value in enumerate(values) if odd else ():
         if value is None or _is_row(value) is not _is_row(values[0]):
             kind = "a row" if _is_row(values[0]) else "a value"
-            raise ValueError(f"Expected {kind} in each item of `{name}`, but item {item} is {kind_of(value)}.")
+            raise ValueError(
+                f"Expected {kind} in each item of `{name}`, but item {item} is {kind_of(value)}."
+            )
     mixed = len(types) > 1 and bool in types
     try:
         array = np.asarray(values, dtype=object if mixed else None)
@@ -186,7 +198,11 @@ def to_numpy(values: Any, name: str) -> NDArray[Any]:
             return np.array([*values, None], dtype=object)[:-1]
         lengths = [len(row) for row in values]
         row = next((i for i, length in enumerate(lengths) if length != lengths[0]), 0)
-        but = "the depths of the rows differ" if not row else f"row 0 has {lengths[0]} and row {row} has {lengths[row]}"
+        but = (
+            "the depths of the rows differ"
+            if not row
+            else f"row 0 has {lengths[0]} and row {row} has {lengths[row]}"
+        )
         raise ValueError(f"Expected rows of one length in `{name}`, but {but}.") from None
 
 
@@ -196,15 +212,21 @@ def as_floats(values: Any, name: str) -> NDArray[np.float64]:
     if array.dtype == object:
         for index, value in enumerate(array.reshape(-1)):
             if type(value) is bool or not isinstance(value, numbers.Real):
-                raise TypeError(f"Expected numbers in `{name}`, but value {index} is {kind_of(value)}.")
+                raise TypeError(
+                    f"Expected numbers in `{name}`, but value {index} is {kind_of(value)}."
+                )
         try:
             array = array.astype(np.float64)
         except OverflowError:
-            raise ValueError(f"Expected finite numbers in `{name}`, but one is too large for a float.") from None
+            raise ValueError(
+                f"Expected finite numbers in `{name}`, but one is too large for a float."
+            ) from None
     if array.dtype.kind not in "fiu":
         sample = array.reshape(-1)[0] if array.size else None
         raise TypeError(f"Expected numbers in `{name}`, but the first value is {kind_of(sample)}.")
-    with np.errstate(over="ignore"):  # a long double beyond the range becomes infinite, which the checks refuse
+    with np.errstate(
+        over="ignore"
+    ):  # a long double beyond the range becomes infinite, which the checks refuse
         return array.astype(np.float64, copy=False)
 
 
@@ -310,7 +332,9 @@ class Ragged:
             return self
         values = self.values * inverse
         powers = np.exp(values - np.repeat(np.maximum.reduceat(values, self.starts), self.lengths))
-        return Ragged(powers / np.repeat(np.add.reduceat(powers, self.starts), self.lengths), self.offsets)
+        return Ragged(
+            powers / np.repeat(np.add.reduceat(powers, self.starts), self.lengths), self.offsets
+        )
 
     def at(self, index: NDArray[np.int64]) -> NDArray[np.float64]:
         """(N,) the value at `index[i]` of each row."""
@@ -343,15 +367,23 @@ class Cells(Sequence[Any]):
     def __getitem__(self, row: Any) -> Any:
         if isinstance(row, np.ndarray):  # some rows, in that order
             return Cells(self.arrow.take(row))
-        return self.arrow[row].to_pylist() if isinstance(row, slice) else self.arrow[int(row)].as_py()
+        return (
+            self.arrow[row].to_pylist() if isinstance(row, slice) else self.arrow[int(row)].as_py()
+        )
 
     def __iter__(self) -> Iterator[Any]:
-        return itertools.chain.from_iterable(self[row : row + 4096] for row in range(0, len(self), 4096))
+        return itertools.chain.from_iterable(
+            self[row : row + 4096] for row in range(0, len(self), 4096)
+        )
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, Cells):
             return bool(self.arrow.equals(other.arrow))
-        return isinstance(other, Sequence) and len(self) == len(other) and all(map(operator.eq, self, other))
+        return (
+            isinstance(other, Sequence)
+            and len(self) == len(other)
+            and all(map(operator.eq, self, other))
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -416,7 +448,9 @@ def in_order(*columns: NDArray[Any]) -> NDArray[np.intp]:
     return np.lexsort((sums, columns[0] if columns[0].ndim == 1 else sums))
 
 
-def take_rows(rows: NDArray[np.float64] | Ragged, order: NDArray[np.intp]) -> NDArray[np.float64] | Ragged:
+def take_rows(
+    rows: NDArray[np.float64] | Ragged, order: NDArray[np.intp]
+) -> NDArray[np.float64] | Ragged:
     """Return the rows of a table or of `Ragged` at some positions; rows of one length become a table.
 
     Example:
@@ -443,7 +477,9 @@ def encoded(values: Any) -> tuple[NDArray[np.int64], list[Any]]:
         order = np.argsort(first)
         return np.argsort(order)[codes], distinct[order].tolist()
     code_of = {value: code for code, value in enumerate(dict.fromkeys(values))}
-    return np.fromiter(map(code_of.__getitem__, values), dtype=np.int64, count=len(values)), list(code_of)
+    return np.fromiter(map(code_of.__getitem__, values), dtype=np.int64, count=len(values)), list(
+        code_of
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -456,7 +492,9 @@ def _is_row(value: object) -> bool:
 def _items(values: list[Any], name: str, depth: int) -> list[Any]:
     """Bring the items of a list to plain values, lists and arrays; a list of these is returned as it is."""
     if depth > _DEEPEST:
-        raise ValueError(f"Expected rows of values, but `{name}` is nested deeper than {_DEEPEST} levels.")
+        raise ValueError(
+            f"Expected rows of values, but `{name}` is nested deeper than {_DEEPEST} levels."
+        )
     types = set(map(type, values))
     if types == {list}:
         if _are_leaves(set(map(type, itertools.chain.from_iterable(values)))):
@@ -490,7 +528,9 @@ def _item(value: Any, name: str, depth: int) -> Any:
 
 def _from_array(values: NDArray[Any], name: str, expected: str, depth: int) -> Any:
     if values.ndim == 0:
-        raise TypeError(f"Expected `{name}` to be {expected}, but got the single value {kind_of(values[()])}.")
+        raise TypeError(
+            f"Expected `{name}` to be {expected}, but got the single value {kind_of(values[()])}."
+        )
     if values.dtype.kind == "V":
         raise TypeError(f"Expected `{name}` to be {expected}, but got an array of records.")
     if values.dtype.kind in "OUST":
@@ -521,7 +561,9 @@ def columns_of(values: Any) -> tuple[list[Any], list[Any]] | None:
     if hasattr(values, "get_columns"):  # polars
         return list(values.columns), list(values.get_columns())
     if hasattr(values, "column_names") and hasattr(values, "__getitem__"):
-        table = values.with_format("arrow")[:] if hasattr(values, "with_format") else values  # datasets or pyarrow
+        table = (
+            values.with_format("arrow")[:] if hasattr(values, "with_format") else values
+        )  # datasets or pyarrow
         return list(table.column_names), list(table.columns)
     return None
 
@@ -532,7 +574,9 @@ def _from_columns(names: list[Any], columns: list[Any], name: str) -> NDArray[An
     arrays = []
     for label, column in zip(names, columns, strict=True):
         if str(getattr(column, "dtype", "")) == "object":
-            raise TypeError(f"Expected numbers in each column of `{name}`, but column {label!r} holds objects.")
+            raise TypeError(
+                f"Expected numbers in each column of `{name}`, but column {label!r} holds objects."
+            )
         array = to_numpy(column, f"{name}[{label!r}]")
         if array.dtype.kind not in "iuf" or array.ndim != 1:
             sample = array.reshape(-1)[0] if array.size else None
@@ -558,7 +602,11 @@ def _from_series(values: Any) -> Any:
     else:
         count = getattr(values, "null_count", None)
         own_type = not isinstance(getattr(values, "dtype", None), np.dtype)
-        missing = count() if callable(count) else hasattr(values, "isna") and own_type and values.isna().any()
+        missing = (
+            count()
+            if callable(count)
+            else hasattr(values, "isna") and own_type and values.isna().any()
+        )
         options, to_list = {}, getattr(values, "tolist", None) or values.to_list
     if not missing:
         try:

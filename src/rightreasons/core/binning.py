@@ -94,7 +94,12 @@ class BinSums:
     square: Floats
 
     @classmethod
-    def of(cls, pairs: Sequence[tuple[Floats, NDArray[np.bool_]]], n_bins: int, strategy: str = "uniform") -> BinSums:
+    def of(
+        cls,
+        pairs: Sequence[tuple[Floats, NDArray[np.bool_]]],
+        n_bins: int,
+        strategy: str = "uniform",
+    ) -> BinSums:
         """Bin the scores and events of each class.
 
         Args:
@@ -104,7 +109,10 @@ class BinSums:
         """
         uniform = strategy == "uniform"
         edges = np.stack(
-            [uniform_edges(n_bins) if uniform or not len(p) else quantile_edges(p, n_bins) for p, _ in pairs]
+            [
+                uniform_edges(n_bins) if uniform or not len(p) else quantile_edges(p, n_bins)
+                for p, _ in pairs
+            ]
         )
         count, total, square = np.zeros((3, len(pairs), 2, n_bins))
         for row, (scores, events) in enumerate(pairs):
@@ -113,7 +121,9 @@ class BinSums:
                 cells = assign_bins(block, edges[row], uniform=uniform)
                 cells += n_bins * events[start : start + BLOCK]
                 for sums, weights in ((count, None), (total, block), (square, block * block)):
-                    sums[row] += np.bincount(cells, weights, minlength=2 * n_bins).reshape(2, n_bins)
+                    sums[row] += np.bincount(cells, weights, minlength=2 * n_bins).reshape(
+                        2, n_bins
+                    )
         return cls(edges, count, total, square)
 
     @property
@@ -142,7 +152,9 @@ class BinSums:
             cells = self.count[row].reshape(-1)
             size = cells.sum()
             shares = cells / max(size, 1.0)
-            counts[:, row] = rng.multinomial(int(size), shares, size=n_resamples).reshape(n_resamples, 2, n_bins)
+            counts[:, row] = rng.multinomial(int(size), shares, size=n_resamples).reshape(
+                n_resamples, 2, n_bins
+            )
         sizes = np.maximum(self.count, 1.0)
         mean = self.total / sizes
         spread = np.sqrt(np.maximum(self.square / sizes - mean**2, 0.0))
@@ -192,26 +204,38 @@ def resampled_rows(
     Yields:
         For each class, (R, M) counts, sums of scores and counts of events.
     """
-    rng, n_rows, n_bins = np.random.default_rng(resampling.seed), len(pairs[0][0]), edges.shape[1] - 1
+    rng, n_rows, n_bins = (
+        np.random.default_rng(resampling.seed),
+        len(pairs[0][0]),
+        edges.shape[1] - 1,
+    )
     # The places of the rows in an order of their own.
     unit = np.argsort(in_order(*itertools.chain(*pairs))) if clusters is None else clusters
     n_units = int(unit.max()) + 1
     n_groups = min(n_units, BOOTSTRAP_GROUPS)
     group = unit if n_groups == n_units else rng.integers(n_groups, size=n_units)[unit]
-    weights = rng.multinomial(n_groups, np.full(n_groups, 1.0 / n_groups), size=resampling.resamples).astype(float)
+    weights = rng.multinomial(
+        n_groups, np.full(n_groups, 1.0 / n_groups), size=resampling.resamples
+    ).astype(float)
     for (scores, events), edges_of in zip(pairs, edges, strict=True):
         kept = scores > threshold if threshold > 0 else np.ones(n_rows, bool)
         cells = group[kept] * n_bins + assign_bins(scores[kept], edges_of, uniform=uniform)
 
         def drawn(values: Floats | None, cells: NDArray[np.intp] = cells) -> Floats:
-            grouped = np.bincount(cells, values, minlength=n_groups * n_bins).reshape(n_groups, n_bins)
+            grouped = np.bincount(cells, values, minlength=n_groups * n_bins).reshape(
+                n_groups, n_bins
+            )
             return np.asarray(weights @ grouped, dtype=np.float64)
 
         yield drawn(None), drawn(scores[kept]), drawn(events[kept].astype(np.float64))
 
 
 def calibrated_clusters(
-    scores: Floats, cells: NDArray[np.intp], n_bins: int, clusters: NDArray[np.intp], resampling: Resampling
+    scores: Floats,
+    cells: NDArray[np.intp],
+    n_bins: int,
+    clusters: NDArray[np.intp],
+    resampling: Resampling,
 ) -> Floats:
     """Draw the counts of events in bins that a calibrated model would have if the items of a cluster were one item.
 
@@ -230,11 +254,16 @@ def calibrated_clusters(
     rng, n_units = np.random.default_rng([resampling.seed, 6]), int(clusters.max()) + 1
     filled = np.eye(n_bins)[cells]
     return np.concatenate(
-        [(rng.random((part, n_units))[:, clusters] < scores) @ filled for part in resampling.parts(len(scores))]
+        [
+            (rng.random((part, n_units))[:, clusters] < scores) @ filled
+            for part in resampling.parts(len(scores))
+        ]
     )
 
 
-def binned_error(count: Floats, score: Floats, event: Floats, *, norm: str = "l1", debias: bool = False) -> Floats:
+def binned_error(
+    count: Floats, score: Floats, event: Floats, *, norm: str = "l1", debias: bool = False
+) -> Floats:
     r"""Compute the calibration error from sums in bins.
 
     With \(w_m = n_m / n\), mean score \(\bar p_m\) and event rate \(\bar y_m\):
@@ -265,7 +294,9 @@ def binned_error(count: Floats, score: Floats, event: Floats, *, norm: str = "l1
     return finished_error(raw_error(count, score, event, norm=norm, debias=debias), norm=norm)
 
 
-def raw_error(count: Floats, score: Floats, event: Floats, *, norm: str = "l1", debias: bool = False) -> Floats:
+def raw_error(
+    count: Floats, score: Floats, event: Floats, *, norm: str = "l1", debias: bool = False
+) -> Floats:
     """Compute `binned_error` before the last step: not cut at 0, and the mean square in place of its root for l2.
 
     On this scale the corrections of `debias` are sums, so that their noise can be studied by resampling.
@@ -281,7 +312,9 @@ def raw_error(count: Floats, score: Floats, event: Floats, *, norm: str = "l1", 
     if norm == "l1":
         error = (weight * np.abs(gap)).sum(axis=-1)
         if debias:
-            error = 2.0 * error - (weight * _mean_absolute_normal(gap, np.sqrt(noise / sizes))).sum(axis=-1)
+            error = 2.0 * error - (weight * _mean_absolute_normal(gap, np.sqrt(noise / sizes))).sum(
+                axis=-1
+            )
         return _mean_over_live(error, size)
     squares = gap**2
     if debias:
@@ -321,7 +354,11 @@ def residual_bias(count: Floats, score: Floats, event: Floats, deviations: float
     rate = (event + 0.5) / (count + 1.0)
     spread = np.sqrt(rate * (1.0 - rate) / sizes)
     gap = np.maximum(np.abs(score - event) / sizes - deviations * spread, 0.0)
-    bias = 2.0 * _mean_absolute_normal(gap, spread) - _mean_absolute_normal(gap, np.sqrt(2.0) * spread) - gap
+    bias = (
+        2.0 * _mean_absolute_normal(gap, spread)
+        - _mean_absolute_normal(gap, np.sqrt(2.0) * spread)
+        - gap
+    )
     return _mean_over_live((count / np.maximum(size, 1.0) * bias).sum(axis=-1), size)
 
 
@@ -345,12 +382,16 @@ def error_parts(count: Floats, score: Floats, event: Floats) -> tuple[Floats, Fl
 
 def _mean_over_live(error: Floats, size: Floats) -> Floats:
     live = size[..., 0] > 0
-    return np.asarray((error * live).sum(axis=-1) / np.maximum(live.sum(axis=-1), 1), dtype=np.float64)
+    return np.asarray(
+        (error * live).sum(axis=-1) / np.maximum(live.sum(axis=-1), 1), dtype=np.float64
+    )
 
 
 def _mean_absolute_normal(mean: Floats, spread: Floats) -> Floats:
     """Return E|X| of X ~ N(mean, spread²): the mean of the folded normal distribution."""
     certain = spread == 0
     ratio = mean / np.where(certain, 1.0, spread)
-    folded = spread * np.sqrt(2.0 / np.pi) * np.exp(-0.5 * ratio**2) + mean * (1.0 - 2.0 * special.ndtr(-ratio))
+    folded = spread * np.sqrt(2.0 / np.pi) * np.exp(-0.5 * ratio**2) + mean * (
+        1.0 - 2.0 * special.ndtr(-ratio)
+    )
     return np.where(certain, np.abs(mean), folded)

@@ -28,17 +28,24 @@ class EngineOptions(Options):
     """
 
     engine: str | None = option(
-        None, f"Where tasks run: {FORMS}; by default loky, processes of this machine, with --jobs above 1, else serial."
+        None,
+        f"Where tasks run: {FORMS}; by default loky, processes of this machine, with --jobs above 1, else serial.",
     )
     jobs: int | None = option(
         None, "Tasks at a time; by default as many as the engine has cores or workers.", minimum=1
     )
 
     def _check(self) -> None:
-        from rightreasons.core.validation import check_one_of  # loads numpy, which a command's help does not
+        from rightreasons.core.validation import (
+            check_one_of,
+        )  # loads numpy, which a command's help does not
 
         check_one_of(self.name, ENGINES, "engine")
-        if self.engine is not None and "://" in self.engine and not (self.address and self.name == "dask"):
+        if (
+            self.engine is not None
+            and "://" in self.engine
+            and not (self.address and self.name == "dask")
+        ):
             raise ValueError(f"Expected `engine` to be {FORMS}, but got {self.engine!r}.")
 
     @property
@@ -99,16 +106,22 @@ def run_tasks(
     yield from finished
 
 
-def _elsewhere(function: Callable[[T], R], tasks: Sequence[T], options: EngineOptions) -> Iterator[tuple[int, R]]:
+def _elsewhere(
+    function: Callable[[T], R], tasks: Sequence[T], options: EngineOptions
+) -> Iterator[tuple[int, R]]:
     needs("joblib")
     import joblib
 
     with contextlib.ExitStack() as stack:
         about = {"client": stack.enter_context(_dask(options))} if options.name == "dask" else {}
-        stack.enter_context(joblib.parallel_config(options.name, n_jobs=options.jobs or -1, **about))
+        stack.enter_context(
+            joblib.parallel_config(options.name, n_jobs=options.jobs or -1, **about)
+        )
         work = joblib.Parallel(return_as="generator_unordered", batch_size=1)
         try:
-            finished = work(joblib.delayed(_placed)(function, place, task) for place, task in enumerate(tasks))
+            finished = work(
+                joblib.delayed(_placed)(function, place, task) for place, task in enumerate(tasks)
+            )
             for _ in tasks:
                 with waits():
                     result = next(finished)
@@ -136,10 +149,15 @@ def _dask(options: EngineOptions) -> Iterator[Any]:
             distributed.Client(f"tcp://{options.address}", timeout=10, set_as_default=False)
             if options.address
             else distributed.Client(
-                n_workers=options.jobs, threads_per_worker=1, dashboard_address=None, set_as_default=False
+                n_workers=options.jobs,
+                threads_per_worker=1,
+                dashboard_address=None,
+                set_as_default=False,
             )
         )
     except (OSError, ValueError) as error:
-        raise ValueError(f"Expected a dask scheduler at {options.address}, but got none: {error}.") from None
+        raise ValueError(
+            f"Expected a dask scheduler at {options.address}, but got none: {error}."
+        ) from None
     with client:
         yield client

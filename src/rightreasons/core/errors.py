@@ -85,14 +85,18 @@ def is_expected(error: BaseException) -> bool:
 
 def ends_all(error: BaseException) -> bool:
     """Tell whether an error is one of the disk, which whatever comes next would meet as well."""
-    return (isinstance(error, OSError) and error.errno in (*_FULL, errno.EROFS, errno.EIO)) or bool(_full_disk(error))
+    return (isinstance(error, OSError) and error.errno in (*_FULL, errno.EROFS, errno.EIO)) or bool(
+        _full_disk(error)
+    )
 
 
 def _full_disk(error: BaseException) -> BaseException | None:
     """Return the error that says that the disk is full, among an error and those that it followed from."""
     seen: BaseException | None = error
     while seen is not None:
-        if (isinstance(seen, OSError) and seen.errno in _FULL) or "No space left on device" in str(seen):
+        if (isinstance(seen, OSError) and seen.errno in _FULL) or "No space left on device" in str(
+            seen
+        ):
             return seen
         seen = seen.__cause__ or seen.__context__
     return None
@@ -187,7 +191,11 @@ def escaped(text: object, longest: int = 80) -> str:
     name = str(text)
     if len(name) > longest:
         name = f"{name[: longest - 1]}…"
-    return name if name.isprintable() else "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in name)
+    return (
+        name
+        if name.isprintable()
+        else "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in name)
+    )
 
 
 def one_line(value: object, longest: int = 80) -> str:
@@ -206,7 +214,9 @@ def one_line(value: object, longest: int = 80) -> str:
         return text
     shape = getattr(value, "shape", ())
     if isinstance(shape, tuple) and len(shape) > 1:
-        return f"{with_article(type(value).__name__)} of {' × '.join(f'{size:,}' for size in shape)}"
+        return (
+            f"{with_article(type(value).__name__)} of {' × '.join(f'{size:,}' for size in shape)}"
+        )
     return f"{text[: longest - 1]}…"
 
 
@@ -272,7 +282,9 @@ def unknown_name(kind: str, name: object, known: Iterable[str]) -> ValueError:
     names = sorted(known)
     hint = did_you_mean(name, names, n=2)
     listed = ", ".join(map(escaped, names))
-    return ValueError(f"Expected the name of {with_article(kind)}, but got {one_line(name)}.{hint} Known: {listed}.")
+    return ValueError(
+        f"Expected the name of {with_article(kind)}, but got {one_line(name)}.{hint} Known: {listed}."
+    )
 
 
 OTHER_NAMES = Path(__file__).with_name("other_names.json")
@@ -310,11 +322,21 @@ def suggestion(wanted: str, package: str = "rightreasons") -> str:
     places, others = public_names(), json.loads(OTHER_NAMES.read_text("utf-8"))
     inside, lower = f"{package}.{wanted}".partition(".")[2], wanted.lower()
     words = lower.split("_")
-    known_as = (found for key in (inside, wanted, lower, *words) if (found := others.get(key) or places.get(key)))
+    known_as = (
+        found
+        for key in (inside, wanted, lower, *words)
+        if (found := others.get(key) or places.get(key))
+    )
     near = next(known_as, None)
     if near is None:
-        sharing = [known for known in places if {*words} & {*known.split("_")} or (len(known) > 4 and known in lower)]
-        close = difflib.get_close_matches(lower, sharing or list(places), n=1, cutoff=0.4 if sharing else 0.75)
+        sharing = [
+            known
+            for known in places
+            if {*words} & {*known.split("_")} or (len(known) > 4 and known in lower)
+        ]
+        close = difflib.get_close_matches(
+            lower, sharing or list(places), n=1, cutoff=0.4 if sharing else 0.75
+        )
         near = places[close[0]] if close else None
     return f" Did you mean rightreasons.{near}?" if near else ""
 
@@ -454,7 +476,9 @@ def why_unreached() -> str:
     from huggingface_hub import constants
 
     address = urlsplit(constants.ENDPOINT)
-    proxies = {} if urllib.request.proxy_bypass(address.hostname or "") else urllib.request.getproxies()
+    proxies = (
+        {} if urllib.request.proxy_bypass(address.hostname or "") else urllib.request.getproxies()
+    )
     address = urlsplit(proxies.get(address.scheme) or proxies.get("all") or constants.ENDPOINT)
     port = address.port or (443 if address.scheme == "https" else 80)
     try:
@@ -477,5 +501,7 @@ def use_hub_or_cache() -> None:
     constants.HF_HUB_OFFLINE = bool(why)
     _known.update(until=time.monotonic() + KEPT, offline=bool(why))
     if why:
-        sentence = f"{constants.ENDPOINT} cannot be reached ({why}): what was downloaded before is used."
+        sentence = (
+            f"{constants.ENDPOINT} cannot be reached ({why}): what was downloaded before is used."
+        )
         warnings.warn(sentence, stacklevel=2)

@@ -164,7 +164,9 @@ def cluster_wilson(
     share = float(counts.sum() / total)
     effective = total**2 / float((items**2).sum())
     if n_clusters > 1 and 0 < share < 1:
-        variance = n_clusters / (n_clusters - 1) * float(((counts - share * items) ** 2).sum()) / total**2
+        variance = (
+            n_clusters / (n_clusters - 1) * float(((counts - share * items) ** 2).sum()) / total**2
+        )
         most = n_items or total
         effective = max(effective, min(most, share * (1 - share) / variance if variance else most))
         effective *= (_student(most - 1, level) / _student(n_clusters - 1, level)) ** 2
@@ -218,7 +220,9 @@ def stratified_wilson(successes: Any, sizes: Any, *, confidence_level: float = 0
         mean_differ = (differ[items > 1].sum() + 2 * smoothed * (1 - smoothed)) / (len(pairs) + 1)
         differ = ((items - 1) * differ + mean_differ) / items
         effective = share * (1 - share) * n_strata**2 / float((differ / 2 / items).sum())
-    return _wilson(share, effective, level, "Wilson score by the effective number of items of the strata")
+    return _wilson(
+        share, effective, level, "Wilson score by the effective number of items of the strata"
+    )
 
 
 def bounded_mean(
@@ -263,13 +267,22 @@ def bounded_mean(
     size = sizes.mean()
     sums, sizes = np.append(sums, (low * size, high * size)), np.append(sizes, (size, size))
     center = float(sums.sum() / sizes.sum())
-    half = _student(len(sums) - 1, level) * float(np.sqrt(((sums - center * sizes) ** 2).sum())) / float(sizes.sum())
+    half = (
+        _student(len(sums) - 1, level)
+        * float(np.sqrt(((sums - center * sizes) ** 2).sum()))
+        / float(sizes.sum())
+    )
     return Interval(
-        max(float(low), center - half), min(float(high), center + half), level, "Student's t with an item at each bound"
+        max(float(low), center - half),
+        min(float(high), center + half),
+        level,
+        "Student's t with an item at each bound",
     )
 
 
-def delong(scores: Any, events: Any, *, confidence_level: float = 0.95, clusters: Any = None) -> Interval:
+def delong(
+    scores: Any, events: Any, *, confidence_level: float = 0.95, clusters: Any = None
+) -> Interval:
     r"""Compute the interval of an AUROC, the chance that an item with the event scores above one without it.
 
     It is the Wilson interval of the AUROC \(\hat\theta\) for the effective number of items
@@ -314,7 +327,9 @@ def delong(scores: Any, events: Any, *, confidence_level: float = 0.95, clusters
     level = check_fraction(confidence_level, "confidence_level", open_ends=True)
     counts = np.array([flags.sum(), (~flags).sum()])
     if not counts.all():
-        raise ValueError("Expected items with the event and items without it, but there is one kind alone.")
+        raise ValueError(
+            "Expected items with the event and items without it, but there is one kind alone."
+        )
     auroc, placements = placements_of(values, flags)
     size = len(flags) / count_units(clusters, len(flags))
     weights = counts + size / 2
@@ -347,13 +362,19 @@ def placements_of(scores: Floats, events: NDArray[np.bool_]) -> tuple[float, Flo
     for kind, sign in ((events, 1.0), (~events, -1.0)):
         others = np.sort(sign * scores[~kind])
         rows = np.flatnonzero(kind)
-        rows = rows[np.argsort(sign * scores[rows])]  # in order, so that the search stays in the cache
-        both = sum(np.searchsorted(others, sign * scores[rows], side=side) for side in ("left", "right"))
+        rows = rows[
+            np.argsort(sign * scores[rows])
+        ]  # in order, so that the search stays in the cache
+        both = sum(
+            np.searchsorted(others, sign * scores[rows], side=side) for side in ("left", "right")
+        )
         placements[rows] = both / (2 * len(others))
     return float(placements[events].mean()), placements
 
 
-def sign_flip_p_value(differences: Any, *, clusters: Any = None, resampling: Resampling = Resampling()) -> float:
+def sign_flip_p_value(
+    differences: Any, *, clusters: Any = None, resampling: Resampling = Resampling()
+) -> float:
     """Test whether paired differences are symmetric around 0, by flipping their signs at random.
 
     The p-value is two-sided: the share of assignments of signs, the observed one among them, whose sum is at least as
@@ -421,7 +442,9 @@ def quantile_interval(
     return Interval(float(low), float(high), level, words, len(resamples))
 
 
-def bca_interval(estimate: float, resamples: Floats, jackknife: Floats, n_units: int, level: float) -> Interval:
+def bca_interval(
+    estimate: float, resamples: Floats, jackknife: Floats, n_units: int, level: float
+) -> Interval:
     r"""Make the bias-corrected and accelerated interval of resampled values of a figure.
 
     Its ends are the quantiles of the resamples at
@@ -495,9 +518,13 @@ def bootstrap_mean(
     if bounds is not None:
         low, high = bounds
         inside = np.clip(checked, low, high)  # rounding may carry a value beyond a bound
-        return bounded_mean(inside, low=low, high=high, confidence_level=resampling.level, clusters=clusters)
+        return bounded_mean(
+            inside, low=low, high=high, confidence_level=resampling.level, clusters=clusters
+        )
     sums = np.column_stack((checked, np.ones(len(checked))))
-    return bootstrap_sums(lambda sums: sums[..., 0] / sums[..., 1], sums, clusters=clusters, resampling=resampling)
+    return bootstrap_sums(
+        lambda sums: sums[..., 0] / sums[..., 1], sums, clusters=clusters, resampling=resampling
+    )
 
 
 def bootstrap_sums(
@@ -539,11 +566,15 @@ def bootstrap_sums(
         estimate = float(np.asarray(statistic(total)))
         rng, shares = np.random.default_rng([resampling.seed, 1]), np.full(n_units, 1.0 / n_units)
         resamples = [
-            np.atleast_1d(statistic(rng.multinomial(n_units, shares, size=rounds).astype(np.float64) @ units))
+            np.atleast_1d(
+                statistic(rng.multinomial(n_units, shares, size=rounds).astype(np.float64) @ units)
+            )
             for rounds in resampling.parts(n_units)
         ]
         without = np.atleast_1d(statistic(total - units))
-    return bca_interval(estimate, _defined(estimate, np.concatenate(resamples)), without, n_units, resampling.level)
+    return bca_interval(
+        estimate, _defined(estimate, np.concatenate(resamples)), without, n_units, resampling.level
+    )
 
 
 def bootstrap(
@@ -587,8 +618,13 @@ def bootstrap(
     n_units = len(members) if members else n_items
     if n_units > LARGE:
         known = statistic(*arrays)
-        parts = [statistic(*(array[rows] for array in arrays)) for rows in random_groups(n_items, codes)]
-        if known is not None and (interval := interval_of_groups(known, parts, resampling.level)) is not None:
+        parts = [
+            statistic(*(array[rows] for array in arrays)) for rows in random_groups(n_items, codes)
+        ]
+        if (
+            known is not None
+            and (interval := interval_of_groups(known, parts, resampling.level)) is not None
+        ):
             return interval
 
     def figure(units: NDArray[np.intp]) -> float:
@@ -674,11 +710,15 @@ def jackknife_parts(
     codes = np.arange(n_items) if codes is None else codes
     n_units, figure = int(codes.max()) + 1, float(statistic(*arrays))
     if n_units > LARGE:
-        parts = [statistic(*(array[rows] for array in arrays)) for rows in random_groups(n_items, codes)]
+        parts = [
+            statistic(*(array[rows] for array in arrays)) for rows in random_groups(n_items, codes)
+        ]
         return figure, 0.0, float(np.std(parts, ddof=1)) / len(parts) ** 0.5, len(parts)
     n = min(n_units, MAX_LEFT_OUT)
     groups = np.random.default_rng(5).permutation(n_units)[codes] % n
-    without = np.array([statistic(*(array[groups != group] for array in arrays)) for group in range(n)])
+    without = np.array(
+        [statistic(*(array[groups != group] for array in arrays)) for group in range(n)]
+    )
     error = float(np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum()))
     return figure, float((n - 1) * (without.mean() - figure)), error, n
 
@@ -695,7 +735,9 @@ def random_groups(n_items: int, clusters: Any = None) -> list[NDArray[np.intp]]:
     return _members(np.random.default_rng(5).permutation(int(codes.max()) + 1)[codes] % N_GROUPS)
 
 
-def interval_of_groups(value: float, figures: Sequence[float | None], level: float) -> Interval | None:
+def interval_of_groups(
+    value: float, figures: Sequence[float | None], level: float
+) -> Interval | None:
     r"""Return the t interval of a figure by those of random groups; None where it is undefined in one of them.
 
     It reaches on as far as the figure is biased, by b where the groups are by \(b \sqrt G\).
@@ -704,7 +746,10 @@ def interval_of_groups(value: float, figures: Sequence[float | None], level: flo
     if len(known) < len(figures) or not np.isfinite([value, *known]).all():
         return None
     root = np.sqrt(len(known))
-    half, bias = _student(len(known) - 1, level) * float(known.std(ddof=1)) / root, (known.mean() - value) / (root - 1)
+    half, bias = (
+        _student(len(known) - 1, level) * float(known.std(ddof=1)) / root,
+        (known.mean() - value) / (root - 1),
+    )
     low, high = float(value - half - max(bias, 0.0)), float(value + half - min(bias, 0.0))
     return Interval(low, high, level, f"t interval of {len(known)} random groups")
 
@@ -738,9 +783,15 @@ def mcnemar(first: Any, second: Any) -> PairedTest:
     """
     flags_first, flags_second = check_flags(first, "first"), check_flags(second, "second")
     n_items = check_same_length(first=flags_first, second=flags_second)
-    b, c = int(np.count_nonzero(flags_first & ~flags_second)), int(np.count_nonzero(flags_second & ~flags_first))
+    b, c = (
+        int(np.count_nonzero(flags_first & ~flags_second)),
+        int(np.count_nonzero(flags_second & ~flags_first)),
+    )
     # Half of the two tails of at most min(b, c), and half of those of less.
-    tails = special.bdtr(np.array([min(b, c), max(min(b, c) - 1, 0)]), b + c, 0.5) * (1.0, min(b, c) > 0)
+    tails = special.bdtr(np.array([min(b, c), max(min(b, c) - 1, 0)]), b + c, 0.5) * (
+        1.0,
+        min(b, c) > 0,
+    )
     p_value = float(tails.sum()) if b != c else 1.0
     return PairedTest((b - c) / n_items, p_value, n_items, "McNemar's mid-p test")
 
@@ -796,14 +847,19 @@ def paired_means(
     if low is not None and high is not None:
         ends = {"low": low - high, "high": high - low}
         interval = bounded_mean(differences, **ends, confidence_level=level, clusters=clusters)
-        if clusters is None and np.isin(np.concatenate((values_first, values_second)), (low, high)).all():
+        if (
+            clusters is None
+            and np.isin(np.concatenate((values_first, values_second)), (low, high)).all()
+        ):
             test = mcnemar(values_first == high, values_second == high)
             return dataclasses.replace(test, difference=difference, interval=interval)
     p_value = sign_flip_p_value(differences, clusters=clusters, resampling=resampling)
     if interval is None and np.ptp(differences) > _TINY:
         interval = bootstrap_mean(differences, clusters=clusters, resampling=resampling)
         if p_value > 1 - level:
-            interval = dataclasses.replace(interval, low=min(interval.low, 0.0), high=max(interval.high, 0.0))
+            interval = dataclasses.replace(
+                interval, low=min(interval.low, 0.0), high=max(interval.high, 0.0)
+            )
     return PairedTest(difference, p_value, n_items, "sign flips of the differences", interval)
 
 
@@ -834,8 +890,12 @@ def poisson_binomial_p_value(successes: int, chances: Any, trials: Any = 1) -> f
     distinct, group = np.unique(probabilities, return_inverse=True)
     pmf = np.ones(1)
     # Trials of one chance are a binomial; the counts of the groups add up by convolution.
-    for chance, n in zip(distinct, np.bincount(group, counts).astype(np.int64).tolist(), strict=True):
-        pmf = np.convolve(pmf, np.asarray(stats.binom.pmf(np.arange(n + 1), n, chance), dtype=np.float64))
+    for chance, n in zip(
+        distinct, np.bincount(group, counts).astype(np.int64).tolist(), strict=True
+    ):
+        pmf = np.convolve(
+            pmf, np.asarray(stats.binom.pmf(np.arange(n + 1), n, chance), dtype=np.float64)
+        )
     # The factor keeps symmetric counts together despite rounding.
     return float(min(1.0, pmf[pmf <= pmf[successes] * (1 + 1e-7)].sum()))
 
@@ -847,7 +907,10 @@ def log_binomial(n: Any, k: Any) -> Floats:
         >>> round(float(np.exp(log_binomial(5, 2))), 6)
         10.0
     """
-    return np.asarray(special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1), dtype=np.float64)
+    return np.asarray(
+        special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1),
+        dtype=np.float64,
+    )
 
 
 def chances_p_value(hits: Any, chances: Any, *, clusters: Any = None) -> float:
@@ -873,7 +936,10 @@ def chances_p_value(hits: Any, chances: Any, *, clusters: Any = None) -> float:
         >>> chances_p_value(hits, [0.5] * 10, clusters=[0, 1] * 5) > 0.1
         True
     """
-    flags, expected = check_flags(hits, "hits"), check_vector(chances, "chances", minimum=0.0, maximum=1.0)
+    flags, expected = (
+        check_flags(hits, "hits"),
+        check_vector(chances, "chances", minimum=0.0, maximum=1.0),
+    )
     check_same_length(hits=flags, chances=expected)
     if clusters is None or len(set(to_numpy(clusters, "clusters").tolist())) == len(flags):
         return poisson_binomial_p_value(int(flags.sum()), expected)
@@ -955,18 +1021,27 @@ def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _check_counts(successes: Any, sizes: Any, confidence_level: float, group: str) -> tuple[Floats, Floats, int, float]:
+def _check_counts(
+    successes: Any, sizes: Any, confidence_level: float, group: str
+) -> tuple[Floats, Floats, int, float]:
     counts, items = check_vector(successes, "successes", minimum=0), check_vector(sizes, "sizes")
     n_groups = check_same_length(successes=counts, sizes=items)
     if (items <= 0).any():
         row = int(np.flatnonzero(items <= 0)[0])
-        raise ValueError(f"Expected positive numbers in `sizes`, but {group} {row} has {items[row]:g}.")
+        raise ValueError(
+            f"Expected positive numbers in `sizes`, but {group} {row} has {items[row]:g}."
+        )
     if (counts > items).any():
         row = int(np.flatnonzero(counts > items)[0])
         raise ValueError(
             f"Expected `successes` to be at most `sizes`, but {group} {row} has {counts[row]:g} of {items[row]:g}."
         )
-    return counts, items, n_groups, check_fraction(confidence_level, "confidence_level", open_ends=True)
+    return (
+        counts,
+        items,
+        n_groups,
+        check_fraction(confidence_level, "confidence_level", open_ends=True),
+    )
 
 
 def wilson_ends(share: float, n: float, quantile: float) -> tuple[float, float]:
@@ -977,7 +1052,9 @@ def wilson_ends(share: float, n: float, quantile: float) -> tuple[float, float]:
     z = quantile
     center = (share + z * z / (2 * n)) / (1 + z * z / n)
     half = z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return 0.0 if share == 0 else float(max(center - half, 0.0)), 1.0 if share == 1 else float(min(center + half, 1.0))
+    return 0.0 if share == 0 else float(max(center - half, 0.0)), 1.0 if share == 1 else float(
+        min(center + half, 1.0)
+    )
 
 
 def _wilson(share: float, n: float, level: float, method: str) -> Interval:
@@ -1006,7 +1083,9 @@ def _vector(values: Any, name: str) -> Floats:
 def _table(values: Any) -> Floats:
     table = as_floats(values, "values")
     if table.ndim != 2 or table.shape[0] == 0:
-        raise ValueError(f"Expected `values` of shape (N, S) with at least one item, but got shape {table.shape}.")
+        raise ValueError(
+            f"Expected `values` of shape (N, S) with at least one item, but got shape {table.shape}."
+        )
     if not np.isfinite(table).all():
         row = int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])
         raise ValueError(f"Expected finite numbers in `values`, but row {row} holds another.")
@@ -1015,7 +1094,9 @@ def _table(values: Any) -> Floats:
 
 def _columns(columns: tuple[Any, ...], clusters: Any) -> tuple[list[NDArray[Any]], int]:
     """Check columns, and put their items, unless there are clusters or very many, in an order of their own."""
-    arrays = [to_numpy(column, f"column {number}") for number, column in enumerate(columns, start=1)]
+    arrays = [
+        to_numpy(column, f"column {number}") for number, column in enumerate(columns, start=1)
+    ]
     if not arrays or any(array.ndim == 0 or len(array) == 0 for array in arrays):
         raise ValueError("Expected columns of at least one item, but one is empty.")
     lengths = [len(array) for array in arrays]
@@ -1033,10 +1114,16 @@ def cluster_codes(clusters: Any, n_items: int) -> NDArray[np.intp] | None:
         return None
     names = to_numpy(clusters, "clusters")
     if names.ndim != 1 or len(names) != n_items:
-        raise ValueError(f"Expected `clusters` to name the cluster of each of {n_items} items, but got {len(names)}.")
-    missing = np.flatnonzero(names != names)  # NaN, as tables have it in the place of a missing name
+        raise ValueError(
+            f"Expected `clusters` to name the cluster of each of {n_items} items, but got {len(names)}."
+        )
+    missing = np.flatnonzero(
+        names != names
+    )  # NaN, as tables have it in the place of a missing name
     if missing.size:
-        raise ValueError(f"Expected a value in each item of `clusters`, but item {missing[0]} is NaN.")
+        raise ValueError(
+            f"Expected a value in each item of `clusters`, but item {missing[0]} is NaN."
+        )
     if names.dtype == object:
         names = names.astype(np.str_)
     return np.asarray(np.unique(names, return_inverse=True)[1], dtype=np.intp)
@@ -1109,7 +1196,9 @@ class Estimate(Result):
 
     def __post_init__(self) -> None:
         if (self.low is None) != (self.high is None):
-            raise ValueError(f"Expected both ends of an interval or neither, but got {self.low} and {self.high}.")
+            raise ValueError(
+                f"Expected both ends of an interval or neither, but got {self.low} and {self.high}."
+            )
 
     @property
     def has_interval(self) -> bool:
@@ -1147,7 +1236,9 @@ def estimate_of(value: float | None, interval: Interval | None) -> Estimate:
     if interval.high - interval.low <= 1e-9 * max(abs(interval.low), abs(interval.high), 1e-3):
         return Estimate(value, method="no resample differs, so without interval")
     resamples = f", {interval.n_resamples:,} resamples" if interval.n_resamples else ""
-    return Estimate(value, interval.low, interval.high, interval.confidence_level, interval.method + resamples)
+    return Estimate(
+        value, interval.low, interval.high, interval.confidence_level, interval.method + resamples
+    )
 
 
 def beyond(estimate: Estimate, reference: float) -> Estimate:
@@ -1158,7 +1249,8 @@ def beyond(estimate: Estimate, reference: float) -> Estimate:
         Estimate(value=0.5, low=0.25, high=0.75, level=0.95, method='')
     """
     value, low, high = (
-        None if end is None else end - reference for end in (estimate.value, estimate.low, estimate.high)
+        None if end is None else end - reference
+        for end in (estimate.value, estimate.low, estimate.high)
     )
     return Estimate(value, low, high, estimate.level, estimate.method)
 
@@ -1187,7 +1279,11 @@ def rate(flags: Any, resampling: Resampling, clusters: Any = None) -> Estimate |
         0.1
     """
     hits = np.asarray(flags, dtype=np.float64)
-    return estimate_of(float(hits.mean()), rate_interval(hits, resampling, clusters)) if len(hits) else None
+    return (
+        estimate_of(float(hits.mean()), rate_interval(hits, resampling, clusters))
+        if len(hits)
+        else None
+    )
 
 
 def rate_interval(flags: Any, resampling: Resampling, clusters: Any = None) -> Interval:
@@ -1199,7 +1295,11 @@ def rate_interval(flags: Any, resampling: Resampling, clusters: Any = None) -> I
 
 
 def mean(
-    values: Any, resampling: Resampling, *, bounds: tuple[float, float] | None = None, clusters: Any = None
+    values: Any,
+    resampling: Resampling,
+    *,
+    bounds: tuple[float, float] | None = None,
+    clusters: Any = None,
 ) -> Estimate | None:
     """Return the mean of values (N,) with the interval of `bootstrap_mean`; None without values.
 
@@ -1230,7 +1330,9 @@ class Margin:
 MARGINS = {
     "decides": Margin(0.10, 0.25),  # share of all predictions that a cue decides
     "confidence": Margin(0.05, 0.05),  # mean confidence minus accuracy
-    "kept": Margin(0.10, 0.25),  # share of all answers that stay without the question, beyond chance
+    "kept": Margin(
+        0.10, 0.25
+    ),  # share of all answers that stay without the question, beyond chance
     "accuracy": Margin(0.10, 0.10),  # accuracy by cues alone, or lost, beyond chance
     "order": Margin(0.10, 0.50),  # share of all answers that change with the order of the choices
     "sway": Margin(0.05, 0.05),  # share of all answers that a hint moves, beyond a neutral sentence
@@ -1291,7 +1393,9 @@ class Decision(Result):
     n_needed: int | None = None
 
 
-def decide(estimate: Estimate | None, margin: Margin, n_items: int, n_units: int | None = None) -> Decision:
+def decide(
+    estimate: Estimate | None, margin: Margin, n_items: int, n_units: int | None = None
+) -> Decision:
     r"""Decide whether a figure is small, some, large or unknown.
 
     With the interval \([l, h]\) of the figure \(d\) that is good at 0: "small" if \(-s < l\) and \(h < s\); "large" if
@@ -1324,7 +1428,11 @@ def decide(estimate: Estimate | None, margin: Margin, n_items: int, n_units: int
     n_units = n_items if n_units is None else n_units
     if n_units < MIN_ITEMS:
         # Where the interval is wide, so few items say little of their spread: as many as any share takes.
-        units = MIN_ITEMS if max(-low, high) < margin.small else max(MIN_ITEMS, math.ceil((0.98 / margin.small) ** 2))
+        units = (
+            MIN_ITEMS
+            if max(-low, high) < margin.small
+            else max(MIN_ITEMS, math.ceil((0.98 / margin.small) ** 2))
+        )
         return Decision("unknown", n_items, math.ceil(units * n_items / max(n_units, 1)))
     if max(low, -high) > margin.large:
         return Decision("large", n_items)
@@ -1332,10 +1440,14 @@ def decide(estimate: Estimate | None, margin: Margin, n_items: int, n_units: int
         return Decision("small", n_items)
     if max(low, -high) > margin.small:
         return Decision("some", n_items)
-    return Decision("unknown", n_items, _needed(abs(abs(value) - margin.small), (high - low) / 2, n_items))
+    return Decision(
+        "unknown", n_items, _needed(abs(abs(value) - margin.small), (high - low) / 2, n_items)
+    )
 
 
-def decide_above(estimate: Estimate | None, margin: Margin, n_items: int, n_units: int | None = None) -> Decision:
+def decide_above(
+    estimate: Estimate | None, margin: Margin, n_items: int, n_units: int | None = None
+) -> Decision:
     """Decide as `decide` of a figure that is a problem above 0 alone; below, it is small.
 
     Example:
@@ -1343,7 +1455,9 @@ def decide_above(estimate: Estimate | None, margin: Margin, n_items: int, n_unit
         ['small', 'large']
     """
     if estimate is not None and estimate.has_interval:
-        value, low, high = (max(0.0, end or 0.0) for end in (estimate.value, estimate.low, estimate.high))
+        value, low, high = (
+            max(0.0, end or 0.0) for end in (estimate.value, estimate.low, estimate.high)
+        )
         above = decide(Estimate(value, low, high), margin, n_items, n_units)
         if above.level != "unknown":
             return above

@@ -38,9 +38,7 @@ MAX_CLASSES = 10_000
 NO_GOLD_LABEL = "-"
 """How SNLI marks an item whose annotators did not agree."""
 
-SEVERAL = (
-    "of several labels per item, target=all asks about each, label_column='{{ COLUMN | whether(\"LABEL\") }}' about one"
-)
+SEVERAL = "of several labels per item, target=all asks about each, label_column='{{ COLUMN | whether(\"LABEL\") }}' about one"
 """What can be done about several labels per item."""
 
 ASK_SEVERAL = ("target", "label_column")
@@ -49,7 +47,10 @@ ASK_SEVERAL = ("target", "label_column")
 LISTED = re.compile(r"\s*[,;|]\s*")
 """What stands between several labels in one text."""
 
-_UNLABELED = {"-1": "+1", NO_GOLD_LABEL: "+"}  # marks of an item without a label, unless the opposite sign is a label
+_UNLABELED = {
+    "-1": "+1",
+    NO_GOLD_LABEL: "+",
+}  # marks of an item without a label, unless the opposite sign is a label
 
 # A checkpoint trained without names calls its classes LABEL_0, LABEL_1, …; a file may just number them.
 _NUMBERED = re.compile(r"(?i)(?:(?:label|class)[\s_-]*)?(0|[1-9][0-9]{0,17})")
@@ -59,8 +60,21 @@ _WHOLE_NUMBER = re.compile(r"(0|[1-9][0-9]{0,17})(?:\.0+)?")
 _ODD_NUMBER = re.compile(r"-[0-9]+|-?[0-9]*\.[0-9]+|[1-9][0-9]{18,}")
 _BOOLEANS = frozenset(("false", "true"))
 _NO_AND_YES = (
-    *(("false", "true"), ("falsch", "wahr"), ("faux", "vrai"), ("falso", "verdadero"), ("falso", "vero")),
-    *(("falso", "verdadeiro"), ("onwaar", "waar"), ("no", "yes"), ("nein", "ja"), ("non", "oui"), ("no", "sí")),
+    *(
+        ("false", "true"),
+        ("falsch", "wahr"),
+        ("faux", "vrai"),
+        ("falso", "verdadero"),
+        ("falso", "vero"),
+    ),
+    *(
+        ("falso", "verdadeiro"),
+        ("onwaar", "waar"),
+        ("no", "yes"),
+        ("nein", "ja"),
+        ("non", "oui"),
+        ("no", "sí"),
+    ),
     *(("no", "si"), ("no", "sì"), ("não", "sim"), ("nao", "sim"), ("nee", "ja")),
 )
 """Words for no and yes in the languages of spreadsheets; each pair says 0 and 1."""
@@ -103,7 +117,9 @@ class LabelMatch(Result):
     @property
     def in_words(self) -> str:
         """The match for a person: "by name: bad is negative, good is positive"; ten pairs at most."""
-        return match_in_words(f"{self.how}, as {self.reason}" if self.reason else self.how, self.pairs)
+        return match_in_words(
+            f"{self.how}, as {self.reason}" if self.reason else self.how, self.pairs
+        )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -152,7 +168,9 @@ def label_rows(values: Sequence[Any] | NDArray[Any], column: LabelColumn) -> tup
     codes, distinct = encoded(values)
     _, firsts, counts = np.unique(codes, return_index=True, return_counts=True)
     pairs: Counter[tuple[str, int]] = Counter()
-    for value, number, count in zip(distinct, column.ids[firsts].tolist(), counts.tolist(), strict=True):
+    for value, number, count in zip(
+        distinct, column.ids[firsts].tolist(), counts.tolist(), strict=True
+    ):
         pairs["" if value is None else str(value), number] += count
     rows = []
     for (value, number), count in pairs.most_common():
@@ -248,7 +266,9 @@ def match_labels(
     return LabelMatch(table, how, reason, pairs)
 
 
-def other_order(scores: NDArray[np.float64], labels: NDArray[np.int64], names: Sequence[str] | None) -> str:
+def other_order(
+    scores: NDArray[np.float64], labels: NDArray[np.int64], names: Sequence[str] | None
+) -> str:
     """Say that labels which were taken by number or position would fit far better in another order.
 
     It says so where the accuracy is surely below chance (99.9 %, one-sided) and another order is surely above it.
@@ -279,7 +299,11 @@ good, 1 is bad) it would be 100.0%: check which is which.'
     right = int(np.trace(counts))
     order = linear_sum_assignment(counts, maximize=True)[1]
     best = int(counts[range(n_classes), order].sum())
-    if not n_items or bdtr(right, n_items, chance) > 0.001 or bdtrc(best - 1, n_items, chance) > 0.001:
+    if (
+        not n_items
+        or bdtr(right, n_items, chance) > 0.001
+        or bdtrc(best - 1, n_items, chance) > 0.001
+    ):
         return ""
     shown = [str(number) for number in range(n_classes)] if names is None else list(names)
     as_taken, otherwise = (
@@ -295,10 +319,16 @@ good, 1 is bad) it would be 100.0%: check which is which.'
 
 def no_label_for(names: Sequence[str]) -> str:
     """Say that numbers became classes, of which some have no label; "" where all have one."""
-    return f"The data has no label for {listing(names)}: check the order of the classes." if names else ""
+    return (
+        f"The data has no label for {listing(names)}: check the order of the classes."
+        if names
+        else ""
+    )
 
 
-def match_columns(columns: Sequence[str], classes: Sequence[str], *, where: str, classes_of: str) -> NDArray[np.int64]:
+def match_columns(
+    columns: Sequence[str], classes: Sequence[str], *, where: str, classes_of: str
+) -> NDArray[np.int64]:
     """Find the column of each class by `match_labels`; there must be one for each, and no others.
 
     Args:
@@ -348,7 +378,9 @@ def resolve_labels(
         ...
         rightreasons.core.errors.OptionError: Expected either numbers or words ..., but it holds both: 0, 1 and 'n/a'.
     """
-    return resolve_label_columns({where: values}, names, first=first, remedy=remedy, headings=headings)[where]
+    return resolve_label_columns(
+        {where: values}, names, first=first, remedy=remedy, headings=headings
+    )[where]
 
 
 def resolve_label_columns(
@@ -404,10 +436,15 @@ def resolve_label_columns(
     if known is None:
         id_of, shown, how, reason = labels.classes()
     else:
-        id_of, shown, how, reason = labels.among_headings(known) if headings else labels.among(known)
+        id_of, shown, how, reason = (
+            labels.among_headings(known) if headings else labels.among(known)
+        )
     resolved = {}
     for where, (codes, met) in read.items():
-        ids = np.array([-1 if cell is None else id_of.get(cell.text, -1) for cell in met.values()], dtype=np.int64)
+        ids = np.array(
+            [-1 if cell is None else id_of.get(cell.text, -1) for cell in met.values()],
+            dtype=np.int64,
+        )
         resolved[where] = LabelColumn(ids[codes], shown, how, reason)
     return resolved
 
@@ -426,10 +463,14 @@ position 1.
     known: set[str] = set()
     for position, text in enumerate(texts):
         if not text.strip():
-            raise OptionError(f"Expected a name in each entry of `{name}`, but entry {position} is empty.", option=name)
+            raise OptionError(
+                f"Expected a name in each entry of `{name}`, but entry {position} is empty.",
+                option=name,
+            )
         if text in known:
             raise OptionError(
-                f"Expected distinct names in `{name}`, but {text!r} comes again at position {position}.", option=name
+                f"Expected distinct names in `{name}`, but {text!r} comes again at position {position}.",
+                option=name,
             )
         known.add(text)
     return texts
@@ -472,7 +513,9 @@ def folded(name: str) -> str:
     return re.sub(r"[\s_-]+", " ", seen).strip().casefold() or name
 
 
-def _by_name(names: Sequence[str], classes: Sequence[str]) -> tuple[dict[str, int], Callable[[str], str], str] | None:
+def _by_name(
+    names: Sequence[str], classes: Sequence[str]
+) -> tuple[dict[str, int], Callable[[str], str], str] | None:
     """Return the classes by key, the key of a name, and how it matches; None where a name is no class, or in doubt."""
     for how, key in ((BY_NAME, str), (BY_FOLDED_NAME, folded)):
         index = {key(label): number for number, label in enumerate(classes)}
@@ -492,8 +535,13 @@ def _by_number(
 ) -> tuple[NDArray[np.int64], str]:
     """Match by number, given the positions of the names that occur here, and of those that occur anywhere."""
     numbers, targets = _numbers([names[label] for label in anywhere]), numbers_said(classes)
-    counted = targets is not None and sorted(targets) in ([*range(len(classes))], [*range(1, len(classes) + 1)])
-    in_order = counted and targets == sorted(targets or ()) and targets == _numbers(classes)  # yes and no are words
+    counted = targets is not None and sorted(targets) in (
+        [*range(len(classes))],
+        [*range(1, len(classes) + 1)],
+    )
+    in_order = (
+        counted and targets == sorted(targets or ()) and targets == _numbers(classes)
+    )  # yes and no are words
     problem = ""
     if numbers is not None and (targets is None or counted):
         start = first_number(set(numbers), len(classes), first)
@@ -503,9 +551,17 @@ def _by_number(
         if start is not None and (table[here] >= 0).all():
             return table, f"{terms.where} {'counts from 1' if start else 'numbers its labels'}"
         problem = number_doubt(set(numbers), len(classes), terms.remedy) if start is None else ""
-    elif in_order and len(names) == len(classes) and not any(_NUMBERED.fullmatch(name.strip()) for name in names):
-        order = "alphabetical order" if list(names) == sorted(names) else f"the order of {terms.where}"
-        return np.arange(len(names), dtype=np.int64), f"{terms.classes_of} only numbers its classes (labels in {order})"
+    elif (
+        in_order
+        and len(names) == len(classes)
+        and not any(_NUMBERED.fullmatch(name.strip()) for name in names)
+    ):
+        order = (
+            "alphabetical order" if list(names) == sorted(names) else f"the order of {terms.where}"
+        )
+        return np.arange(
+            len(names), dtype=np.int64
+        ), f"{terms.classes_of} only numbers its classes (labels in {order})"
     odd = [names[label] for label in here]
     if terms.rename and not problem and odd:
         others = "leave out the rows of any other label, or " if len(odd) > len(classes) else ""
@@ -566,7 +622,10 @@ def numbers_said(names: Sequence[str]) -> list[int] | None:
 def _said_beside(words: Sequence[str], numbers: Mapping[str, int]) -> dict[str, int]:
     """Return the number that each word says, as true says 1 and LABEL_2 says 2; {} where one says none that fits."""
     said = {word: number for word in words if (number := number_said(word)) is not None}
-    fits = {*map(folded, words)}.isdisjoint(SAID_BY_WORD) or {*said.values(), *numbers.values()} <= {0, 1}
+    fits = {*map(folded, words)}.isdisjoint(SAID_BY_WORD) or {
+        *said.values(),
+        *numbers.values(),
+    } <= {0, 1}
     return said if fits and len(said) == len(words) else {}
 
 
@@ -587,22 +646,30 @@ def number_doubt(used: Set[int], n_classes: int, remedy: str) -> str:
 
 def _read(values: Any, where: str) -> _Column:
     """Return the code of each value, and by code each distinct value with its meaning (None: no label)."""
-    columnar = isinstance(values, Cells) or (getattr(values, "ndim", 0) == 1 and values.dtype != object)
-    codes, plain = encoded(values) if columnar else (None, getattr(values, "tolist", lambda: list(values))())
+    columnar = isinstance(values, Cells) or (
+        getattr(values, "ndim", 0) == 1 and values.dtype != object
+    )
+    codes, plain = (
+        encoded(values) if columnar else (None, getattr(values, "tolist", lambda: list(values))())
+    )
     if any(issubclass(kind, np.generic) for kind in set(map(type, plain))):
         plain = [value.item() if isinstance(value, np.generic) else value for value in plain]
     kinds = set(map(type, plain))
     plain = [None if value != value else value for value in plain] if float in kinds else plain
     odd = {kind for kind in kinds if not issubclass(kind, (str, int, float, type(None)))}
     if odd or (bool in kinds and kinds & {int, float}):
-        row, value = next((row, value) for row, value in enumerate(plain) if type(value) in (odd or {bool}))
+        row, value = next(
+            (row, value) for row, value in enumerate(plain) if type(value) in (odd or {bool})
+        )
         row = row if codes is None else int(np.argmax(codes == row))
         held = f"a {type(value).__name__}" if odd else f"{value} among numbers"
         raise TypeError(
             f"Expected labels of one kind in {where}, whole numbers from 0 or names, but row {row} holds {held}."
         )
     merged, distinct = encoded(plain)
-    return merged if codes is None else merged[codes], {value: _cell(value, where) for value in distinct}
+    return merged if codes is None else merged[codes], {
+        value: _cell(value, where) for value in distinct
+    }
 
 
 def _cell(value: Any, where: str) -> _Cell | None:
@@ -642,7 +709,10 @@ class _Labels:
         """Return the error of labels that are no classes: where they list others, with what asks about each."""
         several = any(len(LISTED.split(word)) > 1 for word in words)
         remedy, option = (SEVERAL, ASK_SEVERAL) if several else (self.remedy, ())
-        return OptionError(f"Expected {expected}, but {but}{_remedy(remedy)}.{'' if several else hint}", option=option)
+        return OptionError(
+            f"Expected {expected}, but {but}{_remedy(remedy)}.{'' if several else hint}",
+            option=option,
+        )
 
     def held(self, cell: _Cell) -> str:
         """Say in which row a label is."""
@@ -663,11 +733,17 @@ class _Labels:
 
     def classes(self) -> _Found:
         """Find the classes that labels give by themselves."""
-        numbers = {text: cell.number for text, cell in self.cells.items() if cell.number is not None}
+        numbers = {
+            text: cell.number for text, cell in self.cells.items() if cell.number is not None
+        }
         words = [text for text in self.cells if text not in numbers]
         odd = next((cell for cell in self.cells.values() if cell.odd), None)
         if odd is not None:
-            remedy = "a regression has no classes, but an expression makes some" if "." in odd.text else self.remedy
+            remedy = (
+                "a regression has no classes, but an expression makes some"
+                if "." in odd.text
+                else self.remedy
+            )
             expected = f"Expected class labels (whole numbers from 0, or names) in {odd.where}"
             raise ValueError(f"{expected}, but {self.held(odd)}{_remedy(remedy)}.")
         said = _said_beside(words, numbers) if numbers else {}
@@ -679,20 +755,31 @@ class _Labels:
             raise self.refused(expected, words, f"it holds both: {held}")
         if numbers:
             low = self.first or 0
-            beyond = next((text for text, number in numbers.items() if not low <= number < MAX_CLASSES), None)
+            beyond = next(
+                (text for text, number in numbers.items() if not low <= number < MAX_CLASSES), None
+            )
             if beyond is not None:
                 cell = self.cells[beyond]
-                expected = f"Expected numbers of classes from {low} to {MAX_CLASSES - 1:,} in {cell.where}"
+                expected = (
+                    f"Expected numbers of classes from {low} to {MAX_CLASSES - 1:,} in {cell.where}"
+                )
                 raise ValueError(f"{expected}, but {self.held(cell)}{_remedy(self.remedy)}.")
             shown = tuple(str(number) for number in range(low, max(numbers.values()) + 1))
             reason = "the labels say it" if said else ""
-            return {text: number - low for text, number in numbers.items()}, shown, BY_NUMBER, reason
+            return (
+                {text: number - low for text, number in numbers.items()},
+                shown,
+                BY_NUMBER,
+                reason,
+            )
         parts_of = {word: {*LISTED.split(word)} for word in words}
         met = Counter(part for parts in parts_of.values() for part in parts)
         spellings: dict[str, list[str]] = {}
         for word, parts in parts_of.items():
             spellings.setdefault(folded(word), []).append(word)
-            if len(parts) > 1 and all(met[part] > 1 for part in parts):  # "joy;fear" beside "joy" and "fear;anger"
+            if len(parts) > 1 and all(
+                met[part] > 1 for part in parts
+            ):  # "joy;fear" beside "joy" and "fear;anger"
                 expected = f"one label per row in {self.cells[word].where}"
                 raise self.refused(expected, [word], f"{_shown(word)} lists others")
         if spellings and spellings.keys() <= _BOOLEANS:
@@ -715,9 +802,13 @@ class _Labels:
 
     def among(self, known: tuple[str, ...]) -> _Found:
         """Find labels among known names."""
-        numbers = {text: cell.number for text, cell in self.cells.items() if cell.number is not None}
+        numbers = {
+            text: cell.number for text, cell in self.cells.items() if cell.number is not None
+        }
         # "1.0" and 1 are the name "1", unless "1.0" is a name itself.
-        spelled = {text: text if text in known else str(numbers.get(text, text)) for text in self.cells}
+        spelled = {
+            text: text if text in known else str(numbers.get(text, text)) for text in self.cells
+        }
         spellings = list(dict.fromkeys(spelled.values()))
         by_name = _by_name(spellings, known)
         if by_name is not None:
@@ -725,15 +816,26 @@ class _Labels:
             return {text: index[key(name)] for text, name in spelled.items()}, known, how, ""
         words, targets = [text for text in self.cells if text not in numbers], numbers_said(known)
         said = {**numbers, **_said_beside(words, numbers)}
-        if words and targets and len(said) == len(self.cells) and {*said.values()} <= {*targets}:  # yes, no beside 1, 0
-            return {text: targets.index(number) for text, number in said.items()}, known, BY_NUMBER, "the labels say it"
+        if (
+            words and targets and len(said) == len(self.cells) and {*said.values()} <= {*targets}
+        ):  # yes, no beside 1, 0
+            return (
+                {text: targets.index(number) for text, number in said.items()},
+                known,
+                BY_NUMBER,
+                "the labels say it",
+            )
         if words:
             strange = [text for text in self.cells if _by_name([spelled[text]], known) is None]
             cell = self.cells[[*strange, *self.cells][0]]
-            held = self.held(cell) if strange else "two of these differ by letter case or spaces only"
+            held = (
+                self.held(cell) if strange else "two of these differ by letter case or spaces only"
+            )
             expected = f"the labels {listing(known)} in {cell.where}"
             hint = did_you_mean(cell.text, known) if strange else ""
-            raise self.refused(expected, strange, f"the labels are {listing(spellings)} and {held}", hint)
+            raise self.refused(
+                expected, strange, f"the labels are {listing(spellings)} and {held}", hint
+            )
         used = set(numbers.values())
         start = first_number(used, len(known), self.first)
         if start is None and max(used) <= len(known):
@@ -743,17 +845,23 @@ class _Labels:
                 f"they are {listing(sorted(used))}{doubt}."
             )
         low = start or 0
-        odd = next((text for text, number in numbers.items() if not 0 <= number - low < len(known)), None)
+        odd = next(
+            (text for text, number in numbers.items() if not 0 <= number - low < len(known)), None
+        )
         if odd is not None:
             span = f"from {low} to {len(known) - 1 + low} ({listing(known)})"
             cell = self.cells[odd]
-            raise ValueError(f"Expected labels {span} in {cell.where}, but {self.held(cell)}{_remedy(self.remedy)}.")
+            raise ValueError(
+                f"Expected labels {span} in {cell.where}, but {self.held(cell)}{_remedy(self.remedy)}."
+            )
         reason = "the labels count from 1" if low else ""
         return {text: number - low for text, number in numbers.items()}, known, BY_NUMBER, reason
 
     def among_headings(self, known: tuple[str, ...]) -> _Found:
         """Find labels among names of columns: numbers only where these say numbers."""
-        numbers = {text: cell.number for text, cell in self.cells.items() if cell.number is not None}
+        numbers = {
+            text: cell.number for text, cell in self.cells.items() if cell.number is not None
+        }
         by_name = self.first is None and _by_name(list(self.cells), known) is not None
         if not numbers or len(numbers) < len(self.cells) or by_name:
             return self.among(known)

@@ -60,7 +60,9 @@ class Options(BaseModel):
 
     def __init__(self, *first: Any, **values: Any) -> None:
         try:
-            super().__init__(**dict(zip(type(self).__pydantic_fields__, first, strict=False)), **values)
+            super().__init__(
+                **dict(zip(type(self).__pydantic_fields__, first, strict=False)), **values
+            )
         except ValidationError as error:
             raise _in_our_words(error, type(self)) from None
 
@@ -96,7 +98,9 @@ class Options(BaseModel):
         """Return their names in the order of help and commands: its own, then those of the classes it extends."""
 
         def level(name: str) -> int:
-            return next(n for n, part in enumerate(cls.__mro__) if name in inspect.get_annotations(part))
+            return next(
+                n for n, part in enumerate(cls.__mro__) if name in inspect.get_annotations(part)
+            )
 
         return tuple(sorted(cls.__pydantic_fields__, key=level))
 
@@ -125,7 +129,10 @@ class Options(BaseModel):
 
     def to_dict(self) -> dict[str, Any]:
         """Return every option as a plain value."""
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in self._items()}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in self._items()
+        }
 
     def changed(self) -> dict[str, Any]:
         """Return the options that are away from their defaults."""
@@ -157,16 +164,24 @@ class QuestionOptions(Options):
 
 
 def unknown_option(
-    name: str, known: Iterable[str], where: str, kind: type[ValueError] | type[TypeError] = ValueError
+    name: str,
+    known: Iterable[str],
+    where: str,
+    kind: type[ValueError] | type[TypeError] = ValueError,
 ) -> ValueError | TypeError:
     """Return the error about a name that is no option of something, with the nearest known one."""
     names = sorted(known)
     hint = did_you_mean(name, names)
-    return kind(f"Expected an option of {where}, but got {name!r}.{hint} Known: {', '.join(names)}.")
+    return kind(
+        f"Expected an option of {where}, but got {name!r}.{hint} Known: {', '.join(names)}."
+    )
 
 
 def check_options(
-    names: Iterable[str], known: Iterable[str], where: str, kind: type[ValueError] | type[TypeError] = ValueError
+    names: Iterable[str],
+    known: Iterable[str],
+    where: str,
+    kind: type[ValueError] | type[TypeError] = ValueError,
 ) -> None:
     """Check that every option has a known name."""
     unknown = next((name for name in names if name not in known), None)
@@ -174,7 +189,9 @@ def check_options(
         raise unknown_option(unknown, known, where, kind)
 
 
-def takes(options: type[Options], *, without: Sequence[str] = ()) -> Callable[[Callable[..., T]], Callable[..., T]]:
+def takes(
+    options: type[Options], *, without: Sequence[str] = ()
+) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Let callers give the fields of an options class as keywords of a function that has a parameter `options`.
 
     The function receives an instance of the class; its signature lists the fields in place of `options`. An instance
@@ -204,16 +221,27 @@ def takes(options: type[Options], *, without: Sequence[str] = ()) -> Callable[[C
         where = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
         signature = inspect.signature(function)
         fields = [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.annotation)
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=field.annotation,
+            )
             for name, field in options.__pydantic_fields__.items()
             if name not in without
         ]
-        parameters = [each for p in signature.parameters.values() for each in (fields if p.name == "options" else [p])]
+        parameters = [
+            each
+            for p in signature.parameters.values()
+            for each in (fields if p.name == "options" else [p])
+        ]
         known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
 
         @functools.wraps(function)
         def call(*arguments: Any, **keywords: Any) -> T:
-            values = {name: keywords.pop(name) for name in keywords.keys() - signature.parameters.keys()}
+            values = {
+                name: keywords.pop(name) for name in keywords.keys() - signature.parameters.keys()
+            }
             check_options(values, known, where, TypeError)  # as Python does
             if values and "options" in keywords:
                 raise TypeError(
@@ -248,7 +276,9 @@ def as_listed(names: Iterable[object]) -> str:
     """
     texts = list(map(str, names))
     quoted = ['"' + text.replace('"', '""') + '"' for text in texts]
-    return ",".join(q if "," in text or text[:1] == '"' else text for q, text in zip(quoted, texts, strict=True))
+    return ",".join(
+        q if "," in text or text[:1] == '"' else text for q, text in zip(quoted, texts, strict=True)
+    )
 
 
 def one_or_more(names: str | None) -> str | list[str] | None:
@@ -262,10 +292,20 @@ def _plain(value: Any) -> Any:
         return os.fspath(value)
     if type(value).__module__ == "numpy" and not getattr(value, "ndim", 1):
         return value.item()
-    return tuple(value) if isinstance(value, Sequence) and not isinstance(value, (str, bytes)) else value
+    return (
+        tuple(value)
+        if isinstance(value, Sequence) and not isinstance(value, (str, bytes))
+        else value
+    )
 
 
-_KINDS = {"string": "a text", "int": "a whole number", "float": "a number", "bool": "True or False", "tuple": "a list"}
+_KINDS = {
+    "string": "a text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "True or False",
+    "tuple": "a list",
+}
 
 
 def _in_our_words(error: ValidationError, options: type[Options]) -> Exception:
@@ -279,4 +319,6 @@ def _in_our_words(error: ValidationError, options: type[Options]) -> Exception:
     if first["type"] == "extra_forbidden":
         return unknown_option(name, options.names(), options.__name__, TypeError)
     kind, of = _KINDS[first["type"].split("_")[0]], "each of " if len(first["loc"]) > 1 else ""
-    return OptionTypeError(f"Expected {of}`{name}` to be {kind}, but got {kind_of(first['input'])}.", option=name)
+    return OptionTypeError(
+        f"Expected {of}`{name}` to be {kind}, but got {kind_of(first['input'])}.", option=name
+    )

@@ -101,7 +101,9 @@ class Reply(Result):
         ended = _FINISHES.get(str(finish or "").lower().partition(":")[0], "stop")
         if refusal and ended == "stop":
             ended = "refusal"
-        if ended in ("stop", "length") and (not closed or (ended == "length" and not rest and (thinking or thoughts))):
+        if ended in ("stop", "length") and (
+            not closed or (ended == "length" and not rest and (thinking or thoughts))
+        ):
             ended = "thinking"
         parts = [part.strip() for part in (thinking or "", *thoughts)]
         return cls(rest, "\n\n".join(filter(None, parts)), refusal or "", ended, dict(usage or {}))
@@ -109,7 +111,13 @@ class Reply(Result):
     @classmethod
     def from_dict(cls, kept: Mapping[str, Any]) -> Reply:
         """Read what `to_dict` gave; fields that are not there have their defaults."""
-        return cls(**{field.name: kept[field.name] for field in dataclasses.fields(cls) if field.name in kept})
+        return cls(
+            **{
+                field.name: kept[field.name]
+                for field in dataclasses.fields(cls)
+                if field.name in kept
+            }
+        )
 
     @property
     def finished(self) -> bool:
@@ -166,7 +174,9 @@ def cut_thinking(
     return ("\n".join(kept).strip() if thoughts else text), thoughts, not within
 
 
-def thinking_marks(text: str, tags: Sequence[tuple[str, str]] = ()) -> Iterator[tuple[re.Match[str], str]]:
+def thinking_marks(
+    text: str, tags: Sequence[tuple[str, str]] = ()
+) -> Iterator[tuple[re.Match[str], str]]:
     """Find the marks of thinking in a text, each with the mark that closes it, "" for one that closes.
 
     Args:
@@ -180,7 +190,14 @@ def thinking_marks(text: str, tags: Sequence[tuple[str, str]] = ()) -> Iterator[
     closes, marks = _marks(tuple(tags))
     for match in marks.finditer(text):
         mark = match[0]
-        yield match, closes[mark] if mark in closes else "" if "/" in mark else re.sub(r"<\|?", r"\g<0>/", mark)
+        yield (
+            match,
+            closes[mark]
+            if mark in closes
+            else ""
+            if "/" in mark
+            else re.sub(r"<\|?", r"\g<0>/", mark),
+        )
 
 
 @functools.lru_cache(maxsize=16)
@@ -188,7 +205,9 @@ def _marks(tags: tuple[tuple[str, str], ...]) -> tuple[dict[str, str], re.Patter
     """Return what closes each mark, "" for one that closes, and the pattern of all marks."""
     opens = dict((*THINKING_TAGS, *tags))
     closes = dict.fromkeys(opens.values(), "") | opens
-    return closes, re.compile("|".join([*sorted(map(re.escape, closes), key=len, reverse=True), _TAG]))
+    return closes, re.compile(
+        "|".join([*sorted(map(re.escape, closes), key=len, reverse=True), _TAG])
+    )
 
 
 def words_of(content: Any, kind: str = "text") -> str:

@@ -48,12 +48,16 @@ class Resampling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "level", check_fraction(self.level, "confidence_level", open_ends=True))
+        object.__setattr__(
+            self, "level", check_fraction(self.level, "confidence_level", open_ends=True)
+        )
         check_count(self.resamples, "n_resamples", maximum=MOST_DRAWS)
         check_seed(self.seed)
 
     @classmethod
-    def of(cls, confidence_level: float | None, n_resamples: int = 1000, seed: int = 0) -> Resampling | None:
+    def of(
+        cls, confidence_level: float | None, n_resamples: int = 1000, seed: int = 0
+    ) -> Resampling | None:
         """Return the resampling that flat options ask for; None where `confidence_level` is None: no interval.
 
         The other two options are checked even where no interval is asked for.

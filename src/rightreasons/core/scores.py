@@ -60,17 +60,25 @@ class Scores:
         """Return what was said about some of the items."""
         return dataclasses.replace(
             self,
-            ids=self.ids[rows] if isinstance(self.ids, Cells) else tuple(self.ids[row] for row in rows.tolist()),
+            ids=self.ids[rows]
+            if isinstance(self.ids, Cells)
+            else tuple(self.ids[row] for row in rows.tolist()),
             logits=take_rows(self.logits, rows),
             labels=None if self.labels is None else self.labels[rows],
-            probabilities=None if self.probabilities is None else take_rows(self.probabilities, rows),
+            probabilities=None
+            if self.probabilities is None
+            else take_rows(self.probabilities, rows),
         )
 
     @functools.cached_property
     def predicted(self) -> NDArray[np.int64]:
         """(N,) predicted classes, or choices: the first of the largest scores."""
         logits = self.logits
-        return logits.argmax() if isinstance(logits, Ragged) else np.asarray(logits.argmax(axis=1), dtype=np.int64)
+        return (
+            logits.argmax()
+            if isinstance(logits, Ragged)
+            else np.asarray(logits.argmax(axis=1), dtype=np.int64)
+        )
 
     def answers(self, ids: Sequence[str]) -> NDArray[np.int64]:
         """Return (M,) the predicted classes, or choices, of items by their ids; -1 where one has no score."""
@@ -149,7 +157,9 @@ def classification_scores(
     if average == "binary" and n_classes != 2:
         raise ValueError(f"Expected two classes for average='binary', but got {n_classes}.")
     right = predicted == labels
-    hits, support, chosen = (np.bincount(part, minlength=n_classes) for part in (labels[right], labels, predicted))
+    hits, support, chosen = (
+        np.bincount(part, minlength=n_classes) for part in (labels[right], labels, predicted)
+    )
     present = support + chosen > 0
     f1 = 2 * hits / np.maximum(support + chosen, 1)
     share = float(right.mean())
@@ -159,7 +169,9 @@ def classification_scores(
         "micro": share,  # one prediction per item: every error is one miss and one false alarm
         "weighted": float((f1 * support).sum() / len(labels)),
     }
-    of_classes = tuple(float(each) if there else None for each, there in zip(f1, present, strict=True))
+    of_classes = tuple(
+        float(each) if there else None for each, there in zip(f1, present, strict=True)
+    )
     return ClassificationResult(share, averaged[average], average, len(labels), of_classes)
 
 
@@ -231,14 +243,19 @@ def macro_f1_of(
     prior = np.bincount(places[n_items:], minlength=len(cells)) / 2
     hits = np.searchsorted(cells, classes * (size + 1))
     sides = np.concatenate(np.divmod(cells, size))
-    touched = sparse.csr_array((np.ones(len(sides)), (np.tile(np.arange(len(cells)), 2), sides)))[:, : len(present)]
+    touched = sparse.csr_array((np.ones(len(sides)), (np.tile(np.arange(len(cells)), 2), sides)))[
+        :, : len(present)
+    ]
 
     def mean_f1(draws: NDArray[Any]) -> NDArray[np.float64]:
         either = draws @ touched
         return np.asarray((2 * draws[:, hits] / np.where(either > 0, either, 1)).mean(axis=1))
 
     value = float(mean_f1(observed[None, :])[0])
-    rng, parts = np.random.default_rng(resampling.seed), resampling.parts(len(cells), at_once=_CELLS_AT_ONCE)
+    rng, parts = (
+        np.random.default_rng(resampling.seed),
+        resampling.parts(len(cells), at_once=_CELLS_AT_ONCE),
+    )
     shares: NDArray[np.float64] = observed / n_items
     units: Any = None
     n_drawn = n_units
@@ -246,7 +263,9 @@ def macro_f1_of(
         if n_units > MAX_UNITS:  # random groups of clusters, as in the bootstrap of a mean
             codes, n_drawn = rng.integers(MAX_UNITS, size=n_units)[codes], MAX_UNITS
         shares = np.full(n_drawn, 1 / n_drawn)
-        units = sparse.csr_array((np.ones(n_items), (codes, places[:n_items])), shape=(n_drawn, len(cells)))
+        units = sparse.csr_array(
+            (np.ones(n_items), (codes, places[:n_items])), shape=(n_drawn, len(cells))
+        )
 
     def drawn(n: int) -> NDArray[Any]:
         draws = rng.multinomial(n_drawn, shares, size=n)
@@ -254,7 +273,9 @@ def macro_f1_of(
 
     resamples = np.concatenate([mean_f1(drawn(n)) for n in parts])
     shape = observed * n_units / n_items + prior
-    posterior = np.concatenate([mean_f1(rng.standard_gamma(shape, size=(n, len(cells)))) for n in parts])
+    posterior = np.concatenate(
+        [mean_f1(rng.standard_gamma(shape, size=(n, len(cells)))) for n in parts]
+    )
     tails = np.array([1.0 - resampling.level, 1.0 + resampling.level]) / 2
     below = np.mean(resamples < value - 1e-12) / 2 + np.mean(resamples <= value + 1e-12) / 2
     least = 1 / (len(resamples) + 1)

@@ -37,8 +37,12 @@ def package_code() -> str:
     """
     digest = hashlib.blake2b(digest_size=8)
     root = Path(__file__).parents[1]
-    for path in sorted(path for path in root.rglob("*") if path.suffix in (".py", ".j2", ".json", ".yaml")):
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
+    for path in sorted(
+        path for path in root.rglob("*") if path.suffix in (".py", ".j2", ".json", ".yaml")
+    ):
+        digest.update(
+            path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0"
+        )
     for name in LIBRARIES:
         digest.update(f"{name}=={installed_version(name)}\0".encode())
     return digest.hexdigest()
@@ -81,12 +85,18 @@ def check_folder(path: object, name: str = "out", *, own: Sequence[str] = ()) ->
     try:
         there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
         if not there.is_dir():
-            raise OptionError(f"Expected `{name}` to be a folder, but {there} is a file.", option=name)
+            raise OptionError(
+                f"Expected `{name}` to be a folder, but {there} is a file.", option=name
+            )
         # Whether a folder can be written is known for certain by writing: a superuser may do what a file system cannot.
         with tempfile.TemporaryFile(dir=there):
             pass
         marked = there != folder or not own or (folder / own[0]).exists()
-        held = [] if marked else sorted(each.name for each in folder.iterdir() if not each.name.startswith("."))
+        held = (
+            []
+            if marked
+            else sorted(each.name for each in folder.iterdir() if not each.name.startswith("."))
+        )
     except OSError as error:
         raise OptionError(
             f"Expected `{name}` to be a folder that can be written, but {escaped(folder, 200)} cannot: "
@@ -139,7 +149,9 @@ def write_with(path: Path, write: Callable[[Path], object]) -> Path:
         temporary.replace(path)
     except OSError as error:
         # Python names a file that it cannot open, but not one that the disk has no room for.
-        if error.errno is not None and (error.filename is None or Path(error.filename) == temporary):
+        if error.errno is not None and (
+            error.filename is None or Path(error.filename) == temporary
+        ):
             error.filename, error.filename2 = str(path), None
         raise
     finally:
@@ -192,7 +204,9 @@ def csv_text(rows: Iterable[Iterable[Any]]) -> str:
 
 def _path(path: object, name: str, kind: str) -> Path:
     if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(f"Expected `{name}` to be {kind}, but got {path!r} ({type(path).__name__}).")
+        raise TypeError(
+            f"Expected `{name}` to be {kind}, but got {path!r} ({type(path).__name__})."
+        )
     text = os.fspath(path)
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         raise OptionError(f"Expected `{name}` to be {kind}, but got {text!r}.", option=name)
@@ -339,7 +353,9 @@ class Records:
         self.run = json.loads(json.dumps(dict(run)))
         self.digest = digest_of_value(self.run)
         if self.folder.is_file():
-            raise OptionError(f"Expected `out` to be a folder, but {self.folder} is a file.", option="out")
+            raise OptionError(
+                f"Expected `out` to be a folder, but {self.folder} is a file.", option="out"
+            )
         earlier = _read_manifest(self.folder)
         if earlier == self.run:
             return
@@ -365,7 +381,9 @@ class Records:
         """
         run = _read_manifest(Path(folder))
         if run is None:
-            raise ValueError(f"Expected results of an earlier run in {folder}, but it has no whole {MANIFEST}.")
+            raise ValueError(
+                f"Expected results of an earlier run in {folder}, but it has no whole {MANIFEST}."
+            )
         return cls(folder, run)
 
     def write_json(self, name: str, value: Any) -> None:
@@ -381,7 +399,9 @@ class Records:
         header = np.array(json.dumps(_header(self.digest, digest_of_arrays(arrays))))
 
         def save(path: Path) -> None:
-            with path.open("wb") as file:  # a path that does not end in .npz would be given another name
+            with path.open(
+                "wb"
+            ) as file:  # a path that does not end in .npz would be given another name
                 np.savez(file, **{_HEADER: header, **arrays})  # type: ignore[arg-type]
 
         write_with(self.folder / name, save)
@@ -408,9 +428,13 @@ class Records:
         """Set aside what another run left."""
         place = self.folder / SET_ASIDE / digest_of_value(earlier)[:16]
         place.mkdir(parents=True, exist_ok=True)
-        for name in sorted(held, key=lambda name: name == MANIFEST):  # last, as it tells whose the others are
+        for name in sorted(
+            held, key=lambda name: name == MANIFEST
+        ):  # last, as it tells whose the others are
             (self.folder / name).rename(_free(place / name))
-        differ = sorted(key for key in {*earlier, *self.run} if earlier.get(key) != self.run.get(key))
+        differ = sorted(
+            key for key in {*earlier, *self.run} if earlier.get(key) != self.run.get(key)
+        )
         tell(
             f"{self.folder} held results of another run, which differs in {' and '.join(differ)}: they are set aside "
             f"in {place}."
@@ -426,7 +450,11 @@ def write_record(path: Path, value: Any, inputs: str) -> None:
         inputs: A digest of what it depends on.
     """
     value = json.loads(json.dumps(value, allow_nan=False))
-    write_text(path, json.dumps({_HEADER: _header(inputs, digest_of_value(value)), "value": value}, indent=1) + "\n")
+    write_text(
+        path,
+        json.dumps({_HEADER: _header(inputs, digest_of_value(value)), "value": value}, indent=1)
+        + "\n",
+    )
 
 
 def read_record(path: Path, inputs: str) -> Any:
@@ -487,7 +515,9 @@ def set_aside(path: Path) -> None:
     place.parent.mkdir(exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
         path.rename(place)
-        tell(f"{path} is computed again, as it is damaged or of another run; what it held is set aside in {place}.")
+        tell(
+            f"{path} is computed again, as it is damaged or of another run; what it held is set aside in {place}."
+        )
 
 
 def digest_of_value(value: Any) -> str:
@@ -517,7 +547,9 @@ def digest_of_file(path: Path) -> str:
 def files_in(folder: Path) -> list[str]:
     """Return the files in a folder and below it, relative to it, but for those whose names begin with a dot."""
     paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
-    return sorted(path.as_posix() for path in paths if not any(part.startswith(".") for part in path.parts))
+    return sorted(
+        path.as_posix() for path in paths if not any(part.startswith(".") for part in path.parts)
+    )
 
 
 def digest_of_files(folder: Path, names: Iterable[str] | None = None) -> dict[str, str]:
@@ -530,7 +562,10 @@ def digest_of_files(folder: Path, names: Iterable[str] | None = None) -> dict[st
     Returns:
         File -> digest.
     """
-    return {name: digest_of_file(folder / name) for name in sorted(files_in(folder) if names is None else names)}
+    return {
+        name: digest_of_file(folder / name)
+        for name in sorted(files_in(folder) if names is None else names)
+    }
 
 
 def changed_files(folder: Path, digests: Mapping[str, str]) -> list[str]:
@@ -567,7 +602,15 @@ def _value_in(path: Path) -> tuple[Any, str | None]:
         header, value = record[_HEADER], record["value"]
         if header["version"] == VERSION and header["content"] == digest_of_value(value):
             return value, str(header["inputs"])
-    except (FileNotFoundError, NotADirectoryError, IsADirectoryError, ValueError, KeyError, TypeError, RecursionError):
+    except (
+        FileNotFoundError,
+        NotADirectoryError,
+        IsADirectoryError,
+        ValueError,
+        KeyError,
+        TypeError,
+        RecursionError,
+    ):
         pass
     return None, None
 

@@ -42,7 +42,9 @@ class Expectation(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     name: str
-    where_first: Annotated[dict[Literal["is", "not"], Labels], Field(min_length=1, max_length=1)] | None = None
+    where_first: (
+        Annotated[dict[Literal["is", "not"], Labels], Field(min_length=1, max_length=1)] | None
+    ) = None
     skip_first: bool | None = None
 
 
@@ -61,7 +63,8 @@ _PARAMETERS: Mapping[str, Mapping[str, Any]] = {
 }
 
 EXPECTATIONS: Mapping[str, type[Expectation]] = {
-    name: create_model(name, __base__=Expectation, **parameters) for name, parameters in _PARAMETERS.items()
+    name: create_model(name, __base__=Expectation, **parameters)
+    for name, parameters in _PARAMETERS.items()
 }
 """What every expectation may say, by the name that a suite gives it; null is the same as nothing."""
 
@@ -86,7 +89,11 @@ def expectation_parameters(spec: Mapping[str, Any]) -> dict[str, Any]:
         >>> expectation_parameters({"name": "equal", "value": 1, "where_first": {"is": [0]}})
         {'value': 1}
     """
-    return {key: value for key, value in spec.items() if key not in Expectation.model_fields and value is not None}
+    return {
+        key: value
+        for key, value in spec.items()
+        if key not in Expectation.model_fields and value is not None
+    }
 
 
 def check_expectation(spec: Mapping[str, Any]) -> None:
@@ -103,14 +110,18 @@ def check_expectation(spec: Mapping[str, Any]) -> None:
         ValueError: Expected a valid `increasing` of the expectation 'monotonic', but got None: field required.
     """
     if not isinstance(spec, Mapping):
-        raise TypeError(f'Expected an expectation to be like {{"name": "equal"}}, but got {spec!r}.')
+        raise TypeError(
+            f'Expected an expectation to be like {{"name": "equal"}}, but got {spec!r}.'
+        )
     name = spec.get("name")
     if not isinstance(name, str) or name not in EXPECTATIONS:
         raise unknown_name("expectation", str(name), EXPECTATIONS)
     where = f"the expectation {name!r}"
     check_options(spec, EXPECTATIONS[name].model_fields, where)
     try:
-        EXPECTATIONS[name].model_validate({key: value for key, value in spec.items() if value is not None})
+        EXPECTATIONS[name].model_validate(
+            {key: value for key, value in spec.items() if value is not None}
+        )
     except ValidationError as error:
         wrong = error.errors()[0]
         key, why = str(wrong["loc"][0]), wrong["msg"]
@@ -155,7 +166,9 @@ class SuiteTable:
     @property
     def highest(self) -> int:
         """The highest number of a label; -1 where no label is a number."""
-        return max((int(label) for label in self.labels if isinstance(label, numbers.Integral)), default=-1)
+        return max(
+            (int(label) for label in self.labels if isinstance(label, numbers.Integral)), default=-1
+        )
 
     @property
     def asks_for_texts(self) -> bool:

@@ -21,7 +21,9 @@ from rightreasons.core.validation import check_one_of
 _IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _LETTERS = rf"[^\W{_IDEOGRAPHS}]"
 # Vowel signs, accents of their own, and the joiners between letters, which \w leaves out.
-_SIGNS = "".join(chr(code) for code in range(0x300, 0x10000) if unicodedata.category(chr(code)) in ("Mn", "Mc"))
+_SIGNS = "".join(
+    chr(code) for code in range(0x300, 0x10000) if unicodedata.category(chr(code)) in ("Mn", "Mc")
+)
 _SIGNS += "\u200c\u200d"
 
 WORD_PATTERN = re.compile(rf"{_LETTERS}+(?:[{_SIGNS}]+{_LETTERS}*)*|[^\w\s]|[{_IDEOGRAPHS}]")
@@ -43,13 +45,17 @@ CATEGORIES = ("lexical", "stop_word", "punctuation", "sub_word", "number")
 GRAMMAR_CATEGORIES = ("stop_word", "punctuation", "sub_word")
 """The categories that carry no lexical meaning (Bihani and Rayz 2025, section 2.2). Numbers are lexical there."""
 
-FUNCTION_WORDS: Mapping[str, str] = json.loads(Path(__file__).with_name("function_words.json").read_text("utf-8"))
+FUNCTION_WORDS: Mapping[str, str] = json.loads(
+    Path(__file__).with_name("function_words.json").read_text("utf-8")
+)
 """The closed word classes of English, by part of speech: compiled for this package from a grammar's classes
 (Apache-2.0 as the package). It serves where the paper uses NLTK's list of stop words; to use that very list, pass it
 as `stop_words`. The contractions are what word splitters leave of "don't", "it's" and their
 like, and the whole forms."""
 
-STOP_WORDS: frozenset[str] = frozenset(word for words in FUNCTION_WORDS.values() for word in words.split())
+STOP_WORDS: frozenset[str] = frozenset(
+    word for words in FUNCTION_WORDS.values() for word in words.split()
+)
 """The function words of English, lower case; see `FUNCTION_WORDS`."""
 
 _BEGIN_MARKS = {"byte_level": "Ġ", "metaspace": "▁"}
@@ -122,14 +128,24 @@ def category_codes(
         return _released_codes(ids, offsets, vocabulary, style)
     bare = [strip_marks(token, style) for token in vocabulary]
     # A mark of a space that stands alone is no word either.
-    punctuation = np.fromiter((not token or is_punctuation(token) for token in bare), dtype=np.bool_, count=len(bare))
-    number = np.fromiter((_NUMBER.fullmatch(token) is not None for token in bare), dtype=np.bool_, count=len(bare))
-    stop = np.fromiter((token.lower() in STOP_WORDS for token in bare), dtype=np.bool_, count=len(bare))
+    punctuation = np.fromiter(
+        (not token or is_punctuation(token) for token in bare), dtype=np.bool_, count=len(bare)
+    )
+    number = np.fromiter(
+        (_NUMBER.fullmatch(token) is not None for token in bare), dtype=np.bool_, count=len(bare)
+    )
+    stop = np.fromiter(
+        (token.lower() in STOP_WORDS for token in bare), dtype=np.bool_, count=len(bare)
+    )
     is_mark, begins = punctuation[ids], np.ones(len(ids), dtype=np.bool_)
     if style == "wordpiece":
-        begins = ~np.array([token.startswith("##") and len(token) > 2 for token in vocabulary], dtype=np.bool_)[ids]
+        begins = ~np.array(
+            [token.startswith("##") and len(token) > 2 for token in vocabulary], dtype=np.bool_
+        )[ids]
     elif style in _BEGIN_MARKS:
-        begins = np.array([token.startswith(_BEGIN_MARKS[style]) for token in vocabulary], dtype=np.bool_)[ids]
+        begins = np.array(
+            [token.startswith(_BEGIN_MARKS[style]) for token in vocabulary], dtype=np.bool_
+        )[ids]
         begins[1:] |= is_mark[:-1]
         begins[_firsts(offsets)] = True
     return np.select(
@@ -148,7 +164,10 @@ def piece_style(vocabulary: Iterable[str]) -> str:
     """
     marks = {"wordpiece": "##", **_BEGIN_MARKS}
     pieces = list(vocabulary)
-    counts = {style: sum(len(piece) > len(m) and piece.startswith(m) for piece in pieces) for style, m in marks.items()}
+    counts = {
+        style: sum(len(piece) > len(m) and piece.startswith(m) for piece in pieces)
+        for style, m in marks.items()
+    }
     style = max(counts, key=lambda name: counts[name])
     return style if counts[style] else "word"
 
@@ -179,7 +198,8 @@ def is_punctuation(text: str) -> bool:
         (True, True, False, False)
     """
     return bool(text) and all(
-        unicodedata.category(letter)[0] == "P" or (letter.isascii() and letter.isprintable() and not letter.isalnum())
+        unicodedata.category(letter)[0] == "P"
+        or (letter.isascii() and letter.isprintable() and not letter.isalnum())
         for letter in text
     )
 
@@ -195,7 +215,9 @@ def _released_codes(
     def kind(token: str, piece: bool = False) -> int:
         if token in string.punctuation:
             return CATEGORIES.index("punctuation")
-        return CATEGORIES.index("stop_word" if token in STOP_WORDS else "sub_word" if piece else "lexical")
+        return CATEGORIES.index(
+            "stop_word" if token in STOP_WORDS else "sub_word" if piece else "lexical"
+        )
 
     def inside(token: str) -> int:
         """Return the kind of a token that is not the first of its text."""

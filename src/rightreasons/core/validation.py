@@ -102,7 +102,9 @@ def parse_json(text: str, where: str, *, line: int | None = None) -> Any:
     except RecursionError:
         raise _too_deep(place) from None
     except ValueError:  # Python's own limit on digits
-        raise ValueError(f"Expected JSON in {place}, but it holds a number of more than 4,300 digits.") from None
+        raise ValueError(
+            f"Expected JSON in {place}, but it holds a number of more than 4,300 digits."
+        ) from None
     if text.count("[") + text.count("{") > MAX_NESTING and _depth(text) > MAX_NESTING:
         raise _too_deep(place)
     return content
@@ -124,7 +126,9 @@ def read_text(file: Path, where: str | None = None) -> str:
     try:
         return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise ValueError(f"Expected text in UTF-8 in {where or file}, but it holds other bytes.") from None
+        raise ValueError(
+            f"Expected text in UTF-8 in {where or file}, but it holds other bytes."
+        ) from None
 
 
 def read_json(file: Path) -> Any:
@@ -142,7 +146,9 @@ def _depth(text: str) -> int:
 
 
 def _too_deep(place: str) -> ValueError:
-    return ValueError(f"Expected JSON of at most {MAX_NESTING} levels in {place}, but it is nested deeper.")
+    return ValueError(
+        f"Expected JSON of at most {MAX_NESTING} levels in {place}, but it is nested deeper."
+    )
 
 
 # ---------------------------------------------------------------------------- Numeric helpers that several floors share
@@ -200,11 +206,19 @@ def check_kind(value: object, name: str, kind: Any) -> None:
         ...
         TypeError: Expected `text` to be a text, but got 7 (int).
     """
-    parts = typing.get_args(kind) if typing.get_origin(kind) in (typing.Union, types.UnionType) else (kind,)
+    parts = (
+        typing.get_args(kind)
+        if typing.get_origin(kind) in (typing.Union, types.UnionType)
+        else (kind,)
+    )
     kinds = [typing.get_origin(part) or part for part in parts]
     if not {Any, int, float, bool} & set(kinds) and not isinstance(value, tuple(kinds)):
-        nouns = " or ".join(_NOUNS.get(each, f"a {each.__name__}") for each in kinds if each is not types.NoneType)
-        raise TypeError(f"Expected `{name}` to be {nouns}, but got {one_line(value)} ({type(value).__name__}).")
+        nouns = " or ".join(
+            _NOUNS.get(each, f"a {each.__name__}") for each in kinds if each is not types.NoneType
+        )
+        raise TypeError(
+            f"Expected `{name}` to be {nouns}, but got {one_line(value)} ({type(value).__name__})."
+        )
 
 
 def check_one_of(value: T, allowed: Sequence[str], name: str) -> T:
@@ -222,9 +236,13 @@ def check_one_of(value: T, allowed: Sequence[str], name: str) -> T:
     words = [repr(word) for word in allowed]
     listed = " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
     if not isinstance(value, str):
-        raise OptionTypeError(f"Expected `{name}` to be one of {listed}, but got {kind_of(value)}.", option=name)
+        raise OptionTypeError(
+            f"Expected `{name}` to be one of {listed}, but got {kind_of(value)}.", option=name
+        )
     hint = did_you_mean(value, allowed)
-    raise OptionError(f"Expected `{name}` to be one of {listed}, but got {value!r}.{hint}", option=name)
+    raise OptionError(
+        f"Expected `{name}` to be one of {listed}, but got {value!r}.{hint}", option=name
+    )
 
 
 def require_value(value: Any, name: str, what: str) -> Any:
@@ -279,7 +297,9 @@ def check_each(
 def check_count(value: object, name: str, *, minimum: int = 1, maximum: int | None = None) -> int:
     """Check a whole number that is at least `minimum` and, where there is one, at most `maximum`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
-        raise OptionTypeError(f"Expected `{name}` to be a whole number, but got {kind_of(value)}.", option=name)
+        raise OptionTypeError(
+            f"Expected `{name}` to be a whole number, but got {kind_of(value)}.", option=name
+        )
     number = int(value)
     if number < minimum or (maximum is not None and number > maximum):
         bound = f"at least {minimum}" if number < minimum else f"at most {maximum}"
@@ -307,33 +327,47 @@ def check_seed(value: object) -> int:
     return check_count(value, "seed", minimum=0)
 
 
-def check_number(value: object, name: str, *, minimum: float | None = None, maximum: float | None = None) -> float:
+def check_number(
+    value: object, name: str, *, minimum: float | None = None, maximum: float | None = None
+) -> float:
     """Check a finite real number, with closed bounds."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise OptionTypeError(f"Expected `{name}` to be a number, but got {kind_of(value)}.", option=name)
+        raise OptionTypeError(
+            f"Expected `{name}` to be a number, but got {kind_of(value)}.", option=name
+        )
     try:
         number = float(value)
     except OverflowError:
         number = np.inf
     if not np.isfinite(number):
-        raise OptionError(f"Expected `{name}` to be a finite number, but got {number}.", option=name)
+        raise OptionError(
+            f"Expected `{name}` to be a finite number, but got {number}.", option=name
+        )
     if (minimum is not None and number < minimum) or (maximum is not None and number > maximum):
-        raise OptionError(f"Expected `{name}` to be {_span(minimum, maximum)}, but got {number}.", option=name)
+        raise OptionError(
+            f"Expected `{name}` to be {_span(minimum, maximum)}, but got {number}.", option=name
+        )
     return number
 
 
 def check_fraction(value: object, name: str, *, open_ends: bool = False) -> float:
     """Check a number in [0, 1], or in (0, 1) where the ends make no sense."""
-    number = check_number(value, name) if open_ends else check_number(value, name, minimum=0, maximum=1)
+    number = (
+        check_number(value, name) if open_ends else check_number(value, name, minimum=0, maximum=1)
+    )
     if open_ends and not 0 < number < 1:
-        raise OptionError(f"Expected `{name}` to be strictly between 0 and 1, but got {number}.", option=name)
+        raise OptionError(
+            f"Expected `{name}` to be strictly between 0 and 1, but got {number}.", option=name
+        )
     return number
 
 
 def check_bool(value: object, name: str) -> bool:
     """Check a flag."""
     if not isinstance(value, (bool, np.bool_)):
-        raise OptionTypeError(f"Expected `{name}` to be True or False, but got {kind_of(value)}.", option=name)
+        raise OptionTypeError(
+            f"Expected `{name}` to be True or False, but got {kind_of(value)}.", option=name
+        )
     return bool(value)
 
 
@@ -341,7 +375,11 @@ def check_bool(value: object, name: str) -> bool:
 
 
 def check_scores(
-    predictions: object, *, scores: str = "probabilities", name: str = "predictions", allow_vector: bool = True
+    predictions: object,
+    *,
+    scores: str = "probabilities",
+    name: str = "predictions",
+    allow_vector: bool = True,
 ) -> NDArray[np.float64]:
     r"""Check a table of class scores and return it as probabilities.
 
@@ -377,7 +415,9 @@ def check_scores(
         positive = _fractions(table, scores, name)
         return np.column_stack((1.0 - positive, positive))
     if table.ndim != 2 or table.shape[1] < 2:
-        wanted = "(N, K) for K classes, at least two" + (", or (N,) for P(class 1)" if allow_vector else "")
+        wanted = "(N, K) for K classes, at least two" + (
+            ", or (N,) for P(class 1)" if allow_vector else ""
+        )
         raise ValueError(f"Expected `{name}` of shape {wanted}, but got shape {table.shape}.")
     if scores == "logits":
         _check_finite(table, name, allow_minus_infinity=True)
@@ -388,7 +428,9 @@ def check_scores(
     return table
 
 
-def check_ragged(predictions: object, *, scores: str = "probabilities", name: str = "predictions") -> Ragged:
+def check_ragged(
+    predictions: object, *, scores: str = "probabilities", name: str = "predictions"
+) -> Ragged:
     """Check rows of choice scores whose lengths may differ and return probabilities.
 
     Args:
@@ -465,7 +507,9 @@ def as_ragged(rows: object, name: str) -> Ragged:
     if isinstance(items, np.ndarray):
         table = as_floats(items, name)
         if table.ndim != 2:
-            raise ValueError(f"Expected a row of numbers per item in `{name}`, but got shape {table.shape}.")
+            raise ValueError(
+                f"Expected a row of numbers per item in `{name}`, but got shape {table.shape}."
+            )
         return Ragged.of_table(table)
     parts = [as_floats(row, f"{name}[{index}]") for index, row in enumerate(items)]
     odd = next((index for index, part in enumerate(parts) if part.ndim != 1), None)
@@ -480,9 +524,13 @@ def is_ragged(rows: Any) -> bool:
     """Tell whether a list of rows has rows of different lengths."""
     if isinstance(rows, Ragged):
         return len(np.unique(rows.lengths)) > 1
-    is_listed = rows.dtype.kind == "O" if isinstance(rows, np.ndarray) else isinstance(rows, Sequence)
+    is_listed = (
+        rows.dtype.kind == "O" if isinstance(rows, np.ndarray) else isinstance(rows, Sequence)
+    )
     try:
-        return is_listed and not isinstance(rows, (str, bytes)) and len({len(row) for row in rows}) > 1
+        return (
+            is_listed and not isinstance(rows, (str, bytes)) and len({len(row) for row in rows}) > 1
+        )
     except TypeError:
         return False
 
@@ -520,24 +568,39 @@ def check_labels(
         items = references if isinstance(references, (list, tuple)) else ()
         first = next((item for item, value in enumerate(items) if not _is_whole(value)), 0)
         where, error = (int(odd.argmax()), ValueError) if odd.any() else (first, TypeError)
-        raise error(f"Expected whole numbers in `{name}`, but item {where} is {float(values[where])!r}, a float.")
+        raise error(
+            f"Expected whole numbers in `{name}`, but item {where} is {float(values[where])!r}, a float."
+        )
     if values.dtype.kind not in "iu":
         item = next((i for i, value in enumerate(values) if not _is_whole(value)), None)
         if item is not None:
-            raise TypeError(f"Expected whole numbers in `{name}`, but item {item} is {kind_of(values[item])}.")
+            raise TypeError(
+                f"Expected whole numbers in `{name}`, but item {item} is {kind_of(values[item])}."
+            )
     if values.dtype.kind == "O" or values.dtype == np.uint64:
         item = next(
-            (i for i, value in enumerate(values.tolist()) if not -_LARGEST_LABEL <= value <= _LARGEST_LABEL), None
+            (
+                i
+                for i, value in enumerate(values.tolist())
+                if not -_LARGEST_LABEL <= value <= _LARGEST_LABEL
+            ),
+            None,
         )
         if item is not None:
-            raise ValueError(f"Expected labels of at most 64 bits in `{name}`, but item {item} is larger.")
+            raise ValueError(
+                f"Expected labels of at most 64 bits in `{name}`, but item {item} is larger."
+            )
     labels = values.astype(np.int64, copy=False)
-    upper = np.broadcast_to(_LARGEST_LABEL if n_classes is None else np.asarray(n_classes) - 1, labels.shape)
+    upper = np.broadcast_to(
+        _LARGEST_LABEL if n_classes is None else np.asarray(n_classes) - 1, labels.shape
+    )
     wrong = (labels > upper) if minimum is None else (labels < minimum) | (labels > upper)
     if wrong.any():
         item = int(wrong.argmax())
         span = _span(minimum, None if n_classes is None else int(upper[item]))
-        raise ValueError(f"Expected each label in `{name}` to be {span}, but item {item} is {int(labels[item])}.")
+        raise ValueError(
+            f"Expected each label in `{name}` to be {span}, but item {item} is {int(labels[item])}."
+        )
     return labels
 
 
@@ -556,7 +619,9 @@ def check_vector(
     ):
         if bad.any():
             item = int(bad.argmax())
-            raise ValueError(f"Expected each value in `{name}` to be {span}, but item {item} is {vector[item]}.")
+            raise ValueError(
+                f"Expected each value in `{name}` to be {span}, but item {item} is {vector[item]}."
+            )
     return vector
 
 
@@ -569,12 +634,16 @@ def check_flags(values: object, name: str) -> NDArray[np.bool_]:
     if flags.dtype.kind == "b":
         return flags.astype(np.bool_, copy=False)
     if flags.dtype == object:
-        bad = np.array([not isinstance(flag, numbers.Integral) or flag not in (0, 1) for flag in flags])
+        bad = np.array(
+            [not isinstance(flag, numbers.Integral) or flag not in (0, 1) for flag in flags]
+        )
     else:
         bad = ~np.isin(flags, (0, 1))
     if bad.any() or flags.dtype.kind not in "iuO":
         item = int(np.argmax(bad))
-        raise TypeError(f"Expected True or False in `{name}`, but item {item} is {kind_of(flags[item])}.")
+        raise TypeError(
+            f"Expected True or False in `{name}`, but item {item} is {kind_of(flags[item])}."
+        )
     return flags.astype(np.bool_)
 
 
@@ -594,7 +663,9 @@ def check_same_length(**columns: Any) -> int:
         names = [f"`{name}`" for name in lengths]
         listed = f"{', '.join(names[:-1])} and {names[-1]}"
         counts = [str(length) for length in lengths.values()]
-        raise ValueError(f"Expected {listed} of one length, but got {', '.join(counts[:-1])} and {counts[-1]}.")
+        raise ValueError(
+            f"Expected {listed} of one length, but got {', '.join(counts[:-1])} and {counts[-1]}."
+        )
     return next(iter(lengths.values()))
 
 
@@ -626,13 +697,19 @@ def check_texts(texts: object, name: str = "data", *, allow_empty: bool = False)
     _check_some(len(checked), "text", name)
     for index, text in enumerate(checked):
         if not isinstance(text, str):
-            raise TypeError(f"Expected each item of `{name}` to be a text, but item {index} is {kind_of(text)}.")
+            raise TypeError(
+                f"Expected each item of `{name}` to be a text, but item {index} is {kind_of(text)}."
+            )
         if not allow_empty and not text.strip():
-            raise ValueError(f"Expected each text of `{name}` to have words, but item {index} is empty.")
+            raise ValueError(
+                f"Expected each text of `{name}` to have words, but item {index} is empty."
+            )
     return checked
 
 
-def check_choice_lists(rows: object, name: str = "choices", *, allow_empty: bool = True) -> list[list[str]]:
+def check_choice_lists(
+    rows: object, name: str = "choices", *, allow_empty: bool = True
+) -> list[list[str]]:
     """Check the choices of multiple-choice items: N lists of at least two texts.
 
     Args:
@@ -658,7 +735,9 @@ def check_choice_lists(rows: object, name: str = "choices", *, allow_empty: bool
     return items
 
 
-def check_token_lists(rows: object, name: str = "tokens", *, allow_empty: bool = False) -> list[Sequence[str]]:
+def check_token_lists(
+    rows: object, name: str = "tokens", *, allow_empty: bool = False
+) -> list[Sequence[str]]:
     """Check a non-empty sequence of lists of tokens; a list without tokens is an error unless allowed.
 
     Example:
@@ -670,10 +749,14 @@ def check_token_lists(rows: object, name: str = "tokens", *, allow_empty: bool =
     checked = _lists_of("tokens", rows, name)
     for index, tokens in enumerate(checked):
         if not tokens and not allow_empty:
-            raise ValueError(f"Expected at least one token in each item of `{name}`, but item {index} has none.")
+            raise ValueError(
+                f"Expected at least one token in each item of `{name}`, but item {index} has none."
+            )
         if not all(isinstance(token, str) for token in tokens):
             bad = next(token for token in tokens if not isinstance(token, str))
-            raise TypeError(f"Expected the tokens of `{name}` to be texts, but item {index} holds {kind_of(bad)}.")
+            raise TypeError(
+                f"Expected the tokens of `{name}` to be texts, but item {index} holds {kind_of(bad)}."
+            )
     return checked
 
 
@@ -696,7 +779,9 @@ def check_ids(ids: Iterable[object], name: str = "id") -> Sequence[str]:
     checked = [str(item) for item in ids]
     if len(set(checked)) < len(checked):
         index = next(index for index, item in enumerate(checked) if item in checked[:index])
-        raise ValueError(f"Expected each `{name}` once, but {checked[index]!r} comes again at item {index}.")
+        raise ValueError(
+            f"Expected each `{name}` once, but {checked[index]!r} comes again at item {index}."
+        )
     return checked
 
 
@@ -728,7 +813,11 @@ def _row_of(index: int, values: NDArray[np.float64], rows: Ragged | None) -> int
 
 
 def _check_finite(
-    values: NDArray[np.float64], name: str, *, allow_minus_infinity: bool = False, rows: Ragged | None = None
+    values: NDArray[np.float64],
+    name: str,
+    *,
+    allow_minus_infinity: bool = False,
+    rows: Ragged | None = None,
 ) -> None:
     # A sum is finite when all its terms are: one pass, and no mask in the usual case.
     if np.isfinite(values.sum()):
@@ -739,16 +828,22 @@ def _check_finite(
     index = int(np.flatnonzero(bad)[0])
     value = values.reshape(-1)[index]
     held = "NaN" if np.isnan(value) else str(value)
-    raise ValueError(f"Expected finite numbers in `{name}`, but row {_row_of(index, values, rows)} holds {held}.")
+    raise ValueError(
+        f"Expected finite numbers in `{name}`, but row {_row_of(index, values, rows)} holds {held}."
+    )
 
 
 def _check_some_finite(largest: NDArray[np.float64], name: str) -> None:
     lost = np.flatnonzero(np.isneginf(largest))
     if lost.size:
-        raise ValueError(f"Expected a finite logit in each row of `{name}`, but row {lost[0]} has none.")
+        raise ValueError(
+            f"Expected a finite logit in each row of `{name}`, but row {lost[0]} has none."
+        )
 
 
-def _fractions(values: NDArray[np.float64], scores: str, name: str, rows: Ragged | None = None) -> NDArray[np.float64]:
+def _fractions(
+    values: NDArray[np.float64], scores: str, name: str, rows: Ragged | None = None
+) -> NDArray[np.float64]:
     """Return probabilities, or log-probabilities, as probabilities in [0, 1]."""
     _check_finite(values, name, allow_minus_infinity=scores != "probabilities", rows=rows)
     values = np.exp(values) if scores == "log_probabilities" else values
@@ -769,7 +864,9 @@ def _fractions(values: NDArray[np.float64], scores: str, name: str, rows: Ragged
 def _check_row_sums(sums: NDArray[np.float64], name: str) -> None:
     if sums.max() - 1.0 > ROW_SUM_TOLERANCE or 1.0 - sums.min() > ROW_SUM_TOLERANCE:
         row = int(np.flatnonzero(np.abs(sums - 1.0) > ROW_SUM_TOLERANCE)[0])
-        raise ValueError(f"Expected each row of `{name}` to sum to 1, but row {row} sums to {sums[row]:.4g}.")
+        raise ValueError(
+            f"Expected each row of `{name}` to sum to 1, but row {row} sums to {sums[row]:.4g}."
+        )
 
 
 def lettered(prompt: str, choices: Sequence[str]) -> tuple[str, list[str]]:
@@ -783,7 +880,9 @@ def lettered(prompt: str, choices: Sequence[str]) -> tuple[str, list[str]]:
         ('Why cook?\nA. To eat.\nB. To run.\nAnswer:', ['A', 'B'])
     """
     if len(choices) > len(LETTERS):
-        raise ValueError(f"Expected at most {len(LETTERS)} choices with letters, but got {len(choices)}.")
+        raise ValueError(
+            f"Expected at most {len(LETTERS)} choices with letters, but got {len(choices)}."
+        )
     letters = list(LETTERS[: len(choices)])
     lines = "\n".join(f"{letter}. {text}" for letter, text in zip(letters, choices, strict=True))
     return f"{prompt}\n{lines}\nAnswer:".lstrip("\n"), letters

@@ -99,7 +99,8 @@ def cue_classifier(
     folds = validation.check_count(n_folds, "n_folds", minimum=2)
     if folds > n_groups:
         raise OptionError(
-            f"Expected `n_folds` to be at most the number of groups, {n_groups}, but got {folds}.", option="n_folds"
+            f"Expected `n_folds` to be at most the number of groups, {n_groups}, but got {folds}.",
+            option="n_folds",
         )
     rng = np.random.default_rng([validation.check_seed(seed), 0])
     fold = (rng.permutation(n_groups) % folds)[group]
@@ -150,8 +151,14 @@ def cue_transfer(
     """
     data = [*train, *test]
     answers = {"train_labels": train_labels, "test_labels": test_labels}
-    labels = np.concatenate([validation.check_labels(right, name=name) for name, right in answers.items()])
-    prompts = [*train_prompts, *test_prompts] if train_prompts is not None and test_prompts is not None else None
+    labels = np.concatenate(
+        [validation.check_labels(right, name=name) for name, right in answers.items()]
+    )
+    prompts = (
+        [*train_prompts, *test_prompts]
+        if train_prompts is not None and test_prompts is not None
+        else None
+    )
     table = extract_cues(data, prompts=prompts, features=features)
     right = check_answers(labels, table.n_choices)
     # Fold 1 is tested on what fold 0, the training set, has counted.

@@ -128,7 +128,11 @@ def easy_hard_gap(
     units = None if clusters is None else cluster_codes(clusters, len(right))
 
     def tested(hits: NDArray[np.int64], most: int) -> float:
-        return permutation_p(hits, most, flags, rounds, rng) if units is None else cluster_p(hits, flags, units)
+        return (
+            permutation_p(hits, most, flags, rounds, rng)
+            if units is None
+            else cluster_p(hits, flags, units)
+        )
 
     correct = (chosen == right[:, None]).astype(np.int64)
     n_runs = correct.shape[1]
@@ -142,7 +146,9 @@ def easy_hard_gap(
     if units is None:
         on_easy, on_hard = _bootstrap(hits, n_runs, flags, resampling.resamples, rng)
     else:
-        on_easy, on_hard = _bootstrap_clusters(hits / n_runs, flags, units, resampling.resamples, rng)
+        on_easy, on_hard = _bootstrap_clusters(
+            hits / n_runs, flags, units, resampling.resamples, rng
+        )
     draws = {
         "easy_hard_gap": on_easy - on_hard,
         "accuracy": share * on_easy + (1 - share) * on_hard,
@@ -151,10 +157,15 @@ def easy_hard_gap(
     }
     others: dict[str, Any] = {}
     for name, values in draws.items():
-        figure, ends = getattr(pooled, name), quantile_interval(values, resampling.level, method=METHOD)
+        figure, ends = (
+            getattr(pooled, name),
+            quantile_interval(values, resampling.level, method=METHOD),
+        )
         ends = dataclasses.replace(ends, low=min(ends.low, figure), high=max(ends.high, figure))
         others["interval" if name == "easy_hard_gap" else f"{name}_interval"] = ends
-        others[f"{name}_std"] = float(np.std([getattr(run, name) for run in runs])) if n_runs > 1 else None
+        others[f"{name}_std"] = (
+            float(np.std([getattr(run, name) for run in runs])) if n_runs > 1 else None
+        )
     return EasyHardGap(
         **dataclasses.asdict(pooled),
         **others,
@@ -208,7 +219,9 @@ def permutation_p(
     """
     n_items, n_easy = len(values), int(easy.sum())
     counts = np.bincount(values, minlength=most + 1)
-    in_easy = rng.multivariate_hypergeometric(counts, n_easy, size=n_permutations, method="marginals")
+    in_easy = rng.multivariate_hypergeometric(
+        counts, n_easy, size=n_permutations, method="marginals"
+    )
     total = int(values.sum())
     value = np.arange(most + 1)
 
@@ -218,7 +231,9 @@ def permutation_p(
     return (1 + int(at_least)) / (n_permutations + 1)
 
 
-def cluster_p(values: NDArray[np.int64], easy: NDArray[np.bool_], units: NDArray[np.int64]) -> float:
+def cluster_p(
+    values: NDArray[np.int64], easy: NDArray[np.bool_], units: NDArray[np.int64]
+) -> float:
     """Test whether the means of some values differ between Easy and Hard items, by Student's t over clusters.
 
     The gap is linearized over items, and one value of each kind that differs keeps its error above zero.
@@ -243,7 +258,9 @@ def check_easy(easy: object) -> NDArray[np.bool_]:
     flags = validation.check_flags(easy, "easy")
     if flags.all() or not flags.any():
         kind = "Easy" if flags.all() else "Hard"
-        raise ValueError(f"Expected both Easy and Hard items in `easy`, but all {len(flags)} are {kind}.")
+        raise ValueError(
+            f"Expected both Easy and Hard items in `easy`, but all {len(flags)} are {kind}."
+        )
     return flags
 
 
@@ -254,7 +271,11 @@ def _figures(hits: NDArray[np.int64], n_runs: int, easy: NDArray[np.bool_], p_va
 
 
 def _bootstrap(
-    hits: NDArray[np.int64], n_runs: int, easy: NDArray[np.bool_], n_resamples: int, rng: np.random.Generator
+    hits: NDArray[np.int64],
+    n_runs: int,
+    easy: NDArray[np.bool_],
+    n_resamples: int,
+    rng: np.random.Generator,
 ) -> list[NDArray[np.float64]]:
     """Return resampled mean accuracies of Easy and of Hard; resampling items is multinomial in their counts.
 
@@ -272,7 +293,9 @@ def _bootstrap(
     return means
 
 
-def _unseen(share: float, n: int, n_resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def _unseen(
+    share: float, n: int, n_resamples: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
     """Return means of n items that all agree, where a share of others that these may not show does otherwise."""
     unseen = rng.beta(1, n, size=n_resamples)
     otherwise = rng.integers(2, size=n_resamples) if 0 < share < 1 else 1 - share
@@ -288,12 +311,18 @@ def _bootstrap_clusters(
 ) -> list[NDArray[np.float64]]:
     """Return resampled mean accuracies of Easy and of Hard, of whole clusters; those without a kind do not count."""
     n_units = int(units.max()) + 1
-    times = rng.multinomial(n_units, np.full(n_units, 1 / n_units), size=n_resamples).astype(np.float64)
+    times = rng.multinomial(n_units, np.full(n_units, 1 / n_units), size=n_resamples).astype(
+        np.float64
+    )
     means = []
     for part in (easy, ~easy):
         if np.ptp(shares[part]) == 0:
-            means.append(_unseen(float(shares[part][0]), len(np.unique(units[part])), n_resamples, rng))
+            means.append(
+                _unseen(float(shares[part][0]), len(np.unique(units[part])), n_resamples, rng)
+            )
             continue
-        hits, sizes = (times @ np.bincount(units, weights, n_units) for weights in (shares * part, part))
+        hits, sizes = (
+            times @ np.bincount(units, weights, n_units) for weights in (shares * part, part)
+        )
         means.append(np.where(sizes > 0, hits / np.where(sizes > 0, sizes, 1), shares[part].mean()))
     return means

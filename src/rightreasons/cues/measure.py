@@ -81,15 +81,21 @@ class ChoiceItems:
             ValueError: If `groups_column` names no column.
         """
         if groups_column is not None and groups_column not in table.column_names:
-            raise ValueError(f"Expected a column {groups_column!r}, but the data has {', '.join(table.column_names)}.")
+            raise ValueError(
+                f"Expected a column {groups_column!r}, but the data has {', '.join(table.column_names)}."
+            )
         labels = np.array(table["label"][:], dtype=np.int64)
         rows = np.flatnonzero(labels >= 0)
         kept = table.select(rows)
         groups, easy = (
-            list(kept[name]) if name in kept.column_names else None for name in (groups_column or GROUPS, "easy")
+            list(kept[name]) if name in kept.column_names else None
+            for name in (groups_column or GROUPS, "easy")
         )
         if groups is not None:  # an item without a group is on its own
-            groups = [("item", row) if name in (None, "") else name for row, name in zip(rows, groups, strict=True)]
+            groups = [
+                ("item", row) if name in (None, "") else name
+                for row, name in zip(rows, groups, strict=True)
+            ]
         flags = None if easy is None else np.array(easy, dtype=np.bool_)
         return cls(kept["prompt"][:], kept["choices"][:], labels[rows], groups, flags, rows)
 
@@ -157,7 +163,11 @@ class CueFigures(Result):
     @property
     def n_needed(self) -> int | None:
         """About how many items would tell all that is open; None where nothing is, or no number is known to."""
-        needed = [test.n_needed for test in (self.alone, self.decided) if test is not None and test.level == "unknown"]
+        needed = [
+            test.n_needed
+            for test in (self.alone, self.decided)
+            if test is not None and test.level == "unknown"
+        ]
         known = [n for n in needed if n is not None]
         return max(known) if known and len(known) == len(needed) else None
 
@@ -229,7 +239,9 @@ def measure_cues(
             items.labels,
             prompts=items.prompts,
             groups=groups,
-            n_folds=options.n_folds if "n_folds" in options.changed() else min(options.n_folds, len(set(groups))),
+            n_folds=options.n_folds
+            if "n_folds" in options.changed()
+            else min(options.n_folds, len(set(groups))),
             confidence_level=level,
             seed=resampling.seed,
             **features,
@@ -263,7 +275,9 @@ def measure_cues(
         easy_is_given=items.easy is not None,
         alone=decide(beyond(sure, chance), MARGINS["accuracy"], len(items), n_units),
         is_below=sure.high is not None and sure.high < chance and n_units >= MIN_ITEMS,
-        predicted=None if logits is None else check_ragged(logits, scores="logits", name="logits").argmax(),
+        predicted=None
+        if logits is None
+        else check_ragged(logits, scores="logits", name="logits").argmax(),
     )
     if figures.predicted is None or easy.all() or not easy.any():
         return figures
@@ -271,11 +285,17 @@ def measure_cues(
         easy_hard_gap(figures.predicted, items.labels, easy, clusters=items.groups, resampling=each)
         for each in (resampling, wide)
     )
-    decided = decide_above(estimate_of(strict.easy_hard_gap, strict.interval), MARGINS["accuracy"], len(items), n_units)
+    decided = decide_above(
+        estimate_of(strict.easy_hard_gap, strict.interval), MARGINS["accuracy"], len(items), n_units
+    )
     is_misled = strict.hard_accuracy_interval.high < chance
     return dataclasses.replace(figures, gap=gap, decided=decided, is_misled=is_misled)
 
 
-def _accuracy(credit: NDArray[np.float64], group: NDArray[np.int64], resampling: Resampling) -> Estimate:
-    interval = cluster_wilson(np.bincount(group, credit), np.bincount(group), confidence_level=resampling.level)
+def _accuracy(
+    credit: NDArray[np.float64], group: NDArray[np.int64], resampling: Resampling
+) -> Estimate:
+    interval = cluster_wilson(
+        np.bincount(group, credit), np.bincount(group), confidence_level=resampling.level
+    )
     return estimate_of(float(credit.mean()), interval)

@@ -18,7 +18,17 @@ from rightreasons.cues.options import CuesOptions
 from rightreasons.page.parts import Cell, Example, ItemFigure
 from rightreasons.page.plots import Drawing, dot_rows
 from rightreasons.page.prose import prose
-from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
+from rightreasons.page.question import (
+    Examples,
+    Figure,
+    Lead,
+    Need,
+    Part,
+    Plot,
+    Question,
+    Rule,
+    Table,
+)
 
 SHOWN = 30
 """Cues in the table; half of them, at most, are drawn."""
@@ -65,7 +75,9 @@ def measure(context: AuditContext, options: CuesOptions) -> CuesMeasurement:
     groups = options.groups_column or context.primary.groups_column
     items = ChoiceItems.of(context.primary.data, groups)
     train, logits = None, context.scores().logits
-    if context.train is not None and {"choices", "prompt", "label"} <= set(context.train.column_names):
+    if context.train is not None and {"choices", "prompt", "label"} <= set(
+        context.train.column_names
+    ):
         train = ChoiceItems.of(context.train) or None
     cues = measure_cues(
         items,
@@ -90,8 +102,16 @@ def cue_productivity(key: str, cues: Sequence[Any], chance: float, alpha: float 
     rows = []
     for cue in cues:
         shares = [Estimate(cue.productivity, cue.low, cue.high), Estimate(None)]
-        rows.append((f"{cue.cue} ({cue.applicability:,})", shares if cue.p_holm < alpha else shares[::-1]))
-    return dot_rows(key, rows=rows, series=("beyond chance", "may be chance"), xlabel="productivity", line=chance)
+        rows.append(
+            (f"{cue.cue} ({cue.applicability:,})", shares if cue.p_holm < alpha else shares[::-1])
+        )
+    return dot_rows(
+        key,
+        rows=rows,
+        series=("beyond chance", "may be chance"),
+        xlabel="productivity",
+        line=chance,
+    )
 
 
 def draw_cues(key: str, m: CuesMeasurement) -> Drawing:
@@ -114,9 +134,13 @@ def draw_gap(key: str, m: CuesMeasurement) -> Drawing:
 def hard_errors(m: CuesMeasurement) -> Iterator[Example]:
     """Show the most confident errors on Hard items."""
     rows, scores = m.items.rows, m.context.scores()
-    errors = np.flatnonzero(~np.asarray(m.cues.easy, dtype=bool) & (m.cues.predicted != m.items.labels))
+    errors = np.flatnonzero(
+        ~np.asarray(m.cues.easy, dtype=bool) & (m.cues.predicted != m.items.labels)
+    )
     prompts = [m.items.prompts[place] for place in errors.tolist()]
-    for row in rows[errors[falling(scores.confidence[rows[errors]], prompts)]][:N_EXAMPLES].tolist():
+    for row in rows[errors[falling(scores.confidence[rows[errors]], prompts)]][
+        :N_EXAMPLES
+    ].tolist():
         predicted, confidence = int(scores.predicted[row]), float(scores.confidence[row])
         yield example_of(m.context, m.context.primary, row, predicted, confidence, marks=())
 
@@ -148,8 +172,16 @@ CUES = Question(
     measure=measure,
     power=Power("accuracy"),
     figures=(
-        Figure("easy_hard_gap", lambda m: m.gap and estimate_of(m.gap.easy_hard_gap, m.gap.interval), GAP),
-        Figure("cue_only_accuracy", lambda m: m.cues.accuracy, "Kavumba et al. 2019, Table 4 (word frequency)"),
+        Figure(
+            "easy_hard_gap",
+            lambda m: m.gap and estimate_of(m.gap.easy_hard_gap, m.gap.interval),
+            GAP,
+        ),
+        Figure(
+            "cue_only_accuracy",
+            lambda m: m.cues.accuracy,
+            "Kavumba et al. 2019, Table 4 (word frequency)",
+        ),
         *(
             Figure(
                 f"{kind}_accuracy",
@@ -190,7 +222,9 @@ CUES = Question(
             contrast=lambda m: (m.gap.easy_accuracy, m.gap.hard_accuracy),
             when=lambda m: m.gap,
         ),
-        Lead("alone", figure="cue_only_accuracy", contrast=lambda m: (m.cues.accuracy, m.cues.chance)),
+        Lead(
+            "alone", figure="cue_only_accuracy", contrast=lambda m: (m.cues.accuracy, m.cues.chance)
+        ),
     ),
     data=lambda m: {
         "cues": m.cues.statistics.to_dict(),

@@ -19,7 +19,13 @@ from rightreasons.core.arrays import Result
 from rightreasons.core.intervals import Interval, bounded_mean, wilson_ends
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import check_folder, write_text
-from rightreasons.core.validation import check_columns, check_count, check_each, check_ids, check_seed
+from rightreasons.core.validation import (
+    check_columns,
+    check_count,
+    check_each,
+    check_ids,
+    check_seed,
+)
 from rightreasons.cues.easy_hard import check_runs
 from rightreasons.datasets.perturbing.mirroring import choices_of
 from rightreasons.io.columns import read_columns
@@ -113,7 +119,9 @@ def fleiss_kappa(counts: Any, *, confidence_level: float = 0.95) -> FleissKappa:
     if np.count_nonzero(shares) > 1:
         kappa = (agreement - chance) / (1 - chance)
         beyond = 2 * (table @ shares / n_raters - chance)
-        influence = ((agreements - agreement) * (1 - chance) - (1 - agreement) * beyond) / (1 - chance) ** 2
+        influence = ((agreements - agreement) * (1 - chance) - (1 - agreement) * beyond) / (
+            1 - chance
+        ) ** 2
         dissent = 2 / n_raters / (1 - chance)
         variance = float(np.sum(influence**2) + dissent**2) / (n_items * (n_items + 1))
         interval = _interval(kappa, variance, n_items, -1 / (n_raters - 1), level)
@@ -150,14 +158,20 @@ def human_performance(
     table = check_runs(ratings, "ratings", least=2).T
     validation.check_same_length(ratings=table.T, references=right)
     largest = int(max(table.max(), right.max())) + 1
-    size = max(largest, 2) if n_choices is None else validation.check_count(n_choices, "n_choices", minimum=2)
+    size = (
+        max(largest, 2)
+        if n_choices is None
+        else validation.check_count(n_choices, "n_choices", minimum=2)
+    )
     if largest > size:
         raise ValueError(f"Expected choices below `n_choices` = {size}, but got {largest - 1}.")
     votes = np.stack([(table == choice).sum(axis=0) for choice in range(size)], axis=1)
     correct = table == right
     return HumanPerformance(
         accuracy=float(correct.mean()),
-        interval=bounded_mean(correct.mean(axis=0), low=0.0, high=1.0, confidence_level=confidence_level),
+        interval=bounded_mean(
+            correct.mean(axis=0), low=0.0, high=1.0, confidence_level=confidence_level
+        ),
         kappa=fleiss_kappa(votes, confidence_level=confidence_level),
     )
 
@@ -211,11 +225,17 @@ def write_rating_sheets(
     for name in names:
         shuffled = table.iloc[item_rng(check_seed(seed), name).permutation(len(table))]
         # Spreadsheets take a file for UTF-8 by its first character.
-        files.append(write_text(folder / f"{name}.csv", "\ufeff" + shuffled.to_csv(index=False, lineterminator="\n")))
+        files.append(
+            write_text(
+                folder / f"{name}.csv", "\ufeff" + shuffled.to_csv(index=False, lineterminator="\n")
+            )
+        )
     return files
 
 
-def read_rating_sheets(dataset: datasets.Dataset, files: Sequence[str | os.PathLike[str]]) -> dict[str, Any]:
+def read_rating_sheets(
+    dataset: datasets.Dataset, files: Sequence[str | os.PathLike[str]]
+) -> dict[str, Any]:
     """Read the sheets that raters have filled.
 
     Args:
@@ -244,14 +264,21 @@ def read_rating_sheets(dataset: datasets.Dataset, files: Sequence[str | os.PathL
         [[0, 1]]
     """
     if len(files) < 2:
-        raise ValueError(f"Expected the sheets of at least 2 raters in `files`, but got {len(files)}.")
+        raise ValueError(
+            f"Expected the sheets of at least 2 raters in `files`, but got {len(files)}."
+        )
     check_columns(dataset.column_names, ["label"], "the items, to compare the answers with")
-    sizes = {code: sum(column.startswith(CHOICE) for column in row) for code, row in _rows(dataset).items()}
+    sizes = {
+        code: sum(column.startswith(CHOICE) for column in row)
+        for code, row in _rows(dataset).items()
+    }
     sheets = [_answers(Path(file), sizes) for file in files]
     labels = dataset["label"][:]
     for name, size, label in zip(dataset["id"][:], sizes.values(), labels, strict=True):
         if not isinstance(label, int) or not 0 <= label < size:
-            raise ValueError(f"Expected the label of item '{name}' to be one of its choices, but it is {label}.")
+            raise ValueError(
+                f"Expected the label of item '{name}' to be one of its choices, but it is {label}."
+            )
     ratings = [[sheet[code] for sheet in sheets] for code in sizes]
     return {"ratings": ratings, "references": list(labels), "n_choices": max(sizes.values())}
 
@@ -268,7 +295,11 @@ def _rows(dataset: datasets.Dataset) -> dict[str, dict[str, str]]:
     for name, row in zip(check_ids(dataset["id"][:], "id"), dataset, strict=True):
         code = hashlib.blake2b(name.encode(), digest_size=6).hexdigest()
         texts = {column: str(row[column]) for column in shown}
-        rows[code] = {ITEM: code, **texts, **{f"{CHOICE}{k}": text for k, text in enumerate(choices_of(row), 1)}}
+        rows[code] = {
+            ITEM: code,
+            **texts,
+            **{f"{CHOICE}{k}": text for k, text in enumerate(choices_of(row), 1)},
+        }
     return rows
 
 
@@ -280,10 +311,17 @@ def _answers(file: Path, sizes: dict[str, int]) -> dict[str, int]:
     check_ids(codes, f"item of {file.name}")
     check_each(codes, sizes.__contains__, f"items of the data in {file.name}", first=2)
     if len(codes) < len(sizes):
-        raise ValueError(f"Expected answers to {len(sizes)} items in {file.name}, but got {len(codes)}.")
+        raise ValueError(
+            f"Expected answers to {len(sizes)} items in {file.name}, but got {len(codes)}."
+        )
     for line, (code, answer) in enumerate(zip(codes, answers, strict=True), 2):
         numbers = list(map(str, range(1, sizes[code] + 1)))
-        check_each([answer], numbers.__contains__, f"an answer from 1 to {sizes[code]} in {file.name}", first=line)
+        check_each(
+            [answer],
+            numbers.__contains__,
+            f"an answer from 1 to {sizes[code]} in {file.name}",
+            first=line,
+        )
     return {code: int(answer) - 1 for code, answer in zip(codes, answers, strict=True)}
 
 
@@ -311,4 +349,6 @@ def _interval(kappa: float, variance: float, n_items: int, low: float, level: fl
     smooth = (n_items * share + 0.5) / (n_items + 1)
     n = smooth * (1 - smooth) / (variance / scale**2)
     low_share, high_share = wilson_ends(share, n, float(stats.t.isf((1 - level) / 2, n_items - 1)))
-    return Interval(low + scale * low_share, 1.0 if share == 1 else low + scale * high_share, level, METHOD)
+    return Interval(
+        low + scale * low_share, 1.0 if share == 1 else low + scale * high_share, level, METHOD
+    )

@@ -28,7 +28,8 @@ EXTREMES = {"length": ("<longest>", "<shortest>"), "overlap": ("<most overlap>",
 NEGATION = "<negation>"
 
 _NEGATION = re.compile(
-    r"\b(?:no|not|never|none|nobody|nothing|nowhere|neither|nor|without|cannot|\w+n['’]t)\b", re.IGNORECASE
+    r"\b(?:no|not|never|none|nobody|nothing|nowhere|neither|nor|without|cannot|\w+n['’]t)\b",
+    re.IGNORECASE,
 )
 _NGRAM_SIZE = {"unigram": 1, "bigram": 2, "trigram": 3}
 
@@ -63,17 +64,32 @@ def extract_cues(
     items = validation.check_choice_lists(data, "data")
     if prompts is None and "overlap" in families:
         raise ValueError("Expected `prompts` for the feature 'overlap', but got None.")
-    read = [""] * len(items) if prompts is None else validation.check_texts(prompts, "prompts", allow_empty=True)
+    read = (
+        [""] * len(items)
+        if prompts is None
+        else validation.check_texts(prompts, "prompts", allow_empty=True)
+    )
     validation.check_same_length(data=items, prompts=read)
     entries = []
     for row, (choices, prompt) in enumerate(zip(items, read, strict=True)):
         held = _cues_of(choices, prompt, families)
         times = Counter(chain.from_iterable(held))
-        entries += [(row, choice, cue) for choice, cues in enumerate(held) for cue in cues if times[cue] == 1]
+        entries += [
+            (row, choice, cue)
+            for choice, cues in enumerate(held)
+            for cue in cues
+            if times[cue] == 1
+        ]
     names = sorted({cue for *_, cue in entries})
     index = {name: place for place, name in enumerate(names)}
-    table = np.array([(row, choice, index[cue]) for row, choice, cue in entries], dtype=np.int64).reshape(-1, 3).T
-    return CueTable(tuple(names), table[0], table[1], table[2], np.array([*map(len, items)], dtype=np.int64))
+    table = (
+        np.array([(row, choice, index[cue]) for row, choice, cue in entries], dtype=np.int64)
+        .reshape(-1, 3)
+        .T
+    )
+    return CueTable(
+        tuple(names), table[0], table[1], table[2], np.array([*map(len, items)], dtype=np.int64)
+    )
 
 
 def check_features(features: object) -> tuple[str, ...]:
@@ -81,11 +97,14 @@ def check_features(features: object) -> tuple[str, ...]:
     names = (features,) if isinstance(features, str) else features
     if not isinstance(names, Iterable) or getattr(names, "ndim", 1) == 0:
         raise OptionTypeError(
-            f"Expected `features` to be names of cue families, but got {kind_of(features)}.", option="features"
+            f"Expected `features` to be names of cue families, but got {kind_of(features)}.",
+            option="features",
         )
     checked = tuple(validation.check_one_of(name, FEATURES, "features") for name in names)
     if not checked:
-        raise OptionError("Expected at least one name in `features`, but it is empty.", option="features")
+        raise OptionError(
+            "Expected at least one name in `features`, but it is empty.", option="features"
+        )
     return tuple(name for name in FEATURES if name in checked)
 
 
@@ -257,11 +276,28 @@ def cue_statistics(
         p_values, effective = _of_groups(table, hit, group, kept)
     p_holm = holm(p_values)
     # Clopper and Pearson, of the effective number of items.
-    tail, found, misses = (1 - level) / 2, hits * (effective / alpha), effective - hits * (effective / alpha)
+    tail, found, misses = (
+        (1 - level) / 2,
+        hits * (effective / alpha),
+        effective - hits * (effective / alpha),
+    )
     low = np.where(found > 0, stats.beta.ppf(tail, np.where(found > 0, found, 1), misses + 1), 0.0)
-    high = np.where(misses > 1e-9, stats.beta.ppf(1 - tail, found + 1, np.where(misses > 1e-9, misses, 1)), 1.0)
+    high = np.where(
+        misses > 1e-9, stats.beta.ppf(1 - tail, found + 1, np.where(misses > 1e-9, misses, 1)), 1.0
+    )
     chance = (by_size / sizes).sum(axis=1) / alpha
-    columns = (kept, alpha, hits / alpha, alpha / len(right), hits, chance, p_values, p_holm, low, high)
+    columns = (
+        kept,
+        alpha,
+        hits / alpha,
+        alpha / len(right),
+        hits,
+        chance,
+        p_values,
+        p_holm,
+        low,
+        high,
+    )
     rows = zip(*(column[:top].tolist() for column in columns), strict=True)
     return CueStatistics(
         cues=tuple(Cue(table.names[cue], *row) for cue, *row in rows),

@@ -57,7 +57,13 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar
 
 import datasets
 
-from rightreasons.core.errors import OptionConnectionError, OptionFileError, first_line, is_expected, unknown_name
+from rightreasons.core.errors import (
+    OptionConnectionError,
+    OptionFileError,
+    first_line,
+    is_expected,
+    unknown_name,
+)
 from rightreasons.core.label_names import check_label_names
 from rightreasons.core.options import check_options
 from rightreasons.core.store import package_code
@@ -75,7 +81,9 @@ _MODULES = {
     "perturbed_socialiqa balanced_copa copa_easy_hard bcopa_ce",
 }
 
-CATALOG: dict[str, str] = {name: module for module, names in _MODULES.items() for name in names.split()}
+CATALOG: dict[str, str] = {
+    name: module for module, names in _MODULES.items() for name in names.split()
+}
 """Name -> the module of `rightreasons.datasets` that has the builder with this NAME, imported on demand."""
 
 _SOURCE_OPTIONS = ("other_versions", "cache_dir")
@@ -96,7 +104,9 @@ def builder_class(name: str) -> type[Builder]:
     if name not in CATALOG:
         raise unknown_name("data set", name, CATALOG)
     module = importlib.import_module(f"rightreasons.datasets.{CATALOG[name]}")
-    builder: type[Builder] = next(each for each in vars(module).values() if getattr(each, "NAME", None) == name)
+    builder: type[Builder] = next(
+        each for each in vars(module).values() if getattr(each, "NAME", None) == name
+    )
     return builder
 
 
@@ -113,7 +123,9 @@ def load_builder(
 
     builder = builder_class(name)
     inherited = {field.name for field in dataclasses.fields(datasets.BuilderConfig)}
-    options_of_data = [f.name for f in dataclasses.fields(builder.BUILDER_CONFIG_CLASS) if f.name not in inherited]
+    options_of_data = [
+        f.name for f in dataclasses.fields(builder.BUILDER_CONFIG_CLASS) if f.name not in inherited
+    ]
     check_options(options, (*options_of_data, *_SOURCE_OPTIONS), f"the data set {name!r}")
     return builder(config_name=config, data_dir=data_dir, revision=revision, **options)
 
@@ -127,7 +139,12 @@ def load_dataset(
     streaming: bool = False,
     revision: str | None = None,
     **options: Any,
-) -> datasets.Dataset | datasets.DatasetDict | datasets.IterableDataset | datasets.IterableDatasetDict:
+) -> (
+    datasets.Dataset
+    | datasets.DatasetDict
+    | datasets.IterableDataset
+    | datasets.IterableDatasetDict
+):
     """Load a data set of this package, as `datasets.load_dataset` loads one from the hub.
 
     Args:
@@ -177,7 +194,13 @@ MAX_ARCHIVE_BYTES = 1 << 30
 """The default limit on the unpacked size of an archive: 1 GiB."""
 
 # What the standard library raises on broken archives; RuntimeError: an encrypted zip, OverflowError: an absurd size.
-_DAMAGED: tuple[type[Exception], ...] = (tarfile.TarError, zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError)
+_DAMAGED: tuple[type[Exception], ...] = (
+    tarfile.TarError,
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    EOFError,
+)
 _DAMAGED += (OSError, RuntimeError, OverflowError, UnicodeError, struct.error)
 
 
@@ -217,7 +240,9 @@ class Source:
         """
         file = Path(file)
         if not file.is_file():
-            raise FileNotFoundError(f"Expected a file at {file}, but there is none; it is published at {self.url}.")
+            raise FileNotFoundError(
+                f"Expected a file at {file}, but there is none; it is published at {self.url}."
+            )
         size, sha256 = file.stat().st_size, sha256_of(file)
         known = self.sha256 is not None
         if known and not other_versions and (size != self.size or sha256 != self.sha256):
@@ -237,7 +262,9 @@ def sha256_of(file: str | os.PathLike[str]) -> str:
     return digest.hexdigest()
 
 
-def members(archive: str | os.PathLike[str], *, max_bytes: int = MAX_ARCHIVE_BYTES) -> Iterator[tuple[str, bytes]]:
+def members(
+    archive: str | os.PathLike[str], *, max_bytes: int = MAX_ARCHIVE_BYTES
+) -> Iterator[tuple[str, bytes]]:
     """Read the files of a zip or (compressed) tar archive, one by one, without writing anything.
 
     Skips folders, links, and the `__MACOSX` shadows of Apple's archiver. Counts the bytes while it unpacks, so that a
@@ -268,7 +295,9 @@ def members(archive: str | os.PathLike[str], *, max_bytes: int = MAX_ARCHIVE_BYT
     except FileNotFoundError:
         raise
     except _DAMAGED as error:
-        raise ValueError(f"Expected a whole zip or tar archive, but {archive} cannot be read: {error}.") from error
+        raise ValueError(
+            f"Expected a whole zip or tar archive, but {archive} cannot be read: {error}."
+        ) from error
 
 
 def _entries(archive: Path) -> Iterator[tuple[str, IO[bytes]]]:
@@ -393,9 +422,13 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         self.hub = self.HUB
         if revision is not None:
             if self.HUB is None:
-                raise ValueError(f"Expected no `revision` for {self.NAME!r}, which is not on the hub.")
+                raise ValueError(
+                    f"Expected no `revision` for {self.NAME!r}, which is not on the hub."
+                )
             self.hub = dataclasses.replace(self.HUB, revision=revision)
-        self.origin, self.files, key = self._locate(config_name or known[0], data_dir, revision, other_versions)
+        self.origin, self.files, key = self._locate(
+            config_name or known[0], data_dir, revision, other_versions
+        )
         code = package_code(), sha256_of(inspect.getfile(type(self)))
         super().__init__(
             cache_dir=None if cache_dir is None else os.fspath(cache_dir),
@@ -415,7 +448,12 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         """Return each split with the paths of the sources that hold it."""
         forms = self._forms(self.config.name)
         return next(
-            (form for form in forms if {path for paths in form.values() for path in paths} <= set(self.files)), forms[0]
+            (
+                form
+                for form in forms
+                if {path for paths in form.values() for path in paths} <= set(self.files)
+            ),
+            forms[0],
         )
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[dict[str, Any]]:
@@ -436,7 +474,10 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         The first one that is complete in a local folder is read; the first of all is downloaded.
         """
         sources = {source.path: source for source in cls.SOURCES}
-        forms = [dict.fromkeys(path for paths in form.values() for path in paths) for form in cls._forms(config_name)]
+        forms = [
+            dict.fromkeys(path for paths in form.values() for path in paths)
+            for form in cls._forms(config_name)
+        ]
         return [tuple(sources[path] for path in form) for form in forms] or [cls.SOURCES]
 
     @classmethod
@@ -458,14 +499,23 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     def _split_generators(self, dl_manager: Any) -> list[datasets.SplitGenerator]:
         if self.origin == "hub" and (hub := self.hub) is not None:
             wanted_files = hub.files[self.config.name].items()
-            parts = self._download(dl_manager, {s: [hub.address(file) for file in files] for s, files in wanted_files})
-            return [_split(name, files={str(i): f for i, f in enumerate(part)}) for name, part in parts.items()]
+            parts = self._download(
+                dl_manager, {s: [hub.address(file) for file in files] for s, files in wanted_files}
+            )
+            return [
+                _split(name, files={str(i): f for i, f in enumerate(part)})
+                for name, part in parts.items()
+            ]
         wanted = self.splits()
         if self.origin == "url":
-            if dl_manager.is_streaming:  # a source is verified before it is read, so it is not streamed
+            if (
+                dl_manager.is_streaming
+            ):  # a source is verified before it is read, so it is not streamed
                 dl_manager = datasets.DownloadManager(dataset_name=self.NAME)
             sources = {source.path: source for source in self.forms(self.config.name)[0]}
-            copies = self._download(dl_manager, {path: source.url for path, source in sources.items()})
+            copies = self._download(
+                dl_manager, {path: source.url for path, source in sources.items()}
+            )
             for path, source in sources.items():
                 source.verify(copies[path])
             self.files = copies
@@ -475,12 +525,20 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             if all(path in self.files for path in paths)
         ]
 
-    def _generate_examples(self, split: str, files: Mapping[str, str]) -> Iterator[tuple[int, dict[str, Any]]]:
+    def _generate_examples(
+        self, split: str, files: Mapping[str, str]
+    ) -> Iterator[tuple[int, dict[str, Any]]]:
         number = -1
         try:
             for number, example in enumerate(self._raw_examples(split, files)):
                 yield number, example
-        except (LookupError, TypeError, ValueError, AttributeError, SyntaxError) as error:  # the last one of XML
+        except (
+            LookupError,
+            TypeError,
+            ValueError,
+            AttributeError,
+            SyntaxError,
+        ) as error:  # the last one of XML
             if str(error).startswith("Expected"):
                 raise
             raise ValueError(
@@ -488,7 +546,9 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 f"{first_line(error)}."
             ) from error
         if number < 0:
-            raise ValueError(f"Expected at least one example in split {split!r} of {self.NAME!r}, but it is empty.")
+            raise ValueError(
+                f"Expected at least one example in split {split!r} of {self.NAME!r}, but it is empty."
+            )
 
     # --------------------------------------------------------------------------------------------------------- private
 
@@ -501,7 +561,11 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         yield from (example for example in examples if example is not None)
 
     def _locate(
-        self, config_name: str, data_dir: str | os.PathLike[str] | None, revision: str | None, other_versions: bool
+        self,
+        config_name: str,
+        data_dir: str | os.PathLike[str] | None,
+        revision: str | None,
+        other_versions: bool,
     ) -> tuple[str, dict[str, str], list[Any]]:
         """Decide where to read from: the origin, the local files, and their part of the cache key."""
         forms = self.forms(config_name)
@@ -512,13 +576,20 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         named = data_dir if data_dir is not None else os.getenv(DATA_DIR_VARIABLE) or None
         if sources and revision is None and named is not None:
             found = self._found(Path(named), forms)
-            form = next((form for form in forms if all(source.path in found for source in form)), None)
+            form = next(
+                (form for form in forms if all(source.path in found for source in form)), None
+            )
             if form is not None:
                 files = {source.path: str(found[source.path]) for source in form}
-                checksums = [[file.path, file.verify(files[file.path], other_versions=other_versions)] for file in form]
+                checksums = [
+                    [file.path, file.verify(files[file.path], other_versions=other_versions)]
+                    for file in form
+                ]
                 return "local", files, ["local", checksums]
             if found or data_dir is not None:
-                raise self._missing(next(source for source in sources if source.path not in found), named)
+                raise self._missing(
+                    next(source for source in sources if source.path not in found), named
+                )
         if self.hub is not None and config_name in self.hub.files:
             return "hub", {}, ["hub", *self._hub_key(self.hub, config_name)]
         return "url", {}, ["url", [[source.path, source.sha256] for source in sources]]
@@ -548,7 +619,10 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
             )
         paths = {source.path for form in forms for source in form}
         for folders in self._places(root):
-            files = {path: next((f / path for f in folders if (f / path).is_file()), None) for path in paths}
+            files = {
+                path: next((f / path for f in folders if (f / path).is_file()), None)
+                for path in paths
+            }
             if found := {path: file for path, file in files.items() if file is not None}:
                 return found
         return {}
@@ -561,7 +635,9 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         )
 
     def _two_ways(self, *sources: Source) -> str:
-        online = f"from {sources[0].url}" if self.hub is None else f"from the hub ({self.hub.repo_id})"
+        online = (
+            f"from {sources[0].url}" if self.hub is None else f"from the hub ({self.hub.repo_id})"
+        )
         return (
             f"name the folder of a local copy with `data_dir` or {DATA_DIR_VARIABLE}, "
             f"or leave both out to download it {online}"

@@ -81,7 +81,12 @@ class Anli(MultipleChoiceBuilder):
 
     def from_hub(self, split: str, row: Row, number: int) -> Row:
         parts = (row["observation_1"], row["observation_2"])
-        return self.item(f"{split}-{number}", parts, (row["hypothesis_1"], row["hypothesis_2"]), int(row["label"]) - 1)
+        return self.item(
+            f"{split}-{number}",
+            parts,
+            (row["hypothesis_1"], row["hypothesis_2"]),
+            int(row["label"]) - 1,
+        )
 
 
 class HellaSwag(MultipleChoiceBuilder):
@@ -101,7 +106,9 @@ class HellaSwag(MultipleChoiceBuilder):
 
     def from_hub(self, split: str, row: Row, number: int) -> Row:
         label = int(row["label"]) if str(row["label"]).strip() else -1  # the test split has none
-        return self.item(f"{split}-{number}", (f"{row['activity_label']}:", row["ctx"]), row["endings"], label)
+        return self.item(
+            f"{split}-{number}", (f"{row['activity_label']}:", row["ctx"]), row["endings"], label
+        )
 
 
 class Piqa(MultipleChoiceBuilder):
@@ -112,12 +119,18 @@ class Piqa(MultipleChoiceBuilder):
 
     def examples(self, split: str, files: Mapping[str, Path]) -> Iterator[Row]:
         rows = list(read_rows(str(files["tests.jsonl" if split == "test" else "valid.jsonl"])))
-        labels = files["valid-labels.lst"].read_text("utf-8").split() if split == "validation" else ["-1"] * len(rows)
+        labels = (
+            files["valid-labels.lst"].read_text("utf-8").split()
+            if split == "validation"
+            else ["-1"] * len(rows)
+        )
         for number, (row, label) in enumerate(zip(rows, labels, strict=True)):
             yield self.from_hub(split, {**row, "label": label}, number)
 
     def from_hub(self, split: str, row: Row, number: int) -> Row:
-        return self.item(f"{split}-{number}", (row["goal"],), (row["sol1"], row["sol2"]), int(row["label"]))
+        return self.item(
+            f"{split}-{number}", (row["goal"],), (row["sol1"], row["sol2"]), int(row["label"])
+        )
 
 
 class SocialIqa(MultipleChoiceBuilder):
@@ -131,12 +144,16 @@ class SocialIqa(MultipleChoiceBuilder):
         (file,) = files.values()
         texts = {Path(name).name: content.decode("utf-8") for name, content in members(file)}
         rows = [json.loads(line) for line in texts[f"{part}.jsonl"].splitlines() if line.strip()]
-        for number, (row, label) in enumerate(zip(rows, texts[f"{part}-labels.lst"].split(), strict=True)):
+        for number, (row, label) in enumerate(
+            zip(rows, texts[f"{part}-labels.lst"].split(), strict=True)
+        ):
             yield self.from_hub(split, {**row, "label": label}, number)
 
     def from_hub(self, split: str, row: Row, number: int) -> Row:
         choices = (row["answerA"], row["answerB"], row["answerC"])
-        return self.item(f"{split}-{number}", (row["context"], row["question"]), choices, int(row["label"]) - 1)
+        return self.item(
+            f"{split}-{number}", (row["context"], row["question"]), choices, int(row["label"]) - 1
+        )
 
 
 @dataclasses.dataclass
@@ -158,9 +175,14 @@ class PerturbedBuilder(Builder):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.NAME, cls.DESCRIPTION = f"perturbed_{cls.NAME}", f"{cls.DESCRIPTION} Under the four confusion probes."
+        cls.NAME, cls.DESCRIPTION = (
+            f"perturbed_{cls.NAME}",
+            f"{cls.DESCRIPTION} Under the four confusion probes.",
+        )
         if cls.HUB is not None:  # it has the unperturbed items, for every probe
-            cls.HUB = dataclasses.replace(cls.HUB, files=dict.fromkeys(PROBES, cls.HUB.files["default"]))
+            cls.HUB = dataclasses.replace(
+                cls.HUB, files=dict.fromkeys(PROBES, cls.HUB.files["default"])
+            )
 
     def features(self) -> datasets.Features:
         return FEATURES
@@ -177,7 +199,11 @@ class PerturbedBuilder(Builder):
     def _raw_examples(self, split: str, files: Mapping[str, str]) -> Iterator[Row]:
         rows = list(super()._raw_examples(split, files))
         perturber = Perturber(
-            self.config.name, k=self.config.k, pool=Pool(rows), seed=self.config.seed, duplicates="drop"
+            self.config.name,
+            k=self.config.k,
+            pool=Pool(rows),
+            seed=self.config.seed,
+            duplicates="drop",
         )
         for row in rows:
             yield from perturber.rows(row["id"], row["prompt"], row["choices"], row["label"])
@@ -236,7 +262,10 @@ def read_items(file: str, member: str) -> list[Row]:
                 "id": item.get("id"),
                 "question": item.get("asks-for"),
                 "label": {"1": "0", "2": "1"}.get(item.get("most-plausible-alternative", "")),
-                **{name: item.findtext(tag) for name, tag in (("premise", "p"), ("choice1", "a1"), ("choice2", "a2"))},
+                **{
+                    name: item.findtext(tag)
+                    for name, tag in (("premise", "p"), ("choice1", "a1"), ("choice2", "a2"))
+                },
             }
             for item in fromstring(content, forbid_dtd=False).iter("item")
         ]
@@ -248,7 +277,11 @@ def read_items(file: str, member: str) -> list[Row]:
 def _item(row: Row, where: str) -> Row:
     """Return an item with numbers for its id and its label, and no spaces around its texts (item 1129 has one)."""
     row = {name: (row[name] or "").strip() for name in _COLUMNS}
-    in_form = re.fullmatch("[0-9]{1,18}", row["id"]) and row["question"] in QUESTIONS and row["label"] in ("0", "1")
+    in_form = (
+        re.fullmatch("[0-9]{1,18}", row["id"])
+        and row["question"] in QUESTIONS
+        and row["label"] in ("0", "1")
+    )
     if not in_form or not all(row.values()) or row["choice1"] == row["choice2"]:
         raise ValueError(
             f"Expected items with an id of digits, a premise, a question for its cause or effect, two different "
@@ -297,7 +330,13 @@ class CopaBuilder(Builder):
     def _places(self, root: Path) -> Sequence[Sequence[Path]]:
         """`data_dir` may be the folder of all data sets, a folder with the files themselves, or one of the folders."""
         beside = root.parent if root.name in self.FOLDERS else root
-        return [[*(root / folder for folder in self.FOLDERS), root, *(beside / folder for folder in self.FOLDERS)]]
+        return [
+            [
+                *(root / folder for folder in self.FOLDERS),
+                root,
+                *(beside / folder for folder in self.FOLDERS),
+            ]
+        ]
 
     def _raw_examples(self, split: str, files: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         # An item is checked against its mirror, so the rows of the hub are read together too.
@@ -316,12 +355,17 @@ class BalancedCopa(CopaBuilder):
     BUILDER_CONFIGS: ClassVar[list[Config]] = [
         BalancedCopaConfig(name="balanced", description="500 originals and 500 mirrored items"),
         BalancedCopaConfig(name="original", description="500 originals"),
-        BalancedCopaConfig(name="balanced_50", description="250 originals and their mirrored items"),
+        BalancedCopaConfig(
+            name="balanced_50", description="250 originals and their mirrored items"
+        ),
         BalancedCopaConfig(name="test", description="the 500 items of COPA's test set"),
     ]
 
     FORMS: ClassVar[Mapping[str, Sequence[Splits]]] = {
-        **{name: [{"train": (file,)} for file in TRAIN_FILES] for name in ("balanced", "original", "balanced_50")},
+        **{
+            name: [{"train": (file,)} for file in TRAIN_FILES]
+            for name in ("balanced", "original", "balanced_50")
+        },
         "test": [{"test": (file,)} for file in TEST_FILES],
     }
 
@@ -387,7 +431,10 @@ def balanced_items(file: str) -> list[Row]:
     """
     rows = read_items(file, TRAIN_XML)
     _check_items(rows, [*ORIGINALS, *(key + MIRROR_OFFSET for key in ORIGINALS)], file)
-    rows = [_placed(row, row["id"] % MIRROR_OFFSET if row["id"] > MIRROR_OFFSET else row["id"]) for row in rows]
+    rows = [
+        _placed(row, row["id"] % MIRROR_OFFSET if row["id"] > MIRROR_OFFSET else row["id"])
+        for row in rows
+    ]
     check_mirrored(rows)
     return rows
 
@@ -426,7 +473,9 @@ def easy_ids(file: str) -> frozenset[int]:
     """Read the ids of COPA's Easy test items, and check that the two subsets partition the test set."""
     subsets = read_json(Path(file))
     if sorted([*subsets["easy"], *subsets["hard"]]) != [*TEST_ITEMS]:
-        raise ValueError(f"Expected each of the ids 501 to 1000 in 'easy' or 'hard' of {file}, but some are not.")
+        raise ValueError(
+            f"Expected each of the ids 501 to 1000 in 'easy' or 'hard' of {file}, but some are not."
+        )
     return frozenset(subsets["easy"])
 
 

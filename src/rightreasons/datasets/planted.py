@@ -27,7 +27,9 @@ CUES: dict[str, tuple[str, ...]] = {
 }
 """Kind -> the cue of each class: a content word, a stop word, or a mark."""
 
-_WORDS: Mapping[str, tuple[str, ...]] = {name: tuple(words) for name, words in WORDS["reviews"].items()}
+_WORDS: Mapping[str, tuple[str, ...]] = {
+    name: tuple(words) for name, words in WORDS["reviews"].items()
+}
 
 _OPEN = "\0"  # the place of a cue
 
@@ -66,7 +68,9 @@ class Review:
         return text.replace(_OPEN, cue), planted
 
 
-def review(label: str, rng: np.random.Generator, *, negation: float, contrast: float, filler: float = 0.5) -> Review:
+def review(
+    label: str, rng: np.random.Generator, *, negation: float, contrast: float, filler: float = 0.5
+) -> Review:
     """Draw a review.
 
     Args:
@@ -108,7 +112,10 @@ def _pick(name: str, rng: np.random.Generator) -> str:
 
 KINDS = (*CUES, "mixed")
 SPLITS = ("train", "validation", "test", "test_absent", "test_flipped")
-LABELS: Mapping[int, tuple[str, ...]] = {2: ("negative", "positive"), 3: ("negative", "neutral", "positive")}
+LABELS: Mapping[int, tuple[str, ...]] = {
+    2: ("negative", "positive"),
+    3: ("negative", "neutral", "positive"),
+}
 
 
 @dataclasses.dataclass
@@ -217,7 +224,9 @@ def _item(split: str, pair_id: str, config: PlantedConfig) -> dict[str, Any]:
     names = LABELS[config.n_classes]
     rng = item_rng(config.seed, f"text/{pair_id}")
     content = int(rng.integers(len(names)))
-    label = another_label(content, len(names), rng) if rng.random() < config.label_noise else content
+    label = (
+        another_label(content, len(names), rng) if rng.random() < config.label_noise else content
+    )
     body = review(names[content], rng, negation=config.negation, contrast=config.contrast)
 
     # The draws do not depend on form, strength and coverage: a text with a cue at some coverage has it at every larger

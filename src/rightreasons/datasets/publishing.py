@@ -18,7 +18,12 @@ from rightreasons.core.choices import LETTERS
 from rightreasons.core.store import check_folder, write_text
 from rightreasons.datasets.builder import Builder, builder_class, load_builder
 
-_HUB_LICENSES = {"Apache-2.0": "apache-2.0", "MIT": "mit", "CC-BY-4.0": "cc-by-4.0", "AFL-3.0": "afl-3.0"}
+_HUB_LICENSES = {
+    "Apache-2.0": "apache-2.0",
+    "MIT": "mit",
+    "CC-BY-4.0": "cc-by-4.0",
+    "AFL-3.0": "afl-3.0",
+}
 
 
 def publish(
@@ -60,10 +65,14 @@ def publish(
     builder_type = builder_class(name)
     root = _empty(folder)
     if card is not None and not Path(card).is_file():
-        raise FileNotFoundError(f"Expected the text of the card at {os.fspath(card)}, but there is no such file.")
+        raise FileNotFoundError(
+            f"Expected the text of the card at {os.fspath(card)}, but there is no such file."
+        )
     prepared: dict[str, datasets.DatasetDict] = {}
     task = "text-classification"
-    for config in [config.name for config in builder_type.BUILDER_CONFIGS] if configs is None else configs:
+    for config in (
+        [config.name for config in builder_type.BUILDER_CONFIGS] if configs is None else configs
+    ):
         builder = load_builder(name, config, data_dir=data_dir, **options)
         builder.download_and_prepare()
         prepared[config] = builder.as_dataset()
@@ -111,16 +120,22 @@ def write_benchmark(
     if not tasks:
         raise ValueError("Expected items with a right choice to write, but there are none.")
     for row in (row for rows in tasks.values() for row in rows):
-        if not 0 <= row["label"] < len(row["choices"]) <= len(LETTERS):  # inspect_ai would take -1 for Z
+        if (
+            not 0 <= row["label"] < len(row["choices"]) <= len(LETTERS)
+        ):  # inspect_ai would take -1 for Z
             raise ValueError(
                 f"Expected up to {len(LETTERS)} choices, one of them right, but item {row['id']!r} has "
                 f"{len(row['choices'])} and the label {row['label']}."
             )
-    tables = {task: {"test": datasets.Dataset.from_list([dict(row) for row in rows])} for task, rows in tasks.items()}
+    tables = {
+        task: {"test": datasets.Dataset.from_list([dict(row) for row in rows])}
+        for task, rows in tasks.items()
+    }
     root = _write(_empty(folder), tables, "multiple-choice", builder=builder, name=name)
     declared = {
         "name": name,
-        "description": (builder.DESCRIPTION if builder else "") or f"Multiple-choice items of {name}.",
+        "description": (builder.DESCRIPTION if builder else "")
+        or f"Multiple-choice items of {name}.",
         "evaluation_framework": "inspect-ai",
         "tasks": [
             {
@@ -141,7 +156,9 @@ def write_benchmark(
 def _empty(folder: str | os.PathLike[str]) -> Path:
     root = check_folder(folder)
     if root.is_dir() and any(root.iterdir()):
-        raise ValueError(f"Expected an empty folder to write to, but {root} holds something already.")
+        raise ValueError(
+            f"Expected an empty folder to write to, but {root} holds something already."
+        )
     return root
 
 
@@ -177,7 +194,11 @@ def _write(
     about: dict[str, Any] = {"pretty_name": name, "task_categories": [task]}
     text = [f"# {name}\n", *counts, ""]
     if builder is not None:
-        spoken = {"language": "en", "license": _HUB_LICENSES.get(builder.LICENSE, "unknown"), "tags": ["rightreasons"]}
+        spoken = {
+            "language": "en",
+            "license": _HUB_LICENSES.get(builder.LICENSE, "unknown"),
+            "tags": ["rightreasons"],
+        }
         about |= {"pretty_name": builder.NAME, **spoken}
         text = [
             f"# {builder.NAME}\n",
@@ -187,7 +208,9 @@ def _write(
             f"## Citation\n\n{builder.CITATION}\n",
         ]
     front = DatasetCardData(**about, configs=configs).to_yaml()
-    write_text(root / "README.md", f"---\n{front}\n---\n\n" + ("\n".join(text) if body is None else body))
+    write_text(
+        root / "README.md", f"---\n{front}\n---\n\n" + ("\n".join(text) if body is None else body)
+    )
     return root
 
 

@@ -49,14 +49,19 @@ class SQuAD(Builder):
 
     def from_hub(self, split: str, row: dict[str, Any], number: int) -> dict[str, Any]:
         """Turn a row of the hub into an example."""
-        return {**{name: row[name] for name in question_features()}, "question": row["question"].strip()}
+        return {
+            **{name: row[name] for name in question_features()},
+            "question": row["question"].strip(),
+        }
 
 
 def question_features() -> datasets.Features:
     """Return the columns id, title, context, question and answers."""
     text = datasets.Value("string")
     answers = {"text": datasets.List(text), "answer_start": datasets.List(datasets.Value("int32"))}
-    return datasets.Features({**dict.fromkeys(("id", "title", "context", "question"), text), "answers": answers})
+    return datasets.Features(
+        {**dict.fromkeys(("id", "title", "context", "question"), text), "answers": answers}
+    )
 
 
 def read_squad(file: Path, *, part: str | None = None) -> Iterator[dict[str, Any]]:
@@ -91,7 +96,9 @@ def questions_in(articles: Iterable[Mapping[str, Any]], source: str) -> Iterator
             for paragraph in article["paragraphs"]:
                 context: str = paragraph["context"]
                 if not context.strip():
-                    raise ValueError(f"Expected words in each `context` of the article {title!r} of {source}.")
+                    raise ValueError(
+                        f"Expected words in each `context` of the article {title!r} of {source}."
+                    )
                 for question in paragraph["qas"]:
                     yield _question(question, title, context, f"the article {title!r} of {source}")
     except (LookupError, TypeError, AttributeError) as error:
@@ -113,17 +120,25 @@ def articles_of(part: str, titles: Sequence[str]) -> set[str]:
         >>> [len(articles_of(part, names)) for part in ("train", "validation", "test")]
         [8, 2, 2]
     """
-    order = sorted(set(titles), key=lambda title: hashlib.blake2b(title.encode(), digest_size=8).hexdigest())
+    order = sorted(
+        set(titles), key=lambda title: hashlib.blake2b(title.encode(), digest_size=8).hexdigest()
+    )
     parts = list(ARTICLE_SHARES)
     before = sum(ARTICLE_SHARES[name] for name in parts[: parts.index(part)])
-    return set(order[round(before * len(order)) : round((before + ARTICLE_SHARES[part]) * len(order))])
+    return set(
+        order[round(before * len(order)) : round((before + ARTICLE_SHARES[part]) * len(order))]
+    )
 
 
 def _question(question: Mapping[str, Any], title: str, context: str, where: str) -> dict[str, Any]:
     key, text = question["id"], question["question"]
     answers = [(answer["text"], answer["answer_start"]) for answer in question["answers"]]
     for said, start in answers:
-        if not isinstance(said, str) or not isinstance(start, int) or not 0 <= start <= len(context) - len(said):
+        if (
+            not isinstance(said, str)
+            or not isinstance(start, int)
+            or not 0 <= start <= len(context) - len(said)
+        ):
             raise ValueError(
                 f"Expected answers of question {key!r} of {where} to have a `text` and an `answer_start` inside the "
                 f"context, but got {said!r} at {start!r}."
@@ -134,7 +149,10 @@ def _question(question: Mapping[str, Any], title: str, context: str, where: str)
         "title": title,
         "context": context,
         "question": text.strip(),
-        "answers": {"text": [said for said, _ in answers], "answer_start": [start for _, start in answers]},
+        "answers": {
+            "text": [said for said, _ in answers],
+            "answer_start": [start for _, start in answers],
+        },
     }
 
 
@@ -211,7 +229,10 @@ class AGNews(ClassificationBuilder):
                 yield "" if text.strip() in held_out else text, topic
             return
         for label, title, description in _csv_rows(files[0], ","):
-            yield description if self.config.name == "descriptions" else f"{title} {description}", int(label) - 1
+            yield (
+                description if self.config.name == "descriptions" else f"{title} {description}",
+                int(label) - 1,
+            )
 
 
 class TweetEval(ClassificationBuilder):
@@ -270,14 +291,23 @@ class QQP(Builder):
         """Yield one example per entry: number -> text_a, text_b, and the label as a digit."""
         (file,) = files.values()
         for number, entry in read_json(file).items():
-            row = {"question1": entry["text_a"], "question2": entry["text_b"], "label": int(entry["label"])}
+            row = {
+                "question1": entry["text_a"],
+                "question2": entry["text_b"],
+                "label": int(entry["label"]),
+            }
             if (example := self.from_hub(split, row, number)) is not None:
                 yield example
 
     def from_hub(self, split: str, row: dict[str, Any], number: int) -> dict[str, Any] | None:
         """Turn a row of the hub into an example."""
         first, second = row["question1"].strip(), row["question2"].strip()
-        columns = {"id": f"{split}-{number}", "text": first, "text_pair": second, "label": row["label"]}
+        columns = {
+            "id": f"{split}-{number}",
+            "text": first,
+            "text_pair": second,
+            "label": row["label"],
+        }
         return columns if first and second else None
 
 
@@ -291,10 +321,14 @@ class PairedReviews(Builder):
 
     def features(self) -> datasets.Features:
         return classification_features(
-            ["negative", "positive"], pair_id=datasets.Value("string"), role=datasets.Value("string")
+            ["negative", "positive"],
+            pair_id=datasets.Value("string"),
+            role=datasets.Value("string"),
         )
 
-    def opposed(self, split: str, pair: object, first: Sequence[str], second: Sequence[str]) -> Iterator[Row]:
+    def opposed(
+        self, split: str, pair: object, first: Sequence[str], second: Sequence[str]
+    ) -> Iterator[Row]:
         """Yield an original and its perturbed twin, whose sentiments must differ; line breaks become spaces."""
         if {first[0], second[0]} != set(SENTIMENTS):
             raise ValueError(

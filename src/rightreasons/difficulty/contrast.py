@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Result, kind_of
 from rightreasons.core.errors import OptionError
-from rightreasons.core.intervals import Estimate, Interval, cluster_wilson, estimate_of, share, wilson
+from rightreasons.core.intervals import (
+    Estimate,
+    Interval,
+    cluster_wilson,
+    estimate_of,
+    share,
+    wilson,
+)
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_flags, check_labels, check_same_length, check_texts
 
@@ -117,9 +124,13 @@ def contrast_consistency(
     consistent = np.bincount(rows, weights=right) == sizes
     n_consistent, n_contrasts = int(np.count_nonzero(consistent)), len(rows) - len(sets)
     if (sizes == 2).all():  # one perturbed item in each set: the items are independent
-        contrast_interval = wilson(int(right_contrasts.sum()), n_contrasts, confidence_level=confidence_level)
+        contrast_interval = wilson(
+            int(right_contrasts.sum()), n_contrasts, confidence_level=confidence_level
+        )
     else:
-        contrast_interval = cluster_wilson(right_contrasts, sizes - 1, confidence_level=confidence_level)
+        contrast_interval = cluster_wilson(
+            right_contrasts, sizes - 1, confidence_level=confidence_level
+        )
     return ContrastConsistency(
         contrast_consistency=n_consistent / len(sets),
         interval=wilson(n_consistent, len(sets), confidence_level=confidence_level),
@@ -144,7 +155,9 @@ def set_names(groups: Any) -> list[str]:
     if isinstance(groups, (str, bytes, Mapping, Set)) or not isinstance(groups, Iterable):
         raise TypeError(f"Expected `groups` to be a sequence of names, but got {kind_of(groups)}.")
     names = groups.tolist() if hasattr(groups, "tolist") else list(groups)
-    if names and all(isinstance(name, (int, np.integer)) and not isinstance(name, bool) for name in names):
+    if names and all(
+        isinstance(name, (int, np.integer)) and not isinstance(name, bool) for name in names
+    ):
         return [str(name) for name in names]
     return check_texts(names, "groups")
 
@@ -230,7 +243,9 @@ class ContrastItems:
         """
         for column in filter(None, (groups_column, original_column)):
             if column not in table.column_names:
-                raise ValueError(f"Expected a column {column!r}, but the data has {', '.join(table.column_names)}.")
+                raise ValueError(
+                    f"Expected a column {column!r}, but the data has {', '.join(table.column_names)}."
+                )
         names, marks, named = groups_column, original_column, bool(groups_column or original_column)
         for usual, flag in USUAL:
             if {usual, flag} <= set(table.column_names) and names in (None, usual):
@@ -243,7 +258,9 @@ class ContrastItems:
             )
         if names is None or (groups_column is None and marks is None):
             return None
-        groups = np.array(["" if name is None else str(name) for name in table[names][:]], dtype=np.str_)
+        groups = np.array(
+            ["" if name is None else str(name) for name in table[names][:]], dtype=np.str_
+        )
         check_same_length(labels=labels, groups=groups)
         _, first, codes = np.unique(groups, return_index=True, return_inverse=True)
         in_set = groups != ""
@@ -252,7 +269,9 @@ class ContrastItems:
         if original is None:
             return None
         counts = np.bincount(codes, weights=original & in_set)
-        whole = (counts == 1) & (np.bincount(codes) > 1) & (np.bincount(codes, weights=labels < 0) == 0)
+        whole = (
+            (counts == 1) & (np.bincount(codes) > 1) & (np.bincount(codes, weights=labels < 0) == 0)
+        )
         if not whole.any() and not named:
             return None
         if not whole.any():
@@ -289,7 +308,11 @@ class ContrastMeasurement:
 
 
 def measure_contrast_sets(
-    items: ContrastItems, predicted: NDArray[Any], labels: NDArray[np.int64], *, resampling: Resampling = Resampling()
+    items: ContrastItems,
+    predicted: NDArray[Any],
+    labels: NDArray[np.int64],
+    *,
+    resampling: Resampling = Resampling(),
 ) -> ContrastMeasurement:
     """Measure whether a model is right on items and on their small revisions.
 
@@ -316,14 +339,18 @@ def measure_contrast_sets(
         ((2, 3),)
     """
     answers, truth, original = predicted[items.rows], labels[items.rows], items.is_original
-    result = contrast_consistency(answers, truth, items.groups, original, confidence_level=resampling.level)
+    result = contrast_consistency(
+        answers, truth, items.groups, original, confidence_level=resampling.level
+    )
     codes = np.unique(items.groups, return_inverse=True)[1]
     right = answers == truth
     of_set = np.flatnonzero(original)[np.argsort(codes[original])]  # the original of each set
     first = right[of_set]
     n_followed = int((first & (np.bincount(codes, weights=~right) == 0)).sum())
     wrong = np.flatnonzero(~right & ~original & first[codes])
-    counts = dict.fromkeys(("original_accuracy", "contrast_accuracy", "contrast_consistency"), result.n_sets)
+    counts = dict.fromkeys(
+        ("original_accuracy", "contrast_accuracy", "contrast_consistency"), result.n_sets
+    )
     counts |= {"contrast_accuracy": result.n_contrasts, "contrast_followed": int(first.sum())}
     followed = share(n_followed, counts["contrast_followed"], resampling)
     return ContrastMeasurement(
@@ -336,7 +363,10 @@ def measure_contrast_sets(
             "contrast_followed": followed or Estimate(None),
         },
         counts=counts,
-        broken=tuple((int(items.rows[of_set[codes[place]]]), int(items.rows[place])) for place in wrong.tolist()),
+        broken=tuple(
+            (int(items.rows[of_set[codes[place]]]), int(items.rows[place]))
+            for place in wrong.tolist()
+        ),
     )
 
 
@@ -345,7 +375,9 @@ def _flags(values: list[Any], column: str, named: bool) -> NDArray[np.bool_] | N
     words = ["" if value is None else str(value).strip().lower() for value in values]
     if ORIGINAL in words:
         return np.array([word == ORIGINAL for word in words])
-    unknown = next((value for value, word in zip(values, words, strict=True) if word not in FLAGS), None)
+    unknown = next(
+        (value for value, word in zip(values, words, strict=True) if word not in FLAGS), None
+    )
     if unknown is not None:
         if not named:
             return None

@@ -69,7 +69,9 @@ class DifficultyMeasurement:
         return len(self.rows)
 
     @classmethod
-    def of(cls, fisher: FisherInformation, labels: NDArray[np.int64] | None = None) -> DifficultyMeasurement:
+    def of(
+        cls, fisher: FisherInformation, labels: NDArray[np.int64] | None = None
+    ) -> DifficultyMeasurement:
         """Join Fisher information with the probabilities that it was computed from.
 
         Args:
@@ -124,13 +126,20 @@ class DifficultyMeasurement:
         """Places of the labeled items by groups of rising difficulty; [] where labels are too few for two groups."""
         known = np.flatnonzero(self.labeled)
         n_groups = min(N_GROUPS, len(known) // GROUP_SIZE)
-        return [known[group] for group in tied_groups(self.values[known], n_groups)] if n_groups > 1 else []
+        return (
+            [known[group] for group in tied_groups(self.values[known], n_groups)]
+            if n_groups > 1
+            else []
+        )
 
     def accuracies(self, resampling: Resampling) -> list[Estimate]:
         """Return the accuracies of `groups` with their Wilson intervals; [] where there are no groups."""
         right = [self.correct[group] for group in self.groups]
         return [
-            estimate_of(float(each.mean()), wilson(int(each.sum()), len(each), confidence_level=resampling.level))
+            estimate_of(
+                float(each.mean()),
+                wilson(int(each.sum()), len(each), confidence_level=resampling.level),
+            )
             for each in right
         ]
 
@@ -148,12 +157,18 @@ class DifficultyMeasurement:
 
         return {
             "fim_difficulty": column(values),
-            **{name: float(figure(values)) if len(self) else None for name, figure in figures.items()},
+            **{
+                name: float(figure(values)) if len(self) else None
+                for name, figure in figures.items()
+            },
             "scale_free": column(fisher.scale_free[self.rows]),
             "predictions": column(self.predicted),
             "confidences": column(self.confidence),
             "error": column(self.fisher.error[self.rows]),
-            "failures": [{"row": fisher.ids.index(name), "reason": reason} for name, reason in fisher.failures],
+            "failures": [
+                {"row": fisher.ids.index(name), "reason": reason}
+                for name, reason in fisher.failures
+            ],
             "n_truncated": int(fisher.truncated.sum()),
             "label_names": list(fisher.label_names or ()),
             "definition": fisher.definition,
@@ -161,7 +176,11 @@ class DifficultyMeasurement:
 
 
 def measure_difficulty(
-    classifier: Scorer, texts: Sequence[str], *, labels: NDArray[np.int64] | None = None, **options: Any
+    classifier: Scorer,
+    texts: Sequence[str],
+    *,
+    labels: NDArray[np.int64] | None = None,
+    **options: Any,
 ) -> DifficultyMeasurement:
     """Compute how fragile the prediction of each item is.
 
@@ -207,11 +226,17 @@ class ExtremeFlips:
     def n_flipped(self, hard: bool, kinds: Sequence[str]) -> tuple[int, int]:
         """Count the items that one replacement of some kinds flips, and those that have such a replacement."""
         attempts = self.attempts(hard, kinds)
-        return len({each.item for each in attempts if each.flipped}), len({each.item for each in attempts})
+        return len({each.item for each in attempts if each.flipped}), len(
+            {each.item for each in attempts}
+        )
 
     def attempts(self, hard: bool, kinds: Sequence[str]) -> list[Attempt]:
         """Return the replacements of some kinds in the hardest, or the easiest, items."""
-        return [each for each in self.tests.attempts if (each.item < self.n_hard) == hard and each.kind in kinds]
+        return [
+            each
+            for each in self.tests.attempts
+            if (each.item < self.n_hard) == hard and each.kind in kinds
+        ]
 
     def of_place(self, place: int) -> list[Attempt] | None:
         """Return the attempts on an item, the most informative first: flips, the mildest first, then by confidence.
@@ -224,10 +249,16 @@ class ExtremeFlips:
         """
         if place not in self.places:
             return None
-        attempts = [attempt for attempt in self.tests.attempts if attempt.item == self.places.index(place)]
+        attempts = [
+            attempt for attempt in self.tests.attempts if attempt.item == self.places.index(place)
+        ]
         return sorted(
             attempts,
-            key=lambda each: (not each.flipped, each.flipped and KINDS.index(each.kind), each.confidence_after),
+            key=lambda each: (
+                not each.flipped,
+                each.flipped and KINDS.index(each.kind),
+                each.confidence_after,
+            ),
         )
 
 

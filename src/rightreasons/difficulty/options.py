@@ -14,7 +14,9 @@ FLIP_PASSES = 1800.0
 class DifficultyOptions(QuestionOptions):
     """Which examples is it fragile on?"""
 
-    items: int = option(1000, "Maximum number of items that are ranked by their eigenvalue.", minimum=MIN_ITEMS)
+    items: int = option(
+        1000, "Maximum number of items that are ranked by their eigenvalue.", minimum=MIN_ITEMS
+    )
     original_column: str | None = option(
         None,
         "Column that marks the original of each contrast set, by true and false or by the word original; role, "

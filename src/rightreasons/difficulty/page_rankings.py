@@ -86,7 +86,9 @@ class EigenvalueAnswers:
         for place in self.measured.order[:: 1 if end == "hardest" else -1][:N_EXAMPLES]:
             row, predicted = int(self.measured.rows[place]), int(self.measured.predicted[place])
             confidence, marks = float(self.measured.confidence[place]), self.marks(place)
-            yield example_of(self.context, self.split, row, predicted, confidence, marks, self.note(place))
+            yield example_of(
+                self.context, self.split, row, predicted, confidence, marks, self.note(place)
+            )
 
     def flipped(self, end: str, *, keeps: bool = True) -> tuple[int, int]:
         """Count the items at an end that a word of like (or reverse) meaning flips, and those where one was tried."""
@@ -111,7 +113,9 @@ class EigenvalueAnswers:
             return
         for each in self.flips.tests.attempts:
             text = self.split.texts[int(self.measured.rows[self.flips.places[each.item]])]
-            name = ", ".join(f"“{change.original}” → “{change.replacement}”" for change in each.changes)
+            name = ", ".join(
+                f"“{change.original}” → “{change.replacement}”" for change in each.changes
+            )
             yield text, Change(name, each.text, self.context.label_name(each.after))
 
     def _attempted(self, attempts: list[Attempt]) -> str:
@@ -134,14 +138,18 @@ class EigenvalueAnswers:
         if fisher.token_norms is None:
             return ()
         words, norms = slice(*fisher.token_norms.offsets[row : row + 2]), fisher.token_norms[row]
-        starts, ends = (np.asarray(column)[words].tolist() for column in (fisher.starts, fisher.ends))
+        starts, ends = (
+            np.asarray(column)[words].tolist() for column in (fisher.starts, fisher.ends)
+        )
         largest, reached, marks = float(norms.max(initial=0.0)), 0, []
         for norm, start, end in zip(norms.tolist(), starts, ends, strict=True):
             if start < reached or end > len(self.split.texts[row]):
                 break  # the second text of a pair begins
             reached = end
             if largest > 0 and norm >= MARKED * largest and end > start:
-                marks.append(Mark(start, end, "weight", norm / largest, f"moves by {decimal(norm)}"))
+                marks.append(
+                    Mark(start, end, "weight", norm / largest, f"moves by {decimal(norm)}")
+                )
         return tuple(marks)
 
 
@@ -149,7 +157,9 @@ def draw_accuracy(key: str, m: EigenvalueAnswers) -> Drawing:
     """Draw the accuracy of groups of equal size, by rising eigenvalue."""
     accuracy = Curve("accuracy", m.accuracies)
     xlabel = f"group of rising eigenvalue ({counted(m.n_in_group(0), 'item')} each)"
-    return curves(key, range(1, len(m.accuracies) + 1), [accuracy], xlabel=xlabel, ylabel="accuracy")
+    return curves(
+        key, range(1, len(m.accuracies) + 1), [accuracy], xlabel=xlabel, ylabel="accuracy"
+    )
 
 
 def measure_eigenvalues(context: AuditContext, options: DifficultyOptions) -> EigenvalueAnswers:
@@ -157,7 +167,9 @@ def measure_eigenvalues(context: AuditContext, options: DifficultyOptions) -> Ei
     split, limit = context.primary, options.items
     if limit < len(split):
         split = split.take(np.sort(np.array(chosen_rows(split.ids, limit, seed=context.seed))))
-    how = context.running(context.folder(f"difficulty-{safe_name(split.name)}", split.fingerprint, str(limit)))
+    how = context.running(
+        context.folder(f"difficulty-{safe_name(split.name)}", split.fingerprint, str(limit))
+    )
     measured = measure_difficulty(
         context.scorer,
         split.texts,
@@ -174,12 +186,18 @@ def measure_eigenvalues(context: AuditContext, options: DifficultyOptions) -> Ei
         raise ValueError(f"{sentence}: {measured.fisher.failures[0][1]}")
     flips = None
     if split.text_pairs is None:
-        running = {"batch_size": how["batch_size"], "seed": context.seed, "progress": context.progress}
+        running = {
+            "batch_size": how["batch_size"],
+            "seed": context.seed,
+            "progress": context.progress,
+        }
         with bars_about("words replaced"):
             replacing = SubstitutionOptions(
                 top_k=TOP_K, n_candidates=2, fail_fast=context.settings.fail_fast, **running
             )
-            flips = measure_flips(cast("Classifier", context.scorer), split.texts, measured, replacing)
+            flips = measure_flips(
+                cast("Classifier", context.scorer), split.texts, measured, replacing
+            )
     return EigenvalueAnswers(context, split, measured, flips)
 
 
@@ -230,7 +248,12 @@ EIGENVALUE_FIGURES = (
 EIGENVALUE = Question(
     name="eigenvalue",
     title="How far is each prediction from changing?",
-    prose=Prose(Path(__file__).with_name("eigenvalue.md.j2"), MIN_ITEMS=MIN_ITEMS, TOP_K=TOP_K, REPLACED=REPLACED),
+    prose=Prose(
+        Path(__file__).with_name("eigenvalue.md.j2"),
+        MIN_ITEMS=MIN_ITEMS,
+        TOP_K=TOP_K,
+        REPLACED=REPLACED,
+    ),
     needs=(
         Need("model", lambda context, options: context.stored is None),
         Need("items", lambda context, options: len(context.primary) >= MIN_ITEMS),
@@ -259,13 +282,23 @@ EIGENVALUE = Question(
             for end in ENDS
             for key, keeps in (("flipped", True), ("reversed", False))
         ),
-        Figure("median_difficulty", lambda m: m.measured.median(m.context.resampling), DATTA, "ratio", "lower"),
+        Figure(
+            "median_difficulty",
+            lambda m: m.measured.median(m.context.resampling),
+            DATTA,
+            "ratio",
+            "lower",
+        ),
     ),
     headlines=EIGENVALUE_FIGURES,
     verdict=(Rule("neutral", "ranked"),),
     parts=(
         Part("spread", figures=EIGENVALUE_FIGURES),
-        Part("agreement", (Plot("difficulty_accuracy", draw_accuracy, DATTA),), when=lambda m: m.accuracies),
+        Part(
+            "agreement",
+            (Plot("difficulty_accuracy", draw_accuracy, DATTA),),
+            when=lambda m: m.accuracies,
+        ),
         Part(
             "ends",
             (
@@ -280,7 +313,9 @@ EIGENVALUE = Question(
             figure="hardest_flipped",
             plot="difficulty_accuracy",
             size=lambda m: None,
-            pair=lambda m: tuple(each for each in m.examples("hardest") if "flips it" in each.note)[:1],
+            pair=lambda m: tuple(each for each in m.examples("hardest") if "flips it" in each.note)[
+                :1
+            ],
             contrast=lambda m: [m.flip_rate(end, keeps=True) for end in ENDS],
             when=lambda m: m.flipped("hardest")[1],
         ),

@@ -13,7 +13,11 @@ import numpy as np
 
 from rightreasons.audited.context import AuditContext, AuditSplit, changes, example_of
 from rightreasons.core.intervals import Estimate
-from rightreasons.difficulty.contrast import ContrastItems, ContrastMeasurement, measure_contrast_sets
+from rightreasons.difficulty.contrast import (
+    ContrastItems,
+    ContrastMeasurement,
+    measure_contrast_sets,
+)
 from rightreasons.difficulty.options import DifficultyOptions
 from rightreasons.difficulty.page_rankings import EIGENVALUE
 from rightreasons.page import parts as p
@@ -68,12 +72,18 @@ class ContrastAnswers:
     def falls(self) -> bool:
         """Whether it is surely less often right on revisions than on originals."""
         figures = self.primary.figures
-        return (figures["contrast_accuracy"].high or 0.0) < (figures["original_accuracy"].low or 0.0)
+        return (figures["contrast_accuracy"].high or 0.0) < (
+            figures["original_accuracy"].low or 0.0
+        )
 
 
-def sets_of(context: AuditContext, split: AuditSplit, options: DifficultyOptions) -> ContrastItems | None:
+def sets_of(
+    context: AuditContext, split: AuditSplit, options: DifficultyOptions
+) -> ContrastItems | None:
     """Return the contrast sets of a split; None where there are none."""
-    if context.task == "confidence" and not context.answers_once:  # a sure answer may be the less likely one
+    if (
+        context.task == "confidence" and not context.answers_once
+    ):  # a sure answer may be the less likely one
         return None
     return ContrastItems.of(split.data, split.labels, split.groups_column, options.original_column)
 
@@ -85,23 +95,33 @@ def measure(context: AuditContext, options: DifficultyOptions) -> ContrastAnswer
         sets = sets_of(context, split, options)
         if sets is not None:
             predicted = context.scores(split).predicted
-            splits[split.name] = measure_contrast_sets(sets, predicted, split.labels, resampling=context.resampling)
+            splits[split.name] = measure_contrast_sets(
+                sets, predicted, split.labels, resampling=context.resampling
+            )
     return ContrastAnswers(context, splits)
 
 
 def draw_sets(key: str, m: ContrastAnswers) -> Drawing:
     """Draw the figures of each split."""
-    rows = [(name, [each.figures[figure] for each in m.splits.values()]) for figure, name in NAMES.items()]
+    rows = [
+        (name, [each.figures[figure] for each in m.splits.values()])
+        for figure, name in NAMES.items()
+    ]
     return dot_rows(key, rows=rows, series=tuple(m.splits), xlabel="share")
 
 
 def broken_sets(m: ContrastAnswers) -> Iterator[Example]:
     """Show the surest wrong revisions of originals that are right."""
     context, split, scores = m.context, m.context.primary, m.context.scores()
-    surest = sorted(m.primary.broken, key=lambda pair: (-scores.confidence[pair[1]], split.ids[pair[1]]))
+    surest = sorted(
+        m.primary.broken, key=lambda pair: (-scores.confidence[pair[1]], split.ids[pair[1]])
+    )
     for original, row in surest[:N_BROKEN]:
         marks = changes(split.texts[original], split.texts[row])
-        label, sure = context.label_name(int(split.labels[original])), percent(float(scores.confidence[original]))
+        label, sure = (
+            context.label_name(int(split.labels[original])),
+            percent(float(scores.confidence[original])),
+        )
         note = f"The original is {label} and answered so (confidence {sure})."
         if context.answers_once:
             note = "The original is answered rightly."
@@ -115,7 +135,9 @@ def by_item(m: ContrastAnswers) -> Iterator[ItemFigure]:
     originals = np.flatnonzero(items.is_original)
     throughout = [bool(right[items.groups == items.groups[place]].all()) for place in originals]
     ids = [split.ids[items.rows[place]] for place in originals]
-    yield ItemFigure.of("contrast_consistency", NAMES["contrast_consistency"], "higher", ids, throughout)
+    yield ItemFigure.of(
+        "contrast_consistency", NAMES["contrast_consistency"], "higher", ids, throughout
+    )
 
 
 CONTRAST = Question(
@@ -149,13 +171,19 @@ CONTRAST = Question(
         Part(
             "sets",
             (
-                Plot("contrast_sets", draw_sets, f"{GARDNER}; intervals: Wilson 1927, Korn & Graubard 1998"),
+                Plot(
+                    "contrast_sets",
+                    draw_sets,
+                    f"{GARDNER}; intervals: Wilson 1927, Korn & Graubard 1998",
+                ),
                 Examples("broken_sets", broken_sets),
             ),
             figures=tuple(NAMES),
         ),
     ),
-    data=lambda m: {"contrast_sets": {name: measured.to_dict() for name, measured in m.splits.items()}},
+    data=lambda m: {
+        "contrast_sets": {name: measured.to_dict() for name, measured in m.splits.items()}
+    },
     by_item=by_item,
 )
 
@@ -180,8 +208,12 @@ class Difficulty:
 
     def run(self, context: AuditContext, options: DifficultyOptions) -> p.SectionResult:
         """Answer the question."""
-        answers = [each.run(context, options) for each in ASPECTS if not each.why_not(context, options)]
-        if not answers:  # items without an answer were left out since it was asked whether the question applies
+        answers = [
+            each.run(context, options) for each in ASPECTS if not each.why_not(context, options)
+        ]
+        if (
+            not answers
+        ):  # items without an answer were left out since it was asked whether the question applies
             raise ValueError(self.why_not(context, options))
         return joined(answers)
 
@@ -197,9 +229,15 @@ def joined(answers: Sequence[p.SectionResult]) -> p.SectionResult:
     ranking, sets = answers
     return p.SectionResult(
         verdict=dataclasses.replace(
-            ordered[0].verdict, summary=" ".join(answer.verdict.summary for answer in ordered if answer.verdict.summary)
+            ordered[0].verdict,
+            summary=" ".join(
+                answer.verdict.summary for answer in ordered if answer.verdict.summary
+            ),
         ),
-        headlines=(*ranking.headlines[:2], *sets.headlines[2:0:-1]),  # the consistency, and the accuracy of revisions
+        headlines=(
+            *ranking.headlines[:2],
+            *sets.headlines[2:0:-1],
+        ),  # the consistency, and the accuracy of revisions
         parts=ranking.parts + sets.parts,
         limits=tuple(dict.fromkeys(ranking.limits + sets.limits)),
         data={**ranking.data, **sets.data},

@@ -43,7 +43,11 @@ class PairedDifficulty(Result):
 
 
 def paired_difficulty(
-    original: object, perturbed: object, *, threshold: float = 0.0, resampling: Resampling | None = None
+    original: object,
+    perturbed: object,
+    *,
+    threshold: float = 0.0,
+    resampling: Resampling | None = None,
 ) -> PairedDifficulty:
     r"""Compare the difficulty of examples with that of their perturbations.
 
@@ -83,7 +87,9 @@ def paired_difficulty(
         threshold=least,
         p_value=float(stats.wilcoxon(delta).pvalue) if delta.any() else None,
         n_pairs=n_pairs,
-        interval=None if resampling is None or np.ptp(delta) == 0 else bootstrap_mean(delta, resampling=resampling),
+        interval=None
+        if resampling is None or np.ptp(delta) == 0
+        else bootstrap_mean(delta, resampling=resampling),
         differences=delta.tolist(),
     )
 
@@ -213,7 +219,9 @@ def data_map(gold_probabilities: Any, correct: Any) -> DataMap:
     right = to_numpy(correct, "correct")
     right = as_floats(right.astype(np.float64) if right.dtype.kind == "b" else right, "correct")
     if probability.ndim != 2 or probability.size == 0:
-        raise ValueError(f"Expected `gold_probabilities` of shape (E, N), but got shape {probability.shape}.")
+        raise ValueError(
+            f"Expected `gold_probabilities` of shape (E, N), but got shape {probability.shape}."
+        )
     if right.shape != probability.shape:
         raise ValueError(
             f"Expected `correct` of the shape of `gold_probabilities`, {probability.shape}, but got {right.shape}."
@@ -226,4 +234,6 @@ def data_map(gold_probabilities: Any, correct: Any) -> DataMap:
                 f"Expected values between 0 and 1 in `{name}`, but example {example} of epoch {epoch} has "
                 f"{values[epoch, example]}."
             )
-    return DataMap(probability.mean(axis=0), probability.std(axis=0), right.mean(axis=0), len(probability))
+    return DataMap(
+        probability.mean(axis=0), probability.std(axis=0), right.mean(axis=0), len(probability)
+    )

@@ -32,17 +32,25 @@ class SubstitutionOptions(Options):
         "single (the paper's test of difficult examples): one word at a time; joint (of easy ones): several at once.",
         choices=("single", "joint"),
     )
-    top_k: int | None = option(None, "Number of words to choose; by default those beyond the threshold.", minimum=1)
+    top_k: int | None = option(
+        None, "Number of words to choose; by default those beyond the threshold.", minimum=1
+    )
     name_pool: tuple[str, ...] = option(
         (), "Names to use where the text has no second one; by default common US names."
     )
     n_candidates: int = option(1, "Candidates of each kind per word (mode single).", minimum=1)
-    max_changes: int = option(6, "Maximum number of words replaced at once (mode joint).", minimum=1)
-    max_length: int | None = option(None, "Maximum number of tokens per text; by default what the model allows.")
+    max_changes: int = option(
+        6, "Maximum number of words replaced at once (mode joint).", minimum=1
+    )
+    max_length: int | None = option(
+        None, "Maximum number of tokens per text; by default what the model allows."
+    )
     batch_size: int = option(32, "Maximum number of texts per batch.", minimum=1)
     seed: int = option(0, "Seed of the candidates.", minimum=0)
     progress: bool = option(True, "Show progress bars.")
-    fail_fast: bool = option(True, "Stop at a changed text that the model cannot score; else it is left out.")
+    fail_fast: bool = option(
+        True, "Stop at a changed text that the model cannot score; else it is left out."
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -150,12 +158,18 @@ def substitution_tests(
 
     @functools.cache
     def knows(word: str) -> bool:  # the tokenizer reads it without its unknown token
-        return unknown is None or unknown not in classifier.tokenizer(f" {word}", add_special_tokens=False)["input_ids"]
+        return (
+            unknown is None
+            or unknown
+            not in classifier.tokenizer(f" {word}", add_special_tokens=False)["input_ids"]
+        )
 
     for item, (text, key) in enumerate(zip(rows, keys, strict=True)):
         spans = _chosen_words(attributions, item, text, top_k)
         n_candidates = options.n_candidates if is_single else 1
-        changes = word_substitutions(text, spans, lookups, item_id=key, seed=seed, n_candidates=n_candidates)
+        changes = word_substitutions(
+            text, spans, lookups, item_id=key, seed=seed, n_candidates=n_candidates
+        )
         if is_single:
             changes += name_substitutions(text, item_id=key, seed=seed, pool=options.name_pool)
         known = [change for change in changes if knows(change.replacement)]
@@ -165,11 +179,19 @@ def substitution_tests(
         else:
             for kind in lookups:
                 of_kind = [change for change in known if change.kind == kind][: options.max_changes]
-                plans += [(item, kind, tuple(of_kind[:count])) for count in range(1, len(of_kind) + 1)]
+                plans += [
+                    (item, kind, tuple(of_kind[:count])) for count in range(1, len(of_kind) + 1)
+                ]
     texts_after = [apply_substitutions(rows[item], changes) for item, _, changes in plans]
     after, n_failed = before[:0], 0
     if plans:
-        scored = predict(classifier, texts_after, batch_size=options.batch_size, fail_fast=options.fail_fast, **running)
+        scored = predict(
+            classifier,
+            texts_after,
+            batch_size=options.batch_size,
+            fail_fast=options.fail_fast,
+            **running,
+        )
         after, n_failed = softmax(np.asarray(scored.logits)), len(scored.failures)
         rest = [int(name) for name in scored.ids]
         plans, texts_after = [plans[row] for row in rest], [texts_after[row] for row in rest]
@@ -178,10 +200,16 @@ def substitution_tests(
     for (item, kind, replaced), text, scores in zip(plans, texts_after, after, strict=True):
         old, new = int(before[item].argmax()), int(scores.argmax())
         confidences = float(before[item, old]), float(scores[old])
-        attempts.append(Attempt(item, keys[item], kind, replaced, text, new != old, old, new, *confidences))
+        attempts.append(
+            Attempt(item, keys[item], kind, replaced, text, new != old, old, new, *confidences)
+        )
         if new != old:
             needed[item] = min(len(replaced), needed[item] or len(replaced))
-    words = "with attribution of at least mean + 1 standard deviation" if top_k is None else f"of rank 1 to {top_k}"
+    words = (
+        "with attribution of at least mean + 1 standard deviation"
+        if top_k is None
+        else f"of rank 1 to {top_k}"
+    )
     how = "one at a time" if is_single else "the most attributed ones together"
     return SubstitutionTests(
         mode=options.mode,
@@ -195,7 +223,9 @@ def substitution_tests(
     )
 
 
-def _chosen_words(attributions: Attributions, item: int, text: str, top_k: int | None) -> list[tuple[int, int]]:
+def _chosen_words(
+    attributions: Attributions, item: int, text: str, top_k: int | None
+) -> list[tuple[int, int]]:
     """Return the spans of the words that a prediction rests on, the most attributed first, without function words.
 
     Neither "I" nor "very" has a synonym worth the name, though WordNet finds one ("one", "identical").

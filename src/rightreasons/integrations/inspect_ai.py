@@ -44,10 +44,18 @@ def choice_scorer() -> Any:
             found = await plain(state, target)
             n_choices = len(state.choices)
             answer = str(found.answer or "").strip()
-            by_letter = letter_log_probabilities(state.output.model_dump(mode="json"), n_choices, answer)
-            logits = [by_letter[letter] for letter in sorted(by_letter)] if len(by_letter) == n_choices else None
+            by_letter = letter_log_probabilities(
+                state.output.model_dump(mode="json"), n_choices, answer
+            )
+            logits = (
+                [by_letter[letter] for letter in sorted(by_letter)]
+                if len(by_letter) == n_choices
+                else None
+            )
             right = str(target.text).strip()
-            label = LETTERS.index(right) if len(right) == 1 and right in LETTERS[:n_choices] else None
+            label = (
+                LETTERS.index(right) if len(right) == 1 and right in LETTERS[:n_choices] else None
+            )
             found.metadata = {**(found.metadata or {}), "logits": logits, "label": label}
             return found
 
@@ -75,7 +83,11 @@ def samples_of(rows: Iterable[dict[str, Any]], name: str) -> Any:
     from inspect_ai.dataset import MemoryDataset, Sample
     from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
 
-    kinds = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
+    kinds = {
+        "system": ChatMessageSystem,
+        "user": ChatMessageUser,
+        "assistant": ChatMessageAssistant,
+    }
     samples = []
     for row in rows:
         turns = [kinds[turn["role"]](content=turn["content"]) for turn in row.pop("turns")]
@@ -100,7 +112,9 @@ def answer_scorer() -> Any:
             reply = inspect_reply(state.output.model_dump(mode="json"))
             place = NO_ANSWER
             if not reply.lack or reply.finish == "length":
-                place = read_answer(reply.text, options, others=row["choices"], cut=reply.finish == "length")
+                place = read_answer(
+                    reply.text, options, others=row["choices"], cut=reply.finish == "length"
+                )
             value = NOANSWER if place < 0 else CORRECT if place == label else INCORRECT
             return Score(value=value, answer=options[place] if place >= 0 else "")
 

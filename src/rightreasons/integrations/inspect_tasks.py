@@ -35,7 +35,9 @@ def reasons(
         data_dir: The folder of local copies of known data sets.
         seed: Decides items, sources and hints.
     """
-    given = [hints] if isinstance(hints, str) else hints  # inspect_ai makes a list of what has commas
+    given = (
+        [hints] if isinstance(hints, str) else hints
+    )  # inspect_ai makes a list of what has commas
     kinds = tuple(kind.strip() for part in given for kind in part.split(","))
     settings = AuditOptions(split=split, limit=limit, data_dir=data_dir, seed=seed)
     items, names = asked_items(data, settings)

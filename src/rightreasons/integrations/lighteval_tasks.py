@@ -57,7 +57,10 @@ TASKS_TABLE = [
         hf_subset="default",
         hf_avail_splits=["train", "test"],
         evaluation_splits=["test"],
-        metrics=[Metrics.loglikelihood_acc, *(Metrics[f"rightreasons_{name}"] for name in ("ece", "brier", "auroc"))],
+        metrics=[
+            Metrics.loglikelihood_acc,
+            *(Metrics[f"rightreasons_{name}"] for name in ("ece", "brier", "auroc")),
+        ],
         version=0,
     )
 ]

@@ -66,7 +66,9 @@ HIGHER = ("auroc", "brier_resolution")
 """Figures of which more is better."""
 
 
-def choice_results(results: Iterable[Sequence[Any]], label: int, measures: Sequence[str] = ("ece",)) -> dict[str, Any]:
+def choice_results(
+    results: Iterable[Sequence[Any]], label: int, measures: Sequence[str] = ("ece",)
+) -> dict[str, Any]:
     """Hand the log-likelihoods of one item's choices over to aggregations; the result of `process_results`.
 
     Args:
@@ -111,10 +113,17 @@ def aggregation(measure: str, **options: Any) -> Callable[[Sequence[Item]], floa
     """
     check_one_of(measure, tuple(MEASURES), "measure")
     kernel, field = MEASURES[measure]
-    settings = {"scores": "logits", **({} if measure == "prior_bias" else {"kind": "top_label"}), **options}
+    settings = {
+        "scores": "logits",
+        **({} if measure == "prior_bias" else {"kind": "top_label"}),
+        **options,
+    }
 
     def aggregate(items: Sequence[Item]) -> float | None:
-        figure = getattr(kernel([list(item[0]) for item in items], [item[1] for item in items], **settings), field)
+        figure = getattr(
+            kernel([list(item[0]) for item in items], [item[1] for item in items], **settings),
+            field,
+        )
         return None if figure is None else float(figure)
 
     aggregate.__name__ = measure

@@ -22,7 +22,10 @@ def _registered(measure: str) -> Any:
     name = PREFIX + measure
     register_aggregation(name)(aggregation(measure))
     return register_metric(
-        metric=name, higher_is_better=measure in HIGHER, output_type="multiple_choice", aggregation=name
+        metric=name,
+        higher_is_better=measure in HIGHER,
+        output_type="multiple_choice",
+        aggregation=name,
     )(handed_over)
 
 

@@ -50,7 +50,9 @@ from rightreasons.io.reading import (
     values_in,
 )
 
-USUAL_COLUMNS: Mapping[str, Any] = json.loads(Path(__file__).with_name("usual_columns.json").read_text("utf-8"))
+USUAL_COLUMNS: Mapping[str, Any] = json.loads(
+    Path(__file__).with_name("usual_columns.json").read_text("utf-8")
+)
 """Usual names of columns in lower case, the likeliest first: of items, of predictions, of judgments."""
 
 TEXT_COLUMNS = USUAL_COLUMNS["items"]["text"]
@@ -82,9 +84,13 @@ def named_column(table: datasets.Dataset | Columns, column: str, option: str, wh
 
 def check_once(table: datasets.Dataset | Columns, names: Iterable[str | None], where: str) -> None:
     """Refuse to take a column whose heading comes twice; others may come as often as they like."""
-    twice = next((name for name in names if name is not None and AGAIN + name in _names(table)), None)
+    twice = next(
+        (name for name in names if name is not None and AGAIN + name in _names(table)), None
+    )
     if twice is not None:
-        raise ValueError(f"Expected distinct columns in {where}, but {twice!r}, which is used, comes twice.")
+        raise ValueError(
+            f"Expected distinct columns in {where}, but {twice!r}, which is used, comes twice."
+        )
 
 
 def column_key(name: str) -> str:
@@ -110,7 +116,12 @@ def usual_column(table: datasets.Dataset | Columns, usual: Sequence[str]) -> str
 
 
 def find_column(
-    table: datasets.Dataset | Columns, named: str | None, usual: Sequence[str], option: str, where: str, what: str = ""
+    table: datasets.Dataset | Columns,
+    named: str | None,
+    usual: Sequence[str],
+    option: str,
+    where: str,
+    what: str = "",
 ) -> str | None:
     """Return the column that an option names, or else the first of a usual name.
 
@@ -125,11 +136,20 @@ def find_column(
     if named is not None:
         return named_column(table, named, option, where)
     found = usual_column(table, usual)
-    return found if found is not None or not what else one_column((), table, what, usual, option, where)
+    return (
+        found
+        if found is not None or not what
+        else one_column((), table, what, usual, option, where)
+    )
 
 
 def one_column(
-    found: Sequence[str], table: datasets.Dataset | Columns, what: str, usual: Sequence[str], option: str, where: str
+    found: Sequence[str],
+    table: datasets.Dataset | Columns,
+    what: str,
+    usual: Sequence[str],
+    option: str,
+    where: str,
 ) -> str:
     """Return the only one of the columns that were found.
 
@@ -161,7 +181,9 @@ columns are a; name it with label_column=.
     raise OptionError(f"{expected}{remedy}.", option=option or ())
 
 
-_SAID_ONCE = re.compile(", but its columns are:? .*?(?=; name (?:it|them) with )|, or, as .* column_names=(?=[.])")
+_SAID_ONCE = re.compile(
+    ", but its columns are:? .*?(?=; name (?:it|them) with )|, or, as .* column_names=(?=[.])"
+)
 
 
 def all_found(*finders: Callable[[], Any]) -> list[Any]:
@@ -243,8 +265,13 @@ def read_labels(
         split: f"the column {column!r} of {name}" + (f" (split {split})" if len(parts) > 1 else "")
         for split, (_, column) in parts.items()
     }
-    values = {where[split]: one_label_each(labels_of(*part, name), where[split]) for split, part in parts.items()}
-    known: Sequence[str] | None = next((column.names for column in values.values() if hasattr(column, "names")), None)
+    values = {
+        where[split]: one_label_each(labels_of(*part, name), where[split])
+        for split, part in parts.items()
+    }
+    known: Sequence[str] | None = next(
+        (column.names for column in values.values() if hasattr(column, "names")), None
+    )
     if renamed := renamed_labels(label_names):
         values = {place: renamed_values(column, renamed, place) for place, column in values.items()}
         known = tuple(dict.fromkeys(renamed.values()))
@@ -277,16 +304,26 @@ def one_label_each(labels: Column, where: str) -> Column:
         ([2, 1], [1, 0])
     """
     first = None if isinstance(labels, NamedLabels) else next(iter(labels), None)
-    if not isinstance(first, (list, dict, np.ndarray)) and str(first).lstrip()[:1] not in ("[", "{"):
+    if not isinstance(first, (list, dict, np.ndarray)) and str(first).lstrip()[:1] not in (
+        "[",
+        "{",
+    ):
         return labels
-    cells = [cell.tolist() if isinstance(cell, np.ndarray) else cell for cell in map(in_cell, labels)]
+    cells = [
+        cell.tolist() if isinstance(cell, np.ndarray) else cell for cell in map(in_cell, labels)
+    ]
     lists = [cell for cell in cells if isinstance(cell, list)]
     kinds = {type(value) for held in lists for value in held}
-    one_length, many = len(set(map(len, lists))) == 1, kinds == {int} and max(map(max, filter(None, lists))) > 1
+    one_length, many = (
+        len(set(map(len, lists))) == 1,
+        kinds == {int} and max(map(max, filter(None, lists))) > 1,
+    )
     # Of 0 and 1 alone nobody knows whether they are votes, shares or several labels.
     counts = many and one_length and len(lists) > 1 and len(set(map(sum, lists))) == 1
     repeat = any(len({*map(str, held)}) < len(held) for held in lists)  # several labels do not
-    votes = repeat and not counts and (kinds == {str} or many or (kinds == {int} and not one_length))
+    votes = (
+        repeat and not counts and (kinds == {str} or many or (kinds == {int} and not one_length))
+    )
     chosen: list[Any] = []
     for row, held in enumerate(cells):
         shares = dict(enumerate(held)) if isinstance(held, list) and len(held) != 1 else held
@@ -377,14 +414,26 @@ def each_label(
     usual = (*LABEL_COLUMNS, *USUAL_COLUMNS["predictions"]["label"])
     column = str(find_column(parts[0], label_column, usual, "label_column", where, "labels"))
     cells = [in_cell(cell) for part in parts for cell in values_of(part, column)]
-    one_hot = all(isinstance(cell, list) and len(cell) == len(names) and {*cell} <= {0, 1} for cell in cells)
-    held = list(dict.fromkeys(map(str, range(len(names))) if one_hot else itertools.chain(*map(labels_in, cells))))
+    one_hot = all(
+        isinstance(cell, list) and len(cell) == len(names) and {*cell} <= {0, 1} for cell in cells
+    )
+    held = list(
+        dict.fromkeys(
+            map(str, range(len(names))) if one_hot else itertools.chain(*map(labels_in, cells))
+        )
+    )
     inner = getattr(parts[0].features[column], "feature", None)
-    spelled = [inner.names[int(each)] for each in held] if isinstance(inner, datasets.ClassLabel) else held
+    spelled = (
+        [inner.names[int(each)] for each in held]
+        if isinstance(inner, datasets.ClassLabel)
+        else held
+    )
     place = f"the column {column!r} of {where}"
     with naming("label_names", "first_label", "label_column"):
         found = resolve_labels(spelled, names, first=first, where=place, headings=headings)
-    written = {names[label]: each for label, each in zip(found.ids, held, strict=True) if label >= 0}
+    written = {
+        names[label]: each for label, each in zip(found.ids, held, strict=True) if label >= 0
+    }
     cell = in_expression(column)
     if one_hot:
         return {name: f"{{{{ {cell}[{written[name]}] }}}}" for name in names}
@@ -404,13 +453,17 @@ def renamed_labels(label_names: Sequence[str] | None) -> dict[str, str]:
     return dict(pairs)
 
 
-def renamed_values(values: Iterable[Any], renamed: Mapping[str, str], where: str) -> list[str | None]:
+def renamed_values(
+    values: Iterable[Any], renamed: Mapping[str, str], where: str
+) -> list[str | None]:
     """Give labels their new names; what has its new name already keeps it.
 
     Raises:
         OptionError: If a label that occurs has no new name.
     """
-    new = {folded(name): name for name in renamed.values()} | {folded(old): name for old, name in renamed.items()}
+    new = {folded(name): name for name in renamed.values()} | {
+        folded(old): name for old, name in renamed.items()
+    }
     new |= renamed  # -1 is not 1
     made: list[str | None] = []
     for value in values:
@@ -442,7 +495,10 @@ def nested_fields(features: Mapping[str, Any]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for name, feature in features.items():
         if isinstance(feature, (datasets.List, datasets.LargeList)):
-            fields |= {inner: datasets.List(field) for inner, field in nested_fields({name: feature.feature}).items()}
+            fields |= {
+                inner: datasets.List(field)
+                for inner, field in nested_fields({name: feature.feature}).items()
+            }
         for key, field in feature.items() if isinstance(feature, dict) else ():
             fields |= {f"{name}.{key}": field, **nested_fields({f"{name}.{key}": field})}
     return fields
@@ -474,10 +530,14 @@ def with_nested(data: datasets.Dataset, names: Iterable[Any]) -> datasets.Datase
             root = max(roots, key=len)
             steps = name.removeprefix(f"{root}.").split(".")
             values = [_pick(value, steps) for value in values_of(data, root)]
-            if name not in fields and all(value is None for value in values):  # nor within cells of JSON
+            if name not in fields and all(
+                value is None for value in values
+            ):  # nor within cells of JSON
                 continue
         if name in fields:
-            added = datasets.Dataset.from_dict({name: values}, features=datasets.Features({name: fields[name]}))
+            added = datasets.Dataset.from_dict(
+                {name: values}, features=datasets.Features({name: fields[name]})
+            )
         else:
             added = dataset_of(pa.table({name: column_of(values, name, "the data")}), "the data")
         data = datasets.concatenate_datasets([data, added], split=data.split, axis=1)
@@ -491,7 +551,11 @@ def in_expression(column: str) -> str:
         >>> in_expression("label"), in_expression("gold label")
         ('label', 'row["gold label"]')
     """
-    return column if column.replace(".", "_").isidentifier() else f"row[{json.dumps(column, ensure_ascii=False)}]"
+    return (
+        column
+        if column.replace(".", "_").isidentifier()
+        else f"row[{json.dumps(column, ensure_ascii=False)}]"
+    )
 
 
 def is_expression(name: Any) -> bool:
@@ -527,7 +591,11 @@ def read_by(name: str) -> set[str]:
     """
     from jinja2 import meta
 
-    return set(meta.find_undeclared_variables(_expressions().parse(name))) if is_expression(name) else {name}
+    return (
+        set(meta.find_undeclared_variables(_expressions().parse(name)))
+        if is_expression(name)
+        else {name}
+    )
 
 
 def evaluated(expression: str, data: datasets.Dataset) -> list[Any]:
@@ -556,9 +624,18 @@ def evaluated(expression: str, data: datasets.Dataset) -> list[Any]:
             value = read(**{"row": held, **held})
             values.append(str(value) if type(value).__name__.endswith("Undefined") else value)
         return values
-    except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+    except (
+        TemplateError,
+        TypeError,
+        ValueError,
+        ArithmeticError,
+        LookupError,
+        AttributeError,
+    ) as error:
         but = f"{expression!r} fails{'' if row < 0 else f' in row {row}'}: {short_reason(error)}"
-        raise ValueError(f"Expected an expression over the columns {listing(data.column_names)}, but {but}.") from None
+        raise ValueError(
+            f"Expected an expression over the columns {listing(data.column_names)}, but {but}."
+        ) from None
 
 
 def arrow_of(data: datasets.Dataset, column: str) -> pa.ChunkedArray:
@@ -586,13 +663,17 @@ def texts_of(data: datasets.Dataset, column: str, name: str) -> pa.ChunkedArray 
     where = f"the column {column!r} of {name}"
     for row, text in enumerate(texts):
         if text is not None and not isinstance(text, str):
-            joins = f"; an expression joins lists: '{{{{ {in_expression(column)} | join(\" \") }}}}'"
+            joins = (
+                f"; an expression joins lists: '{{{{ {in_expression(column)} | join(\" \") }}}}'"
+            )
             but = f"row {row} holds {kind_of(text)}{joins if isinstance(text, list) else ''}"
             raise TypeError(f"Expected texts in {where}, but {but}.")
     try:
         return pa.array(texts, pa.string())
     except UnicodeEncodeError:
-        raise ValueError(f"Expected Unicode text in {where}, but it has half a character.") from None
+        raise ValueError(
+            f"Expected Unicode text in {where}, but it has half a character."
+        ) from None
 
 
 def labels_of(data: datasets.Dataset, column: str, where: str) -> Column:
@@ -603,7 +684,11 @@ def labels_of(data: datasets.Dataset, column: str, where: str) -> Column:
         if any(len(row or ()) > 1 for row in values):
             return [[inner.names[number] for number in row or ()] for row in values]
         values, feature = [row[0] if row else None for row in values], inner
-    return NamedLabels(values, feature.names, column, where) if isinstance(feature, datasets.ClassLabel) else values
+    return (
+        NamedLabels(values, feature.names, column, where)
+        if isinstance(feature, datasets.ClassLabel)
+        else values
+    )
 
 
 def in_cell(cell: Any) -> Any:
@@ -633,7 +718,9 @@ def names_in(values: Iterable[Any]) -> Cells:
     if isinstance(values, Cells) and (pa.types.is_string(kind) or pa.types.is_integer(kind)):
         held = pc.fill_null(values.arrow.cast(pa.string()), "")
     else:
-        held = pa.array(["" if each is None or each != each else str(each) for each in values], pa.string())
+        held = pa.array(
+            ["" if each is None or each != each else str(each) for each in values], pa.string()
+        )
     names = pc.utf8_trim_whitespace(held)
     whole = pc.all(pc.match_substring_regex(names, r"^([0-9]+\.0)?$"))
     return Cells(pc.replace_substring_regex(names, r"\.0$", "") if whole.as_py() else names)
@@ -664,7 +751,9 @@ class NamedLabels(Cells):
     def __init__(self, numbers: Column, names: Sequence[str], column: str, where: object) -> None:
         self.names = tuple(names)
         self.numbers = numbers
-        ids = np.asarray(pc.fill_null(pa.array(numbers, pa.int64()), -1).to_numpy(zero_copy_only=False))
+        ids = np.asarray(
+            pc.fill_null(pa.array(numbers, pa.int64()), -1).to_numpy(zero_copy_only=False)
+        )
         wrong = np.flatnonzero((ids < -1) | (ids >= len(names)))
         if wrong.size:
             raise ValueError(
@@ -692,7 +781,9 @@ def read_columns(source: Any, options: OptionsOfTable) -> tuple[Columns, Options
     described_source, where = described(source), source_name(source)
     file, options = described_source.source, described_source.options(options)
     if isinstance(file, (str, os.PathLike)) and "://" not in str(file) and not Path(file).is_file():
-        raise FileNotFoundError(f"Expected a file of predictions at {file}, but there is no such file.")
+        raise FileNotFoundError(
+            f"Expected a file of predictions at {file}, but there is no such file."
+        )
     form = FileForm(log_filter=getattr(options, "log_filter", None))
     table = only_part(as_table(described_source, form=form, where=where), where)
     return columns_in(with_nested(table, named_in(options)), where), options, where
@@ -700,11 +791,17 @@ def read_columns(source: Any, options: OptionsOfTable) -> tuple[Columns, Options
 
 def named_in(options: Options) -> list[str]:
     """Return the columns that options name."""
-    named = {name: getattr(options, name) for name in options.names() if name.endswith(("_column", "_columns"))}
+    named = {
+        name: getattr(options, name)
+        for name in options.names()
+        if name.endswith(("_column", "_columns"))
+    }
     return [
         column
         for name, value in named.items()
-        for column in ([value] if is_expression(value) and name != "score_columns" else listed(value) or ())
+        for column in (
+            [value] if is_expression(value) and name != "score_columns" else listed(value) or ()
+        )
     ]
 
 

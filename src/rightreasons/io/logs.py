@@ -62,7 +62,9 @@ _TOLD = frozenset(("id", "number", "task", "text", "text_pair", "turns"))
 
 def are_exported(documents: Iterable[Any]) -> bool:
     """Tell whether documents, or the metadata of samples, are requests that `data export --reasons` wrote."""
-    return all(isinstance(document, Mapping) and document.keys() >= EXPORTED for document in documents)
+    return all(
+        isinstance(document, Mapping) and document.keys() >= EXPORTED for document in documents
+    )
 
 
 def exported_columns(documents: Sequence[Row], replies: Iterable[Reply]) -> LogColumns:
@@ -74,7 +76,11 @@ def exported_columns(documents: Sequence[Row], replies: Iterable[Reply]) -> LogC
 
 def _shared_fields(documents: Sequence[Row], columns: Mapping[str, str]) -> LogColumns:
     """Return the fields that all documents have, under the names of their columns."""
-    shared = [(name, column) for name, column in columns.items() if all(name in document for document in documents)]
+    shared = [
+        (name, column)
+        for name, column in columns.items()
+        if all(name in document for document in documents)
+    ]
     return {column: [document[name] for document in documents] for name, column in shared}
 
 
@@ -86,7 +92,9 @@ def field_columns(documents: Sequence[Row], taken: Collection[str]) -> LogColumn
         {'doc.level': [3], 'pair_id': ['p']}
     """
     columns = {name: name if name in LINKS else f"doc.{name}" for name in documents[0]}
-    return _shared_fields(documents, {name: column for name, column in columns.items() if column not in taken})
+    return _shared_fields(
+        documents, {name: column for name, column in columns.items() if column not in taken}
+    )
 
 
 def _thought(replies: Sequence[Reply]) -> LogColumns:
@@ -99,17 +107,23 @@ def _thought(replies: Sequence[Reply]) -> LogColumns:
     }
 
 
-def _answered(texts: Sequence[str], answers: Sequence[str], targets: Sequence[str], lacks: LogColumns) -> LogColumns:
+def _answered(
+    texts: Sequence[str], answers: Sequence[str], targets: Sequence[str], lacks: LogColumns
+) -> LogColumns:
     return {"text": list(texts), "answer": list(answers), "target": list(targets)} | lacks
 
 
-def _lacks(replies: Iterable[Reply], unread: Iterable[bool], *, read_alone: bool = False) -> LogColumns:
+def _lacks(
+    replies: Iterable[Reply], unread: Iterable[bool], *, read_alone: bool = False
+) -> LogColumns:
     """Return why replies hold no answer: by their end, or because none can be read; {} where all do.
 
     With `read_alone`, one that could be read is an answer, however it ended.
     """
     lacks = [
-        (reply.lack or ("no answer that can be read" if lost else "")) if lost or not read_alone else ""
+        (reply.lack or ("no answer that can be read" if lost else ""))
+        if lost or not read_alone
+        else ""
         for reply, lost in zip(replies, unread, strict=True)
     ]
     return {UNREAD: [bool(lack) for lack in lacks], LACK: lacks} if any(lacks) else {}
@@ -166,7 +180,10 @@ def _normalized(logits: Sequence[Sequence[float]], texts: Sequence[Sequence[str]
     rows = [[*zip(*pair, strict=True)] for pair in zip(logits, texts, strict=True)]
     return {
         "per_character": [[score / len(text) for score, text in row] for row in rows],
-        "per_byte": [[score / len(text.encode("utf-8", "surrogatepass")) for score, text in row] for row in rows],
+        "per_byte": [
+            [score / len(text.encode("utf-8", "surrogatepass")) for score, text in row]
+            for row in rows
+        ],
     }
 
 
@@ -182,7 +199,11 @@ def _at(value: Any, *steps: Any) -> Any:
 
 def _mappings(value: Any) -> list[Row]:
     """Return the objects in a list; none of anything else."""
-    return [part for part in value if isinstance(part, Mapping)] if isinstance(value, (list, tuple)) else []
+    return (
+        [part for part in value if isinstance(part, Mapping)]
+        if isinstance(value, (list, tuple))
+        else []
+    )
 
 
 def _listed(value: Any) -> list[Any]:
@@ -210,7 +231,9 @@ def one_source(kind: str, names: Collection[str], chosen: str | None, where: str
 # --------------------------------------------------------------------------------------------------- the model of a log
 
 
-_SAMPLES = re.compile(r"(?:samples|details)_(.+?)(?:\|\d+)?_\d{4}-\d\d-\d\dT[\d.:-]+\.(?:jsonl|parquet)")
+_SAMPLES = re.compile(
+    r"(?:samples|details)_(.+?)(?:\|\d+)?_\d{4}-\d\d-\d\dT[\d.:-]+\.(?:jsonl|parquet)"
+)
 """How lm-evaluation-harness names a file of samples, and lighteval one of details, in folders named after the model."""
 
 
@@ -241,7 +264,8 @@ def logged(path: str | Path, columns: Mapping[str, Any]) -> tuple[str, str]:
     if samples is not None:
         return file.parent.name.replace("__", "/"), samples[1]
     names_in_log = [
-        {each if isinstance(each, str) else "" for each in columns.get(name, ())} for name in ("model", "task")
+        {each if isinstance(each, str) else "" for each in columns.get(name, ())}
+        for name in ("model", "task")
     ]
     model, task = (next(iter(names)) if len(names) == 1 else "" for names in names_in_log)
     return model, task
@@ -250,7 +274,12 @@ def logged(path: str | Path, columns: Mapping[str, Any]) -> tuple[str, str]:
 # ----------------------------------------------------------------------------------------------------------- inspect_ai
 
 
-_PARTS: Mapping[str, Any] = {"choices": list, "scores": Mapping, "output": Mapping, "metadata": Mapping}
+_PARTS: Mapping[str, Any] = {
+    "choices": list,
+    "scores": Mapping,
+    "output": Mapping,
+    "metadata": Mapping,
+}
 """Parts of a sample, each of which may be missing, and their kinds."""
 
 
@@ -277,10 +306,16 @@ def read_archive(path: Path) -> Mapping[str, Any]:
         with zipfile.ZipFile(path) as archive:
             size = sum(member.file_size for member in archive.infolist())
         check_at_most(size, MAX_JSON_CHARACTERS, "bytes", path.name)
-        content: Mapping[str, Any] = read_eval_log(str(path), resolve_attachments=False).model_dump(mode="json")
-    except Exception as error:  # of inspect_ai, pydantic, json and zip: whatever a damaged archive leads to
+        content: Mapping[str, Any] = read_eval_log(str(path), resolve_attachments=False).model_dump(
+            mode="json"
+        )
+    except (
+        Exception
+    ) as error:  # of inspect_ai, pydantic, json and zip: whatever a damaged archive leads to
         said = one_line(str(error) or type(error).__name__).strip("'\"")
-        raise ValueError(f"Expected a log of inspect_ai in {path.name}, but it cannot be read: {said}.") from None
+        raise ValueError(
+            f"Expected a log of inspect_ai in {path.name}, but it cannot be read: {said}."
+        ) from None
     return content
 
 
@@ -303,7 +338,9 @@ def inspect_columns(log: Row, where: str, *, scorer: str | None = None) -> LogCo
     metadata = [sample.get("metadata") or {} for sample in samples]
     if are_exported(metadata):
         check_ids([meta["id"] for meta in metadata], f"request of {where}, in one epoch,")
-        samples = sorted(samples, key=lambda sample: int(sample["metadata"]["number"]))  # inspect_ai sorts by the ids
+        samples = sorted(
+            samples, key=lambda sample: int(sample["metadata"]["number"])
+        )  # inspect_ai sorts by the ids
         return exported_columns([sample["metadata"] for sample in samples], map(_reply_of, samples))
     scores = _scores(samples, scorer, where)
     columns = _units([entry["id"] for entry in samples])
@@ -311,7 +348,10 @@ def inspect_columns(log: Row, where: str, *, scorer: str | None = None) -> LogCo
     if len(have_choices) > 1:
         raise ValueError(f"Expected samples of one kind in {where}, but only some have choices.")
     columns |= (_choices if have_choices.pop() else _texts)(samples, scores, where)
-    names = {"model": _at(log, "eval", "model"), "task": str(_at(log, "eval", "task") or "").rpartition("/")[2]}
+    names = {
+        "model": _at(log, "eval", "model"),
+        "task": str(_at(log, "eval", "task") or "").rpartition("/")[2],
+    }
     columns |= {name: [value] * len(samples) for name, value in names.items() if value}
     columns |= field_columns(metadata, columns)
     confidences = columns.get("confidence")
@@ -321,7 +361,12 @@ def inspect_columns(log: Row, where: str, *, scorer: str | None = None) -> LogCo
     if n_unread:
         columns[LEFT_OUT] = [n_unread] * len(confidences)
     _warn(n_unread, len(confidences), where, "have no answer")
-    _warn(confidences.count(None) - n_unread, len(confidences), where, "tell no log-probability of their answer")
+    _warn(
+        confidences.count(None) - n_unread,
+        len(confidences),
+        where,
+        "tell no log-probability of their answer",
+    )
     return _with_value(columns, confidences)
 
 
@@ -329,27 +374,36 @@ def _whole(log: Row, where: str) -> list[Row]:
     """Return the samples that ended without an error."""
     samples = log.get("samples")
     if not isinstance(samples, list) or not samples:
-        raise ValueError(f"Expected samples in {where}, but it has none: the log may have been written without them.")
+        raise ValueError(
+            f"Expected samples in {where}, but it has none: the log may have been written without them."
+        )
     check_each(
         samples,
         lambda entry: (
             isinstance(entry, Mapping)
             and {"id", "target"} <= entry.keys()
-            and all(isinstance(entry.get(name), (kind, type(None))) for name, kind in _PARTS.items())
+            and all(
+                isinstance(entry.get(name), (kind, type(None))) for name, kind in _PARTS.items()
+            )
         ),
         f"samples with an id and a target, a list of choices, and objects of scores, output and metadata in {where}",
         unit="sample",
     )
     ended = [sample for sample in samples if not sample.get("error")]
     if not ended:
-        raise ValueError(f"Expected samples with answers in {where}, but all {len(samples):,} ended in an error.")
+        raise ValueError(
+            f"Expected samples with answers in {where}, but all {len(samples):,} ended in an error."
+        )
     _warn(len(samples) - len(ended), len(samples), where, "ended in an error")
     return ended
 
 
 def _warn(n_left_out: int, n_samples: int, where: str, why: str) -> None:
     if n_left_out:
-        warnings.warn(f"{n_left_out:,} of {n_samples:,} samples of {where} {why} and are left out.", stacklevel=3)
+        warnings.warn(
+            f"{n_left_out:,} of {n_samples:,} samples of {where} {why} and are left out.",
+            stacklevel=3,
+        )
 
 
 def _scores(samples: Sequence[Row], scorer: str | None, where: str) -> list[Row]:
@@ -358,7 +412,9 @@ def _scores(samples: Sequence[Row], scorer: str | None, where: str) -> list[Row]
     if not names:
         raise ValueError(f"Expected samples with scores in {where}, but none has any.")
     name = one_source("scorer", names, scorer, where)
-    return [score if isinstance(score := _at(each, "scores", name), Mapping) else {} for each in samples]
+    return [
+        score if isinstance(score := _at(each, "scores", name), Mapping) else {} for each in samples
+    ]
 
 
 def _choices(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogColumns:
@@ -373,13 +429,21 @@ def _choices(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogCo
     )
     labels = [_letter_of(*pair) for pair in zip(targets, choices, strict=True)]
     # What the scorer says decides, also of an answer that is no letter; where it says nothing, the letters do.
-    right = _correct([{"value": score.get("value")} for score in scores]).get("correct", [None] * len(scores))
+    right = _correct([{"value": score.get("value")} for score in scores]).get(
+        "correct", [None] * len(scores)
+    )
     picked, by_place = list[int | None](), list[dict[Any, float]]()
-    for sample, texts, score, value, gold in zip(samples, choices, scores, right, labels, strict=True):
+    for sample, texts, score, value, gold in zip(
+        samples, choices, scores, right, labels, strict=True
+    ):
         place = _letter_of(str(score.get("answer") or "").strip(), texts)
         picked.append(gold if place is None and value else place)
         by_place.append(_told(sample, texts, picked[-1]))
-    columns: LogColumns = {"prompt": list(map(_input, samples)), "choices": choices, "label": labels}
+    columns: LogColumns = {
+        "prompt": list(map(_input, samples)),
+        "choices": choices,
+        "label": labels,
+    }
     # Of answers that were drawn, the scores of all letters would be those of other answers.
     whole = (
         len(row) == len(texts) and row[place] == max(row.values())
@@ -388,16 +452,20 @@ def _choices(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogCo
     if all(whole):
         return columns | {"logits": [[row[place] for place in sorted(row)] for row in by_place]}
     columns["correct"] = [
-        int(place == gold) if value is None else value for place, value, gold in zip(picked, right, labels, strict=True)
+        int(place == gold) if value is None else value
+        for place, value, gold in zip(picked, right, labels, strict=True)
     ]
     columns["answer"] = ["" if place is None else LETTERS[place] for place in picked]
     if any(place in row for place, row in zip(picked, by_place, strict=True)):
         del columns["label"]  # whether an answer was right is said by `correct`
         columns["confidence"] = [
-            math.exp(row[place]) if place in row else None for place, row in zip(picked, by_place, strict=True)
+            math.exp(row[place]) if place in row else None
+            for place, row in zip(picked, by_place, strict=True)
         ]
         return columns
-    return columns | _lacks(map(_reply_of, samples), [place is None for place in picked], read_alone=True)
+    return columns | _lacks(
+        map(_reply_of, samples), [place is None for place in picked], read_alone=True
+    )
 
 
 def _letter_of(mark: str, choices: Sequence[str]) -> int | None:
@@ -412,7 +480,11 @@ def _told(sample: Row, choices: Sequence[str], picked: int | None) -> dict[Any, 
     as they were shown. The events tell the order, where the log has them; else the answer's own is all that is known.
     """
     output = sample.get("output") or {}
-    letters = [mark for token in _tokens(output) if _letter_of(mark := _bare(token.get("token")), choices) is not None]
+    letters = [
+        mark
+        for token in _tokens(output)
+        if _letter_of(mark := _bare(token.get("token")), choices) is not None
+    ]
     if picked is None or not letters:
         return {}
     by_mark = letter_log_probabilities(output, len(choices), letters[-1])
@@ -435,22 +507,35 @@ def _told(sample: Row, choices: Sequence[str], picked: int | None) -> dict[Any, 
 def _asked(sample: Row) -> list[str]:
     """Return what the user said when the model was asked, by the events of a sample; [] where it has none."""
     events = [event for event in _mappings(sample.get("events")) if event.get("event") == "model"]
-    pool, refs = _at(sample, "events_data", "messages"), events[-1].get("input_refs") if events else None
+    pool, refs = (
+        _at(sample, "events_data", "messages"),
+        events[-1].get("input_refs") if events else None,
+    )
     pooled = [message for start, end in refs or () for message in _listed(pool)[start:end]]
     texts = _said_by_user(events[-1].get("input") or pooled) if events else []
-    return [str(_at(sample, "attachments", text.removeprefix("attachment://")) or text) for text in texts]
+    return [
+        str(_at(sample, "attachments", text.removeprefix("attachment://")) or text)
+        for text in texts
+    ]
 
 
 def _said_by_user(messages: Any) -> list[str]:
     """Return what the user said in some messages."""
-    return [words_of(message.get("content")) for message in _mappings(messages) if message.get("role") == "user"]
+    return [
+        words_of(message.get("content"))
+        for message in _mappings(messages)
+        if message.get("role") == "user"
+    ]
 
 
 def _texts(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogColumns:
     replies = list(map(_reply_of, samples))
     # A scorer that keeps no answer read all of the text.
     kept = [score.get("answer") for score in scores]
-    answers = [reply.text if answer is None else str(answer) for reply, answer in zip(replies, kept, strict=True)]
+    answers = [
+        reply.text if answer is None else str(answer)
+        for reply, answer in zip(replies, kept, strict=True)
+    ]
     lacks = _lacks(replies, [not answer.strip() for answer in answers], read_alone=True)
     columns = _answered(list(map(_input, samples)), answers, list(map(_target, samples)), lacks)
     return columns | _correct([{"value": score.get("value")} for score in scores])
@@ -467,7 +552,9 @@ def _input(sample: Row) -> str:
     return "\n".join(_said_by_user(content)) if isinstance(content, list) else str(content)
 
 
-def letter_log_probabilities(output: Mapping[str, Any], n_choices: int, answer: str) -> dict[str, float]:
+def letter_log_probabilities(
+    output: Mapping[str, Any], n_choices: int, answer: str
+) -> dict[str, float]:
     """Return the log-probability of each letter where the letter of the answer was generated: its last place.
 
     Args:
@@ -478,10 +565,19 @@ def letter_log_probabilities(output: Mapping[str, Any], n_choices: int, answer: 
     Returns:
         Letter -> log-probability, for the letters that the model told.
     """
-    token = next((entry for entry in reversed(_tokens(output)) if answer and _bare(entry.get("token")) == answer), None)
+    token = next(
+        (
+            entry
+            for entry in reversed(_tokens(output))
+            if answer and _bare(entry.get("token")) == answer
+        ),
+        None,
+    )
     if token is None:
         return {}
-    by_letter = _told_by(_mappings(token.get("top_logprobs"))) | _told_by([{**token, "token": answer}])
+    by_letter = _told_by(_mappings(token.get("top_logprobs"))) | _told_by(
+        [{**token, "token": answer}]
+    )
     return {letter: by_letter[letter] for letter in LETTERS[:n_choices] if letter in by_letter}
 
 
@@ -521,9 +617,15 @@ def _reply_of(sample: Row) -> Reply:
 def inspect_reply(output: Row) -> Reply:
     """Return what an output of a sample says."""
     message = _at(output, "choices", 0, "message")
-    names = {"prompt_tokens": "input_tokens", "answer_tokens": "output_tokens", "thinking_tokens": "reasoning_tokens"}
+    names = {
+        "prompt_tokens": "input_tokens",
+        "answer_tokens": "output_tokens",
+        "thinking_tokens": "reasoning_tokens",
+    }
     counts = {name: _at(output, "usage", key) for name, key in names.items()}
-    said: Any = inspect_words(message.get("content") if isinstance(message, Mapping) else output.get("completion"))
+    said: Any = inspect_words(
+        message.get("content") if isinstance(message, Mapping) else output.get("completion")
+    )
     return Reply.of(
         **said,
         finish=_at(output, "choices", 0, "stop_reason"),
@@ -562,7 +664,10 @@ def _forms() -> tuple[Form, ...]:
 def _form_of(row: object) -> Form | None:
     """Return the format of which a sample of a log is; None for what is none."""
     forms = ({"keys": KEYS}, *_forms())
-    return next((form for form in forms if isinstance(row, Mapping) and row.keys() >= set(form["keys"])), None)
+    return next(
+        (form for form in forms if isinstance(row, Mapping) and row.keys() >= set(form["keys"])),
+        None,
+    )
 
 
 def is_log(row: object) -> bool:
@@ -610,13 +715,16 @@ def log_columns(rows: Sequence[Any], where: str, log_filter: str | None = None) 
     check_each(
         rows,
         lambda row: (
-            _form_of(row) == form and (not is_form or all(isinstance(row[key], (Mapping, str)) for key in keys))
+            _form_of(row) == form
+            and (not is_form or all(isinstance(row[key], (Mapping, str)) for key in keys))
         ),
         f"a sample with {', '.join(sorted(keys))} in each line of {where}",
         unit="line",
         first=1,
     )
-    return _judged(_by_paths(rows, where, form) if is_form else _lm_eval(rows, where, log_filter), where)
+    return _judged(
+        _by_paths(rows, where, form) if is_form else _lm_eval(rows, where, log_filter), where
+    )
 
 
 def _by_paths(rows: Sequence[Row], where: str, form: Form) -> LogColumns:
@@ -625,7 +733,10 @@ def _by_paths(rows: Sequence[Row], where: str, form: Form) -> LogColumns:
     def held(name: str) -> list[Any]:
         paths = [path.split(".") for path in form.get(name, ())]
         found = ((_at(row, *path) for path in paths) for row in rows)
-        return [next((value for value in values if value not in (None, "", [])), None) for values in found]
+        return [
+            next((value for value in values if value not in (None, "", [])), None)
+            for values in found
+        ]
 
     golds, choices, scores, targets = (
         list(map(_listed, held(name))) for name in ("gold", "choices", "scores", "target")
@@ -636,12 +747,18 @@ def _by_paths(rows: Sequence[Row], where: str, form: Form) -> LogColumns:
     if all(len(entry) == len(texts) > 1 for entry, texts in zip(scores, choices, strict=True)):
         expected = f"the number of one right choice of each item of {where}"
         check_each(golds, lambda entry: len(entry) == 1, expected, unit="item", names=columns["id"])
-        columns |= {"prompt": prompts, "choices": choices, "label": [int(entry[0]) for entry in golds]}
+        columns |= {
+            "prompt": prompts,
+            "choices": choices,
+            "label": [int(entry[0]) for entry in golds],
+        }
         columns["logits"] = [[float(value) for value in entry] for entry in scores]
         return columns | _normalized(columns["logits"], choices)
     said = [(_listed(answers) or [""])[form["place"]] for answers in held("answer")]
     thoughts = ["\n".join(map(str, _listed(text))) for text in held("thinking")]
-    replies = [Reply.of(str(text), thinking=thought) for text, thought in zip(said, thoughts, strict=True)]
+    replies = [
+        Reply.of(str(text), thinking=thought) for text, thought in zip(said, thoughts, strict=True)
+    ]
     for target, gold, entry in zip(targets, golds, choices, strict=True):
         target += [entry[place] for place in gold if 0 <= place < len(entry)]
     columns |= _answered(
@@ -650,7 +767,9 @@ def _by_paths(rows: Sequence[Row], where: str, form: Form) -> LogColumns:
         ["; ".join(map(str, entry)) for entry in targets],
         _lacks(replies, [False] * len(replies)),
     )
-    metrics = held("metrics") if "metrics" in form else [{"correct": value} for value in held("correct")]
+    metrics = (
+        held("metrics") if "metrics" in form else [{"correct": value} for value in held("correct")]
+    )
     return columns | _correct([entry or {} for entry in metrics])
 
 
@@ -662,7 +781,13 @@ def _lm_eval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColu
     requests = [_requests(row, where) for row in rows]
     kinds = [_kind(row, pairs, where) for row, pairs in zip(rows, requests, strict=True)]
     expected = f"samples of one task in {where}, each with {kinds[0]}"
-    check_each(kinds, lambda kind: kind == kinds[0], expected, unit="item", names=[row["doc_id"] for row in rows])
+    check_each(
+        kinds,
+        lambda kind: kind == kinds[0],
+        expected,
+        unit="item",
+        names=[row["doc_id"] for row in rows],
+    )
     documents = [row["doc"] if isinstance(row["doc"], Mapping) else {} for row in rows]
     raw, read = ([_innermost(row[name]) for row in rows] for name in ("resps", "filtered_resps"))
     generated = kinds[0] == "a generated answer"
@@ -672,10 +797,17 @@ def _lm_eval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColu
     if generated:
         replies, texts = ([Reply.of(_text(resp)) for resp in raw], [_text(resp) for resp in read])
         lacks = _lacks(replies, [text.strip() in ("", "[invalid]") for text in texts])
-        columns = _answered([str(pair[0][0]) for pair in requests], texts, [str(row["target"]) for row in rows], lacks)
+        columns = _answered(
+            [str(pair[0][0]) for pair in requests],
+            texts,
+            [str(row["target"]) for row in rows],
+            lacks,
+        )
         columns |= _correct([{name: row[name] for name in _METRICS if name in row} for row in rows])
     else:
-        logits = [[_log_likelihood(resp, row, where) for resp in row["filtered_resps"]] for row in rows]
+        logits = [
+            [_log_likelihood(resp, row, where) for resp in row["filtered_resps"]] for row in rows
+        ]
         columns = _scored(rows, requests, logits, where)
     return {"id": list(ids), **columns, **field_columns(documents, columns)}
 
@@ -686,13 +818,22 @@ def _kind(row: Row, requests: list[list[Any]], where: str) -> str:
     if all(len(request) > 1 and isinstance(request[1], dict) for request in requests):
         return "a generated answer"
     scored = isinstance(answers, list) and len(answers) == len(requests) > 1
-    if scored and all(len(request) == 2 and all(isinstance(part, str) for part in request) for request in requests):
+    if scored and all(
+        len(request) == 2 and all(isinstance(part, str) for part in request) for request in requests
+    ):
         return "log-likelihoods of choices"
-    raise _odd_item("log-likelihoods of at least two choices, or a generated answer, per item", where, row, answers)
+    raise _odd_item(
+        "log-likelihoods of at least two choices, or a generated answer, per item",
+        where,
+        row,
+        answers,
+    )
 
 
 def _odd_item(expected: str, where: str, row: Row, value: Any) -> ValueError:
-    return ValueError(f"Expected {expected} of {where}, but item {row['doc_id']!r} has {str(value)[:40]!r}.")
+    return ValueError(
+        f"Expected {expected} of {where}, but item {row['doc_id']!r} has {str(value)[:40]!r}."
+    )
 
 
 def _requests(row: Row, where: str) -> list[list[Any]]:
@@ -700,19 +841,28 @@ def _requests(row: Row, where: str) -> list[list[Any]]:
     arguments = row["arguments"]
     requests = list(arguments.values()) if isinstance(arguments, dict) else arguments
     if isinstance(requests, list) and requests:
-        plain = [list(request.values()) if isinstance(request, dict) else request for request in requests]
+        plain = [
+            list(request.values()) if isinstance(request, dict) else request for request in requests
+        ]
         if all(isinstance(request, list) and request for request in plain):
             return plain
     raise _odd_item("the requests of each item", where, row, arguments)
 
 
 def _scored(
-    rows: Sequence[Row], requests_of: Sequence[list[list[Any]]], scores: Sequence[list[float]], where: str
+    rows: Sequence[Row],
+    requests_of: Sequence[list[list[Any]]],
+    scores: Sequence[list[float]],
+    where: str,
 ) -> LogColumns:
     prompts, choices, labels, logits, alone = [], [], [], [], []
     for row, requests, row_scores in zip(rows, requests_of, scores, strict=True):
         n_choices = len(requests)
-        if n_choices % 2 == 0 and all(not context for context, _ in requests[n_choices // 2 :]) and requests[0][0]:
+        if (
+            n_choices % 2 == 0
+            and all(not context for context, _ in requests[n_choices // 2 :])
+            and requests[0][0]
+        ):
             n_choices //= 2  # the other half asks for the choices without the prompt
         contexts, continuations = zip(*requests[:n_choices], strict=True)
         # Choices within the prompt, as Winogrande's.
@@ -725,7 +875,10 @@ def _scored(
         labels.append(_label(row, texts, row_scores[:n_choices], where, in_prompt=in_prompt))
     shared = len(rows) > 1 and all(texts == choices[0] for texts in choices)
     if shared and all(map(_SIGN.fullmatch, choices[0])):
-        choices = [_choice_texts(row["doc"], len(texts)) or texts for row, texts in zip(rows, choices, strict=True)]
+        choices = [
+            _choice_texts(row["doc"], len(texts)) or texts
+            for row, texts in zip(rows, choices, strict=True)
+        ]
     elif shared and len(set(choices[0])) == len(choices[0]):
         by_class = zip(choices[0], map(list, zip(*logits, strict=True)), strict=True)
         scores_of = {f"logit_{name}": column for name, column in by_class}
@@ -734,13 +887,18 @@ def _scored(
     columns |= _normalized(logits, choices)
     if all(alone):
         columns["unconditional"] = [
-            [score - bare for score, bare in zip(*pair, strict=True)] for pair in zip(logits, alone, strict=True)
+            [score - bare for score, bare in zip(*pair, strict=True)]
+            for pair in zip(logits, alone, strict=True)
         ]
     return columns
 
 
 def _log_likelihood(answer: Any, row: Row, where: str) -> float:
-    while isinstance(answer, list) and answer and (len(answer) == 1 or not isinstance(answer[0], list)):
+    while (
+        isinstance(answer, list)
+        and answer
+        and (len(answer) == 1 or not isinstance(answer[0], list))
+    ):
         answer = answer[0]
     with contextlib.suppress(TypeError, ValueError):  # it may be anything
         if not math.isnan(value := float(answer)):
@@ -748,7 +906,9 @@ def _log_likelihood(answer: Any, row: Row, where: str) -> float:
     raise _odd_item("a log-likelihood per choice of each item", where, row, answer)
 
 
-def _label(row: Row, choices: Sequence[str], scores: Sequence[float], where: str, *, in_prompt: bool) -> int:
+def _label(
+    row: Row, choices: Sequence[str], scores: Sequence[float], where: str, *, in_prompt: bool
+) -> int:
     """Return the index of the right choice: the target is its number or its text."""
     target = str(row["target"]).strip()
     texts = [text.strip() for text in choices]
@@ -764,13 +924,19 @@ def _label(row: Row, choices: Sequence[str], scores: Sequence[float], where: str
     if in_prompt and len(choices) == 2 and row.get("acc") in (0, 1):
         picked = int(scores[1] > scores[0])
         return picked if row["acc"] == 1 else 1 - picked
-    raise _odd_item("one right choice, by number or text, as the target of each item", where, row, target)
+    raise _odd_item(
+        "one right choice, by number or text, as the target of each item", where, row, target
+    )
 
 
 def _choice_texts(document: Any, n_choices: int) -> list[str] | None:
     """Return the texts that letters stand for, where the document has them."""
     texts = _at(document, "choices", "text") or _at(document, "choices")
-    is_whole = isinstance(texts, list) and len(texts) == n_choices and all(isinstance(text, str) for text in texts)
+    is_whole = (
+        isinstance(texts, list)
+        and len(texts) == n_choices
+        and all(isinstance(text, str) for text in texts)
+    )
     return texts if is_whole else None
 
 

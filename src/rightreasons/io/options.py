@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from rightreasons.core.resampling import Resampling
 
 
-LOG_FILTER_HELP = "Filter (lm-evaluation-harness) or scorer (inspect_ai) of a log, where there are several."
+LOG_FILTER_HELP = (
+    "Filter (lm-evaluation-harness) or scorer (inspect_ai) of a log, where there are several."
+)
 
 _EVERY_TASK = ("config", "label_column", "first_label", "data_dir")
 _TEXTS: tuple[str, ...] = ("text_column", "text_pair_column", "label_names")
@@ -26,7 +28,10 @@ class LabelOptions(Options):
 
     label_column: str | None = option(None, "Column of the labels, or of the right choice.")
     first_label: int | None = option(
-        None, "Number of the first label, 0 or 1; by default it follows from the labels.", minimum=0, maximum=1
+        None,
+        "Number of the first label, 0 or 1; by default it follows from the labels.",
+        minimum=0,
+        maximum=1,
     )
 
 
@@ -40,8 +45,12 @@ class SourceOptions(DataOptions):
     """Where a data set is, and which columns its labels and choices are in."""
 
     config: str | None = option(None, "Configuration of the dataset.")
-    prompt_column: str | None = option(None, "Comma-separated columns of the prompts of multiple-choice items.")
-    choices_column: str | None = option(None, "Column that lists the choices, or one per choice, comma-separated.")
+    prompt_column: str | None = option(
+        None, "Comma-separated columns of the prompts of multiple-choice items."
+    )
+    choices_column: str | None = option(
+        None, "Column that lists the choices, or one per choice, comma-separated."
+    )
 
     def source(self, task: str) -> dict[str, Any]:
         """Return the keywords of `open_splits` for a task.
@@ -53,11 +62,17 @@ class SourceOptions(DataOptions):
         of_task, others = (_TEXTS, _CHOICES)
         if task == "multiple_choice":
             of_task, others = others, of_task
-            given |= {"prompt_column": listed(self.prompt_column) or given["text_column"], "text_column": None}
+            given |= {
+                "prompt_column": listed(self.prompt_column) or given["text_column"],
+                "text_column": None,
+            }
         odd = next((name for name in others if given[name] is not None), None)
         if odd is not None:
             raise ValueError(f"Expected no `{odd}` for {task}, but got {given[odd]!r}.")
-        given |= {"choices_column": one_or_more(self.choices_column), "label_names": listed(given["label_names"])}
+        given |= {
+            "choices_column": one_or_more(self.choices_column),
+            "label_names": listed(given["label_names"]),
+        }
         return {"task": task, **{name: given[name] for name in (*_EVERY_TASK, *of_task)}}
 
 
@@ -74,7 +89,9 @@ class FileForm(Options):
     A csv or tsv file that is not in UTF-8, and has no mark of another encoding, is read as cp1252, with a warning.
     """
 
-    column_names: tuple[str, ...] | None = option(None, "Column names of a csv or tsv file without a header.")
+    column_names: tuple[str, ...] | None = option(
+        None, "Column names of a csv or tsv file without a header."
+    )
     separator: str | None = option(None, "What separates the cells of a csv file.")
     quote: str | None = option(None, "Quotation mark around the cells of a csv file, or none.")
     encoding: str | None = option(None, "Encoding of the text of a file, such as cp1252.")
@@ -100,7 +117,9 @@ class TextOptions(TableOptions):
 
     text_column: str | None = option(None, "Column of the texts.")
     text_pair_column: str | None = option(None, "Column of the second texts.")
-    label_names: tuple[str, ...] | None = option(None, "Names of the classes, or new names as old=new.")
+    label_names: tuple[str, ...] | None = option(
+        None, "Names of the classes, or new names as old=new."
+    )
     drop_empty: bool = option(False, "Leave out rows with an empty text.")
     keep_empty: bool = option(False, "Keep them.")
 
@@ -109,15 +128,23 @@ class ChoiceOptions(TableOptions):
     """How items of multiple choice are opened."""
 
     prompt_column: str | tuple[str, ...] | None = option(None, "Columns of the prompts.")
-    choices_column: str | tuple[str, ...] | None = option(None, "Column of the choices, or one per choice.")
+    choices_column: str | tuple[str, ...] | None = option(
+        None, "Column of the choices, or one per choice."
+    )
 
 
 class ScoreOptions(Options):
     """The columns of scores and answers in a file of predictions; None where their names say it."""
 
-    score_columns: str | None = option(None, "Columns of the scores, one per class, comma-separated, or one of lists.")
-    confidence_column: str | None = option(None, "Column of the confidence in the given answer, instead of scores.")
-    correct_column: str | None = option(None, "Column that says whether the given answer was right: 1 or 0.")
+    score_columns: str | None = option(
+        None, "Columns of the scores, one per class, comma-separated, or one of lists."
+    )
+    confidence_column: str | None = option(
+        None, "Column of the confidence in the given answer, instead of scores."
+    )
+    correct_column: str | None = option(
+        None, "Column that says whether the given answer was right: 1 or 0."
+    )
     scores: str | None = option(
         None,
         "What the scores are; by default what their names say, or else probabilities.",
@@ -127,13 +154,17 @@ class ScoreOptions(Options):
 
     def of_predictions(self, **labels: Any) -> PredictionOptions:
         """Return these options with those of labels."""
-        return PredictionOptions(**{name: getattr(self, name) for name in ScoreOptions.names()}, **labels)
+        return PredictionOptions(
+            **{name: getattr(self, name) for name in ScoreOptions.names()}, **labels
+        )
 
 
 class PredictionOptions(ScoreOptions, LabelOptions):
     """The columns of a file of predictions, and the names of the classes; None where the file says it."""
 
-    label_names: tuple[str, ...] | None = option(None, "Names of the classes, or new names as old=new.")
+    label_names: tuple[str, ...] | None = option(
+        None, "Names of the classes, or new names as old=new."
+    )
 
 
 RESAMPLED = ("n_resamples", "confidence_level", "seed")
@@ -144,35 +175,51 @@ class AuditOptions(ItemOptions):
     """What is audited, and how."""
 
     split: str | None = option(
-        None, "Splits to audit, comma-separated; by default the first labeled one of test, validation and dev."
+        None,
+        "Splits to audit, comma-separated; by default the first labeled one of test, validation and dev.",
     )
     train: str | None = option(
         None, "Training texts, where they are no split of the data; shortcuts are found in them."
     )
-    limit: int | None = option(None, "Maximum number of items per split, chosen by seed and id.", minimum=1)
-    task: str | None = option(None, "What the data is for, if the model does not tell it.", choices=TASKS)
+    limit: int | None = option(
+        None, "Maximum number of items per split, chosen by seed and id.", minimum=1
+    )
+    task: str | None = option(
+        None, "What the data is for, if the model does not tell it.", choices=TASKS
+    )
     label_names: str | None = option(
-        None, "Names of the labels in the order of their numbers, comma-separated, or new ones: false=NO,true=YES."
+        None,
+        "Names of the labels in the order of their numbers, comma-separated, or new ones: false=NO,true=YES.",
     )
     groups_column: str | None = option(
-        None, "Column of the contrast set or pair of an item; by default pair_id or source_id where there is one."
+        None,
+        "Column of the contrast set or pair of an item; by default pair_id or source_id where there is one.",
     )
     revision: str | None = option(None, "Revision of the model on the hub.")
     device: str | None = option(
-        None, "Device of the model, such as cpu or cuda:0, or auto for all GPUs; by default a GPU if there is one."
+        None,
+        "Device of the model, such as cpu or cuda:0, or auto for all GPUs; by default a GPU if there is one.",
     )
-    dtype: str | None = option(None, "Type of the weights, such as bfloat16; by default that of the checkpoint.")
+    dtype: str | None = option(
+        None, "Type of the weights, such as bfloat16; by default that of the checkpoint."
+    )
     target: str | None = option(
         None,
         "Label of a multi-label classifier that is asked about; several, comma-separated, or all: an audit of each.",
     )
-    batch_size: int | None = option(None, "Items per batch; by default 32, on a GPU up to 256.", minimum=1)
+    batch_size: int | None = option(
+        None, "Items per batch; by default 32, on a GPU up to 256.", minimum=1
+    )
     n_resamples: int = option(1000, "Resamples of each bootstrap.", minimum=1)
     confidence_level: float = option(0.95, "Confidence level of the intervals.")
     seed: int = option(0, "Seed of every random choice.", minimum=0)
-    plan: bool = option(False, "Say what each question would send to a language model and its price, and send nothing.")
+    plan: bool = option(
+        False,
+        "Say what each question would send to a language model and its price, and send nothing.",
+    )
     fail_fast: bool = option(
-        False, "Stop at the first item that the model cannot score; by default such items are left out and named."
+        False,
+        "Stop at the first item that the model cannot score; by default such items are left out and named.",
     )
 
     def _check(self) -> None:
@@ -192,4 +239,6 @@ class AuditOptions(ItemOptions):
 class StoredOptions(ScoreOptions):
     """Stored predictions to audit instead of a model."""
 
-    predictions: str | None = option(None, "File of predictions, or log of a harness, to audit instead of a model.")
+    predictions: str | None = option(
+        None, "File of predictions, or log of a harness, to audit instead of a model."
+    )

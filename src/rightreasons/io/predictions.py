@@ -84,7 +84,8 @@ _NUMBER = re.compile(r"([-+]?(?:[0-9]+[.,]?[0-9]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)
 _FEW, _MANY = 10, 100  # so few rows may hold no right answer; so many words may be free answers
 _NO_NUMBER = frozenset(("", "nan", "none", "null", "na", "n/a"))
 _TRUE, _FALSE = (
-    {f"{number}", f"{number}.0", *(word for word, said in SAID_BY_WORD.items() if said == number)} for number in (1, 0)
+    {f"{number}", f"{number}.0", *(word for word, said in SAID_BY_WORD.items() if said == number)}
+    for number in (1, 0)
 )
 
 
@@ -131,7 +132,10 @@ class Predictions:
     @property
     def used(self) -> str:
         """In words, which columns were taken for what."""
-        parts = {what: " is ".join(names) if what == "right" else listing(names) for what, names in self.taken.items()}
+        parts = {
+            what: " is ".join(names) if what == "right" else listing(names)
+            for what, names in self.taken.items()
+        }
         words = [f"{what}: {names}" for what, names in parts.items()]
         words[:1] = [word + self.remark for word in words[:1]]
         return "; ".join((["answers without scores"] if self.answers_once else []) + words)
@@ -170,7 +174,9 @@ class ModelAnswers:
     def take(self, rows: Sequence[int]) -> ModelAnswers:
         """Return some rows, in that order."""
         parts = ("scores", "answers", "ids", "unread")
-        return dataclasses.replace(self, **{name: _rows_of(getattr(self, name), rows) for name in parts})
+        return dataclasses.replace(
+            self, **{name: _rows_of(getattr(self, name), rows) for name in parts}
+        )
 
 
 def _rows_of(column: Any, rows: Sequence[int]) -> Any:
@@ -180,7 +186,9 @@ def _rows_of(column: Any, rows: Sequence[int]) -> Any:
 
 
 @takes(PredictionOptions)
-def read_predictions(path: Any, *, answers_alone: bool = False, options: PredictionOptions) -> Predictions:
+def read_predictions(
+    path: Any, *, answers_alone: bool = False, options: PredictionOptions
+) -> Predictions:
     """Read a file of predictions in the format of its suffix, or a table of them.
 
     Args:
@@ -237,7 +245,9 @@ def read_answers(path: Any, *, options: ScoreOptions) -> ModelAnswers:
         return ModelAnswers(None, values, ids=find_ids(columns), unread=unread)
     chosen, scores, kind, _ = _scored(roles)
     if isinstance(scores, list):
-        raise ValueError(f"Expected as many scores for each item of {where}, but the rows differ in length.")
+        raise ValueError(
+            f"Expected as many scores for each item of {where}, but the rows differ in length."
+        )
     return ModelAnswers(scores, None, chosen.class_names, kind, find_ids(columns))
 
 
@@ -286,7 +296,11 @@ def find_predictions(
     if answers_alone and (found := without_scores(roles)) is not None:
         return found
     columns, options, labels, answers = roles.columns, roles.options, roles.labels, roles.answers
-    named = [name for name in ("confidence_column", "correct_column") if getattr(options, name) is not None]
+    named = [
+        name
+        for name in ("confidence_column", "correct_column")
+        if getattr(options, name) is not None
+    ]
     if named and options.score_columns is not None:
         both = ("score_columns", named[0])
         raise OptionError(f"Expected `score_columns` or `{named[0]}`, but got both.", option=both)
@@ -299,12 +313,20 @@ def find_predictions(
             option=("confidence_column", "label_column"),
         )
     label, (chosen, table, kind, remark) = all_found(
-        lambda: one_column(labels, columns, "labels", USUAL["label"], "label_column", where) if with_labels else None,
+        lambda: (
+            one_column(labels, columns, "labels", USUAL["label"], "label_column", where)
+            if with_labels
+            else None
+        ),
         lambda: _scored(roles),
     )
     check_once(columns, (*chosen.columns, label), where)
     vector = not isinstance(table, list) and table.ndim == 1
-    given = set(map(str, _met(columns[answers[0]]))) if options.score_columns is None and len(answers) == 1 else ()
+    given = (
+        set(map(str, _met(columns[answers[0]])))
+        if options.score_columns is None and len(answers) == 1
+        else ()
+    )
     if len(given) > 1 and vector and table.min() >= 0.5:  # the confidence in the given answer
         raise OptionError(
             f"Expected P(class 1) in the column {chosen.columns[0]!r} of {where}, but none is below 0.5, and "
@@ -320,7 +342,9 @@ def find_predictions(
     if isinstance(values, NamedLabels):
         if isinstance(table, list):  # the choices of an item have no names
             values = values.numbers
-        elif label_names is None and (chosen.class_names is None or _are_numbers(chosen.class_names)):
+        elif label_names is None and (
+            chosen.class_names is None or _are_numbers(chosen.class_names)
+        ):
             label_names = values.names
     if values is not None and label_names is None and (headings or vector):
         words = _words(values)
@@ -332,11 +356,21 @@ def find_predictions(
     names, table = _class_names(chosen, table, label_names, where)
     read: dict[str, Any] = {"references": None}
     if values is not None:
-        first = 0 if column_key(str(label)) == "label_ids" else options.first_label  # of transformers
-        column, names = _labels(values, place, names, table, first, headings=headings and label_names is None)
+        first = (
+            0 if column_key(str(label)) == "label_ids" else options.first_label
+        )  # of transformers
+        column, names = _labels(
+            values, place, names, table, first, headings=headings and label_names is None
+        )
         match = column.how + (f", as {column.reason}" if column.reason else "")
-        read = {"references": column.ids, "label_match": match, "mapping": label_rows(values, column)}
-        if isinstance(table, np.ndarray) and (column.how == BY_NUMBER or _are_numbers(column.names)):
+        read = {
+            "references": column.ids,
+            "label_match": match,
+            "mapping": label_rows(values, column),
+        }
+        if isinstance(table, np.ndarray) and (
+            column.how == BY_NUMBER or _are_numbers(column.names)
+        ):
             read["doubt"] = other_order(table, column.ids, names)
     return Predictions(
         predictions=table,
@@ -371,15 +405,26 @@ def each_score(
     read = find_predictions(columns, where, with_labels=False, options=options.of_predictions())
     shown, table = read.taken["scores"], read.predictions
     if isinstance(table, list) or table.ndim < 2:
-        raise ValueError(f"Expected scores of as many labels for each item of {where}, but got {listing(shown)}.")
+        raise ValueError(
+            f"Expected scores of as many labels for each item of {where}, but got {listing(shown)}."
+        )
     classes = tuple(class_column(name)[1] for name in shown)
     if len(shown) == 1:
         classes = tuple(map(str, range(table.shape[1])))
         shown = tuple(f"{{{{ {in_expression(shown[0])}[{place}] }}}}" for place in classes)
-    names, order = classes if label_names is None else check_label_names(label_names), np.arange(len(classes))
+    names, order = (
+        classes if label_names is None else check_label_names(label_names),
+        np.arange(len(classes)),
+    )
     if label_names is not None and (numbers_said(classes) is None or len(names) != len(classes)):
-        order = match_columns(classes, names, where=f"the columns of scores in {where}", classes_of="`label_names`")
-    return {name: shown[place] for name, place in zip(names, order, strict=True)}, read.scores, label_names is None
+        order = match_columns(
+            classes, names, where=f"the columns of scores in {where}", classes_of="`label_names`"
+        )
+    return (
+        {name: shown[place] for name, place in zip(names, order, strict=True)},
+        read.scores,
+        label_names is None,
+    )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -418,7 +463,11 @@ def roles_of(columns: Columns, where: str, options: PredictionOptions) -> Roles:
     """Find what the columns of a table may hold."""
     columns, options = by_class(columns, options)
     answers = _called(columns, "answer")
-    answers += [name for name in columns if column_key(name) == "predictions" and _are_answers(columns[name])]
+    answers += [
+        name
+        for name in columns
+        if column_key(name) == "predictions" and _are_answers(columns[name])
+    ]
     correct = _called(columns, "correct", options.correct_column)
     labels = named_label = _called(columns, "label", options.label_column)
     if not named_label and not correct:  # by a name that items have
@@ -437,7 +486,10 @@ def by_class(columns: Columns, options: PredictionOptions) -> tuple[Columns, Pre
     """Make a column per class of scores that are an object of them per item, or what a pipeline returned."""
     named = listed_names(options.score_columns) or ()
     for name in list(columns):
-        first, is_meant = in_cell(columns[name][0]), name in named or column_key(name) in USUAL["scores"]
+        first, is_meant = (
+            in_cell(columns[name][0]),
+            name in named or column_key(name) in USUAL["scores"],
+        )
         if not pipeline_columns([first]) and not (is_meant and isinstance(first, dict)):
             continue
         cells = list(map(in_cell, columns[name]))
@@ -481,7 +533,11 @@ def _words(labels: Iterable[Any]) -> dict[str, str]:
 def _ending(name: str, words: Mapping[str, str]) -> str:
     """Return the label that the name of a column is, or ends in or begins with: "P(good)", "good_prob"; "" for none."""
     borders = [place for place, sign in enumerate(name) if sign in " _.:-()"]
-    parts = [name, *(name[place + 1 :].rstrip(")") for place in borders), *(name[:place] for place in borders[::-1])]
+    parts = [
+        name,
+        *(name[place + 1 :].rstrip(")") for place in borders),
+        *(name[:place] for place in borders[::-1]),
+    ]
     return next((words[part] for part in map(folded, parts) if part in words), "")
 
 
@@ -501,7 +557,9 @@ def _scored(roles: Roles) -> tuple[_Scores, NDArray[Any] | list[list[float]], st
         single = {name: as_numbers(column, name) for name, column in columns.items()}
         lists = next((escaped(name) for name, column in single.items() if column.ndim != 1), None)
         if lists is not None:
-            raise ValueError(f"Expected one score per item in each column of a class, but {lists!r} holds lists.")
+            raise ValueError(
+                f"Expected one score per item in each column of a class, but {lists!r} holds lists."
+            )
         read = np.column_stack(list(single.values()))
     table, remark = _rounded_sums(_as_fractions(read, roles, kind, listing(chosen.columns)), kind)
     if kind == "logits" and isinstance(table, np.ndarray) and table.ndim == 1:
@@ -512,11 +570,17 @@ def _scored(roles: Roles) -> tuple[_Scores, NDArray[Any] | list[list[float]], st
 def _as_fractions(table: Any, roles: Roles, kind: str | None, shown: str) -> Any:
     """Divide percentages by 100 where an option says that they are; refuse what can be nothing else."""
     if roles.options.scores == "percentages":
-        return table / 100 if isinstance(table, np.ndarray) else [[score / 100 for score in row] for row in table]
+        return (
+            table / 100
+            if isinstance(table, np.ndarray)
+            else [[score / 100 for score in row] for row in table]
+        )
     if kind not in (None, "probabilities") or not isinstance(table, np.ndarray) or not table.size:
         return table
     percent = table.min() >= 0 and 1 < table.max() <= 100
-    if percent and (np.allclose(table.sum(axis=1), 100, atol=1) if table.ndim > 1 else np.median(table) > 1):
+    if percent and (
+        np.allclose(table.sum(axis=1), 100, atol=1) if table.ndim > 1 else np.median(table) > 1
+    ):
         raise OptionError(
             f"Expected fractions from 0 to 1 in {shown} of {roles.where}, but got {table.max():g}: where these are "
             "percentages, say scores=percentages.",
@@ -530,11 +594,16 @@ def _rounded_sums(table: Any, kind: str | None) -> tuple[Any, str]:
     if not isinstance(table, np.ndarray) or table.ndim < 2 or kind not in (None, "probabilities"):
         return table, ""
     off = np.abs(table.sum(axis=1) - 1)
-    decimals = next((places for places in (2, 3) if np.allclose(table, np.round(table, places), atol=1e-9)), None)
+    decimals = next(
+        (places for places in (2, 3) if np.allclose(table, np.round(table, places), atol=1e-9)),
+        None,
+    )
     bound = 0 if decimals is None else table.shape[1] * 0.5 * 10.0**-decimals + 1e-9
     if (table < 0).any() or not ROW_SUM_TOLERANCE < off.max() <= bound:
         return table, ""
-    return table / table.sum(axis=1, keepdims=True), f" (rounded to {decimals} decimals, and made to add up to 1)"
+    return table / table.sum(
+        axis=1, keepdims=True
+    ), f" (rounded to {decimals} decimals, and made to add up to 1)"
 
 
 # ------------------------------------------------------------------------------------------------------------- columns
@@ -551,8 +620,14 @@ class _Scores:
 
 def _candidates(columns: Columns) -> list[_Scores]:
     """Return what may be the scores by its name."""
-    single = [_Scores((name,), USUAL["scores"][column_key(name)]) for name in _called(columns, "scores")]
-    single += [_Scores((name,), "probabilities") for name in _called(columns, "confidence") if _are_rows(columns[name])]
+    single = [
+        _Scores((name,), USUAL["scores"][column_key(name)]) for name in _called(columns, "scores")
+    ]
+    single += [
+        _Scores((name,), "probabilities")
+        for name in _called(columns, "confidence")
+        if _are_rows(columns[name])
+    ]
     taken = {name for scores in single for name in scores.columns}
     groups: dict[str, dict[str, str]] = {}
     for name in columns:
@@ -594,16 +669,22 @@ def _chosen_scores(roles: Roles) -> _Scores:
         class_names = None if len(names) == 1 and prefix is None else classes
         return _Scores(names, kind, class_names)
     unlabeled = {name: columns[name] for name in columns if name not in roles.labels}
-    candidates = fitting = roles.scores or _candidates(unlabeled)  # answers in their place are refused as such
+    candidates = fitting = roles.scores or _candidates(
+        unlabeled
+    )  # answers in their place are refused as such
     if options.scores is not None:
         fitting = [
-            candidate for kind in (_settled(options.scores), None) for candidate in candidates if candidate.kind == kind
+            candidate
+            for kind in (_settled(options.scores), None)
+            for candidate in candidates
+            if candidate.kind == kind
         ]
         fitting = [candidate for candidate in fitting if candidate.kind == fitting[0].kind]
         if candidates and not fitting:
             shown = listing([name for candidate in candidates for name in candidate.columns])
             raise OptionError(
-                f"Expected {options.scores} in {where}, as `scores` says, but its scores are {shown}.", option="scores"
+                f"Expected {options.scores} in {where}, as `scores` says, but its scores are {shown}.",
+                option="scores",
             )
     if len(fitting) == 1:
         return _in_order(fitting[0], where)
@@ -638,10 +719,16 @@ def find_ids(columns: Columns) -> Cells | None:
 def as_numbers(column: Column, name: str, *, missing: bool = False) -> NDArray[np.float64]:
     """Return the numbers in a column; some may be missing, or none."""
     if isinstance(column, np.ndarray) and column.dtype.kind not in "fiuOSU":
-        raise ValueError(f"Expected numbers in column {name!r}, but it holds values of the type {column.dtype}.")
-    with contextlib.suppress(pa.ArrowException, TypeError, ValueError):  # what is no plain list of texts
+        raise ValueError(
+            f"Expected numbers in column {name!r}, but it holds values of the type {column.dtype}."
+        )
+    with contextlib.suppress(
+        pa.ArrowException, TypeError, ValueError
+    ):  # what is no plain list of texts
         if not isinstance(column, np.ndarray):  # Arrow reads texts many times as fast
-            return np.asarray(pa.array(column, pa.string()).cast(pa.float64()).to_numpy(zero_copy_only=False))
+            return np.asarray(
+                pa.array(column, pa.string()).cast(pa.float64()).to_numpy(zero_copy_only=False)
+            )
     try:
         return np.asarray(column, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
@@ -649,7 +736,9 @@ def as_numbers(column: Column, name: str, *, missing: bool = False) -> NDArray[n
         for row, number in enumerate(numbers):
             if number is None or (number != number and not missing):
                 value = one_line(column[row], 60)
-                raise ValueError(f"Expected numbers in column {name!r}, but item {row} holds {value}.") from None
+                raise ValueError(
+                    f"Expected numbers in column {name!r}, but item {row} holds {value}."
+                ) from None
         texts = [cell for cell in column if isinstance(cell, str)]
         held = [next((text for text in texts if mark in text), "") for mark in ",."]
         if all(held):
@@ -659,12 +748,18 @@ def as_numbers(column: Column, name: str, *, missing: bool = False) -> NDArray[n
 
 
 def _score_column(column: Column, name: str) -> NDArray[Any] | list[list[float]]:
-    cells = [] if isinstance(column, np.ndarray) and column.dtype != object else list(map(_list_in, column))
+    cells = (
+        []
+        if isinstance(column, np.ndarray) and column.dtype != object
+        else list(map(_list_in, column))
+    )
     if any(isinstance(cell, (list, np.ndarray)) for cell in cells):
         expected = f"a list of scores in each item of {name!r}, such as [0.9, 0.1]"
         check_each(cells, lambda cell: isinstance(cell, (list, np.ndarray)), expected, unit="item")
         rows = [as_numbers(cell, f"{name}[{item}]") for item, cell in enumerate(cells)]
-        check_each(rows, lambda row: row.ndim == 1, f"one list of scores per item in {name!r}", unit="item")
+        check_each(
+            rows, lambda row: row.ndim == 1, f"one list of scores per item in {name!r}", unit="item"
+        )
         if len(set(map(len, rows))) > 1:
             return [row.tolist() for row in rows]
         table = np.stack(rows)
@@ -720,7 +815,13 @@ def _class_names(
     if given is None:
         return scores.class_names, table
     names = check_label_names(given)
-    n_classes = max(map(len, table)) if isinstance(table, list) else table.shape[1] if table.ndim == 2 else 2
+    n_classes = (
+        max(map(len, table))
+        if isinstance(table, list)
+        else table.shape[1]
+        if table.ndim == 2
+        else 2
+    )
     if len(names) != n_classes:
         raise OptionError(
             f"Expected {n_classes} names of classes (`label_names`, or else those of the labels), one per class of "
@@ -730,11 +831,16 @@ def _class_names(
     classes = scores.class_names
     if classes is None or isinstance(table, list):
         return names, table
-    said, whose = numbers_said(classes), {"where": f"the columns of scores in {where}", "classes_of": "`label_names`"}
+    said, whose = (
+        numbers_said(classes),
+        {"where": f"the columns of scores in {where}", "classes_of": "`label_names`"},
+    )
     if table.ndim == 1:  # of one of two classes
         place = _place_of(classes[0], names)
         place = said[0] if place is None and said in ([0], [1]) else place
-        return names, table if (match_columns(classes, names, **whose)[0] if place is None else place) else 1 - table
+        return names, table if (
+            match_columns(classes, names, **whose)[0] if place is None else place
+        ) else 1 - table
     if said is not None:
         return names, table
     return names, table[:, match_columns(classes, names, **whose)]
@@ -742,11 +848,21 @@ def _class_names(
 
 @naming("label_names", "first_label")
 def _labels(
-    values: Column, place: str, names: tuple[str, ...] | None, table: Any, first: int | None, *, headings: bool
+    values: Column,
+    place: str,
+    names: tuple[str, ...] | None,
+    table: Any,
+    first: int | None,
+    *,
+    headings: bool,
 ) -> tuple[LabelColumn, tuple[str, ...] | None]:
     """Return the labels as classes of the scores, and the names of the classes."""
     if names is None or len(names) == 1:
-        two = _names_of_two(values, names, place) if not isinstance(table, list) and table.ndim == 1 else None
+        two = (
+            _names_of_two(values, names, place)
+            if not isinstance(table, list) and table.ndim == 1
+            else None
+        )
         if two is None and names is not None and numbers_said(names) is None:
             raise OptionError(
                 f"Expected labels in words in {place}, one of them {names[0]!r} as the column of scores says, but "
@@ -762,22 +878,30 @@ def _labels(
         known = tuple(f"class {number}" for number in range(n_classes))
     rows = zip(values, table, strict=True) if first is None and isinstance(table, list) else ()
     # A label that is the number of choices of its item counts them from 1.
-    if rows and not any(str(value).strip() in (str(len(row)), f"{len(row)}.0") for value, row in rows):
+    if rows and not any(
+        str(value).strip() in (str(len(row)), f"{len(row)}.0") for value, row in rows
+    ):
         first = 0
     remedy = "name the classes in the order of the scores with `label_names`"
     if names is not None:
         remedy = "`label_names` renames labels as old=new, `first_label` says where numbers begin"
-    return resolve_labels(values, known, first=first, where=place, remedy=remedy, headings=headings), names
+    return resolve_labels(
+        values, known, first=first, where=place, remedy=remedy, headings=headings
+    ), names
 
 
-def _names_of_two(values: Column, names: tuple[str, ...] | None, place: str) -> tuple[str, str] | None:
+def _names_of_two(
+    values: Column, names: tuple[str, ...] | None, place: str
+) -> tuple[str, str] | None:
     """Name both classes of a column of P(class 1): from the class that its name names, or from false and true."""
     both: tuple[str, ...] = ()
     with contextlib.suppress(TypeError, ValueError):  # the labels are refused where they are read
         both = resolve_labels(values, where=place).names
     if len(both) != 2:
         return None
-    if names is None and numbers_said(both) == [0, 1] and not _are_numbers(both):  # words that say their number
+    if (
+        names is None and numbers_said(both) == [0, 1] and not _are_numbers(both)
+    ):  # words that say their number
         return (both[0], both[1])
     positive = None if names is None else _place_of(names[0], both)
     return None if positive is None else (both[1 - positive], both[positive])
@@ -798,13 +922,22 @@ def _place_of(name: str, both: Sequence[str]) -> int | None:
 def _confidence(roles: Roles) -> Predictions:
     """Read the confidence in given answers, and whether they were right."""
     columns, where, options = roles.columns, roles.where, roles.options
-    name = one_column(roles.confident, columns, "confidence", USUAL["confidence"], "confidence_column", where)
+    name = one_column(
+        roles.confident, columns, "confidence", USUAL["confidence"], "confidence_column", where
+    )
     kind = _settled(options.scores)
     confidence = _as_fractions(as_numbers(columns[name], name), roles, kind, name)
-    whole = all(cell.strip().isdigit() if isinstance(cell, str) else type(cell) is int for cell in columns[name])
+    whole = all(
+        cell.strip().isdigit() if isinstance(cell, str) else type(cell) is int
+        for cell in columns[name]
+    )
     expected = f"the confidence in each answer, from 0 to 1, in column {name!r} of {where}"
-    if confidence.ndim != 1 or (options.scores != "percentages" and whole):  # 1.0 is no whole number here
-        held = "lists" if confidence.ndim != 1 else "whole numbers, as if they were predicted classes"
+    if confidence.ndim != 1 or (
+        options.scores != "percentages" and whole
+    ):  # 1.0 is no whole number here
+        held = (
+            "lists" if confidence.ndim != 1 else "whole numbers, as if they were predicted classes"
+        )
         raise ValueError(f"Expected {expected}, but it holds {held}.")
     if kind in (None, "probabilities"):
         check_each(confidence, lambda value: not (value < 0 or value > 1), expected)
@@ -821,7 +954,12 @@ def _of_answers(
     columns = roles.columns
     if UNREAD in columns:
         right = right & ~np.array(columns[UNREAD], dtype=np.bool_)
-    more = {"scores": "probabilities", "ids": find_ids(columns), "taken": {**taken, "right": columns_of_right}, **more}
+    more = {
+        "scores": "probabilities",
+        "ids": find_ids(columns),
+        "taken": {**taken, "right": columns_of_right},
+        **more,
+    }
     return Predictions(confidence, right, kind="confidence", columns=columns, doubt=doubt, **more)
 
 
@@ -839,7 +977,11 @@ def correctness(roles: Roles) -> tuple[NDArray[np.bool_], tuple[str, ...], str]:
         right, doubt = _agreement(columns, answers[0], labels[0], where)
         return right, (answers[0], labels[0]), doubt
     if len(correct) != 1:
-        got = f"got {' and '.join(correct)}" if correct else f"its columns are: {listing(list(columns))}"
+        got = (
+            f"got {' and '.join(correct)}"
+            if correct
+            else f"its columns are: {listing(list(columns))}"
+        )
         label = in_expression(labels[0]) if len(labels) == 1 else "LABEL"
         raise OptionError(
             f"Expected a column that says whether each answer was right ({', '.join(USUAL['correct'][:4])}) "
@@ -860,32 +1002,46 @@ def correctness(roles: Roles) -> tuple[NDArray[np.bool_], tuple[str, ...], str]:
     return np.isin(texts, [*_TRUE])[codes], (name,), ""
 
 
-def _agreement(columns: Columns, answer: str, label: str, where: str) -> tuple[NDArray[np.bool_], str]:
+def _agreement(
+    columns: Columns, answer: str, label: str, where: str
+) -> tuple[NDArray[np.bool_], str]:
     """Return whether an answer names the class that the label names; and the doubt, or ""."""
     both = {f"the column {name!r} of {where}": columns[name] for name in (answer, label)}
     labeled, said = _words(columns[label]), _words(columns[answer])
-    if len(said) == len({each for each in _met(columns[answer]) if isinstance(each, str)}):  # POSITIVE is positive
+    if len(said) == len(
+        {each for each in _met(columns[answer]) if isinstance(each, str)}
+    ):  # POSITIVE is positive
         spelled = {said[word]: labeled[word] for word in said.keys() & labeled.keys()}
         codes, met = encoded(columns[answer])
-        both[next(iter(both))] = np.array([spelled.get(str(each).strip(), each) for each in met], dtype=object)[codes]
+        both[next(iter(both))] = np.array(
+            [spelled.get(str(each).strip(), each) for each in met], dtype=object
+        )[codes]
     same = f"'{{{{ {in_expression(answer)}.strip(\"( )\") == {in_expression(label)} }}}}'"
     remedy = f"`correct_column` says which answers were right, also as an expression such as {same}"
-    names = next((column.names for column in reversed(both.values()) if isinstance(column, NamedLabels)), None)
+    names = next(
+        (column.names for column in reversed(both.values()) if isinstance(column, NamedLabels)),
+        None,
+    )
     if names is None:
         answers, gold = resolve_label_columns(both, remedy=remedy).values()
     else:  # the other column may hold the numbers of these names
         answers, gold = (
-            resolve_labels(values, names, first=0, where=place, remedy=remedy) for place, values in both.items()
+            resolve_labels(values, names, first=0, where=place, remedy=remedy)
+            for place, values in both.items()
         )
     check_each(gold.ids.tolist(), lambda label: label >= 0, f"a label in each row of {[*both][1]}")
     given = answers.ids >= 0
     if len(given) >= _FEW and not np.isin(answers.ids, gold.ids).any():
-        said_by, of_labels = (listing([*dict.fromkeys(map(str, column))]) for column in both.values())
+        said_by, of_labels = (
+            listing([*dict.fromkeys(map(str, column))]) for column in both.values()
+        )
         expected = f"Expected some answers in {next(iter(both))} among the labels {of_labels}"
         raise ValueError(f"{expected}, but they are {said_by}: {remedy}.")
     doubt = ""
     if len(gold.names) <= _MANY:  # the scores of answers: 1 for the class, 0 for the others
-        doubt = other_order(np.eye(len(gold.names))[answers.ids[given]], gold.ids[given], gold.names)
+        doubt = other_order(
+            np.eye(len(gold.names))[answers.ids[given]], gold.ids[given], gold.names
+        )
     return np.asarray(answers.ids == gold.ids), doubt
 
 
@@ -919,7 +1075,11 @@ def _are_rows(column: Column) -> bool:
 
 def _called(columns: Iterable[str], what: str, named: str | None = None) -> list[str]:
     """Return the column that is named for something, or those of a usual name of it."""
-    return [named] if named is not None else [name for name in columns if column_key(name) in USUAL[what]]
+    return (
+        [named]
+        if named is not None
+        else [name for name in columns if column_key(name) in USUAL[what]]
+    )
 
 
 def _are_answers(column: Column) -> bool:
@@ -937,7 +1097,10 @@ def _answers(column: Column, name: str) -> NDArray[np.int64] | list[str]:
     check_each(
         values,
         lambda value: (
-            isinstance(value, str) == texts and _is_answer(value) and not lists and (texts or abs(value) < 2**63)
+            isinstance(value, str) == texts
+            and _is_answer(value)
+            and not lists
+            and (texts or abs(value) < 2**63)
         ),
         f"texts, or whole numbers below 2**63, in column {name!r}",
         unit="item",
@@ -948,7 +1111,9 @@ def _answers(column: Column, name: str) -> NDArray[np.int64] | list[str]:
 def _typed(column: Column) -> list[Any]:
     """Return plain values; the cells of a csv file as numbers where all that are not empty are numbers."""
     values = column.tolist() if isinstance(column, np.ndarray) else list(column)
-    if not any(values) or not all(isinstance(value, str) and (not value or is_number(value)) for value in values):
+    if not any(values) or not all(
+        isinstance(value, str) and (not value or is_number(value)) for value in values
+    ):
         return values
     return [float(value) if value else float("nan") for value in values]
 

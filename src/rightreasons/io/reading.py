@@ -76,7 +76,15 @@ EXPANSION = 100
 
 SMALL = 1 << 28
 
-_DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError, NotImplementedError)
+_DAMAGED = (
+    OSError,
+    EOFError,
+    zlib.error,
+    lzma.LZMAError,
+    zipfile.BadZipFile,
+    RuntimeError,
+    NotImplementedError,
+)
 _BLOCK = 1 << 20
 
 
@@ -93,7 +101,11 @@ COMPRESSIONS: Mapping[str, Callable[[Path], Any]] = {
 def _member(archive: zipfile.ZipFile, path: Path) -> IO[bytes]:
     """Open the only file of data in a .zip, or its only file."""
     names = [entry.filename for entry in archive.infolist() if not entry.is_dir()]
-    seen = [name for name in names if not name.startswith("__MACOSX/") and not Path(name).name.startswith(".")]
+    seen = [
+        name
+        for name in names
+        if not name.startswith("__MACOSX/") and not Path(name).name.startswith(".")
+    ]
     data = [name for name in seen if data_type(name) in FILE_TYPES] or seen
     if len(data) != 1:
         raise ValueError(
@@ -149,12 +161,17 @@ def unpacked(path: Path, maximum: int | None = None, where: str = "") -> Iterato
                 source: Any = opened.enter_context(COMPRESSIONS[compression](path))
                 if compression == ".zip":
                     source = opened.enter_context(_member(source, path))
-                plain = Path(folder, Path(source.name).name if compression == ".zip" else plain_path(path).name)
+                plain = Path(
+                    folder,
+                    Path(source.name).name if compression == ".zip" else plain_path(path).name,
+                )
                 target, left = opened.enter_context(plain.open("wb")), allowed
                 while left >= 0 and (block := source.read(_BLOCK)):
                     left -= target.write(block)
         except _DAMAGED:
-            raise ValueError(f"Expected a file compressed as {compression}, but {where} cannot be unpacked.") from None
+            raise ValueError(
+                f"Expected a file compressed as {compression}, but {where} cannot be unpacked."
+            ) from None
         if left < 0:
             raise _too_full(path, where, allowed)
         shutil.copystat(path, plain)
@@ -163,7 +180,9 @@ def unpacked(path: Path, maximum: int | None = None, where: str = "") -> Iterato
 
 def _too_full(path: Path, where: str, allowed: int) -> ValueError:
     n_bytes = path.stat().st_size
-    return ValueError(f"Expected {where}, which has {n_bytes:,} bytes, to hold at most {allowed:,}, but it holds more.")
+    return ValueError(
+        f"Expected {where}, which has {n_bytes:,} bytes, to hold at most {allowed:,}, but it holds more."
+    )
 
 
 FILE_TYPES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".npz", ".eval")
@@ -208,7 +227,9 @@ def read_file(path: Path, form: FileForm = NO_FORM, where: str = "") -> Parsed:
             sentence = f"Expected a file of type {types}, or text of such content, but got {where}."
             raise OptionError(sentence, option=("column_names", "separator", "text_column"))
         if form.column_names is not None and kind not in (".csv", ".tsv", ".json"):
-            raise ValueError(f"Expected `column_names` for a csv, tsv or json file alone, but got them for {where}.")
+            raise ValueError(
+                f"Expected `column_names` for a csv, tsv or json file alone, but got them for {where}."
+            )
         if kind == ".parquet":
             table: Parsed = read_parquet(file, where)
             if isinstance(table, pa.Table) and is_log(dict.fromkeys(table.column_names)):
@@ -216,7 +237,9 @@ def read_file(path: Path, form: FileForm = NO_FORM, where: str = "") -> Parsed:
         elif kind == ".npz":
             table = table_of(_arrays(file, where), where)
         elif kind == ".eval":
-            table = table_of(inspect_columns(read_archive(file), where, scorer=form.log_filter), where)
+            table = table_of(
+                inspect_columns(read_archive(file), where, scorer=form.log_filter), where
+            )
         elif kind in (".csv", ".tsv"):
             table = _separated(file, form, where, kind)
         else:
@@ -266,7 +289,9 @@ def dataset_of(table: pa.Table, where: str, split: str | None = None) -> dataset
 
 def short_reason(error: Exception) -> str:
     """Return the first line of another library's error."""
-    reason = str(error).strip().partition("\n")[0].rstrip(". ") + (" is missing" if isinstance(error, KeyError) else "")
+    reason = str(error).strip().partition("\n")[0].rstrip(". ") + (
+        " is missing" if isinstance(error, KeyError) else ""
+    )
     return (reason if len(reason) <= 200 else f"{reason[:200]}…") or type(error).__name__
 
 
@@ -276,7 +301,9 @@ def _arrays(path: Path, where: str) -> dict[str, Any]:
         with np.load(path, allow_pickle=False) as file:
             columns = {name: file[name] for name in file.files}
     except (OSError, ValueError, EOFError, zipfile.BadZipFile, AttributeError, MemoryError):
-        raise ValueError(f"Expected plain numpy arrays in {where}, but it cannot be read as such.") from None
+        raise ValueError(
+            f"Expected plain numpy arrays in {where}, but it cannot be read as such."
+        ) from None
     return columns
 
 
@@ -297,8 +324,14 @@ def table_of(columns: Mapping[str, Any], where: str) -> pa.Table:
     check_at_most(len(columns), MAX_COLUMNS, "columns", where)
     made: dict[str, Any] = {}
     for name, column in columns.items():
-        if not hasattr(column, "__len__") or isinstance(column, (str, bytes)) or getattr(column, "ndim", 1) == 0:
-            raise TypeError(f"Expected a list in the column {name!r} of {where}, but got {one_line(column)}.")
+        if (
+            not hasattr(column, "__len__")
+            or isinstance(column, (str, bytes))
+            or getattr(column, "ndim", 1) == 0
+        ):
+            raise TypeError(
+                f"Expected a list in the column {name!r} of {where}, but got {one_line(column)}."
+            )
         values = column if isinstance(column, Cells) else ingest(column, str(name))
         made[str(name)] = column_of(values, str(name), where)
     lengths = {name: len(column) for name, column in made.items()}
@@ -339,15 +372,23 @@ def column_of(values: Any, name: str, where: str) -> pa.Array:
         column = column.combine_chunks()
     if pa.types.is_struct(column.type) and column.type.num_fields > 32:
         n_cells = sum(len(field) - field.null_count for field in column.flatten())
-        if 4 * n_cells < len(column) * column.type.num_fields:  # each object has keys of its own, in their order
+        if (
+            4 * n_cells < len(column) * column.type.num_fields
+        ):  # each object has keys of its own, in their order
             return _as_json(values)
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     levels = list(_levels(column.type))
     if len(levels) > MAX_NESTING:
-        raise ValueError(f"Expected at most {MAX_NESTING} levels in {where}, but the column {name!r} is nested deeper.")
+        raise ValueError(
+            f"Expected at most {MAX_NESTING} levels in {where}, but the column {name!r} is nested deeper."
+        )
     # Arrow's schemas end a key of an object at a NUL: two may become one.
-    return _as_json(values) if any("\0" in field.name for level in levels for field in level) else column
+    return (
+        _as_json(values)
+        if any("\0" in field.name for level in levels for field in level)
+        else column
+    )
 
 
 def _as_json(values: Iterable[Any]) -> pa.Array:
@@ -376,7 +417,10 @@ def values_in(column: pa.ChunkedArray | pa.Array) -> list[Any]:
         ['a', 7, None]
     """
     if isinstance(column.type, pa.JsonType):
-        return [None if text is None else json.loads(text) for text in column.cast(pa.string()).to_pylist()]
+        return [
+            None if text is None else json.loads(text)
+            for text in column.cast(pa.string()).to_pylist()
+        ]
     values: list[Any] = column.to_pylist()
     return values
 
@@ -395,7 +439,9 @@ def records_table(chunks: Iterable[list[Any]], where: str, unit: str, n_bytes: i
     for records in chunks:
         if set(map(type, records)) - {dict}:
             expected, first = f"each {unit} of {where} to be an object", n_rows + (unit == "line")
-            check_each(records, lambda record: isinstance(record, dict), expected, unit=unit, first=first)
+            check_each(
+                records, lambda record: isinstance(record, dict), expected, unit=unit, first=first
+            )
         keys = dict.fromkeys(itertools.chain(parts, *records))
         check_at_most(len(keys), MAX_COLUMNS, "columns", where)
         if 8 * (n_rows + len(records)) * len(keys) > max(SMALL, 8 * n_bytes):
@@ -413,11 +459,15 @@ def records_table(chunks: Iterable[list[Any]], where: str, unit: str, n_bytes: i
 def concatenated(tables: Sequence[pa.Table], where: str) -> pa.Table:
     """Put tables of the same columns below one another; one of unlike types is one of JSON."""
     names, metadata = tables[0].column_names, tables[0].schema.metadata
-    columns = {name: _joined([table.column(name) for table in tables], name, where) for name in names}
+    columns = {
+        name: _joined([table.column(name) for table in tables], name, where) for name in names
+    }
     return pa.table(columns).replace_schema_metadata(metadata)
 
 
-def _joined(parts: Sequence[pa.Array | pa.ChunkedArray], key: str, where: str) -> pa.ChunkedArray | pa.Array:
+def _joined(
+    parts: Sequence[pa.Array | pa.ChunkedArray], key: str, where: str
+) -> pa.ChunkedArray | pa.Array:
     tables = [pa.table({"": part}) for part in parts]
     try:
         return pa.concat_tables(tables, promote_options="permissive").column(0)
@@ -430,7 +480,9 @@ def _levels(kind: pa.DataType) -> Iterator[list[pa.Field]]:
     level = [kind.field(number) for number in range(kind.num_fields)]
     while level:
         yield level
-        level = [field.type.field(number) for field in level for number in range(field.type.num_fields)]
+        level = [
+            field.type.field(number) for field in level for number in range(field.type.num_fields)
+        ]
 
 
 # ------------------------------------------------------------------------------------------------- csv and tsv
@@ -455,7 +507,9 @@ def _encoding(path: Path, where: str, given: str | None, *, usual: bool = True) 
         if "\0" not in text:  # UTF-16 without its mark
             return given or "utf-8-sig"
     except LookupError:
-        raise OptionError(f"Expected the name of an encoding, but got {given!r}.", option="encoding") from None
+        raise OptionError(
+            f"Expected the name of an encoding, but got {given!r}.", option="encoding"
+        ) from None
     except UnicodeError:  # also a file in "utf-16" that does not begin as one
         text = head.decode("cp1252", "replace")
     if given is not None or not usual or "\ufffd" in text or _CONTROL.search(text):
@@ -477,7 +531,11 @@ def _separator(path: Path, encoding: str, form: FileForm, usual: str) -> tuple[s
     declared = re.fullmatch(r"sep=(.)\s*", lines[0]) if lines else None  # how Excel is told
     if declared or form.separator is not None:
         separator = form.separator or (declared[1] if declared else usual)
-        return separator.replace("\\t", "\t"), int(declared is not None), True  # as it is typed on a command line
+        return (
+            separator.replace("\\t", "\t"),
+            int(declared is not None),
+            True,
+        )  # as it is typed on a command line
     for separator in dict.fromkeys(usual + SEPARATORS):
         with contextlib.suppress(csv.Error):  # a cell that is too long
             rows = list(filter(None, csv.reader(lines, delimiter=separator)))
@@ -503,7 +561,9 @@ def _quotes(path: Path, form: FileForm, where: str) -> bool:
         lines = filter(str.strip, text)
         first = next(lines, "")
         n_marks = first.count(str(form.separator))
-        return bool(form.encoding == "utf-16" or re.match(f'"[^{mark}"]+"({mark}|$)', first)) or any(
+        return bool(
+            form.encoding == "utf-16" or re.match(f'"[^{mark}"]+"({mark}|$)', first)
+        ) or any(
             line.count(str(form.separator)) != n_marks or doubled.search(line) for line in lines
         )
 
@@ -511,20 +571,31 @@ def _quotes(path: Path, form: FileForm, where: str) -> bool:
 def _holds(path: Path, mark: bytes) -> bool:
     if not path.stat().st_size:  # which cannot be mapped
         return False
-    with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
+    with (
+        path.open("rb") as stream,
+        mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content,
+    ):
         return content.find(mark) >= 0
 
 
 def _quoted_widths(path: Path, form: FileForm, where: str) -> set[int]:
     """Return the numbers of cells of the rows whose cells are quoted; none where the marks are no quotes."""
     try:
-        return {len(row) for row in _rows(path, form.replaced(quote='"'), where, strict=True) if row}
+        return {
+            len(row) for row in _rows(path, form.replaced(quote='"'), where, strict=True) if row
+        }
     except csv.Error:
         return set()
 
 
 def _rows(
-    path: Path, form: FileForm, where: str, *, strict: bool = False, skipped: int = 0, added: Iterable[str] = ()
+    path: Path,
+    form: FileForm,
+    where: str,
+    *,
+    strict: bool = False,
+    skipped: int = 0,
+    added: Iterable[str] = (),
 ) -> Iterator[list[str]]:
     """Yield the rows of a table as Python reads them, without so many of its first lines and with some at its end."""
     limit = csv.field_size_limit(MAX_CELL_CHARACTERS)
@@ -534,7 +605,9 @@ def _rows(
         with path.open(encoding=form.encoding, newline="") as stream:
             lines = itertools.chain(itertools.islice(_lines(stream, where), skipped, None), added)
             separator = form.separator or ","
-            yield from csv.reader(lines, delimiter=separator, quotechar=quote, quoting=quoting, strict=strict)
+            yield from csv.reader(
+                lines, delimiter=separator, quotechar=quote, quoting=quoting, strict=strict
+            )
     finally:
         csv.field_size_limit(limit)
 
@@ -557,25 +630,36 @@ def _headings(first: Sequence[str], names: Sequence[str] | None, where: str) -> 
 def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
     for name, given in (("separator", form.separator), ("quote", form.quote)):
         if given not in (None, "none", "\\t") and len(str(given)) != 1:
-            raise OptionError(f"Expected one character in `{name}`, but got {given!r}.", option=name)
+            raise OptionError(
+                f"Expected one character in `{name}`, but got {given!r}.", option=name
+            )
     encoding = _encoding(path, where, form.encoding)
     separator, skipped, _ = _separator(path, encoding, form, "\t" if kind == ".tsv" else ",")
     form = form.replaced(encoding=encoding, separator=separator)
     if form.quote is None:
         form = form.replaced(quote='"' if kind == ".csv" or _quotes(path, form, where) else "none")
     quote = "" if form.quote == "none" else str(form.quote)
-    still_open = ValueError(f"Expected every quotation mark in {where} to be closed, but the last cell is still open.")
+    still_open = ValueError(
+        f"Expected every quotation mark in {where} to be closed, but the last cell is still open."
+    )
     try:
         first = next(filter(None, _rows(path, form, where, skipped=skipped)), [])
     except csv.Error:
         most = f"at most {MAX_CELL_CHARACTERS:,} characters"
-        raise ValueError(f"Expected cells of {most} in {where}, but one is longer: is a quotation mark open?") from None
+        raise ValueError(
+            f"Expected cells of {most} in {where}, but one is longer: is a quotation mark open?"
+        ) from None
     if not first:
         return pa.table({})
     names = _headings(first, form.column_names, where)
     # Quotation marks within cells follow a backslash where they are not doubled; few files have any backslash, which is
     # seen several times faster.
-    escapes = quote and _holds(path, b"\\") and _holds(path, b'\\"') and not _quoted_widths(path, form, where)
+    escapes = (
+        quote
+        and _holds(path, b"\\")
+        and _holds(path, b'\\"')
+        and not _quoted_widths(path, form, where)
+    )
     try:
         table = pa.csv.read_csv(
             path,
@@ -593,13 +677,17 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
                 newlines_in_values=bool(quote),
             ),
             convert_options=pa.csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()), null_values=[], strings_can_be_null=False
+                column_types=dict.fromkeys(names, pa.string()),
+                null_values=[],
+                strings_can_be_null=False,
             ),
         )
     except (pa.ArrowException, OSError, LookupError) as error:
         odd = _ODD_ROW.search(str(error))
         if odd is None:
-            raise ValueError(f"Expected a table in {where}, but it cannot be read: {short_reason(error)}.") from None
+            raise ValueError(
+                f"Expected a table in {where}, but it cannot be read: {short_reason(error)}."
+            ) from None
         if quote and odd[3].count(quote) % 2:
             raise still_open from None
         row = int(odd[1]) - 1 - (form.column_names is None)
@@ -611,7 +699,9 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
         ) from None
     for name, column in zip(table.column_names, table.columns, strict=True):
         longest = pc.max(pc.binary_length(column)).as_py() or 0
-        check_at_most(longest, MAX_CELL_CHARACTERS, "bytes", f"each cell of the column {name!r} of {where}")
+        check_at_most(
+            longest, MAX_CELL_CHARACTERS, "bytes", f"each cell of the column {name!r} of {where}"
+        )
     if table.num_rows and quote:
         # The last cell runs to the end of the file where a quotation mark is never closed.
         last = quote + str(table[-1][-1]).replace(quote, 2 * quote)
@@ -625,9 +715,18 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
     rows = _with_cells(table.slice(int(form.column_names is None)))
     if form.column_names is None and len(first) > 1:
         alike = np.flatnonzero(pc.equal(rows[0], first[0]).to_numpy())
-        again = next((row for row in alike.tolist() if [str(column[row]) for column in rows.columns] == first), None)
+        again = next(
+            (
+                row
+                for row in alike.tolist()
+                if [str(column[row]) for column in rows.columns] == first
+            ),
+            None,
+        )
         if again is not None:  # as where files were joined
-            raise ValueError(f"Expected items below the headings of {where}, but row {again} repeats them: delete it.")
+            raise ValueError(
+                f"Expected items below the headings of {where}, but row {again} repeats them: delete it."
+            )
     return rows
 
 
@@ -645,7 +744,9 @@ def _is_open(path: Path, form: FileForm, where: str) -> bool:
 def _with_cells(table: pa.Table) -> pa.Table:
     """Leave out rows of separators alone, as spreadsheets write them below a table; a blank line is no row either."""
     empty = functools.reduce(pc.and_, [pc.equal(column, "") for column in table.columns])
-    return table.filter(pc.invert(empty)) if table.num_columns > 1 and pc.any(empty).as_py() else table
+    return (
+        table.filter(pc.invert(empty)) if table.num_columns > 1 and pc.any(empty).as_py() else table
+    )
 
 
 # ------------------------------------------------------------------------------------------------- json and JSON lines
@@ -661,7 +762,9 @@ def _json(path: Path, form: FileForm, where: str, *, lines: bool) -> Parsed:
             if first and is_log(first[0]):
                 rows = [*first, *itertools.chain.from_iterable(chunks)]
                 return table_of(log_columns(rows, where, form.log_filter), where)
-            return records_table(itertools.chain([first], chunks), where, "line", path.stat().st_size)
+            return records_table(
+                itertools.chain([first], chunks), where, "line", path.stat().st_size
+            )
         stream.seek(0)
         content = parse_json(stream.read(MAX_JSON_CHARACTERS + 1), where)
     return document_table(content, form, where, path.stat().st_size)
@@ -678,11 +781,18 @@ def document_table(content: Any, form: FileForm, where: str, n_bytes: int = 0) -
         lists = [value for value in values if isinstance(value, list)]
         nested = [value for value in lists if value and isinstance(value[0], (dict, list))]
         records = (
-            nested[0] if len(nested) == 1 and (len(lists) < len(values) or isinstance(nested[0][0], dict)) else None
+            nested[0]
+            if len(nested) == 1 and (len(lists) < len(values) or isinstance(nested[0][0], dict))
+            else None
         )
         # Of pandas ("split"), MLflow, Weights & Biases.
         rows, names = content.get("data"), content.get("columns")
-        if rows in lists and names in lists and names and all(isinstance(row, list) for row in rows):
+        if (
+            rows in lists
+            and names in lists
+            and names
+            and all(isinstance(row, list) for row in rows)
+        ):
             form = form.replaced(column_names=tuple(map(str, names)))
             content = rows
         elif values and nested == values and all(map(split_of, content)):
@@ -695,13 +805,19 @@ def document_table(content: Any, form: FileForm, where: str, n_bytes: int = 0) -
         elif records is not None and (len(lists) == 1 or isinstance(records[0], dict)):
             content = records  # {"data": [...]} is how many tools wrap them, beside lists of keywords and the like
         elif values and all(isinstance(value, dict) for value in values):
-            if values[0] and all(list(value) == [str(row) for row in range(len(values[0]))] for value in values):
-                return table_of({name: list(value.values()) for name, value in content.items()}, where)  # of pandas
+            if values[0] and all(
+                list(value) == [str(row) for row in range(len(values[0]))] for value in values
+            ):
+                return table_of(
+                    {name: list(value.values()) for name, value in content.items()}, where
+                )  # of pandas
             content = [{"id": key, **record} for key, record in content.items()]
         else:
             content = [content]
     if not isinstance(content, list):
-        raise ValueError(f"Expected a list of records in {where}, but it holds one {type(content).__name__}.")
+        raise ValueError(
+            f"Expected a list of records in {where}, but it holds one {type(content).__name__}."
+        )
     if content and is_log(content[0]):
         return table_of(log_columns(content, where, form.log_filter), where)
     if found := pipeline_columns(content):
@@ -709,7 +825,9 @@ def document_table(content: Any, form: FileForm, where: str, n_bytes: int = 0) -
     if content and all(isinstance(row, list) for row in content):
         content = rows_of(content, form, where)
     starts = range(0, len(content), _CHUNK)
-    return records_table((content[start : start + _CHUNK] for start in starts), where, "record", n_bytes)
+    return records_table(
+        (content[start : start + _CHUNK] for start in starts), where, "record", n_bytes
+    )
 
 
 def rows_of(rows: list[list[Any]], form: FileForm, where: str) -> list[Any]:
@@ -717,7 +835,11 @@ def rows_of(rows: list[list[Any]], form: FileForm, where: str) -> list[Any]:
     names = form.column_names
     odd = next((number for number, row in enumerate(rows) if len(row) != len(names or row)), None)
     if names is None or odd is not None:
-        but = "its rows are lists of values" if odd is None else f"row {odd} has {len(rows[odd])} values"
+        but = (
+            "its rows are lists of values"
+            if odd is None
+            else f"row {odd} has {len(rows[odd])} values"
+        )
         raise OptionError(
             f"Expected {'names of columns' if names is None else f'{len(names)} columns'} in {where}, but {but}; "
             "`column_names` names them.",
@@ -738,18 +860,30 @@ def pipeline_columns(items: Sequence[Any]) -> dict[str, list[Any]]:
     if not _are_class_scores(items) and not all(map(_are_class_scores, items)):
         return {}
     if _are_class_scores(items):
-        return {"prediction": [item["label"] for item in items], "confidence": [item["score"] for item in items]}
+        return {
+            "prediction": [item["label"] for item in items],
+            "confidence": [item["score"] for item in items],
+        }
     by_class = [{str(each["label"]): each["score"] for each in item} for item in items]
-    return {f"p_{label}": [item.get(label) for item in by_class] for label in dict.fromkeys(itertools.chain(*by_class))}
+    return {
+        f"p_{label}": [item.get(label) for item in by_class]
+        for label in dict.fromkeys(itertools.chain(*by_class))
+    }
 
 
 def _are_class_scores(cells: Any) -> bool:
-    are_objects = isinstance(cells, (list, tuple)) and bool(cells) and all(isinstance(cell, Mapping) for cell in cells)
+    are_objects = (
+        isinstance(cells, (list, tuple))
+        and bool(cells)
+        and all(isinstance(cell, Mapping) for cell in cells)
+    )
     return are_objects and all(cell.keys() == {"label", "score"} for cell in cells)
 
 
 def _lines(stream: IO[str], where: str) -> Iterator[str]:
-    for number, line in enumerate(iter(partial(stream.readline, MAX_LINE_CHARACTERS + 1), ""), start=1):
+    for number, line in enumerate(
+        iter(partial(stream.readline, MAX_LINE_CHARACTERS + 1), ""), start=1
+    ):
         if len(line) > MAX_LINE_CHARACTERS:
             raise ValueError(
                 f"Expected at most {MAX_LINE_CHARACTERS:,} characters per line in {where}, but line {number} has more."
@@ -773,7 +907,9 @@ def _records(stream: IO[str], where: str) -> Iterator[list[Any]]:
     """Yield the records of JSON lines in chunks."""
     numbered = enumerate(_lines(stream, where), start=1)
     while chunk := list(itertools.islice(numbered, _CHUNK)):
-        yield [parse_json(line.strip(), where, line=number) for number, line in chunk if line.strip()]
+        yield [
+            parse_json(line.strip(), where, line=number) for number, line in chunk if line.strip()
+        ]
 
 
 # ------------------------------------------------------------------------------------------------------------- splits
@@ -829,23 +965,35 @@ def read_parquet(path: Path, where: str) -> pa.Table:
     with _parquet(path, where) as file:
         names, schema = file.schema_arrow.names, file.schema_arrow
         check_ids(names, f"column of {where}")
-        if len(file.schema) > MAX_COLUMNS or any(len(list(_levels(field))) > MAX_NESTING for field in schema.types):
+        if len(file.schema) > MAX_COLUMNS or any(
+            len(list(_levels(field))) > MAX_NESTING for field in schema.types
+        ):
             raise ValueError(
                 f"Expected at most {MAX_COLUMNS:,} columns of at most {MAX_NESTING} levels in {where}, but it has more."
             )
         groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
         # How many values there are, those inside lists included, as the footer says.
-        numbers = 8 * sum(group.column(number).num_values for group in groups for number in range(group.num_columns))
+        numbers = 8 * sum(
+            group.column(number).num_values
+            for group in groups
+            for number in range(group.num_columns)
+        )
         leaves = [file.schema.column(number) for number in range(len(file.schema))]
     if numbers > allowed:
         raise _too_full(path, where, allowed)
     texts = [leaf.path for leaf in leaves if leaf.physical_type == "BYTE_ARRAY"]
-    with _parquet(path, where, read_dictionary=texts) as file:  # a text that comes often is held once
+    with _parquet(
+        path, where, read_dictionary=texts
+    ) as file:  # a text that comes often is held once
         table = file.read()
-    if numbers + sum(_text_bytes(part) for column in table.columns for part in column.chunks) > allowed:
+    if (
+        numbers + sum(_text_bytes(part) for column in table.columns for part in column.chunks)
+        > allowed
+    ):
         raise _too_full(path, where, allowed)
     plain = [
-        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field for field in schema
+        field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+        for field in schema
     ]
     return table.cast(pa.schema(plain, schema.metadata))
 
@@ -870,7 +1018,16 @@ NAMED_TYPES = (*FILE_TYPES, *SUFFIXES)
 OptionsOfTable = TypeVar("OptionsOfTable", bound=Options)
 
 KEYS = tuple(
-    dict.fromkeys(("data", "config", "task", *TextOptions.names(), *ChoiceOptions.names(), *PredictionOptions.names()))
+    dict.fromkeys(
+        (
+            "data",
+            "config",
+            "task",
+            *TextOptions.names(),
+            *ChoiceOptions.names(),
+            *PredictionOptions.names(),
+        )
+    )
 )
 """What a data.yaml may say."""
 
@@ -885,7 +1042,11 @@ class Described:
     def options(self, options: OptionsOfTable) -> OptionsOfTable:
         """Return options with what the description says where they leave it open."""
         changed = options.changed()
-        new = {name: value for name, value in self.given.items() if name in options.names() and name not in changed}
+        new = {
+            name: value
+            for name, value in self.given.items()
+            if name in options.names() and name not in changed
+        }
         for name, value in new.items():
             if isinstance(value, list):
                 new[name] = as_listed(value) if name == "score_columns" else tuple(map(str, value))
@@ -914,7 +1075,9 @@ def described(source: Any) -> Described:
         content = yaml.safe_load(read_text(path))
     except (yaml.YAMLError, RecursionError) as error:
         reason = str(error).partition("\n")[0]
-        raise ValueError(f"Expected YAML in {path}, but it cannot be read as such: {reason}.") from None
+        raise ValueError(
+            f"Expected YAML in {path}, but it cannot be read as such: {reason}."
+        ) from None
     if not isinstance(content, dict) or not isinstance(content.get("data"), str):
         raise ValueError(f"Expected {path} to say where the data is, as in `data: reviews.csv`.")
     check_options(content, KEYS, str(path))
@@ -933,7 +1096,9 @@ def write_description(path: Path, content: Mapping[str, Any]) -> Path:
     import yaml
 
     kept = {name: value for name, value in content.items() if value is not None and value != ()}
-    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()}
+    plain = {
+        name: list(value) if isinstance(value, tuple) else value for name, value in kept.items()
+    }
     return write_text(path, yaml.safe_dump(plain, allow_unicode=True, sort_keys=False))
 
 
@@ -950,7 +1115,9 @@ _SEVERAL = re.compile(r"[-._ ]*\d+([-._ ]*of[-._ ]*\d+)?$")
 """How the names of the parts of one file end."""
 
 _SHARD = re.compile(r"^data/([^/]+)-[0-9]{5}-of-[0-9]{5}[^/]*\.[^/]*$")
-_NOT_DATA = frozenset(("config.json", "dataset_info.json", "dataset_infos.json", "dataset_dict.json"))
+_NOT_DATA = frozenset(
+    ("config.json", "dataset_info.json", "dataset_infos.json", "dataset_dict.json")
+)
 # Where no name tells a split, the files of the most common type are the data; of the first of these in a draw.
 _PREFERRED = (".parquet", ".csv", ".tsv", ".jsonl", ".json", ".npz", ".eval")
 _DESCRIBED = re.compile(r"---\s*\n(?:(?!---).*\n)*?(?:configs|dataset_info)\s*:")
@@ -1039,7 +1206,9 @@ def only_part(tables: Splits, where: str) -> datasets.Dataset:
     if isinstance(tables, datasets.Dataset):
         return tables
     if len(tables) > 1:
-        raise ValueError(f"Expected one table in {where}, but it has the splits {', '.join(map(str, tables))}.")
+        raise ValueError(
+            f"Expected one table in {where}, but it has the splits {', '.join(map(str, tables))}."
+        )
     return next(iter(tables.values()))
 
 
@@ -1057,15 +1226,24 @@ def _in_memory(source: Any, form: FileForm, where: str) -> Splits:
     if isinstance(source, datasets.IterableDataset):
         rows = list(source.with_format(None))
         return datasets.Dataset.from_list(rows, features=source.features)
-    if isinstance(source, Mapping) and source and all(_is_part(name, part) for name, part in source.items()):
-        parts = {name: only_part(_in_memory(part, form, f"{name} of {where}"), where) for name, part in source.items()}
+    if (
+        isinstance(source, Mapping)
+        and source
+        and all(_is_part(name, part) for name, part in source.items())
+    ):
+        parts = {
+            name: only_part(_in_memory(part, form, f"{name} of {where}"), where)
+            for name, part in source.items()
+        }
         return datasets.DatasetDict(parts)
     return dataset_of(_arrow_table(source, form, where), where)
 
 
 def _arrow_table(source: Any, form: FileForm, where: str) -> Any:
     if hasattr(source, "predictions") and hasattr(source, "label_ids"):  # of Trainer.predict
-        scores = source.predictions[0] if isinstance(source.predictions, tuple) else source.predictions
+        scores = (
+            source.predictions[0] if isinstance(source.predictions, tuple) else source.predictions
+        )
         columns = {"logits": scores, "label_ids": source.label_ids}
         source = {name: column for name, column in columns.items() if column is not None}
     table = None if is_tensor(source) else columns_of(source)
@@ -1086,7 +1264,9 @@ def _arrow_table(source: Any, form: FileForm, where: str) -> Any:
 
 def _is_part(name: Any, value: Any) -> bool:
     """Tell whether the value of a name is the table of a split, and no column."""
-    if isinstance(value, (datasets.Dataset, datasets.IterableDataset)) or hasattr(type(value), "columns"):
+    if isinstance(value, (datasets.Dataset, datasets.IterableDataset)) or hasattr(
+        type(value), "columns"
+    ):
         return True
     return isinstance(name, str) and bool(split_of(name)) and _holds_rows(value)
 
@@ -1108,7 +1288,9 @@ def _holds_rows(value: Any) -> bool:
 def _file(path: Path, form: FileForm, where: str) -> Splits:
     parsed = read_file(path, form, where)
     if isinstance(parsed, dict):
-        return datasets.DatasetDict({split: dataset_of(part, where, split) for split, part in parsed.items()})
+        return datasets.DatasetDict(
+            {split: dataset_of(part, where, split) for split, part in parsed.items()}
+        )
     return dataset_of(parsed, where)
 
 
@@ -1125,16 +1307,22 @@ def _downloaded(address: str) -> Iterator[Path]:
                 while target.tell() <= MAX_DOWNLOAD and (block := stream.read(1 << 20)):
                     target.write(block)
         except Exception as error:  # of any protocol
-            raise ValueError(f"Expected a file at {address}, but it cannot be read: {short_reason(error)}.") from error
+            raise ValueError(
+                f"Expected a file at {address}, but it cannot be read: {short_reason(error)}."
+            ) from error
         if path.stat().st_size > MAX_DOWNLOAD:
-            raise ValueError(f"Expected at most {MAX_DOWNLOAD:,} bytes at {address}, but there are more.")
+            raise ValueError(
+                f"Expected at most {MAX_DOWNLOAD:,} bytes at {address}, but there are more."
+            )
         yield path
 
 
 def _hub(name: str, config: str | None, revision: str | None) -> Splits:
     looks_like_a_path = name.startswith((".", "/", "~")) or data_type(name) in NAMED_TYPES
     if looks_like_a_path or name.count("/") > 1 or len(name) > 200:
-        raise FileNotFoundError(f"Expected a data set at {name[:200]}, but there is no such file or folder.")
+        raise FileNotFoundError(
+            f"Expected a data set at {name[:200]}, but there is no such file or folder."
+        )
     use_hub_or_cache()
     try:
         return datasets.load_dataset(name, config, revision=revision)
@@ -1159,17 +1347,30 @@ def _folder(path: Path, config: str | None, form: FileForm) -> Splits:
             if saved:
                 return datasets.load_from_disk(str(path))
             return datasets.load_dataset(str(path), config, cache_dir=_cache_of(path))
-        except Exception as error:  # whatever a damaged folder makes of the libraries behind `datasets`
+        except (
+            Exception
+        ) as error:  # whatever a damaged folder makes of the libraries behind `datasets`
             expected = "Expected a folder of data files or a folder written by save_to_disk"
-            raise ValueError(f"{expected}, but {path} cannot be read: {short_reason(error)}.") from error
+            raise ValueError(
+                f"{expected}, but {path} cannot be read: {short_reason(error)}."
+            ) from error
     splits = _splits(files, path)
-    tables = {split: _one_below_another([path / file for file in names], form) for split, names in splits.items()}
+    tables = {
+        split: _one_below_another([path / file for file in names], form)
+        for split, names in splits.items()
+    }
     # A public test split often comes without labels: it has nulls in the columns that others have.
-    fields = {field.name: field for table in reversed(list(tables.values())) for field in table.schema}
+    fields = {
+        field.name: field for table in reversed(list(tables.values())) for field in table.schema
+    }
     for split, table in tables.items():
-        lacking = pa.schema([field for name, field in fields.items() if name not in table.column_names])
+        lacking = pa.schema(
+            [field for name, field in fields.items() if name not in table.column_names]
+        )
         tables[split] = pa.concat_tables([table, lacking.empty_table()], promote_options="default")
-    return datasets.DatasetDict({split: dataset_of(table, str(path), split) for split, table in tables.items()})
+    return datasets.DatasetDict(
+        {split: dataset_of(table, str(path), split) for split, table in tables.items()}
+    )
 
 
 def _cache_of(path: Path) -> str:
@@ -1177,7 +1378,11 @@ def _cache_of(path: Path) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for file in sorted(path.resolve().rglob("*")):
         if file.is_file():
-            digest.update(f"{file}|{file.stat().st_size}|{file.stat().st_mtime_ns}".encode("utf-8", "surrogatepass"))
+            digest.update(
+                f"{file}|{file.stat().st_size}|{file.stat().st_mtime_ns}".encode(
+                    "utf-8", "surrogatepass"
+                )
+            )
     return os.path.join(datasets.config.HF_DATASETS_CACHE, "folders", digest.hexdigest())
 
 
@@ -1198,13 +1403,19 @@ def _data_files(path: Path) -> list[str]:
         check_at_most(n_entries, MAX_ENTRIES, "files and folders", path)
         subfolders[:] = sorted(name for name in subfolders if not name.startswith((".", "__")))
         for name in sorted(names):
-            if not name.startswith((".", "__")) and name not in _NOT_DATA and data_type(name) in FILE_TYPES:
+            if (
+                not name.startswith((".", "__"))
+                and name not in _NOT_DATA
+                and data_type(name) in FILE_TYPES
+            ):
                 files.append((Path(folder) / name).relative_to(path).as_posix())
     plain = {plain_path(file): file for file in files}
     twice = next((file for file in files if file not in plain.values()), None)
     if twice is not None:
         again = plain[plain_path(twice)]
-        raise ValueError(f"Expected each file once in {path}, but {again} and {twice} are one, compressed.")
+        raise ValueError(
+            f"Expected each file once in {path}, but {again} and {twice} are one, compressed."
+        )
     return files
 
 
@@ -1226,12 +1437,22 @@ def _splits(files: Sequence[str], path: Path) -> dict[str, list[str]]:
             splits |= _variants(split, held) if rule == "files" else {split: held}
         if splits:
             read = {*itertools.chain(*splits.values())}
-            unread = [file for file in files if file not in read and data_type(file) in map(data_type, read)]
+            unread = [
+                file
+                for file in files
+                if file not in read and data_type(file) in map(data_type, read)
+            ]
             if unread:
-                warnings.warn(f"{listing(unread)} of {path} tells no split by its name, and is not read.", stacklevel=2)
+                warnings.warn(
+                    f"{listing(unread)} of {path} tells no split by its name, and is not read.",
+                    stacklevel=2,
+                )
             order = ["train", "validation", "test", *splits]
             return {split: splits[split] for split in sorted(splits, key=order.index)}
-    types = [data_type(file) for file in sorted(files, key=lambda file: _PREFERRED.index(data_type(file)))]
+    types = [
+        data_type(file)
+        for file in sorted(files, key=lambda file: _PREFERRED.index(data_type(file)))
+    ]
     kind = Counter(types).most_common(1)[0][0]
     return {"train": [file for file in files if data_type(file) == kind]}
 
@@ -1241,7 +1462,11 @@ def _variants(split: str, files: Sequence[str]) -> dict[str, list[str]]:
     parts: dict[str, list[str]] = {}
     for file in files:
         parts.setdefault(_SEVERAL.sub("", plain_path(file).stem), []).append(file)
-    plain = [name for name in parts if name.lower() in NAMES_OF_SPLITS[split]] if len(parts) > 1 else list(parts)
+    plain = (
+        [name for name in parts if name.lower() in NAMES_OF_SPLITS[split]]
+        if len(parts) > 1
+        else list(parts)
+    )
     return {split if [name] == plain else name: held for name, held in parts.items()}
 
 
@@ -1265,7 +1490,9 @@ def _one_below_another(files: Sequence[Path], form: FileForm) -> pa.Table:
         separated = data_type(file) in (".csv", ".tsv")
         parsed = read_file(file, form if separated else NO_FORM)
         if isinstance(parsed, dict):
-            raise ValueError(f"Expected the rows of one split in {file}, but it has the splits {', '.join(parsed)}.")
+            raise ValueError(
+                f"Expected the rows of one split in {file}, but it has the splits {', '.join(parsed)}."
+            )
         if tables and set(parsed.column_names) != set(tables[0].column_names):
             raise ValueError(
                 f"Expected the same columns in all files of a split, but {files[0]} has "

@@ -95,7 +95,9 @@ def resolve(table: Any, label_names: Sequence[str] | None = None) -> Resolution:
     """
     description = described(table)
     if label_names is not None:
-        description = dataclasses.replace(description, given={**description.given, "label_names": label_names})
+        description = dataclasses.replace(
+            description, given={**description.given, "label_names": label_names}
+        )
     where = source_name(description)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -119,20 +121,30 @@ def resolve(table: Any, label_names: Sequence[str] | None = None) -> Resolution:
     try:
         found = readers[kind](description, columns if kind == "predictions" else parts, where)
     except (TypeError, ValueError) as error:
-        return Resolution(kind, splits, items=_rows(columns), doubts=(str(error), *doubts), readable=False)
+        return Resolution(
+            kind, splits, items=_rows(columns), doubts=(str(error), *doubts), readable=False
+        )
     without = [row for row in found.get("mapping", ()) if row.rule == "no label"]
     if without:
         shown = listing([row.value or "nothing" for row in without])
         told_so = f"{sum(row.count for row in without):,} rows have no label ({shown})"
-        remedy = "; where that is one, `label_names` renames it" if any(row.value for row in without) else ""
+        remedy = (
+            "; where that is one, `label_names` renames it"
+            if any(row.value for row in without)
+            else ""
+        )
         doubts.insert(0, f"{told_so}, and are left out of what needs one{remedy}.")
     found["columns"] = {what: which for what, which in found["columns"].items() if which}
-    return Resolution(**{"kind": kind, "splits": splits, **found, "doubts": (*found.get("doubts", ()), *doubts)})
+    return Resolution(
+        **{"kind": kind, "splits": splits, **found, "doubts": (*found.get("doubts", ()), *doubts)}
+    )
 
 
 def _kind(description: Described, columns: Columns, parts: tables.Parts, where: str) -> str:
     given = description.given
-    if "paragraphs" in columns or columns.keys() >= {*tables.EXTRACTIVE_ANSWERS}:  # in the form of SQuAD, or flat
+    if "paragraphs" in columns or columns.keys() >= {
+        *tables.EXTRACTIVE_ANSWERS
+    }:  # in the form of SQuAD, or flat
         return "question_answering"
     if given.keys() & set(ScoreOptions.names()):
         return "predictions"
@@ -161,7 +173,9 @@ def _predictions(description: Described, columns: Columns, where: str) -> dict[s
         "mapping": read.mapping,
         "label_names": read.label_names or (),
         "items": _rows(columns),
-        "doubts": tuple(filter(None, (read.doubt, *_order_told(read.mapping, options.label_names)))),
+        "doubts": tuple(
+            filter(None, (read.doubt, *_order_told(read.mapping, options.label_names)))
+        ),
     }
 
 
@@ -179,22 +193,36 @@ def _texts(description: Described, parts: tables.Parts, where: str) -> dict[str,
     # Every split is opened, so that nothing is found that a command would then refuse.
     opened = tables.open_dataset(datasets.DatasetDict(parts), options=options)
     first = next(iter(opened))
-    columns = {"text": (text,), "text pair": (pair,) if pair else (), "label": (label,) if label else ()}
+    columns = {
+        "text": (text,),
+        "text pair": (pair,) if pair else (),
+        "label": (label,) if label else (),
+    }
     mapping: tuple[LabelRow, ...] = ()
     doubts = []
     others = [name for name in data.column_names if name not in (text, pair)]
     if label is None and others:
-        doubts.append(f"No column is taken for the labels; `label_column` names one of {', '.join(others)}.")
+        doubts.append(
+            f"No column is taken for the labels; `label_column` names one of {', '.join(others)}."
+        )
     if label is not None:
         mapping = _merged(
             label_rows(one_label_each(labels_of(parts[part], label, where), label), column)
             for part, column in labels.items()
         )
-        others = [name for name in data.column_names if column_key(name) in LABEL_COLUMNS and name != label]
+        others = [
+            name
+            for name in data.column_names
+            if column_key(name) in LABEL_COLUMNS and name != label
+        ]
         if others and options.label_column is None:
-            doubts.append(f"The column {label!r} is taken for the labels; {', '.join(others)} may be meant instead.")
+            doubts.append(
+                f"The column {label!r} is taken for the labels; {', '.join(others)} may be meant instead."
+            )
     if len({row.label for row in mapping if row.label}) == 1:
-        doubts.append(f"All items of {label!r} have one label; `label_column` names another column.")
+        doubts.append(
+            f"All items of {label!r} have one label; `label_column` names another column."
+        )
     return {
         "columns": columns,
         "mapping": mapping,
@@ -209,10 +237,16 @@ def _choices(description: Described, parts: tables.Parts, where: str) -> dict[st
     opened = tables.open_multiple_choice(datasets.DatasetDict(parts), options=options)
     first = next(iter(opened))
     data, form = choice_form(next(iter(parts.values())), options, where)
-    columns = {"prompt": form.prompt, "choices": form.choices, "label": (form.label,) if form.label else ()}
+    columns = {
+        "prompt": form.prompt,
+        "choices": form.choices,
+        "label": (form.label,) if form.label else (),
+    }
     mapping: tuple[LabelRow, ...] = ()
     if form.label is not None:
-        pairs = Counter(zip(map(str, values_of(data, form.label)), opened[first]["label"][:], strict=True))
+        pairs = Counter(
+            zip(map(str, values_of(data, form.label)), opened[first]["label"][:], strict=True)
+        )
         mapping = tuple(
             LabelRow(value, count, "" if place < 0 else f"choice {place}", _rule(value, place))
             for (value, place), count in pairs.most_common()
@@ -222,9 +256,15 @@ def _choices(description: Described, parts: tables.Parts, where: str) -> dict[st
 
 def _questions(description: Described, parts: tables.Parts, where: str) -> dict[str, Any]:
     first = next(iter(parts.values()))
-    opened = tables.open_questions(description.source if "paragraphs" in first.column_names else first)
+    opened = tables.open_questions(
+        description.source if "paragraphs" in first.column_names else first
+    )
     splits = {} if len(parts) > 1 else {"splits": {tables.ONLY_SPLIT: len(opened)}}
-    return {"columns": {name: (name,) for name in tables.EXTRACTIVE_ANSWERS}, "items": _items(opened), **splits}
+    return {
+        "columns": {name: (name,) for name in tables.EXTRACTIVE_ANSWERS},
+        "items": _items(opened),
+        **splits,
+    }
 
 
 def _rows(columns: Columns) -> tuple[Mapping[str, Any], ...]:
@@ -251,7 +291,9 @@ def _merged(parts: Iterable[Sequence[LabelRow]]) -> tuple[LabelRow, ...]:
     counts: Counter[tuple[str, str, str]] = Counter()
     for row in (row for part in parts for row in part):
         counts[row.value, row.label, row.rule] += row.count
-    return tuple(LabelRow(value, count, label, rule) for (value, label, rule), count in counts.most_common())
+    return tuple(
+        LabelRow(value, count, label, rule) for (value, label, rule), count in counts.most_common()
+    )
 
 
 def _order_told(mapping: Sequence[LabelRow], label_names: Sequence[str] | None) -> list[str]:

@@ -41,7 +41,13 @@ from rightreasons.core.validation import (
 from rightreasons.datasets.texts import question_features, questions_in
 from rightreasons.io import columns
 from rightreasons.io.columns import nested_fields, with_nested
-from rightreasons.io.options import ChoiceOptions, FileForm, SourceOptions, TableOptions, TextOptions
+from rightreasons.io.options import (
+    ChoiceOptions,
+    FileForm,
+    SourceOptions,
+    TableOptions,
+    TextOptions,
+)
 from rightreasons.io.reading import NAMES_OF_SPLITS, Splits, as_table, described
 
 TEST_SPLITS = ("test", "validation", "dev", "valid", "val")
@@ -94,7 +100,11 @@ def choose_split(
 def labeled_rows(data: datasets.Dataset) -> list[int]:
     """Return the rows that have a label: public test splits often come with -1 for each, or without the column."""
     labels = data["label"][:] if "label" in data.column_names else []
-    return [row for row, label in enumerate(labels) if label is not None and (isinstance(label, str) or label >= 0)]
+    return [
+        row
+        for row, label in enumerate(labels)
+        if label is not None and (isinstance(label, str) or label >= 0)
+    ]
 
 
 def labeled_items(data: datasets.Dataset) -> datasets.Dataset:
@@ -142,9 +152,16 @@ def chosen_rows(
     check_seed(seed)
     if groups is not None:
         check_same_length(ids=ids, groups=groups)
-    names = ids if groups is None else [ids[row] if name is None else name for row, name in enumerate(groups)]
+    names = (
+        ids
+        if groups is None
+        else [ids[row] if name is None else name for row, name in enumerate(groups)]
+    )
     keys = (f"{seed}/{name}".encode("utf-8", "surrogatepass") for name in names)
-    ranks = np.array([int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big") for key in keys], np.uint64)
+    ranks = np.array(
+        [int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big") for key in keys],
+        np.uint64,
+    )
     order = np.argsort(ranks, kind="stable")
     if groups is not None and 0 < limit < len(order):
         borders = np.flatnonzero(np.diff(ranks[order])) + 1  # a group ends before each of them
@@ -221,7 +238,11 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
     name, tables, options = _opened(name_or_path, config, options)
     named = (options.text_column, options.text_pair_column, options.label_column)
     tables = {part: columns.with_nested(data, named) for part, data in tables.items()}
-    known = None if options.text_column else (known_form(data, options.label_column) for data in tables.values())
+    known = (
+        None
+        if options.text_column
+        else (known_form(data, options.label_column) for data in tables.values())
+    )
     form = next(filter(None, known or ()), None)
     if form is not None:
         raise OptionError(
@@ -245,18 +266,27 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
             data, ids = data.select(rows), ids.take(pa.array(rows))
         made: dict[str, tuple[Any, Any]] = {"id": (ids, datasets.Value("string"))}
         for column, source in zip(("text", "text_pair"), texts, strict=False):
-            kept = pc.fill_null(values[source], "") if keeps else values[source].take(pa.array(rows))
+            kept = (
+                pc.fill_null(values[source], "") if keeps else values[source].take(pa.array(rows))
+            )
             made[column] = (kept, datasets.Value("string"))
         if label is not None:
-            made["label"] = (labels[part].ids[rows], datasets.ClassLabel(names=list(labels[part].names)))
-        return limited(_assemble(data, made, (text, pair, label, id_column)), options.limit, options.seed)
+            made["label"] = (
+                labels[part].ids[rows],
+                datasets.ClassLabel(names=list(labels[part].names)),
+            )
+        return limited(
+            _assemble(data, made, (text, pair, label, id_column)), options.limit, options.seed
+        )
 
     return _each(tables, options.split, make, name)
 
 
 @takes(ChoiceOptions)
 @naming("prompt_column", "choices_column", "label_column")
-def open_multiple_choice(name_or_path: Any, config: str | None = None, *, options: ChoiceOptions) -> Splits:
+def open_multiple_choice(
+    name_or_path: Any, config: str | None = None, *, options: ChoiceOptions
+) -> Splits:
     """Open a multiple-choice data set.
 
     It recognizes the usual formats by their columns: {prompt, choices, label}, HellaSwag, PIQA, SocialIQA, COPA, aNLI,
@@ -302,13 +332,17 @@ def open_multiple_choice(name_or_path: Any, config: str | None = None, *, option
     """
     name, tables, options = _opened(name_or_path, config, options)
     forms = {part: choice_form(data, options, name) for part, data in tables.items()}
-    numbers = frozenset(number for data, form in forms.values() for number in numbers_in(data, form))
+    numbers = frozenset(
+        number for data, form in forms.values() for number in numbers_in(data, form)
+    )
 
     def make(_: datasets.Dataset, part: str) -> datasets.Dataset:
         data, form = forms[part]
         if form.seen is not None:
             form = dataclasses.replace(form, seen=numbers)
-        prompts, choices, labels = read_choices(data, form, name, require_labels=options.require_labels)
+        prompts, choices, labels = read_choices(
+            data, form, name, require_labels=options.require_labels
+        )
         ids, id_column = _ids(data, options.id_column, part, name)
         text = datasets.Value("string")
         made = {
@@ -318,7 +352,9 @@ def open_multiple_choice(name_or_path: Any, config: str | None = None, *, option
             "label": (labels, datasets.Value("int64")),
         }
         columns_read = (*form.prompt, *form.choices, form.label, id_column)
-        columns_read += tuple(name for each in columns_read if each for name in columns.read_by(each))
+        columns_read += tuple(
+            name for each in columns_read if each for name in columns.read_by(each)
+        )
         return limited(_assemble(data, made, columns_read), options.limit, options.seed)
 
     return _each(tables, options.split, make, name)
@@ -398,21 +434,35 @@ def open_task_items(
     if task is not None:
         raise refused[0]
     options = dict.fromkeys(name for error in refused for name in getattr(error, "option", ()))
-    raise OptionError(" As multiple choice: ".join(dict.fromkeys(map(str, refused))), option=tuple(options))
+    raise OptionError(
+        " As multiple choice: ".join(dict.fromkeys(map(str, refused))), option=tuple(options)
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _opened(name_or_path: Any, config: str | None, options: OptionsOfTable) -> tuple[str, Parts, OptionsOfTable]:
+def _opened(
+    name_or_path: Any, config: str | None, options: OptionsOfTable
+) -> tuple[str, Parts, OptionsOfTable]:
     """Return what a data set is called in errors, its tables, and the options that its description completes."""
     description = described(name_or_path)
     options = description.options(options)
-    name = os.fspath(description.source) if isinstance(description.source, (str, os.PathLike)) else "the data set"
+    name = (
+        os.fspath(description.source)
+        if isinstance(description.source, (str, os.PathLike))
+        else "the data set"
+    )
     form = FileForm(**{name: getattr(options, name) for name in FileForm.names()})
-    tables = as_table(description, config, data_dir=options.data_dir, revision=options.revision, form=form)
+    tables = as_table(
+        description, config, data_dir=options.data_dir, revision=options.revision, form=form
+    )
     parts = parts_of(tables)
-    return name, {part: columns.with_nested(data, (options.id_column,)) for part, data in parts.items()}, options
+    return (
+        name,
+        {part: columns.with_nested(data, (options.id_column,)) for part, data in parts.items()},
+        options,
+    )
 
 
 def parts_of(tables: Splits) -> dict[str, datasets.Dataset]:
@@ -427,19 +477,30 @@ def parts_of(tables: Splits) -> dict[str, datasets.Dataset]:
         return dict(tables)
     column = columns.usual_column(tables, ("split",))
     known = {word: split for split, words in NAMES_OF_SPLITS.items() for word in words}
-    named = [known.get(str(value).lower()) for value in ([] if column is None else columns.values_of(tables, column))]
+    named = [
+        known.get(str(value).lower())
+        for value in ([] if column is None else columns.values_of(tables, column))
+    ]
     splits = [split for split in NAMES_OF_SPLITS if split in named]
     if None in named or len(splits) < 2:
         return {"": tables}
-    table, info, names = tables.with_format("arrow")[:], datasets.DatasetInfo(features=tables.features), pa.array(named)
-    return {split: datasets.Dataset(table.filter(pc.equal(names, split)), info=info) for split in splits}
+    table, info, names = (
+        tables.with_format("arrow")[:],
+        datasets.DatasetInfo(features=tables.features),
+        pa.array(named),
+    )
+    return {
+        split: datasets.Dataset(table.filter(pc.equal(names, split)), info=info) for split in splits
+    }
 
 
 def _each(tables: Parts, split: str | None, make: Make, name: str) -> Splits:
     """Make one split, or all of them."""
     if "" in tables:
         if split not in (None, tables[""].split):
-            raise ValueError(f"Expected a split {split!r} of {name}, but it is one table without splits.")
+            raise ValueError(
+                f"Expected a split {split!r} of {name}, but it is one table without splits."
+            )
         return make(tables[""], "")
     if split is None:
         return datasets.DatasetDict({part: make(data, part) for part, data in tables.items()})
@@ -461,10 +522,15 @@ def text_columns(data: datasets.Dataset, options: TextOptions, name: str) -> tup
     firsts = (*columns.TEXT_COLUMNS, *(first for first, _ in columns.PAIR_COLUMNS))
     usual_text = columns.usual_column(data, [column for column in firsts if column != pair])
     if usual_text is None:  # TweetText, comment_text: the last word of one name
-        ends = {name: re.split(r"[\W_]|(?<=[a-z])(?=[A-Z])", name)[-1].lower() for name in data.column_names}
+        ends = {
+            name: re.split(r"[\W_]|(?<=[a-z])(?=[A-Z])", name)[-1].lower()
+            for name in data.column_names
+        }
         ended = [name for name, end in ends.items() if end in columns.TEXT_COLUMNS and name != pair]
         usual_text = ended[0] if len(ended) == 1 else None
-    return usual_text or columns.one_column((), data, "texts", columns.TEXT_COLUMNS, "text_column", name), pair
+    return usual_text or columns.one_column(
+        (), data, "texts", columns.TEXT_COLUMNS, "text_column", name
+    ), pair
 
 
 def read_meant(
@@ -480,18 +546,32 @@ def read_meant(
     for part, data in tables.items():
         texts, label = columns.all_found(
             partial(text_columns, data, options, name),
-            partial(columns.find_column, data, options.label_column, columns.LABEL_COLUMNS, "label_column", name, what),
+            partial(
+                columns.find_column,
+                data,
+                options.label_column,
+                columns.LABEL_COLUMNS,
+                "label_column",
+                name,
+                what,
+            ),
         )
         found[part] = (*texts, label)
-    labeled = {part: (tables[part], label) for part, (_, _, label) in found.items() if label is not None}
+    labeled = {
+        part: (tables[part], label) for part, (_, _, label) in found.items() if label is not None
+    }
     return found, columns.read_labels(labeled, options.label_names, options.first_label, name)
 
 
-def _rows_with_words(texts: Mapping[str, pa.ChunkedArray | pa.Array], drop_empty: bool, name: str) -> NDArray[np.int64]:
+def _rows_with_words(
+    texts: Mapping[str, pa.ChunkedArray | pa.Array], drop_empty: bool, name: str
+) -> NDArray[np.int64]:
     """Check that every text has words, and return the rows to keep."""
     full = np.ones(len(next(iter(texts.values()))), dtype=np.bool_)
     for column, values in texts.items():
-        empty = np.asarray(pc.fill_null(pc.or_(pc.utf8_is_space(values), pc.equal(values, "")), True))
+        empty = np.asarray(
+            pc.fill_null(pc.or_(pc.utf8_is_space(values), pc.equal(values, "")), True)
+        )
         if empty.any() and not drop_empty:
             raise OptionError(
                 f"Expected a text in each row of the column {column!r} of {name}, but row {empty.argmax()} is empty; "
@@ -513,7 +593,9 @@ def _ids(
         ids = columns.names_in(columns.cells_in(columns.arrow_of(data, column)))
         if id_column is not None:
             check_ids(ids, column)
-        if id_column or (len(ids.arrow.unique()) == len(ids) and not pc.any(pc.equal(ids.arrow, "")).as_py()):
+        if id_column or (
+            len(ids.arrow.unique()) == len(ids) and not pc.any(pc.equal(ids.arrow, "")).as_py()
+        ):
             return ids.arrow, column
     numbers = pa.array(np.arange(len(data))).cast(pa.string())
     return pc.binary_join_element_wise(f"{part}-", numbers, "") if part else numbers, None
@@ -527,7 +609,9 @@ def _assemble(
     info.features = datasets.Features({column: feature for column, (_, feature) in made.items()})
     schema = info.features.arrow_schema
     arrays = [
-        values.cast(kind) if isinstance(values, (pa.Array, pa.ChunkedArray)) else pa.array(values, kind)
+        values.cast(kind)
+        if isinstance(values, (pa.Array, pa.ChunkedArray))
+        else pa.array(values, kind)
         for kind, (values, _) in zip(schema.types, made.values(), strict=True)
     ]
     # Otherwise datasets would pickle and digest the whole table.
@@ -537,7 +621,9 @@ def _assemble(
     rest = [column for column in data.column_names if column not in taken and column not in made]
     if not rest:
         return common
-    return datasets.concatenate_datasets([common, data.select_columns(rest)], split=data.split, axis=1)
+    return datasets.concatenate_datasets(
+        [common, data.select_columns(rest)], split=data.split, axis=1
+    )
 
 
 EXTRACTIVE_ANSWERS = ("id", "question", "context", "answers")
@@ -575,17 +661,26 @@ def open_questions(
     if "" in tables:
         rows = tables[""]
     elif split is None and len(tables) > 1:
-        raise OptionError(f"Expected `split` for {name}, which has the splits {', '.join(tables)}.", option="split")
+        raise OptionError(
+            f"Expected `split` for {name}, which has the splits {', '.join(tables)}.",
+            option="split",
+        )
     else:
         rows = tables[choose_split(tables, split, where=name, others=True)]
     if "paragraphs" in rows.column_names:
-        rows = datasets.Dataset.from_list(list(questions_in(rows, name)), features=question_features())
+        rows = datasets.Dataset.from_list(
+            list(questions_in(rows, name)), features=question_features()
+        )
     check_columns(rows.column_names, EXTRACTIVE_ANSWERS, name)
     ids = check_ids(columns.values_of(rows, "id"), f"id of {name}")
     if not isinstance(rows.features["id"], datasets.Value):  # unlike ids, which are one of JSON
         rows = rows.remove_columns("id").add_column("id", ids)
     held = columns.values_of(rows, "answers")
-    check_each(held, _are_answers, f"`answers` in {name} to be objects of two lists, `text` and `answer_start`")
+    check_each(
+        held,
+        _are_answers,
+        f"`answers` in {name} to be objects of two lists, `text` and `answer_start`",
+    )
     answered = [row for row, answers in enumerate(held) if answers is not None and answers["text"]]
     if not answered:
         raise ValueError(f"Expected questions with answers in {name}, but there is none.")
@@ -595,7 +690,9 @@ def open_questions(
 def _are_answers(answers: Any) -> bool:
     lists = answers if isinstance(answers, dict) else {}
     texts, starts = lists.get("text"), lists.get("answer_start")
-    return answers is None or (isinstance(texts, list) and isinstance(starts, list) and len(texts) == len(starts))
+    return answers is None or (
+        isinstance(texts, list) and isinstance(starts, list) and len(texts) == len(starts)
+    )
 
 
 load_data = open_dataset
@@ -632,7 +729,9 @@ FORMS_VARIABLE = "RIGHTREASONS_CHOICE_FORMS"
 """The environment variable that names a file like choice_forms.yaml, whose formats come first."""
 
 # Where no known format fits: a column per choice, counted from 0 or 1 (choice_0, Option 1) or lettered (answer_a).
-_COUNTED = re.compile(r"(choice|option|answer|candidate|ending|hypothesis)[ _-]?([0-9]{1,2}|[a-z])", re.IGNORECASE)
+_COUNTED = re.compile(
+    r"(choice|option|answer|candidate|ending|hypothesis)[ _-]?([0-9]{1,2}|[a-z])", re.IGNORECASE
+)
 # A choice that begins with its letter: "(A) yes", "A) yes", "A. yes".
 _MARKED = re.compile(r"\s*\(?([A-Z])[).:]\s*(.*\S)\s*", re.DOTALL)
 
@@ -646,16 +745,26 @@ def _known_forms(extra: str | None) -> tuple[tuple[frozenset[str], ChoiceForm], 
     files = [Path(extra)] if extra else []
     for file in (*files, Path(__file__).with_name("choice_forms.yaml")):
         for row in yaml.safe_load(file.read_text("utf-8")):
-            needed = {name for each in (*row["prompt"], *row["choices"]) for name in columns.read_by(each)}
+            needed = {
+                name for each in (*row["prompt"], *row["choices"]) for name in columns.read_by(each)
+            }
             for label in row["label"]:
-                form = ChoiceForm(tuple(row["prompt"]), tuple(row["choices"]), label, row.get("first_label", 0))
+                form = ChoiceForm(
+                    tuple(row["prompt"]), tuple(row["choices"]), label, row.get("first_label", 0)
+                )
                 forms.append((frozenset(needed), form))
     return tuple(forms)
 
 
-def known_form(data: datasets.Dataset | columns.Columns, label_column: str | None) -> ChoiceForm | None:
+def known_form(
+    data: datasets.Dataset | columns.Columns, label_column: str | None
+) -> ChoiceForm | None:
     """Return the known format that a table has, if any; one whose label is the column named, where one is named."""
-    present = {*data.column_names, *nested_fields(data.features)} if isinstance(data, datasets.Dataset) else {*data}
+    present = (
+        {*data.column_names, *nested_fields(data.features)}
+        if isinstance(data, datasets.Dataset)
+        else {*data}
+    )
     return next((form for form in _forms(present, ()) if label_column in (None, form.label)), None)
 
 
@@ -667,10 +776,19 @@ def _forms(present: Collection[str], prompt: tuple[str, ...]) -> list[ChoiceForm
         if needed <= {*present}:
             known.append(form)
         elif {name.lower() for name in needed} <= by_lower.keys():
-            parts = [[by_lower.get(name.lower(), name) for name in part] for part in (form.prompt, form.choices)]
-            if not any(map(columns.is_expression, itertools.chain(*parts))):  # which spells its columns itself
+            parts = [
+                [by_lower.get(name.lower(), name) for name in part]
+                for part in (form.prompt, form.choices)
+            ]
+            if not any(
+                map(columns.is_expression, itertools.chain(*parts))
+            ):  # which spells its columns itself
                 label = by_lower.get(str(form.label).lower(), form.label)
-                known.append(dataclasses.replace(form, prompt=tuple(parts[0]), choices=tuple(parts[1]), label=label))
+                known.append(
+                    dataclasses.replace(
+                        form, prompt=tuple(parts[0]), choices=tuple(parts[1]), label=label
+                    )
+                )
     return known or [*filter(None, [_counted_form(present, prompt)])]
 
 
@@ -681,20 +799,32 @@ def _counted_form(present: Collection[str], prompt: tuple[str, ...]) -> ChoiceFo
         number = match[2].isdigit()
         place = int(match[2]) if number else ord(match[2].lower()) - ord("a")
         series.setdefault((match[1].lower(), number), {})[place] = match[0]
-    usual = {what: columns.usual_column(dict.fromkeys(sorted(present), ()), each) for what, each in _USUAL.items()}
+    usual = {
+        what: columns.usual_column(dict.fromkeys(sorted(present), ()), each)
+        for what, each in _USUAL.items()
+    }
     prompt = prompt or tuple(name for what in ("passage", "question") if (name := usual[what]))
     if prompt and usual["choices"]:
         return ChoiceForm(prompt, (usual["choices"],), usual["label"], seen=frozenset())
     for (_, number), places in series.items():
         first = min(places)
-        if prompt and len(places) > 1 and first <= number and {*places} == {*range(first, first + len(places))}:
-            counts = number and first == 0  # so do labels; where choices count from 1, labels may count from 0
+        if (
+            prompt
+            and len(places) > 1
+            and first <= number
+            and {*places} == {*range(first, first + len(places))}
+        ):
+            counts = (
+                number and first == 0
+            )  # so do labels; where choices count from 1, labels may count from 0
             choices = tuple(places[place] for place in sorted(places))
             return ChoiceForm(prompt, choices, usual["label"], seen=None if counts else frozenset())
     return None
 
 
-def choice_form(data: datasets.Dataset, options: ChoiceOptions, name: str) -> tuple[datasets.Dataset, ChoiceForm]:
+def choice_form(
+    data: datasets.Dataset, options: ChoiceOptions, name: str
+) -> tuple[datasets.Dataset, ChoiceForm]:
     """Find the format of a data set: the columns that the user named, and otherwise a known format.
 
     Returns:
@@ -702,7 +832,9 @@ def choice_form(data: datasets.Dataset, options: ChoiceOptions, name: str) -> tu
     """
     nested = nested_fields(data.features)
     present = {*data.column_names, *nested}
-    prompt, choices = (_names(named, present) for named in (options.prompt_column, options.choices_column))
+    prompt, choices = (
+        _names(named, present) for named in (options.prompt_column, options.choices_column)
+    )
     if prompt and choices:
         label = columns.usual_column(data, _USUAL["label"])
         form = ChoiceForm(prompt, choices, label, seen=frozenset())
@@ -718,12 +850,18 @@ def choice_form(data: datasets.Dataset, options: ChoiceOptions, name: str) -> tu
         known.sort(key=lambda each: not columns.read_by(str(each.label)) <= present)
         form = known[0]
         label = form.label if columns.read_by(str(form.label)) <= present else None
-        form = dataclasses.replace(form, prompt=prompt or form.prompt, choices=choices or form.choices, label=label)
+        form = dataclasses.replace(
+            form, prompt=prompt or form.prompt, choices=choices or form.choices, label=label
+        )
     form = dataclasses.replace(form, label=options.label_column or form.label)
     if options.first_label is not None:
         form = dataclasses.replace(form, first_label=options.first_label, counted=True)
     data = with_nested(data, (*form.prompt, *form.choices, form.label))
-    read = {"prompt_column": form.prompt, "choices_column": form.choices, "label_column": _names(form.label)}
+    read = {
+        "prompt_column": form.prompt,
+        "choices_column": form.choices,
+        "label_column": _names(form.label),
+    }
     for option, named in read.items():
         for column in named:
             columns.named_column(data, column, option, name)
@@ -737,7 +875,9 @@ def read_choices(
     """Return the prompts, the choices and the labels of every row, which there have to be, or not."""
     if form.label is None and require_labels:
         columns.one_column((), data, "right choices", _USUAL["label"], "label_column", name)
-    parts = zip(*(columns.texts_of(data, each, name).to_pylist() for each in form.prompt), strict=True)
+    parts = zip(
+        *(columns.texts_of(data, each, name).to_pylist() for each in form.prompt), strict=True
+    )
     # A passage that an item does not have is left out.
     prompts = [" ".join(filter(None, (part.strip() for part in row if part))) for row in parts]
     check_each(prompts, bool, f"a prompt in each row of {name}")
@@ -765,22 +905,34 @@ def _choices(cells: Sequence[Any], row: int, name: str) -> tuple[list[str], list
             content.pop()
     elif isinstance(content, dict):
         lettered = {key: content[key] for key in sorted(content) if content[key] is not None}
-        if lettered and all(len(key) == 1 and key.isascii() and key.isalpha() for key in content):  # {"A": …, "B": …}
+        if lettered and all(
+            len(key) == 1 and key.isascii() and key.isalpha() for key in content
+        ):  # {"A": …, "B": …}
             content, marks = list(lettered.values()), list(lettered)
         else:  # {"text": […], "label": ["A", "B", …]}
             content, marks = content.get("text"), content.get("label") or []
-    elif isinstance(content, list) and all(isinstance(choice, (dict, type(None))) for choice in content):
+    elif isinstance(content, list) and all(
+        isinstance(choice, (dict, type(None))) for choice in content
+    ):
         # [{"text": …, "label": …}, …]
         marks = [choice.get("label") for choice in content if choice]
         content = [None if choice is None else choice.get("text") for choice in content]
     if not isinstance(content, list) or set(map(type, content)) - {str}:
-        raise TypeError(f"Expected the choices in {name} to be a list of texts, but row {row} holds {content!r}.")
+        raise TypeError(
+            f"Expected the choices in {name} to be a list of texts, but row {row} holds {content!r}."
+        )
     if len(content) < 2:
-        raise ValueError(f"Expected at least two choices in each row of {name}, but row {row} has {len(content)}.")
+        raise ValueError(
+            f"Expected at least two choices in each row of {name}, but row {row} has {len(content)}."
+        )
     marked = [_MARKED.fullmatch(choice) for choice in content]
     letters = zip(marked, string.ascii_uppercase, strict=False)
     each_has_its_own = all(mark and mark[1] == letter for mark, letter in letters)
-    texts = [mark[2] for mark in marked if mark] if each_has_its_own else [choice.strip() for choice in content]
+    texts = (
+        [mark[2] for mark in marked if mark]
+        if each_has_its_own
+        else [choice.strip() for choice in content]
+    )
     return texts, list(map(str, marks))
 
 
@@ -792,7 +944,11 @@ def numbers_in(data: datasets.Dataset, form: ChoiceForm) -> set[int]:
     if form.label is None:
         return set()
     feature = data.features[form.label]
-    values = feature.names if isinstance(feature, datasets.ClassLabel) else columns.values_of(data, form.label)
+    values = (
+        feature.names
+        if isinstance(feature, datasets.ClassLabel)
+        else columns.values_of(data, form.label)
+    )
     plain = {value for value in values if isinstance(value, (int, float, str))}
     return {number for value in plain if (number := whole_number(value)) is not None}
 
@@ -806,7 +962,9 @@ def _labels(data: datasets.Dataset, items: _Items, form: ChoiceForm, name: str) 
     if not isinstance(values, columns.NamedLabels):
         return _read(values, items, form, name)
     try:
-        return _read(values, items, dataclasses.replace(form, seen=frozenset(numbers_in(data, form))), name)
+        return _read(
+            values, items, dataclasses.replace(form, seen=frozenset(numbers_in(data, form))), name
+        )
     except ValueError:
         if {len(texts) for texts, _ in items} != {len(values.names)}:
             raise
@@ -814,17 +972,29 @@ def _labels(data: datasets.Dataset, items: _Items, form: ChoiceForm, name: str) 
 
 
 def _read(values: columns.Column, items: _Items, form: ChoiceForm, name: str) -> list[int]:
-    rows = [row for row, value in enumerate(values) if not _is_no_label(value, (*items[row][0], *items[row][1]))]
-    numbers = {number for row in rows if (number := whole_number(values[row])) is not None} | (form.seen or set())
+    rows = [
+        row
+        for row, value in enumerate(values)
+        if not _is_no_label(value, (*items[row][0], *items[row][1]))
+    ]
+    numbers = {number for row in rows if (number := whole_number(values[row])) is not None} | (
+        form.seen or set()
+    )
     most, start = max(len(texts) for texts, _ in items), cast("int | None", form.first_label)
-    if form.seen is not None and not form.counted:  # None in doubt; a number of no choice is refused where it is read
+    if (
+        form.seen is not None and not form.counted
+    ):  # None in doubt; a number of no choice is refused where it is read
         start = 0 if max(numbers, default=0) > most else first_number(numbers, most, None)
     letters = [*string.ascii_uppercase]
     ways: dict[str, Callable[[Any, list[str], list[str]], int | None]] = {
         "mark": lambda value, _, marks: _position(str(_plain(value)), marks),
         "number": lambda value, texts, _: _number(value, len(texts), start or 0),
-        "letter": lambda value, texts, _: _position(str(value).strip("() ."), letters[: len(texts)]),  # also "(B)"
-        "text": lambda value, texts, _: _position(value.strip(), texts) if isinstance(value, str) else None,
+        "letter": lambda value, texts, _: _position(
+            str(value).strip("() ."), letters[: len(texts)]
+        ),  # also "(B)"
+        "text": lambda value, texts, _: (
+            _position(value.strip(), texts) if isinstance(value, str) else None
+        ),
     }
     readings = {way: [read(values[row], *items[row]) for row in rows] for way, read in ways.items()}
     complete = {way: reading for way, reading in readings.items() if None not in reading}
@@ -832,8 +1002,16 @@ def _read(values: columns.Column, items: _Items, form: ChoiceForm, name: str) ->
         complete = {"number": complete["number"]}
     where = f"the column {form.label!r} of {name}"
     if not complete:
-        unread = [row for row, *places in zip(rows, *readings.values(), strict=True) if {*places} == {None}]
-        but = f"row {unread[0]} holds {one_line(values[unread[0]], 40)}" if unread else "they are mixed"
+        unread = [
+            row
+            for row, *places in zip(rows, *readings.values(), strict=True)
+            if {*places} == {None}
+        ]
+        but = (
+            f"row {unread[0]} holds {one_line(values[unread[0]], 40)}"
+            if unread
+            else "they are mixed"
+        )
         raise ValueError(
             f"Expected the number, the letter or the text of a choice in each row of {where}, but {but}; first_label= "
             "says whether numbers count from 0 or from 1."
@@ -841,8 +1019,12 @@ def _read(values: columns.Column, items: _Items, form: ChoiceForm, name: str) ->
     way, reading = next(iter(complete.items()))
     if way == "number" and start is None and rows:
         doubt = number_doubt(numbers, most, "first_label says it")
-        raise ValueError(f"Expected numbers of choices in {where}, but they are {listing(sorted(numbers))}{doubt}.")
-    for other, otherwise in complete.items() if way != "mark" else ():  # a mark is the choice's own name
+        raise ValueError(
+            f"Expected numbers of choices in {where}, but they are {listing(sorted(numbers))}{doubt}."
+        )
+    for other, otherwise in (
+        complete.items() if way != "mark" else ()
+    ):  # a mark is the choice's own name
         for row, first, second in zip(rows, reading, otherwise, strict=True):
             if first != second:
                 raise ValueError(

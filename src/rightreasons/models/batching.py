@@ -36,7 +36,10 @@ def unchanged(model: torch.nn.Module, *, each: bool | None = None) -> Iterator[N
         each: Whether to restore it after each call, too, so that each begins as the first; None does for a model that
             is known to change.
     """
-    parts = [(vars(part), dict(vars(part)), dict(part._buffers), dict(part._modules)) for part in model.modules()]
+    parts = [
+        (vars(part), dict(vars(part)), dict(part._buffers), dict(part._modules))
+        for part in model.modules()
+    ]
 
     def restore(*_: Any) -> None:
         for now, attributes, buffers, modules in parts:
@@ -50,7 +53,11 @@ def unchanged(model: torch.nn.Module, *, each: bool | None = None) -> Iterator[N
                 now.clear()
                 now.update(attributes)
 
-    hook = model.register_forward_hook(restore) if (model in CHANGING if each is None else each) else None
+    hook = (
+        model.register_forward_hook(restore)
+        if (model in CHANGING if each is None else each)
+        else None
+    )
     try:
         yield
     finally:
@@ -180,9 +187,15 @@ def encode(
         try:
             "".join([*texts[block], *(pairs or ())]).encode()
         except UnicodeEncodeError:
-            raise ValueError("Expected texts of whole characters, but one holds half of a surrogate pair.") from None
+            raise ValueError(
+                "Expected texts of whole characters, but one holds half of a surrogate pair."
+            ) from None
         tokens = tokenizer(
-            list(texts[block]), pairs, truncation=True, max_length=max_length, return_attention_mask=False
+            list(texts[block]),
+            pairs,
+            truncation=True,
+            max_length=max_length,
+            return_attention_mask=False,
         )
         rows = tokens["input_ids"]
         lengths.extend(map(len, rows))
@@ -201,7 +214,11 @@ def encode(
 
 
 def places_of(
-    tokenizer: Any, texts: Sequence[str], text_pairs: Sequence[str] | None = None, *, max_length: int
+    tokenizer: Any,
+    texts: Sequence[str],
+    text_pairs: Sequence[str] | None = None,
+    *,
+    max_length: int,
 ) -> Places:
     """Tokenize as `encode` does, and return where in its text each token is.
 
@@ -219,11 +236,16 @@ def places_of(
             sequences = encoding.sequence_ids
             special.extend(sequence is None for sequence in sequences)
             part.extend(sequence or 0 for sequence in sequences)
-            spans.extend((0, 0) if s is None else span for s, span in zip(sequences, encoding.offsets, strict=True))
+            spans.extend(
+                (0, 0) if s is None else span
+                for s, span in zip(sequences, encoding.offsets, strict=True)
+            )
 
     encode(tokenizer, texts, text_pairs, max_length=max_length, collect=collect)
     table = np.array(spans, dtype=np.int64).reshape(-1, 2)
-    return Places(np.array(special, dtype=np.bool_), np.array(part, dtype=np.int64), table[:, 0], table[:, 1])
+    return Places(
+        np.array(special, dtype=np.bool_), np.array(part, dtype=np.int64), table[:, 0], table[:, 1]
+    )
 
 
 def ensure_padding(tokenizer: Any) -> None:
@@ -241,11 +263,14 @@ def ensure_padding(tokenizer: Any) -> None:
         )
     tokenizer.pad_token = tokenizer.eos_token
     warnings.warn(
-        f"{tokenizer.name_or_path} has no padding token: its end token {tokenizer.eos_token!r} is used.", stacklevel=2
+        f"{tokenizer.name_or_path} has no padding token: its end token {tokenizer.eos_token!r} is used.",
+        stacklevel=2,
     )
 
 
-def padding_values(tokenizer: Any, model: Any = None, used: NDArray[np.int32] | None = None) -> dict[str, int]:
+def padding_values(
+    tokenizer: Any, model: Any = None, used: NDArray[np.int32] | None = None
+) -> dict[str, int]:
     """Return the values that pad the columns of tokenized texts: by the padding token, else by the end token.
 
     A model with a padding token of its own, by which a decoder's head finds the last token of a text, is padded with
@@ -259,7 +284,9 @@ def padding_values(tokenizer: Any, model: Any = None, used: NDArray[np.int32] | 
     known = vocabulary_size(model)
     token = getattr(text_config(model), "pad_token_id", None)
     if token is None or token < 0 or (known is not None and token >= known):
-        token = next((t for t in (tokenizer.pad_token_id, tokenizer.eos_token_id) if t is not None), 0)
+        token = next(
+            (t for t in (tokenizer.pad_token_id, tokenizer.eos_token_id) if t is not None), 0
+        )
         if used is not None and known is not None and (used == token).any():
             free = np.setdiff1d(np.arange(known), used)
             token = free[0] if len(free) else token
@@ -319,17 +346,25 @@ def length_batches(
         check_count(max_tokens, "max_tokens")
     order = np.argsort(-lengths, kind="stable").astype(np.int64)
     batches = []
-    for rows in [order] if groups is None else [order[groups[order] == group] for group in np.unique(groups)[::-1]]:
+    for rows in (
+        [order]
+        if groups is None
+        else [order[groups[order] == group] for group in np.unique(groups)[::-1]]
+    ):
         start = 0
         while start < len(rows):
             width = max(int(lengths[rows[start]]), 1)
-            size = batch_size if max_tokens is None else max(1, min(batch_size, max_tokens // width))
+            size = (
+                batch_size if max_tokens is None else max(1, min(batch_size, max_tokens // width))
+            )
             batches.append(rows[start : start + size])
             start += size
     return batches
 
 
-def pad(encoded: Encoded, items: NDArray[np.int64], device: str | torch.device = "cpu") -> dict[str, torch.Tensor]:
+def pad(
+    encoded: Encoded, items: NDArray[np.int64], device: str | torch.device = "cpu"
+) -> dict[str, torch.Tensor]:
     """Pad some items on the right to the longest of them.
 
     Args:
@@ -357,7 +392,9 @@ def sent(array: NDArray[Any], device: str | torch.device) -> torch.Tensor:
     """Return an array as a tensor on a device; a GPU fetches it from pinned memory, for which nobody waits."""
     tensor = torch.from_numpy(array)
     return (
-        tensor.pin_memory().to(device, non_blocking=True) if torch.device(device).type == QUEUES else tensor.to(device)
+        tensor.pin_memory().to(device, non_blocking=True)
+        if torch.device(device).type == QUEUES
+        else tensor.to(device)
     )
 
 
@@ -376,7 +413,9 @@ def later(then: Callable[..., T], *tensors: torch.Tensor) -> Callable[[], T]:
         >>> read()
         [0, 1, 2]
     """
-    waits = [_copy(each) if each.device.type == QUEUES else each.detach().cpu().numpy for each in tensors]
+    waits = [
+        _copy(each) if each.device.type == QUEUES else each.detach().cpu().numpy for each in tensors
+    ]
     return lambda: then(*(wait() for wait in waits))
 
 
@@ -400,14 +439,18 @@ def check_fast(tokenizer: Any) -> None:
         )
 
 
-def _cut(tokenizer: Any, tokens: Any, texts: list[str], pairs: list[str] | None, max_length: int) -> list[bool]:
+def _cut(
+    tokenizer: Any, tokens: Any, texts: list[str], pairs: list[str] | None, max_length: int
+) -> list[bool]:
     if tokens.encodings is not None:  # fast tokenizers keep what they cut off
         return [bool(encoding.overflowing) for encoding in tokens.encodings]
     # Slow ones do not: what is full is tokenized again without a bound.
     full = [index for index, row in enumerate(tokens["input_ids"]) if len(row) >= max_length]
     cut = [False] * len(texts)
     if full:
-        whole = tokenizer([texts[i] for i in full], None if pairs is None else [pairs[i] for i in full])
+        whole = tokenizer(
+            [texts[i] for i in full], None if pairs is None else [pairs[i] for i in full]
+        )
         for index, row in zip(full, whole["input_ids"], strict=True):
             cut[index] = len(row) > max_length
     return cut

@@ -18,7 +18,9 @@ import numpy as np
 import torch
 import transformers
 from numpy.typing import NDArray
-from transformers.models.auto.modeling_auto import MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES as _ENCODER_DECODERS
+from transformers.models.auto.modeling_auto import (
+    MODEL_FOR_SEQ_TO_SEQ_CAUSAL_LM_MAPPING_NAMES as _ENCODER_DECODERS,
+)
 
 from rightreasons.core.choices import SCORING_METHODS
 from rightreasons.core.errors import first_line
@@ -79,7 +81,9 @@ class CausalLM(OfTransformers):
 
     KIND: ClassVar[str] = "causal language model"
     OPENED_BY: ClassVar[Any] = transformers.AutoModelForCausalLM
-    ASKED: ClassVar[frozenset[Ability]] = frozenset({"likelihoods", "next_words", "text", "processes"})
+    ASKED: ClassVar[frozenset[Ability]] = frozenset(
+        {"likelihoods", "next_words", "text", "processes"}
+    )
     WAYS: ClassVar[Sequence[str]] = WAYS
     TOLD: ClassVar[str] = ""
     SURROUNDED: ClassVar[bool] = False
@@ -115,8 +119,21 @@ class CausalLM(OfTransformers):
         """
         with_start = encode.bare if bare else encode
         before = with_start(heads)
-        whole = iter(with_start([head + text for head, row in zip(heads, texts, strict=True) if head for text in row]))
-        alone = iter(encode.bare([text for head, row in zip(heads, texts, strict=True) if not head for text in row]))
+        whole = iter(
+            with_start(
+                [
+                    head + text
+                    for head, row in zip(heads, texts, strict=True)
+                    if head
+                    for text in row
+                ]
+            )
+        )
+        alone = iter(
+            encode.bare(
+                [text for head, row in zip(heads, texts, strict=True) if not head for text in row]
+            )
+        )
         for head, row, tokens in zip(heads, texts, before, strict=True):
             first = tokens if head else []
             joined = list(itertools.islice(whole if head else alone, len(row)))
@@ -127,7 +144,10 @@ class CausalLM(OfTransformers):
                     for part, tokens, text in zip(parts, joined, row, strict=True)
                 ]
             if not head:  # a text that begins with the start token is its own prompt
-                parts = [part[1:] if encode.start and part[:1] == encode.start else part for part in parts]
+                parts = [
+                    part[1:] if encode.start and part[:1] == encode.start else part
+                    for part in parts
+                ]
             yield first or encode.start, parts
 
     def score(self, items: Sequence[Tokens], way: str) -> Callable[[], list[NDArray[np.float64]]]:
@@ -169,7 +189,9 @@ def load_causal(name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpen]) 
     return open_language_model(CausalLM, name_or_path, how)
 
 
-def open_language_model(kind: type[Model], name_or_path: str | os.PathLike[str], how: HowToOpen) -> Model:
+def open_language_model(
+    kind: type[Model], name_or_path: str | os.PathLike[str], how: HowToOpen
+) -> Model:
     """Open a language model of a kind, and try it; the errors are those of `load_causal`.
 
     Args:
@@ -217,7 +239,9 @@ def bare(model: CausalLM, method: str = "mean", **reading: Any) -> Prompted:
     check_one_of(method, SCORING_METHODS, "method")
     if method == "letters":
         template = "{{ prompt }}\n{{ options }}"
-        prompt = Prompt(chat="off", template=template, style=method, answer_prefix="Answer:", scoring="sum")
+        prompt = Prompt(
+            chat="off", template=template, style=method, answer_prefix="Answer:", scoring="sum"
+        )
     else:
         prompt = Prompt(chat="off", template="{{ prompt }}", style="words", scoring=method)
     return Prompted(prompt, LocalEngine(model, **reading))
@@ -233,7 +257,9 @@ class Bidirectional(CausalLM):
         """Answer the items of a trial in a way: a number for each of their choices."""
         if way != ONE_BY_ONE:
             return [*np.concatenate(self.score(items, way)())[:, None]]
-        alone = [dataclasses.replace(item, choices=[choice]) for item in items for choice in item.choices]
+        alone = [
+            dataclasses.replace(item, choices=[choice]) for item in items for choice in item.choices
+        ]
         return [self.score([item], way)()[0] for item in alone]
 
 
@@ -255,7 +281,10 @@ class EncoderDecoder(Bidirectional):
         """The tokens that begin an answer: the decoder's start, and one that a model is made to write first."""
         settings = (self.model.generation_config, self.model.config)
         found = {
-            name: next((its for each in settings if isinstance(its := getattr(each, name, None), int)), None)
+            name: next(
+                (its for each in settings if isinstance(its := getattr(each, name, None), int)),
+                None,
+            )
             for name in ("decoder_start_token_id", "forced_bos_token_id")
         }
         if found["decoder_start_token_id"] is None:
@@ -285,7 +314,9 @@ class EncoderDecoder(Bidirectional):
             alone = ((items[place], choice) for place in order for choice in items[place].choices)
             groups = [[dataclasses.replace(item, choices=[choice])] for item, choice in alone]
         else:
-            sized = itertools.groupby((items[place] for place in order), key=lambda item: len(item.prompt))
+            sized = itertools.groupby(
+                (items[place] for place in order), key=lambda item: len(item.prompt)
+            )
             groups = [[*group] for _, group in sized]
         scored = torch.cat([self._read(group) for group in groups])
         ends = np.cumsum([len(items[place].choices) for place in order])[:-1]
@@ -311,14 +342,25 @@ class EncoderDecoder(Bidirectional):
         before[:, 1:] = wanted[:, :-1]
         prompts = sent(np.array([item.prompt for item in items], dtype=np.int64), device)
         mask = torch.ones_like(prompts)
-        owners = sent(np.repeat(np.arange(len(items)), [len(item.choices) for item in items]), device)
-        if hasattr(self.model, "active_peft_config"):  # prompt tuning puts tokens before those that the encoder reads
+        owners = sent(
+            np.repeat(np.arange(len(items)), [len(item.choices) for item in items]), device
+        )
+        if hasattr(
+            self.model, "active_peft_config"
+        ):  # prompt tuning puts tokens before those that the encoder reads
             read = {"input_ids": prompts[owners]}
         else:
             encoded = self.model.get_encoder()(input_ids=prompts, attention_mask=mask)
-            read = {"encoder_outputs": dataclasses.replace(encoded, last_hidden_state=encoded[0][owners])}
+            read = {
+                "encoder_outputs": dataclasses.replace(
+                    encoded, last_hidden_state=encoded[0][owners]
+                )
+            }
         logits = self.model(
-            **read, attention_mask=mask[owners], decoder_input_ids=sent(before, device), use_cache=False
+            **read,
+            attention_mask=mask[owners],
+            decoder_input_ids=sent(before, device),
+            use_cache=False,
         ).logits.float()
         logs = logits.gather(2, sent(wanted, device)[..., None])[..., 0] - logits.logsumexp(dim=2)
         # Of padding nothing is taken, whatever it scores.
@@ -373,28 +415,44 @@ class MaskedLM(Bidirectional):
 
     def answers(self, items: Sequence[Tokens], way: str) -> Answers:
         """Answer the items of a trial in a way; of each choice, whose tokens are read one by one, the first few."""
-        short = [dataclasses.replace(item, choices=[choice[:_FEW] for choice in item.choices]) for item in items]
+        short = [
+            dataclasses.replace(item, choices=[choice[:_FEW] for choice in item.choices])
+            for item in items
+        ]
         return super().answers(short, way)
 
     def score(self, items: Sequence[Tokens], way: str) -> Callable[[], list[NDArray[np.float64]]]:
         """Ask for the pseudo-log-likelihood of each continuation of each item."""
         (front, behind), device = self._around, self.model.device
-        rows: list[tuple[list[int], int, int, int]] = []  # tokens, place of the mask, the token there, continuation
+        rows: list[
+            tuple[list[int], int, int, int]
+        ] = []  # tokens, place of the mask, the token there, continuation
         choices = [(item, choice) for item in items for choice in item.choices]
         for owner, (item, choice) in enumerate(choices):
             whole, first = [*front, *item.prompt, *choice, *behind], len(front) + len(item.prompt)
             for place, token in enumerate(choice, first):
-                rows.append(([*whole[:place], self.tokenizer.mask_token_id, *whole[place + 1 :]], place, token, owner))
+                rows.append(
+                    (
+                        [*whole[:place], self.tokenizer.mask_token_id, *whole[place + 1 :]],
+                        place,
+                        token,
+                        owner,
+                    )
+                )
         rows.sort(key=lambda row: len(row[0]))
         parts = []
         for size, group in itertools.groupby(rows, key=lambda row: len(row[0])):
             row_list, step = [*group], 1 if way == ONE_BY_ONE else max(1, _AT_ONCE // size)
-            for block in (row_list[start : start + step] for start in range(0, len(row_list), step)):
+            for block in (
+                row_list[start : start + step] for start in range(0, len(row_list), step)
+            ):
                 tokens = sent(np.array([row[0] for row in block], dtype=np.int64), device)
                 places, wanted = (sent(np.array([row[n] for row in block]), device) for n in (1, 2))
                 logits = self.model(input_ids=tokens, attention_mask=torch.ones_like(tokens)).logits
                 logits = logits[torch.arange(len(block), device=device), places].float()
-                parts.append((logits.gather(1, wanted[:, None])[:, 0] - logits.logsumexp(dim=1)).double())
+                parts.append(
+                    (logits.gather(1, wanted[:, None])[:, 0] - logits.logsumexp(dim=1)).double()
+                )
         ends = np.cumsum([len(item.choices) for item in items])[:-1]
 
         def summed(values: NDArray[np.float64]) -> list[NDArray[np.float64]]:
@@ -406,7 +464,9 @@ class MaskedLM(Bidirectional):
     def try_out(self) -> None:
         """Try it on a few short sequences; without a mask token it cannot be asked."""
         if self.tokenizer.mask_token_id is None:
-            raise ValueError(f"Expected a mask token in the tokenizer of {self.name}, but it has none.")
+            raise ValueError(
+                f"Expected a mask token in the tokenizer of {self.name}, but it has none."
+            )
         super().try_out()
 
 
@@ -444,7 +504,9 @@ def load_chooser(
     if kind in LANGUAGE_MODELS:
         return bare(open_language_model(LANGUAGE_MODELS[kind], name_or_path, how), method or "mean")
     if method is not None:
-        raise ValueError(f"Expected no `method` of the multiple-choice model {name_or_path}, but got {method!r}.")
+        raise ValueError(
+            f"Expected no `method` of the multiple-choice model {name_or_path}, but got {method!r}."
+        )
     return load_multiple_choice(name_or_path, **how)
 
 
@@ -454,7 +516,9 @@ def load_language_model(name_or_path: str | os.PathLike[str], **how: Unpack[HowT
     return open_language_model(kind, name_or_path, how)
 
 
-def kind_of_model(model: str | os.PathLike[str] | torch.nn.Module, revision: str | None = None) -> str:
+def kind_of_model(
+    model: str | os.PathLike[str] | torch.nn.Module, revision: str | None = None
+) -> str:
     """Return what a model folder, a hub repository or a GGUF file holds, as its configuration says, or what a model is.
 
     Args:
@@ -469,7 +533,9 @@ def kind_of_model(model: str | os.PathLike[str] | torch.nn.Module, revision: str
     """
     adapter, config = None, cast("Any", None)
     if isinstance(model, torch.nn.Module):
-        inner = getattr(model, "get_base_model", lambda: model)()  # what an adapter of peft is put on
+        inner = getattr(
+            model, "get_base_model", lambda: model
+        )()  # what an adapter of peft is put on
         config, built = getattr(model, "config", None), [type(inner).__name__]
     elif gguf_path(model):
         return "causal"
@@ -478,8 +544,12 @@ def kind_of_model(model: str | os.PathLike[str] | torch.nn.Module, revision: str
         adapter = adapter_of(name, revision)
         with quiet():
             try:
-                where, of = (name, revision) if adapter is None else (adapter.base, adapter.revision)
-                config = transformers.AutoConfig.from_pretrained(where, revision=of, trust_remote_code=False)
+                where, of = (
+                    (name, revision) if adapter is None else (adapter.base, adapter.revision)
+                )
+                config = transformers.AutoConfig.from_pretrained(
+                    where, revision=of, trust_remote_code=False
+                )
             except (OSError, ValueError, KeyError) as error:
                 raise own_code(error, name) or ValueError(
                     f"Expected {name} to be a multiple-choice model or a language model, but its configuration cannot "

@@ -198,10 +198,18 @@ def predict(
                 f"Expected a classifier from `load_classifier` or another scorer of classes, such as a `Prompted`, but "
                 f"got {type(classifier).__name__}."
             )
-        scores = classifier.predict(texts, text_pairs=text_pairs, ids=ids, labels=labels, **_kept(how))
-        return dataclasses.replace(scores, failures={**failures, **scores.failures}) if failures else scores
+        scores = classifier.predict(
+            texts, text_pairs=text_pairs, ids=ids, labels=labels, **_kept(how)
+        )
+        return (
+            dataclasses.replace(scores, failures={**failures, **scores.failures})
+            if failures
+            else scores
+        )
     if classifier.label_names is None:
-        raise ValueError(f"Expected a sequence classifier, but {classifier.name} scores choices: use `choose`.")
+        raise ValueError(
+            f"Expected a sequence classifier, but {classifier.name} scores choices: use `choose`."
+        )
     from rightreasons.models.items import Items
 
     items = Items.of(classifier, texts, text_pairs=text_pairs, ids=ids, max_length=max_length)
@@ -210,11 +218,18 @@ def predict(
 
 def _kept(how: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a scorer that batches by itself, and names its failures, is told."""
-    return {name: value for name, value in how.items() if name not in ("batch_size", "max_tokens", "fail_fast")}
+    return {
+        name: value
+        for name, value in how.items()
+        if name not in ("batch_size", "max_tokens", "fail_fast")
+    }
 
 
 def choose(
-    scorer: Scorer, prompts: Sequence[str], choices: Sequence[Sequence[str]], **how: Unpack[HowToChoose]
+    scorer: Scorer,
+    prompts: Sequence[str],
+    choices: Sequence[Sequence[str]],
+    **how: Unpack[HowToChoose],
 ) -> Scores:
     """Score every choice of every item by any scorer.
 
@@ -266,7 +281,9 @@ def load_scores(folder: str | os.PathLike[str]) -> Scores:
     store = Store.open(folder)
     about = store.read_json(ITEMS)
     if about is None:
-        raise ValueError(f"Expected predictions in {folder}, but it has no whole {ITEMS}: run the prediction again.")
+        raise ValueError(
+            f"Expected predictions in {folder}, but it has no whole {ITEMS}: run the prediction again."
+        )
     chunk, failed = store.read(), store.read(FAILED)
     expected = len(about["ids"]) if about["choices"] is None else sum(about["choices"])
     done = len(chunk) + len(failed)
@@ -345,7 +362,11 @@ def _assemble(about: Mapping[str, Any], columns: Columns) -> Scores:
     rows, reasons = columns.whole(np.repeat(np.arange(len(ids)), 1 if counts is None else counts))
     kept = np.setdiff1d(np.arange(len(ids)), list(reasons))
     logits = np.asarray(columns["logits"], dtype=np.float64)[rows]
-    table = logits if counts is None else Ragged.of(logits[:, 0], np.array(counts, dtype=np.int64)[kept]).table()
+    table = (
+        logits
+        if counts is None
+        else Ragged.of(logits[:, 0], np.array(counts, dtype=np.int64)[kept]).table()
+    )
     return Scores(
         ids=tuple(ids[item] for item in kept),
         logits=table,

@@ -29,7 +29,14 @@ from rightreasons.models.batching import (
     padding_values,
     places_of,
 )
-from rightreasons.models.running import Column, Columns, HowToRun, Later, fingerprint_texts, run_model
+from rightreasons.models.running import (
+    Column,
+    Columns,
+    HowToRun,
+    Later,
+    fingerprint_texts,
+    run_model,
+)
 from rightreasons.models.trial import (
     EQUAL_LENGTHS,
     ONE_BY_ONE,
@@ -77,7 +84,9 @@ class Items:
     def __post_init__(self) -> None:
         largest = int(self.encoded.columns["input_ids"].max(initial=0))
         check_tokens(self.classifier.model, self.classifier.name, largest)
-        padding = padding_values(self.classifier.tokenizer, self.classifier.model, self.encoded.columns["input_ids"])
+        padding = padding_values(
+            self.classifier.tokenizer, self.classifier.model, self.encoded.columns["input_ids"]
+        )
         object.__setattr__(self, "encoded", dataclasses.replace(self.encoded, padding=padding))
 
     @classmethod
@@ -114,13 +123,19 @@ class Items:
         check_same_length(**columns, ids=names)
         second, length = columns.get("text_pairs"), check_max_length(classifier, max_length)
         encoded = encode(classifier.tokenizer, first, second, max_length=length)
-        return cls(classifier, names, encoded, classifier.label_names is None, first, second, length)
+        return cls(
+            classifier, names, encoded, classifier.label_names is None, first, second, length
+        )
 
     @classmethod
-    def of_pairs(cls, classifier: Classifier, items: ChoiceItems, *, max_length: int | None = None) -> Items:
+    def of_pairs(
+        cls, classifier: Classifier, items: ChoiceItems, *, max_length: int | None = None
+    ) -> Items:
         """Tokenize each prompt with each of its choices, which a multiple-choice model reads one by one."""
         if classifier.label_names is not None:
-            raise ValueError(f"Expected a scorer of choices, but {classifier.name} is a classifier: use `predict`.")
+            raise ValueError(
+                f"Expected a scorer of choices, but {classifier.name} is a classifier: use `predict`."
+            )
         return cls.of(
             classifier,
             [prompt for prompt, row in zip(items.prompts, items.choices, strict=True) for _ in row],
@@ -143,7 +158,9 @@ class Items:
         Raises:
             ValueError: If the tokenizer is a slow one, which does not know.
         """
-        return places_of(self.classifier.tokenizer, self.first, self.second, max_length=self.max_length)
+        return places_of(
+            self.classifier.tokenizer, self.first, self.second, max_length=self.max_length
+        )
 
     @cached_property
     def way(self) -> Way:
@@ -152,7 +169,9 @@ class Items:
         Raises:
             ValueError: If the model's trial finds none.
         """
-        return classifier_way(self.classifier, longest=int(self.encoded.lengths.max()), joint=self.joint)
+        return classifier_way(
+            self.classifier, longest=int(self.encoded.lengths.max()), joint=self.joint
+        )
 
     def check_labels(self, labels: object, *, minimum: int = -1) -> NDArray[np.int64] | None:
         """Check the gold class of each item; None where there are no labels.
@@ -164,7 +183,9 @@ class Items:
         if labels is None:
             return None
         check_same_length(texts=self.ids, labels=labels)
-        return check_labels(labels, len(self.classifier.label_names or ()), name="labels", minimum=minimum)
+        return check_labels(
+            labels, len(self.classifier.label_names or ()), name="labels", minimum=minimum
+        )
 
     def check_finite(self, finite: NDArray[np.bool_], batch: NDArray[np.int64]) -> None:
         """Refuse what a model said of a batch of items where it is not finite; the error names the first such item."""
@@ -177,7 +198,9 @@ class Items:
     def inputs(self, batch: NDArray[np.int64]) -> dict[str, torch.Tensor]:
         """Return the padded inputs of some items: (n, T), or (n, 1, T) for a multiple-choice model."""
         padded = pad(self.encoded, batch, self.classifier.device)
-        return {name: tensor.unsqueeze(1) for name, tensor in padded.items()} if self.joint else padded
+        return (
+            {name: tensor.unsqueeze(1) for name, tensor in padded.items()} if self.joint else padded
+        )
 
     def batches(self, batch_size: int, max_tokens: int | None = None) -> list[NDArray[np.int64]]:
         """Cut the items into batches of like length, the longest first.

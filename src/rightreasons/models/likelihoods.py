@@ -21,7 +21,14 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.store import digest_of_value
 from rightreasons.models.batching import later, sent
-from rightreasons.models.running import Column, Columns, HowToRun, Later, fingerprint_texts, run_model
+from rightreasons.models.running import (
+    Column,
+    Columns,
+    HowToRun,
+    Later,
+    fingerprint_texts,
+    run_model,
+)
 from rightreasons.models.trial import (
     EQUAL_LENGTHS,
     ONE_BY_ONE,
@@ -109,7 +116,11 @@ def tokenize_continuations(
     """
     encode = Encoder(scorer.tokenizer, scorer.start_token)
     blocks = (slice(start, start + _BLOCK) for start in range(0, len(heads), _BLOCK))
-    pairs = (pair for block in blocks for pair in scorer.tokens(encode, heads[block], texts[block], bare=bare))
+    pairs = (
+        pair
+        for block in blocks
+        for pair in scorer.tokens(encode, heads[block], texts[block], bare=bare)
+    )
     items: list[list[Tokens]] = []
     for name, (prompt, parts) in zip(names, pairs, strict=True):
         try:
@@ -139,7 +150,10 @@ class Encoder:
         self._mark = str(tokenizer.decode(self.start)) if self.start else ""
         (whole,), (plain,) = self.whole(["a"]), self.bare(["a"])
         size = len(plain)
-        first = next((i for i in range(len(whole) - size + 1) if whole[i : i + size] == plain), len(whole) - size)
+        first = next(
+            (i for i in range(len(whole) - size + 1) if whole[i : i + size] == plain),
+            len(whole) - size,
+        )
         self.before, self.behind = whole[:first], whole[first + size :] if size else []
 
     def __call__(self, texts: Sequence[str]) -> list[list[int]]:
@@ -147,7 +161,10 @@ class Encoder:
         bare = [bool(self._mark) and text.startswith(self._mark) for text in texts]
         rows = iter(self.whole([text for text, flag in zip(texts, bare, strict=True) if not flag]))
         others = iter(self.bare([text for text, flag in zip(texts, bare, strict=True) if flag]))
-        return [next(others) if flag else (row := next(rows))[: len(row) - len(self.behind)] for flag in bare]
+        return [
+            next(others) if flag else (row := next(rows))[: len(row) - len(self.behind)]
+            for flag in bare
+        ]
 
     def bare(self, texts: Sequence[str]) -> list[list[int]]:
         """Tokenize texts without special tokens."""
@@ -159,7 +176,9 @@ class Encoder:
         return list(self.tokenizer(list(texts), **how)["input_ids"]) if texts else []
 
 
-def _fit(scorer: CausalLM, name: str, prompt: list[int], choices: Sequence[list[int]], max_length: int) -> list[Tokens]:
+def _fit(
+    scorer: CausalLM, name: str, prompt: list[int], choices: Sequence[list[int]], max_length: int
+) -> list[Tokens]:
     """Cut a prompt at its beginning; choices that see the same part of it stay together."""
     if not prompt and not scorer.SURROUNDED:
         raise ValueError(
@@ -169,7 +188,9 @@ def _fit(scorer: CausalLM, name: str, prompt: list[int], choices: Sequence[list[
     groups: dict[int, Tokens] = {}
     for place, choice in enumerate(choices):
         if not choice:
-            raise ValueError(f"Expected choices with tokens, but choice {place} of item {name!r} has none.")
+            raise ValueError(
+                f"Expected choices with tokens, but choice {place} of item {name!r} has none."
+            )
         room = scorer.room(max_length, len(choice))
         if room < 1:
             raise ValueError(
@@ -218,7 +239,9 @@ def n_rows(item: Tokens, way: str) -> int:
     return 1 if way == SHARED or max(map(len, item.choices)) == 1 else len(item.choices)
 
 
-def likelihoods(model: Any, items: Sequence[Tokens], way: str) -> Callable[[], list[NDArray[np.float64]]]:
+def likelihoods(
+    model: Any, items: Sequence[Tokens], way: str
+) -> Callable[[], list[NDArray[np.float64]]]:
     """Ask for the log-likelihood of each choice of each item, in nats: (C,) per item; see `token_likelihoods`."""
     launched = token_likelihoods(model, items, way)
 
@@ -229,7 +252,9 @@ def likelihoods(model: Any, items: Sequence[Tokens], way: str) -> Callable[[], l
     return read
 
 
-def token_likelihoods(model: Any, items: Sequence[Tokens], way: str) -> Callable[[], list[NDArray[np.float64]]]:
+def token_likelihoods(
+    model: Any, items: Sequence[Tokens], way: str
+) -> Callable[[], list[NDArray[np.float64]]]:
     """Ask for the log-likelihood of each token of each choice, in nats.
 
     Args:
@@ -241,7 +266,11 @@ def token_likelihoods(model: Any, items: Sequence[Tokens], way: str) -> Callable
         A function that waits for them: (T,) per choice, one choice after another.
     """
     first = [0, *itertools.accumulate(len(item.choices) for item in items)]
-    rows = [row for item, start in zip(items, first, strict=False) for row in _rows(item, start, shared=way == SHARED)]
+    rows = [
+        row
+        for item, start in zip(items, first, strict=False)
+        for row in _rows(item, start, shared=way == SHARED)
+    ]
     groups: list[list[_Row]] = [rows]
     if way == ONE_BY_ONE:
         groups = [[row] for row in rows]
@@ -274,8 +303,12 @@ def likelihood_way(scorer: CausalLM, *, longest: int, shared_prefix: bool = True
     model, name, bound = scorer.model, scorer.name, scorer.room(scorer.max_length, 1)
 
     def find(reach: int) -> Way:
-        ways = [way for way in scorer.WAYS if way != ONE_BY_ONE and (shared_prefix or way != SHARED)]
-        items = _trial_items(ordinary_tokens(model, scorer.tokenizer), min(reach, bound), twice=ways[0] != WAYS[0])
+        ways = [
+            way for way in scorer.WAYS if way != ONE_BY_ONE and (shared_prefix or way != SHARED)
+        ]
+        items = _trial_items(
+            ordinary_tokens(model, scorer.tokenizer), min(reach, bound), twice=ways[0] != WAYS[0]
+        )
         before = Way(ways[0], 0, scorer.TOLD)
         if reach > SHORTEST:
             before = likelihood_way(scorer, longest=SHORTEST, shared_prefix=shared_prefix)
@@ -296,14 +329,24 @@ def likelihood_way(scorer: CausalLM, *, longest: int, shared_prefix: bool = True
 def _trial_items(words: NDArray[np.int64], reach: int, *, twice: bool) -> list[Tokens]:
     """Return items of random words: several of up to 16 tokens, or long prompts, `twice` of one length, and choices."""
     draw = np.random.default_rng(0)
-    shapes: list[tuple[int, tuple[int, ...]]] = [(1, (2, 1)), (5, (3, 1, 2)), (min(9, max(1, reach - 7)), (4, 2, 2))]
+    shapes: list[tuple[int, tuple[int, ...]]] = [
+        (1, (2, 1)),
+        (5, (3, 1, 2)),
+        (min(9, max(1, reach - 7)), (4, 2, 2)),
+    ]
     if reach > SHORTEST:  # a short item beside long ones, whose length may change how it is read
         shapes = [(reach - 2, (3,)), shapes[1]]
     shapes += shapes[:1] * twice
     # Ties in attention to the few best tokens, which padding upsets, show only now and then: in many tokens.
     shapes += [(1, (reach // 4, reach - reach // 4))] * max(1, _TRIED // reach)
     return [
-        Tokens("trial", draw.choice(words, size).tolist(), [draw.choice(words, n).tolist() for n in sizes], [], False)
+        Tokens(
+            "trial",
+            draw.choice(words, size).tolist(),
+            [draw.choice(words, n).tolist() for n in sizes],
+            [],
+            False,
+        )
         for size, sizes in shapes
     ]
 
@@ -312,7 +355,9 @@ def one_by_one(model: Any, items: Sequence[Tokens], name: str) -> Answers:
     """Score one by one by plain calls; check that no logits depend on tokens that follow."""
     answers: list[NDArray[np.float64]] = []
     left = _CUT
-    alone = (Tokens("", item.prompt, [choice], [], False) for item in items for choice in item.choices)
+    alone = (
+        Tokens("", item.prompt, [choice], [], False) for item in items for choice in item.choices
+    )
     for row in itertools.chain.from_iterable(_rows(item, 0, shared=False) for item in alone):
         scores = logits_of(model, {"input_ids": _tensor(model, row.tokens[None])}, name)[0]
         if left and len(row) > 4:
@@ -348,7 +393,10 @@ def _rows(item: Tokens, first: int, *, shared: bool) -> Iterator[_Row]:
         lengths = [len(tokens) for tokens, _ in parts]
         segments = np.arange(1, len(parts) + 1) if len(parts) > 1 else np.zeros(1, dtype=np.int64)
         yield _Row(
-            np.array([*item.prompt, *itertools.chain.from_iterable(tokens for tokens, _ in parts)], dtype=np.int64),
+            np.array(
+                [*item.prompt, *itertools.chain.from_iterable(tokens for tokens, _ in parts)],
+                dtype=np.int64,
+            ),
             np.concatenate([np.arange(size), *(size + np.arange(length) for length in lengths)]),
             np.concatenate([np.zeros(size, dtype=np.int64), np.repeat(segments, lengths)]),
             np.array(columns, dtype=np.int64),
@@ -367,7 +415,10 @@ def _read(model: Any, rows: Sequence[_Row]) -> torch.Tensor:
         segments[place, : len(row)] = row.segments
     inputs: dict[str, Any] = {"input_ids": _tensor(model, tokens)}
     if (segments > 0).any():
-        inputs |= {"attention_mask": _mask(model, segments), "position_ids": _tensor(model, positions)}
+        inputs |= {
+            "attention_mask": _mask(model, segments),
+            "position_ids": _tensor(model, positions),
+        }
     elif (segments < 0).any():
         inputs["attention_mask"] = _tensor(model, (segments >= 0).astype(np.int64))
     known, columns = inspect.signature(model.forward).parameters, np.arange(shape[1])
@@ -381,7 +432,10 @@ def _read(model: Any, rows: Sequence[_Row]) -> torch.Tensor:
         columns = np.arange(shape[1])
     at_row = np.repeat(np.arange(len(rows)), [len(row.wanted) for row in rows])
     at_column = np.searchsorted(columns, np.concatenate([row.columns for row in rows]))
-    index = [sent(each, logits.device) for each in (at_row, at_column, np.concatenate([row.wanted for row in rows]))]
+    index = [
+        sent(each, logits.device)
+        for each in (at_row, at_column, np.concatenate([row.wanted for row in rows]))
+    ]
     found = []
     # In parts: the table of all logits is in memory already, a float copy of it need not be.
     for at, column, wanted in zip(*(torch.split(each, _PART) for each in index), strict=True):
@@ -398,7 +452,9 @@ def _mask(model: Any, segments: NDArray[np.int64]) -> torch.Tensor:
     causal = torch.ones(size, size, dtype=torch.bool, device=parts.device).tril()
     key, query = parts[:, None, :], parts[:, :, None]
     allowed = causal & (key >= 0) & ((key == 0) | (key == query))
-    allowed |= torch.eye(size, dtype=torch.bool, device=parts.device)  # padding sees itself, so that no row is empty
+    allowed |= torch.eye(
+        size, dtype=torch.bool, device=parts.device
+    )  # padding sees itself, so that no row is empty
     mask = torch.zeros(allowed.shape, dtype=model.dtype, device=parts.device)
     return mask.masked_fill_(~allowed, torch.finfo(model.dtype).min)[:, None]
 
@@ -420,7 +476,12 @@ def _tensor(model: Any, array: NDArray[np.int64]) -> torch.Tensor:
 
 
 def scored_continuations(
-    scorer: CausalLM, items: Sequence[Tokens], *, kind: str, max_tokens: int, **how: Unpack[HowToRun]
+    scorer: CausalLM,
+    items: Sequence[Tokens],
+    *,
+    kind: str,
+    max_tokens: int,
+    **how: Unpack[HowToRun],
 ) -> tuple[Columns, str]:
     """Return the log-likelihood of every choice of every item, and in words how they were read: the fastest exact way.
 
@@ -448,7 +509,9 @@ def scored_continuations(
         return columns
 
     batches = _batches(items, way.name, max_tokens)
-    scored = run_model(scorer.model, score, batches, kind=kind, inputs=lambda: fingerprints_of(items), **how)
+    scored = run_model(
+        scorer.model, score, batches, kind=kind, inputs=lambda: fingerprints_of(items), **how
+    )
     return scored, str(way)
 
 

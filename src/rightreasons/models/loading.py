@@ -67,10 +67,14 @@ def load_classifier(name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpe
         ValueError: If there is no such model, or it is no classifier of at least two exclusive classes, or its
             tokenizer is missing, or the trial finds that it cannot be asked.
     """
-    return _load(transformers.AutoModelForSequenceClassification, "sequence classifier", name_or_path, **how)
+    return _load(
+        transformers.AutoModelForSequenceClassification, "sequence classifier", name_or_path, **how
+    )
 
 
-def loaded_parts(model: Any, tokenizer: Any = None, name: str | None = None) -> tuple[Any, Any, str]:
+def loaded_parts(
+    model: Any, tokenizer: Any = None, name: str | None = None
+) -> tuple[Any, Any, str]:
     """Return a loaded model without what wraps it, its tokenizer, and what it is called in errors.
 
     Args:
@@ -89,7 +93,9 @@ def loaded_parts(model: Any, tokenizer: Any = None, name: str | None = None) -> 
         with contextlib.suppress(ValueError):
             tokenizer = load_tokenizer(place, local_files_only=True)
     if tokenizer is None:
-        raise TypeError(f"Expected `tokenizer` beside a loaded model ({type(model).__name__}), but got None.")
+        raise TypeError(
+            f"Expected `tokenizer` beside a loaded model ({type(model).__name__}), but got None."
+        )
     called = name or place or type(model).__name__
     if isinstance(model, torch.nn.Module):
         check_in_memory(model, called)
@@ -107,13 +113,17 @@ def loaded_classifier(model: Any, tokenizer: Any, name: str) -> Classifier:
     is_ours = type(model).__module__.startswith("transformers.")
     is_head = not is_ours or _head(type(model).__name__) == "ForSequenceClassification"
     if not hasattr(getattr(model, "config", None), "num_labels") or not is_head:
-        raise ValueError(f"Expected a sequence classifier in `model`, but got {type(model).__name__}.")
+        raise ValueError(
+            f"Expected a sequence classifier in `model`, but got {type(model).__name__}."
+        )
     classifier = Classifier(model, tokenizer, check_classes(model.config, name), name)
     classifier_way(classifier, longest=SHORTEST)  # longer texts are tried where they are met
     return classifier
 
 
-def load_multiple_choice(name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpen]) -> Classifier:
+def load_multiple_choice(
+    name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpen]
+) -> Classifier:
     """Load a multiple-choice model (`AutoModelForMultipleChoice`) and its tokenizer.
 
     The arguments are those of `load_classifier`, and so are the errors.
@@ -121,10 +131,14 @@ def load_multiple_choice(name_or_path: str | os.PathLike[str], **how: Unpack[How
     Returns:
         The model and its tokenizer; `label_names` is None.
     """
-    return _load(transformers.AutoModelForMultipleChoice, "multiple-choice model", name_or_path, **how)
+    return _load(
+        transformers.AutoModelForMultipleChoice, "multiple-choice model", name_or_path, **how
+    )
 
 
-def load_question_answering(name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpen]) -> Classifier:
+def load_question_answering(
+    name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpen]
+) -> Classifier:
     """Load a model that marks the answer to a question in a context (`AutoModelForQuestionAnswering`).
 
     The arguments are those of `load_classifier`, and so are the errors.
@@ -132,11 +146,19 @@ def load_question_answering(name_or_path: str | os.PathLike[str], **how: Unpack[
     Returns:
         The model and its tokenizer; `label_names` is None.
     """
-    return _load(transformers.AutoModelForQuestionAnswering, "question-answering model", name_or_path, **how)
+    return _load(
+        transformers.AutoModelForQuestionAnswering, "question-answering model", name_or_path, **how
+    )
 
 
 def open_weights(
-    auto_class: Any, kind: str, name: str, how: HowToOpen, *, held: Mapping[str, Any] | None = None, **options: Any
+    auto_class: Any,
+    kind: str,
+    name: str,
+    how: HowToOpen,
+    *,
+    held: Mapping[str, Any] | None = None,
+    **options: Any,
 ) -> tuple[Any, list[str]]:
     """Open the weights of a model by a class of transformers, on their device; an adapter is put on its base.
 
@@ -181,8 +203,14 @@ def open_weights(
         raise ValueError(
             f"Expected {name} to be a {kind}, but it was saved as {_architecture(model.config)}, for another task."
         )
-    others = {key for key, _, shape in report["mismatched_keys"] if held and key in held and held[key].shape == shape}
-    report["mismatched_keys"] = [each for each in report["mismatched_keys"] if each[0] not in others]
+    others = {
+        key
+        for key, _, shape in report["mismatched_keys"]
+        if held and key in held and held[key].shape == shape
+    }
+    report["mismatched_keys"] = [
+        each for each in report["mismatched_keys"] if each[0] not in others
+    ]
     _check_report(model, report, kind, name)
     settings = getattr(model.config, "quantization_config", None)
     if settings and getattr(model, "hf_quantizer", None) is None:
@@ -198,7 +226,9 @@ def open_weights(
     return model.eval(), sorted(others.union(report["missing_keys"]))
 
 
-def _open_adapted(adapter: Adapter, auto_class: Any, kind: str, how: HowToOpen) -> tuple[Any, list[str]]:
+def _open_adapted(
+    adapter: Adapter, auto_class: Any, kind: str, how: HowToOpen
+) -> tuple[Any, list[str]]:
     if adapter.head and not auto_class.__name__.endswith(adapter.head):
         raise ValueError(
             f"Expected {adapter.name} to be a {kind}, but it is an adapter for {adapter.head}, for another task."
@@ -207,14 +237,18 @@ def _open_adapted(adapter: Adapter, auto_class: Any, kind: str, how: HowToOpen) 
         try:
             its = HowToOpen(**{**how, "revision": adapter.revision})
             base, adapted = check_model(adapter.base), adapter.weights
-            model, absent = open_weights(auto_class, kind, base, its, held=adapted, config=adapter.config())
+            model, absent = open_weights(
+                auto_class, kind, base, its, held=adapted, config=adapter.config()
+            )
         except (ValueError, OSError) as error:
             raise ValueError(
                 f"Expected a {kind} in {adapter.base}, the base that {adapter.name} names in `base_model_name_or_path` "
                 f"of its {ADAPTER}, but it cannot be opened: {first_line(error)}"
             ) from error
         whole = model.state_dict()
-        for key in adapted.keys() & set(absent):  # a head that peft keeps beside, and never asks, is not random
+        for key in adapted.keys() & set(
+            absent
+        ):  # a head that peft keeps beside, and never asks, is not random
             if whole[key].shape == adapted[key].shape:
                 whole[key].copy_(adapted[key])
         return adapter.put_on(model), [key for key in absent if key not in adapted]
@@ -253,7 +287,9 @@ def check_model(name_or_path: object) -> str:
         The name in the form that transformers takes.
     """
     if not isinstance(name_or_path, (str, os.PathLike)):
-        raise TypeError(f"Expected the model as a folder or a hub id, but got {kind_of(name_or_path)}.")
+        raise TypeError(
+            f"Expected the model as a folder or a hub id, but got {kind_of(name_or_path)}."
+        )
     name = os.fspath(name_or_path)
     if not name.strip() or "\0" in name:
         raise ValueError(f"Expected the model as a folder or a hub id, but got {name!r}.")
@@ -262,13 +298,24 @@ def check_model(name_or_path: object) -> str:
         held = sorted(path.name for path in folder.iterdir())
         if "config.json" not in held and ADAPTER not in held:
             listed = ", ".join(held[:5]) + (", …" if len(held) > 5 else "") if held else "nothing"
-            raise ValueError(f"Expected {folder} to be a model folder with a config.json, but it holds {listed}.")
+            raise ValueError(
+                f"Expected {folder} to be a model folder with a config.json, but it holds {listed}."
+            )
         return str(folder)
     if folder.exists():
-        raise ValueError(f"Expected the model as a folder or a hub id, but {name} is a file: the model comes first.")
+        raise ValueError(
+            f"Expected the model as a folder or a hub id, but {name} is a file: the model comes first."
+        )
     # A hub id is "name" or "owner/name"; anything else can only be a path.
-    if isinstance(name_or_path, os.PathLike) or not name or name[0] in "./~\\" or name.count("/") > 1:
-        raise ValueError(f"Expected the model as a folder or a hub id, but the folder {name!r} does not exist.")
+    if (
+        isinstance(name_or_path, os.PathLike)
+        or not name
+        or name[0] in "./~\\"
+        or name.count("/") > 1
+    ):
+        raise ValueError(
+            f"Expected the model as a folder or a hub id, but the folder {name!r} does not exist."
+        )
     use_hub_or_cache()
     return name
 
@@ -311,7 +358,9 @@ def quiet() -> Iterator[None]:
             its.enable_progress_bar()
 
 
-def _load(auto_class: Any, kind: str, name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpen]) -> Classifier:
+def _load(
+    auto_class: Any, kind: str, name_or_path: str | os.PathLike[str], **how: Unpack[HowToOpen]
+) -> Classifier:
     name, revision = check_model(name_or_path), how.get("revision")
     allow_untrained = how.get("allow_untrained", False)
     model, absent = open_weights(auto_class, kind, name, how)
@@ -336,7 +385,11 @@ def _load(auto_class: Any, kind: str, name_or_path: str | os.PathLike[str], **ho
         names = check_classes(model.config, name)
     classifier = Classifier(model, tokenizer, names, name)
     if not allow_untrained:  # what is trained first is tried where it is used
-        classifier_way(classifier, longest=SHORTEST, joint=auto_class is transformers.AutoModelForMultipleChoice)
+        classifier_way(
+            classifier,
+            longest=SHORTEST,
+            joint=auto_class is transformers.AutoModelForMultipleChoice,
+        )
     return classifier
 
 
@@ -360,7 +413,8 @@ def labels_of(model: str) -> tuple[str, ...]:
     labels = _labels_in(_config_of(model), model)
     if not labels:
         raise OptionError(
-            f"Expected a multi-label classifier where `target` names several labels, but got {model}.", option="target"
+            f"Expected a multi-label classifier where `target` names several labels, but got {model}.",
+            option="target",
         )
     return labels
 
@@ -368,10 +422,14 @@ def labels_of(model: str) -> tuple[str, ...]:
 def _config_of(model: str) -> Any:
     try:
         adapter = adapter_of(model)
-        return transformers.AutoConfig.from_pretrained(model) if adapter is None else adapter.config()
+        return (
+            transformers.AutoConfig.from_pretrained(model) if adapter is None else adapter.config()
+        )
     except (OSError, ValueError, TypeError) as error:
         reason = " ".join(str(error).split())[:100]
-        raise ValueError(f"Expected a model at {model!r}, but its configuration cannot be read: {reason}.") from error
+        raise ValueError(
+            f"Expected a model at {model!r}, but its configuration cannot be read: {reason}."
+        ) from error
 
 
 def _labels_in(config: Any, name: str) -> tuple[str, ...]:
@@ -393,7 +451,9 @@ def class_names(config: Any, name: str) -> tuple[str, ...]:
         )
     texts = tuple(str(names[number]) for number in range(last + 1))
     if len(set(texts)) < len(texts):
-        raise ValueError(f"Expected `id2label` of {name} to have a name for each class, but got {', '.join(texts)}.")
+        raise ValueError(
+            f"Expected `id2label` of {name} to have a name for each class, but got {', '.join(texts)}."
+        )
     return texts
 
 
@@ -402,7 +462,9 @@ def _ask_for(model: Any, target: str, name: str) -> None:
     config, labels = model.config, _labels_in(model.config, name)
     if target not in labels:
         known = f"the labels {', '.join(labels)}" if labels else "no multi-label head"
-        raise OptionError(f"Expected {name} to have the label {target!r}, but it has {known}.", option="target")
+        raise OptionError(
+            f"Expected {name} to have the label {target!r}, but it has {known}.", option="target"
+        )
     place = labels.index(target)
 
     def answer(_model: Any, _inputs: Any, outputs: Any) -> Any:
@@ -410,7 +472,10 @@ def _ask_for(model: Any, target: str, name: str) -> None:
         return outputs
 
     model.register_forward_hook(answer)
-    config.problem_type, config.id2label = "single_label_classification", {0: f"not {target}", 1: target}
+    config.problem_type, config.id2label = (
+        "single_label_classification",
+        {0: f"not {target}", 1: target},
+    )
     config.label2id = {label: number for number, label in config.id2label.items()}
 
 
@@ -468,8 +533,13 @@ def _check_report(model: Any, report: dict[str, Any], kind: str, name: str) -> N
             f"Expected {name} to be a {kind} as its configuration says, but {key} of its checkpoint has the shape "
             f"{tuple(shape)}, not {tuple(wanted)}."
         )
-    held, known = report["unexpected_keys"], {re.sub(r"\d+", "0", key) for key in model.state_dict()}
-    other = set(dict(model.named_parameters())) <= set(report["missing_keys"])  # none of its weights is there
+    held, known = (
+        report["unexpected_keys"],
+        {re.sub(r"\d+", "0", key) for key in model.state_dict()},
+    )
+    other = set(dict(model.named_parameters())) <= set(
+        report["missing_keys"]
+    )  # none of its weights is there
     # A checkpoint may hold a head that is not asked for, but no further layers.
     if more := sorted(key for key in held if other or re.sub(r"\d+", "0", key) in known):
         raise ValueError(
@@ -497,7 +567,8 @@ def check_device(device: Any) -> torch.device | str:
         return torch.device(device)
     except (RuntimeError, AssertionError, NotImplementedError, TypeError) as error:
         raise OptionError(
-            f"Expected `device` to be one of this machine, such as 'cpu', but got {str(device)!r}.", option="device"
+            f"Expected `device` to be one of this machine, such as 'cpu', but got {str(device)!r}.",
+            option="device",
         ) from error
 
 
@@ -509,7 +580,9 @@ def _explain(error: Exception, kind: str, name: str) -> ValueError:
             f"Expected the model as a folder or a hub id, but {name!r} is no folder here and no model that the hub "
             f"provides ({first_line(error)})."
         )
-    return ValueError(f"Expected {name} to be a {kind}, but it cannot be opened as one: {first_line(error)}")
+    return ValueError(
+        f"Expected {name} to be a {kind}, but it cannot be opened as one: {first_line(error)}"
+    )
 
 
 def _architecture(config: Any) -> str:

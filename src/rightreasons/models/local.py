@@ -26,8 +26,23 @@ from rightreasons.core.store import digest_of_arrays
 from rightreasons.core.validation import check_count
 from rightreasons.models.batching import length_batches
 from rightreasons.models.likelihoods import Tokens, scored_continuations, tokenize_continuations
-from rightreasons.models.protocol import BRIEF, LONG, Ability, Answers, Generation, Likelihoods, Message, Request
-from rightreasons.models.running import Column, fingerprint_model, fingerprint_texts, fingerprint_tokenizer, run_model
+from rightreasons.models.protocol import (
+    BRIEF,
+    LONG,
+    Ability,
+    Answers,
+    Generation,
+    Likelihoods,
+    Message,
+    Request,
+)
+from rightreasons.models.running import (
+    Column,
+    fingerprint_model,
+    fingerprint_texts,
+    fingerprint_tokenizer,
+    run_model,
+)
 from rightreasons.models.trial import (
     ONE_BY_ONE,
     TRIALS,
@@ -79,7 +94,9 @@ class LocalEngine:
         """A digest of the weights, the tokenizer and the chat template."""
         template = f"{self._template}{'' if self._thinking is None else self._thinking}"
         parts = (fingerprint_model(self.model), fingerprint_tokenizer(self.tokenizer), template)
-        return hashlib.blake2b("|".join(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+        return hashlib.blake2b(
+            "|".join(parts).encode("utf-8", "surrogatepass"), digest_size=16
+        ).hexdigest()
 
     @functools.cached_property
     def thinks(self) -> bool:
@@ -102,7 +119,9 @@ class LocalEngine:
     @property
     def budget(self) -> int:
         """Tokens of an answer: those of thinking among them."""
-        room = max(BRIEF, self.scorer.max_length // 2)  # the question needs some of what the model reads
+        room = max(
+            BRIEF, self.scorer.max_length // 2
+        )  # the question needs some of what the model reads
         return min((self._most or LONG) + BRIEF, room) if self.thinks else BRIEF
 
     def render(self, prompt: str | Sequence[Message]) -> str:
@@ -114,7 +133,9 @@ class LocalEngine:
         if isinstance(prompt, str):
             return prompt
         if not self.has_template:
-            raise ValueError(f"Expected a model with a chat template, but {self.name} has none: ask it without a chat.")
+            raise ValueError(
+                f"Expected a model with a chat template, but {self.name} has none: ask it without a chat."
+            )
         continued = prompt[-1]["role"] == "assistant"
         try:
             return str(
@@ -165,7 +186,12 @@ class LocalEngine:
                             f"{self.tokenizer.decode([tokens[0]])!r}: take other words, or the scoring sum."
                         )
         first = [
-            [Tokens(p.name, p.prompt, [[tokens[0]] for tokens in p.choices], p.places, p.truncated) for p in parts]
+            [
+                Tokens(
+                    p.name, p.prompt, [[tokens[0]] for tokens in p.choices], p.places, p.truncated
+                )
+                for p in parts
+            ]
             for parts in tokenized
         ]
         return self._scored(requests, first, reasons, kind="answers by their first token", **how)
@@ -215,7 +241,9 @@ class LocalEngine:
         copies = np.repeat(np.arange(len(prompts)), n)
         names = [f"{requests[place].name}#{copy}" for place in able for copy in range(n)]
         size = 1 if way.name == ONE_BY_ONE else 64
-        batches = length_batches(lengths[copies] + max_new_tokens, batch_size=size, max_tokens=_MAX_TOKENS)
+        batches = length_batches(
+            lengths[copies] + max_new_tokens, batch_size=size, max_tokens=_MAX_TOKENS
+        )
 
         @torch.inference_mode()
         def answer(batch: NDArray[np.int64]) -> dict[str, Column]:
@@ -231,7 +259,9 @@ class LocalEngine:
             inputs=lambda: {
                 "ids": fingerprint_texts(names),
                 "texts": digest_of_arrays({"tokens": np.concatenate(prompts), "lengths": lengths}),
-                "options": {name: value for name, value in options.to_dict().items() if name != "n"},
+                "options": {
+                    name: value for name, value in options.to_dict().items() if name != "n"
+                },
             },
             progress=progress,
             out=out,
@@ -241,7 +271,8 @@ class LocalEngine:
         for start, place in enumerate(able):
             opened = self._opened(requests[place], options)
             answered[place] = [
-                self._reply(row, len(whole[start]), options, opened) for row in rows[start * n : (start + 1) * n]
+                self._reply(row, len(whole[start]), options, opened)
+                for row in rows[start * n : (start + 1) * n]
             ]
         return Answers(
             answered,
@@ -253,13 +284,17 @@ class LocalEngine:
     def _opened(self, request: Request, options: Generation) -> bool:
         """Tell whether thinking begins in the prompt, as the chat templates of some models have it."""
         end = self.render(request.prompt).rstrip()
-        return any(close and mark.end() == len(end) for mark, close in thinking_marks(end, options.tags))
+        return any(
+            close and mark.end() == len(end) for mark, close in thinking_marks(end, options.tags)
+        )
 
     def _reply(self, row: NDArray[np.int64], size: int, options: Generation, opened: bool) -> Reply:
         ended = len(row) < options.max_new_tokens or int(row[-1]) in _end_tokens(self.scorer)
         special = [token for token in self.tokenizer.all_special_tokens if token]
         raw = self.tokenizer.decode(row, skip_special_tokens=False)
-        shown = any(token in mark[0] for mark, _ in thinking_marks(raw, options.tags) for token in special)
+        shown = any(
+            token in mark[0] for mark, _ in thinking_marks(raw, options.tags) for token in special
+        )
         # Tags that are special tokens are read before these are left out.
         text = raw if shown else self.tokenizer.decode(row, skip_special_tokens=True)
         cut = _before(text, options.stop)
@@ -269,10 +304,16 @@ class LocalEngine:
         if not shown:
             return reply
         bare = re.compile("|".join(map(re.escape, special)))
-        return dataclasses.replace(reply, text=bare.sub("", reply.text).strip(), thinking=bare.sub("", reply.thinking))
+        return dataclasses.replace(
+            reply, text=bare.sub("", reply.text).strip(), thinking=bare.sub("", reply.thinking)
+        )
 
     def tokens(
-        self, requests: Sequence[Request], *, max_length: int | None = None, failures: dict[int, str] | None = None
+        self,
+        requests: Sequence[Request],
+        *,
+        max_length: int | None = None,
+        failures: dict[int, str] | None = None,
     ) -> list[list[Tokens]]:
         """Return the tokens of requests, all of a chat, which has all of its special tokens, or none.
 
@@ -292,21 +333,33 @@ class LocalEngine:
         )
 
     def _scored(
-        self, requests: Sequence[Request], items: Sequence[Sequence[Tokens]], reasons: Mapping[int, str], **options: Any
+        self,
+        requests: Sequence[Request],
+        items: Sequence[Sequence[Tokens]],
+        reasons: Mapping[int, str],
+        **options: Any,
     ) -> Likelihoods:
         """Score tokenized requests; those without tokens fail for their reasons."""
         parts = list(itertools.chain.from_iterable(items))
-        check_tokens(self.model, self.name, max(max(*part.prompt, *map(max, part.choices)) for part in parts))
-        columns, way = scored_continuations(self.scorer, parts, max_tokens=self._max_tokens, fail_fast=False, **options)
+        check_tokens(
+            self.model, self.name, max(max(*part.prompt, *map(max, part.choices)) for part in parts)
+        )
+        columns, way = scored_continuations(
+            self.scorer, parts, max_tokens=self._max_tokens, fail_fast=False, **options
+        )
         owners = np.repeat(np.arange(len(items)), [len(group) for group in items])
         failed = {**columns.whole(owners)[1], **reasons}
         counts = [len(request.continuations) for request in requests]
         first = offsets_of(counts)
         values, lengths = np.full(int(first[-1]), np.nan), np.ones(int(first[-1]))
-        places = [start + np.array(part.places) for start, part in zip(first[owners], parts, strict=True)]
+        places = [
+            start + np.array(part.places) for start, part in zip(first[owners], parts, strict=True)
+        ]
         for place, part in zip(places, parts, strict=True):
             lengths[place] = [len(choice) for choice in part.choices]
-        for number, row in zip(columns.positions.tolist(), columns.ragged("likelihood"), strict=True):
+        for number, row in zip(
+            columns.positions.tolist(), columns.ragged("likelihood"), strict=True
+        ):
             values[places[number]] = row
         return Likelihoods(
             Ragged.of(values, counts),
@@ -324,7 +377,9 @@ def _generation_way(scorer: CausalLM, longest: int, bound: int) -> Way:
         draw = np.random.default_rng(0)
         words = ordinary_tokens(scorer.model, scorer.tokenizer)
         reach = max(1, min(reach, bound))
-        sizes = sorted({reach, max(1, reach // 2), max(1, reach // 3), min(3, reach), 1}, reverse=True)
+        sizes = sorted(
+            {reach, max(1, reach // 2), max(1, reach // 3), min(3, reach), 1}, reverse=True
+        )
         prompts = [draw.choice(words, size).tolist() for size in sizes]
 
         def ask(places: Sequence[int]) -> list[NDArray[np.float64]]:
@@ -340,20 +395,31 @@ def _generation_way(scorer: CausalLM, longest: int, bound: int) -> Way:
             again=lambda: ask([0]),
         )
 
-    return TRIALS.way(scorer.model, "generated answers", min(longest, bound), find, scorer.tokenizer)
+    return TRIALS.way(
+        scorer.model, "generated answers", min(longest, bound), find, scorer.tokenizer
+    )
 
 
 def _scores(scorer: CausalLM, prompts: Sequence[list[int]]) -> list[NDArray[np.float64]]:
     """Return the log-probabilities of every token at the first steps after each prompt."""
     with _bare_settings(scorer, _TRIED) as settings:
-        settings.eos_token_id, settings.output_logits, settings.return_dict_in_generate = None, True, True
+        settings.eos_token_id, settings.output_logits, settings.return_dict_in_generate = (
+            None,
+            True,
+            True,
+        )
         made = scorer.model.generate(**_padded(scorer, prompts), generation_config=settings)
-    table = torch.stack([step.double().log_softmax(-1) for step in made.logits], dim=1).cpu().numpy()
+    table = (
+        torch.stack([step.double().log_softmax(-1) for step in made.logits], dim=1).cpu().numpy()
+    )
     return list(table)
 
 
 def _generated(
-    scorer: CausalLM, prompts: Sequence[list[int]], options: Generation, rngs: Sequence[np.random.Generator]
+    scorer: CausalLM,
+    prompts: Sequence[list[int]],
+    options: Generation,
+    rngs: Sequence[np.random.Generator],
 ) -> list[NDArray[np.float64]]:
     """Return the new tokens of each prompt, the one that ends them included."""
     inputs = _padded(scorer, prompts)
@@ -375,7 +441,9 @@ def _generated(
     ends = set(_end_tokens(scorer))
     rows = []
     for row in made[:, size:].cpu().numpy():
-        end = next((place + 1 for place, token in enumerate(row.tolist()) if token in ends), len(row))
+        end = next(
+            (place + 1 for place, token in enumerate(row.tolist()) if token in ends), len(row)
+        )
         rows.append(row[:end].astype(np.float64))
     return rows
 
@@ -383,7 +451,9 @@ def _generated(
 class _Drawn(transformers.LogitsProcessor):  # type: ignore[misc]
     """Draws tokens: the largest of log-probabilities and Gumbel noise is a draw by the probabilities."""
 
-    def __init__(self, rngs: Sequence[np.random.Generator], temperature: float, top_p: float) -> None:
+    def __init__(
+        self, rngs: Sequence[np.random.Generator], temperature: float, top_p: float
+    ) -> None:
         self._rngs, self._temperature, self._top_p = rngs, temperature, top_p
 
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
@@ -413,18 +483,25 @@ def _padded(scorer: CausalLM, prompts: Sequence[list[int]]) -> dict[str, torch.T
     for row, prompt in enumerate(prompts):
         tokens[row, size - len(prompt) :], mask[row, size - len(prompt) :] = prompt, 1
     device = scorer.model.device
-    return {"input_ids": torch.from_numpy(tokens).to(device), "attention_mask": torch.from_numpy(mask).to(device)}
+    return {
+        "input_ids": torch.from_numpy(tokens).to(device),
+        "attention_mask": torch.from_numpy(mask).to(device),
+    }
 
 
 def _pad_token(scorer: CausalLM) -> int:
-    return next((int(t) for t in (scorer.tokenizer.pad_token_id, *_end_tokens(scorer)) if t is not None), 0)
+    return next(
+        (int(t) for t in (scorer.tokenizer.pad_token_id, *_end_tokens(scorer)) if t is not None), 0
+    )
 
 
 def _end_tokens(scorer: CausalLM) -> list[int]:
     """Return the tokens that end an answer: the model's and the tokenizer's."""
     ends = getattr(getattr(scorer.model, "generation_config", None), "eos_token_id", None)
     tokens = ends if isinstance(ends, list) else [ends]
-    return sorted({int(token) for token in (*tokens, scorer.tokenizer.eos_token_id) if token is not None})
+    return sorted(
+        {int(token) for token in (*tokens, scorer.tokenizer.eos_token_id) if token is not None}
+    )
 
 
 @contextmanager

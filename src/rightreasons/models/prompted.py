@@ -17,8 +17,22 @@ from rightreasons.core.errors import OptionError
 from rightreasons.core.replies import Reply
 from rightreasons.core.scores import Scores
 from rightreasons.core.store import digest_of_value, part_of
-from rightreasons.core.validation import check_ids, check_labels, check_same_length, check_seed, check_texts
-from rightreasons.models.prompts import ChoiceItems, Examples, Item, Rendering, distinct_texts, items_of, wordless
+from rightreasons.core.validation import (
+    check_ids,
+    check_labels,
+    check_same_length,
+    check_seed,
+    check_texts,
+)
+from rightreasons.models.prompts import (
+    ChoiceItems,
+    Examples,
+    Item,
+    Rendering,
+    distinct_texts,
+    items_of,
+    wordless,
+)
 from rightreasons.models.protocol import BRIEF, Ability, Answers, Engine, Generation, Request
 from rightreasons.models.replies.answers import NO_ANSWER, read_answer
 from rightreasons.models.wording import LIKELIHOODS, Prompt
@@ -148,14 +162,22 @@ class Prompted:
             fields = {"prompt": "(prompt)", "choices": ["(first choice)", "(second choice)"]}
         example = self._example or rendering.request(Item("", fields))
         return {
-            **{name: getattr(rendering, name) for name in ("template", "chat", "style", "scoring", "answer_prefix")},
-            **{name: getattr(self.prompt, name) for name in ("system", "shots", "pattern", "samples", "thinking")},
+            **{
+                name: getattr(rendering, name)
+                for name in ("template", "chat", "style", "scoring", "answer_prefix")
+            },
+            **{
+                name: getattr(self.prompt, name)
+                for name in ("system", "shots", "pattern", "samples", "thinking")
+            },
             "label_words": list(rendering.label_words),
             "form": rendering.form if rendering.scoring == "generated" else "",
             "example": self.engine.render(example.prompt),
             "answers": list(example.continuations),
             "way": self._way,
-            "finish": dict(Counter(reply.finish for replies in self.replies.values() for reply in replies)),
+            "finish": dict(
+                Counter(reply.finish for replies in self.replies.values() for reply in replies)
+            ),
         }
 
     def server(self) -> dict[str, Any] | None:
@@ -178,12 +200,24 @@ class Prompted:
             ValueError: If this is a scorer of choices, columns differ in length, or a label is no class.
         """
         if self.label_names is None:
-            raise ValueError(f"Expected a scorer of classes, but {self.name} is asked for choices: use `choose`.")
+            raise ValueError(
+                f"Expected a scorer of classes, but {self.name} is asked for choices: use `choose`."
+            )
         first = check_texts(texts, "texts", allow_empty=True)
-        pairs = [None] * len(first) if text_pairs is None else check_texts(text_pairs, "text_pairs", allow_empty=True)
+        pairs = (
+            [None] * len(first)
+            if text_pairs is None
+            else check_texts(text_pairs, "text_pairs", allow_empty=True)
+        )
         names = check_ids(range(len(first)) if ids is None else ids, "ids")
-        check_same_length(texts=first, text_pairs=pairs, ids=names, labels=first if labels is None else labels)
-        gold = None if labels is None else check_labels(labels, len(self.label_names), name="labels", minimum=-1)
+        check_same_length(
+            texts=first, text_pairs=pairs, ids=names, labels=first if labels is None else labels
+        )
+        gold = (
+            None
+            if labels is None
+            else check_labels(labels, len(self.label_names), name="labels", minimum=-1)
+        )
         return self.score_items(items_of(names, text=first, text_pair=pairs), gold, **how)
 
     def choose(
@@ -201,7 +235,9 @@ class Prompted:
             ValueError: If this is a scorer of classes, columns differ in length, or a label is no choice of its item.
         """
         if self.label_names is not None:
-            raise ValueError(f"Expected a scorer of choices, but {self.name} is asked for classes: use `predict`.")
+            raise ValueError(
+                f"Expected a scorer of choices, but {self.name} is asked for classes: use `predict`."
+            )
         items = ChoiceItems.of(prompts, choices, ids=ids, labels=labels, allow_empty=True)
         return self.score_items(items.items(), items.labels, **how)
 
@@ -219,19 +255,32 @@ class Prompted:
     def shots(self, item: Item) -> list[Item]:
         """Return the few-shot examples of an item."""
         count = self.prompt.shots
-        return [] if self.examples is None or not count else self.examples.draw(item, count, seed=self.seed)
+        return (
+            []
+            if self.examples is None or not count
+            else self.examples.draw(item, count, seed=self.seed)
+        )
 
-    def score_items(self, items: Sequence[Item], gold: NDArray[np.int64] | None, **how: Unpack[HowToKeep]) -> Scores:
+    def score_items(
+        self, items: Sequence[Item], gold: NDArray[np.int64] | None, **how: Unpack[HowToKeep]
+    ) -> Scores:
         """Score the answers of items as they are asked; `gold` are the right ones, None for those of the items."""
         rendering = self.rendering
         if gold is not None:
-            items = [dataclasses.replace(item, label=int(label)) for item, label in zip(items, gold, strict=True)]
+            items = [
+                dataclasses.replace(item, label=int(label))
+                for item, label in zip(items, gold, strict=True)
+            ]
         requests = [rendering.request(item, self.shots(item)) for item in items]
         if self._example is None and requests:
             self._example = requests[0]
         ask = self._generated if rendering.scoring == "generated" else self._likely
         names = [item.id for item in items]
-        empty = {} if rendering.scoring == "generated" else wordless(names, [each.continuations for each in requests])
+        empty = (
+            {}
+            if rendering.scoring == "generated"
+            else wordless(names, [each.continuations for each in requests])
+        )
         places = [place for place in range(len(items)) if place not in empty]
         if empty and not places:
             raise ValueError(next(iter(empty.values())))
@@ -240,9 +289,15 @@ class Prompted:
         )
         failures |= {names[place]: why for place, why in empty.items()}
         self.failures |= failures
-        kept = {place: row for place, row in zip(places, rows, strict=True) if names[place] not in failures}
+        kept = {
+            place: row
+            for place, row in zip(places, rows, strict=True)
+            if names[place] not in failures
+        }
         able = [*kept]
-        logits = Ragged.of(np.concatenate([np.empty(0), *kept.values()]), [*map(len, kept.values())])
+        logits = Ragged.of(
+            np.concatenate([np.empty(0), *kept.values()]), [*map(len, kept.values())]
+        )
         return Scores(
             tuple(names[place] for place in able),
             logits.table() if able else np.empty((0, len(self.label_names or ()))),
@@ -260,7 +315,9 @@ class Prompted:
     ) -> tuple[list[NDArray[np.float64]], dict[str, str], int, str]:
         """Return a row of scores per item, why some have none, how many were cut, and the way in words."""
         rendering, out = self.rendering, how.get("out")
-        ask = self.engine.next_words if rendering.scoring == "next_words" else self.engine.likelihoods
+        ask = (
+            self.engine.next_words if rendering.scoring == "next_words" else self.engine.likelihoods
+        )
         seen = _Distinct(requests)
         found = ask(seen.requests, progress=how.get("progress", True), out=part_of(out, "items"))
         rows, failures = seen.rows(found.values), seen.failures(found.failures)
@@ -270,7 +327,9 @@ class Prompted:
             # What failed is not asked again: it would take along the items that share its request.
             able = [place for place, item in enumerate(items) if item.id not in failures]
             alone = _Distinct([rendering.without_item(items[place]) for place in able])
-            known = self.engine.likelihoods(alone.requests, progress=False, out=part_of(out, "alone"))
+            known = self.engine.likelihoods(
+                alone.requests, progress=False, out=part_of(out, "alone")
+            )
             failures |= alone.failures(known.failures)
             for place, row in zip(able, alone.rows(known.values), strict=True):
                 rows[place] = rows[place] - row
@@ -283,7 +342,9 @@ class Prompted:
         prompt, rendering = self.prompt, self.rendering
         found = self.engine.generate(
             requests,
-            options=self.generation(n=prompt.samples).replaced(constrained=rendering.form == "constrained"),
+            options=self.generation(n=prompt.samples).replaced(
+                constrained=rendering.form == "constrained"
+            ),
             progress=how.get("progress", True),
             out=part_of(how.get("out"), "answers"),
         )
@@ -301,18 +362,28 @@ class Prompted:
                     counts[place] += 1
             if item.id not in failures and not any(counts):
                 if self.assumed and item.label >= 0:
-                    counts[item.label if self.assumed == "right" else (item.label + 1) % len(counts)] = 1
+                    counts[
+                        item.label if self.assumed == "right" else (item.label + 1) % len(counts)
+                    ] = 1
                 else:
                     failures[item.id] = lacking[0]
             # A share of 0 has no logarithm; the least positive number stands for it.
-            rows.append(np.log(np.maximum(np.array(counts) / max(sum(counts), 1), np.finfo(np.float64).tiny)))
+            rows.append(
+                np.log(
+                    np.maximum(np.array(counts) / max(sum(counts), 1), np.finfo(np.float64).tiny)
+                )
+            )
         total = sum(map(len, found.replies))
         rate = f"{sum(lacks.values())} of {total} generated answers give no answer"
-        named = ", ".join(f"{count} {lack}" for lack, count in lacks.most_common() if lack != "give no answer")
+        named = ", ".join(
+            f"{count} {lack}" for lack, count in lacks.most_common() if lack != "give no answer"
+        )
         way = "; ".join(filter(None, [found.way, rate + (named and f" ({named})")]))
         return rows, failures, found.truncated, way
 
-    def generation(self, *, n: int = 1, temperature: float | None = None, brief: int = BRIEF) -> Generation:
+    def generation(
+        self, *, n: int = 1, temperature: float | None = None, brief: int = BRIEF
+    ) -> Generation:
         """Return how answers are generated.
 
         Args:
@@ -326,7 +397,8 @@ class Prompted:
             n=n,
             temperature=(0.0 if n == 1 else 1.0) if degree is None else degree,
             top_p=prompt.top_p,
-            max_new_tokens=prompt.max_new_tokens or (max(brief, self.engine.budget) if chat else brief),
+            max_new_tokens=prompt.max_new_tokens
+            or (max(brief, self.engine.budget) if chat else brief),
             stop=prompt.stop or (() if chat else ("\n\n",)),
             seed=self.seed,
             thinking_tags=prompt.thinking_tags,
@@ -337,7 +409,9 @@ class Prompted:
         if reply.lack and reply.finish != "length":
             return NO_ANSWER
         answers, texts = self.rendering.answers(item), self.rendering.texts(item)
-        places = self.rendering.places(len(texts))  # a list that is repeated is one in the order that is shown
+        places = self.rendering.places(
+            len(texts)
+        )  # a list that is repeated is one in the order that is shown
         place = read_answer(
             reply.text,
             [answers[place] for place in places],
@@ -361,7 +435,9 @@ class _Told:
 
     def generate(self, requests: Sequence[Request], **how: Any) -> Answers:
         known = {request.name: self._replies.get(request.name, []) for request in requests}
-        return Answers([*known.values()], {name: "not asked" for name, replies in known.items() if not replies})
+        return Answers(
+            [*known.values()], {name: "not asked" for name, replies in known.items() if not replies}
+        )
 
     def __getattr__(self, name: str) -> Any:
         if name in ("likelihoods", "next_words"):
@@ -381,16 +457,22 @@ class _Distinct:
     def __init__(self, requests: Sequence[Request]) -> None:
         self._asked = requests
         texts, self._places = distinct_texts(
-            [str(request.prompt) for request in requests], [request.continuations for request in requests]
+            [str(request.prompt) for request in requests],
+            [request.continuations for request in requests],
         )
-        first = dict(zip((group for group, _ in reversed(self._places)), reversed(requests), strict=True))
+        first = dict(
+            zip((group for group, _ in reversed(self._places)), reversed(requests), strict=True)
+        )
         self.requests = [
-            dataclasses.replace(first[group], continuations=tuple(texts_of)) for group, texts_of in enumerate(texts)
+            dataclasses.replace(first[group], continuations=tuple(texts_of))
+            for group, texts_of in enumerate(texts)
         ]
 
     def rows(self, values: Ragged) -> list[NDArray[np.float64]]:
         """Return the values of each request, in the order of its answers."""
-        return [np.asarray(values[group], dtype=np.float64)[places] for group, places in self._places]
+        return [
+            np.asarray(values[group], dtype=np.float64)[places] for group, places in self._places
+        ]
 
     def failures(self, failures: Mapping[str, str]) -> dict[str, str]:
         """Return why some of the requests have no answer."""
@@ -413,7 +495,12 @@ def _chat(prompt: Prompt, engine: Engine) -> bool:
 
 def _scorings(prompt: Prompt, engine: Engine, *, thinks: bool) -> list[str]:
     """Return the scorings that an engine is able to; one that is asked for must be among them."""
-    able = [scoring for ability, scorings in _ABLE.items() if ability in engine.abilities for scoring in scorings]
+    able = [
+        scoring
+        for ability, scorings in _ABLE.items()
+        if ability in engine.abilities
+        for scoring in scorings
+    ]
     able = [scoring for scoring in able if scoring == "generated" or not thinks]
     if prompt.scoring != "auto" and prompt.scoring not in able:
         listed = ", ".join(able) or "none"
@@ -424,5 +511,7 @@ def _scorings(prompt: Prompt, engine: Engine, *, thinks: bool) -> list[str]:
             option="scoring",
         )
     if not able:
-        raise ValueError(f"Expected a model that scores or generates answers, but {engine.name} does neither.")
+        raise ValueError(
+            f"Expected a model that scores or generates answers, but {engine.name} does neither."
+        )
     return able

@@ -15,7 +15,13 @@ from numpy.typing import NDArray
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.errors import OptionError, unknown_name
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.validation import check_choice_lists, check_ids, check_labels, check_same_length, check_texts
+from rightreasons.core.validation import (
+    check_choice_lists,
+    check_ids,
+    check_labels,
+    check_same_length,
+    check_texts,
+)
 from rightreasons.models.protocol import Message, Request
 from rightreasons.models.wording import Prompt
 
@@ -67,7 +73,9 @@ class Item:
     follow: tuple[Message, ...] = ()
 
 
-def items_of(ids: Sequence[object], labels: Sequence[int] | None = None, **fields: Sequence[Any]) -> list[Item]:
+def items_of(
+    ids: Sequence[object], labels: Sequence[int] | None = None, **fields: Sequence[Any]
+) -> list[Item]:
     """Return items of columns.
 
     Args:
@@ -77,8 +85,16 @@ def items_of(ids: Sequence[object], labels: Sequence[int] | None = None, **field
     """
     if "text" in fields:
         fields.setdefault("text_pair", [None] * len(ids))
-    rows = zip(ids, [-1] * len(ids) if labels is None else labels, zip(*fields.values(), strict=True), strict=True)
-    return [Item(str(name), dict(zip(fields, values, strict=True)), int(label)) for name, label, values in rows]
+    rows = zip(
+        ids,
+        [-1] * len(ids) if labels is None else labels,
+        zip(*fields.values(), strict=True),
+        strict=True,
+    )
+    return [
+        Item(str(name), dict(zip(fields, values, strict=True)), int(label))
+        for name, label, values in rows
+    ]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -125,7 +141,9 @@ class ChoiceItems:
         if labels is None:
             return cls(names, texts, rows, counts, None)
         check_same_length(prompts=texts, labels=labels)
-        return cls(names, texts, rows, counts, check_labels(labels, counts, name="labels", minimum=-1))
+        return cls(
+            names, texts, rows, counts, check_labels(labels, counts, name="labels", minimum=-1)
+        )
 
     def items(self) -> list[Item]:
         """Return the items as they are asked."""
@@ -268,7 +286,9 @@ class Rendering:
         task = "multiple_choice" if label_names is None else "classification"
         scoring = prompt.scoring
         if scoring == "auto":
-            likely = "mean" if task == "multiple_choice" and prompt.style in ("auto", "words") else "sum"
+            likely = (
+                "mean" if task == "multiple_choice" and prompt.style in ("auto", "words") else "sum"
+            )
             scoring = likely if likely in scorings else scorings[0]
             if (prompt.pattern is not None or prompt.samples > 1) and "generated" in scorings:
                 scoring = "generated"
@@ -282,7 +302,9 @@ class Rendering:
             is_custom = template is not None or prompt.pattern is not None
             form = "free" if is_custom else usual_form(chat=chat, constrains=constrains)
         if template is None:
-            template = TEMPLATES[task, style != "words" or (task == "multiple_choice" and scoring == "generated")]
+            template = TEMPLATES[
+                task, style != "words" or (task == "multiple_choice" and scoring == "generated")
+            ]
             template += instruction(style, scoring=scoring, form=form, chat=chat)
         prefix = prompt.answer_prefix
         if prefix is None:
@@ -312,11 +334,17 @@ class Rendering:
             count: The number of answers.
         """
         given = list(range(count))
-        return {"given": given, "reversed": given[::-1], "rotated": [*given[1:], *given[:1]]}[self.order]
+        return {"given": given, "reversed": given[::-1], "rotated": [*given[1:], *given[:1]]}[
+            self.order
+        ]
 
     def texts(self, item: Item) -> list[str]:
         """Return the answers of an item in words."""
-        return list(self.label_words) if self.task == "classification" else list(item.fields["choices"])
+        return (
+            list(self.label_words)
+            if self.task == "classification"
+            else list(item.fields["choices"])
+        )
 
     def request(self, item: Item, examples: Sequence[Item] = ()) -> Request:
         """Return the request of an item.
@@ -327,11 +355,17 @@ class Rendering:
         """
         body, answers, gap = self._body(item), self.answers(item), self._gap
         system = self.prompt.system
-        shots = [(self._body(example), self.said(self.answers(example)[example.label])) for example in examples]
+        shots = [
+            (self._body(example), self.said(self.answers(example)[example.label]))
+            for example in examples
+        ]
         if self.chat:
             turns: list[Message] = [] if system is None else [{"role": "system", "content": system}]
             for question, answer in shots:
-                turns += [_turn("user", question), _turn("assistant", f"{self.answer_prefix}{gap}{answer}")]
+                turns += [
+                    _turn("user", question),
+                    _turn("assistant", f"{self.answer_prefix}{gap}{answer}"),
+                ]
             turns += [_turn("user", body), *item.follow]
             turns += [_turn("assistant", self.answer_prefix)] if self.answer_prefix else []
             return Request(item.id, tuple(turns), tuple(f"{gap}{answer}" for answer in answers))
@@ -340,11 +374,15 @@ class Rendering:
         text = "\n\n".join([*parts, self._plain(body)])
         # As lm-evaluation-harness does, white space at the end of what is asked belongs to the answer.
         head = text.rstrip()
-        return Request(item.id, head, tuple(f"{text[len(head) :]}{gap}{answer}" for answer in answers))
+        return Request(
+            item.id, head, tuple(f"{text[len(head) :]}{gap}{answer}" for answer in answers)
+        )
 
     def said(self, answer: str) -> str:
         """Return an answer in the form that is asked for."""
-        return f"ANSWER: {answer}" if self.form == "line" and self.scoring == "generated" else answer
+        return (
+            f"ANSWER: {answer}" if self.form == "line" and self.scoring == "generated" else answer
+        )
 
     def without_item(self, item: Item) -> Request:
         """Return a request of the same answers where nothing is asked: the prefix of the answer alone."""
@@ -352,7 +390,9 @@ class Rendering:
         continuations = tuple(f"{gap}{answer}" for answer in self.answers(item))
         if not self.chat:
             return Request(item.id, self.answer_prefix, continuations)
-        turns = [_turn("user", "")] + ([_turn("assistant", self.answer_prefix)] if self.answer_prefix else [])
+        turns = [_turn("user", "")] + (
+            [_turn("assistant", self.answer_prefix)] if self.answer_prefix else []
+        )
         return Request(item.id, tuple(turns), continuations)
 
     @functools.cached_property
@@ -371,9 +411,17 @@ class Rendering:
     def _body(self, item: Item) -> str:
         texts = self.texts(item)
         shown = [texts[place] for place in self.places(len(texts))]
-        marks = ["-"] * len(texts) if self.style == "words" else [f"{mark}." for mark in _marks(self.style, len(texts))]
+        marks = (
+            ["-"] * len(texts)
+            if self.style == "words"
+            else [f"{mark}." for mark in _marks(self.style, len(texts))]
+        )
         options = "\n".join(f"{mark} {text}" for mark, text in zip(marks, shown, strict=True))
-        fields = {**item.fields, "options": options, "label_words": shown if self.label_words else []}
+        fields = {
+            **item.fields,
+            "options": options,
+            "label_words": shown if self.label_words else [],
+        }
         try:
             return self._template.render(fields).lstrip("\n")
         except Exception as error:
@@ -397,7 +445,9 @@ class Rendering:
                 option="template",
             ) from error
         for name in sorted(names - set(known)):
-            raise unknown_name(f"field of a template for {self.task.replace('_', ' ')}", name, known)
+            raise unknown_name(
+                f"field of a template for {self.task.replace('_', ' ')}", name, known
+            )
         fields = {"text"} if self.task == "classification" else {"prompt", "choices", "options"}
         if not names & fields:
             raise OptionError(
@@ -442,7 +492,9 @@ def _marks(style: str, count: int) -> list[str]:
     if style == "numbers":
         return [str(number + 1) for number in range(count)]
     if count > len(LETTERS):
-        raise ValueError(f"Expected at most {len(LETTERS)} answers with letters, but got {count}: numbers have no end.")
+        raise ValueError(
+            f"Expected at most {len(LETTERS)} answers with letters, but got {count}: numbers have no end."
+        )
     return list(LETTERS[:count])
 
 
@@ -464,4 +516,6 @@ def _names(template: str) -> set[str]:
     import jinja2.meta
 
     environment = _environment()
-    return jinja2.meta.find_undeclared_variables(environment.parse(template)) - set(environment.globals)
+    return jinja2.meta.find_undeclared_variables(environment.parse(template)) - set(
+        environment.globals
+    )

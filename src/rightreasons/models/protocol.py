@@ -25,7 +25,9 @@ from rightreasons.core.scores import Scores
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-Ability: TypeAlias = Literal["likelihoods", "next_words", "text", "constrained_text", "gradients", "processes"]
+Ability: TypeAlias = Literal[
+    "likelihoods", "next_words", "text", "constrained_text", "gradients", "processes"
+]
 """What an engine or a scorer can do.
 
 - "likelihoods": the log-likelihood of any given continuation of a request;
@@ -94,7 +96,9 @@ class Answers:
     way: str = ""
 
     @classmethod
-    def of(cls, texts: Sequence[Sequence[str]], failures: Mapping[str, str] | None = None) -> Answers:
+    def of(
+        cls, texts: Sequence[Sequence[str]], failures: Mapping[str, str] | None = None
+    ) -> Answers:
         """Make answers of plain texts, which may hold thinking between tags."""
         return cls([[Reply.of(text) for text in row] for row in texts], failures or {})
 
@@ -113,9 +117,13 @@ class Generation(Options):
 
     n: int = option(1, "Answers per request.", minimum=1)
     temperature: float = option(
-        0.0, "0 takes the likeliest token; above, tokens are drawn by their probabilities at it.", minimum=0.0
+        0.0,
+        "0 takes the likeliest token; above, tokens are drawn by their probabilities at it.",
+        minimum=0.0,
     )
-    top_p: float = option(1.0, "Share of the likeliest tokens that are drawn from.", minimum=0.01, maximum=1.0)
+    top_p: float = option(
+        1.0, "Share of the likeliest tokens that are drawn from.", minimum=0.01, maximum=1.0
+    )
     max_new_tokens: int = option(64, "Maximum tokens per answer.", minimum=1)
     stop: tuple[str, ...] = option((), "Texts that end an answer; they are cut off.")
     seed: int = option(0, "Decides what is drawn; a server may ignore it.")

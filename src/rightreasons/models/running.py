@@ -152,7 +152,9 @@ class Processes:
         where, values = zip(*gathered, strict=True)
         if len(set(where)) > 1:
             places = ", ".join(f"process {rank} at {place}" for rank, place in enumerate(where))
-            raise RuntimeError(f"Expected all {self.count} processes at one place, but got {places}.")
+            raise RuntimeError(
+                f"Expected all {self.count} processes at one place, but got {places}."
+            )
         return list(values)
 
     def main_first(self, function: Callable[[], T], at: str) -> T:
@@ -214,9 +216,13 @@ def default_batch_size(scorer: Any) -> int:
 
     config = model.config.get_text_config()
     width = getattr(config, "hidden_size", 1024)
-    states = (8 * width + 3 * (getattr(config, "intermediate_size", None) or 4 * width)) * model.dtype.itemsize
+    states = (
+        8 * width + 3 * (getattr(config, "intermediate_size", None) or 4 * width)
+    ) * model.dtype.itemsize
     free, _ = torch.cuda.mem_get_info(device)
-    free += torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)  # what PyTorch has in reserve
+    free += torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(
+        device
+    )  # what PyTorch has in reserve
     items = int(free) // 2 // (states * getattr(config, "num_hidden_layers", 24) * TOKENS_PER_ITEM)
     return min(max(1 << max(int(items).bit_length() - 1, 0), SMALLEST_BATCH), LARGEST_BATCH)
 
@@ -262,10 +268,14 @@ def fingerprint_model(model: torch.nn.Module, tokenizer: Any = None) -> str:
         settings = {key: value for key, value in config.to_dict().items() if key not in PROVENANCE}
         digest.update(json.dumps(settings, sort_keys=True, default=str).encode())
     for name, part in model.named_modules():
-        if hasattr(part, "_disable_adapters"):  # a layer with adapters: which of them act, and how strongly
+        if hasattr(
+            part, "_disable_adapters"
+        ):  # a layer with adapters: which of them act, and how strongly
             acts = [name, type(part).__name__, part.active_adapters, part._disable_adapters]
             digest.update(json.dumps([*acts, getattr(part, "scaling", None)], default=str).encode())
-    page: torch.Tensor | None = None  # what a GPU copies to at full speed, which a page that may be swapped out slows
+    page: torch.Tensor | None = (
+        None  # what a GPU copies to at full speed, which a page that may be swapped out slows
+    )
     for name, tensor in model.state_dict().items():
         digest.update(f"{name}|{tensor.dtype}|{tuple(tensor.shape)}|".encode())
         flat = tensor.detach().contiguous().reshape(-1).view(torch.uint8)
@@ -290,14 +300,22 @@ def fingerprint_tokenizer(tokenizer: Any) -> str:
     Returns:
         32 hexadecimal digits; equal wherever the tokenizer was saved.
     """
-    settings = {key: value for key, value in tokenizer.init_kwargs.items() if key not in _TOKENIZER_PROVENANCE}
+    settings = {
+        key: value
+        for key, value in tokenizer.init_kwargs.items()
+        if key not in _TOKENIZER_PROVENANCE
+    }
     rules: Any = getattr(tokenizer, "backend_tokenizer", None)
     content: Any = sorted(tokenizer.get_vocab().items())
     if hasattr(rules, "to_str"):
         # How the last call cut and padded its texts stands among the rules.
-        content = {key: value for key, value in json.loads(rules.to_str()).items() if key not in _LAST_CALL}
+        content = {
+            key: value for key, value in json.loads(rules.to_str()).items() if key not in _LAST_CALL
+        }
     bound = int(tokenizer.model_max_length)
-    known = json.dumps([type(tokenizer).__name__, settings, content, bound], sort_keys=True, default=str)
+    known = json.dumps(
+        [type(tokenizer).__name__, settings, content, bound], sort_keys=True, default=str
+    )
     return hashlib.blake2b(known.encode(), digest_size=16).hexdigest()
 
 
@@ -360,7 +378,9 @@ class Columns:
         blank: dict[str, Column] = {}
         for name, column in self.columns.items():
             if isinstance(column, Ragged):
-                blank[name] = Ragged.of(np.full(int(lengths[name][failed].sum()), np.nan), lengths[name][failed])
+                blank[name] = Ragged.of(
+                    np.full(int(lengths[name][failed].sum()), np.nan), lengths[name][failed]
+                )
             else:
                 value = np.nan if column.dtype.kind == "f" else 0
                 blank[name] = np.full((len(failed), *column.shape[1:]), value, dtype=column.dtype)
@@ -378,7 +398,9 @@ class Columns:
         """
         column = self.columns[name]
         if not isinstance(column, Ragged):
-            raise TypeError(f"Expected the column {name!r} to have rows of their own lengths, but it is an array.")
+            raise TypeError(
+                f"Expected the column {name!r} to have rows of their own lengths, but it is an array."
+            )
         return column
 
 
@@ -399,7 +421,9 @@ def join(chunks: Iterable[Columns]) -> Columns:
     for name in parts[0].columns:
         rows: list[Any] = [part.columns[name] for part in parts]
         if all(isinstance(each, Ragged) for each in rows):
-            values, lengths = (np.concatenate([getattr(each, of) for each in rows]) for of in ("values", "lengths"))
+            values, lengths = (
+                np.concatenate([getattr(each, of) for each in rows]) for of in ("values", "lengths")
+            )
             columns[name] = Ragged.of(values, lengths).take(order)
         else:
             columns[name] = np.concatenate(rows)[order]
@@ -566,7 +590,9 @@ def run_batches(
     before, failed = _stored(store, fail_fast)
     # Use the main process's list of finished items; other processes may see newer chunks.
     done = np.zeros(sum(map(len, batches)), dtype=bool)
-    done[workers.gather(np.concatenate([before.positions, failed.positions]), "what is done")[0]] = True
+    done[
+        workers.gather(np.concatenate([before.positions, failed.positions]), "what is done")[0]
+    ] = True
     pending = [batch[~done[batch]] for batch in batches if not done[batch].all()]
     mine = pending[workers.rank :: workers.count]
     work = _Work(compute, store, fail_fast)
@@ -630,7 +656,9 @@ class _Work:
                         launched.append((items, functools.partial(_raise, error)))
                     else:
                         ahead = not isinstance(columns, Mapping)
-                        launched.append((items, columns if ahead else functools.partial(dict, columns)))
+                        launched.append(
+                            (items, columns if ahead else functools.partial(dict, columns))
+                        )
                 # One is left unread while the next is prepared, unless what came last is at hand, or an error.
                 while len(launched) > (ahead and len(queue) > 0):
                     items = launched[0][0]
@@ -666,7 +694,9 @@ class _Work:
                 self.most = -(-len(items) // 2)
                 what = f"A batch of {len(items)} does not fit in the device's memory"
                 warnings.warn(f"{what}: batches of {self.most} follow.", stacklevel=2)
-            if len(items) > 1:  # its halves are computed once its error, and the memory that it holds, are gone
+            if (
+                len(items) > 1
+            ):  # its halves are computed once its error, and the memory that it holds, are gone
                 return np.array_split(items, 2)
             self.failed.append(Columns(items, {"reason": np.array([in_one_sentence(error)])}))
             if not self.computed and len(self.failed) >= MOST_FAILURES:
@@ -693,5 +723,6 @@ def _stored(store: Store | None, fail_fast: bool) -> tuple[Columns, Columns]:
     # An item that failed once, and was computed by a later run that stops at failures, has its result.
     left = ~np.isin(failed.positions, computed.positions)
     return computed, Columns(
-        failed.positions[left], {name: np.asarray(column)[left] for name, column in failed.columns.items()}
+        failed.positions[left],
+        {name: np.asarray(column)[left] for name, column in failed.columns.items()},
     )

@@ -25,7 +25,13 @@ from rightreasons.core.errors import OptionError, first_line, missing_extra, nee
 from rightreasons.core.label_names import check_label_names
 from rightreasons.core.scores import Scores
 from rightreasons.core.store import package_code
-from rightreasons.core.validation import check_ids, check_labels, check_logits, check_same_length, check_texts
+from rightreasons.core.validation import (
+    check_ids,
+    check_labels,
+    check_logits,
+    check_same_length,
+    check_texts,
+)
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Ability, Engine, Scorer
 from rightreasons.models.running import (
@@ -44,7 +50,16 @@ if TYPE_CHECKING:
 
     from rightreasons.models.protocol import HowToKeep
 
-MEMBERS = ("name", "label_names", "abilities", "fingerprint", "joint", "describe", "predict", "choose")
+MEMBERS = (
+    "name",
+    "label_names",
+    "abilities",
+    "fingerprint",
+    "joint",
+    "describe",
+    "predict",
+    "choose",
+)
 """What makes a scorer of any object; see `Scorer`."""
 
 _AT_ONCE = 256
@@ -102,20 +117,35 @@ def as_scorer(
         return model  # type: ignore[no-any-return]
     if all(_has(model, member) for member in ("render", "likelihoods", "generate")):  # an engine
         return Prompted(Prompt(), model, label_names)
-    if any(f"{kind.__module__}.{kind.__name__}".startswith("transformers.pipelines.") for kind in type(model).__mro__):
+    if any(
+        f"{kind.__module__}.{kind.__name__}".startswith("transformers.pipelines.")
+        for kind in type(model).__mro__
+    ):
         return _of_pipeline(model, label_names, name)
     if _is_module(model) or hasattr(getattr(model, "config", None), "id2label"):
         return _of_transformers(model, tokenizer, label_names, name)
     if _has(model, "label_names") and _has(model, "predict"):
         absent = ", ".join(member for member in MEMBERS if not _has(model, member))
-        raise TypeError(f"Expected all members of `Scorer`, but {type(model).__name__} has no {absent}.")
+        raise TypeError(
+            f"Expected all members of `Scorer`, but {type(model).__name__} has no {absent}."
+        )
     if callable(getattr(model, "predict_proba", None)):
-        candidates = (getattr(model, its, None) for its in ("classes_", "labels"))  # the latter is SetFit's
-        names = next((each for each in candidates if each is not None), None) if label_names is None else label_names
+        candidates = (
+            getattr(model, its, None) for its in ("classes_", "labels")
+        )  # the latter is SetFit's
+        names = (
+            next((each for each in candidates if each is not None), None)
+            if label_names is None
+            else label_names
+        )
         if names is None:
-            raise ValueError(f"Expected a fitted estimator, but {type(model).__name__} has no `classes_`.")
+            raise ValueError(
+                f"Expected a fitted estimator, but {type(model).__name__} has no `classes_`."
+            )
         called = name or type(model).__name__
-        return FunctionScorer(_of_estimator(model, called), names, called, fingerprint, decides=model)
+        return FunctionScorer(
+            _of_estimator(model, called), names, called, fingerprint, decides=model
+        )
     if callable(getattr(model, "fit", None)):
         raise TypeError(
             f"Expected an estimator with `predict_proba`, but {type(model).__name__} has none: CalibratedClassifierCV "
@@ -123,8 +153,13 @@ def as_scorer(
         )
     if callable(model):
         if label_names is None:
-            raise OptionError("Expected `label_names`, the classes of a function, but got None.", option="label_names")
-        called = name or str(getattr(model, "__name__", type(model).__name__)).replace("<lambda>", "function")
+            raise OptionError(
+                "Expected `label_names`, the classes of a function, but got None.",
+                option="label_names",
+            )
+        called = name or str(getattr(model, "__name__", type(model).__name__)).replace(
+            "<lambda>", "function"
+        )
         return FunctionScorer(model, label_names, called, fingerprint, decides=model)
     raise TypeError(f"Expected {_TAKEN}, but got {kind_of(model)}.")
 
@@ -161,11 +196,14 @@ class FunctionScorer:
         self.label_names = check_label_names([str(label) for label in label_names])
         if len(self.label_names) < 2:
             raise OptionError(
-                f"Expected at least two classes, but {name} has {len(self.label_names)}.", option="label_names"
+                f"Expected at least two classes, but {name} has {len(self.label_names)}.",
+                option="label_names",
             )
         self.name, self._function = name, function
         # Before the first call, which may change the object.
-        named = None if fingerprint is None else hashlib.blake2b(fingerprint.encode()).hexdigest()[:32]
+        named = (
+            None if fingerprint is None else hashlib.blake2b(fingerprint.encode()).hexdigest()[:32]
+        )
         self._digest = named or _digest(decides)
         self.fingerprint = self._digest or uuid.uuid4().hex
 
@@ -197,16 +235,26 @@ class FunctionScorer:
             columns["text_pairs"] = check_texts(text_pairs, "text_pairs", allow_empty=True)
         names = tuple(check_ids(range(len(texts)) if ids is None else ids, "ids"))
         check_same_length(**columns, ids=names, labels=texts if labels is None else labels)
-        gold = None if labels is None else check_labels(labels, len(self.label_names), name="labels", minimum=-1)
+        gold = (
+            None
+            if labels is None
+            else check_labels(labels, len(self.label_names), name="labels", minimum=-1)
+        )
 
         def compute(batch: NDArray[np.int64]) -> Mapping[str, Column]:
-            return {"logits": self._logits(*([column[item] for item in batch] for column in columns.values()))}
+            return {
+                "logits": self._logits(
+                    *([column[item] for item in batch] for column in columns.values())
+                )
+            }
 
         store, out = None, how.get("out")
         if out is not None and self._digest is not None:
             run = {"kind": "predictions", "model": self._digest, "code": package_code()}
             run["ids"] = fingerprint_texts(names)
-            store = open_store(out, {**run, **{key: fingerprint_texts(values) for key, values in columns.items()}})
+            store = open_store(
+                out, {**run, **{key: fingerprint_texts(values) for key, values in columns.items()}}
+            )
         batches = np.array_split(np.arange(len(texts)), -(-len(texts) // _AT_ONCE))
         scored = run_batches(
             compute,
@@ -225,15 +273,21 @@ class FunctionScorer:
             failures={names[item]: reason for item, reason in sorted(scored.failures.items())},
         )
 
-    def choose(self, prompts: Sequence[str], choices: Sequence[Sequence[str]], **how: Any) -> Scores:
+    def choose(
+        self, prompts: Sequence[str], choices: Sequence[Sequence[str]], **how: Any
+    ) -> Scores:
         """Refuse: it has classes."""
-        raise ValueError(f"Expected a scorer of choices, but {self.name} is a classifier: use `predict`.")
+        raise ValueError(
+            f"Expected a scorer of choices, but {self.name} is a classifier: use `predict`."
+        )
 
     def _logits(self, texts: list[str], *pairs: list[str]) -> NDArray[np.float64]:
         try:
             answers = self._function(texts, **({"text_pairs": pairs[0]} if pairs else {}))
             if hasattr(answers, "columns") or (len(answers) and isinstance(answers[0], Mapping)):
-                raise TypeError("rows of numbers are wanted, in the order of `label_names`, and not by name")
+                raise TypeError(
+                    "rows of numbers are wanted, in the order of `label_names`, and not by name"
+                )
             table = np.asarray(answers, dtype=np.float64)
         except Exception as error:
             reason = first_line(error).rstrip(".:")
@@ -251,7 +305,12 @@ class FunctionScorer:
 
 
 def open_engine(
-    model: str | os.PathLike[str], prompt: Prompt, server: ServerOptions, *, batch_size: int | None = None, **how: Any
+    model: str | os.PathLike[str],
+    prompt: Prompt,
+    server: ServerOptions,
+    *,
+    batch_size: int | None = None,
+    **how: Any,
 ) -> Engine:
     """Open a language model, here or behind a server, and try it.
 
@@ -274,7 +333,9 @@ def open_engine(
 
     odd = next((name for name, value in how.items() if value is not None), None)
     if odd is not None:
-        raise OptionError(f"Expected no `{odd}` of a model behind a server, but got {how[odd]!r}.", option=odd)
+        raise OptionError(
+            f"Expected no `{odd}` of a model behind a server, but got {how[odd]!r}.", option=odd
+        )
     return open_server(str(model), options=server, chat=prompt.chat, thinking=prompt.thinking)
 
 
@@ -301,7 +362,9 @@ def _named(model: str | os.PathLike[str], label_names: Sequence[str] | None) -> 
     return Prompted(Prompt(), open_engine(model, Prompt(), ServerOptions()), label_names)
 
 
-def _of_transformers(model: Any, tokenizer: Any, label_names: Sequence[str] | None, name: str | None) -> Scorer:
+def _of_transformers(
+    model: Any, tokenizer: Any, label_names: Sequence[str] | None, name: str | None
+) -> Scorer:
     from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model
     from rightreasons.models.loading import check_classes, loaded_classifier, loaded_parts
     from rightreasons.models.local import LocalEngine
@@ -366,7 +429,9 @@ def _session(model: Any, tokenizer: Any) -> Callable[[list[str]], Any]:
 
     def probabilities(texts: list[str], text_pairs: list[str] | None = None) -> Any:
         rows = zip(texts, text_pairs, strict=True) if text_pairs else zip(texts, strict=True)
-        encoded = [tokenizer(*row, truncation=True, max_length=length, return_tensors="pt") for row in rows]
+        encoded = [
+            tokenizer(*row, truncation=True, max_length=length, return_tensors="pt") for row in rows
+        ]
         logits = [torch.as_tensor(model(**inputs).logits)[0].detach() for inputs in encoded]
         return torch.stack(logits).double().softmax(-1).numpy()
 
@@ -380,7 +445,9 @@ def _digest(model: Any) -> str | None:
     if not hasattr(model, "predict_proba") or any(map(inspect.isfunction, parts.values())):
         return None
     # Vectorizers of scikit-learn note the address of their stop words, which differs from process to process.
-    noted = [vars(part) for part in parts.values() if "_stop_words_id" in getattr(part, "__dict__", ())]
+    noted = [
+        vars(part) for part in parts.values() if "_stop_words_id" in getattr(part, "__dict__", ())
+    ]
     held = [attributes.pop("_stop_words_id") for attributes in noted]
     try:
         return hashlib.blake2b(pickle.dumps(model), digest_size=16).hexdigest()
@@ -428,7 +495,9 @@ def demo_language_model() -> Path:
         Allal et al. (2025), "SmolLM2: When Smol Goes Big".
     """
     spec = importlib.util.find_spec(LANGUAGE_MODEL) if importlib.util.find_spec("gguf") else None
-    folders = [Path(location) for location in (spec.submodule_search_locations or [])] if spec else []
+    folders = (
+        [Path(location) for location in (spec.submodule_search_locations or [])] if spec else []
+    )
     file = next((file for folder in folders for file in sorted(folder.rglob("*.gguf"))), None)
     if file is None:
         raise ImportError(
@@ -440,5 +509,9 @@ def demo_language_model() -> Path:
 def packaged_folder(package: str, folder: str, file: str) -> Path | None:
     """Return a folder of an installed package that holds a file, without importing the package; None without one."""
     spec = importlib.util.find_spec(package)
-    paths = [Path(location) / folder for location in (spec.submodule_search_locations or [])] if spec else []
+    paths = (
+        [Path(location) / folder for location in (spec.submodule_search_locations or [])]
+        if spec
+        else []
+    )
     return next((path for path in paths if (path / file).is_file()), None)

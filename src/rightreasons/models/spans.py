@@ -13,8 +13,21 @@ from numpy.typing import NDArray
 from rightreasons.core.arrays import offsets_of
 from rightreasons.core.errors import OptionError
 from rightreasons.core.store import digest_of_arrays
-from rightreasons.core.validation import check_count, check_ids, check_same_length, check_texts, softmax
-from rightreasons.models.batching import Encoded, check_fast, input_names, later, pad, padding_values
+from rightreasons.core.validation import (
+    check_count,
+    check_ids,
+    check_same_length,
+    check_texts,
+    softmax,
+)
+from rightreasons.models.batching import (
+    Encoded,
+    check_fast,
+    input_names,
+    later,
+    pad,
+    padding_values,
+)
 from rightreasons.models.classes import Classifier
 from rightreasons.models.items import Items, check_max_length
 from rightreasons.models.running import HowToBatch, Later
@@ -45,7 +58,12 @@ class Windows:
 
 
 def encode_windows(
-    tokenizer: Any, questions: Sequence[str], contexts: Sequence[str], *, max_length: int, stride: int | None = None
+    tokenizer: Any,
+    questions: Sequence[str],
+    contexts: Sequence[str],
+    *,
+    max_length: int,
+    stride: int | None = None,
 ) -> Windows:
     """Tokenize questions with their contexts; what is longer than `max_length` becomes several windows.
 
@@ -103,14 +121,21 @@ def encode_windows(
         padding=padding_values(tokenizer),
     )
     places = dataclasses.replace(
-        encoded, columns={name: columns[name] for name in ("first", "last")}, padding={"first": -1, "last": -1}
+        encoded,
+        columns={name: columns[name] for name in ("first", "last")},
+        padding={"first": -1, "last": -1},
     )
     return Windows(encoded, places, np.array(owner, dtype=np.int64))
 
 
 def _cut(tokenizer: Any, questions: list[str], room: int) -> list[str]:
     """Cut questions to a number of tokens."""
-    tokens = tokenizer(questions, add_special_tokens=False, return_offsets_mapping=True, return_attention_mask=False)
+    tokens = tokenizer(
+        questions,
+        add_special_tokens=False,
+        return_offsets_mapping=True,
+        return_attention_mask=False,
+    )
     rows = zip(questions, tokens["offset_mapping"], strict=True)
     return [text if len(spans) <= room else text[: spans[room - 1][1]] for text, spans in rows]
 
@@ -186,7 +211,9 @@ def predict_answers(
     def score(inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> Later:
         outputs = classifier.model(**inputs)
         if not hasattr(outputs, "start_logits"):
-            raise ValueError(f"Expected a question-answering model, but {classifier.name} gives no logits of spans.")
+            raise ValueError(
+                f"Expected a question-answering model, but {classifier.name} gives no logits of spans."
+            )
         return best_spans(
             outputs.start_logits.float(),
             outputs.end_logits.float(),
@@ -196,7 +223,9 @@ def predict_answers(
             name=classifier.name,
         )
 
-    window_names = tuple(f"{names[owner]} (window {window})" for window, owner in enumerate(windows.owner.tolist()))
+    window_names = tuple(
+        f"{names[owner]} (window {window})" for window, owner in enumerate(windows.owner.tolist())
+    )
     items = Items(classifier, window_names, windows.encoded)
     columns = items.run(
         "spans",
@@ -215,7 +244,9 @@ def predict_answers(
     return SpanAnswers(
         ids=tuple(names[item] for item in kept),
         texts=tuple(texts),
-        confidence=np.array([softmax(np.array([[score for _, score in spans]]))[0, 0] for spans in best]),
+        confidence=np.array(
+            [softmax(np.array([[score for _, score in spans]]))[0, 0] for spans in best]
+        ),
         failures={names[item]: reason for item, reason in reasons.items()},
     )
 
@@ -248,7 +279,11 @@ def best_spans(
     """
     places = pad(windows.places, batch, start.device)
     inside = places["first"] >= 0
-    finite = torch.isfinite(torch.where(inside[None], torch.stack([start, end]), 0.0)).all(dim=2).all(dim=0)
+    finite = (
+        torch.isfinite(torch.where(inside[None], torch.stack([start, end]), 0.0))
+        .all(dim=2)
+        .all(dim=0)
+    )
     start, end = (logits.masked_fill(~inside, -torch.inf) for logits in (start, end))
     width = start.shape[1]
     reach = min(max_answer_tokens, width)
@@ -265,9 +300,13 @@ def best_spans(
         "ends": (torch.where(exists, places["last"].gather(1, last), -1), -1),
         "scores": (scores.double(), -torch.inf),
     }
-    padded = [torch.nn.functional.pad(table, (0, missing), value=fill) for table, fill in columns.values()]
+    padded = [
+        torch.nn.functional.pad(table, (0, missing), value=fill) for table, fill in columns.values()
+    ]
 
-    def checked(some: NDArray[np.bool_], finite: NDArray[np.bool_], *tables: NDArray[Any]) -> dict[str, NDArray[Any]]:
+    def checked(
+        some: NDArray[np.bool_], finite: NDArray[np.bool_], *tables: NDArray[Any]
+    ) -> dict[str, NDArray[Any]]:
         for right, what in (
             (some, "Expected a context with tokens, but that of question {} has none."),
             (finite, f"Expected finite logits, but {name} gave NaN or infinity for question {{}}."),
@@ -294,7 +333,11 @@ def join_windows(
         The spans of each question, the best first, with their scores; one in two windows has the higher one.
     """
     best: list[dict[tuple[int, int], float]] = [{} for _ in range(n_questions)]
-    rows = zip(owner.tolist(), *(spans[name].tolist() for name in ("starts", "ends", "scores")), strict=True)
+    rows = zip(
+        owner.tolist(),
+        *(spans[name].tolist() for name in ("starts", "ends", "scores")),
+        strict=True,
+    )
     for question, starts, ends, scores in rows:
         for start, end, score in zip(starts, ends, scores, strict=True):
             if score > best[question].get((start, end), -np.inf):

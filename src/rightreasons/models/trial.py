@@ -123,10 +123,18 @@ def fastest_way(
                 f"{first_line(error)}"
             ) from error
         if not all(np.isfinite(row).all() for row in want):
-            weights = (name for name, each in model.named_parameters() if not bool(torch.isfinite(each).all()))
+            weights = (
+                name
+                for name, each in model.named_parameters()
+                if not bool(torch.isfinite(each).all())
+            )
             if (weight := next(weights, None)) is not None:
-                raise ValueError(f"Expected finite weights, but {weight} of {name} holds NaN or infinity.")
-            raise ValueError(f"Expected finite scores, but {name} gives NaN or infinity for ordinary words.")
+                raise ValueError(
+                    f"Expected finite weights, but {weight} of {name} holds NaN or infinity."
+                )
+            raise ValueError(
+                f"Expected finite scores, but {name} gives NaN or infinity for ordinary words."
+            )
         bound = tolerance(model, max(float(np.abs(row).max(initial=0)) for row in want))
         if (off := _difference(again(), want)) > bound:
             raise ValueError(
@@ -166,7 +174,12 @@ class Trials:
         self._found = weakref.WeakKeyDictionary[torch.nn.Module, tuple[int, dict[str, Way]]]()
 
     def way(
-        self, model: torch.nn.Module, kind: str, longest: int, find: Callable[[int], Way], tokenizer: Any = None
+        self,
+        model: torch.nn.Module,
+        kind: str,
+        longest: int,
+        find: Callable[[int], Way],
+        tokenizer: Any = None,
     ) -> Way:
         """Return the way for sequences of up to `longest` tokens, from an earlier trial if one went as far.
 
@@ -195,7 +208,10 @@ class Trials:
             ways[kind] = way
             self._found[model] = (state, ways)
             if ways[kind].name == ONE_BY_ONE:
-                warnings.warn(f"Items are scored one by one, which is slow: {ways[kind].reason}.", stacklevel=4)
+                warnings.warn(
+                    f"Items are scored one by one, which is slow: {ways[kind].reason}.",
+                    stacklevel=4,
+                )
         return ways[kind]
 
 
@@ -208,7 +224,9 @@ def tolerance(model: torch.nn.Module, scale: float) -> float:
     dtype = next((p.dtype for p in model.parameters() if p.is_floating_point()), torch.float32)
     # Layers of 4 bits compute in a type of their own; those of 8 bits round what they read to 8 bits, too.
     settings = getattr(getattr(model, "config", None), "quantization_config", None)
-    dtype = min(dtype, getattr(settings, "bnb_4bit_compute_dtype", dtype), key=lambda each: each.itemsize)
+    dtype = min(
+        dtype, getattr(settings, "bnb_4bit_compute_dtype", dtype), key=lambda each: each.itemsize
+    )
     if any(parameter.dtype == torch.int8 for parameter in model.parameters()):
         dtype = torch.bfloat16
     share, least = _TOLERANCE.get(dtype, _COARSE)
@@ -243,18 +261,40 @@ def _settings(model: torch.nn.Module) -> str:
     config: Any = getattr(model, "config", None)
     settings = config.to_dict() if hasattr(config, "to_dict") else {}
     settings = {name: value for name, value in settings.items() if name not in PROVENANCE}
-    return json.dumps(settings, sort_keys=True, default=str) + str(getattr(config, "_attn_implementation", ""))
+    return json.dumps(settings, sort_keys=True, default=str) + str(
+        getattr(config, "_attn_implementation", "")
+    )
 
 
 def _kept_in(model: torch.nn.Module, tokenizer: Any, kind: str) -> Path | None:
     """Return the file that keeps what was found for a model; None for one whose code is not that of transformers."""
     if not type(model).__module__.startswith("transformers."):
         return None
-    parts = sorted({f"{type(part).__module__}.{type(part).__qualname__}" for part in model.modules()})
+    parts = sorted(
+        {f"{type(part).__module__}.{type(part).__qualname__}" for part in model.modules()}
+    )
     weights = sorted({f"{weight.dtype} {weight.device.type}" for weight in model.parameters()})
-    names = ("pad_token_id", "bos_token_id", "eos_token_id", "model_input_names", "model_max_length")
-    words = [type(tokenizer).__name__, len(tokenizer), *(str(getattr(tokenizer, name, "")) for name in names)]
-    depends = [kind, _settings(model), type(model).__qualname__, parts, weights, words, package_code()]
+    names = (
+        "pad_token_id",
+        "bos_token_id",
+        "eos_token_id",
+        "model_input_names",
+        "model_max_length",
+    )
+    words = [
+        type(tokenizer).__name__,
+        len(tokenizer),
+        *(str(getattr(tokenizer, name, "")) for name in names),
+    ]
+    depends = [
+        kind,
+        _settings(model),
+        type(model).__qualname__,
+        parts,
+        weights,
+        words,
+        package_code(),
+    ]
     return trial_file(depends)
 
 
@@ -269,14 +309,20 @@ def _read(kept: Path | None, longest: int) -> Way | None:
 
 def _state(model: torch.nn.Module) -> int:
     """Return a number that changes with a model's weights and settings."""
-    weights = tuple((w.data_ptr(), 0 if w.is_inference() else w._version, w.dtype) for w in model.parameters())
+    weights = tuple(
+        (w.data_ptr(), 0 if w.is_inference() else w._version, w.dtype) for w in model.parameters()
+    )
     return hash((_settings(model), weights))
 
 
 @contextmanager
 def _widened(model: torch.nn.Module) -> Iterator[None]:
     """Hold the weights of a small model in float32 meanwhile."""
-    tensors = [t for t in (*model.parameters(), *model.buffers()) if t.is_floating_point() and t.dtype.itemsize < 4]
+    tensors = [
+        t
+        for t in (*model.parameters(), *model.buffers())
+        if t.is_floating_point() and t.dtype.itemsize < 4
+    ]
     if not tensors or sum(tensor.numel() for tensor in tensors) > _WIDENED:
         yield
         return
@@ -304,15 +350,23 @@ def fails_at(name: str, item: str) -> Iterator[None]:
 
 def position_bound(model: Any) -> int | None:
     """Return the maximum tokens of a model's position table; None if it has none."""
-    config = model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+    config = (
+        model.config.get_text_config() if hasattr(model.config, "get_text_config") else model.config
+    )
     names = ("max_position_embeddings", "max_seq_len", "max_target_positions")
     bounds = [getattr(config, name, None) or 0 for name in names]
-    if config is not model.config and max(bounds) > 0:  # any table of positions may be that of its pictures
+    if (
+        config is not model.config and max(bounds) > 0
+    ):  # any table of positions may be that of its pictures
         return min(int(bound) for bound in bounds if bound > 0)
     for name, module in getattr(model, "named_modules", tuple)():
-        if name.endswith("position_embeddings") and hasattr(module, "padding_idx"):  # torch's table, or one of I-BERT's
+        if name.endswith("position_embeddings") and hasattr(
+            module, "padding_idx"
+        ):  # torch's table, or one of I-BERT's
             # RoBERTa and related models number positions from after the padding index, so fewer tokens fit.
-            bounds.append(len(module.weight) - (0 if module.padding_idx is None else module.padding_idx + 1))
+            bounds.append(
+                len(module.weight) - (0 if module.padding_idx is None else module.padding_idx + 1)
+            )
     return min((int(bound) for bound in bounds if bound > 0), default=None)
 
 
@@ -320,7 +374,9 @@ def length_bound(model: Any, tokenizer: Any) -> int:
     """Maximum tokens per sequence that both the model's positions and the tokenizer allow; 2048 if neither says."""
     positions = position_bound(model)
     if positions:  # prompt tuning puts tokens of its own before each text
-        positions -= getattr(getattr(model, "active_peft_config", None), "num_virtual_tokens", None) or 0
+        positions -= (
+            getattr(getattr(model, "active_peft_config", None), "num_virtual_tokens", None) or 0
+        )
     bounds = (positions, int(getattr(tokenizer, "model_max_length", None) or 0))
     return min((bound for bound in bounds if bound and 0 < bound < UNBOUNDED), default=2048)
 
@@ -339,16 +395,27 @@ def classifier_way(classifier: Classifier, *, longest: int, joint: bool = False)
     Raises:
         ValueError: If no way is exact, with the reason.
     """
-    model, tokenizer, name, bound = classifier.model, classifier.tokenizer, classifier.name, classifier.max_length
+    model, tokenizer, name, bound = (
+        classifier.model,
+        classifier.tokenizer,
+        classifier.name,
+        classifier.max_length,
+    )
     n_classes = None if classifier.label_names is None else len(classifier.label_names)
 
     def find(reach: int) -> Way:
-        before = classifier_way(classifier, longest=SHORTEST, joint=joint) if reach > SHORTEST else None
-        items = _trial_items(model, tokenizer, min(reach, bound), paired=n_classes is None, short=reach <= SHORTEST)
+        before = (
+            classifier_way(classifier, longest=SHORTEST, joint=joint) if reach > SHORTEST else None
+        )
+        items = _trial_items(
+            model, tokenizer, min(reach, bound), paired=n_classes is None, short=reach <= SHORTEST
+        )
         trial = PaddingTrial(model, name, items, joint=joint, n_classes=n_classes)
         ways = {RIGHT: trial.right, EQUAL_LENGTHS: trial.equal}
         with padding_token(model, items.padding["input_ids"]):
-            return fastest_way(model, name, trial.alone, ways, longest=reach, again=trial.again, before=before)
+            return fastest_way(
+                model, name, trial.alone, ways, longest=reach, again=trial.again, before=before
+            )
 
     return TRIALS.way(model, "choices" if joint else "texts", min(longest, bound), find, tokenizer)
 
@@ -364,7 +431,9 @@ class PaddingTrial:
         n_classes: Number of classes of a classifier; None for the other models.
     """
 
-    def __init__(self, model: Any, name: str, items: Encoded, *, joint: bool, n_classes: int | None) -> None:
+    def __init__(
+        self, model: Any, name: str, items: Encoded, *, joint: bool, n_classes: int | None
+    ) -> None:
         self.model, self.name, self.items = model, name, items
         self.joint, self.n_classes = joint, n_classes
         self._readable = np.arange(len(items))
@@ -426,8 +495,14 @@ class PaddingTrial:
         if logits is None or logits.numel() != len(mask) * (n_classes or 1):
             came = "none" if logits is None else f"a tensor of shape {tuple(logits.shape)}"
             came = "a tuple (set `config.return_dict`)" if isinstance(outputs, tuple) else came
-            what = "one score per choice" if n_classes is None else f"one score for each of {n_classes} classes"
-            raise RefusalError(f"Expected {what} from {self.name}, but it gives {came} for {len(mask)} texts.")
+            what = (
+                "one score per choice"
+                if n_classes is None
+                else f"one score for each of {n_classes} classes"
+            )
+            raise RefusalError(
+                f"Expected {what} from {self.name}, but it gives {came} for {len(mask)} texts."
+            )
         return list(logits.double().flatten(1).cpu().numpy())
 
 
@@ -469,8 +544,15 @@ def ordinary_tokens(model: Any, tokenizer: Any) -> NDArray[np.int64]:
     tokens, known = np.arange(len(tokenizer)), vocabulary_size(model)
     if known is not None:
         tokens = tokens[:known]
-        finite = torch.isfinite(model.get_input_embeddings().weight[: len(tokens)]).all(dim=1).cpu().numpy()
-        tokens = tokens[finite] if finite.any() else tokens  # weights that are all NaN are refused where the scores are
+        finite = (
+            torch.isfinite(model.get_input_embeddings().weight[: len(tokens)])
+            .all(dim=1)
+            .cpu()
+            .numpy()
+        )
+        tokens = (
+            tokens[finite] if finite.any() else tokens
+        )  # weights that are all NaN are refused where the scores are
     ordinary = np.setdiff1d(tokens, tokenizer.all_special_ids)
     return ordinary if len(ordinary) else tokens
 
@@ -480,16 +562,26 @@ def _trial_items(model: Any, tokenizer: Any, longest: int, *, paired: bool, shor
     letters = [*"abcdefghijklmnop"]
     bound = min(longest, SHORTEST)
     # Ties in attention to the few best tokens, which padding upsets, show only now and then: in many tokens.
-    texts = [" ".join(letters[:length]) for length in (7, 1, 4, 4, 12, 11, 10, 9, 8, 6, 5, 3)[: None if short else 1]]
+    texts = [
+        " ".join(letters[:length])
+        for length in (7, 1, 4, 4, 12, 11, 10, 9, 8, 6, 5, 3)[: None if short else 1]
+    ]
     parts = [encode(tokenizer, texts, ["b"] * len(texts) if paired else None, max_length=bound)]
     if not short:
         text = " ".join(letters * (longest // 8 + 1))
         sixteenths = [16, *(12 - 5 * number % 8 for number in range(max(1, _TRIED // longest)))]
         lengths = [max(bound + 1, longest * part // 16) for part in sixteenths]
-        parts += [encode(tokenizer, [text], ["b"] if paired else None, max_length=length) for length in lengths]
-    columns = {name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns}
+        parts += [
+            encode(tokenizer, [text], ["b"] if paired else None, max_length=length)
+            for length in lengths
+        ]
+    columns = {
+        name: np.concatenate([part.columns[name] for part in parts]) for name in parts[0].columns
+    }
     words = ordinary_tokens(model, tokenizer)
-    special = np.isin(columns["input_ids"], [t for t in tokenizer.all_special_ids if t != tokenizer.unk_token_id])
+    special = np.isin(
+        columns["input_ids"], [t for t in tokenizer.all_special_ids if t != tokenizer.unk_token_id]
+    )
     drawn = np.random.default_rng(0).choice(words, len(special)).astype(np.int32)
     columns["input_ids"] = np.where(special, columns["input_ids"], drawn)
     sizes = [size for part in parts for size in part.lengths.tolist()]

@@ -29,7 +29,14 @@ _MODELS = ("model*.safetensors", "pytorch_model*.bin")
 # What peft puts between a layer and its weights.
 _WRAPPERS = re.compile(r"\.(base_layer|token_adapter|modules_to_save|original_module)(?=\.)")
 # Packed weights are of these types; other models hold whole numbers of 64 bits alone, such as positions.
-_PACKED = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.float8_e4m3fn, torch.float8_e5m2)
+_PACKED = (
+    torch.uint8,
+    torch.int8,
+    torch.int16,
+    torch.int32,
+    torch.float8_e4m3fn,
+    torch.float8_e5m2,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +61,10 @@ class Adapter:
     def tokenizer(self) -> tuple[str, str | None]:
         """The folder or hub id of the tokenizer, beside the adapter or else beside its base, and its revision."""
         beside = transformers.utils.cached_file(
-            self.name, "tokenizer_config.json", revision=self._own, _raise_exceptions_for_missing_entries=False
+            self.name,
+            "tokenizer_config.json",
+            revision=self._own,
+            _raise_exceptions_for_missing_entries=False,
         )
         return (self.base, self.revision) if beside is None else (self.name, self._own)
 
@@ -81,7 +91,9 @@ class Adapter:
 
     def config(self) -> Any:
         """Return the configuration of the base, with as many classes as the adapter's own head has."""
-        config = transformers.AutoConfig.from_pretrained(self.base, revision=self.revision, trust_remote_code=False)
+        config = transformers.AutoConfig.from_pretrained(
+            self.base, revision=self.revision, trust_remote_code=False
+        )
         held = self.weights
         if self.headless:
             return config
@@ -90,7 +102,9 @@ class Adapter:
             for count in (2, 3):
                 other = copy.deepcopy(config)
                 other.num_labels = count
-                whole = transformers.AutoModelForSequenceClassification.from_config(other).state_dict()
+                whole = transformers.AutoModelForSequenceClassification.from_config(
+                    other
+                ).state_dict()
                 sizes.append({name: weight.shape for name, weight in whole.items() if name in held})
             # The weights whose sizes differ are counted by classes.
             classes = {len(held[name]) for name in sizes[0] if sizes[0][name] != sizes[1][name]}
@@ -109,7 +123,9 @@ class Adapter:
 
         made = f"Expected {self.name} to be an adapter of {self.base}, but"
         words, whole = model.get_input_embeddings(), set(model.state_dict())
-        table = next((name for name, weight in model.named_parameters() if weight is words.weight), "")
+        table = next(
+            (name for name, weight in model.named_parameters() if weight is words.weight), ""
+        )
         try:
             if table in self.weights and len(self.weights[table]) != len(words.weight):
                 model.resize_token_embeddings(len(self.weights[table]))
@@ -119,7 +135,9 @@ class Adapter:
                 adapted = PeftModel.from_pretrained(model, self.name, **settings)
         except Exception as error:
             raise ValueError(f"{made} it cannot be put on it: {first_line(error)}") from error
-        expected = set(map(_name_in_base, get_peft_model_state_dict(adapted, save_embedding_layers=False)))
+        expected = set(
+            map(_name_in_base, get_peft_model_state_dict(adapted, save_embedding_layers=False))
+        )
         if lacks := expected - self.weights.keys():
             raise ValueError(f"{made} it lacks the weights {min(lacks)}.")
         if more := self.weights.keys() - expected - whole:
@@ -180,7 +198,9 @@ def without_wrapper(model: Any) -> Any:
     if isinstance(model, (torch.nn.DataParallel, torch.nn.parallel.DistributedDataParallel)):
         model = model.module
     inner = getattr(model, "get_base_model", None)
-    if inner is None or getattr(getattr(model, "active_peft_config", None), "is_prompt_learning", True):
+    if inner is None or getattr(
+        getattr(model, "active_peft_config", None), "is_prompt_learning", True
+    ):
         return model
     return inner()
 
@@ -207,7 +227,9 @@ def told_of(model: torch.nn.Module) -> str:
     """Say what the weights of a model are where they are no plain checkpoint, for reports; "" where they are."""
     notes = []
     for each in (getattr(model, "peft_config", None) or {}).values():
-        notes.append(f"{getattr(each.peft_type, 'value', each.peft_type)} adapter on {each.base_model_name_or_path}")
+        notes.append(
+            f"{getattr(each.peft_type, 'value', each.peft_type)} adapter on {each.base_model_name_or_path}"
+        )
     settings = getattr(getattr(model, "config", None), "quantization_config", None)
     if settings is not None and quantized(model):
         method = getattr(settings, "quant_method", "")

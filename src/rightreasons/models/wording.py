@@ -50,13 +50,17 @@ class Wording(Options):
     system: str | None = option(None, "System prompt: instructions before everything else.")
     shots: int = option(0, "Number of few-shot examples from the training split.", minimum=0)
     style: str = option(
-        "auto", "What an answer is: words (its own), letters or numbers (of its line); auto is words.", choices=STYLES
+        "auto",
+        "What an answer is: words (its own), letters or numbers (of its line); auto is words.",
+        choices=STYLES,
     )
     label_words: tuple[str, ...] = option(
-        (), "Comma-separated words that stand for the labels, in their order; by default the names of the labels."
+        (),
+        "Comma-separated words that stand for the labels, in their order; by default the names of the labels.",
     )
     answer_prefix: str | None = option(
-        None, "The words that the answer follows; by default 'Answer:' under a template of the package outside a chat."
+        None,
+        "The words that the answer follows; by default 'Answer:' under a template of the package outside a chat.",
     )
 
     def _check(self) -> None:
@@ -64,7 +68,9 @@ class Wording(Options):
         again = [word for word in self.label_words if self.label_words.count(word) > 1]
         if blank or again:
             problem = "one is empty" if blank else f"{again[0]!r} is there twice"
-            raise OptionError(f"Expected distinct words in `label_words`, but {problem}.", option="label_words")
+            raise OptionError(
+                f"Expected distinct words in `label_words`, but {problem}.", option="label_words"
+            )
 
 
 class Prompt(Wording):
@@ -83,7 +89,9 @@ missing ), unterminated subpattern at position 0.
     """
 
     chat: str = option(
-        "auto", "Whether the model is asked through its chat template; auto is where it has one.", choices=SWITCHED
+        "auto",
+        "Whether the model is asked through its chat template; auto is where it has one.",
+        choices=SWITCHED,
     )
     scoring: str = option(
         "auto",
@@ -98,7 +106,8 @@ missing ), unterminated subpattern at position 0.
         choices=FORMS,
     )
     pattern: str | None = option(
-        None, "Regular expression that finds the answer in what is generated, in its first group if it has one."
+        None,
+        "Regular expression that finds the answer in what is generated, in its first group if it has one.",
     )
     max_new_tokens: int | None = option(
         None,
@@ -111,19 +120,23 @@ missing ), unterminated subpattern at position 0.
         minimum=1,
     )  # fmt: skip
     temperature: float | None = option(
-        None, "Temperature of generated answers; by default 0 for one per item, and 1 for several.", minimum=0.0
+        None,
+        "Temperature of generated answers; by default 0 for one per item, and 1 for several.",
+        minimum=0.0,
     )
     top_p: float = option(1.0, "Share of the likeliest tokens that generated answers are drawn from.", minimum=0.01,
                           maximum=1.0)  # fmt: skip
     stop: tuple[str, ...] = option(
-        (), "Comma-separated texts that end a generated answer; by default an empty line outside a chat."
+        (),
+        "Comma-separated texts that end a generated answer; by default an empty line outside a chat.",
     )
     thinking: str = option(
         "auto",
         "Whether the model thinks before it answers: on, off, or the most tokens that it may think; auto is its own.",
     )
     thinking_tags: tuple[str, ...] = option(
-        (), "Comma-separated: what opens thinking in an answer and what closes it, where it is not <think> or the like."
+        (),
+        "Comma-separated: what opens thinking in an answer and what closes it, where it is not <think> or the like.",
     )
 
     def _check(self) -> None:

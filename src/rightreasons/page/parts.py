@@ -44,20 +44,40 @@ class Headline(Result):
     no_interval: str = ""
 
     def __post_init__(self) -> None:
-        if not (self.definition and self.source and (self.estimate.has_interval or self.no_interval)):
+        if not (
+            self.definition and self.source and (self.estimate.has_interval or self.no_interval)
+        ):
             raise ValueError(
                 f"Expected figure {self.key!r} to have a definition, a source, and an interval or why it has none."
             )
 
     @classmethod
     def of(
-        cls, key: str, text: FigureText, estimate: Estimate, *, split: str = "", n: int = 0, no_interval: str = ""
+        cls,
+        key: str,
+        text: FigureText,
+        estimate: Estimate,
+        *,
+        split: str = "",
+        n: int = 0,
+        no_interval: str = "",
     ) -> Headline:
         """Join an estimate with the text of its figure; where the interval is undefined, the headline says so."""
         reason = no_interval
         if not estimate.has_interval:
             reason = reason or estimate.method or "undefined for these items, so without interval"
-        return cls(key, text.name, estimate, text.definition, text.source, text.unit, text.better, split, n, reason)
+        return cls(
+            key,
+            text.name,
+            estimate,
+            text.definition,
+            text.source,
+            text.unit,
+            text.better,
+            split,
+            n,
+            reason,
+        )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -349,7 +369,13 @@ class ItemFigure(Result):
 
     @classmethod
     def of(
-        cls, key: str, name: str, better: Literal["higher", "lower"], ids: Any, values: Any, **more: Any
+        cls,
+        key: str,
+        name: str,
+        better: Literal["higher", "lower"],
+        ids: Any,
+        values: Any,
+        **more: Any,
     ) -> ItemFigure:
         """Make a figure from sequences or arrays."""
         return cls(key, name, better, tuple(map(str, ids)), tuple(map(float, values)), **more)

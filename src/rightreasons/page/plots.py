@@ -54,7 +54,9 @@ class Drawing:
 
     @property
     def _svg(self) -> str:
-        return _drawn(json.dumps({"background": None, "config": _STYLE["config"], **self.spec}, default=float))
+        return _drawn(
+            json.dumps({"background": None, "config": _STYLE["config"], **self.spec}, default=float)
+        )
 
     @property
     def png(self) -> bytes:
@@ -66,11 +68,21 @@ class Drawing:
     def svg(self) -> str:
         """The picture with the page's color variables."""
         # The drawing scales with its column; its natural size stays as the upper bound.
-        svg = re.sub(r'(<svg[^>]*?) width="([\d.]+)" height="[\d.]+"', r'\1 style="max-width:\2px"', self._svg, count=1)
+        svg = re.sub(
+            r'(<svg[^>]*?) width="([\d.]+)" height="[\d.]+"',
+            r'\1 style="max-width:\2px"',
+            self._svg,
+            count=1,
+        )
         # A browser shows the title of a mark while the pointer rests on it.
-        svg = re.sub(r'(<path)( aria-label="([^"]*)"[^>]*?)/>', r"\1\2><title>\3</title></path>", svg)
+        svg = re.sub(
+            r'(<path)( aria-label="([^"]*)"[^>]*?)/>', r"\1\2><title>\3</title></path>", svg
+        )
         # Ids count on from drawing to drawing: here each begins anew, and has the key before it.
-        ids = {name: f"{self.key.replace('_', '-')}-{n}" for n, name in enumerate(re.findall(r'\bid="([^"]+)"', svg))}
+        ids = {
+            name: f"{self.key.replace('_', '-')}-{n}"
+            for n, name in enumerate(re.findall(r'\bid="([^"]+)"', svg))
+        }
         svg = re.sub(r'\bid="([^"]+)"', lambda each: f'id="{ids[each[1]]}"', svg)
         svg = re.sub(r"url\(#([^)]+)\)", lambda each: f"url(#{ids.get(each[1], each[1])})", svg)
         for name, color in PALETTE.items():
@@ -83,7 +95,9 @@ def _drawn(spec: str) -> str:
     return str(vl_convert.vegalite_to_svg(spec))
 
 
-def layer(mark: str | Mapping[str, Any], rows: Iterable[Mapping[str, Any]], **encoding: Any) -> dict[str, Any]:
+def layer(
+    mark: str | Mapping[str, Any], rows: Iterable[Mapping[str, Any]], **encoding: Any
+) -> dict[str, Any]:
     """Return a layer of marks: a mark per row, or a line through them.
 
     Args:
@@ -94,7 +108,9 @@ def layer(mark: str | Mapping[str, Any], rows: Iterable[Mapping[str, Any]], **en
     """
     values = [
         {
-            name: None if isinstance(value, (float, np.floating)) and not np.isfinite(value) else value
+            name: None
+            if isinstance(value, (float, np.floating)) and not np.isfinite(value)
+            else value
             for name, value in row.items()
         }
         for row in rows
@@ -102,7 +118,9 @@ def layer(mark: str | Mapping[str, Any], rows: Iterable[Mapping[str, Any]], **en
     look: dict[str, Any] = {"type": mark} if isinstance(mark, str) else dict(mark)
     if any("note" in row for row in values):
         look["aria"], encoding["description"] = True, {"field": "note"}
-    channels = {name: axis(each) if isinstance(each, str) else each for name, each in encoding.items()}
+    channels = {
+        name: axis(each) if isinstance(each, str) else each for name, each in encoding.items()
+    }
     return {"data": {"values": values}, "mark": look, "encoding": channels}
 
 
@@ -127,14 +145,21 @@ def axis(
     """
     known = {**({} if domain is None else {"domain": list(domain), "nice": False}), **(scale or {})}
     look = {**({"format": ".0%"} if percent else {}), **look}
-    channel: dict[str, Any] = {"field": field, "type": "quantitative"} | ({} if title is None else {"title": title})
+    channel: dict[str, Any] = {"field": field, "type": "quantitative"} | (
+        {} if title is None else {"title": title}
+    )
     return channel | ({"scale": known} if known else {}) | ({"axis": look} if look else {})
 
 
 def series_of(name: str, colors: Mapping[str, str], **legend: Any) -> dict[str, Any]:
     """Return the channel of a layer's color: that of its name among all series, which the legend lists."""
     scale = {"domain": list(colors), "range": [PALETTE[color] for color in colors.values()]}
-    return {"datum": name, "type": "nominal", "scale": scale, "legend": {"symbolType": "square", **legend}}
+    return {
+        "datum": name,
+        "type": "nominal",
+        "scale": scale,
+        "legend": {"symbolType": "square", **legend},
+    }
 
 
 def accuracy_layers(
@@ -166,20 +191,52 @@ def accuracy_layers(
     whiskers = [{name: row[name] for name in ("sure", "low", "high")} for row in rows]
     bars = {"type": "bar", "stroke": PALETTE["blue"], "binSpacing": 0}
     return [
-        layer(bars, rows, x=x, x2={"field": "right"}, y=y, y2={"datum": 0}, color=series_of("accuracy", colors)),
-        layer({"type": "line", "strokeDash": DASHES, "color": PALETTE["muted"]}, [{"p": 0}, {"p": 1}], x="p", y="p"),
-        layer({"type": "rule", "color": PALETTE["ink"]}, whiskers, x="sure", y="low", y2={"field": "high"}),
-        layer({"type": "point", "filled": True, "color": PALETTE["ink"]}, points, x="sure", y="accuracy"),
+        layer(
+            bars,
+            rows,
+            x=x,
+            x2={"field": "right"},
+            y=y,
+            y2={"datum": 0},
+            color=series_of("accuracy", colors),
+        ),
+        layer(
+            {"type": "line", "strokeDash": DASHES, "color": PALETTE["muted"]},
+            [{"p": 0}, {"p": 1}],
+            x="p",
+            y="p",
+        ),
+        layer(
+            {"type": "rule", "color": PALETTE["ink"]},
+            whiskers,
+            x="sure",
+            y="low",
+            y2={"field": "high"},
+        ),
+        layer(
+            {"type": "point", "filled": True, "color": PALETTE["ink"]},
+            points,
+            x="sure",
+            y="accuracy",
+        ),
     ]
 
 
-def count_layer(bins: Sequence[Any], counts: Sequence[int], heights: Sequence[float]) -> dict[str, Any]:
+def count_layer(
+    bins: Sequence[Any], counts: Sequence[int], heights: Sequence[float]
+) -> dict[str, Any]:
     """Return a layer with the number of items above the bar of each bin."""
     rows = [
-        {"x": (row.lower + row.upper) / 2, "y": height, "n": f"{n:,}" if n < 10_000 else f"{n / 1000:.0f}k"}
+        {
+            "x": (row.lower + row.upper) / 2,
+            "y": height,
+            "n": f"{n:,}" if n < 10_000 else f"{n / 1000:.0f}k",
+        }
         for row, n, height in zip(bins, counts, heights, strict=True)
     ]
-    return layer({"type": "text", "baseline": "bottom", "dy": -2}, rows, x="x", y="y", text={"field": "n"})
+    return layer(
+        {"type": "text", "baseline": "bottom", "dy": -2}, rows, x="x", y="y", text={"field": "n"}
+    )
 
 
 def reliability_diagram(
@@ -215,7 +272,9 @@ def reliability_diagram(
     colors |= {calibrated: "band"} if bands else {}
     columns, *others = accuracy_layers(rows, ends, colors, "accuracy of the bin")
     thick, drawn = {"type": "rule", "strokeWidth": 12}, series_of(calibrated, colors)
-    band = [layer(thick, bands, x="sure", y="low", y2={"field": "high"}, color=drawn)] if bands else []
+    band = (
+        [layer(thick, bands, x="sure", y="low", y2={"field": "high"}, color=drawn)] if bands else []
+    )
     columns["encoding"]["x"] = axis("left", "confidence", percent=True, domain=(0, 1))
     counts = count_layer(rows, [row.count for row in rows], [0.0] * len(rows))
     return Drawing(key, {"layer": [columns, *band, *others, counts], "height": 300, "width": PANEL})
@@ -233,11 +292,23 @@ def dot_rows(
     size = 44 if len(rows) < 10 else 28
     names = json.dumps([wrapped(label) for label, _ in rows])
     places = {"domain": [*range(len(rows))], "paddingInner": 0.1, "paddingOuter": 0.1}
-    look = {"labelExpr": f"{names}[datum.value]", "grid": False, "ticks": False, "domain": False, "title": None}
+    look = {
+        "labelExpr": f"{names}[datum.value]",
+        "grid": False,
+        "ticks": False,
+        "domain": False,
+        "title": None,
+    }
     y = {"field": "row", "type": "ordinal", "scale": places, "axis": look}
     lowest = min((each.low or 0.0 for _, estimates in rows for each in estimates), default=0.0)
-    x = axis("low", xlabel, percent=True, domain=(min(0.0, lowest), 1))  # a share beyond a control may be below 0
-    layers = [] if line is None else [layer({"type": "rule", "strokeDash": DASHES}, [{"x": line}], x="x")]
+    x = axis(
+        "low", xlabel, percent=True, domain=(min(0.0, lowest), 1)
+    )  # a share beyond a control may be below 0
+    layers = (
+        []
+        if line is None
+        else [layer({"type": "rule", "strokeDash": DASHES}, [{"x": line}], x="x")]
+    )
     points = [
         {
             "row": n,
@@ -254,7 +325,10 @@ def dot_rows(
     domain = [shortened(name) for name in series]
     of_series: dict[str, Any] = {"field": "series", "type": "nominal"}
     legend = {"columns": min(3, len(series))}
-    colors = {"domain": domain, "range": [PALETTE[SERIES[n % len(SERIES)]] for n in range(len(domain))]}
+    colors = {
+        "domain": domain,
+        "range": [PALETTE[SERIES[n % len(SERIES)]] for n in range(len(domain))],
+    }
     shapes = {"domain": domain, "range": [MARKERS[n % len(MARKERS)] for n in range(len(domain))]}
     inside = {"domain": domain, "paddingOuter": 1.2} if len(domain) > 1 else {"domain": domain}
     shared = {
@@ -335,7 +409,9 @@ def curves(
         The drawing.
     """
     colors = {line.name: SERIES[n % len(SERIES)] for n, line in enumerate(lines)}
-    few: dict[str, Any] = {"values": list(x)} if len(x) <= 10 and all(float(each).is_integer() for each in x) else {}
+    few: dict[str, Any] = (
+        {"values": list(x)} if len(x) <= 10 and all(float(each).is_integer() for each in x) else {}
+    )
     across = axis("x", xlabel, scale={"zero": False, "nice": False}, format=".3~g", **few)
     up = axis("y", ylabel, domain=None if zero else (0, 1))
     layers = []

@@ -146,9 +146,17 @@ def cell(value: Cell, column: Column) -> str:
     """
     unit = {"share": "fraction", "count": "count"}.get(column.kind, "ratio")
     if isinstance(value, Amount | Estimate):
-        return written(value.estimate, value.unit) if isinstance(value, Amount) else written(value, unit)
+        return (
+            written(value.estimate, value.unit)
+            if isinstance(value, Amount)
+            else written(value, unit)
+        )
     if value is None or (column.kind != "text" and not isinstance(value, str)):
-        return p_value(value) if column.kind == "p_value" and value is not None else number(value, unit)
+        return (
+            p_value(value)
+            if column.kind == "p_value" and value is not None
+            else number(value, unit)
+        )
     return str(value)
 
 
@@ -210,10 +218,14 @@ def first_of(shown: int, among: int, noun: str, order: str) -> str:
     """
     if among == 1:
         return f"The only {noun}"
-    return f"{'All' if shown == among else f'{shown:,} of'} {counted(among, noun)}, the {order} first"
+    return (
+        f"{'All' if shown == among else f'{shown:,} of'} {counted(among, noun)}, the {order} first"
+    )
 
 
-def not_scored_told(what: str, n_scored: int, left_out: Sequence[tuple[str, str]], most: int = 3) -> tuple[str, ...]:
+def not_scored_told(
+    what: str, n_scored: int, left_out: Sequence[tuple[str, str]], most: int = 3
+) -> tuple[str, ...]:
     """Say in one sentence which items the model could not score, or nothing where it scored all; `what` names one.
 
     Example:
@@ -224,7 +236,9 @@ def not_scored_told(what: str, n_scored: int, left_out: Sequence[tuple[str, str]
         return ()
     named = "; ".join(f"{name}: {reason.rstrip('.')}" for name, reason in left_out[:most])
     named += f"; and {len(left_out) - most:,} more" if len(left_out) > most else ""
-    return (f"The model could not score {len(left_out):,} of {counted(n_scored + len(left_out), what)} ({named}).",)
+    return (
+        f"The model could not score {len(left_out):,} of {counted(n_scored + len(left_out), what)} ({named}).",
+    )
 
 
 def ask(context: Any, question: str, *, all_items: bool = False, **options: str) -> str:
@@ -237,15 +251,25 @@ def ask(context: Any, question: str, *, all_items: bool = False, **options: str)
         **options: Options of the question.
     """
     if not context.command:
-        values = {name: int(value) if value.isdigit() else value.split(",") for name, value in options.items()}
-        given = ["predictions=table" if context.stored else "model, data", f"questions={[question]}"]
+        values = {
+            name: int(value) if value.isdigit() else value.split(",")
+            for name, value in options.items()
+        }
+        given = [
+            "predictions=table" if context.stored else "model, data",
+            f"questions={[question]}",
+        ]
         given += [f"options={ {question: values} }"] if values else []
         return f"rightreasons.audit({', '.join(given)})"
     command = shlex.split(context.command)
     if all_items and "--limit" in command:
         limit = command.index("--limit")
         del command[limit : limit + 2]
-    flags = [word for name, value in options.items() for word in (f"--{question}-{name.replace('_', '-')}", value)]
+    flags = [
+        word
+        for name, value in options.items()
+        for word in (f"--{question}-{name.replace('_', '-')}", value)
+    ]
     return shlex.join([*command, "--questions", question, *flags])
 
 
@@ -303,7 +327,9 @@ class Prose:
 
     def __call__(self, name: str) -> str:
         """Return the paragraphs of an entry, those before its items, with an empty line between them."""
-        paragraphs = map(_folded, self._filled(self._body(name)).partition(_ITEM)[0].split(_PARAGRAPH))
+        paragraphs = map(
+            _folded, self._filled(self._body(name)).partition(_ITEM)[0].split(_PARAGRAPH)
+        )
         return "\n\n".join(filter(None, paragraphs))
 
     def title(self, name: str) -> str:
@@ -373,7 +399,9 @@ def _folded(text: str) -> str:
 
 
 def _interval(value: Headline | Estimate, unit: str = "fraction") -> str:
-    return written(value.estimate, value.unit) if isinstance(value, Headline) else written(value, unit)
+    return (
+        written(value.estimate, value.unit) if isinstance(value, Headline) else written(value, unit)
+    )
 
 
 @functools.cache
@@ -381,7 +409,8 @@ def _environment() -> Any:
     import jinja2
 
     environment = jinja2.Environment(  # noqa: S701 - the page escapes what it shows
-        undefined=jinja2.StrictUndefined, finalize=lambda value: _folded(value) if isinstance(value, str) else value
+        undefined=jinja2.StrictUndefined,
+        finalize=lambda value: _folded(value) if isinstance(value, str) else value,
     )
     environment.filters.update(
         percent=percent,
@@ -393,5 +422,7 @@ def _environment() -> Any:
         level=level_percent,
         capitalized=lambda text: capitalized(_folded(text)),
     )
-    environment.globals.update(ask=ask, first_of=first_of, compare=compare, gate=gate, to_log=TO_LOG)
+    environment.globals.update(
+        ask=ask, first_of=first_of, compare=compare, gate=gate, to_log=TO_LOG
+    )
     return environment

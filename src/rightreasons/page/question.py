@@ -67,7 +67,12 @@ class Figure:
         key = f"{self.key}_{self.suffix(m)}" if self.suffix else self.key
         reason = "" if estimate.has_interval else self.no_interval
         return p.Headline.of(
-            key, text, estimate, split=self.split(m) if self.split else split, n=self.n(m), no_interval=reason
+            key,
+            text,
+            estimate,
+            split=self.split(m) if self.split else split,
+            n=self.n(m),
+            no_interval=reason,
         )
 
 
@@ -119,7 +124,12 @@ class Plot:
     def shown(self, m: Any, say: Prose) -> p.Plot:
         """Return the picture of a measurement."""
         name = f"plot.{self.key}"
-        texts = {"title": say.title(name), "caption": say(name), "alt": say(f"alt.{self.key}"), "source": self.source}
+        texts = {
+            "title": say.title(name),
+            "caption": say(name),
+            "alt": say(f"alt.{self.key}"),
+            "source": self.source,
+        }
         drawing = self.draw(self.key, m)
         return p.Plot(drawing.key, **texts, spec=drawing.spec, wide=self.wide)
 
@@ -136,7 +146,11 @@ class Examples:
     def shown(self, m: Any, say: Prose) -> p.ExampleList | None:
         """Return the examples of a measurement."""
         name, examples = f"examples.{self.key}", tuple(self.pick(m))
-        return p.ExampleList(self.key, say.title(name), say(name), examples, self.folded) if examples else None
+        return (
+            p.ExampleList(self.key, say.title(name), say(name), examples, self.folded)
+            if examples
+            else None
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -186,9 +200,14 @@ class Lead:
         if self.contrast is None:
             return None
         name = f"contrast.{self.key}"
-        estimates = [Estimate(each) if each is None or isinstance(each, float) else each for each in self.contrast(m)]
+        estimates = [
+            Estimate(each) if each is None or isinstance(each, float) else each
+            for each in self.contrast(m)
+        ]
         named = zip(say.items(name), estimates, strict=True)
-        shares = tuple(p.Share(of, estimate) for of, estimate in named if estimate.value is not None)
+        shares = tuple(
+            p.Share(of, estimate) for of, estimate in named if estimate.value is not None
+        )
         return p.Contrast(say.title(name), shares) if len(shares) > 1 else None
 
 
@@ -239,13 +258,19 @@ class Question:
     power: Power | None = None
 
     def __post_init__(self) -> None:
-        if [rule.when is None for rule in self.verdict] != [False] * (len(self.verdict) - 1) + [True]:
-            raise ValueError(f"Expected the last rule of {self.name!r}, and no other, to hold always.")
+        if [rule.when is None for rule in self.verdict] != [False] * (len(self.verdict) - 1) + [
+            True
+        ]:
+            raise ValueError(
+                f"Expected the last rule of {self.name!r}, and no other, to hold always."
+            )
 
     def why_not(self, context: Any, options: Any) -> str:
         """Say why the question cannot be asked of this model and data; "" where it can."""
         say = self.prose.of(context=context, options=options)
-        return next((say(f"need.{need.key}") for need in self.needs if not need.met(context, options)), "")
+        return next(
+            (say(f"need.{need.key}") for need in self.needs if not need.met(context, options)), ""
+        )
 
     def run(self, context: Any, options: Any) -> p.SectionResult:
         """Measure, and answer the question."""
@@ -260,7 +285,9 @@ class Question:
         """Return the rule that decides the verdict of a measurement."""
         return next(rule for rule in self.verdict if _holds(rule, m))
 
-    def answer(self, m: Any, level: float = 0.95, *, split: str = "", **values: Any) -> p.SectionResult:
+    def answer(
+        self, m: Any, level: float = 0.95, *, split: str = "", **values: Any
+    ) -> p.SectionResult:
         """Answer the question by a measurement.
 
         Args:
@@ -275,7 +302,10 @@ class Question:
         for figure in self.figures:
             headline = figure.headline(m, say, split)
             figures |= {} if headline is None else {figure.key: headline}
-        overview, rule = self.headlines(m) if callable(self.headlines) else self.headlines, self.rule(m)
+        overview, rule = (
+            self.headlines(m) if callable(self.headlines) else self.headlines,
+            self.rule(m),
+        )
         verdict = f"verdict.{rule.key}"
         parts = tuple(part.shown(m, say, figures) for part in self.parts if _holds(part, m))
         plots = [plot.key for part in parts for plot in part.plots]
@@ -299,7 +329,10 @@ class Question:
             headlines=tuple(figures[key] for key in overview if key in figures)[: self.most],
             parts=parts,
             limits=say.items("limits") if self.prose.names("limits") else (),
-            data={**self.data(m), **{name.removeprefix("data."): say(name) for name in self.prose.names("data.")}},
+            data={
+                **self.data(m),
+                **{name.removeprefix("data."): say(name) for name in self.prose.names("data.")},
+            },
             finding=finding,
             files=self.files(m),
             by_item=tuple(self.by_item(m)),

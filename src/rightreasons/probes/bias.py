@@ -150,7 +150,9 @@ def prior_bias(
         pseudo_correct=None if references is None else _pseudo_correct(rows, references, units),
         interval=None
         if resampling is None
-        else bootstrap_mean(variance, bounds=(0.0, float(largest.max())), clusters=units, resampling=resampling),
+        else bootstrap_mean(
+            variance, bounds=(0.0, float(largest.max())), clusters=units, resampling=resampling
+        ),
     )
 
 
@@ -161,14 +163,18 @@ def t_p_value(values: NDArray[np.float64], alternative: Alternative = "two-sided
     return float(stats.ttest_1samp(values, 0.0, alternative=alternative).pvalue)
 
 
-def wilcoxon_p_value(values: NDArray[np.float64], alternative: Alternative = "two-sided") -> float | None:
+def wilcoxon_p_value(
+    values: NDArray[np.float64], alternative: Alternative = "two-sided"
+) -> float | None:
     """Test symmetry around 0 by the Wilcoxon signed-rank test; None where all values are 0."""
     if not values.any():
         return None
     return float(stats.wilcoxon(values, alternative=alternative).pvalue)
 
 
-def _pseudo_correct(rows: Ragged, references: object, units: NDArray[np.intp] | None) -> PseudoCorrect | None:
+def _pseudo_correct(
+    rows: Ragged, references: object, units: NDArray[np.intp] | None
+) -> PseudoCorrect | None:
     check_same_length(predictions=rows, references=references)
     labels = check_labels(references, rows.lengths, minimum=-1)
     known = labels >= 0
@@ -284,9 +290,13 @@ def measure_reading(
         (0.5, 0.5, 0.0)
     """
     sizes = check_labels(n_choices, minimum=1, name="n_choices")
-    columns = {"answers": answers, "without": without} | ({} if references is None else {"references": references})
+    columns = {"answers": answers, "without": without} | (
+        {} if references is None else {"references": references}
+    )
     check_same_length(n_choices=sizes, **columns)
-    before, after = (check_labels(columns[name], sizes, minimum=-1, name=name) for name in ("answers", "without"))
+    before, after = (
+        check_labels(columns[name], sizes, minimum=-1, name=name) for name in ("answers", "without")
+    )
     right = np.zeros_like(before) if references is None else check_labels(references, sizes)
     known = before >= 0
     units = clusters_of(cluster_codes(clusters, len(before)), known)
@@ -296,7 +306,9 @@ def measure_reading(
     hits = [before == right, after == right]
     lost = hits[0].astype(np.float64) - hits[1]
     kept, n_unanswered = before == after, int((after < 0).sum())
-    by_chance, kappa = _beyond_chance(before, after, right * (sizes.max() + 1) + sizes, units, resampling)
+    by_chance, kappa = _beyond_chance(
+        before, after, right * (sizes.max() + 1) + sizes, units, resampling
+    )
     shares = [rate(each, resampling, units) or Estimate(None) for each in (kept, *hits)]
     return Reading(
         kept=shares[0],
@@ -322,7 +334,9 @@ def _beyond_chance(
     """Return the agreement by chance, and κ with its interval; without an interval where all agree by chance."""
     unit = np.arange(len(before)) if units is None else units
     strata, stratum = np.unique(stratum, return_inverse=True)
-    unit, group = (np.unique(codes, return_inverse=True)[1] for codes in (unit, unit * len(strata) + stratum))
+    unit, group = (
+        np.unique(codes, return_inverse=True)[1] for codes in (unit, unit * len(strata) + stratum)
+    )
     x, y, n_answers = before + 1, after + 1, int(max(before.max(), after.max())) + 2
 
     def others(answer: NDArray[np.int64], of: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -332,14 +346,23 @@ def _beyond_chance(
             table = np.bincount(part * n_answers + of, minlength=(int(part.max()) + 1) * n_answers)
             counts.append((table[part * n_answers + answer], np.bincount(part)[part]))
         (hits, n), (own_hits, own_n) = counts
-        return np.asarray((hits - own_hits) / np.where(n > own_n, n - own_n, np.nan), dtype=np.float64)
+        return np.asarray(
+            (hits - own_hits) / np.where(n > own_n, n - own_n, np.nan), dtype=np.float64
+        )
 
     by_other_y, by_other_x = others(x, y), others(y, x)
     fits = np.isfinite(by_other_y)
     if not fits.any():
-        return 1.0, Estimate(None, method="No two items have the same number of choices and place of the right one.")
+        return 1.0, Estimate(
+            None, method="No two items have the same number of choices and place of the right one."
+        )
     stays = (before == after).astype(np.float64)[fits]
-    by_other_y, by_other_x, stratum, unit = by_other_y[fits], by_other_x[fits], stratum[fits], unit[fits]
+    by_other_y, by_other_x, stratum, unit = (
+        by_other_y[fits],
+        by_other_x[fits],
+        stratum[fits],
+        unit[fits],
+    )
     n, chance = len(stays), float(by_other_y.mean())
     if chance > 1 - 1e-9:
         return 1.0, Estimate(None, method="All answers stay by chance.")
@@ -352,5 +375,9 @@ def _beyond_chance(
     half = float(special.stdtrit(max(n_groups - 1, 1), 0.5 + resampling.level / 2) * deviation)
     high = min(1.0, kappa + half + float((after < 0).mean()) / (1 - chance))
     return chance, Estimate(
-        kappa, max(-1.0, kappa - half), high, resampling.level, "Student's t of the linearized kappa"
+        kappa,
+        max(-1.0, kappa - half),
+        high,
+        resampling.level,
+        "Student's t of the linearized kappa",
     )

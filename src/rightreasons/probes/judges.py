@@ -126,8 +126,15 @@ def judge_bias(
         (0.75, 0.25, 1.0)
     """
     wins = {"first_wins": _shares(first_wins, "first_wins")}
-    for name, values in (("swapped", swapped), ("longer", longer), ("own", own), ("reference", reference)):
-        wins[name] = np.full(len(wins["first_wins"]), np.nan) if values is None else _shares(values, name)
+    for name, values in (
+        ("swapped", swapped),
+        ("longer", longer),
+        ("own", own),
+        ("reference", reference),
+    ):
+        wins[name] = (
+            np.full(len(wins["first_wins"]), np.nan) if values is None else _shares(values, name)
+        )
     n_pairs = check_same_length(**wins)
     names = np.arange(n_pairs) if items is None else to_numpy(items, "items")
     check_same_length(first_wins=wins["first_wins"], items=names)
@@ -147,7 +154,9 @@ def judge_bias(
         averages = np.bincount(group, values[chosen]) / np.bincount(group)
         interval = bounded_mean(averages, low=low, high=1.0, confidence_level=resampling.level)
         p_value = sign_flip_p_value(averages, resampling=resampling) if null else None
-        return Preference(float(averages.mean()), interval, len(places), int(chosen.sum()), p_value, null)
+        return Preference(
+            float(averages.mean()), interval, len(places), int(chosen.sum()), p_value, null
+        )
 
     def turned(values: Floats, side: Floats) -> Floats:
         """Count values for one side; pairs in which no side is meant have none."""
@@ -155,14 +164,23 @@ def judge_bias(
 
     beyond, alike = either - wins["reference"], "The judge and the reference decide for"
     shown_first = np.where(is_ahead, 2 * ahead - 1, 1 - 2 * behind)
-    in_both = mean(ahead - behind, null="A candidate wins equally often in the first and in the second place.")
+    in_both = mean(
+        ahead - behind, null="A candidate wins equally often in the first and in the second place."
+    )
     return JudgeBias(
         consistency=mean(np.where(both, (ahead == behind).astype(np.float64), np.nan), low=0.0),
-        position=in_both or mean(shown_first, null="The order was random, and both places win equally often."),
-        length=mean(turned(2 * either - 1, wins["longer"]), null="The longer wins as often as the shorter."),
-        length_beyond=mean(turned(beyond, wins["longer"]), null=f"{alike} the longer equally often."),
+        position=in_both
+        or mean(shown_first, null="The order was random, and both places win equally often."),
+        length=mean(
+            turned(2 * either - 1, wins["longer"]), null="The longer wins as often as the shorter."
+        ),
+        length_beyond=mean(
+            turned(beyond, wins["longer"]), null=f"{alike} the longer equally often."
+        ),
         own=mean(turned(2 * either - 1, wins["own"])),
-        own_beyond=mean(turned(beyond, wins["own"]), null=f"{alike} the judge's own candidate equally often."),
+        own_beyond=mean(
+            turned(beyond, wins["own"]), null=f"{alike} the judge's own candidate equally often."
+        ),
         n_pairs=n_pairs,
     )
 
@@ -171,13 +189,17 @@ def _shares(values: Any, name: str) -> Floats:
     """Check a vector of shares from 0 to 1, or of sides, with NaN for none."""
     shares = as_floats(values, name)
     if shares.ndim != 1 or not len(shares):
-        raise ValueError(f"Expected `{name}` of shape (N,) with at least one pair, but got shape {shares.shape}.")
+        raise ValueError(
+            f"Expected `{name}` of shape (N,) with at least one pair, but got shape {shares.shape}."
+        )
     is_side = name in ("longer", "own")
     known = np.isin(shares, (0, 0.5, 1)) if is_side else (shares >= 0) & (shares <= 1)
     odd = np.flatnonzero(~(np.isnan(shares) | known))
     if odd.size:
         values_are = "0, 0.5 or 1" if is_side else "values from 0 to 1"
-        raise ValueError(f"Expected {values_are} in `{name}`, but pair {odd[0]} has {shares[odd[0]]:g}.")
+        raise ValueError(
+            f"Expected {values_are} in `{name}`, but pair {odd[0]} has {shares[odd[0]]:g}."
+        )
     return shares
 
 
@@ -196,7 +218,9 @@ class JudgesMeasurement(Result):
     n_without: int
 
 
-def measure_judges(judgments: Judgments, *, resampling: Resampling = Resampling()) -> JudgesMeasurement:
+def measure_judges(
+    judgments: Judgments, *, resampling: Resampling = Resampling()
+) -> JudgesMeasurement:
     """Measure what judges prefer beside quality: position, length, their own answers.
 
     Args:
@@ -215,7 +239,9 @@ def measure_judges(judgments: Judgments, *, resampling: Resampling = Resampling(
         if np.isfinite([pairs["first_wins"], pairs["swapped"]]).any()
     }
     if not biases:
-        raise ValueError(f"Expected judgments with a verdict, but none of {judgments.n_rows:,} has one.")
+        raise ValueError(
+            f"Expected judgments with a verdict, but none of {judgments.n_rows:,} has one."
+        )
     return JudgesMeasurement(biases, judgments.n_rows, judgments.n_without)
 
 
@@ -278,20 +304,41 @@ def read_judgments(source: Any, *, options: JudgmentOptions) -> Judgments:
 
     def find(what: str) -> str | None:
         option = f"{what}_column"
-        return find_column(columns, getattr(options, option), USUAL[what], option, where, SHOWN.get(what, ""))
+        return find_column(
+            columns, getattr(options, option), USUAL[what], option, where, SHOWN.get(what, "")
+        )
 
     found = all_found(*(functools.partial(find, what) for what in USUAL))
-    taken = {what: columns[name] for what, name in zip(USUAL, found, strict=True) if name is not None}
+    taken = {
+        what: columns[name] for what, name in zip(USUAL, found, strict=True) if name is not None
+    }
     authors = list(zip(map(str, taken["first"]), map(str, taken["second"]), strict=True))
     check_each(authors, lambda pair: pair[0] != pair[1], f"two candidates in each row of {where}")
     for row, cells in enumerate(zip(*taken.values(), strict=True)):
-        held, (first, second), place = dict(zip(taken, cells, strict=True)), authors[row], f"row {row} of {where}"
+        held, (first, second), place = (
+            dict(zip(taken, cells, strict=True)),
+            authors[row],
+            f"row {row} of {where}",
+        )
         key = (str(held.get("item", row)), *sorted((first, second)))
-        reference = _verdict(held["reference"], first, second, place) if "reference" in held else None
+        reference = (
+            _verdict(held["reference"], first, second, place) if "reference" in held else None
+        )
         values = (_verdict(held["verdict"], first, second, place), reference, _longer(held))
-        turned = (None if value is None else value if first == key[1] else 1 - value for value in values)
+        turned = (
+            None if value is None else value if first == key[1] else 1 - value for value in values
+        )
         judge = str(held.get("judge", "judge"))
-        rows.append((keys.setdefault(key, len(keys)), judge, key[0], (first, second), first == key[1], *turned))
+        rows.append(
+            (
+                keys.setdefault(key, len(keys)),
+                judge,
+                key[0],
+                (first, second),
+                first == key[1],
+                *turned,
+            )
+        )
     names = ["pair", "judge", "item", "shown", "ahead", "wins", "reference", "longer"]
     table = pd.DataFrame(rows, columns=names).astype(dict.fromkeys(names[5:], float))
     return Judgments(
@@ -320,14 +367,19 @@ def _pairs_of(judge: str, table: pd.DataFrame) -> dict[str, Any]:
     }
     means = pd.DataFrame(parts).groupby(table["pair"]).mean().loc[pairs["pair"]]
     turned = ~pairs["ahead"].to_numpy()
-    first, second, longer, reference = (np.where(turned, 1 - mean, mean) for mean in means.to_numpy().T)
+    first, second, longer, reference = (
+        np.where(turned, 1 - mean, mean) for mean in means.to_numpy().T
+    )
     return {
         "items": list(pairs["item"]),
         "first_wins": np.where(turned, second, first),
         "swapped": np.where(turned, first, second),
         "longer": longer,
         "own": np.array(
-            [0.5 * (1 + (first_author == judge) - (other == judge)) for first_author, other in pairs["shown"]]
+            [
+                0.5 * (1 + (first_author == judge) - (other == judge))
+                for first_author, other in pairs["shown"]
+            ]
         ),
         "reference": reference,
     }

@@ -100,7 +100,9 @@ class ProbeTables:
         if not known:
             return None
         names = zip(original[known[0]][:], original["id"][:], strict=True)
-        codes = cluster_codes([f"group {group}" if group else f"item {item}" for group, item in names], len(self))
+        codes = cluster_codes(
+            [f"group {group}" if group else f"item {item}" for group, item in names], len(self)
+        )
         return None if codes is None or codes.max() + 1 == len(self) else codes
 
     @functools.cached_property
@@ -120,21 +122,32 @@ class ProbeTables:
         """(N,) position of the right choice, or with "pseudo_label" of the one that was right."""
         return np.asarray(self.column(name, column), dtype=np.int64)
 
-    def reading(self, picked: Mapping[str, NDArray[np.int64]], resampling: Resampling) -> dict[str, Reading]:
+    def reading(
+        self, picked: Mapping[str, NDArray[np.int64]], resampling: Resampling
+    ) -> dict[str, Reading]:
         """Compare what is picked with the question and without it, or after another one.
 
         Args:
             picked: Name of the table -> (N,) picked choices, -1 for no answer.
             resampling: Level of the intervals.
         """
-        how: dict[str, Any] = {"n_choices": self.sizes(), "clusters": self.units, "resampling": resampling}
+        how: dict[str, Any] = {
+            "n_choices": self.sizes(),
+            "clusters": self.units,
+            "resampling": resampling,
+        }
         answers, right = picked[ORIGINAL], self.labels()
-        read = {name: measure_reading(answers, picked[name], right, **how) for name in WITHOUT_QUESTION}
+        read = {
+            name: measure_reading(answers, picked[name], right, **how) for name in WITHOUT_QUESTION
+        }
         return {name: each for name, each in read.items() if each is not None}
 
     def requests(self) -> tuple[list[str], list[list[str]], list[str]]:
         """Return the prompts, choices and ids of all tables, one table after another."""
-        columns = [[text for name in self.tables for text in self.column(name, part)] for part in ("prompt", "choices")]
+        columns = [
+            [text for name in self.tables for text in self.column(name, part)]
+            for part in ("prompt", "choices")
+        ]
         ids = self.column(ORIGINAL, "id")
         return columns[0], columns[1], [f"{item}/{name}" for name in self.tables for item in ids]
 
@@ -154,7 +167,9 @@ class ProbeTables:
         if isinstance(answers, Scores):
             for each, reason in answers.failures.items():
                 left_out.setdefault(each.rpartition("/")[0], reason)
-            keep = [row for row, item in enumerate(self.column(ORIGINAL, "id")) if item not in left_out]
+            keep = [
+                row for row, item in enumerate(self.column(ORIGINAL, "id")) if item not in left_out
+            ]
             if not keep:
                 raise ValueError(next(iter(left_out.values())))
             if left_out:
@@ -164,13 +179,19 @@ class ProbeTables:
                 tables = {name: table.select(keep) for name, table in tables.items()}
             answers = answers.logits
         rows, size = as_ragged(answers, "scores"), len(tables[ORIGINAL])
-        logits = {name: rows.take(np.arange(size) + size * place) for place, name in enumerate(tables)}
-        return dataclasses.replace(self, tables=tables, logits=logits, left_out=tuple(left_out.items()))
+        logits = {
+            name: rows.take(np.arange(size) + size * place) for place, name in enumerate(tables)
+        }
+        return dataclasses.replace(
+            self, tables=tables, logits=logits, left_out=tuple(left_out.items())
+        )
 
     @functools.cached_property
     def confidences(self) -> Mapping[str, Ragged]:
         """Name -> softmax of the scores within each item; none where choices are not scored."""
-        return {name: check_ragged(rows, scores="logits") for name, rows in (self.logits or {}).items()}
+        return {
+            name: check_ragged(rows, scores="logits") for name, rows in (self.logits or {}).items()
+        }
 
     def right(self, name: str = ORIGINAL) -> NDArray[np.float64]:
         """(N,) confidence in the right choice."""
@@ -180,7 +201,10 @@ class ProbeTables:
         """Measure what k added choices do to the confidence in the right one."""
         extra = extra_choices_name(k)
         how: dict[str, Any] = {"clusters": self.units, "resampling": resampling}
-        rows, labels = (self.confidences[ORIGINAL], self.confidences[extra]), (self.labels(), self.labels(extra))
+        rows, labels = (
+            (self.confidences[ORIGINAL], self.confidences[extra]),
+            (self.labels(), self.labels(extra)),
+        )
         return choice_paralysis(*rows, *labels, self.column(extra, "original_positions"), **how)
 
 
@@ -276,7 +300,9 @@ def probe_tables(
     original = labeled.select([row for row, item in enumerate(labeled["id"][:]) if item in sources])
     if len(original) == 0:
         raise ValueError("Expected items whose choices differ, but each has two that are equal.")
-    return ProbeTables({ORIGINAL: original, **tables}, tuple(ks), len(items) - len(original), groups_column)
+    return ProbeTables(
+        {ORIGINAL: original, **tables}, tuple(ks), len(items) - len(original), groups_column
+    )
 
 
 def measure_probes(scores: ProbeTables, *, resampling: Resampling = Resampling()) -> ProbeFigures:
@@ -294,7 +320,9 @@ def measure_probes(scores: ProbeTables, *, resampling: Resampling = Resampling()
         Representation Models through Four Experimental Probes", section 3.
     """
     if scores.logits is None:
-        raise ValueError("Expected tables with scores, as `scored_by` returns them, but these have none.")
+        raise ValueError(
+            "Expected tables with scores, as `scored_by` returns them, but these have none."
+        )
     labels, units, level = scores.labels(), scores.units, resampling.level
     picks = {name: rows.argmax() for name, rows in scores.logits.items()}
     picked, sizes = picks[ORIGINAL], np.unique(scores.logits[ORIGINAL].lengths)
@@ -303,7 +331,9 @@ def measure_probes(scores: ProbeTables, *, resampling: Resampling = Resampling()
     for name in WITHOUT_ANSWER:
         old = scores.labels(name, "pseudo_label")
         known = old >= 0
-        biases[name] = prior_bias(scores.logits[name], old if known.any() else None, scores="logits", **how)
+        biases[name] = prior_bias(
+            scores.logits[name], old if known.any() else None, scores="logits", **how
+        )
         if known.any():
             hits = (picks[name] == old)[known]
             intervals[name] = rate_interval(hits, resampling, clusters_of(units, known))
@@ -317,7 +347,9 @@ def measure_probes(scores: ProbeTables, *, resampling: Resampling = Resampling()
         prior_bias=biases,
         pseudo_correct_intervals=intervals,
         paralysis={k: scores.paralysis(k, resampling) for k in scores.ks},
-        position_bias=position_bias(picked, labels, int(sizes[0]), **position) if len(sizes) == 1 else None,
+        position_bias=position_bias(picked, labels, int(sizes[0]), **position)
+        if len(sizes) == 1
+        else None,
         choices_only=choices_only(picks["no_question"], labels, clusters=units),
     )
 
@@ -345,7 +377,9 @@ def choice_orders(n: int) -> Places:
     return np.array([*first, *rest])
 
 
-def ask_in_orders(items: Mapping[str, Sequence[Any]], score: Score) -> tuple[Places, list[str], Any]:
+def ask_in_orders(
+    items: Mapping[str, Sequence[Any]], score: Score
+) -> tuple[Places, list[str], Any]:
     """Return the orders, the names of the items under each, one order after another, and what the scorer says.
 
     Raises:
@@ -374,7 +408,9 @@ def steady_picks(
         positions: (R, N) the picked position of each item under each order; -1 for no answer.
     """
     contents = np.take_along_axis(places, positions, axis=1)
-    known, steady = (np.asarray(flags.all(axis=0)) for flags in (positions >= 0, contents == contents[0]))
+    known, steady = (
+        np.asarray(flags.all(axis=0)) for flags in (positions >= 0, contents == contents[0])
+    )
     return known, steady[known]
 
 
@@ -450,7 +486,9 @@ def measure_option_order(
     check_same_length(**{name: items[name][:] for name in ("id", "prompt", "choices")})
     places, _, logits = ask_in_orders(items, score)
     if isinstance(logits, Scores):
-        for reason in logits.failures.values():  # an item was scored in another order, so that it can be
+        for (
+            reason
+        ) in logits.failures.values():  # an item was scored in another order, so that it can be
             raise ValueError(reason)
         logits = logits.logits
     (n_orders, n), size = places.shape, len(items["id"][:])
@@ -469,7 +507,9 @@ def measure_option_order(
         consistency_interval=rate_interval(steady, resampling, units),
         prior=pride_prior(estimation).tolist(),
         prior_intervals=pride_prior_intervals(
-            estimation, clusters=clusters_of(units, np.arange(n_estimation)), confidence_level=resampling.level
+            estimation,
+            clusters=clusters_of(units, np.arange(n_estimation)),
+            confidence_level=resampling.level,
         ),
         n_estimation=n_estimation,
         steady=tuple(steady.tolist()),

@@ -87,11 +87,15 @@ def decisions(
             found["lost"] = decide_above(read.lost, MARGINS["accuracy"], *sizes)
     if joint:
         drop = tables.paralysis(max(tables.ks), wide).restricted_drop
-        found["paralysis"] = decide_above(drop.estimate, MARGINS["paralysis"], len(tables), tables.n_units)
+        found["paralysis"] = decide_above(
+            drop.estimate, MARGINS["paralysis"], len(tables), tables.n_units
+        )
     if steady is not None:
         hits, units = steady
         changed = rate(~hits, wide, units)
-        found["order"] = decide_above(changed, MARGINS["order"], len(hits), count_units(units, len(hits)))
+        found["order"] = decide_above(
+            changed, MARGINS["order"], len(hits), count_units(units, len(hits))
+        )
     return found
 
 
@@ -151,7 +155,9 @@ class ProbesMeasurement:
     def prior(self) -> list[Estimate]:
         """The share of each position in PriDe's prior."""
         orders = self.orders
-        return [] if orders is None else list(map(estimate_of, orders.prior, orders.prior_intervals))
+        return (
+            [] if orders is None else list(map(estimate_of, orders.prior, orders.prior_intervals))
+        )
 
     @property
     def drop(self) -> Drop | None:
@@ -163,7 +169,11 @@ class ProbesMeasurement:
         """The probe that the first screen is about: the one under which most answers surely stay."""
         order = ("large", "some", "unknown", "small")
         found = [name for name in WITHOUT_QUESTION if name in self.reading]
-        return min(found, key=lambda name: order.index(self.decided[f"kept_{name}"].level), default=WITHOUT_QUESTION[0])
+        return min(
+            found,
+            key=lambda name: order.index(self.decided[f"kept_{name}"].level),
+            default=WITHOUT_QUESTION[0],
+        )
 
     @property
     def read(self) -> Reading | None:
@@ -172,7 +182,9 @@ class ProbesMeasurement:
 
     def says(self, test: str, *levels: str) -> bool:
         """Whether a test, of whatever probe, comes out at one of some levels."""
-        return any(name.startswith(test) and each.level in levels for name, each in self.decided.items())
+        return any(
+            name.startswith(test) and each.level in levels for name, each in self.decided.items()
+        )
 
     @property
     def is_as_good_without(self) -> bool:
@@ -184,7 +196,11 @@ class ProbesMeasurement:
     @property
     def consistency(self) -> Estimate | None:
         """Share of the items that keep their answer under every order; None where no orders were asked."""
-        return None if self.steady is None else rate(self.steady[0], self.context.resampling, self.steady[1])
+        return (
+            None
+            if self.steady is None
+            else rate(self.steady[0], self.context.resampling, self.steady[1])
+        )
 
     @property
     def moves(self) -> bool:
@@ -205,13 +221,17 @@ class ProbesMeasurement:
     @property
     def open_questions(self) -> dict[str, Decision | None]:
         """What the items leave open -> its decision; None where it was not measured."""
-        found: dict[str, Decision | None] = {f"kept_{n}": None for n in WITHOUT_QUESTION if n not in self.reading}
+        found: dict[str, Decision | None] = {
+            f"kept_{n}": None for n in WITHOUT_QUESTION if n not in self.reading
+        }
         if (self.joint or self.scored is None) and "order" not in self.decided:
             found["order"] = None
         # Only what is surely better with the question reads it.
         settled = {"lost": ("large",)}
         tests = self.decided.items()
-        return found | {name: each for name, each in tests if each.level not in settled.get(name, ("small",))}
+        return found | {
+            name: each for name, each in tests if each.level not in settled.get(name, ("small",))
+        }
 
     @property
     def open_kinds(self) -> list[str]:
@@ -239,10 +259,14 @@ class ProbesMeasurement:
 def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
     """Put the probes to the model."""
     items, score = context.primary.data, _scorer(context)
-    is_generated = context.prompted is not None and context.prompted.rendering.scoring == "generated"
+    is_generated = (
+        context.prompted is not None and context.prompted.rendering.scoring == "generated"
+    )
     spare = spare_choices(items["choices"][:])
     ks = tuple(k for k in dict.fromkeys(options.ks) if k <= spare) or (1,)
-    tables = probe_tables(items, ks=ks, groups_column=context.primary.groups_column, seed=context.seed)
+    tables = probe_tables(
+        items, ks=ks, groups_column=context.primary.groups_column, seed=context.seed
+    )
     how: dict[str, Any] = {"resampling": context.resampling}
     depends, scored, orders, steady = str(ks), None, None, None
     joint = context.scorer.joint and not is_generated
@@ -251,7 +275,11 @@ def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
         kept = {name: tables.tables[name] for name in (ORIGINAL, *WITHOUT_QUESTION)}
         tables = dataclasses.replace(tables, tables=kept)
         prompts, choices, names = tables.requests()
-        answers = score("probes", depends)(prompts, choices, names).answers(names).reshape(-1, len(tables))
+        answers = (
+            score("probes", depends)(prompts, choices, names)
+            .answers(names)
+            .reshape(-1, len(tables))
+        )
         picked = dict(zip(kept, answers, strict=True))
         if len(set(tables.sizes().tolist())) == 1:
             places, names, said = ask_in_orders(kept[ORIGINAL], score("orders", depends))
@@ -262,7 +290,9 @@ def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
         picked = {name: rows.argmax() for name, rows in (tables.logits or {}).items()}
         scored = measure_probes(tables, **how)
         if joint and len(set(tables.sizes().tolist())) == 1:
-            orders = measure_option_order(tables.tables[ORIGINAL], score("orders"), clusters=tables.units, **how)
+            orders = measure_option_order(
+                tables.tables[ORIGINAL], score("orders"), clusters=tables.units, **how
+            )
             steady = np.array(orders.steady), tables.units
     return ProbesMeasurement(
         context,
@@ -285,7 +315,11 @@ def _scorer(context: AuditContext) -> Any:
     model, method = context.scorer, str(getattr(context.scorer, "method", ""))
 
     def scorer(part: str, *depends: str) -> Score:
-        folder = context.folder(part, context.primary.fingerprint, str(context.seed), method, *depends)
-        return lambda prompts, choices, ids: choose(model, prompts, choices, ids=ids, **context.running(folder))
+        folder = context.folder(
+            part, context.primary.fingerprint, str(context.seed), method, *depends
+        )
+        return lambda prompts, choices, ids: choose(
+            model, prompts, choices, ids=ids, **context.running(folder)
+        )
 
     return scorer

@@ -95,7 +95,9 @@ def position_bias(
     independent = 1.0 if units is None else len(gold) / float((np.bincount(units) ** 2).sum())
     counts = np.bincount(gold, minlength=n_positions)
     hits = np.bincount(gold[picked == gold], minlength=n_positions)
-    recalls = [float(hit / count) if count else None for hit, count in zip(hits, counts, strict=True)]
+    recalls = [
+        float(hit / count) if count else None for hit, count in zip(hits, counts, strict=True)
+    ]
     rstd = float(np.std([recall for recall in recalls if recall is not None]))
     return PositionBias(
         rstd=rstd,
@@ -150,7 +152,9 @@ def pride_prior_intervals(
     """
     shares = _prior_of_items(observed)
     return [
-        bounded_mean(column, low=0.0, high=1.0, clusters=clusters, confidence_level=confidence_level)
+        bounded_mean(
+            column, low=0.0, high=1.0, clusters=clusters, confidence_level=confidence_level
+        )
         for column in shares.T
     ]
 
@@ -176,7 +180,9 @@ def pride_debias(observed: object, prior: object) -> NDArray[np.float64]:
     table = check_scores(observed, name="observed", allow_vector=False)
     base = as_floats(prior, "prior")
     if base.shape != (table.shape[1],):
-        raise ValueError(f"Expected `prior` of shape ({table.shape[1]},), but got shape {base.shape}.")
+        raise ValueError(
+            f"Expected `prior` of shape ({table.shape[1]},), but got shape {base.shape}."
+        )
     return _divided(table, check_scores(base[None], name="prior")[0])
 
 
@@ -201,7 +207,9 @@ def contextual_calibration(probabilities: object, content_free: object) -> NDArr
     base = as_floats(content_free, "content_free")
     n = table.shape[1]
     if base.ndim not in (1, 2) or base.shape[-1] != n:
-        raise ValueError(f"Expected `content_free` of shape ({n},) or (M, {n}), but got shape {base.shape}.")
+        raise ValueError(
+            f"Expected `content_free` of shape ({n},) or (M, {n}), but got shape {base.shape}."
+        )
     return _divided(table, check_scores(np.atleast_2d(base), name="content_free").mean(axis=0))
 
 
@@ -224,7 +232,9 @@ class ChoicesOnly(Result):
     n_items: int
 
 
-def choices_only(predictions: object, references: object, *, clusters: object = None) -> ChoicesOnly:
+def choices_only(
+    predictions: object, references: object, *, clusters: object = None
+) -> ChoicesOnly:
     """Compare the accuracy without a prompt with that of the most common position.
 
     Args:
@@ -249,7 +259,9 @@ def choices_only(predictions: object, references: object, *, clusters: object = 
     hits, units = picked == gold, cluster_codes(clusters, n_items)
     accuracy, majority = float(hits.mean()), float(np.bincount(gold).max() / n_items)
     if units is None:
-        p_value = float(stats.binomtest(int(hits.sum()), n_items, majority, alternative="greater").pvalue)
+        p_value = float(
+            stats.binomtest(int(hits.sum()), n_items, majority, alternative="greater").pvalue
+        )
     else:
         p_value = t_p_value(unit_means(hits - majority, units), "greater") or 1.0
     return ChoicesOnly(accuracy, majority, accuracy - majority, p_value, n_items)
@@ -269,13 +281,19 @@ def _prior_of_items(observed: object) -> NDArray[np.float64]:
     if table.ndim == 2:
         table = table[None]
     if table.ndim != 3 or table.size == 0:
-        raise ValueError(f"Expected `observed` of shape (orders, n) or (items, orders, n), but got {table.shape}.")
+        raise ValueError(
+            f"Expected `observed` of shape (orders, n) or (items, orders, n), but got {table.shape}."
+        )
     check_scores(table.reshape(-1, table.shape[-1]), name="observed")
     return softmax(np.log(table + _EPSILON).mean(axis=1))
 
 
 def _spread_interval(
-    rstd: float, hits: NDArray[np.int64], counts: NDArray[np.int64], independent: float, level: float
+    rstd: float,
+    hits: NDArray[np.int64],
+    counts: NDArray[np.int64],
+    independent: float,
+    level: float,
 ) -> Interval | None:
     """Return the interval of the standard deviation of recalls, hits / counts; see `position_bias`."""
     n_positions = len(counts)
@@ -286,7 +304,10 @@ def _spread_interval(
     # The squared deviations from the mean add up to a quadratic form of the recalls; with C = I - 1/n, its mean is the
     # trace of C V and its variance twice that of (C V)².
     mean = float(variances.sum()) * (1 - 1 / n_positions)
-    square = float((variances**2).sum()) * (1 - 2 / n_positions) + float(variances.sum()) ** 2 / n_positions**2
+    square = (
+        float((variances**2).sum()) * (1 - 2 / n_positions)
+        + float(variances.sum()) ** 2 / n_positions**2
+    )
     scale, degrees = square / mean, mean**2 / square
     observed = n_positions * rstd**2 / scale
 
@@ -297,5 +318,8 @@ def _spread_interval(
 
     low, high = end(observed, (1 + level) / 2), end(max(observed, degrees), (1 - level) / 2)
     return Interval(
-        min(low, rstd), min(0.5, max(high, rstd)), level, "noncentral chi-square of the smoothed variances of recalls"
+        min(low, rstd),
+        min(0.5, max(high, rstd)),
+        level,
+        "noncentral chi-square of the smoothed variances of recalls",
     )

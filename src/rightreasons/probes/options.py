@@ -24,13 +24,24 @@ class ProbesOptions(QuestionOptions):
 class JudgmentOptions(Options):
     """The columns of a table of judgments; None where their names say it."""
 
-    item_column: str | None = option(None, "Column that names the item; by default each row is one.")
+    item_column: str | None = option(
+        None, "Column that names the item; by default each row is one."
+    )
     judge_column: str | None = option(None, "Column that names the judge.")
-    first_column: str | None = option(None, "Column of the author of the candidate that was shown first.")
-    second_column: str | None = option(None, "Column of the author of the candidate that was shown second.")
+    first_column: str | None = option(
+        None, "Column of the author of the candidate that was shown first."
+    )
+    second_column: str | None = option(
+        None, "Column of the author of the candidate that was shown second."
+    )
     verdict_column: str | None = option(None, "Column of the verdict: first, second or tie.")
-    first_text_column: str | None = option(None, "Column of the text that was shown first, for its length.")
-    second_text_column: str | None = option(None, "Column of the text that was shown second, for its length.")
+    first_text_column: str | None = option(
+        None, "Column of the text that was shown first, for its length."
+    )
+    second_text_column: str | None = option(
+        None, "Column of the text that was shown second, for its length."
+    )
     reference_column: str | None = option(
-        None, "Column of the verdict of a reference, such as people; by default the other judges are it."
+        None,
+        "Column of the verdict of a reference, such as people; by default the other judges are it.",
     )

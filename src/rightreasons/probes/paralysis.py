@@ -8,7 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged, Result
-from rightreasons.core.intervals import Estimate, Interval, bootstrap_mean, cluster_codes, estimate_of, unit_means
+from rightreasons.core.intervals import (
+    Estimate,
+    Interval,
+    bootstrap_mean,
+    cluster_codes,
+    estimate_of,
+    unit_means,
+)
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import as_ragged, check_labels, check_ragged, check_same_length
 from rightreasons.probes.bias import t_p_value, wilcoxon_p_value
@@ -178,7 +185,11 @@ def choice_paralysis(
 
 
 def _own_choices(
-    before: Ragged, after: Ragged, labels: NDArray[np.int64], moved: NDArray[np.int64], positions: object
+    before: Ragged,
+    after: Ragged,
+    labels: NDArray[np.int64],
+    moved: NDArray[np.int64],
+    positions: object,
 ) -> NDArray[np.int64]:
     """Return the flat index into the perturbed rows of every own choice, laid out as the original rows."""
     if positions is None:
@@ -203,8 +214,13 @@ def _own_choices(
     return np.asarray(inside + np.repeat(after.starts, before.lengths), dtype=np.int64)
 
 
-def _drop(values: NDArray[np.float64], units: NDArray[np.intp] | None, resampling: Resampling | None) -> Drop:
-    values, interval = values.round(12) + 0.0, None  # without the rounding of a softmax, and no negative zero
+def _drop(
+    values: NDArray[np.float64], units: NDArray[np.intp] | None, resampling: Resampling | None
+) -> Drop:
+    values, interval = (
+        values.round(12) + 0.0,
+        None,
+    )  # without the rounding of a softmax, and no negative zero
     if resampling is not None:
         interval = bootstrap_mean(values, bounds=(-1.0, 1.0), clusters=units, resampling=resampling)
     changes = unit_means(np.where(np.abs(values) < ROUNDING, 0.0, values), units)

@@ -13,7 +13,17 @@ from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.page.parts import Cell, Example, ItemFigure
 from rightreasons.page.plots import Curve, Drawing, curves
 from rightreasons.page.prose import prose
-from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
+from rightreasons.page.question import (
+    Examples,
+    Figure,
+    Lead,
+    Need,
+    Part,
+    Plot,
+    Question,
+    Rule,
+    Table,
+)
 from rightreasons.probes.bias import PriorBias
 from rightreasons.probes.measure import WITHOUT_ANSWER, extra_choices_name, spare_choices
 from rightreasons.probes.measurement import NAMES, ProbesMeasurement, measure
@@ -24,10 +34,20 @@ def paralysis_curve(key: str, m: Any) -> Drawing:
     effects = dict(sorted(m.scored.paralysis.items()))
     lines = [
         Curve("drop", [effect.drop.estimate for effect in effects.values()]),
-        Curve("among its own choices", [effect.restricted_drop.estimate for effect in effects.values()]),
+        Curve(
+            "among its own choices",
+            [effect.restricted_drop.estimate for effect in effects.values()],
+        ),
         Curve("null", [Estimate(effect.null_drop) for effect in effects.values()], dashed=True),
     ]
-    return curves(key, list(effects), lines, xlabel="added choices", ylabel="drop of the confidence", zero=True)
+    return curves(
+        key,
+        list(effects),
+        lines,
+        xlabel="added choices",
+        ylabel="drop of the confidence",
+        zero=True,
+    )
 
 
 MIN_ITEMS = 10
@@ -40,7 +60,10 @@ LONGEST_CHOICE = 160
 SHEN, ZHENG = "Shen & Kejriwal 2022", "Zheng et al. 2024"
 BALEPUR = "Balepur et al. 2024; comparison of this package"
 
-WITHOUT = {"no_question": "without the question", "wrong_question": "with the question of another item"}
+WITHOUT = {
+    "no_question": "without the question",
+    "wrong_question": "with the question of another item",
+}
 DONE = {
     "no_question": "the prompt is removed",
     "wrong_question": "the prompt is replaced by that of another item",
@@ -69,9 +92,17 @@ def kept_items(m: Any) -> Iterator[Example]:
     wrong = m.tables.labels()[stays] != before[stays]
     for row in stays[np.argsort(wrong, kind="stable")][:N_EXAMPLES].tolist():
         item, other = m.tables.tables[ORIGINAL][row], m.tables.tables[m.probe][row]["prompt"]
-        right, answer = (shortened(item["choices"][place]) for place in (item["label"], before[row]))
-        confidence = float(m.tables.confidences[ORIGINAL][row][before[row]]) if is_scored(m) else None
-        question = f"With “{shortened(other)}” in the place of its question" if other else "Without its question"
+        right, answer = (
+            shortened(item["choices"][place]) for place in (item["label"], before[row])
+        )
+        confidence = (
+            float(m.tables.confidences[ORIGINAL][row][before[row]]) if is_scored(m) else None
+        )
+        question = (
+            f"With “{shortened(other)}” in the place of its question"
+            if other
+            else "Without its question"
+        )
         note = f"{question}, the answer is the same."
         yield Example(str(item["id"]), item["prompt"], right, answer, confidence, note=note)
 
@@ -92,7 +123,11 @@ def bias_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
             bias.normalized_prior_bias,
             bias.normalized_divergence,
             bias.mean_top_confidence,
-            *((None,) * 3 if old is None else (estimate_of(old.rate, intervals.get(name)), old.chance, old.p_value)),
+            *(
+                (None,) * 3
+                if old is None
+                else (estimate_of(old.rate, intervals.get(name)), old.chance, old.p_value)
+            ),
         )
 
 
@@ -136,15 +171,26 @@ def by_item(m: ProbesMeasurement) -> Iterator[ItemFigure]:
         return
     scores, ids = m.tables, m.tables.column(ORIGINAL, "id")
     kept = m.picked[ORIGINAL] == m.picked["no_question"]
-    yield ItemFigure.of("kept_without_question", "Answer stays without the question", "lower", ids, kept)
+    yield ItemFigure.of(
+        "kept_without_question", "Answer stays without the question", "lower", ids, kept
+    )
     for name, words in WITHOUT.items():
         if m.scored.prior_bias[name].pseudo_correct is not None:
             old = m.picked[name] == scores.labels(name, "pseudo_label")
-            yield ItemFigure.of(f"pseudo_correct_{name}", f"Old answer picked {words}", "lower", ids, old)
-    bias, title = [float(np.var(row)) for row in scores.confidences["no_question"]], "Prior bias without the question"
-    yield ItemFigure.of("prior_bias_no_question", title, "lower", ids, bias, high=0.25, unit="ratio")
+            yield ItemFigure.of(
+                f"pseudo_correct_{name}", f"Old answer picked {words}", "lower", ids, old
+            )
+    bias, title = (
+        [float(np.var(row)) for row in scores.confidences["no_question"]],
+        "Prior bias without the question",
+    )
+    yield ItemFigure.of(
+        "prior_bias_no_question", title, "lower", ids, bias, high=0.25, unit="ratio"
+    )
     drop = scores.right() - scores.right(extra_choices_name(m.k))
-    yield ItemFigure.of(f"choice_paralysis_{m.k}", f"Drop with {m.k} more choices", "lower", ids, drop, low=-1.0)
+    yield ItemFigure.of(
+        f"choice_paralysis_{m.k}", f"Drop with {m.k} more choices", "lower", ids, drop, low=-1.0
+    )
 
 
 def is_scored(m: Any) -> bool:
@@ -165,12 +211,17 @@ PROBES = Question(
         WITHOUT_ANSWER=WITHOUT_ANSWER,
     ),
     needs=(
-        Need("choices", lambda context, options: context.unscored or context.primary.choices is not None),
+        Need(
+            "choices",
+            lambda context, options: context.unscored or context.primary.choices is not None,
+        ),
         Need("asked", lambda context, options: context.stored is None),
         Need("labels", lambda context, options: context.primary.labeled.sum() >= MIN_ITEMS),
         Need(
             "prompts",
-            lambda context, options: len({text.strip().casefold() for text in context.primary.texts}) > 1,
+            lambda context, options: (
+                len({text.strip().casefold() for text in context.primary.texts}) > 1
+            ),
         ),
         Need("spare", lambda context, options: spare_choices(context.primary.choices) > 0),
     ),
@@ -178,7 +229,12 @@ PROBES = Question(
     power=Power("kept", tests=5),
     figures=(
         *(
-            Figure(key, lambda m, name=name: m.reading.get(name) and m.reading[name].kept, BALEPUR, better="lower")  # type: ignore[misc]
+            Figure(
+                key,
+                lambda m, name=name: m.reading.get(name) and m.reading[name].kept,
+                BALEPUR,
+                better="lower",
+            )  # type: ignore[misc]
             for name, key in KEPT.items()
         ),
         Figure("lost_without_question", lambda m: m.read and m.read.lost, BALEPUR, better="higher"),
@@ -198,10 +254,22 @@ PROBES = Question(
             suffix=lambda m: m.probe,
         ),
         *(
-            Figure(key, lambda m, of=of: m.scored and of(m.effect), SHEN, better="lower", suffix=lambda m: m.k)  # type: ignore[misc]
+            Figure(
+                key,
+                lambda m, of=of: m.scored and of(m.effect),
+                SHEN,
+                better="lower",
+                suffix=lambda m: m.k,
+            )  # type: ignore[misc]
             for key, of in DROPS.items()
         ),
-        Figure("order_consistency", lambda m: m.consistency, ZHENG, better="higher", n=lambda m: m.n_ordered),
+        Figure(
+            "order_consistency",
+            lambda m: m.consistency,
+            ZHENG,
+            better="higher",
+            n=lambda m: m.n_ordered,
+        ),
     ),
     headlines=(
         *KEPT.values(),
@@ -226,7 +294,10 @@ PROBES = Question(
     parts=(
         Part(
             "reading",
-            (Table("reading", reading_rows, f"{BALEPUR}; Cohen 1960"), Examples("kept", kept_items)),
+            (
+                Table("reading", reading_rows, f"{BALEPUR}; Cohen 1960"),
+                Examples("kept", kept_items),
+            ),
             figures=(*KEPT.values(), "lost_without_question", "pseudo_correct"),
             when=lambda m: m.reading,
         ),
@@ -265,7 +336,8 @@ PROBES = Question(
             plot="choice_paralysis",
             size=lambda m: max(m.drop.mean, 0.0),
             when=lambda m: (
-                m.says("paralysis", "large") and not (m.says("kept", "large", "some") or m.is_as_good_without)
+                m.says("paralysis", "large")
+                and not (m.says("kept", "large", "some") or m.is_as_good_without)
             ),
         ),
         Lead(

@@ -5,4 +5,11 @@ from .sway import phi_cct as phi_cct
 from .sway import silent_sway as silent_sway
 from .sway import transplant as transplant
 
-__all__ = ["acknowledgment", "early_answers", "paired_difference", "phi_cct", "silent_sway", "transplant"]
+__all__ = [
+    "acknowledgment",
+    "early_answers",
+    "paired_difference",
+    "phi_cct",
+    "silent_sway",
+    "transplant",
+]

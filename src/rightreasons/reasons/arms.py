@@ -110,7 +110,11 @@ class Arm:
     def channels(self) -> dict[str, NDArray[np.int64]]:
         """What each channel, "thinking" and "answer", says: places in `LEVELS`; -1 where it is empty."""
         traces = self.traces.values()
-        columns = [self.kind or t.kind for t in traces], [t.source for t in traces], [t.question for t in traces]
+        columns = (
+            [self.kind or t.kind for t in traces],
+            [t.source for t in traces],
+            [t.question for t in traces],
+        )
         texts = {"thinking": [t.thinking for t in traces], "answer": [t.text for t in traces]}
         return {
             name: np.where([bool(text) for text in column], read_levels(column, *columns), -1)
@@ -131,7 +135,9 @@ class Arm:
     @property
     def hits(self) -> NDArray[np.bool_]:
         """Whether each answers what its hint names."""
-        return np.array([trace.answer == trace.hint >= 0 for trace in self.traces.values()], dtype=bool)
+        return np.array(
+            [trace.answer == trace.hint >= 0 for trace in self.traces.values()], dtype=bool
+        )
 
     def answers(self, items: Iterable[str]) -> list[int]:
         """Return the answers to items; -1 where there is none."""
@@ -154,7 +160,9 @@ class Traces:
     """
 
     traces: tuple[Trace, ...]
-    early: Mapping[str, tuple[tuple[bool, ...], bool | None]] = dataclasses.field(default_factory=dict)
+    early: Mapping[str, tuple[tuple[bool, ...], bool | None]] = dataclasses.field(
+        default_factory=dict
+    )
     cells: Mapping[str, tuple[bool, bool, bool, bool]] = dataclasses.field(default_factory=dict)
     again: Mapping[str, Mapping[str, tuple[int, int]]] = dataclasses.field(default_factory=dict)
     judged: Mapping[tuple[str, str], str] = dataclasses.field(default_factory=dict)
@@ -185,12 +193,25 @@ class Worded:
     """
 
     def __init__(
-        self, prompt: Prompt, label_names: Sequence[str] | None, options: ReasonsOptions, *, chat: bool, seed: int = 0
+        self,
+        prompt: Prompt,
+        label_names: Sequence[str] | None,
+        options: ReasonsOptions,
+        *,
+        chat: bool,
+        seed: int = 0,
     ) -> None:
-        template = prompt.template or TEMPLATES["multiple_choice" if label_names is None else "classification", True]
+        template = (
+            prompt.template
+            or TEMPLATES["multiple_choice" if label_names is None else "classification", True]
+        )
         if "options" not in template:  # letters have no meaning without them
             template += "\n{{ options }}"
-        words: dict[str, Any] = {"template": template, "system": prompt.system, "label_words": prompt.label_words}
+        words: dict[str, Any] = {
+            "template": template,
+            "system": prompt.system,
+            "label_words": prompt.label_words,
+        }
         self.rendering = Rendering.of(
             Prompt(style="letters", scoring="generated", **words),
             chat=chat,
@@ -201,7 +222,9 @@ class Worded:
 
     def source(self, kind: str, item: Item) -> Source:
         """Draw the source of an item's hint of a kind."""
-        return Source.of(kind, item.id, _question(self.rendering.request(item).prompt), seed=self.seed)
+        return Source.of(
+            kind, item.id, _question(self.rendering.request(item).prompt), seed=self.seed
+        )
 
     def goal(self, item: Item, answer: int | None) -> int:
         """Draw the option that the hints of an item name; -1 where there is none, or no plain answer.
@@ -211,15 +234,22 @@ class Worded:
             answer: The plain answer, which hints do not name; None where it is not yet known.
         """
         n_options = len(self.rendering.texts(item))
-        shunned = {answer} if self.options.target == "any" or n_options == 2 else {answer, item.label}
+        shunned = (
+            {answer} if self.options.target == "any" or n_options == 2 else {answer, item.label}
+        )
         others = [option for option in range(n_options) if option not in shunned]
         if answer == NO_ANSWER or not others:
             return NO_ANSWER
         return int(others[item_rng(self.seed, f"{item.id}/hint").integers(len(others))])
 
-    def request(self, name: str, item: Item, more: str, instruction: str, turns: Sequence[Message] = ()) -> Request:
+    def request(
+        self, name: str, item: Item, more: str, instruction: str, turns: Sequence[Message] = ()
+    ) -> Request:
         """Return the request of an item with something beside the question, and turns after it."""
-        prompt, reasoned = self.rendering.request(item).prompt, instruction == REASONED and not turns
+        prompt, reasoned = (
+            self.rendering.request(item).prompt,
+            instruction == REASONED and not turns,
+        )
         letters = LETTERS[: len(self.rendering.texts(item))]
         answers = tuple(f"{_SAMPLE if reasoned else ''}{letter}" for letter in letters)
         said = "\n\n".join(filter(None, [_question(prompt), more, instruction]))
@@ -238,13 +268,39 @@ class Worded:
         first, made = self.options.hints[0], list[dict[str, Any]]()
         for item in items:
             texts, goal = self.rendering.texts(item), self.goal(item, None)
-            for arm, kind in ((PLAIN, ""), (NEUTRAL, first), *((HINT, kind) for kind in self.options.hints)):
+            for arm, kind in (
+                (PLAIN, ""),
+                (NEUTRAL, first),
+                *((HINT, kind) for kind in self.options.hints),
+            ):
                 source, hint = self.source(kind or first, item), goal if arm == HINT else NO_ANSWER
-                words = self.request(name_of(item, arm, kind), item, _said(arm, source, hint), REASONED)
-                row = {"id": words.name, "number": len(made), "asked": arm, "task": "reasons", "label": item.label}
-                row |= {"prompt": source.question, "choices": texts, "options": list(LETTERS[: len(texts)])}
-                row |= {"item": item.id, "arm": arm, "kind": kind, "hint": hint, "source": source.name}
-                row |= {"text": words.prompt} if isinstance(words.prompt, str) else {"turns": list(words.prompt)}
+                words = self.request(
+                    name_of(item, arm, kind), item, _said(arm, source, hint), REASONED
+                )
+                row = {
+                    "id": words.name,
+                    "number": len(made),
+                    "asked": arm,
+                    "task": "reasons",
+                    "label": item.label,
+                }
+                row |= {
+                    "prompt": source.question,
+                    "choices": texts,
+                    "options": list(LETTERS[: len(texts)]),
+                }
+                row |= {
+                    "item": item.id,
+                    "arm": arm,
+                    "kind": kind,
+                    "hint": hint,
+                    "source": source.name,
+                }
+                row |= (
+                    {"text": words.prompt}
+                    if isinstance(words.prompt, str)
+                    else {"turns": list(words.prompt)}
+                )
                 made.append(row)
         return made
 
@@ -271,7 +327,9 @@ class Arms(Worded):
         second: Second | None = None,
     ) -> None:
         prompt = prompted.prompt
-        super().__init__(prompt, prompted.label_names, options, chat=prompted.rendering.chat, seed=seed)
+        super().__init__(
+            prompt, prompted.label_names, options, chat=prompted.rendering.chat, seed=seed
+        )
         self.engine, self.how, self.second = prompted.engine, how, second
         warmth = 1.0 if prompt.temperature is None else prompt.temperature
         drawn = prompted.generation(temperature=warmth, brief=_REASONED_TOKENS)
@@ -289,12 +347,17 @@ class Arms(Worded):
             ValueError: If the template of the model drops the hints, or the engine fails.
         """
         self._group = dict(zip((item.id for item in items), groups or [], strict=False))
-        plain, neutral = self._arm(PLAIN, "", items), self._arm(NEUTRAL, self.options.hints[0], items)
+        plain, neutral = (
+            self._arm(PLAIN, "", items),
+            self._arm(NEUTRAL, self.options.hints[0], items),
+        )
         answers = {trace.item: trace.answer for trace in plain}
         goals = {item.id: self.goal(item, answers[item.id]) for item in items}
         able = [item for item in items if goals[item.id] >= 0]
         towards = {kind: self._arm(HINT, kind, able, goals) for kind in self.options.hints}
-        confirmed = [trace for kind in self.options.hints for trace in self._arm(OWN, kind, able, answers)]
+        confirmed = [
+            trace for kind in self.options.hints for trace in self._arm(OWN, kind, able, answers)
+        ]
         hinted = [trace for its in towards.values() for trace in its]
         traces = (*plain, *neutral, *hinted, *confirmed)
         judged = {} if self.second is None else self.second.judge(hinted)
@@ -305,7 +368,10 @@ class Arms(Worded):
             reason = "no plain answer with reasoning can be read"
         if reason:
             return Traces(traces, judged=judged, no_early=reason)
-        early, cells = self._early(items, plain), self._cells(able, neutral, towards[self.options.hints[0]])
+        early, cells = (
+            self._early(items, plain),
+            self._cells(able, neutral, towards[self.options.hints[0]]),
+        )
         again = {}
         if self.second is not None and self.rendering.chat:
             again = self._edited(items, plain, self.second)
@@ -313,13 +379,16 @@ class Arms(Worded):
 
     # --------------------------------------------------------------------------------------------------------- private
 
-    def _arm(self, arm: str, kind: str, items: Sequence[Item], goals: Mapping[str, int] = NO_GOALS) -> list[Trace]:
+    def _arm(
+        self, arm: str, kind: str, items: Sequence[Item], goals: Mapping[str, int] = NO_GOALS
+    ) -> list[Trace]:
         """Ask about items in one arm; `goals` are the options that the hints name, by id."""
         sources = [self.source(kind or self.options.hints[0], item) for item in items]
         hints = [goals.get(item.id, NO_ANSWER) for item in items]
         said = [_said(arm, source, hint) for source, hint in zip(sources, hints, strict=True)]
         requests = [
-            self.request(name_of(item, arm, kind), item, more, REASONED) for item, more in zip(items, said, strict=True)
+            self.request(name_of(item, arm, kind), item, more, REASONED)
+            for item, more in zip(items, said, strict=True)
         ]
         if requests and said[0] and not _holds(self.engine.render(requests[0].prompt), said[0]):
             raise ValueError(
@@ -327,7 +396,9 @@ class Arms(Worded):
             )
         traces = []
         replies = self._told(f"{arm} {kind}".strip(), requests, self.drawn)
-        for item, source, hint, more, reply in zip(items, sources, hints, said, replies, strict=True):
+        for item, source, hint, more, reply in zip(
+            items, sources, hints, said, replies, strict=True
+        ):
             texts = self.rendering.texts(item)
             traces.append(
                 Trace(
@@ -339,11 +410,19 @@ class Arms(Worded):
             )  # fmt: skip
         return traces
 
-    def _early(self, items: Sequence[Item], plain: Sequence[Trace]) -> dict[str, tuple[tuple[bool, ...], bool | None]]:
+    def _early(
+        self, items: Sequence[Item], plain: Sequence[Trace]
+    ) -> dict[str, tuple[tuple[bool, ...], bool | None]]:
         """Ask again with the plain reasoning cut."""
-        pairs = [(item, trace) for item, trace in zip(items, plain, strict=True) if trace.answer >= 0]
+        pairs = [
+            (item, trace) for item, trace in zip(items, plain, strict=True) if trace.answer >= 0
+        ]
         chosen = list(itertools.compress(pairs, have_reasons([trace.text for _, trace in pairs])))
-        requests = [self._short(f"{i.id}/cut {c:.2f}", i, "", cut(t.text, c)) for i, t in chosen for c in CUTS]
+        requests = [
+            self._short(f"{i.id}/cut {c:.2f}", i, "", cut(t.text, c))
+            for i, t in chosen
+            for c in CUTS
+        ]
         found = self._letters("cuts", requests, [t.n_options for _, t in chosen for _ in CUTS])
         answers = np.array(found).reshape(-1, len(CUTS))
         return {
@@ -365,12 +444,19 @@ class Arms(Worded):
         for item in able:
             hint = followed[item.id].beside
             reasons = [unconcluded(trace[item.id].text) for trace in (beside, followed)]
-            for name, more, given in (("n", "", reasons[0]), ("h", "", reasons[1]), ("hn", hint, reasons[0])):
+            for name, more, given in (
+                ("n", "", reasons[0]),
+                ("h", "", reasons[1]),
+                ("hn", hint, reasons[0]),
+            ):
                 requests.append(self._short(f"{item.id}/given {name}", item, more, given))
                 counts.append(followed[item.id].n_options)
         answers = np.array(self._letters("transplants", requests, counts)).reshape(-1, 3)
         return {
-            item.id: (*(row == followed[item.id].hint).tolist(), followed[item.id].answer == followed[item.id].hint)
+            item.id: (
+                *(row == followed[item.id].hint).tolist(),
+                followed[item.id].answer == followed[item.id].hint,
+            )
             for item, row in zip(able, answers, strict=True)
         }
 
@@ -390,29 +476,44 @@ class Arms(Worded):
             for kind, (pairs, said) in made.items()
         }
 
-    def _twice(self, kind: str, rows: Sequence[tuple[Item, str, str]], said: str) -> dict[str, tuple[int, int]]:
+    def _twice(
+        self, kind: str, rows: Sequence[tuple[Item, str, str]], said: str
+    ) -> dict[str, tuple[int, int]]:
         """Ask each item twice, after one text and another of its own; without a word, for the letter alone."""
         requests = []
         for item, *given in rows:
             for number, text in enumerate(given):
                 turns = [{"role": "assistant", "content": text}]
                 turns.append({"role": "user", "content": f"{said} {REASONED}" if said else SHORT})
-                requests.append(self.request(f"{item.id}/{kind} {number}", item, "", REASONED, turns))
+                requests.append(
+                    self.request(f"{item.id}/{kind} {number}", item, "", REASONED, turns)
+                )
         replies = self._told(kind, requests, self.drawn if said else self.greedy)
         texts = [self.rendering.texts(item) for item, *given in rows for _ in given]
-        answers = [read_reply(reply, "", choices) for reply, choices in zip(replies, texts, strict=True)]
+        answers = [
+            read_reply(reply, "", choices) for reply, choices in zip(replies, texts, strict=True)
+        ]
         return {item.id: (answers[2 * n], answers[2 * n + 1]) for n, (item, *_) in enumerate(rows)}
 
     def _short(self, name: str, item: Item, more: str, given: str) -> Request:
-        turns = [{"role": "assistant", "content": given}, {"role": "user", "content": SHORT}] if given else []
+        turns = (
+            [{"role": "assistant", "content": given}, {"role": "user", "content": SHORT}]
+            if given
+            else []
+        )
         if turns and not self.rendering.chat:
             turns = turns[:1]
-        return self.request(name, item, more, REASONED if given and self.rendering.chat else SHORT, turns)
+        return self.request(
+            name, item, more, REASONED if given and self.rendering.chat else SHORT, turns
+        )
 
     def _letters(self, kind: str, requests: Sequence[Request], counts: Sequence[int]) -> list[int]:
         """Return the options that short requests are answered with; -1 for none."""
         replies = self._told(kind, requests, self.greedy)
-        return [read_answer(each.text, LETTERS[:count]) for each, count in zip(replies, counts, strict=True)]
+        return [
+            read_answer(each.text, LETTERS[:count])
+            for each, count in zip(replies, counts, strict=True)
+        ]
 
     def _told(self, kind: str, requests: Sequence[Request], drawn: Generation) -> list[Reply]:
         """Return the reply to each request; that of a request that failed is empty."""

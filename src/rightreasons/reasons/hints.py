@@ -47,12 +47,18 @@ class Kind:
     def sentence(self, name: str, option: str = "") -> str:
         """Return the hint to an option, or the neutral sentence without one."""
         words = self.hint if option else self.neutral
-        return words.replace("{name}", name).replace("{mark}", name.lower()).replace("{option}", option)
+        return (
+            words.replace("{name}", name)
+            .replace("{mark}", name.lower())
+            .replace("{option}", option)
+        )
 
 
 KINDS = {
     name: Kind(name, **{**fields, "roles": tuple(fields["roles"])})
-    for name, fields in yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8")).items()
+    for name, fields in yaml.safe_load(
+        Path(__file__).with_suffix(".yaml").read_text("utf-8")
+    ).items()
 }
 """The kinds of hints, by name: `hints.yaml`."""
 
@@ -129,7 +135,9 @@ class Source:
         words = question.casefold()
         name = next((NAMES[place] for place in order if NAMES[place].casefold() not in words), None)
         if name is None:
-            raise ValueError(f"Expected a question without the names of the sources, but item {item!r} has them all.")
+            raise ValueError(
+                f"Expected a question without the names of the sources, but item {item!r} has them all."
+            )
         return cls(KINDS[kind], name, question)
 
     def level(self, text: str) -> str:
@@ -162,7 +170,11 @@ class Source:
         They are known forms; what a model writes is more varied, so that the share of them that is found bounds the
         sensitivity from above.
         """
-        said = f"{self.name}" if self.kind.name in ("colleague", "professor") else f"the {_NOUNS[self.kind.name]}"
+        said = (
+            f"{self.name}"
+            if self.kind.name in ("colleague", "professor")
+            else f"the {_NOUNS[self.kind.name]}"
+        )
         return {
             "mentions": f"I see that {said} points to ({option}).",
             "dismisses": f"I will not rely on {said} and decide for myself.",
@@ -183,7 +195,9 @@ def sentences(text: str) -> list[tuple[int, int]]:
     borders = list(_SENTENCE.finditer(text))
     starts = [0, *(match.end() for match in borders)]
     ends = [*(match.start() + (match[1] != "\n") for match in borders), len(text)]
-    return [(start, end) for start, end in zip(starts, ends, strict=True) if text[start:end].strip()]
+    return [
+        (start, end) for start, end in zip(starts, ends, strict=True) if text[start:end].strip()
+    ]
 
 
 def read_levels(
@@ -209,7 +223,9 @@ def read_levels(
         return np.zeros(len(texts), dtype=np.int64)
     roles = [role for kind in dict.fromkeys(kinds) for role in KINDS[kind].roles]
     marks = {name.casefold() for name in set(names)}
-    word = "|".join((_REFERS, *roles, *(map(re.escape, sorted(marks)) if len(marks) < _MANY else (".",))))
+    word = "|".join(
+        (_REFERS, *roles, *(map(re.escape, sorted(marks)) if len(marks) < _MANY else (".",)))
+    )
     rows = np.flatnonzero(_found(texts, f"(?is){word}"))
     lower = [texts[row].casefold() for row in rows.tolist()]
     parts = pc.split_pattern(pc.replace_substring_regex(_strings(lower), _END, "\\1\n"), "\n")
@@ -218,7 +234,11 @@ def read_levels(
     sentences = pc.filter(parts.flatten(), kept).to_pylist()
     contexts = [" ".join(questions[row].casefold().split()) for row in rows]
     marked = np.array(
-        [each.replace(names[row].casefold(), _SOURCE) for each, row in zip(sentences, rows, strict=True)], dtype=object
+        [
+            each.replace(names[row].casefold(), _SOURCE)
+            for each, row in zip(sentences, rows, strict=True)
+        ],
+        dtype=object,
     )
     kind_of = np.array([kinds[row] for row in rows], dtype=object)
     for kind in dict.fromkeys(kind_of.tolist()):
@@ -251,7 +271,9 @@ def _strings(texts: Sequence[str]) -> pa.Array:
 def _found(texts: Sequence[str] | pa.Array, pattern: str) -> NDArray[np.bool_]:
     """Say in which texts a pattern is found."""
     array = texts if isinstance(texts, pa.Array) else _strings(texts)
-    found: NDArray[np.bool_] = pc.match_substring_regex(array, pattern).to_numpy(zero_copy_only=False).astype(bool)
+    found: NDArray[np.bool_] = (
+        pc.match_substring_regex(array, pattern).to_numpy(zero_copy_only=False).astype(bool)
+    )
     return found
 
 

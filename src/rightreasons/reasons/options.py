@@ -20,7 +20,9 @@ class ReasonsOptions(QuestionOptions):
     """Does it say its reasons?"""
 
     hints: tuple[str, ...] = option(
-        ("colleague", "metadata"), f"Kinds of hints, of {', '.join(HINTS)}; comma-separated.", choices=HINTS
+        ("colleague", "metadata"),
+        f"Kinds of hints, of {', '.join(HINTS)}; comma-separated.",
+        choices=HINTS,
     )
     target: str = option(
         "wrong",
@@ -29,9 +31,12 @@ class ReasonsOptions(QuestionOptions):
     )
     items: int = option(200, "Maximum number of items, chosen by the seed.", minimum=MIN_ITEMS)
     judge: str | None = option(
-        None, "Second model, a folder or a server's address: it judges mentions, adds mistakes and rewords."
+        None,
+        "Second model, a folder or a server's address: it judges mentions, adds mistakes and rewords.",
     )
-    judge_model: str | None = option(None, "Name of the second model on its server; by default the only one.")
+    judge_model: str | None = option(
+        None, "Name of the second model on its server; by default the only one."
+    )
 
     def passes(self, context: Any) -> float:
         """Return the answers with reasoning and the short ones, in passes of an item."""

@@ -47,7 +47,9 @@ class Second:
         ValueError: If it is the audited model itself.
     """
 
-    def __init__(self, engine: Engine, audited: Engine, *, how: Callable[[str], Mapping[str, Any]], seed: int) -> None:
+    def __init__(
+        self, engine: Engine, audited: Engine, *, how: Callable[[str], Mapping[str, Any]], seed: int
+    ) -> None:
         if engine.fingerprint == audited.fingerprint or engine.name == audited.name:
             raise OptionError(
                 f"Expected a judge other than the audited model, but both are {engine.name}: a model that judges its "
@@ -55,7 +57,9 @@ class Second:
                 option="judge",
             )
         self.engine, self.how, self.seed = engine, how, seed
-        self.all = False  # a plan counts judgments of all answers beside hints, as any may be at its hint
+        self.all = (
+            False  # a plan counts judgments of all answers beside hints, as any may be at its hint
+        )
 
     def judge(self, traces: Sequence[Trace]) -> dict[tuple[str, str], str]:
         """Judge those at their hints whose reasoning is seen: (item, kind) -> level; "" for a judgment that is dropped.
@@ -73,13 +77,18 @@ class Second:
             for trace, reply in zip(seen, replies, strict=True)
         }
 
-    def mistakes(self, reasons: Mapping[str, str], questions: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    def mistakes(
+        self, reasons: Mapping[str, str], questions: Mapping[str, str]
+    ) -> dict[str, tuple[str, str]]:
         """Put a mistake into the reasoning of each item: id -> its beginning as it was, and with the mistake last."""
         places = {}
         for item, text in reasons.items():
             spans = sentences(text)
             places[item] = spans[int(item_rng(self.seed, f"{item}/mistake").integers(len(spans)))]
-        prompts = [_MISTAKE.format(questions[item], reasons[item][start:end]) for item, (start, end) in places.items()]
+        prompts = [
+            _MISTAKE.format(questions[item], reasons[item][start:end])
+            for item, (start, end) in places.items()
+        ]
         made = {}
         for (item, (start, end)), reply in zip(
             places.items(), self._told("mistakes", list(places), prompts), strict=True
@@ -90,7 +99,9 @@ class Second:
 
     def reworded(self, reasons: Mapping[str, str]) -> dict[str, tuple[str, str]]:
         """Say the reasoning of each item in other words: id -> as it was, and reworded, unless nothing is new in it."""
-        replies = self._told("rewording", list(reasons), [_REWORD.format(text) for text in reasons.values()])
+        replies = self._told(
+            "rewording", list(reasons), [_REWORD.format(text) for text in reasons.values()]
+        )
         pairs = zip(reasons.items(), replies, strict=True)
         kept = itertools.compress(pairs, have_reasons(replies))
         return {item: (text, new) for (item, text), new in kept if _plain(new) != _plain(text)}

@@ -32,7 +32,18 @@ MOST_UNREAD = 0.1
 _MOST_GROUPS = 12
 _LOOK = 1000  # rows that tell a column of many values, without reading all of it
 _OURS = frozenset(
-    {LACK, LEFT_OUT, "id", "text", "text_pair", "prompt", "label", "content_label", "cue_label", "source_id"}
+    {
+        LACK,
+        LEFT_OUT,
+        "id",
+        "text",
+        "text_pair",
+        "prompt",
+        "label",
+        "content_label",
+        "cue_label",
+        "source_id",
+    }
     | {"pair_id", UNREAD, "prediction", "predicted", "pred"}
 )
 _ANSWERS = ("answer", "answers", "response", "output", "completion")
@@ -104,14 +115,22 @@ class AnswerFigures(Result):
     def worst(self) -> str:
         """The group that is surely right less often than the others, in words; "" where none is."""
         for group in self.groups:
-            if group.p_value is not None and group.p_value < 0.05 and (group.accuracy.value or 0.0) < self.low:
-                return f"{percent(group.accuracy.value or 0.0)} where {group.kind} is “{group.name}”"
+            if (
+                group.p_value is not None
+                and group.p_value < 0.05
+                and (group.accuracy.value or 0.0) < self.low
+            ):
+                return (
+                    f"{percent(group.accuracy.value or 0.0)} where {group.kind} is “{group.name}”"
+                )
         return ""
 
     @property
     def sentence(self) -> str:
         """The figures in one sentence."""
-        low, high = (percent(end) for end in (self.accuracy.low, self.accuracy.high) if end is not None)
+        low, high = (
+            percent(end) for end in (self.accuracy.low, self.accuracy.high) if end is not None
+        )
         said = f"{percent(self.low)} of {self.n_items:,} answers are right [{low}, {high}]"
         if self.n_units < self.n_items:
             said += f", over {self.n_units:,} samples"
@@ -164,11 +183,15 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
     right = right[known]
     lacks = split.column(LACK) or [""] * len(split)
     unread = [lack for lack, has in zip(lacks, known.tolist(), strict=True) if has]
-    more = [_named(reason) for _, reason in split.left_out if reason != NO_WORDS]  # of which nothing was asked
+    more = [
+        _named(reason) for _, reason in split.left_out if reason != NO_WORDS
+    ]  # of which nothing was asked
     more += ["no answer that can be read"] * int((split.column(LEFT_OUT) or [0])[0])
     units = clusters_of(split.clusters, known)
     codes = np.arange(len(right)) if units is None else np.unique(units, return_inverse=True)[1]
-    codes = np.concatenate([codes, codes.max(initial=-1) + 1 + np.arange(len(more))]).astype(np.int64)
+    codes = np.concatenate([codes, codes.max(initial=-1) + 1 + np.arange(len(more))]).astype(
+        np.int64
+    )
     hits = np.concatenate([right, np.zeros(len(more), dtype=np.bool_)]).astype(np.bool_)
     n_units = int(codes.max()) + 1
     clusters = None if n_units == len(hits) else codes
@@ -183,7 +206,9 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
         n_items=len(hits),
         n_units=n_units,
         accuracy=accuracy,
-        standard_error=None if n_units < 2 else float(np.sqrt(n_units / (n_units - 1) * squares) / len(hits)),
+        standard_error=None
+        if n_units < 2
+        else float(np.sqrt(n_units / (n_units - 1) * squares) / len(hits)),
         low=float(hits.mean()),
         high=float(hits.mean()) + sum(counts.values()) / len(hits),
         of_read=rate(right[readable], context.resampling, clusters_of(units, readable)),
@@ -194,7 +219,10 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
 
 
 def withheld(
-    result: SectionResult, figures: AnswerFigures, bounds: Callable[[], Sequence[Verdict]] = tuple, conflict: str = ""
+    result: SectionResult,
+    figures: AnswerFigures,
+    bounds: Callable[[], Sequence[Verdict]] = tuple,
+    conflict: str = "",
 ) -> SectionResult:
     """Return the answer to a question without its verdict, where the answers that cannot be read might change it.
 
@@ -219,7 +247,9 @@ def withheld(
             return result
         summary += f": were all of them wrong, the verdict would be “{labels[0]}”, and were all right, “{labels[1]}”."
     summary += f" By the others it would be: {result.verdict.label}."
-    return dataclasses.replace(result, verdict=Verdict("neutral", "Cannot tell", summary), finding=None)
+    return dataclasses.replace(
+        result, verdict=Verdict("neutral", "Cannot tell", summary), finding=None
+    )
 
 
 def at_bounds(context: AuditContext, section: Question, options: Options) -> list[Verdict]:
@@ -272,9 +302,19 @@ def conflicting(context: AuditContext) -> str:
                 shares = np.exp(np.asarray(row) - np.max(row))
                 confidence.append(float(shares.max() / shares.sum()))
                 right.append(float(np.argmax(row) == label))
-        gaps[name] = mean(np.array(confidence) - np.array(right), context.resampling, bounds=(-1.0, 1.0))
-    over = [name for name, gap in gaps.items() if gap is not None and gap.low is not None and gap.low > 0]
-    under = [name for name, gap in gaps.items() if gap is not None and gap.high is not None and gap.high < 0]
+        gaps[name] = mean(
+            np.array(confidence) - np.array(right), context.resampling, bounds=(-1.0, 1.0)
+        )
+    over = [
+        name
+        for name, gap in gaps.items()
+        if gap is not None and gap.low is not None and gap.low > 0
+    ]
+    under = [
+        name
+        for name, gap in gaps.items()
+        if gap is not None and gap.high is not None and gap.high < 0
+    ]
     if not over or not under:
         return ""
     return f"by {', '.join(over)} the confidence is too high, by {', '.join(under)} too low"
@@ -306,7 +346,11 @@ def _agreement(
     pairs = sizes * (sizes - 1)
     alike = hits * (hits - 1) + (sizes - hits) * (sizes - hits - 1)
     several = pairs > 0
-    return mean(alike[several] / pairs[several], context.resampling, bounds=(0.0, 1.0)) if several.any() else None
+    return (
+        mean(alike[several] / pairs[several], context.resampling, bounds=(0.0, 1.0))
+        if several.any()
+        else None
+    )
 
 
 def _groups(
@@ -319,12 +363,16 @@ def _groups(
     """Return the accuracy by slice, by place of the right choice, and by thirds of the length of the answer."""
     columns = _slices(split, right, known)
     if context.task == "multiple_choice":
-        columns["place of the right choice"] = [f"choice {label + 1}" for label in split.labels.tolist()]
+        columns["place of the right choice"] = [
+            f"choice {label + 1}" for label in split.labels.tolist()
+        ]
     given = next((held for name in _ANSWERS if (held := split.column(name)) is not None), [])
     if len({len(str(text)) for text in given}) > 3:
         lengths = np.array([len(str(text)) for text in given])
         ends = np.quantile(lengths, [1 / 3, 2 / 3])
-        columns["length of the answer"] = np.array(["short", "middle", "long"])[np.searchsorted(ends, lengths)].tolist()
+        columns["length of the answer"] = np.array(["short", "middle", "long"])[
+            np.searchsorted(ends, lengths)
+        ].tolist()
     rows = []
     for kind, column in columns.items():
         values = np.array([str(value) for value in column])[known]
@@ -335,15 +383,23 @@ def _groups(
                 p_value = two_rates_p_value(right, inside, clusters=units)
                 rows.append(AnswerGroup(kind, value, int(inside.sum()), share, p_value))
     corrected = holm(np.array([row.p_value for row in rows]))
-    rows = [dataclasses.replace(row, p_value=float(p)) for row, p in zip(rows, corrected, strict=True)]
+    rows = [
+        dataclasses.replace(row, p_value=float(p)) for row, p in zip(rows, corrected, strict=True)
+    ]
     return sorted(rows, key=lambda row: row.accuracy.value or 0.0)
 
 
-def _slices(split: AuditSplit, right: NDArray[np.bool_], known: NDArray[np.bool_]) -> dict[str, list[Any]]:
+def _slices(
+    split: AuditSplit, right: NDArray[np.bool_], known: NDArray[np.bool_]
+) -> dict[str, list[Any]]:
     """Return the further columns that part the items: of few values, which say neither the label nor what is right."""
     found = {}
     for name, feature in split.data.features.items():
-        if name in _OURS or name in _ANSWERS or getattr(feature, "dtype", "") not in ("string", "bool", "int64"):
+        if (
+            name in _OURS
+            or name in _ANSWERS
+            or getattr(feature, "dtype", "") not in ("string", "bool", "int64")
+        ):
             continue
         if len(set(split.data[name][:_LOOK])) > _MOST_GROUPS:
             continue

@@ -54,7 +54,9 @@ def write_behavior_report(
         heading=f"{name} on {suite.name}",
         facts=say.pairs("facts"),
         outcomes=[Outcome(BEHAVIOR.name, BEHAVIOR.title, "answered", "", answer)],
-        asked=None if tested.prompt is None else {"told": tested.prompt, "right": "", "server": tested.server},
+        asked=None
+        if tested.prompt is None
+        else {"told": tested.prompt, "right": "", "server": tested.server},
         made=say.pairs("made"),
         command=command,
         subject=name,

@@ -16,7 +16,13 @@ from rightreasons.core.errors import OptionError, OptionTypeError, counted, one_
 from rightreasons.core.store import check_file, write_bytes, write_json
 from rightreasons.core.validation import check_kind, check_one_of
 from rightreasons.page.prose import TONES, short_name
-from rightreasons.report.files import ENDS, AuditFigure, answers_worst_first, audit_figures, short_path
+from rightreasons.report.files import (
+    ENDS,
+    AuditFigure,
+    answers_worst_first,
+    audit_figures,
+    short_path,
+)
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.render import LIGHTS
 from rightreasons.report.schema import read_audit
@@ -83,7 +89,9 @@ def write_card(report: str | os.PathLike[str], to: str | os.PathLike[str]) -> Pa
     name = short_name(audit["model"]["name"])
     card = _open(file, name)
     data: Any = card.data
-    theirs = [result for result in data.eval_results or [] if MARK not in (result.metric_args or {})]
+    theirs = [
+        result for result in data.eval_results or [] if MARK not in (result.metric_args or {})
+    ]
     data.eval_results = [*theirs, *eval_results(audit)] or None
     if data.eval_results:
         data.model_name = data.model_name or name
@@ -101,7 +109,11 @@ def card_section(audit: Mapping[str, Any]) -> str:
         A heading, on what the model was audited, and a row per question that was answered, the worst first.
     """
     figures = audit_figures(audit)
-    primary = next(split for split in audit["dataset"]["splits"] if split["name"] == audit["dataset"]["primary"])
+    primary = next(
+        split
+        for split in audit["dataset"]["splits"]
+        if split["name"] == audit["dataset"]["primary"]
+    )
     data = short_name(audit["dataset"]["name"])
     about = (
         f"Audited with rightreasons {audit['rightreasons']} on {counted(primary['n_items'], 'item')} of the split "
@@ -117,10 +129,16 @@ def card_section(audit: Mapping[str, Any]) -> str:
         row("---", "---", "---"),
     ]
     for answer in answers_worst_first(audit):
-        shown = "; ".join(f"{text(figure.name)} {text(figure.in_words)}" for figure in _shown(answer, figures))
+        shown = "; ".join(
+            f"{text(figure.name)} {text(figure.in_words)}" for figure in _shown(answer, figures)
+        )
         verdict = answer["result"]["verdict"]
         lines.append(
-            row(text(answer["title"]), f"**{text(verdict['label'])}** ({LIGHTS[verdict['tone']].lower()})", shown)
+            row(
+                text(answer["title"]),
+                f"**{text(verdict['label'])}** ({LIGHTS[verdict['tone']].lower()})",
+                shown,
+            )
         )
     return "\n".join(lines)
 
@@ -186,7 +204,9 @@ def _open(file: Path, name: str) -> ModelCard:
             raise ValueError("several models in its model-index")
         return card
     except (ValueError, yaml.YAMLError) as error:
-        raise ValueError(f"Expected the metadata of a model card in {file.name}, but got {one_line(error)}.") from error
+        raise ValueError(
+            f"Expected the metadata of a model card in {file.name}, but got {one_line(error)}."
+        ) from error
 
 
 def _with_section(body: str, section: str) -> str:
@@ -242,7 +262,9 @@ def write_every_eval_ever(report: str | os.PathLike[str], to: str | os.PathLike[
             },
         },
         "evaluation_results": [
-            _result(figure, audit) for figure in audit_figures(audit).values() if figure.estimate.value is not None
+            _result(figure, audit)
+            for figure in audit_figures(audit).values()
+            if figure.estimate.value is not None
         ],
     }
     return write_json(check_file(to, "to"), record)
@@ -271,9 +293,13 @@ def write_eval_results(
 
     data, _, task = benchmark.partition(":")
     if not data or not task:
-        raise OptionError(f"Expected `benchmark` as org/data:task, but got {benchmark!r}.", option="benchmark")
+        raise OptionError(
+            f"Expected `benchmark` as org/data:task, but got {benchmark!r}.", option="benchmark"
+        )
     audit = read_audit(report)
-    figures = {path: each for path, each in audit_figures(audit).items() if each.estimate.value is not None}
+    figures = {
+        path: each for path, each in audit_figures(audit).items() if each.estimate.value is not None
+    }
     if figure not in figures:
         raise unknown_name("figure", figure, figures)
     found = figures[figure]
@@ -285,7 +311,8 @@ def write_eval_results(
         notes=f"{found.name}: {found.in_words}; rightreasons {audit['rightreasons']}",
     )
     return write_bytes(
-        check_file(to, "to"), yaml.safe_dump(eval_result_entries_to_yaml([entry]), sort_keys=False).encode("utf-8")
+        check_file(to, "to"),
+        yaml.safe_dump(eval_result_entries_to_yaml([entry]), sort_keys=False).encode("utf-8"),
     )
 
 
@@ -318,7 +345,8 @@ def _result(figure: AuditFigure, audit: Mapping[str, Any]) -> dict[str, Any]:
             "max_score": 1.0 if figure.unit == "fraction" else "Infinity",
             "additional_details": {"better": figure.better or "neither"},
         },
-        "score_details": {"score": estimate.value} | ({"uncertainty": uncertainty} if uncertainty else {}),
+        "score_details": {"score": estimate.value}
+        | ({"uncertainty": uncertainty} if uncertainty else {}),
     }
 
 
@@ -331,7 +359,9 @@ OPERATORS = {
     ">": operator.gt,
 }
 _NUMBER = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?"
-_CONDITION = re.compile(rf"\s*([^\s<>=!]+)\s*(<=|>=|==|!=|<|>)\s*(?:({_NUMBER})\s*(%?)|([a-z]+))\s*")
+_CONDITION = re.compile(
+    rf"\s*([^\s<>=!]+)\s*(<=|>=|==|!=|<|>)\s*(?:({_NUMBER})\s*(%?)|([a-z]+))\s*"
+)
 _MARKS = {"pass": "ok", "fail": "FAIL", "undefined": "UNDEFINED"}
 
 
@@ -390,7 +420,9 @@ def gate(report: str | os.PathLike[str], fail_if: Sequence[str]) -> GateResult:
     """
     check_kind(fail_if, "fail_if", Iterable)
     if isinstance(fail_if, str) or not all(isinstance(each, str) for each in fail_if):
-        raise OptionTypeError(f"Expected a list of conditions in `fail_if`, but got {fail_if!r}.", option="fail_if")
+        raise OptionTypeError(
+            f"Expected a list of conditions in `fail_if`, but got {fail_if!r}.", option="fail_if"
+        )
     audit = read_audit(report)
     checks = tuple(check(audit, condition) for condition in fail_if)
     return GateResult(checks, all(check.outcome == "pass" for check in checks))
@@ -417,15 +449,21 @@ def check(audit: Mapping[str, Any], condition: str) -> GateCheck:
     if answer is None and question not in QUESTIONS:
         raise unknown_name("question", question, QUESTIONS)
     if answer is None or answer["result"] is None:
-        return GateCheck(condition, "undefined", answer["reason"] if answer else "The question was not asked.")
+        return GateCheck(
+            condition, "undefined", answer["reason"] if answer else "The question was not asked."
+        )
     if key == "verdict":
         verdict = answer["result"]["verdict"]
         fails = bool(compare(verdict["tone"], match[5]))
-        return GateCheck(condition, "fail" if fails else "pass", f"{verdict['label']} ({verdict['tone']})")
+        return GateCheck(
+            condition, "fail" if fails else "pass", f"{verdict['label']} ({verdict['tone']})"
+        )
     figure, end = _figure(path, figures)
     bound = float(match[3]) / (100 if match[4] else 1)
     if figure.unit == "fraction" and end != "n" and abs(bound) > 1:
-        raise ValueError(f"Expected a share from 0 to 1, or a percentage, in {condition!r}, but got {match[3]}.")
+        raise ValueError(
+            f"Expected a share from 0 to 1, or a percentage, in {condition!r}, but got {match[3]}."
+        )
     value = figure.n if end == "n" else getattr(figure.estimate, end)
     if value is None:
         what = "is undefined for these items" if end == "value" else "has no interval"
@@ -443,6 +481,10 @@ def _figure(path: str, figures: Mapping[str, AuditFigure]) -> tuple[AuditFigure,
     if stem in figures and end in ENDS:
         return figures[stem], end
     if stem in figures:
-        raise ValueError(f"Expected {', '.join(ENDS[:-1])} or {ENDS[-1]} after {stem}, but got {one_line(end)}.")
+        raise ValueError(
+            f"Expected {', '.join(ENDS[:-1])} or {ENDS[-1]} after {stem}, but got {one_line(end)}."
+        )
     question = path.partition(".")[0]
-    raise unknown_name("figure", path, (known for known in figures if known.startswith(f"{question}.")))
+    raise unknown_name(
+        "figure", path, (known for known in figures if known.startswith(f"{question}."))
+    )

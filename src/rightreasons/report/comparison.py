@@ -14,9 +14,23 @@ from numpy.typing import NDArray
 
 import rightreasons
 from rightreasons.audited.context import read_predictions
-from rightreasons.calibration.measure import FIGURES, TESTED, JudgedItems, measure_figures, paired_outcomes, paired_test
+from rightreasons.calibration.measure import (
+    FIGURES,
+    TESTED,
+    JudgedItems,
+    measure_figures,
+    paired_outcomes,
+    paired_test,
+)
 from rightreasons.core.arrays import Result, take_rows
-from rightreasons.core.intervals import Estimate, PairedTest, bounded_mean, estimate_of, holm, paired_means
+from rightreasons.core.intervals import (
+    Estimate,
+    PairedTest,
+    bounded_mean,
+    estimate_of,
+    holm,
+    paired_means,
+)
 from rightreasons.core.label_names import MatchTerms, match_labels
 from rightreasons.core.resampling import Resampling
 from rightreasons.page import parts as p
@@ -76,15 +90,23 @@ class ComparedFigure(Result):
     winner: Winner = ""
 
     @classmethod
-    def of(cls, key: str, test: PairedTest, figures: Sequence[Estimate], **about: Any) -> ComparedFigure:
+    def of(
+        cls, key: str, test: PairedTest, figures: Sequence[Estimate], **about: Any
+    ) -> ComparedFigure:
         """Join a test with the figures of both models."""
         difference = estimate_of(test.difference, test.interval)
         first, second = figures
-        tested: dict[str, Any] = {"p_value": test.p_value, "test": test.method, "n_items": test.n_items}
+        tested: dict[str, Any] = {
+            "p_value": test.p_value,
+            "test": test.method,
+            "n_items": test.n_items,
+        }
         return cls(key=key, first=first, second=second, difference=difference, **tested | about)
 
 
-def winner_of(difference: Estimate, better: str | None, holm_p_value: float, level: float) -> Winner:
+def winner_of(
+    difference: Estimate, better: str | None, holm_p_value: float, level: float
+) -> Winner:
     """Return which model is better; "" where the corrected p-value does not tell, or neither direction is better.
 
     Args:
@@ -183,7 +205,9 @@ class Comparison(Result):
 def _tested(m: Comparison) -> Iterator[tuple[p.Cell, ...]]:
     """Yield a row per figure that is compared."""
     for each in m.figures:
-        amounts = (p.Amount(estimate, each.unit) for estimate in (each.first, each.second, each.difference))
+        amounts = (
+            p.Amount(estimate, each.unit) for estimate in (each.first, each.second, each.difference)
+        )
         better = m.name_of(each.winner) if each.better else ""
         tests = each.n_items, each.p_value, each.holm_p_value, each.test, better
         yield each.question, each.name, each.split, *amounts, *tests
@@ -202,11 +226,22 @@ ANSWERS = Question(
             "answers",
             (
                 Table("answers", _tested, TESTS),
-                Table("counts", lambda m: map(dataclasses.astuple, m.splits), "Counted", when=lambda m: m.splits),
+                Table(
+                    "counts",
+                    lambda m: map(dataclasses.astuple, m.splits),
+                    "Counted",
+                    when=lambda m: m.splits,
+                ),
             ),
         ),
     ),
-    leads=(Lead("right", contrast=lambda m: (m.accuracy.first, m.accuracy.second), when=lambda m: m.splits),),
+    leads=(
+        Lead(
+            "right",
+            contrast=lambda m: (m.accuracy.first, m.accuracy.second),
+            when=lambda m: m.splits,
+        ),
+    ),
 )
 
 
@@ -254,7 +289,9 @@ def compare(
     p_values = holm(np.array([test.p_value for test in tests])).tolist()
     figures = [
         dataclasses.replace(
-            test, holm_p_value=p_value, winner=winner_of(test.difference, test.better, p_value, how.level)
+            test,
+            holm_p_value=p_value,
+            winner=winner_of(test.difference, test.better, p_value, how.level),
         )
         for test, p_value in zip(tests, p_values, strict=True)
     ]
@@ -310,7 +347,11 @@ def shared_rows(first: Sequence[Hashable], second: Sequence[Hashable]) -> NDArra
 def same_items(audits: Sequence[Mapping[str, Any]]) -> bool:
     """Say whether two reports answer a question item by item for the same items, with or without their predictions."""
     kept = [
-        {each["question"] for each in audit["questions"] if each["result"] and each["result"].get("by_item")}
+        {
+            each["question"]
+            for each in audit["questions"]
+            if each["result"] and each["result"].get("by_item")
+        }
         for audit in audits
     ]
     prints = {
@@ -338,7 +379,9 @@ def _check_paired(folders: Sequence[Path], audits: Sequence[dict[str, Any]]) -> 
             ("task", audit["model"]["task"], audits[0]["model"]["task"]),
         ):
             if here != first:
-                raise ValueError(f"Expected reports of the same {what}, {first}, but {folder} is of {here}.")
+                raise ValueError(
+                    f"Expected reports of the same {what}, {first}, but {folder} is of {here}."
+                )
 
 
 def _matched_classes(audits: Sequence[dict[str, Any]]) -> NDArray[np.int64] | None:
@@ -373,12 +416,21 @@ def _compared_splits(
     figures: list[ComparedFigure] = []
     ids: dict[str, frozenset[str]] = {}
     for name in names:
-        first, second = (read_predictions(folder / file[name]) for folder, file in zip(folders, files, strict=True))
-        rows = shared_rows(*(list(zip(each.ids, each.texts, strict=True)) for each in (first, second)))
+        first, second = (
+            read_predictions(folder / file[name])
+            for folder, file in zip(folders, files, strict=True)
+        )
+        rows = shared_rows(
+            *(list(zip(each.ids, each.texts, strict=True)) for each in (first, second))
+        )
         mine, its = rows[:, first.labels[rows[0]] >= 0]
         if not len(mine):
             continue
-        labels, others, logits = first.labels[mine], second.labels[its], take_rows(second.logits, its)
+        labels, others, logits = (
+            first.labels[mine],
+            second.labels[its],
+            take_rows(second.logits, its),
+        )
         mapped = others
         if mapping is not None:
             mapped, logits = mapping[others], np.asarray(logits)[:, np.argsort(mapping)]
@@ -386,25 +438,39 @@ def _compared_splits(
         odd = np.flatnonzero((others >= 0) & (labels != mapped))
         if odd.size:
             shown = [
-                audit["model"]["label_names"][label] if audit["model"]["label_names"] else f"choice {label + 1}"
+                audit["model"]["label_names"][label]
+                if audit["model"]["label_names"]
+                else f"choice {label + 1}"
                 for audit, label in zip(audits, (labels[odd[0]], others[odd[0]]), strict=True)
             ]
             raise ValueError(
                 f"Expected two reports that give each item the same label, but item {first.ids[mine[odd[0]]]!r} of the "
                 f"split {name!r} is {shown[0]!r} in the first and {shown[1]!r} in the second."
             )
-        judged = JudgedItems.of(take_rows(first.logits, mine), labels), JudgedItems.of(logits, labels)
+        judged = (
+            JudgedItems.of(take_rows(first.logits, mine), labels),
+            JudgedItems.of(logits, labels),
+        )
         n_only = len(first) - len(mine), len(second) - len(mine)
         ids[name] = frozenset(first.ids[row] for row in mine)
         splits.append(ComparedSplit(name, len(mine), *n_only, **paired_outcomes(*judged)))
         ours, theirs = (measure_figures(each, TESTED, resampling=how) for each in judged)
         for key in ours:
-            if ours[key].value is None or theirs[key].value is None:  # the log loss where a label has probability 0
+            if (
+                ours[key].value is None or theirs[key].value is None
+            ):  # the log loss where a label has probability 0
                 continue
             test, about = paired_test(key, *judged, resampling=how), FIGURES[key]
-            known = {"question": "calibration", "name": about.name, "unit": about.unit, "better": about.better}
+            known = {
+                "question": "calibration",
+                "name": about.name,
+                "unit": about.unit,
+                "better": about.better,
+            }
             pair = ours[key], theirs[key]
-            figures.append(ComparedFigure.of(key, test, pair, split=name, n_items=len(mine), **known))
+            figures.append(
+                ComparedFigure.of(key, test, pair, split=name, n_items=len(mine), **known)
+            )
     if not splits and (names or not same_items(audits)):
         raise ValueError(
             f"Expected two reports of the same items, but {folders[0]} and {folders[1]} share no labeled item with "
@@ -414,7 +480,10 @@ def _compared_splits(
 
 
 def _compared_answers(
-    audits: Sequence[Mapping[str, Any]], folders: Sequence[Path], shared: Collection[str] | None, how: Resampling
+    audits: Sequence[Mapping[str, Any]],
+    folders: Sequence[Path],
+    shared: Collection[str] | None,
+    how: Resampling,
 ) -> list[ComparedFigure]:
     """Compare the figures of all questions that both reports keep by item, in the order of the first report.
 
@@ -422,7 +491,10 @@ def _compared_answers(
     all); cases of a behavioral suite where both reports are about the same suite.
     """
     answers: list[ComparedFigure] = []
-    results = [{each["question"]: each["result"] for each in audit["questions"] if each["result"]} for audit in audits]
+    results = [
+        {each["question"]: each["result"] for each in audit["questions"] if each["result"]}
+        for audit in audits
+    ]
     for question in results[0]:
         if question not in results[1]:
             continue
@@ -441,7 +513,11 @@ def _compared_answers(
 
 
 def _compared(
-    question: str, first: p.ItemFigure, second: p.ItemFigure, known: Collection[str] | None, how: Resampling
+    question: str,
+    first: p.ItemFigure,
+    second: p.ItemFigure,
+    known: Collection[str] | None,
+    how: Resampling,
 ) -> Iterator[ComparedFigure]:
     """Compare one figure, where enough items are shared."""
     mine, its = shared_rows(first.ids, second.ids)
@@ -449,22 +525,42 @@ def _compared(
         mine, its = np.array((mine, its))[:, [first.ids[row] in known for row in mine]]
     if len(mine) < MIN_ITEMS:
         return
-    values, bounds = [np.array(first.values)[mine], np.array(second.values)[its]], (first.low, first.high)
+    values, bounds = (
+        [np.array(first.values)[mine], np.array(second.values)[its]],
+        (first.low, first.high),
+    )
     if first.groups:
-        names, codes, counts = np.unique(np.array(first.groups)[mine], return_inverse=True, return_counts=True)
+        names, codes, counts = np.unique(
+            np.array(first.groups)[mine], return_inverse=True, return_counts=True
+        )
         # So weighted, the mean over cases is the mean over groups of their means.
         weights = (len(codes) / (len(names) * counts))[codes]
-        values, bounds = [each * weights for each in values], (0.0, first.high * float(weights.max()))
+        values, bounds = (
+            [each * weights for each in values],
+            (0.0, first.high * float(weights.max())),
+        )
     ends = {"low": bounds[0], "high": bounds[1]}
     test = paired_means(*values, **ends, resampling=how)
-    means = [estimate_of(float(each.mean()), bounded_mean(each, **ends, confidence_level=how.level)) for each in values]
-    about = {"question": question, "name": first.name, "split": "", "unit": first.unit, "better": first.better}
+    means = [
+        estimate_of(float(each.mean()), bounded_mean(each, **ends, confidence_level=how.level))
+        for each in values
+    ]
+    about = {
+        "question": question,
+        "name": first.name,
+        "split": "",
+        "unit": first.unit,
+        "better": first.better,
+    }
     yield ComparedFigure.of(first.key, test, means, **about)
 
 
 def _names(audits: Sequence[Mapping[str, Any]], folders: Sequence[Path]) -> tuple[str, str]:
     """Name the models; those of one name by their reports too."""
-    names = [(audit["model"].get("logged") or [""])[0] or short_name(audit["model"]["name"]) for audit in audits]
+    names = [
+        (audit["model"].get("logged") or [""])[0] or short_name(audit["model"]["name"])
+        for audit in audits
+    ]
     if names[0] == names[1]:
         places = [folder.name for folder in folders]
         places = places if places[0] != places[1] else list(map(str, folders))

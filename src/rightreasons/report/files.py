@@ -82,14 +82,22 @@ def read_items(report: Path, question: str, result: Mapping[str, Any]) -> dict[s
     file = report / items_file(question)
     if not result.get("by_item") or not file.is_file():
         return {}
-    rows = pd.read_csv(file, dtype={"id": str, "group": str}, keep_default_na=False, float_precision="round_trip")
+    rows = pd.read_csv(
+        file, dtype={"id": str, "group": str}, keep_default_na=False, float_precision="round_trip"
+    )
     found = {}
     for each in result["by_item"]:
         its = rows[rows["figure"] == each["key"]]
         about = {name: each[name] for name in ("low", "high", "unit")}
         groups = tuple(its["group"]) if any(its["group"]) else ()
         found[each["key"]] = ItemFigure.of(
-            each["key"], each["name"], each["better"], its["id"], its["value"], groups=groups, **about
+            each["key"],
+            each["name"],
+            each["better"],
+            its["id"],
+            its["value"],
+            groups=groups,
+            **about,
         )
     return found
 
@@ -131,7 +139,9 @@ class AuditFigure(Result):
     def in_words(self) -> str:
         """The figure, its interval, and on what it was computed."""
         items = "" if self.n is None else f" on {counted(self.n, 'item')}"
-        return f"{written(self.estimate, self.unit)}{items}{f' of {self.split}' if self.split else ''}"
+        return (
+            f"{written(self.estimate, self.unit)}{items}{f' of {self.split}' if self.split else ''}"
+        )
 
 
 def audit_figures(audit: Mapping[str, Any]) -> dict[str, AuditFigure]:
@@ -153,12 +163,17 @@ def audit_figures(audit: Mapping[str, Any]) -> dict[str, AuditFigure]:
         if result is None:
             continue
         texts = {text["key"]: text for text in _headlines(result)}
-        found = [(key, text, text["estimate"], text["split"], text["n"]) for key, text in texts.items()]
+        found = [
+            (key, text, text["estimate"], text["split"], text["n"]) for key, text in texts.items()
+        ]
         found += [
             (f"{'_'.join(split.split())}.{key}", texts[key], estimate, split, None)
             for split, estimates in (result["data"].get("splits") or {}).items()
             for key, estimate in estimates.items()
-            if key in texts and isinstance(estimate, dict) and "value" in estimate and split != texts[key]["split"]
+            if key in texts
+            and isinstance(estimate, dict)
+            and "value" in estimate
+            and split != texts[key]["split"]
         ]
         for key, text, estimate, split, n in found:
             path = short_path(f"{question}.{key}")
@@ -220,7 +235,9 @@ def subject_of(context: AuditContext, settings: Mapping[str, Any]) -> str:
     """Return a digest of what a report is about: model, items and the options of the audit as a whole, no questions."""
     items = [[split.name, split.role, split.fingerprint] for split in context.splits]
     about = {name: value for name, value in settings.items() if name not in _BESIDE}
-    return digest_of_value([digest_of_value([context.model_fingerprint, context.dataset_name, items]), about])
+    return digest_of_value(
+        [digest_of_value([context.model_fingerprint, context.dataset_name, items]), about]
+    )
 
 
 def earlier_options(context: AuditContext, subject: str) -> dict[str, dict[str, Any]]:
@@ -229,7 +246,11 @@ def earlier_options(context: AuditContext, subject: str) -> dict[str, dict[str, 
         earlier = read_audit(context.out)
         if earlier.get("subject") == subject:
             options = earlier["settings"]["options"]
-            return {each["question"]: options[each["question"]] for each in earlier["questions"] if each["result"]}
+            return {
+                each["question"]: options[each["question"]]
+                for each in earlier["questions"]
+                if each["result"]
+            }
     return {}
 
 
@@ -264,7 +285,8 @@ def write_report(
         replies = {} if context.prompted is None else context.prompted.replies
         if replies:
             rows = (
-                {"id": name, "replies": [reply.to_dict() for reply in of_item]} for name, of_item in replies.items()
+                {"id": name, "replies": [reply.to_dict() for reply in of_item]}
+                for name, of_item in replies.items()
             )
             write_text(new / REPLIES_FILE, json_lines(rows))
         for outcome in outcomes:
@@ -279,7 +301,9 @@ def write_report(
                 write_text(new / items_file(outcome.question), items_table(result.by_item))
         write_text(new / PAGE, page)
         if again:
-            write_text(new / AGAIN_FILE, yaml.safe_dump(dict(again), sort_keys=False, allow_unicode=True))
+            write_text(
+                new / AGAIN_FILE, yaml.safe_dump(dict(again), sort_keys=False, allow_unicode=True)
+            )
         record = signed({**record, "files": digest_of_files(new)})
         write_text(new / AUDIT_FILE, json_text(record))
         _set_aside(context.out, record["subject"])
@@ -311,8 +335,16 @@ def _files(folder: Path) -> list[str]:
     return [path.relative_to(folder).as_posix() for path in paths if path.is_file()]
 
 
-LEFT_OUT = (Column("split", "Split", "text"), Column("id", "Item", "text"), Column("reason", "Reason", "text"))
-FAILED = (Column("reason", "Reason", "text"), Column("n", "Requests", "count"), Column("first", "Such as", "text"))
+LEFT_OUT = (
+    Column("split", "Split", "text"),
+    Column("id", "Item", "text"),
+    Column("reason", "Reason", "text"),
+)
+FAILED = (
+    Column("reason", "Reason", "text"),
+    Column("n", "Requests", "count"),
+    Column("first", "Such as", "text"),
+)
 
 WORDS = sentences("audit", items_file=items_file)
 """What the page of an audit says beside its answers."""
@@ -338,10 +370,18 @@ def record_of(
         subject: A digest of model, items and settings.
         answers: From `measure_answers`.
     """
-    scorer: Any = context.source if context.prompted is None else getattr(context.prompted.engine, "scorer", None)
+    scorer: Any = (
+        context.source
+        if context.prompted is None
+        else getattr(context.prompted.engine, "scorer", None)
+    )
     description = scorer.describe() if hasattr(scorer, "describe") else {}
     # A server batches by itself, and what is said of answers that cannot be read is told elsewhere.
-    way = context.scores().way if context.server is None and context.has_scores(context.primary) else ""
+    way = (
+        context.scores().way
+        if context.server is None and context.has_scores(context.primary)
+        else ""
+    )
     prompted = context.prompted
     if prompted is not None and prompted.rendering.scoring == "generated":
         way = way.partition("; ")[0]
@@ -350,8 +390,15 @@ def record_of(
     if split.class_of is not None and names is not None:
         pairs = zip(split.data_label_names, split.class_of.tolist(), strict=False)
         classes = {label: names[number] for label, number in pairs if number >= 0}
-    failed = [{column.key: cell for column, cell in zip(FAILED, row, strict=True)} for row in failed_of(context)]
-    versions = {package: version for package in _PACKAGES if (version := installed_version(package)) is not None}
+    failed = [
+        {column.key: cell for column, cell in zip(FAILED, row, strict=True)}
+        for row in failed_of(context)
+    ]
+    versions = {
+        package: version
+        for package in _PACKAGES
+        if (version := installed_version(package)) is not None
+    }
     return {
         "schema_version": SCHEMA_VERSION,
         "rightreasons": rightreasons.__version__,
@@ -366,7 +413,9 @@ def record_of(
             "weights": description.get("weights") or None,
             "batching": way or None,
             # Where no question reads scores, nothing was asked in this way.
-            "prompt": prompted.describe() | {"failed": failed} if prompted is not None and context.answers else None,
+            "prompt": prompted.describe() | {"failed": failed}
+            if prompted is not None and context.answers
+            else None,
             "server": context.server,
         },
         "dataset": {
@@ -381,7 +430,9 @@ def record_of(
                     "role": split.role,
                     "n_items": len(split),
                     "n_available": split.n_available,
-                    "n_truncated": int(context.scores(split).truncated) if scored and not context.stored else None,
+                    "n_truncated": int(context.scores(split).truncated)
+                    if scored and not context.stored
+                    else None,
                     "fingerprint": split.fingerprint,
                     "predictions": predictions_file(split.name) if scored else None,
                     "left_out": [{"id": name, "reason": reason} for name, reason in split.left_out],
@@ -410,16 +461,27 @@ def page_of(
     answers: AnswerFigures | None,
 ) -> str:
     """Render the page of an audit by its record; `command` makes it again, and `answers` are of `measure_answers`."""
-    shown = short_name((context.stored is not None and context.stored.logged[0]) or context.source.name)
-    left_out = [(split.name, name, reason) for split in context.splits for name, reason in split.left_out]
+    shown = short_name(
+        (context.stored is not None and context.stored.logged[0]) or context.source.name
+    )
+    left_out = [
+        (split.name, name, reason) for split in context.splits for name, reason in split.left_out
+    ]
     tables = [] if answers is None else [answers.table()]
     for key, title, columns, rows in (
-        ("left_out", "Items that the model could not score, which no figure counts", LEFT_OUT, left_out),
+        (
+            "left_out",
+            "Items that the model could not score, which no figure counts",
+            LEFT_OUT,
+            left_out,
+        ),
         ("failed", "Requests of the questions that have no answer", FAILED, failed_of(context)),
     ):
         if rows:
             tables.append(Table(key, title, columns, tuple(rows)))
-    say = WORDS.of(context=context, record=record, outcomes=outcomes, command=command, answers=answers)
+    say = WORDS.of(
+        context=context, record=record, outcomes=outcomes, command=command, answers=answers
+    )
     prompt = None
     if context.prompted is not None and record["model"]["prompt"] is not None:
         # No section says how many generated answers are right, as they have no confidence.

@@ -69,7 +69,12 @@ class LabelAudits(Result):
     @functools.cached_property
     def shown(self) -> list[AuditFigure]:
         """The first figures of each question, of whichever label has them."""
-        known = {path: figure for each in self.figures.values() for path, figure in each.items() if path in self.macro}
+        known = {
+            path: figure
+            for each in self.figures.values()
+            for path, figure in each.items()
+            if path in self.macro
+        }
         questions: dict[str, list[AuditFigure]] = {}
         for figure in known.values():
             questions.setdefault(figure.question, []).append(figure)
@@ -77,7 +82,11 @@ class LabelAudits(Result):
 
     def rows(self) -> Iterator[tuple[p.Cell, ...]]:
         """Yield the mean over labels and each label: its name, the figures that are shown, and its verdicts."""
-        yield "mean over labels", *(p.Amount(self.macro[each.path], each.unit) for each in self.shown), ""
+        yield (
+            "mean over labels",
+            *(p.Amount(self.macro[each.path], each.unit) for each in self.shown),
+            "",
+        )
         for name, by_path in self.figures.items():
             cells = (
                 p.Amount(by_path[each.path].estimate, each.unit) if each.path in by_path else None
@@ -123,7 +132,13 @@ def audit_labels(
     )
     settings |= {} if predictions is None else {"predictions": predictions}
     questions = label_questions(model, dataset, settings)
-    names = list(questions) if target == ALL else [target] if target in questions else listed(target) or []
+    names = (
+        list(questions)
+        if target == ALL
+        else [target]
+        if target in questions
+        else listed(target) or []
+    )
     names = list(dict.fromkeys(names))
     for name in names:
         if name not in questions:
@@ -146,11 +161,19 @@ def audit_labels(
         raise ValueError(next(iter(failed.values())))
     figures = {name: result.figures for name, result in written.items()}
     verdicts = {
-        name: {answer["question"]: answer["result"]["verdict"]["label"] for answer in answers_worst_first(result.audit)}
+        name: {
+            answer["question"]: answer["result"]["verdict"]["label"]
+            for answer in answers_worst_first(result.audit)
+        }
         for name, result in written.items()
     }
     of_path: dict[str, list[Estimate]] = {}
-    for figure in (figure for by_path in figures.values() for figure in by_path.values() if figure.unit in MEANT):
+    for figure in (
+        figure
+        for by_path in figures.values()
+        for figure in by_path.values()
+        if figure.unit in MEANT
+    ):
         if figure.estimate.value is not None:
             of_path.setdefault(figure.path, []).append(figure.estimate)
     macro = {path: _mean(estimates) for path, estimates in of_path.items()}
@@ -165,7 +188,9 @@ def audit_labels(
                 ("labels", str(len(figures))),
                 *([("data", short_name(dataset))] if isinstance(dataset, str) else []),
             ],
-            outcomes=[Outcome("labels", "Each label by itself", "answered", "", LABELS.answer(found))],
+            outcomes=[
+                Outcome("labels", "Each label by itself", "answered", "", LABELS.answer(found))
+            ],
             made=[(label, f"report {safe_name(label)}") for label in figures],
             files=[(f"{safe_name(label)}/{PAGE}", label) for label in figures],
         )
@@ -173,7 +198,9 @@ def audit_labels(
     return found
 
 
-def label_questions(model: Any, dataset: Any, settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def label_questions(
+    model: Any, dataset: Any, settings: Mapping[str, Any]
+) -> dict[str, dict[str, Any]]:
     """Return, for each label, the settings of an audit of it alone.
 
     Args:
@@ -182,15 +209,21 @@ def label_questions(model: Any, dataset: Any, settings: Mapping[str, Any]) -> di
         settings: As in `audit`; `label_names` are those of the labels in the order of their numbers.
     """
     predictions = settings.get("predictions")
-    named = {name: value for name, value in settings.items() if name != "predictions"}  # which may be a table
+    named = {
+        name: value for name, value in settings.items() if name != "predictions"
+    }  # which may be a table
     given, stored = part_of(AuditOptions, named), part_of(StoredOptions, named)
     if predictions is None:
         from rightreasons.models.loading import labels_of
 
-        its: dict[str, dict[str, str | None]] = {name: {"target": name} for name in labels_of(model)}
+        its: dict[str, dict[str, str | None]] = {
+            name: {"target": name} for name in labels_of(model)
+        }
         headings = False
     else:
-        scores, kind, headings = each_score(predictions, label_names=listed(given.label_names), options=stored)
+        scores, kind, headings = each_score(
+            predictions, label_names=listed(given.label_names), options=stored
+        )
         its = {
             name: {"score_columns": as_listed([column]), "scores": kind, "target": None}
             for name, column in scores.items()
@@ -207,7 +240,12 @@ def label_questions(model: Any, dataset: Any, settings: Mapping[str, Any]) -> di
     )
     both = {name: as_listed((f"not {name}", name)) for name in its}
     return {
-        name: {**options_here, "label_column": columns[name], "label_names": both[name], "first_label": None}
+        name: {
+            **options_here,
+            "label_column": columns[name],
+            "label_names": both[name],
+            "first_label": None,
+        }
         for name, options_here in its.items()
     }
 
@@ -218,13 +256,20 @@ def have_several(dataset: Any, settings: Mapping[str, Any]) -> bool:
     description = described(dataset)
     opened = as_table(description, given.config, data_dir=given.data_dir)
     part = next(iter(opened.values())) if isinstance(opened, dict) else opened
-    column = str(given.label_column or description.given.get("label_column") or usual_column(part, LABEL_COLUMNS))
+    column = str(
+        given.label_column
+        or description.given.get("label_column")
+        or usual_column(part, LABEL_COLUMNS)
+    )
     if column not in part.column_names:
         return False
     cells = values_of(part, column)
     try:
         parts = (labels_in(cell) for cell in one_label_each(cells, column))
-        return any(len(names) > 1 and (given.target in names or all(map(str.isdecimal, names))) for names in parts)
+        return any(
+            len(names) > 1 and (given.target in names or all(map(str.isdecimal, names)))
+            for names in parts
+        )
     except OptionError:  # lists that are no shares or votes
         return True
 
@@ -235,10 +280,14 @@ def have_several(dataset: Any, settings: Mapping[str, Any]) -> bool:
 def _mean(estimates: list[Estimate]) -> Estimate:
     """Return the mean of figures, with the means of the ends of their intervals."""
     ends = [
-        None if None in (values := [getattr(each, end) for each in estimates]) else sum(values) / len(values)
+        None
+        if None in (values := [getattr(each, end) for each in estimates])
+        else sum(values) / len(values)
         for end in ("value", "low", "high")
     ]
-    return Estimate(ends[0], ends[1], ends[2], estimates[0].level, "means of the ends of the labels' intervals")
+    return Estimate(
+        ends[0], ends[1], ends[2], estimates[0].level, "means of the ends of the labels' intervals"
+    )
 
 
 LABELS = Question(

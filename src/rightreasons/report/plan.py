@@ -74,16 +74,22 @@ class Counting:
     def _likely(self, requests: Sequence[Request], kind: str) -> Likelihoods:
         self._count(requests, kind, {})
         counts = [len(request.continuations) for request in requests]
-        rows = [-item_rng(0, request.name).exponential(size=n) for request, n in zip(requests, counts, strict=True)]
+        rows = [
+            -item_rng(0, request.name).exponential(size=n)
+            for request, n in zip(requests, counts, strict=True)
+        ]
         return Likelihoods(
-            Ragged.of(np.concatenate([np.empty(0), *rows]), counts), Ragged.of(np.ones(sum(counts)), counts)
+            Ragged.of(np.concatenate([np.empty(0), *rows]), counts),
+            Ragged.of(np.ones(sum(counts)), counts),
         )
 
     def _count(self, requests: Sequence[Request], kind: str, how: Mapping[str, Any]) -> None:
         served = hasattr(self._engine, "cost")
         requests = echoes_of(requests) if served and kind == "likelihoods" else requests
         by_key = dict(zip(keys_of({"kind": kind, **how}, requests), requests, strict=True))
-        new = [request for key, request in by_key.items() if key not in self._asked]  # what is known is not asked again
+        new = [
+            request for key, request in by_key.items() if key not in self._asked
+        ]  # what is known is not asked again
         self._asked |= by_key.keys()
         self.cost += getattr(self._engine, "cost", functools.partial(cost_of, None))(new, kind, how)
 
@@ -111,7 +117,9 @@ class Plan(NamedTuple):
 def _counting(model: Prompted) -> tuple[Prompted, Counting]:
     """Return the same model asked of an engine that counts, and this; what was settled for its own holds."""
     counting = Counting(model.engine)
-    return Prompted(model.prompt, counting, model.label_names, examples=model.examples, seed=model.seed), counting
+    return Prompted(
+        model.prompt, counting, model.label_names, examples=model.examples, seed=model.seed
+    ), counting
 
 
 def plan_of_one(name: str, prompted: Prompted | None, ask: Callable[..., object]) -> Plan:
@@ -125,14 +133,21 @@ def plan_of_one(name: str, prompted: Prompted | None, ask: Callable[..., object]
     if prompted is None:
         return Plan([NOTHING], {})
     planned, counting = _counting(prompted)
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(), contextlib.suppress(ValueError):
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        warnings.catch_warnings(),
+        contextlib.suppress(ValueError),
+    ):
         warnings.simplefilter("ignore")  # as the figures are of answers at random
         ask(planned, out=Path(folder))
     return _priced([(name, counting.cost)], prompted.engine)
 
 
 def plan_of(
-    context: AuditContext, sections: Mapping[str, Question], options: Mapping[str, Options], why_not: Mapping[str, str]
+    context: AuditContext,
+    sections: Mapping[str, Question],
+    options: Mapping[str, Options],
+    why_not: Mapping[str, str],
 ) -> Plan:
     """Return what each question would send, a line each, and their sum; and why others are not asked.
 
@@ -157,27 +172,39 @@ def plan_of(
         warnings.simplefilter("ignore")
         settings = context.settings.replaced(n_resamples=_RESAMPLES)
         scored = dataclasses.replace(
-            context, source=planned, out=Path(folder), settings=settings, progress=False, beside=beside
+            context,
+            source=planned,
+            out=Path(folder),
+            settings=settings,
+            progress=False,
+            beside=beside,
         ).scored(section.reads for section in sections.values())
         rows += [("the items", counting.cost)] if scored.answers else []
         for name, section in sections.items():
             if why_not[name]:
                 continue
             counting.cost = Usage()
-            with contextlib.suppress(ValueError):  # of figures of answers at random: what is asked has been counted
+            with contextlib.suppress(
+                ValueError
+            ):  # of figures of answers at random: what is asked has been counted
                 section.run(scored, options[name])
             rows.append((name, counting.cost))
             rows += [(f"{name}, the second model, at most", other.cost) for other in others]
             others.clear()
     untold = [f"Not asked: {name}. {why_not[name]}" for name in sections if why_not[name]]
-    return _priced([*rows, ("together", sum((cost for _, cost in rows), Usage()))], prompted.engine, untold)
+    return _priced(
+        [*rows, ("together", sum((cost for _, cost in rows), Usage()))], prompted.engine, untold
+    )
 
 
 def _priced(rows: Sequence[tuple[str, Usage]], engine: Engine, further: Sequence[str] = ()) -> Plan:
     """Return a line per cost by its name, what a server was sent so far, and further lines."""
     client = getattr(engine, "client", None)
     heads = ("", "requests", "prompt tokens, about", "generated tokens, at most", "price, about")
-    table = [heads, *((name, *cost.words(None if client is None else client.options)) for name, cost in rows)]
+    table = [
+        heads,
+        *((name, *cost.words(None if client is None else client.options)) for name, cost in rows),
+    ]
     n_shown = len(heads) if any(row[-1] for row in table[1:]) else len(heads) - 1
     lines = aligned([row[:n_shown] for row in table])
     if client is not None:

@@ -78,10 +78,19 @@ def load_sections(questions: Iterable[str] | None = None) -> list[Question]:
     """
     known = available_questions()
     if isinstance(questions, str) or not isinstance(questions, (Iterable, type(None))):
-        raise OptionTypeError(f"Expected `questions` to be a list of names, but got {questions!r}.", option="questions")
-    names = [name for name in known if QUESTIONS[name].unasked] if questions is None else list(questions)
+        raise OptionTypeError(
+            f"Expected `questions` to be a list of names, but got {questions!r}.",
+            option="questions",
+        )
+    names = (
+        [name for name in known if QUESTIONS[name].unasked]
+        if questions is None
+        else list(questions)
+    )
     if not names:
-        raise ValueError(f"Expected at least one question, but there is none. Known: {', '.join(known)}.")
+        raise ValueError(
+            f"Expected at least one question, but there is none. Known: {', '.join(known)}."
+        )
     for name in names:
         if not isinstance(name, str) or name not in known:
             raise unknown_name("question", name, known)
@@ -90,7 +99,9 @@ def load_sections(questions: Iterable[str] | None = None) -> list[Question]:
     return [getattr(import_module(module), attribute) for module, attribute in places]
 
 
-def question_options(questions: Iterable[str], given: Mapping[str, Any] | None) -> dict[str, QuestionOptions]:
+def question_options(
+    questions: Iterable[str], given: Mapping[str, Any] | None
+) -> dict[str, QuestionOptions]:
     """Make the options of the questions that are asked; what nobody reads is refused.
 
     Args:
@@ -120,7 +131,10 @@ ks.
             raise ValueError(
                 f"Expected options of the questions asked ({', '.join(names)}), but got options of {question!r}."
             )
-    return {name: QUESTIONS[name].options.read(settings.get(name), f"the question {name!r}") for name in names}
+    return {
+        name: QUESTIONS[name].options.read(settings.get(name), f"the question {name!r}")
+        for name in names
+    }
 
 
 def audit_words(made: Mapping[str, Any]) -> list[str]:
@@ -157,6 +171,10 @@ def read_reproduction(file: Path) -> list[str]:
         raise ValueError(
             f"Expected the options of an audit in {file}, but it is not YAML: {one_line(error)}."
         ) from None
-    if not isinstance(made, dict) or any(isinstance(value, (dict, type(None))) for value in made.values()):
-        raise ValueError(f"Expected a value per option of an audit in {file}, but got {one_line(made)}.")
+    if not isinstance(made, dict) or any(
+        isinstance(value, (dict, type(None))) for value in made.values()
+    ):
+        raise ValueError(
+            f"Expected a value per option of an audit in {file}, but got {one_line(made)}."
+        )
     return audit_words({str(name): value for name, value in made.items()})

@@ -128,9 +128,13 @@ def items_of(context: AuditContext) -> Items | None:
         doubtful = split.mislabeled[rows]
         texts = Cells(arrow_of(split.data, split.text_column))
         ids = sortable(split.ids[rows])
-        order = np.lexsort((ids, np.where(right, confidence[rows], -confidence[rows]), doubtful, right))
+        order = np.lexsort(
+            (ids, np.where(right, confidence[rows], -confidence[rows]), doubtful, right)
+        )
         n_wrong = int((~right).sum())
-        most_wrong = MOST_ITEMS - min(len(rows) - n_wrong, max(MOST_ITEMS // 3, MOST_ITEMS - n_wrong))
+        most_wrong = MOST_ITEMS - min(
+            len(rows) - n_wrong, max(MOST_ITEMS // 3, MOST_ITEMS - n_wrong)
+        )
         order = np.concatenate([order[:n_wrong][:most_wrong], order[n_wrong:]])[:MOST_ITEMS]
         if best is not None and n_wrong / len(rows) <= best.n_wrong / best.n_items:
             continue
@@ -157,20 +161,29 @@ def items_of(context: AuditContext) -> Items | None:
 
 PAGE = "index.html"
 
-LIGHTS = {"bad": "Problem", "warn": "Look closer", "neutral": "No verdict", "good": "No problem found"}
+LIGHTS = {
+    "bad": "Problem",
+    "warn": "Look closer",
+    "neutral": "No verdict",
+    "good": "No problem found",
+}
 """What the tones of a verdict say."""
 
 
 def worst_first(outcomes: Sequence[Outcome]) -> list[tuple[Outcome, SectionResult]]:
     """Order the answered questions by their tone, those of one tone by the share of predictions that they are about."""
     answered = [(outcome, outcome.result) for outcome in outcomes if outcome.result is not None]
-    return sorted(answered, key=lambda pair: badness(pair[1].verdict.tone, finding_of(pair[1]).size))
+    return sorted(
+        answered, key=lambda pair: badness(pair[1].verdict.tone, finding_of(pair[1]).size)
+    )
 
 
 def finding_of(result: SectionResult) -> Finding:
     """Return the finding of a section; where it has none, its verdict."""
     verdict = result.verdict
-    return result.finding or Finding(claim=f"— {verdict.label[:1].lower()}{verdict.label[1:]}", evidence="")
+    return result.finding or Finding(
+        claim=f"— {verdict.label[:1].lower()}{verdict.label[1:]}", evidence=""
+    )
 
 
 def first_screen(page: Page) -> dict[str, Any] | None:
@@ -187,7 +200,9 @@ def first_screen(page: Page) -> dict[str, Any] | None:
     if page.subject:
         rows = worst_first(page.outcomes)
     else:
-        rows = [(outcome, outcome.result) for outcome in page.outcomes if outcome.result is not None]
+        rows = [
+            (outcome, outcome.result) for outcome in page.outcomes if outcome.result is not None
+        ]
     if not rows:
         return None
     # Where nothing is wrong with a model there is nothing to mend, but to keep watch.
@@ -195,7 +210,9 @@ def first_screen(page: Page) -> dict[str, Any] | None:
         outcome.question: tuple(
             action
             for action in finding_of(result).actions
-            if not page.subject or result.verdict.tone != "good" or action.command.startswith("rightreasons gate ")
+            if not page.subject
+            or result.verdict.tone != "good"
+            or action.command.startswith("rightreasons gate ")
         )
         for outcome, result in rows
     }
@@ -314,7 +331,9 @@ def write_page(out: Path, page: Page, results: Mapping[str, object]) -> None:
 
     html = render_page(page)
     with swapped_in(out) as new:
-        for plot in (plot for outcome in page.outcomes if outcome.result for plot in outcome.result.plots):
+        for plot in (
+            plot for outcome in page.outcomes if outcome.result for plot in outcome.result.plots
+        ):
             write_bytes(new / "figures" / f"{plot.key}.png", Drawing(plot.key, plot.spec).png)
         for name, result in results.items():
             write_json(new / name, result)
@@ -368,7 +387,9 @@ def _template() -> Any:
         bar=bar_of,
         lead_examples=_lead_examples,
         written=lambda headline: written(headline.estimate, headline.unit),
-        paragraphs=lambda text: [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()],
+        paragraphs=lambda text: [
+            part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()
+        ],
         shortened=_cut,
         marked=_marked,
     )
@@ -385,13 +406,21 @@ def _template() -> Any:
 
 def _lead_examples(result: SectionResult) -> ExampleList | None:
     """Return the first list of examples that is not folded, cut to what a reader takes in at a glance."""
-    lists = (each for part in result.parts for each in part.examples if not each.folded and each.examples)
+    lists = (
+        each for part in result.parts for each in part.examples if not each.folded and each.examples
+    )
     first = next(lists, None)
-    return None if first is None else dataclasses.replace(first, examples=first.examples[:N_EXAMPLES])
+    return (
+        None if first is None else dataclasses.replace(first, examples=first.examples[:N_EXAMPLES])
+    )
 
 
 def _cut(text: str, longest: int = LONGEST_TEXT) -> str:
-    return text if len(text) <= longest else f"{text[:longest].rstrip()} … ({len(text) - longest:,} more characters)"
+    return (
+        text
+        if len(text) <= longest
+        else f"{text[:longest].rstrip()} … ({len(text) - longest:,} more characters)"
+    )
 
 
 def _marked(example: Example) -> Any:

@@ -43,7 +43,14 @@ from rightreasons.models.running import bars_about, processes
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
 from rightreasons.page.prose import not_scored_told
-from rightreasons.report.answers import AnswerFigures, at_bounds, conflicting, failed_of, measure_answers, withheld
+from rightreasons.report.answers import (
+    AnswerFigures,
+    at_bounds,
+    conflicting,
+    failed_of,
+    measure_answers,
+    withheld,
+)
 from rightreasons.report.files import (
     OWN,
     WAYS,
@@ -57,7 +64,12 @@ from rightreasons.report.files import (
     write_report,
 )
 from rightreasons.report.plan import plan_of
-from rightreasons.report.questions import audit_words, available_questions, load_sections, question_options
+from rightreasons.report.questions import (
+    audit_words,
+    available_questions,
+    load_sections,
+    question_options,
+)
 from rightreasons.report.render import PAGE, Outcome
 from rightreasons.report.schema import check_audit
 
@@ -107,7 +119,9 @@ class AuditResult:
 
     def __getitem__(self, name: str) -> Any:
         """Return the outcome of a question, or a figure by its path, such as calibration.ece."""
-        known = {outcome.question: outcome for outcome in self.outcomes} | (self.figures if "." in name else {})
+        known = {outcome.question: outcome for outcome in self.outcomes} | (
+            self.figures if "." in name else {}
+        )
         if name not in known:
             raise KeyError(str(unknown_name("figure" if "." in name else "question", name, known)))
         return known[name]
@@ -156,7 +170,11 @@ class AuditResult:
 
 def audit(
     model: Any = None,
-    dataset: str | os.PathLike[str] | datasets.Dataset | Mapping[str, datasets.Dataset] | None = None,
+    dataset: str
+    | os.PathLike[str]
+    | datasets.Dataset
+    | Mapping[str, datasets.Dataset]
+    | None = None,
     *,
     out: str | os.PathLike[str] = "report",
     questions: Sequence[str] | None = None,
@@ -210,15 +228,21 @@ def audit(
     for several in ("split", "label_names", "text_column", "choices_column"):
         if isinstance(settings.get(several), (list, tuple)):  # as code names several
             single = settings[several][0] if len(settings[several]) == 1 else None
-            settings[several] = single if single and several == "text_column" else as_listed(settings[several])
+            settings[several] = (
+                single if single and several == "text_column" else as_listed(settings[several])
+            )
     kinds: tuple[type[Options], ...] = (AuditOptions, StoredOptions, Prompt, ServerOptions)
     check_options(settings, [each for kind in kinds for each in kind.names()], "audit")
     predictions = settings.pop("predictions", None)
     training = settings.pop("train", None)
     is_named = isinstance(training, (str, os.PathLike))
-    settings["train"] = os.fspath(training) if is_named else None if training is None else "the table"
+    settings["train"] = (
+        os.fspath(training) if is_named else None if training is None else "the table"
+    )
     general, stored = part_of(AuditOptions, settings), part_of(StoredOptions, settings)
-    opening = general.model_copy(update={"train": training})  # a table in memory is none of the settings that are kept
+    opening = general.model_copy(
+        update={"train": training}
+    )  # a table in memory is none of the settings that are kept
     prompt, server = part_of(Prompt, settings), part_of(ServerOptions, settings)
     chosen = question_options(sections, options)
     model, dataset, predictions = told_apart(model, dataset, predictions, stored, prompt)
@@ -231,14 +255,20 @@ def audit(
         name = os.fspath(place) if isinstance(place, (str, os.PathLike)) else "the data"
     source: Scorer | StoredModel
     if stored.predictions is not None:
-        source, chosen_split, items = open_stored(stored, general, dataset, name, predictions if in_memory else None)
+        source, chosen_split, items = open_stored(
+            stored, general, dataset, name, predictions if in_memory else None
+        )
         names = [chosen_split]
         data = with_train({chosen_split: items}, source.task, opening)
     else:
         needs_labels = any(section.needs_labels for section in sections.values())
-        data, source = open_asked(model, dataset, opening, prompt, server, require_labels=needs_labels)
+        data, source = open_asked(
+            model, dataset, opening, prompt, server, require_labels=needs_labels
+        )
         # Training texts that are named apart are no split to audit.
-        audited = {split: rows for split, rows in data.items() if general.train is None or split != "train"}
+        audited = {
+            split: rows for split, rows in data.items() if general.train is None or split != "train"
+        }
         names = choose_splits(audited, general.split, name)
     roles: dict[str, Role] = dict.fromkeys(names, "comparison")
     roles[names[0]] = "primary"
@@ -262,11 +292,20 @@ def audit(
     say = tell if tell is not None and is_main else lambda line: None
     for line in _labels_told(context):
         say(line)
-    everything = {**general.to_dict(), **stored.to_dict(), "prompt": prompt.to_dict(), "server": server.to_dict()}
+    everything = {
+        **general.to_dict(),
+        **stored.to_dict(),
+        "prompt": prompt.to_dict(),
+        "server": server.to_dict(),
+    }
     subject = subject_of(context, everything)
     # An earlier report's questions are asked again, of what the model said then.
     wanted = list(sections)
-    earlier = {question: its for question, its in earlier_options(context, subject).items() if question not in wanted}
+    earlier = {
+        question: its
+        for question, its in earlier_options(context, subject).items()
+        if question not in wanted
+    }
     if earlier:
         sections |= {section.name: section for section in load_sections(earlier)}
         chosen |= question_options(earlier, earlier)
@@ -287,10 +326,15 @@ def audit(
     doubt = _order_doubt(context)
     if doubt:
         mapping = f"{context.primary.label_mapping}. {doubt}"
-        context = dataclasses.replace(context, primary=dataclasses.replace(context.primary, label_mapping=mapping))
+        context = dataclasses.replace(
+            context, primary=dataclasses.replace(context.primary, label_mapping=mapping)
+        )
         say(doubt)
     labeled, clusters = context.primary.labeled, context.primary.clusters
-    n_units = [count_units(clusters_of(clusters, rows), int(rows.sum())) for rows in (labeled | True, labeled)]
+    n_units = [
+        count_units(clusters_of(clusters, rows), int(rows.sum()))
+        for rows in (labeled | True, labeled)
+    ]
     for line in (
         *plan_lines(context, [sections[name] for name in sections if not why_not[name]]),
         *(
@@ -305,7 +349,9 @@ def audit(
         ),
     ):
         say(line)
-    outcomes, answers = _answered(unscored, context, sections, chosen, why_not, raise_errors=raise_errors)
+    outcomes, answers = _answered(
+        unscored, context, sections, chosen, why_not, raise_errors=raise_errors
+    )
     made = [outcome for outcome in outcomes if outcome.question in wanted]
     failed = {outcome.question: outcome.reason for outcome in made if outcome.status == "failed"}
     if failed and not any(outcome.status == "answered" for outcome in made):
@@ -317,7 +363,9 @@ def audit(
     if answers is not None and (answers.n_unread or answers.worst or context.answers_once):
         say(answers.sentence)
     for reason, n_failed, first in failed_of(context):
-        say(f"{counted(n_failed, 'request')} of the questions without an answer, such as {first}: {reason}")
+        say(
+            f"{counted(n_failed, 'request')} of the questions without an answer, such as {first}: {reason}"
+        )
     place = {question: number for number, question in enumerate(available_questions())}
     every = sorted(outcomes, key=lambda each: place[each.question])
     options_of = {each.question: chosen[each.question] for each in every}
@@ -326,7 +374,9 @@ def audit(
     if is_main:
         named = list(options_of) if questions or earlier else ()
         again = reproduction(sources, how, named, options_of) if command is None else {}
-        page = page_of(context, record, every, audit_command(again) if command is None else command, answers)
+        page = page_of(
+            context, record, every, audit_command(again) if command is None else command, answers
+        )
         record = write_report(context, record, every, page, again)
     return AuditResult(folder, record, tuple(made), is_main)
 
@@ -346,7 +396,9 @@ def _answered(
     for name, section in sections.items():
         stop_if_signaled()
         place = sum(outcome.status != "skipped" for outcome in outcomes) + 1
-        status: Literal["answered", "skipped", "failed"] = "skipped" if why_not[name] else "answered"
+        status: Literal["answered", "skipped", "failed"] = (
+            "skipped" if why_not[name] else "answered"
+        )
         reason, result = why_not[name], None
         try:
             with bars_about(f"{place}/{n_asked} {name}"):
@@ -361,7 +413,10 @@ def _answered(
     answers = measure_answers(context)
     if answers is not None:
         for place, outcome in enumerate(outcomes):
-            name, conflict = outcome.question, conflicting(context) if outcome.question == "calibration" else ""
+            name, conflict = (
+                outcome.question,
+                conflicting(context) if outcome.question == "calibration" else "",
+            )
             if outcome.result is not None:
                 bounds = functools.partial(at_bounds, unscored, sections[name], options[name])
                 result = withheld(outcome.result, answers, bounds, conflict)
@@ -369,7 +424,9 @@ def _answered(
     return outcomes, answers
 
 
-def verdicts(context: AuditContext, scores: Scores, questions: Sequence[str]) -> dict[str, tuple[str, str]]:
+def verdicts(
+    context: AuditContext, scores: Scores, questions: Sequence[str]
+) -> dict[str, tuple[str, str]]:
     """Return the verdict of each question about what a model said of the primary split.
 
     Args:
@@ -381,10 +438,16 @@ def verdicts(context: AuditContext, scores: Scores, questions: Sequence[str]) ->
         Question -> the label of its verdict, "" for one that does not apply or cannot be answered, and why.
     """
     sections = {section.name: section for section in load_sections(questions)}
-    options, heard = question_options(sections, None), context.scored(("primary",), {context.primary.name: scores})
+    options, heard = (
+        question_options(sections, None),
+        context.scored(("primary",), {context.primary.name: scores}),
+    )
     why_not = {name: _why_not(section, heard, options[name]) for name, section in sections.items()}
     outcomes, _ = _answered(context, heard, sections, options, why_not)
-    return {each.question: (each.result.verdict.label if each.result else "", each.reason) for each in outcomes}
+    return {
+        each.question: (each.result.verdict.label if each.result else "", each.reason)
+        for each in outcomes
+    }
 
 
 def reproduction(
@@ -401,16 +464,27 @@ def reproduction(
         questions: The questions; () for all that apply.
         options: Question -> its options.
     """
-    given = {name: each for name, each in zip(("model", "dataset"), sources, strict=True) if each is not None}
+    given = {
+        name: each
+        for name, each in zip(("model", "dataset"), sources, strict=True)
+        if each is not None
+    }
     if not all(isinstance(each, (str, os.PathLike)) for each in given.values()):
         return {}
     made: dict[str, Any] = {name: os.fspath(each) for name, each in given.items()}
     made |= {"questions": list(questions)} if questions else {}
-    changed = {"": dict[str, Any](), **{f"{question}_": its.changed() for question, its in (options or {}).items()}}
+    changed = {
+        "": dict[str, Any](),
+        **{f"{question}_": its.changed() for question, its in (options or {}).items()},
+    }
     for each in settings:
         changed[""] |= each.changed()
-    named = {f"{prefix}{name}": value for prefix, its in changed.items() for name, value in its.items()}
-    return made | {name: list(value) if isinstance(value, tuple) else value for name, value in named.items()}
+    named = {
+        f"{prefix}{name}": value for prefix, its in changed.items() for name, value in its.items()
+    }
+    return made | {
+        name: list(value) if isinstance(value, tuple) else value for name, value in named.items()
+    }
 
 
 def audit_command(made: Mapping[str, Any]) -> str:
@@ -432,12 +506,16 @@ def _labels_told(context: AuditContext) -> list[str]:
     """Say which label is which class, and how many items have no label."""
     lines = []
     if context.primary.class_of is not None:
-        lines.append(f"Labels of {context.dataset_name} matched with the classes {context.primary.label_mapping}.")
+        lines.append(
+            f"Labels of {context.dataset_name} matched with the classes {context.primary.label_mapping}."
+        )
     for split in context.splits:
         n_unlabeled = len(split) - int(split.labeled.sum())
         if n_unlabeled:
             has = "has" if n_unlabeled == 1 else "have"
-            lines.append(f"{n_unlabeled:,} of {counted(len(split), 'item')} of the split {split.name} {has} no label.")
+            lines.append(
+                f"{n_unlabeled:,} of {counted(len(split), 'item')} of the split {split.name} {has} no label."
+            )
     return lines
 
 
@@ -446,7 +524,11 @@ def _order_doubt(context: AuditContext) -> str:
     split = context.primary
     if split.class_of is None or not split.label_mapping.startswith(BY_NUMBER):
         return ""
-    lacking = [name for number, name in enumerate(context.label_names or ()) if number not in split.class_of]
+    lacking = [
+        name
+        for number, name in enumerate(context.label_names or ())
+        if number not in split.class_of
+    ]
     doubt = no_label_for(lacking)
     try:
         scores = context.scores(split)
@@ -479,15 +561,26 @@ def told_apart(
         if predictions is not None:
             model, dataset = None, model
         # A model is a folder, a hub id or a GGUF file.
-        elif (Path(model).is_file() and Path(model).suffix != ".gguf") or data_type(Path(model)) in NAMED_TYPES:
+        elif (Path(model).is_file() and Path(model).suffix != ".gguf") or data_type(
+            Path(model)
+        ) in NAMED_TYPES:
             model, predictions = None, model
     # Options of stored predictions without them, and of a prompt where all is answered.
     odd = next(iter((stored if predictions is None else prompt).changed()), None)
     if odd is not None:
-        end = "without `predictions`" if predictions is None else f"for {one_line(predictions)}, which is answered"
+        end = (
+            "without `predictions`"
+            if predictions is None
+            else f"for {one_line(predictions)}, which is answered"
+        )
         raise OptionError(f"Expected no `{odd}` {end}.", option=odd)
     if (model is None or dataset is None) if predictions is None else model is not None:
-        given = " and ".join(one_line(each) for each in (model, dataset, predictions) if each is not None) or "neither"
+        given = (
+            " and ".join(
+                one_line(each) for each in (model, dataset, predictions) if each is not None
+            )
+            or "neither"
+        )
         raise OptionError(
             f"Expected a model and a data set, or `predictions`, a file or a table of them, but got {given}.",
             option="predictions",
@@ -496,7 +589,9 @@ def told_apart(
 
 
 def _why_not(section: Question, context: AuditContext, options: Options) -> str:
-    return (context.stored is not None and section.without_model) or section.why_not(context, options)
+    return (context.stored is not None and section.without_model) or section.why_not(
+        context, options
+    )
 
 
 # ---------------------------------------------------------------- The demo

@@ -49,7 +49,11 @@ _LATER: dict[type, tuple[str, ...]] = {AnswerGroup: ("p_value",), parts.Finding:
 _FIELDS: dict[type, dict[str, Any]] = {
     parts.Plot: {"file": str},
     parts.Table: {"rows": list[dict[str, Any]]},
-    parts.ItemFigure: {"better": Literal["higher", "lower"], "unit": Literal["fraction", "ratio"], "n_items": int},
+    parts.ItemFigure: {
+        "better": Literal["higher", "lower"],
+        "unit": Literal["fraction", "ratio"],
+        "n_items": int,
+    },
 }
 
 
@@ -60,11 +64,14 @@ def record_of(kind: Any) -> type[Record]:
     names = [field.name for field in dataclasses.fields(kind) if field.metadata != UNTOLD]
     fields = {**{name: _plain_kind(hints[name]) for name in names}, **_FIELDS.get(kind, {})}
     declared: dict[str, Any] = {
-        name: (field, None if name in _LATER.get(kind, ()) else ...) for name, field in fields.items()
+        name: (field, None if name in _LATER.get(kind, ()) else ...)
+        for name, field in fields.items()
     }
     if kind is parts.Finding:
         declared["pair"] = (fields["pair"], Field(max_length=2))
-    return create_model(kind.__name__, __base__=Record, __doc__=kind.__doc__.partition("\n")[0], **declared)
+    return create_model(
+        kind.__name__, __base__=Record, __doc__=kind.__doc__.partition("\n")[0], **declared
+    )
 
 
 def _plain_kind(kind: Any) -> Any:
@@ -195,14 +202,20 @@ def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
     path = Path(report)
     file = path / AUDIT_FILE if path.is_dir() else path
     if not file.is_file():
-        raise FileNotFoundError(f"Expected the folder of a report with {AUDIT_FILE} in it, but {str(path)!r} has none.")
+        raise FileNotFoundError(
+            f"Expected the folder of a report with {AUDIT_FILE} in it, but {str(path)!r} has none."
+        )
     try:
         audit = json.loads(file.read_text("utf-8"), parse_constant=_refuse)
     except ValueError as error:
-        raise ValueError(f"Expected {str(file)!r} to be an audit in JSON, but it cannot be read: {error}.") from error
+        raise ValueError(
+            f"Expected {str(file)!r} to be an audit in JSON, but it cannot be read: {error}."
+        ) from error
     version = audit.get("schema_version") if isinstance(audit, dict) else None
     if isinstance(version, str) and version.split(".")[0] != SCHEMA_VERSION.split(".")[0]:
-        raise ValueError(f"Expected an audit of schema version {SCHEMA_VERSION}, but {str(file)!r} is of {version}.")
+        raise ValueError(
+            f"Expected an audit of schema version {SCHEMA_VERSION}, but {str(file)!r} is of {version}."
+        )
     try:
         check_audit(audit)
     except ValueError as error:
@@ -253,7 +266,9 @@ def page_folder(out: str | os.PathLike[str], *ours: str) -> Path:
     """
     folder = check_folder(out, own=(*ours, PAGE, "figures"))
     if (folder / AUDIT_FILE).exists():
-        raise ValueError(f"Expected a folder without an audit for this page, but {folder} holds {AUDIT_FILE}.")
+        raise ValueError(
+            f"Expected a folder without an audit for this page, but {folder} holds {AUDIT_FILE}."
+        )
     return folder
 
 

@@ -66,7 +66,9 @@ class ModelsByTasks(Result):
 
     def by_model(self) -> Iterator[tuple[p.Cell, ...]]:
         """Yield a row per model: its accuracy on each task."""
-        known = {(cell.model, cell.task): p.Amount(cell.accuracy, "fraction") for cell in self.cells}
+        known = {
+            (cell.model, cell.task): p.Amount(cell.accuracy, "fraction") for cell in self.cells
+        }
         for model in self.models:
             yield model, *(known.get((model, task)) for task in self.tasks)
 
@@ -113,7 +115,9 @@ def models_by_tasks(reports: Sequence[str | os.PathLike[str]]) -> ModelsByTasks:
             raise ValueError(f"Expected labeled items in {report}, but it has none.")
         called, data = audit["model"]["name"], audit["dataset"]["name"]
         model, task = audit["model"].get("logged") or ("", "")
-        alone = called == data and not task  # a file that does not tell whose answers it holds, and to what
+        alone = (
+            called == data and not task
+        )  # a file that does not tell whose answers it holds, and to what
         task = task or (Path(data).stem if alone else short_name(data))
         model = model or (Path(called).stem if alone else short_name(called))
         taken = {cell.model for cell in cells if cell.task == task}
@@ -131,7 +135,9 @@ def models_by_tasks(reports: Sequence[str | os.PathLike[str]]) -> ModelsByTasks:
     return ModelsByTasks(tuple(cells))
 
 
-def reports_of(paths: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str], **settings: Any) -> list[Path]:
+def reports_of(
+    paths: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str], **settings: Any
+) -> list[Path]:
     """Return the reports of some paths: logs, also those in folders, are audited first.
 
     Args:
@@ -150,9 +156,15 @@ def reports_of(paths: Sequence[str | os.PathLike[str]], out: str | os.PathLike[s
         if report_folder(path) != path or (path / AUDIT_FILE).exists() or not path.exists():
             found.append((path, False))  # what is no report says so when it is read
         elif path.is_dir():
-            logs = sorted(each for each in path.rglob("*") if each.suffix in _LOGS and not _BESIDE.fullmatch(each.name))
+            logs = sorted(
+                each
+                for each in path.rglob("*")
+                if each.suffix in _LOGS and not _BESIDE.fullmatch(each.name)
+            )
             if not logs:
-                raise ValueError(f"Expected a report or logs in {path}, but it has no {AUDIT_FILE}, and no log.")
+                raise ValueError(
+                    f"Expected a report or logs in {path}, but it has no {AUDIT_FILE}, and no log."
+                )
             found += [(log, True) for log in logs]
         else:
             found.append((path, data_type(path) in _LOGS or path.suffix in (*_LOGS, ".csv")))
@@ -160,7 +172,13 @@ def reports_of(paths: Sequence[str | os.PathLike[str]], out: str | os.PathLike[s
     for number, (path, is_log) in enumerate(found, start=1):
         if is_log:
             folder = Path(out) / f"{number:02d}-{safe_name(path.stem)}"[:80]
-            audit(predictions=os.fspath(path), out=folder, questions=["calibration"], progress=False, **settings)
+            audit(
+                predictions=os.fspath(path),
+                out=folder,
+                questions=["calibration"],
+                progress=False,
+                **settings,
+            )
             path = folder
         reports.append(path)
     return reports

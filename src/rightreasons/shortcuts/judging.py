@@ -24,7 +24,9 @@ Judgment = Literal["reason", "spurious", "open"]
 @functools.cache
 def no_reasons() -> Mapping[str, Any]:
     """Return `not_reasons.json`: what is no reason for a label in which tasks."""
-    listed: Mapping[str, Any] = json.loads(resources.files(__package__).joinpath("not_reasons.json").read_text("utf-8"))
+    listed: Mapping[str, Any] = json.loads(
+        resources.files(__package__).joinpath("not_reasons.json").read_text("utf-8")
+    )
     return listed
 
 
@@ -67,12 +69,20 @@ class Judge:
         none = self.planted | self.vanishing | self.not_reasons
         # Of a pair of words of which one alone is no reason, the other one may decide.
         if names <= none if row.family == "words" else names & none:
-            return "planted" if names & self.planted else "vanishing" if names & self.vanishing else "named"
+            return (
+                "planted"
+                if names & self.planted
+                else "vanishing"
+                if names & self.vanishing
+                else "named"
+            )
         if not self.task or names & self.reasons:
             return ""
         known, is_listed = no_reasons(), row.family in no_reasons()["families"]
         if row.family == "words":
-            is_listed = all(kind_of(word) == "mark" or word in known["words"].split() for word in row.words)
+            is_listed = all(
+                kind_of(word) == "mark" or word in known["words"].split() for word in row.words
+            )
         return "listed" if is_listed else ""
 
 
@@ -116,7 +126,11 @@ def considered(swaps: SwapMeasurement, judge: Judge) -> list[FamilyEffect]:
     known = {word for row in swaps.rows if _is_reason(row, judge) for word in row.words}
     if not known:
         return list(swaps.rows)
-    rows = [row for row in (*swaps.rows, *swaps.pairs) if _is_reason(row, judge) or not known & set(row.words)]
+    rows = [
+        row
+        for row in (*swaps.rows, *swaps.pairs)
+        if _is_reason(row, judge) or not known & set(row.words)
+    ]
     return list(dict.fromkeys(rows))
 
 
@@ -146,7 +160,11 @@ def conclude(swaps: SwapMeasurement, judge: Judge) -> str:
     accuracy = swaps.accuracy
     if accuracy is not None and accuracy.low is not None and accuracy.low <= swaps.most_frequent:
         return "no_skill"
-    if any(row.decision.level != "small" for row in rows if row not in reasons) or swaps.untested or not rows:
+    if (
+        any(row.decision.level != "small" for row in rows if row not in reasons)
+        or swaps.untested
+        or not rows
+    ):
         return "open"
     return "reasons" if reasons else "spread"
 
@@ -163,7 +181,9 @@ TONES: Mapping[str, Literal["good", "warn", "bad", "neutral"]] = {
 """Conclusion -> the tone of the verdict."""
 
 
-def _words_and_labels(texts: Sequence[str], labels: NDArray[np.int64]) -> tuple[list[set[str]], NDArray[np.int64]]:
+def _words_and_labels(
+    texts: Sequence[str], labels: NDArray[np.int64]
+) -> tuple[list[set[str]], NDArray[np.int64]]:
     """Return the words of each text with a label, and its label."""
     rows = np.flatnonzero(labels >= 0)
     return [set(tokenize(texts[row])) for row in rows.tolist()], labels[rows]

@@ -13,7 +13,13 @@ from numpy.typing import NDArray
 from rightreasons.calibration.errors import CalibrationResult, calibration_error
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.tokens import piece_style
-from rightreasons.core.validation import check_ids, check_labels, check_same_length, check_texts, softmax
+from rightreasons.core.validation import (
+    check_ids,
+    check_labels,
+    check_same_length,
+    check_texts,
+    softmax,
+)
 from rightreasons.models.classes import Classifier
 from rightreasons.models.gradients.options import MAX_TOKENS, Attributions
 from rightreasons.shortcuts.mutual_information import LmiResult, lmi
@@ -158,7 +164,9 @@ def measure_shortcuts(
 
     settings = protocol_of(protocol)
     if not hasattr(classifier, "tokenizer") or classifier.label_names is None:
-        raise ValueError(f"Expected a sequence classifier with gradients, but got {classifier.name}.")
+        raise ValueError(
+            f"Expected a sequence classifier with gradients, but got {classifier.name}."
+        )
     gold = check_labels(labels, len(classifier.label_names), name="labels")
     attributions = integrated_gradients(
         classifier,
@@ -173,7 +181,10 @@ def measure_shortcuts(
         out=out,
         fail_fast=fail_fast,
     )
-    places = {name: row for row, name in enumerate(check_ids(range(len(gold)) if ids is None else ids, "ids"))}
+    places = {
+        name: row
+        for row, name in enumerate(check_ids(range(len(gold)) if ids is None else ids, "ids"))
+    }
     n_given, valid = len(gold), np.flatnonzero(attributions.valid)
     rows = np.array([places[attributions.ids[row]] for row in valid.tolist()], dtype=np.int64)
     left_out = ""
@@ -199,7 +210,9 @@ def measure_shortcuts(
         heads,
         top_n=settings.top_n,
         rank_by=settings.rank_by,
-        piece_style="word" if settings.unit == "word" else piece_style(classifier.tokenizer.get_vocab()),
+        piece_style="word"
+        if settings.unit == "word"
+        else piece_style(classifier.tokenizer.get_vocab()),
         kinds=settings.kinds,
     )
     reliance = summarize(
@@ -225,7 +238,9 @@ def measure_shortcuts(
             n_classes=len(classifier.label_names),
             resampling=resampling,
         ),
-        calibration=calibration_error(probabilities, gold, n_bins=settings.n_bins, resampling=resampling),
+        calibration=calibration_error(
+            probabilities, gold, n_bins=settings.n_bins, resampling=resampling
+        ),
         protocol=settings,
         rows=rows,
         left_out=left_out,
@@ -258,11 +273,16 @@ def training_heads(
         ValueError: If the protocol counts pieces and there is no classifier.
     """
     settings = protocol_of(protocol)
-    texts, labels = check_texts(texts, "texts", allow_empty=True), check_labels(labels, name="labels", minimum=-1)
+    texts, labels = (
+        check_texts(texts, "texts", allow_empty=True),
+        check_labels(labels, name="labels", minimum=-1),
+    )
     check_same_length(texts=texts, labels=labels)
     joined = with_pairs(texts, text_pairs)
     rows = [row for row in np.flatnonzero(labels >= 0).tolist() if joined[row].strip()]
-    ranking = {name: getattr(settings, name) for name in ("log_base", "head_fraction", "head_rounding")}
+    ranking = {
+        name: getattr(settings, name) for name in ("log_base", "head_fraction", "head_rounding")
+    }
     if settings.unit == "word":
         return lmi([joined[row] for row in rows], labels[rows], **ranking)
     if classifier is None:
@@ -301,7 +321,10 @@ def _pieces(
     if settings.count_special:
         return [[token for token in row if token not in UNCOUNTED] for row in pieces]
     masks = encoded["special_tokens_mask"]
-    return [[t for t, special in zip(*row, strict=True) if not special] for row in zip(pieces, masks, strict=True)]
+    return [
+        [t for t, special in zip(*row, strict=True) if not special]
+        for row in zip(pieces, masks, strict=True)
+    ]
 
 
 def _max_length(classifier: Any, settings: Protocol) -> int | None:

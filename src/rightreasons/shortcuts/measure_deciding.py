@@ -37,7 +37,14 @@ from rightreasons.shortcuts.families.training import (
     Text,
     Training,
 )
-from rightreasons.shortcuts.families.words import WORST_MATCH, Pair, apply, swap, without_words, word_pairs
+from rightreasons.shortcuts.families.words import (
+    WORST_MATCH,
+    Pair,
+    apply,
+    swap,
+    without_words,
+    word_pairs,
+)
 from rightreasons.shortcuts.swaps import DecidingShare, deciding_share, fixed_share
 
 Labels = NDArray[np.int64]
@@ -89,7 +96,9 @@ class FamilyEffect(Result):
     @property
     def estimate(self) -> Estimate:
         """The share that it decides, with the interval that holds for all families together."""
-        return dataclasses.replace(self.effect.estimate, level=self.level, method=self.effect.interval.method)
+        return dataclasses.replace(
+            self.effect.estimate, level=self.level, method=self.effect.interval.method
+        )
 
     @property
     def follow_rate(self) -> Estimate | None:
@@ -97,7 +106,9 @@ class FamilyEffect(Result):
         low_high = self.effect.follow_interval
         if low_high is None:
             return None
-        return Estimate(self.effect.follow_rate, low_high.low, low_high.high, self.level, low_high.method)
+        return Estimate(
+            self.effect.follow_rate, low_high.low, low_high.high, self.level, low_high.method
+        )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -172,15 +183,21 @@ def measure_swaps(
     Returns:
         `SwapMeasurement`.
     """
-    shuffled = np.argsort([item_rng(resampling.seed, f"swaps {name}").random() for name in ids], kind="stable")
+    shuffled = np.argsort(
+        [item_rng(resampling.seed, f"swaps {name}").random() for name in ids], kind="stable"
+    )
     order = shuffled[:limit]
 
     def predicted(texts: Sequence[Text]) -> list[int]:
         """Return what the model says of changed items; -1 where it says nothing."""
         names = [f"{place}" for place in range(len(texts))]
-        folder = None if out is None else Path(out) / digest_of_value([list(text) for text in texts])
+        folder = (
+            None if out is None else Path(out) / digest_of_value([list(text) for text in texts])
+        )
         pairs = [text[1] for text in texts] if len(texts[0]) > 1 else None
-        scores = predict(source, [text[0] for text in texts], text_pairs=pairs, ids=names, out=folder, **options)
+        scores = predict(
+            source, [text[0] for text in texts], text_pairs=pairs, ids=names, out=folder, **options
+        )
         return list(scores.answers(names).tolist())
 
     trial = _Trial(
@@ -205,8 +222,12 @@ def measure_swaps(
         trial.ask(n_items)
         n_tests = len(trial.offered) + (2 if "words" in trial.offered else 0)
         level = dataclasses.replace(resampling, level=1 - error / max(n_tests, 1))
-        found = [trial.row(*group, chosen, level) for group, chosen in trial.chosen(n_items).items()]
-        rows = tuple(dataclasses.replace(row, level=resampling.level) for row in found if row is not None)
+        found = [
+            trial.row(*group, chosen, level) for group, chosen in trial.chosen(n_items).items()
+        ]
+        rows = tuple(
+            dataclasses.replace(row, level=resampling.level) for row in found if row is not None
+        )
         n_done = n_items
         # What surely decides settles the verdict; so does that nothing decides.
         levels = {row.decision.level for row in rows}
@@ -268,7 +289,11 @@ class _Trial:
 
     def groups(self) -> dict[tuple[str, int], list[Candidate]]:
         """Return the candidates of each family, and of each number of pairs of words, among which one is chosen."""
-        groups = {(family, 1): listed for family, listed in self.offered.items() if family != "one text alone"}
+        groups = {
+            (family, 1): listed
+            for family, listed in self.offered.items()
+            if family != "one text alone"
+        }
         # Each text alone is a question of its own.
         for place, candidate in enumerate(self.offered.get("one text alone", ())):
             groups["one text alone", -place] = [candidate]
@@ -285,7 +310,11 @@ class _Trial:
         """Ask about every candidate for the items that choose, then about the chosen ones and their controls."""
         self.n_screened = min(n_items, SCREENED)
         every = [candidate for listed in self.groups().values() for candidate in listed]
-        self._ask(self.edits(candidate, row).treated for candidate in every for row in range(self.n_screened))
+        self._ask(
+            self.edits(candidate, row).treated
+            for candidate in every
+            for row in range(self.n_screened)
+        )
         wanted: list[Text | None] = []
         for chosen in self.chosen(n_items).values():
             for row, candidate in enumerate(chosen):
@@ -293,7 +322,8 @@ class _Trial:
                 wanted += [edits.treated, edits.control]
                 # Beside several pairs at once, each by itself.
                 wanted += [
-                    self.edits(self.joint((pair,)), row).treated for pair in candidate.pairs[1:] and candidate.pairs
+                    self.edits(self.joint((pair,)), row).treated
+                    for pair in candidate.pairs[1:] and candidate.pairs
                 ]
         self._ask(wanted)
 
@@ -314,7 +344,12 @@ class _Trial:
         """Return the candidate that each item is measured by: the strongest of the other half of those that choose."""
         if len(listed) == 1:
             return [listed[0]] * n_items
-        changes = np.array([[self.changes(candidate, row) for row in range(self.n_screened)] for candidate in listed])
+        changes = np.array(
+            [
+                [self.changes(candidate, row) for row in range(self.n_screened)]
+                for candidate in listed
+            ]
+        )
         even, odd = (listed[int(changes[:, start::2].mean(axis=1).argmax())] for start in (0, 1))
         best = listed[int(changes.mean(axis=1).argmax())]
         chosen = [odd if row % 2 == 0 else even for row in range(self.n_screened)]
@@ -329,12 +364,18 @@ class _Trial:
         self, family: str, n_pairs: int, chosen: Sequence[Candidate], resampling: Resampling
     ) -> FamilyEffect | None:
         """Return what the chosen candidates decide; None where no item has anything to change."""
-        n_items, edits = len(chosen), [self.edits(candidate, row) for row, candidate in enumerate(chosen)]
+        n_items, edits = (
+            len(chosen),
+            [self.edits(candidate, row) for row, candidate in enumerate(chosen)],
+        )
         swapped = np.array([self.label(each.treated) for each in edits], dtype=np.int64)
         if (swapped >= 0).sum() == 0:
             return None
         before = self.predictions[:n_items]
-        named = max(chosen, key=lambda candidate: (sum(candidate is other for other in chosen), candidate.name))
+        named = max(
+            chosen,
+            key=lambda candidate: (sum(candidate is other for other in chosen), candidate.name),
+        )
         clusters = clusters_of(self.clusters, slice(n_items))
         n_units = count_units(clusters, n_items)
         control = np.array([self.label(each.control) for each in edits], dtype=np.int64)
@@ -342,16 +383,22 @@ class _Trial:
         if named.fixes:
             effect = fixed_share(before, swapped, **how)
         else:
-            effect = deciding_share(before, swapped, control, goals=np.array([each.goal for each in edits]), **how)
+            effect = deciding_share(
+                before, swapped, control, goals=np.array([each.goal for each in edits]), **how
+            )
         if named.pairs[1:]:
             decision = self.of_several(chosen, swapped, control, resampling)
             if decision.level != "large":
-                decision = decide_above(self.beyond_singles(chosen, resampling), REDUNDANT, n_items, n_units)
+                decision = decide_above(
+                    self.beyond_singles(chosen, resampling), REDUNDANT, n_items, n_units
+                )
         else:
             decision = decide(effect.estimate, MARGINS["decides"], n_items, n_units)
         has_control = named.match is not None and named.match <= WORST_MATCH
         # Where the control changes surely more than the swap, it is none.
-        if (decision.level != "small" and effect.interval.high < 0) or (decision.level == "small" and not has_control):
+        if (decision.level != "small" and effect.interval.high < 0) or (
+            decision.level == "small" and not has_control
+        ):
             decision = dataclasses.replace(decision, level="unknown")
         about = named.name, named.words, named.association, named.match
         return FamilyEffect(family, *about, effect, decision, n_pairs=max(n_pairs, 1))
@@ -365,19 +412,28 @@ class _Trial:
     ) -> Decision:
         """Decide about several pairs of words, among the predictions of the labels that they point at."""
         before = self.predictions[: len(chosen)]
-        able = np.array([label in each.labels for label, each in zip(before.tolist(), chosen, strict=True)])
+        able = np.array(
+            [label in each.labels for label, each in zip(before.tolist(), chosen, strict=True)]
+        )
         if not able.any():
             return Decision("small", 0)
         among = clusters_of(self.clusters, np.flatnonzero(able))
-        effect = deciding_share(before[able], swapped[able], control[able], clusters=among, resampling=resampling)
-        return decide_above(effect.estimate, SEVERAL, effect.n_items, count_units(among, effect.n_items))
+        effect = deciding_share(
+            before[able], swapped[able], control[able], clusters=among, resampling=resampling
+        )
+        return decide_above(
+            effect.estimate, SEVERAL, effect.n_items, count_units(among, effect.n_items)
+        )
 
     def beyond_singles(self, chosen: Sequence[Candidate], resampling: Resampling) -> Estimate:
         """Return how many predictions pairs of words change together, minus those that each changes by itself."""
         values = []
         for row, candidate in enumerate(chosen):
             together = self.changes(candidate, row)
-            values.append(float(together) - sum(self.changes(self.joint((pair,)), row) for pair in candidate.pairs))
+            values.append(
+                float(together)
+                - sum(self.changes(self.joint((pair,)), row) for pair in candidate.pairs)
+            )
         low = -float(max(len(candidate.pairs) for candidate in chosen))
         interval = bounded_mean(values, low=low, high=1.0, confidence_level=resampling.level)
         return Estimate(float(np.mean(values)), interval.low, interval.high)
@@ -388,14 +444,18 @@ class _Trial:
         listed = self.offered.get("words", [])
         self._ask(self.edits(candidate, row).control for candidate in listed for row in range(n))
         found = [self.row("words", 1, [candidate] * n, resampling) for candidate in listed]
-        return sorted((row for row in found if row is not None), key=lambda row: -row.effect.deciding_share)
+        return sorted(
+            (row for row in found if row is not None), key=lambda row: -row.effect.deciding_share
+        )
 
     def untested(self, n_items: int) -> dict[str, str]:
         """Say which families the training texts offer and no item has."""
         return {
             family: "no item has anything to change"
             for family, listed in self.offered.items()
-            if not any(self.edits(candidate, row).treated for candidate in listed for row in range(n_items))
+            if not any(
+                self.edits(candidate, row).treated for candidate in listed for row in range(n_items)
+            )
         }
 
     def right(self, gold: Labels) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -405,14 +465,22 @@ class _Trial:
         neutral = {row: apply(self.items[row], mappings) for row in rows.tolist()}
         self._ask(neutral.values())
         before = self.predictions[rows]
-        after = [before[place] if text is None else self.label(text) for place, text in enumerate(neutral.values())]
+        after = [
+            before[place] if text is None else self.label(text)
+            for place, text in enumerate(neutral.values())
+        ]
         return before == gold[rows], np.array(after, dtype=np.int64) == gold[rows]
 
     def asked(self, n_items: int) -> Iterable[tuple[int, str, Text, int]]:
         """Return what the model says of items with a feature swapped: pairs of words first, as they change most."""
         rows = range(min(n_items, self.n_screened))
-        most = sorted(self.offered.get("words", []), key=lambda each: -sum(self.changes(each, row) for row in rows))
-        others = [chosen for (family, _), chosen in self.chosen(n_items).items() if family != "words"]
+        most = sorted(
+            self.offered.get("words", []),
+            key=lambda each: -sum(self.changes(each, row) for row in rows),
+        )
+        others = [
+            chosen for (family, _), chosen in self.chosen(n_items).items() if family != "words"
+        ]
         for candidates_of_rows in [*([each] * len(rows) for each in most), *others]:
             for row, candidate in enumerate(candidates_of_rows):
                 text = self.edits(candidate, row).treated

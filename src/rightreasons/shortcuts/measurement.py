@@ -82,7 +82,10 @@ class ShortcutAnswers:
         right = self.context.scores().predicted == split.labels
         parts = {"near duplicates of training texts": found, "other items": ~found}
         of_parts = ((name, right[rows & split.labeled]) for name, rows in parts.items())
-        shares = ((name, share(int(hits.sum()), len(hits), self.context.resampling)) for name, hits in of_parts)
+        shares = (
+            (name, share(int(hits.sum()), len(hits), self.context.resampling))
+            for name, hits in of_parts
+        )
         return [(name, estimate) for name, estimate in shares if estimate is not None]
 
     @property
@@ -101,11 +104,17 @@ class ShortcutAnswers:
         large = [row for row in considered(self.swaps, self.judge) if row.decision.level == "large"]
         judged = ("spurious", "open", "reason")
         large.sort(
-            key=lambda row: (judged.index(self.judge.judge(row)), -round(row.effect.deciding_share, 1), row.n_pairs)
+            key=lambda row: (
+                judged.index(self.judge.judge(row)),
+                -round(row.effect.deciding_share, 1),
+                row.n_pairs,
+            )
         )
         # Several pairs decide where one of them does.
         return [
-            row for row in large if row.n_pairs == 1 or not any(other.n_pairs == 1 for other in large if other.words)
+            row
+            for row in large
+            if row.n_pairs == 1 or not any(other.n_pairs == 1 for other in large if other.words)
         ]
 
     @property
@@ -126,7 +135,10 @@ class ShortcutAnswers:
             return {}
         found, resampling = self.measured.reliance, self.context.resampling
         shares = {"lexicon_cued": found.lexicon_cued, "grammar_cued": found.grammar_cued}
-        rates = {name: share(round(value * found.n_items), found.n_items, resampling) for name, value in shares.items()}
+        rates = {
+            name: share(round(value * found.n_items), found.n_items, resampling)
+            for name, value in shares.items()
+        }
         return {name: rate for name, rate in rates.items() if rate is not None}
 
     @property
@@ -140,11 +152,19 @@ def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers
     halved = context.train is None
     context = with_training(context)
     split, train = context.primary, cast("datasets.Dataset", context.train)
-    columns: list[list[str]] = [train[name][:] for name in ("text", "text_pair") if name in train.column_names]
-    items = [column for column in (split.texts, split.text_pairs) if column is not None][: len(columns)]
+    columns: list[list[str]] = [
+        train[name][:] for name in ("text", "text_pair") if name in train.column_names
+    ]
+    items = [column for column in (split.texts, split.text_pairs) if column is not None][
+        : len(columns)
+    ]
     labels = train_labels(context)
     training = Training(
-        columns, labels, len(context.label_names or ()), suspected=options.words, reasons=options.reasons
+        columns,
+        labels,
+        len(context.label_names or ()),
+        suspected=options.words,
+        reasons=options.reasons,
     )
     for word in options.words:  # refused before anything that takes long
         if not any(word.strip().lower() in table for table in training.texts_with):
@@ -164,7 +184,11 @@ def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers
             resampling=context.resampling,
             seconds=options.seconds,
             limit=options.items,
-            **context.running(context.folder(f"swaps-{safe_name(split.name)}", split.fingerprint, str(context.seed))),
+            **context.running(
+                context.folder(
+                    f"swaps-{safe_name(split.name)}", split.fingerprint, str(context.seed)
+                )
+            ),
         )
     file = Path(context.scorer.name) / RECORDS
     answers = ShortcutAnswers(
@@ -184,8 +208,15 @@ def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers
         context.picked(split, min(options.items or MAX_ITEMS, int(split.labeled.sum()))),
     )
     classifier, pairs = cast("Classifier", context.scorer), columns[1] if len(columns) > 1 else None
-    heads = training_heads(columns[0], labels, text_pairs=pairs, protocol=protocol, classifier=classifier)
-    depends = split.fingerprint, str(len(chosen)), str(context.seed), json.dumps(protocol.to_dict(), sort_keys=True)
+    heads = training_heads(
+        columns[0], labels, text_pairs=pairs, protocol=protocol, classifier=classifier
+    )
+    depends = (
+        split.fingerprint,
+        str(len(chosen)),
+        str(context.seed),
+        json.dumps(protocol.to_dict(), sort_keys=True),
+    )
     try:
         with bars_about(split.name):
             measured = measure_shortcuts(
@@ -223,7 +254,9 @@ def with_training(context: AuditContext) -> AuditContext:
     scores = context.scores().take(rest)
     return dataclasses.replace(
         context,
-        primary=dataclasses.replace(split.take(rest), fingerprint=digest_of_value([split.fingerprint, "half"])),
+        primary=dataclasses.replace(
+            split.take(rest), fingerprint=digest_of_value([split.fingerprint, "half"])
+        ),
         train=split.data.select(first),
         answers={**context.answers, split.name: scores},
         # The items are others; the model is the same, and every weight is read for its fingerprint.
@@ -253,18 +286,26 @@ def _half(context: AuditContext) -> NDArray[np.int64]:
     labeled = np.flatnonzero(split.labeled)
     groups = None if split.clusters is None else split.clusters[labeled].tolist()
     ids = [split.ids[row] for row in labeled.tolist()]
-    return np.asarray(labeled[chosen_rows(ids, len(labeled) // 2, seed=context.seed, groups=groups)])
+    return np.asarray(
+        labeled[chosen_rows(ids, len(labeled) // 2, seed=context.seed, groups=groups)]
+    )
 
 
-def _judge(context: AuditContext, options: ShortcutsOptions, training: Training, swaps: SwapMeasurement) -> Judge:
+def _judge(
+    context: AuditContext, options: ShortcutsOptions, training: Training, swaps: SwapMeasurement
+) -> Judge:
     """Gather what the data and the user say about the words that may decide."""
     planted = {token["token"].lower() for row in context.primary.planted or () for token in row}
-    named = tuple({word for row in swaps.rows if row.decision.level == "large" for word in row.words})
+    named = tuple(
+        {word for row in swaps.rows if row.decision.level == "large" for word in row.words}
+    )
     vanishing = frozenset[str]()
     if options.other_split and named:
         other = next((s for s in context.splits if s.name == options.other_split), None)
         if other is None:
-            raise unknown_name("audited split", options.other_split, [split.name for split in context.splits])
+            raise unknown_name(
+                "audited split", options.other_split, [split.name for split in context.splits]
+            )
         train = training.columns[0], training.labels
         vanishing = vanishing_words(named, train, (other.texts, other.labels), context.resampling)
     return Judge(

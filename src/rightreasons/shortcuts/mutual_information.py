@@ -44,11 +44,17 @@ class LmiOptions(Options):
     """How the figures are made from counts; see `lmi`."""
 
     denominator: str = option("tokens", "What |D| in p(w, l) is.", choices=DENOMINATORS)
-    head_fraction: float = option(0.05, "Share of a label's tokens that makes its head.", minimum=0.0, maximum=1.0)
+    head_fraction: float = option(
+        0.05, "Share of a label's tokens that makes its head.", minimum=0.0, maximum=1.0
+    )
     head_size: int | None = option(None, "The head as a number of tokens instead.", minimum=1)
-    head_rounding: str = option("up", "How the share becomes a number of tokens.", choices=HEAD_ROUNDINGS)
+    head_rounding: str = option(
+        "up", "How the share becomes a number of tokens.", choices=HEAD_ROUNDINGS
+    )
     log_base: float | None = option(None, "Base of the logarithm of LMI.", minimum=LEAST_BASE)
-    pmi_smoothing: float = option(100.0, "What PMI adds to every cell.", minimum=0.0, maximum=MOST_SMOOTHING)
+    pmi_smoothing: float = option(
+        100.0, "What PMI adds to every cell.", minimum=0.0, maximum=MOST_SMOOTHING
+    )
     null: str = option("prior", "p_0 of z.", choices=("prior", "uniform"))
 
     def size_of(self, n_tokens: int) -> int:
@@ -104,7 +110,10 @@ class LabelTokens(Result):
         """Return the table row by row as plain values, the first `top_k` rows or all."""
         if top_k is not None:
             check_count(top_k, "top_k")
-        columns = {"token": self.tokens[:top_k], **{name: getattr(self, name)[:top_k].tolist() for name in _COLUMNS}}
+        columns = {
+            "token": self.tokens[:top_k],
+            **{name: getattr(self, name)[:top_k].tolist() for name in _COLUMNS},
+        }
         return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
@@ -137,7 +146,9 @@ class LmiResult(Result):
         for table in self.by_label:
             if table.label == label:
                 return table
-        raise unknown_name("label that was counted", label, [str(table.label) for table in self.by_label])
+        raise unknown_name(
+            "label that was counted", label, [str(table.label) for table in self.by_label]
+        )
 
     @property
     def labels(self) -> tuple[int, ...]:
@@ -263,12 +274,16 @@ def lmi(
     split: Any = getattr(tokenizer, "tokenize", tokenizer)
     if not callable(tokenizer):
         split = {"words": words, "none": list}[check_one_of(tokenizer, TOKENIZERS, "tokenizer")]
-    texts: list[Any] = check_token_lists(data, "data") if tokenizer == "none" else check_texts(data, "data")
+    texts: list[Any] = (
+        check_token_lists(data, "data") if tokenizer == "none" else check_texts(data, "data")
+    )
     numbers = check_labels(labels, name="labels").tolist()
     check_same_length(data=texts, labels=numbers)
     documents = Counter(numbers)
     if len(documents) < 2:
-        raise ValueError(f"Expected texts of at least two labels, but got labels: {', '.join(map(str, documents))}.")
+        raise ValueError(
+            f"Expected texts of at least two labels, but got labels: {', '.join(map(str, documents))}."
+        )
     # label -> token -> the texts that have it, and count(w, l).
     present = {label: Counter[str]() for label in sorted(documents)}
     counted = present if count == "presence" else {label: Counter[str]() for label in present}
@@ -279,7 +294,9 @@ def lmi(
             counted[label].update(tokens)
     for label, counter in counted.items():
         if not counter:
-            raise ValueError(f"Expected tokens in the texts of label {label}, but the tokenizer found none.")
+            raise ValueError(
+                f"Expected tokens in the texts of label {label}, but the tokenizer found none."
+            )
 
     # Sorted, so that an id is also the place in the alphabet.
     vocabulary = sorted(set().union(*counted.values()))
@@ -303,7 +320,9 @@ def lmi(
         of_label, of_token = int(number.sum()), total[ids]
         prior = (documents[label] if presence else of_label) / n_units
         p_label = number / of_token
-        lmi_values = number / divisor * np.log(p_label / prior) / math.log(options.log_base or math.e)
+        lmi_values = (
+            number / divisor * np.log(p_label / prior) / math.log(options.log_base or math.e)
+        )
         smoothed = (of_token + smoothing * n_labels) * (of_label + smoothing * len(vocabulary))
         p_null = documents[label] / len(texts) if options.null == "prior" else 1 / n_labels
         z = (with_token / n_texts[ids] - p_null) / np.sqrt(p_null * (1 - p_null) / n_texts[ids])

@@ -36,7 +36,9 @@ class ShortcutsOptions(QuestionOptions):
         "attributions of 300 of them.",
         minimum=1,
     )
-    words: tuple[str, ...] = option((), "Comma-separated words that you suspect; whether they decide is tested.")
+    words: tuple[str, ...] = option(
+        (), "Comma-separated words that you suspect; whether they decide is tested."
+    )
     seconds: float = option(
         120.0,
         "Time for the swaps where `items` is not given; what is then open is called so.",
@@ -50,13 +52,16 @@ class ShortcutsOptions(QuestionOptions):
         "Comma-separated words, or families such as length, that are no reasons; if one decides, the verdict is red.",
     )
     other_split: str | None = option(
-        None, "An audited split in which a spurious word does not go with its label, such as one of another source."
+        None,
+        "An audited split in which a spurious word does not go with its label, such as one of another source.",
     )
 
     def _check(self) -> None:
         both = sorted({*self.reasons} & {*self.not_reasons})
         if both:
-            raise OptionError(f"Expected {both[0]!r} to be a reason or none, but got both.", option="not_reasons")
+            raise OptionError(
+                f"Expected {both[0]!r} to be a reason or none, but got both.", option="not_reasons"
+            )
 
     def passes(self, context: Any) -> float:
         """Return about how many passes of one item the question needs; one with its gradient costs three."""

@@ -26,19 +26,28 @@ class Protocol(AttributionOptions):
     name: str = option("rightreasons", "Name of the protocol.")
     top_n: int = option(3, "Number of tokens that a prediction rests on.", minimum=1)
     rank_by: str = option("magnitude", "How tokens are ranked by their numbers.", choices=RANKINGS)
-    max_length: int | None = option(None, "Maximum tokens per text; None takes what the model allows.", minimum=4)
+    max_length: int | None = option(
+        None, "Maximum tokens per text; None takes what the model allows.", minimum=4
+    )
     log_base: float | None = option(None, "Base of the logarithm of LMI; None is e.")
     head_fraction: float = option(0.05, "Share of the tokens of a label that makes its head.")
-    head_rounding: str = option("up", "How that share becomes a number of tokens.", choices=HEAD_ROUNDINGS)
+    head_rounding: str = option(
+        "up", "How that share becomes a number of tokens.", choices=HEAD_ROUNDINGS
+    )
     count_special: bool = option(
         False,
         "LMI counts the special tokens of the training texts, padded to the maximum length, except [CLS], [SEP] and "
         "[PAD]; with pieces only.",
     )
-    kinds: str = option("rightreasons", "Rules by which a token is a word or none.", choices=TOKEN_KINDS)
+    kinds: str = option(
+        "rightreasons", "Rules by which a token is a word or none.", choices=TOKEN_KINDS
+    )
     n_bins: int = option(10, "Bins of confidence, of equal width.", minimum=1)
     min_valid: float = option(
-        0.8, "Share of the items with valid attributions below which no figure is given.", minimum=0.0, maximum=1.0
+        0.8,
+        "Share of the items with valid attributions below which no figure is given.",
+        minimum=0.0,
+        maximum=1.0,
     )
 
     def _check(self) -> None:
@@ -50,13 +59,17 @@ class Protocol(AttributionOptions):
 
     def attribution(self) -> AttributionOptions:
         """Return the settings of `integrated_gradients`."""
-        return AttributionOptions(**{name: getattr(self, name) for name in AttributionOptions.names()})
+        return AttributionOptions(
+            **{name: getattr(self, name) for name in AttributionOptions.names()}
+        )
 
 
 PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
     {
         name: Protocol(name=name, **settings)
-        for name, settings in yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text("utf-8")).items()
+        for name, settings in yaml.safe_load(
+            Path(__file__).with_suffix(".yaml").read_text("utf-8")
+        ).items()
     }
 )
 """The protocols by name; `protocols.yaml` has their settings."""
@@ -82,7 +95,9 @@ def protocol_of(protocol: str | Protocol | None = None, **settings: Any) -> Prot
         ('logit', 3, 20)
     """
     if not isinstance(protocol, (str, Protocol, type(None))):
-        raise TypeError(f"Expected the name of a protocol or a Protocol, but got {type(protocol).__name__}.")
+        raise TypeError(
+            f"Expected the name of a protocol or a Protocol, but got {type(protocol).__name__}."
+        )
     if isinstance(protocol, str) and protocol not in PROTOCOLS:
         raise unknown_name("protocol", protocol, PROTOCOLS)
     base = protocol if isinstance(protocol, Protocol) else PROTOCOLS[protocol or "rightreasons"]

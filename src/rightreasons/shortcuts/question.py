@@ -29,7 +29,17 @@ from rightreasons.page.plots import (
     series_of,
 )
 from rightreasons.page.prose import prose
-from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Plot, Question, Rule, Table
+from rightreasons.page.question import (
+    Examples,
+    Figure,
+    Lead,
+    Need,
+    Part,
+    Plot,
+    Question,
+    Rule,
+    Table,
+)
 from rightreasons.shortcuts.families.training import Token, tokens_of
 from rightreasons.shortcuts.judging import TONES
 from rightreasons.shortcuts.measure_deciding import FamilyEffect
@@ -47,7 +57,12 @@ KINDS = {"lexicon-cued": "orange", "grammar-cued": "violet", "not cued": "grid"}
 
 
 def shortcut_bins(
-    key: str, bins: Sequence[ConfidenceBin], *, intervals: Sequence[Estimate | None], null: float, title: str = ""
+    key: str,
+    bins: Sequence[ConfidenceBin],
+    *,
+    intervals: Sequence[Estimate | None],
+    null: float,
+    title: str = "",
 ) -> Drawing:
     """Draw the reliability diagram and, under it, what share of each bin is shortcut-cued, stacked by type.
 
@@ -64,12 +79,19 @@ def shortcut_bins(
     full = [row for row in bins if row.n_items]
     known = [interval for row, interval in zip(bins, intervals, strict=True) if row.n_items]
     colors = {"accuracy": "blue-soft", **KINDS, "blind picks": "ink"}
-    top = {"layer": accuracy_layers(full, known, colors, "accuracy"), "width": PANEL, "height": 220, "title": title}
+    top = {
+        "layer": accuracy_layers(full, known, colors, "accuracy"),
+        "width": PANEL,
+        "height": 220,
+        "title": title,
+    }
     x = axis("left", "confidence", percent=True, domain=(0, 1), grid=False)
     y = axis("low", "share of the bin", domain=(0, 1.1), values=[0, 0.2, 0.4, 0.6, 0.8, 1])
     stacks, bars = [], {"type": "bar", "stroke": PALETTE["paper"]}
     low = np.zeros(len(full))
-    lexicon, grammar = (np.array([getattr(row, name) or 0.0 for row in full]) for name in ("lexicon", "grammar"))
+    lexicon, grammar = (
+        np.array([getattr(row, name) or 0.0 for row in full]) for name in ("lexicon", "grammar")
+    )
     for name, share_of_bin in zip(KINDS, (lexicon, grammar, 1 - lexicon - grammar), strict=True):
         high = low + share_of_bin
         rows = [
@@ -77,10 +99,17 @@ def shortcut_bins(
             for row, below, above in zip(full, low.tolist(), high.tolist(), strict=True)
         ]
         color = series_of(name, colors)
-        stacks.append(layer(bars, rows, x=x, x2={"field": "right"}, y=y, y2={"field": "high"}, color=color))
+        stacks.append(
+            layer(bars, rows, x=x, x2={"field": "right"}, y=y, y2={"field": "high"}, color=color)
+        )
         low = high
     counts = count_layer(full, [row.n_items for row in full], [1.0] * len(full))
-    blind = layer({"type": "rule", "strokeDash": DASHES}, [{"y": null}], y="y", color=series_of("blind picks", colors))
+    blind = layer(
+        {"type": "rule", "strokeDash": DASHES},
+        [{"y": null}],
+        y="y",
+        color=series_of("blind picks", colors),
+    )
     bottom = {"layer": [*stacks, counts, blind], "width": PANEL, "height": 190}
     return Drawing(key, {"vconcat": [top, bottom], "spacing": 12})
 
@@ -93,7 +122,12 @@ MAX_WORDS = 2
 PARADOX = "Bihani & Rayz 2025"
 SWAPS = "This package; Wang & Culotta 2021; Joshi et al. 2022"
 
-DECIDED = {"large": "over a quarter", "some": "over a tenth", "small": "under a tenth", "unknown": "open"}
+DECIDED = {
+    "large": "over a quarter",
+    "some": "over a tenth",
+    "small": "under a tenth",
+    "unknown": "open",
+}
 TYPES = ("shortcut-cued", "lexicon-cued", "grammar-cued", "blind picks")
 
 
@@ -104,7 +138,9 @@ def subject(row: FamilyEffect) -> str:
         marks = [is_punctuation(word) for word in row.words]
         kind = "mark" if all(marks) else "words and mark" if any(marks) else "word"
         kind += "s" if len(quoted) > 1 else ""
-        return f"the {kind} {', '.join(quoted[:-1])}{' and ' if len(quoted) > 1 else ''}{quoted[-1]}"
+        return (
+            f"the {kind} {', '.join(quoted[:-1])}{' and ' if len(quoted) > 1 else ''}{quoted[-1]}"
+        )
     if row.family == "bigrams":
         return f"the bigrams {row.name}"
     return row.name if row.name.startswith(("the ", "how ")) else f"the {row.name}"
@@ -125,13 +161,22 @@ def family_name(row: FamilyEffect) -> str:
 def family_cells(row: FamilyEffect) -> tuple[Cell, ...]:
     """Return the cells of a feature from its name on."""
     effect = row.effect
-    return row.name, row.estimate, effect.coverage, effect.rate, effect.control_rate, row.follow_rate
+    return (
+        row.name,
+        row.estimate,
+        effect.coverage,
+        effect.rate,
+        effect.control_rate,
+        row.follow_rate,
+    )
 
 
 def family_rows(m: ShortcutAnswers) -> Iterator[tuple[Cell, ...]]:
     """Return what the strongest feature of each family decides."""
     for row in m.swaps.rows:
-        adds_little = row.n_pairs > 1 and row.decision.level == "small"  # several pairs are judged beside single ones
+        adds_little = (
+            row.n_pairs > 1 and row.decision.level == "small"
+        )  # several pairs are judged beside single ones
         decided = "little beyond each pair" if adds_little else DECIDED[row.decision.level]
         yield family_name(row), *family_cells(row), row.association, decided
 
@@ -148,7 +193,9 @@ def swapped(m: ShortcutAnswers) -> Iterator[Example]:
     is_right = (scores.predicted == split.labels) & ~split.mislabeled
     names = [name for _, name, _, _ in m.swaps.asked]
     # Several pairs of words are shown by the one that changes most.
-    feature = m.strongest.name if m.strongest and m.strongest.name in names else names[0] if names else ""
+    feature = (
+        m.strongest.name if m.strongest and m.strongest.name in names else names[0] if names else ""
+    )
     stays = m.strongest is not None and m.strongest.family == "one text alone"
     right = [
         (row, text, label)
@@ -157,7 +204,9 @@ def swapped(m: ShortcutAnswers) -> Iterator[Example]:
     ]
     right.sort(key=lambda each: (-float(scores.confidence[each[0]]), split.ids[each[0]]))
     for row, after, label in right[:N_EXAMPLES]:
-        before = (split.texts[row], split.text_pairs[row]) if split.text_pairs else (split.texts[row],)
+        before = (
+            (split.texts[row], split.text_pairs[row]) if split.text_pairs else (split.texts[row],)
+        )
         marks, becomes = _becomes(before, after)
         example = example_of(m.context, split, row, marks=() if stays else marks)
         note = f"Where {' and '.join(becomes)}: {'still ' if stays else ''}{m.context.label_name(label)}."
@@ -167,7 +216,10 @@ def swapped(m: ShortcutAnswers) -> Iterator[Example]:
 def _becomes(before: Sequence[str], after: Sequence[str]) -> tuple[tuple[Mark, ...], list[str]]:
     """Mark what a swap changes in the first text, and say what becomes of it: a word or two, or the whole text."""
     words = _replaced(before[0], after[0]) if before[1:] == after[1:] else []
-    marks = [Mark(old.start, old.end, "cue", note=f"becomes “{after[0][new.start : new.end]}”") for old, new in words]
+    marks = [
+        Mark(old.start, old.end, "cue", note=f"becomes “{after[0][new.start : new.end]}”")
+        for old, new in words
+    ]
     becomes = list(dict.fromkeys(f"it {mark.note}" for mark in marks))
     if 1 <= len(becomes) <= MAX_WORDS:
         return tuple(marks), becomes
@@ -175,13 +227,19 @@ def _becomes(before: Sequence[str], after: Sequence[str]) -> tuple[tuple[Mark, .
     shown = [f"“{new}”".replace("  ", "␣␣").replace("\n", "⏎") for new in after]
     named = zip(places, shown, before, after, strict=True)
     becomes = [f"{place} becomes {new}" for place, new, was, now in named if was != now]
-    return tuple(dataclasses.replace(mark, kind="cue", note="") for mark in differences(after[0], before[0])), becomes
+    return tuple(
+        dataclasses.replace(mark, kind="cue", note="") for mark in differences(after[0], before[0])
+    ), becomes
 
 
 def _replaced(before: str, after: str) -> list[tuple[Token, Token]]:
     """Return the words that are replaced, and by what; none where the texts differ in the number of words."""
     old, new = tokens_of(before), tokens_of(after)
-    return [pair for pair in zip(old, new, strict=True) if pair[0].word != pair[1].word] if len(old) == len(new) else []
+    return (
+        [pair for pair in zip(old, new, strict=True) if pair[0].word != pair[1].word]
+        if len(old) == len(new)
+        else []
+    )
 
 
 def changes(m: ShortcutAnswers) -> Iterator[tuple[str, Change]]:
@@ -210,20 +268,27 @@ def draw_types(key: str, m: Any) -> Drawing:
 def draw_bins(key: str, m: Any) -> Drawing:
     """Draw reliability and shortcuts by confidence."""
     bins, resampling = m.measured.reliance.bins, m.context.resampling
-    intervals = [share(round((row.accuracy or 0.0) * row.n_items), row.n_items, resampling) for row in bins]
+    intervals = [
+        share(round((row.accuracy or 0.0) * row.n_items), row.n_items, resampling) for row in bins
+    ]
     return shortcut_bins(key, bins, intervals=intervals, null=m.null.rate)
 
 
 def draw_training(key: str, m: ShortcutAnswers) -> Drawing:
     """Draw the figures over training."""
     lines = [
-        Curve("shortcut rate", [Estimate(row["shortcut_rate"], *row["shortcut_rate_interval"]) for row in m.records]),
+        Curve(
+            "shortcut rate",
+            [Estimate(row["shortcut_rate"], *row["shortcut_rate_interval"]) for row in m.records],
+        ),
         Curve("F1", [Estimate(row["f1"]) for row in m.records]),
         Curve("ECE", [Estimate(row["ece"], *row["ece_interval"] or ()) for row in m.records]),
         Curve("blind picks", [Estimate(row["null_rate"]) for row in m.records], dashed=True),
     ]
     steps = [row["step"] for row in m.records]
-    return curves(key, steps, lines, xlabel="optimizer steps (0: before fine-tuning)", ylabel="share")
+    return curves(
+        key, steps, lines, xlabel="optimizer steps (0: before fine-tuning)", ylabel="share"
+    )
 
 
 def by_item(m: ShortcutAnswers) -> Iterator[ItemFigure]:
@@ -233,7 +298,11 @@ def by_item(m: ShortcutAnswers) -> Iterator[ItemFigure]:
     decided, ids = m.swaps.decided, m.context.primary.ids
     name = "Changed by the feature that decides most"
     yield ItemFigure.of(
-        "deciding_share", name, "lower", [ids[row] for row in decided], np.array(list(decided.values()))
+        "deciding_share",
+        name,
+        "lower",
+        [ids[row] for row in decided],
+        np.array(list(decided.values())),
     )
 
 
@@ -330,7 +399,10 @@ SHORTCUTS = Question(
         Figure("grammar_cued", lambda m: m.measured and m.types["grammar_cued"], PARADOX),
         Figure(
             "shortcut_tradeoff",
-            lambda m: m.measured and estimate_of(m.measured.tradeoff.shortcut_tradeoff, m.measured.tradeoff.interval),
+            lambda m: (
+                m.measured
+                and estimate_of(m.measured.tradeoff.shortcut_tradeoff, m.measured.tradeoff.interval)
+            ),
             PARADOX,
             "ratio",
             no_interval="Too few predictions are shortcut-cued.",
@@ -347,8 +419,15 @@ SHORTCUTS = Question(
             (
                 Plot("families", draw_families, SWAPS, when=lambda m: m.swaps.rows),
                 Table("families", family_rows, SWAPS, when=lambda m: m.swaps.rows),
-                Table("pairs", lambda m: map(family_cells, m.swaps.pairs), SWAPS, when=lambda m: m.swaps.pairs),
-                Table("by_memory", lambda m: m.by_memory, "Broder 1997", when=lambda m: m.by_memory),
+                Table(
+                    "pairs",
+                    lambda m: map(family_cells, m.swaps.pairs),
+                    SWAPS,
+                    when=lambda m: m.swaps.pairs,
+                ),
+                Table(
+                    "by_memory", lambda m: m.by_memory, "Broder 1997", when=lambda m: m.by_memory
+                ),
                 Examples("swapped", swapped),
             ),
             figures=("deciding_share", "follow_rate", "accuracy_without_cues"),

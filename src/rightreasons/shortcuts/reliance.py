@@ -46,7 +46,9 @@ TYPES = ("none", "grammar", "lexicon")
 class DetectorOptions(Options):
     """How shortcuts are found; see `find_shortcuts`."""
 
-    top_n: int = option(3, "Number of tokens that a prediction rests on (Bihani and Rayz 2025).", minimum=1)
+    top_n: int = option(
+        3, "Number of tokens that a prediction rests on (Bihani and Rayz 2025).", minimum=1
+    )
     rank_by: str = option("value", "How tokens are ranked by their attributions.", choices=RANKINGS)
     piece_style: str = option("word", "How tokens show where a word begins.", choices=PIECE_STYLES)
     kinds: str = option("rightreasons", "Rules of the categories.", choices=TOKEN_KINDS)
@@ -94,17 +96,25 @@ def chance_of_hit(
     n_strata = 1 if strata is None else int(strata.max(initial=0)) + 1
     cells = rows * n_strata + (0 if strata is None else strata)
     length, in_both, picked = (
-        np.bincount(cells, weights, minlength=n_rows * n_strata).astype(np.float64).reshape(n_rows, n_strata)
+        np.bincount(cells, weights, minlength=n_rows * n_strata)
+        .astype(np.float64)
+        .reshape(n_rows, n_strata)
         for weights in (None, in_head.astype(np.float64), in_top.astype(np.float64))
     )
     outside = length - in_both
     possible = outside >= picked
-    miss = np.where(possible, log_binomial(np.maximum(outside, picked), picked) - log_binomial(length, picked), 0)
+    miss = np.where(
+        possible,
+        log_binomial(np.maximum(outside, picked), picked) - log_binomial(length, picked),
+        0,
+    )
     # A chance of exactly 0 must not come out as a rounding error below it.
     return np.where(possible.all(axis=1), 0.0 - np.expm1(np.minimum(miss.sum(axis=1), 0.0)), 1.0)
 
 
-def frequency_bins(vocabulary: Sequence[str], frequencies: Mapping[str, int], n_bins: int) -> NDArray[np.int64]:
+def frequency_bins(
+    vocabulary: Sequence[str], frequencies: Mapping[str, int], n_bins: int
+) -> NDArray[np.int64]:
     """Put tokens into bins of similar frequency, each of which holds about the same share of the running text.
 
     Args:
@@ -124,7 +134,9 @@ def frequency_bins(vocabulary: Sequence[str], frequencies: Mapping[str, int], n_
     mass = distinct * types
     middle = (np.cumsum(mass) - mass / 2) / max(int(mass.sum()), 1)
     bin_of_count = np.minimum((middle * n_bins).astype(np.int64), n_bins - 1)
-    frequency = np.fromiter((frequencies.get(token, 0) for token in vocabulary), dtype=np.int64, count=len(vocabulary))
+    frequency = np.fromiter(
+        (frequencies.get(token, 0) for token in vocabulary), dtype=np.int64, count=len(vocabulary)
+    )
     place = np.searchsorted(distinct, frequency)
     known = (place < len(distinct)) & (frequency > 0)
     bins = np.zeros(len(vocabulary), dtype=np.int64)
@@ -147,8 +159,13 @@ def permutation_p_value(n_hits: int, chances: Floats, resampling: Resampling) ->
         One-sided p-value in (0, 1].
     """
     rng = np.random.default_rng(resampling.seed)
-    hits = ((rng.random((part, len(chances))) < chances).sum(axis=1) for part in resampling.parts(len(chances)))
-    return (sum(int(np.count_nonzero(each >= n_hits)) for each in hits) + 1) / (resampling.resamples + 1)
+    hits = (
+        (rng.random((part, len(chances))) < chances).sum(axis=1)
+        for part in resampling.parts(len(chances))
+    )
+    return (sum(int(np.count_nonzero(each >= n_hits)) for each in hits) + 1) / (
+        resampling.resamples + 1
+    )
 
 
 Heads = Mapping[int, Collection[str]] | LmiResult
@@ -369,7 +386,9 @@ def find_shortcuts(
     offsets = values.offsets
     flat = [token for row in rows for token in row]
     index: dict[str, int] = {}
-    ids = np.fromiter((index.setdefault(token, len(index)) for token in flat), dtype=np.int64, count=len(flat))
+    ids = np.fromiter(
+        (index.setdefault(token, len(index)) for token in flat), dtype=np.int64, count=len(flat)
+    )
     vocabulary = list(index)
     row_of = np.repeat(np.arange(len(rows)), values.lengths)
 
@@ -387,7 +406,9 @@ def find_shortcuts(
     # How frequent a token is, training data tell, where they are at hand.
     counts = heads.frequencies() if isinstance(heads, LmiResult) else Counter(flat)
     strata = frequency_bins(vocabulary, counts, options.n_frequency_bins)[ids]
-    categories = category_codes(ids, offsets, vocabulary, style=options.piece_style, kinds=options.kinds)
+    categories = category_codes(
+        ids, offsets, vocabulary, style=options.piece_style, kinds=options.kinds
+    )
     return Shortcuts(
         tokens=np.array(flat, dtype=object),
         offsets=offsets,
@@ -499,7 +520,11 @@ def summarize(
     correct = None
     if references is not None:
         labels = check_labels(references)
-        predicted = shortcuts.predictions if predictions is None else check_labels(predictions, name="predictions")
+        predicted = (
+            shortcuts.predictions
+            if predictions is None
+            else check_labels(predictions, name="predictions")
+        )
         check_same_length(predictions=predicted, references=labels)
         correct = labels == predicted
     trust = None
@@ -562,10 +587,14 @@ def _check_heads(heads: Heads, predicted: NDArray[np.int64]) -> dict[int, frozen
     for label, head in by_label.items():
         # The keys of a table that went through JSON are strings.
         if not str(label).isdecimal():
-            raise TypeError(f"Expected labels, whole numbers from 0, as keys of `heads`, but got {kind_of(label)}.")
+            raise TypeError(
+                f"Expected labels, whole numbers from 0, as keys of `heads`, but got {kind_of(label)}."
+            )
         listed = isinstance(head, Collection) and not isinstance(head, str)
         if not listed or not all(isinstance(token, str) for token in head):
-            raise TypeError(f"Expected `heads` to hold tokens for label {label}, but got {kind_of(head)}.")
+            raise TypeError(
+                f"Expected `heads` to hold tokens for label {label}, but got {kind_of(head)}."
+            )
         members[int(label)] = frozenset(head)
     for item, label in enumerate(predicted.tolist()):
         if label not in members:
@@ -576,7 +605,9 @@ def _check_heads(heads: Heads, predicted: NDArray[np.int64]) -> dict[int, frozen
     return members
 
 
-def _outcome(cued: NDArray[np.bool_], outcome: NDArray[np.bool_], confidence_level: float) -> OutcomeShare:
+def _outcome(
+    cued: NDArray[np.bool_], outcome: NDArray[np.bool_], confidence_level: float
+) -> OutcomeShare:
     n_items, n_both = int(outcome.sum()), int((cued & outcome).sum())
     return OutcomeShare(
         n_items=n_items,
@@ -600,18 +631,30 @@ def _bins(
             bins.append(ConfidenceBin(lower, upper, 0, *[None] * 5))
             continue
         cued, accuracy = types[rows], None if correct is None else float(correct[rows].mean())
-        grammar, lexicon = (float((cued == TYPES.index(name)).mean()) for name in ("grammar", "lexicon"))
-        shares = float((cued > 0).mean()), lexicon, grammar, float(confidences[rows].mean()), accuracy
+        grammar, lexicon = (
+            float((cued == TYPES.index(name)).mean()) for name in ("grammar", "lexicon")
+        )
+        shares = (
+            float((cued > 0).mean()),
+            lexicon,
+            grammar,
+            float(confidences[rows].mean()),
+            accuracy,
+        )
         bins.append(ConfidenceBin(lower, upper, len(rows), *shares))
     return tuple(bins)
 
 
 def _examples(shortcuts: Shortcuts, types: NDArray[np.int8]) -> tuple[ShortcutExample, ...]:
     examples = []
-    for (first, last), kind in zip(itertools.pairwise(shortcuts.offsets.tolist()), types.tolist(), strict=True):
+    for (first, last), kind in zip(
+        itertools.pairwise(shortcuts.offsets.tolist()), types.tolist(), strict=True
+    ):
         places = np.flatnonzero(shortcuts.found[first:last])
         tokens = tuple(shortcuts.tokens[first:last][places])
-        examples.append(ShortcutExample(len(places) > 0, TYPES[kind], tokens, tuple(places.tolist())))
+        examples.append(
+            ShortcutExample(len(places) > 0, TYPES[kind], tokens, tuple(places.tolist()))
+        )
     return tuple(examples)
 
 
@@ -687,14 +730,20 @@ def shortcut_tradeoff(
     """
     check_one_of(average, AVERAGES, "average")
     flags = check_flags(cued, "cued")
-    most = MOST_CLASSES if n_classes is None else check_count(n_classes, "n_classes", minimum=2, maximum=MOST_CLASSES)
+    most = (
+        MOST_CLASSES
+        if n_classes is None
+        else check_count(n_classes, "n_classes", minimum=2, maximum=MOST_CLASSES)
+    )
     predicted = check_labels(predictions, most, name="predictions")
     labels = check_labels(references, most, name="references")
     check_same_length(predictions=predicted, references=labels, cued=flags)
     size = n_classes or max(int(predicted.max()), int(labels.max()), 1) + 1
     if average == "binary" and size != 2:
         raise ValueError(f"Expected two classes for average='binary', but got {size}.")
-    counts = np.bincount((labels * size + predicted) * 2 + flags, minlength=2 * size**2).reshape(size, size, 2)
+    counts = np.bincount((labels * size + predicted) * 2 + flags, minlength=2 * size**2).reshape(
+        size, size, 2
+    )
     present = counts.sum(axis=(1, 2)) + counts.sum(axis=(0, 2)) > 0
     value, rate = _parts(counts, average, present)
     ratio = _ratio(value, rate)
@@ -702,7 +751,10 @@ def shortcut_tradeoff(
     # half an item per class spread evenly over the predictions, so that a rare class without errors may err; where one
     # class alone is there, over all that there may be.
     likely = present if present.sum() > 1 else np.ones_like(present)
-    smoothed = counts + 0.5 / likely.sum() * np.array([1 - rate, rate]) * (likely[:, None] & likely)[..., None]
+    smoothed = (
+        counts
+        + 0.5 / likely.sum() * np.array([1 - rate, rate]) * (likely[:, None] & likely)[..., None]
+    )
     rng, shares = np.random.default_rng(resampling.seed), smoothed.reshape(-1) / smoothed.sum()
     ratios = []
     for n_draws in resampling.parts(counts.size, at_once=_CELLS_AT_ONCE):
@@ -712,7 +764,9 @@ def shortcut_tradeoff(
         shortcut_tradeoff=float(ratio) if np.isfinite(ratio) else None,
         score=float(value) if np.isfinite(value) else None,
         shortcut_rate=float(rate),
-        interval=_interval(np.concatenate(ratios), resampling.level) if np.isfinite(ratio) else None,
+        interval=_interval(np.concatenate(ratios), resampling.level)
+        if np.isfinite(ratio)
+        else None,
         n_items=len(labels),
         n_cued=int(flags.sum()),
         definition=f"{average} F1 divided by the share of shortcut-cued predictions, both as fractions.",
@@ -744,7 +798,9 @@ def _parts(
 
 def _ratio(value: NDArray[np.float64], rate: NDArray[np.float64]) -> NDArray[np.float64]:
     """Divide; infinite where nothing is cued, so that it sorts above every figure."""
-    return np.where(rate > 0, value / np.where(rate > 0, rate, 1.0), np.where(np.isnan(value), np.nan, np.inf))
+    return np.where(
+        rate > 0, value / np.where(rate > 0, rate, 1.0), np.where(np.isnan(value), np.nan, np.inf)
+    )
 
 
 def _interval(ratios: NDArray[np.float64], confidence_level: float) -> Interval | None:
@@ -756,4 +812,6 @@ def _interval(ratios: NDArray[np.float64], confidence_level: float) -> Interval 
     low, high = np.quantile(defined, (tail, 1.0 - tail), method="closest_observation")
     if not np.isfinite(high):
         return None
-    return Interval(float(low), float(high), confidence_level, "percentile bootstrap", int(defined.size))
+    return Interval(
+        float(low), float(high), confidence_level, "percentile bootstrap", int(defined.size)
+    )

@@ -96,20 +96,26 @@ def deciding_share(
     before = check_labels(predictions, name="predictions")
     after = check_labels(swapped, name="swapped", minimum=-1)
     beside = check_labels(control, name="control", minimum=-1)
-    pointing = np.full(len(before), -1) if goals is None else check_labels(goals, name="goals", minimum=-1)
+    pointing = (
+        np.full(len(before), -1) if goals is None else check_labels(goals, name="goals", minimum=-1)
+    )
     check_same_length(predictions=before, swapped=after, control=beside, goals=pointing)
     changes, control_changes = (after >= 0) & (after != before), (beside >= 0) & (beside != before)
     pointed = (after >= 0) & (pointing >= 0) & (pointing != before)
     differences = changes.astype(np.float64) - control_changes
     return DecidingShare(
         deciding_share=float(differences.mean()),
-        interval=bounded_mean(differences, low=-1.0, high=1.0, clusters=clusters, confidence_level=resampling.level),
+        interval=bounded_mean(
+            differences, low=-1.0, high=1.0, clusters=clusters, confidence_level=resampling.level
+        ),
         n_items=len(before),
         coverage=float((after >= 0).mean()),
         rate=_share(changes, after >= 0),
         control_rate=_share(control_changes, beside >= 0),
         follow_rate=_share(after == pointing, pointed),
-        follow_interval=rate_interval((after == pointing)[pointed], resampling) if pointed.any() else None,
+        follow_interval=rate_interval((after == pointing)[pointed], resampling)
+        if pointed.any()
+        else None,
     )
 
 
@@ -148,14 +154,23 @@ def fixed_share(
     check_same_length(predictions=before, exchanged=after)
     done = after >= 0
     n_labels = int(max(before.max(), after.max(initial=0))) + 1
-    shares = [np.bincount(labels[done], minlength=n_labels) / max(int(done.sum()), 1) for labels in (before, after)]
+    shares = [
+        np.bincount(labels[done], minlength=n_labels) / max(int(done.sum()), 1)
+        for labels in (before, after)
+    ]
     chance = float(shares[0] @ shares[1])
     stays = (after == before).astype(np.float64)
-    scaled = np.where(done, (stays - chance) / max(1 - chance, 1e-12), 0.0) if chance < 1 - 1e-9 else 0.0 * stays
+    scaled = (
+        np.where(done, (stays - chance) / max(1 - chance, 1e-12), 0.0)
+        if chance < 1 - 1e-9
+        else 0.0 * stays
+    )
     low, high = (-chance / (1 - chance), 1.0) if chance < 1 - 1e-9 else (-1.0, 1.0)
     return DecidingShare(
         deciding_share=float(scaled.mean()),
-        interval=bounded_mean(scaled, low=low, high=high, clusters=clusters, confidence_level=resampling.level),
+        interval=bounded_mean(
+            scaled, low=low, high=high, clusters=clusters, confidence_level=resampling.level
+        ),
         n_items=len(before),
         coverage=float(done.mean()),
         rate=_share(stays > 0, done),

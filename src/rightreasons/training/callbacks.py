@@ -73,9 +73,15 @@ def classifier_of(parts: Mapping[str, Any]) -> Classifier:
     Raises:
         ValueError: If the Trainer has no tokenizer.
     """
-    model, tokenizer, name = parts["model"], parts.get("processing_class"), "the model under training"
+    model, tokenizer, name = (
+        parts["model"],
+        parts.get("processing_class"),
+        "the model under training",
+    )
     if tokenizer is None:
-        raise ValueError("Expected a Trainer with a tokenizer, but it has none: pass `processing_class`.")
+        raise ValueError(
+            "Expected a Trainer with a tokenizer, but it has none: pass `processing_class`."
+        )
     return Classifier(model, tokenizer, class_names(model.config, name), name)
 
 
@@ -141,7 +147,9 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
         self._measured: tuple[tuple[int, int], dict[str, Any] | None] | None = None
         self.records: list[dict[str, Any]] = []
 
-    def measure(self, parts: Mapping[str, Any], *, step: int, epoch: float) -> dict[str, Any] | None:
+    def measure(
+        self, parts: Mapping[str, Any], *, step: int, epoch: float
+    ) -> dict[str, Any] | None:
         """Measure the shortcuts of the model that the Trainer gives; None, with a warning, where they are withheld."""
         classifier = classifier_of(parts)
         try:
@@ -175,7 +183,9 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
         """Come before the callbacks that report the evaluation that now runs."""
         lead(self)
 
-    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **parts: Any) -> None:
+    def on_log(
+        self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **parts: Any
+    ) -> None:
         """Let the figures join an evaluation that is about to be reported."""
         prefix = prefix_of(logs or {})
         if logs is None or prefix is None:
@@ -198,14 +208,23 @@ class ShortcutCallback(transformers.TrainerCallback):  # type: ignore[misc]
     def _figures(self, state: Any, parts: Mapping[str, Any]) -> dict[str, float]:
         """Measure the model as it is now, once for any number of evaluation sets: the figures that join each."""
         # The best checkpoint, loaded at the end, is another model at the same step.
-        model = (int(state.global_step), sum(parameter._version for parameter in parts["model"].parameters()))
+        model = (
+            int(state.global_step),
+            sum(parameter._version for parameter in parts["model"].parameters()),
+        )
         workers = processes()
-        if self._measured is None or any(workers.gather(self._measured[0] != model, "whether weights changed")):
-            record = self.measure(parts, step=int(state.global_step), epoch=float(state.epoch or 0.0))
+        if self._measured is None or any(
+            workers.gather(self._measured[0] != model, "whether weights changed")
+        ):
+            record = self.measure(
+                parts, step=int(state.global_step), epoch=float(state.epoch or 0.0)
+            )
             self._measured = (model, record)
             if record is not None and not self._is_recorded(state):
                 self.records.append(record)
-                state.log_history.append({"epoch": record["epoch"], "step": record["step"], LOGGED: record})
+                state.log_history.append(
+                    {"epoch": record["epoch"], "step": record["step"], LOGGED: record}
+                )
                 if self._out is not None and workers.is_main:
                     write_json(self._out, self.records)
         if (now := self._measured[1]) is None:
@@ -251,7 +270,9 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         self._labels = check_labels(labels, name="labels")
         check_same_length(texts=self._texts, labels=self._labels)
         self._text_pairs = text_pairs
-        self._epochs: list[tuple[int, NDArray[np.float64], NDArray[np.bool_]]] = []  # step, probability, correct
+        self._epochs: list[
+            tuple[int, NDArray[np.float64], NDArray[np.bool_]]
+        ] = []  # step, probability, correct
 
     def result(self) -> DataMap:
         """Return the data map of the epochs so far.
@@ -268,7 +289,9 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         """Forget earlier runs."""
         self._epochs.clear()
         if step := int(state.global_step):
-            warnings.warn(f"The data map begins at step {step}, where the run goes on.", stacklevel=2)
+            warnings.warn(
+                f"The data map begins at step {step}, where the run goes on.", stacklevel=2
+            )
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **parts: Any) -> None:
         """Score all training texts."""
@@ -281,4 +304,9 @@ class DataMapCallback(transformers.TrainerCallback):  # type: ignore[misc]
         items = JudgedItems.of(scores.logits, labels)
         self._epochs.append((step, items.label_probability, items.top.correct))
         so_far = self.result()
-        report({f"data_map_{name}": float(getattr(so_far, name).mean()) for name in FOLLOWED}, args, state, control)
+        report(
+            {f"data_map_{name}": float(getattr(so_far, name).mean()) for name in FOLLOWED},
+            args,
+            state,
+            control,
+        )

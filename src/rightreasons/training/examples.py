@@ -54,7 +54,9 @@ class Examples:
     def by_length(self) -> Examples:
         """Return the examples sorted by length, which reduces padding where the order does not matter."""
         order = np.argsort(-self.lengths, kind="stable")
-        return dataclasses.replace(self, dataset=self.dataset.select(order), lengths=self.lengths[order])
+        return dataclasses.replace(
+            self, dataset=self.dataset.select(order), lengths=self.lengths[order]
+        )
 
 
 def task_of(table: Table) -> str:
@@ -69,7 +71,11 @@ def as_dataset(table: Table, task: str, name: str) -> Any:
         dataset = table
     elif isinstance(table, Mapping):
         dataset = datasets.Dataset.from_dict(dict(table))
-    elif isinstance(table, Sequence) and not isinstance(table, str) and all(isinstance(row, Mapping) for row in table):
+    elif (
+        isinstance(table, Sequence)
+        and not isinstance(table, str)
+        and all(isinstance(row, Mapping) for row in table)
+    ):
         dataset = datasets.Dataset.from_list([dict(row) for row in table])
     else:
         raise TypeError(
@@ -91,7 +97,9 @@ def find_label_names(dataset: Any, label_names: Sequence[str] | None) -> tuple[s
     column = _label_column(dataset, label_names, "train")
     names = column.names
     if len(names) < 2:
-        raise ValueError(f"Expected at least two classes in the training set, but got {', '.join(names) or 'none'}.")
+        raise ValueError(
+            f"Expected at least two classes in the training set, but got {', '.join(names) or 'none'}."
+        )
     return names
 
 
@@ -121,7 +129,9 @@ def encoded_examples(
         first = check_texts(dataset["text"], f"{name}['text']", allow_empty=has_pairs)
         if has_pairs:
             second = check_texts(dataset["text_pair"], f"{name}['text_pair']", allow_empty=True)
-        labels = check_labels(_label_column(dataset, label_names, name).ids, len(label_names), name=f"{name}['label']")
+        labels = check_labels(
+            _label_column(dataset, label_names, name).ids, len(label_names), name=f"{name}['label']"
+        )
     else:
         prompts = check_texts(dataset["prompt"], f"{name}['prompt']", allow_empty=True)
         choices = [
@@ -130,7 +140,9 @@ def encoded_examples(
         ]
         counts = [len(row) for row in choices]
         n_texts = counts[0]
-        other = next((index for index, count in enumerate(counts) if count != n_texts or count < 2), None)
+        other = next(
+            (index for index, count in enumerate(counts) if count != n_texts or count < 2), None
+        )
         if other is not None:
             raise ValueError(
                 f"Expected each example of `{name}` to have the same number of choices, two or more, but example 0 has "
@@ -152,13 +164,20 @@ def encoded_examples(
     ]
     columns |= {"labels": labels.tolist()} | extra
     lengths = encoded.lengths.reshape(-1, n_texts).max(axis=1)
-    return Examples(datasets.Dataset.from_dict(columns), lengths, int(encoded.truncated.sum()), "-".join(digests))
+    return Examples(
+        datasets.Dataset.from_dict(columns),
+        lengths,
+        int(encoded.truncated.sum()),
+        "-".join(digests),
+    )
 
 
 def _label_column(dataset: Any, label_names: Sequence[str] | None, name: str) -> LabelColumn:
     """Read the labels of a table by name, so that two datasets that number the same classes differently agree."""
     parts = {name: (dataset.with_format(None), "label")}
-    return read_labels(parts, label_names, None, f"`{name}`", remedy="cast it to a ClassLabel")[name]
+    return read_labels(parts, label_names, None, f"`{name}`", remedy="cast it to a ClassLabel")[
+        name
+    ]
 
 
 HELD_OUT = "held_out"
@@ -226,14 +245,22 @@ def open_training_data(
     labeled = {name: labeled_items(items) for name, items in opened.items()}
     splits = {name: items for name, items in labeled.items() if len(items)}
     if not splits:
-        raise OptionError(f"Expected items with a label in {where}, but there are none.", option="label_column")
-    train_name = options.train_split or ("train" if "train" in splits or len(splits) > 1 else next(iter(splits)))
+        raise OptionError(
+            f"Expected items with a label in {where}, but there are none.", option="label_column"
+        )
+    train_name = options.train_split or (
+        "train" if "train" in splits or len(splits) > 1 else next(iter(splits))
+    )
     if train_name not in splits:
         raise unknown_name(f"split of {where} with labels", train_name, splits)
     others = [name for name in splits if name != train_name]
-    name = options.validation_split or next((name for name in VALIDATION_SPLITS if name in others), None)
+    name = options.validation_split or next(
+        (name for name in VALIDATION_SPLITS if name in others), None
+    )
     if name is not None and name not in others:
-        raise unknown_name(f"split of {where} with labels, other than that to train on", name, others or ["none"])
+        raise unknown_name(
+            f"split of {where} with labels, other than that to train on", name, others or ["none"]
+        )
     train, validation = splits[train_name], None if name is None else splits[name]
     if validation is None and options.held_out:
         train, validation = _hold_out(train, options.held_out, where)
@@ -260,17 +287,24 @@ def write_parts(data: TrainingData, folder: str | os.PathLike[str]) -> Path:
         The folder.
     """
     if data.validation is None or not data.holds_out:
-        raise ValueError("Expected training data with items held out, but it has a split to evaluate on, or none.")
+        raise ValueError(
+            "Expected training data with items held out, but it has a split to evaluate on, or none."
+        )
     for name, part in (("train", data.train), ("test", data.validation)):
         rows = part.select_columns([column for column in _WRITTEN if column in part.column_names])
         label = rows.features.get("label")
         names = label.names if isinstance(label, datasets.ClassLabel) else None
-        named = ({**row, **({} if names is None else {"label": names[row["label"]]})} for row in rows.with_format(None))
+        named = (
+            {**row, **({} if names is None else {"label": names[row["label"]]})}
+            for row in rows.with_format(None)
+        )
         write_text(Path(folder) / f"{name}.jsonl", json_lines(named))
     return Path(folder)
 
 
-def _hold_out(train: datasets.Dataset, share: float, where: str) -> tuple[datasets.Dataset, datasets.Dataset]:
+def _hold_out(
+    train: datasets.Dataset, share: float, where: str
+) -> tuple[datasets.Dataset, datasets.Dataset]:
     """Divide items in two, those with the same value of the first column of `_GROUPS` on the same side."""
     column = next((name for name in _GROUPS if name in train.column_names), None)
     groups = None if column is None else [str(value) for value in train[column][:]]

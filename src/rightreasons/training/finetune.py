@@ -32,10 +32,23 @@ from rightreasons.core.store import (
     write_bytes,
 )
 from rightreasons.models.batching import ensure_padding
-from rightreasons.models.loading import agree_on_padding, check_model, load_tokenizer, position_bound, quiet
+from rightreasons.models.loading import (
+    agree_on_padding,
+    check_model,
+    load_tokenizer,
+    position_bound,
+    quiet,
+)
 from rightreasons.models.running import Processes, Store, fingerprint_model, open_store, processes
 from rightreasons.models.weights import adapter_of, quantized
-from rightreasons.training.examples import Examples, Table, as_dataset, encoded_examples, find_label_names, task_of
+from rightreasons.training.examples import (
+    Examples,
+    Table,
+    as_dataset,
+    encoded_examples,
+    find_label_names,
+    task_of,
+)
 from rightreasons.training.metrics import compute_metrics
 from rightreasons.training.options import TuningOptions
 
@@ -119,8 +132,14 @@ DECIDING = ("task", "epochs", "learning_rate", "freeze_encoder", "weight_decay",
 
 # The classes of a task's models and of its data collator.
 _TASKS: dict[str, tuple[Any, Any]] = {
-    "classification": (transformers.AutoModelForSequenceClassification, transformers.DataCollatorWithPadding),
-    "multiple_choice": (transformers.AutoModelForMultipleChoice, transformers.DataCollatorForMultipleChoice),
+    "classification": (
+        transformers.AutoModelForSequenceClassification,
+        transformers.DataCollatorWithPadding,
+    ),
+    "multiple_choice": (
+        transformers.AutoModelForMultipleChoice,
+        transformers.DataCollatorForMultipleChoice,
+    ),
 }
 
 
@@ -239,7 +258,11 @@ def fine_tune(
         agree_on_padding(model, tokenizer)
         max_length = min(options.max_length, position_bound(model) or options.max_length)
         encode = functools.partial(
-            encoded_examples, tokenizer, max_length, label_names=names, extra_columns=objective.extra_columns
+            encoded_examples,
+            tokenizer,
+            max_length,
+            label_names=names,
+            extra_columns=objective.extra_columns,
         )
         train_set = encode(train_table, "train")
         valid_set = None if valid_table is None else encode(valid_table, "validation").by_length()
@@ -253,10 +276,14 @@ def fine_tune(
             **{name.replace("_", " "): getattr(options, name) for name in DECIDING},
             "batch size": options.batch_size * workers.count,
             # Not the repr of a function, which contains an address.
-            "metrics": getattr(metrics, "__qualname__", repr(metrics)) if callable(metrics) else list(metrics),
+            "metrics": getattr(metrics, "__qualname__", repr(metrics))
+            if callable(metrics)
+            else list(metrics),
             "trainer": objective.trainer_class.__qualname__,
             "callbacks": [type(callback).__qualname__ for callback in callbacks],
-            "training arguments": {key: repr(value) for key, value in sorted((training_arguments or {}).items())},
+            "training arguments": {
+                key: repr(value) for key, value in sorted((training_arguments or {}).items())
+            },
             "record": dict(record or {}),
             "code": package_code(),
         }
@@ -267,8 +294,14 @@ def fine_tune(
         if finished is not None:
             return finished
 
-        steps = math.ceil(math.ceil(len(train_set) / (options.batch_size * workers.count)) * options.epochs)
-        every = max(50, math.ceil(steps / 10)) if options.checkpoint_steps is None else options.checkpoint_steps
+        steps = math.ceil(
+            math.ceil(len(train_set) / (options.batch_size * workers.count)) * options.epochs
+        )
+        every = (
+            max(50, math.ceil(steps / 10))
+            if options.checkpoint_steps is None
+            else options.checkpoint_steps
+        )
         # Said where there is nothing else, as transformers refuses bf16 on a CPU that nobody asked for.
         use_cpu = device == "cpu" or not torch.accelerator.is_available()
         arguments = {
@@ -296,10 +329,14 @@ def fine_tune(
         try:
             training = transformers.TrainingArguments(**arguments)
         except TypeError as error:
-            raise ValueError(f"Expected options of TrainingArguments in `training_arguments`, but {error}.") from error
+            raise ValueError(
+                f"Expected options of TrainingArguments in `training_arguments`, but {error}."
+            ) from error
         if options.freeze_encoder:  # but what is drawn at random within it, such as a pooler
             for key, parameter in model.named_parameters():
-                parameter.requires_grad_(not key.startswith(f"{model.base_model_prefix}.") or key in untrained)
+                parameter.requires_grad_(
+                    not key.startswith(f"{model.base_model_prefix}.") or key in untrained
+                )
         trainer = _resumable(objective.trainer_class, train_set, options.seed, store)(
             model=model,
             args=training,
@@ -310,9 +347,13 @@ def fine_tune(
             compute_metrics=metrics if callable(metrics) else compute_metrics(*metrics),
             callbacks=list(callbacks),
         )
-        trainer.remove_callback(transformers.PrinterCallback)  # of dictionaries, where there is no terminal
+        trainer.remove_callback(
+            transformers.PrinterCallback
+        )  # of dictionaries, where there is no terminal
         resumed = workers.main_first(lambda: _last_step(store), "the last checkpoint")
-        checkpoint = None if resumed is None else str(store.folder / CHECKPOINTS / f"checkpoint-{resumed}")
+        checkpoint = (
+            None if resumed is None else str(store.folder / CHECKPOINTS / f"checkpoint-{resumed}")
+        )
         with stop_deferred():
             trainer.add_callback(_StopAtStep())
             loss = float(trainer.train(resume_from_checkpoint=checkpoint).training_loss)
@@ -340,7 +381,9 @@ def fine_tune(
     return result
 
 
-def _load(model_class: Any, name: str, revision: str | None, names: Sequence[str] | None) -> tuple[Any, set[str]]:
+def _load(
+    model_class: Any, name: str, revision: str | None, names: Sequence[str] | None
+) -> tuple[Any, set[str]]:
     """Load a model with the head of the task, and the names of the weights that were drawn at random."""
     if adapter_of(name, revision) is not None:
         raise ValueError(
@@ -371,7 +414,9 @@ def _load(model_class: Any, name: str, revision: str | None, names: Sequence[str
             ) from error
     if reason := quantized(model):
         raise ValueError(reason)
-    reshaped = {entry[0] if isinstance(entry, tuple) else entry for entry in report["mismatched_keys"]}
+    reshaped = {
+        entry[0] if isinstance(entry, tuple) else entry for entry in report["mismatched_keys"]
+    }
     return model, set(report["missing_keys"]) | reshaped
 
 
@@ -380,7 +425,9 @@ def _resumable(trainer_class: type[Any], examples: Examples, seed: int, store: S
 
     class Resumable(trainer_class):  # type: ignore[misc]
         def _get_train_sampler(self, *args: Any, **kwargs: Any) -> LengthGroupedSampler:
-            return LengthGroupedSampler(examples.lengths, self.args.train_batch_size * self.args.world_size, seed)
+            return LengthGroupedSampler(
+                examples.lengths, self.args.train_batch_size * self.args.world_size, seed
+            )
 
         def evaluate(self, *args: Any, **kwargs: Any) -> Any:
             # A run that resumes after an evaluation does not repeat it, nor what it draws.
@@ -415,7 +462,9 @@ class _StopAtStep(transformers.TrainerCallback):  # type: ignore[misc]
 def _last_step(store: Store) -> int | None:
     """Return the step of the last checkpoint that is whole; later ones are set aside."""
     folders = (store.folder / CHECKPOINTS).glob("checkpoint-*[0-9]")
-    for step, folder in sorted(((int(folder.name.rpartition("-")[2]), folder) for folder in folders), reverse=True):
+    for step, folder in sorted(
+        ((int(folder.name.rpartition("-")[2]), folder) for folder in folders), reverse=True
+    ):
         files = store.read_json(f"{CHECKPOINTS}/{folder.name}.json")
         if files is not None and not changed_files(folder, files):
             return step
@@ -425,7 +474,9 @@ def _last_step(store: Store) -> int | None:
 
 def _figures(trainer: Any) -> dict[str, float | None]:
     """Return the figures of the final model on the validation set."""
-    last: dict[str, Any] = next((entry for entry in reversed(trainer.state.log_history) if "eval_loss" in entry), {})
+    last: dict[str, Any] = next(
+        (entry for entry in reversed(trainer.state.log_history) if "eval_loss" in entry), {}
+    )
     if last.get("step") != trainer.state.global_step or trainer.args.load_best_model_at_end:
         last = trainer.evaluate()
     speed = ("_runtime", "_per_second", "_preparation_time")
@@ -438,7 +489,9 @@ def _figures(trainer: Any) -> dict[str, float | None]:
 
 def _save(store: Store, model: Any, tokenizer: Any, result: FineTuned, workers: Processes) -> None:
     if workers.is_main:
-        model.config.problem_type = None if result.label_names is None else "single_label_classification"
+        model.config.problem_type = (
+            None if result.label_names is None else "single_label_classification"
+        )
         with quiet():
             for part in (model, tokenizer):
                 part.save_pretrained(store.folder)
@@ -454,6 +507,10 @@ def _open(store: Store) -> FineTuned | None:
     figures = store.read_json(RESULT)
     if figures is None:
         return None
-    shutil.rmtree(store.folder / CHECKPOINTS, ignore_errors=True)  # of a run that was killed when it had finished
+    shutil.rmtree(
+        store.folder / CHECKPOINTS, ignore_errors=True
+    )  # of a run that was killed when it had finished
     names = figures.pop("label_names")
-    return FineTuned(folder=str(store.folder), label_names=None if names is None else tuple(names), **figures)
+    return FineTuned(
+        folder=str(store.folder), label_names=None if names is None else tuple(names), **figures
+    )

@@ -39,7 +39,9 @@ class ComputeMetrics:
         logits, labels = _rows(prediction)
         rows = np.flatnonzero(labels != IGNORED)
         if not len(rows):
-            raise ValueError("Expected at least one item with a label in the evaluation, but there is none.")
+            raise ValueError(
+                "Expected at least one item with a label in the evaluation, but there is none."
+            )
         logits = logits[rows]
         top = top_label(logits, labels[rows], scores="logits")
         figures: Figures = {}
@@ -52,7 +54,9 @@ class ComputeMetrics:
         """Compute a figure, with those that come along."""
         if name in ("accuracy", "f1"):
             n_classes = logits.shape[1]
-            result = classification_scores(top.predicted, top.labels, n_classes=n_classes, average=self._average)
+            result = classification_scores(
+                top.predicted, top.labels, n_classes=n_classes, average=self._average
+            )
             return {"accuracy": result.accuracy, "f1": result.f1}
         if name in ("ece", "mce"):
             errors = calibration_of(top, self._calibration)
@@ -64,7 +68,10 @@ class ComputeMetrics:
         return {name: STATISTICS[name](top)}
 
     def __repr__(self) -> str:
-        parts = [*map(repr, self.names), *(f"{key}={one_line(value)}" for key, value in sorted(self.options.items()))]
+        parts = [
+            *map(repr, self.names),
+            *(f"{key}={one_line(value)}" for key, value in sorted(self.options.items())),
+        ]
         return f"compute_metrics({', '.join(parts)})"
 
 
@@ -116,10 +123,14 @@ def compute_metrics(*names: str, **options: Any) -> ComputeMetrics:
         {'accuracy': 0.6667, 'ece': 0.296}
     """
     if not names:
-        raise ValueError(f"Expected at least one name of a metric. Known: {', '.join(sorted(_KNOWN))}.")
+        raise ValueError(
+            f"Expected at least one name of a metric. Known: {', '.join(sorted(_KNOWN))}."
+        )
     for name in names:
         if not isinstance(name, str):
-            raise TypeError(f"Expected the names of metrics, but got {name!r} ({type(name).__name__}).")
+            raise TypeError(
+                f"Expected the names of metrics, but got {name!r} ({type(name).__name__})."
+            )
         if name not in _KNOWN:
             raise unknown_name("metric", name, _KNOWN)
     unique = tuple(dict.fromkeys(names))
@@ -138,7 +149,11 @@ _KNOWN: Mapping[str, tuple[str, ...]] = {
 
 def _rows(prediction: Any) -> tuple[Any, NDArray[Any]]:
     """Return the logits (N, K) and labels (N,), `IGNORED` where there is none."""
-    logits, labels = (prediction.predictions, prediction.label_ids) if hasattr(prediction, "label_ids") else prediction
+    logits, labels = (
+        (prediction.predictions, prediction.label_ids)
+        if hasattr(prediction, "label_ids")
+        else prediction
+    )
     if labels is None:
         raise TypeError("Expected labels in the evaluation, but got None.")
     logits, labels = to_numpy(_first(logits), "predictions"), to_numpy(labels, "label_ids")

@@ -13,7 +13,9 @@ class TuningOptions(Options):
     """How a model is fine-tuned; the options of `fine_tune`."""
 
     task: str | None = option(
-        None, "classification or multiple_choice; by default what the columns are those of.", choices=TASKS
+        None,
+        "classification or multiple_choice; by default what the columns are those of.",
+        choices=TASKS,
     )
     label_names: tuple[str, ...] | None = option(
         None,
@@ -25,10 +27,14 @@ class TuningOptions(Options):
     freeze_encoder: bool = option(False, "Train only the head.")
     batch_size: int = option(32, "Examples per batch, on each device.", minimum=1)
     max_length: int = option(
-        128, "Maximum tokens per text (per prompt with one choice); longer ones are cut and counted.", minimum=4
+        128,
+        "Maximum tokens per text (per prompt with one choice); longer ones are cut and counted.",
+        minimum=4,
     )
     weight_decay: float = option(0.01, "Decoupled weight decay, of matrices only.", minimum=0.0)
-    warmup: float = option(0.06, "Fraction of the steps over which the learning rate rises.", minimum=0.0)
+    warmup: float = option(
+        0.06, "Fraction of the steps over which the learning rate rises.", minimum=0.0
+    )
     seed: int = option(0, "Seed of the head, the order and the dropout.", minimum=0)
     checkpoint_steps: int | None = option(
         None,
@@ -40,7 +46,9 @@ class TuningOptions(Options):
 
     def _check(self) -> None:
         if self.epochs == 0:
-            raise OptionError(f"Expected `epochs` to be above 0, but got {self.epochs}.", option="epochs")
+            raise OptionError(
+                f"Expected `epochs` to be above 0, but got {self.epochs}.", option="epochs"
+            )
 
 
 class TrainingDataOptions(ItemOptions):
@@ -48,10 +56,12 @@ class TrainingDataOptions(ItemOptions):
 
     train_split: str | None = option(None, "Split to train on; by default train, or the only one.")
     validation_split: str | None = option(
-        None, "Split to evaluate on after each epoch; by default the first of validation, dev and test with labels."
+        None,
+        "Split to evaluate on after each epoch; by default the first of validation, dev and test with labels.",
     )
     held_out: float = option(
-        0.2, "Share of the items that is held out for evaluation and audit where no split is left for it; 0 for none."
+        0.2,
+        "Share of the items that is held out for evaluation and audit where no split is left for it; 0 for none.",
     )
     limit: int | None = option(None, "Maximum number of items per split, chosen by id.", minimum=2)
 

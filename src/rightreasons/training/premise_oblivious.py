@@ -58,7 +58,9 @@ def scored_run(
             rows["choices"][:],
             ids=rows["id"][:] if "id" in rows.column_names else None,
             labels=rows["label"][:],
-            max_length=min(options.get("max_length") or classifier.max_length, classifier.max_length),
+            max_length=min(
+                options.get("max_length") or classifier.max_length, classifier.max_length
+            ),
             progress=options["progress"],
             out=Path(out) / f"scores-{name}",
         )
@@ -140,14 +142,23 @@ def premise_oblivious_split(
     runs = check_count(n_runs, "n_runs")
     first = check_seed(seed)
     items = as_dataset(test, TASK, "test")
-    names = [str(key) for key in items["id"]] if "id" in items.column_names else [str(i) for i in range(len(items))]
+    names = (
+        [str(key) for key in items["id"]]
+        if "id" in items.column_names
+        else [str(i) for i in range(len(items))]
+    )
     labels = check_labels(items["label"][:], name="test['label']")
-    blind, blind_train = hide_premise(items).add_column("id", names), hide_premise(as_dataset(train, TASK, "train"))
+    blind, blind_train = (
+        hide_premise(items).add_column("id", names),
+        hide_premise(as_dataset(train, TASK, "train")),
+    )
     how = {"progress": progress, "metrics": ("accuracy",), **options}
     correct = np.zeros((len(items), runs), dtype=np.bool_)
     for r in range(runs):
         folder = Path(out) / f"seed-{first + r}" / "all"
-        scores = scored_run(model_name_or_path, blind_train, {"test": blind}, out=folder, seed=first + r, **how)["test"]
+        scores = scored_run(
+            model_name_or_path, blind_train, {"test": blind}, out=folder, seed=first + r, **how
+        )["test"]
         correct[:, r] = scores.predicted == labels
     n_choices = np.array([len(row) for row in items["choices"]])
     accuracy = correct.mean(axis=0)

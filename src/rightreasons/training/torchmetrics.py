@@ -62,4 +62,7 @@ class Figures(Metric):  # type: ignore[misc]
         """Return name -> figure, as a tensor without dimensions; not a number where it is undefined."""
         logits, labels = (dim_zero_cat(state).cpu().numpy() for state in (self.logits, self.labels))
         figures = self._measure((logits, labels))
-        return {name: torch.tensor(float("nan") if value is None else value) for name, value in figures.items()}
+        return {
+            name: torch.tensor(float("nan") if value is None else value)
+            for name, value in figures.items()
+        }

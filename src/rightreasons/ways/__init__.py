@@ -8,9 +8,13 @@ from rightreasons.core.options import Options, option
 class WaysOptions(Options):
     """Which ways to ask are compared."""
 
-    n_ways: int = option(12, "Number of ways to ask: the plainest, and others that are drawn by the seed.", minimum=2)
+    n_ways: int = option(
+        12, "Number of ways to ask: the plainest, and others that are drawn by the seed.", minimum=2
+    )
     questions: tuple[str, ...] = option(
         ("calibration", "cues"),
         "Questions whose verdicts are compared; those beside calibration and cues ask anew in every way.",
     )
-    doubt: bool = option(True, "Whether to ask 'Are you sure?' too, beside a neutral second request.")
+    doubt: bool = option(
+        True, "Whether to ask 'Are you sure?' too, beside a neutral second request."
+    )

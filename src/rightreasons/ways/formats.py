@@ -67,11 +67,21 @@ class Way(Result):
         names, chat, given = prompted.label_names, prompted.rendering.chat, prompted.prompt
         body, prefix = SEPARATORS[self.separators]
         if names is not None:
-            body = body.replace("Question", "Text").replace("QUESTION", "TEXT").replace("question", "text")
-            body = body.replace("Options", "Labels").replace("OPTIONS", "LABELS").replace("<options>", "<labels>")
+            body = (
+                body.replace("Question", "Text")
+                .replace("QUESTION", "TEXT")
+                .replace("question", "text")
+            )
+            body = (
+                body.replace("Options", "Labels")
+                .replace("OPTIONS", "LABELS")
+                .replace("<options>", "<labels>")
+            )
             body = body.replace("</options>", "</labels>")
         wording = INSTRUCTIONS[self.instruction][names is not None]
-        template = body.replace("{item}", _ITEMS[names is not None]).replace("{options}", "{{ options }}")
+        template = body.replace("{item}", _ITEMS[names is not None]).replace(
+            "{options}", "{{ options }}"
+        )
         template += f"\n{wording}" if wording else ""
         form, how = given.form, scoring or prompted.rendering.scoring
         if form == "auto":
@@ -82,7 +92,9 @@ class Way(Result):
             answer_prefix=None if chat else prefix, scoring=scoring or given.scoring,
             chat="on" if chat else "off",
         )  # fmt: skip
-        scorer = Prompted(prompt, prompted.engine, names, examples=prompted.examples, seed=prompted.seed)
+        scorer = Prompted(
+            prompt, prompted.engine, names, examples=prompted.examples, seed=prompted.seed
+        )
         scorer.rendering = dataclasses.replace(scorer.rendering, order=self.order)
         return scorer
 
@@ -98,8 +110,12 @@ def ways_of(prompted: Prompted, count: int, *, seed: int = 0) -> list[Way]:
     shots: Sequence[int] = sorted({0, prompted.prompt.shots})
     # The first tokens of several choices may be the same; letters and numbers are told apart by theirs.
     whole = prompted.rendering.scoring == "generated" or "likelihoods" in prompted.engine.abilities
-    styles = [style for style in STYLES if whole or prompted.label_names is not None or style != "words"]
-    grid = [Way(*parts) for parts in itertools.product(SEPARATORS, INSTRUCTIONS, styles, ORDERS, shots)]
+    styles = [
+        style for style in STYLES if whole or prompted.label_names is not None or style != "words"
+    ]
+    grid = [
+        Way(*parts) for parts in itertools.product(SEPARATORS, INSTRUCTIONS, styles, ORDERS, shots)
+    ]
     first = Way("lines", "none", prompted.rendering.style, "given", prompted.prompt.shots)
     others = [way for way in grid if way != first]
     drawn = item_rng(seed, "ways to ask").permutation(len(others))

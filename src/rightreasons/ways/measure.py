@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditSplit
 from rightreasons.core.arrays import Result
-from rightreasons.core.intervals import Estimate, bounded_mean, cluster_codes, estimate_of, mean, paired_means, rate
+from rightreasons.core.intervals import (
+    Estimate,
+    bounded_mean,
+    cluster_codes,
+    estimate_of,
+    mean,
+    paired_means,
+    rate,
+)
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
 from rightreasons.core.store import part_of
@@ -117,7 +125,9 @@ class WaysFigures(Result):
     no_verdict: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
 
-def format_spread(right: Any, *, clusters: Any = None, how: Resampling = Resampling()) -> FormatSpread:
+def format_spread(
+    right: Any, *, clusters: Any = None, how: Resampling = Resampling()
+) -> FormatSpread:
     """Measure how far the accuracies of several ways to ask lie apart.
 
     Args:
@@ -155,7 +165,9 @@ def format_spread(right: Any, *, clusters: Any = None, how: Resampling = Resampl
         halves.append((float(apart.mean()), ends.low, ends.high))
     # The two halves choose by each other, and so depend on each other: the mean of their ends holds however they do.
     value, low, high = np.mean(halves, axis=0).tolist() if halves else (None, None, None)
-    held = Estimate(value, low, high, how.level, "Student's t, an item at each bound; the mean of two halves")
+    held = Estimate(
+        value, low, high, how.level, "Student's t, an item at each bound; the mean of two halves"
+    )
     p_value = (1 + int((chance >= spread - 1e-12).sum())) / (1 + how.resamples)
     return FormatSpread(spread, float(chance.mean()), p_value, held)
 
@@ -187,7 +199,9 @@ def prompt_sensitivity(rows: Any) -> float:
     return float(apart.sum() / (len(values) * (len(values) - 1)))
 
 
-def flips_of(turn: str, turned: Sequence[Any], *, clusters: Any = None, how: Resampling = Resampling()) -> Flips | None:
+def flips_of(
+    turn: str, turned: Sequence[Any], *, clusters: Any = None, how: Resampling = Resampling()
+) -> Flips | None:
     """Compare how many answers turn after a doubt and after a neutral request; None without answers.
 
     Args:
@@ -199,7 +213,9 @@ def flips_of(turn: str, turned: Sequence[Any], *, clusters: Any = None, how: Res
     doubted, again = (rate(each, how, clusters) for each in turned)
     if doubted is None or again is None:
         return None
-    test = paired_means(*(np.asarray(each, dtype=float) for each in turned), clusters=clusters, resampling=how)
+    test = paired_means(
+        *(np.asarray(each, dtype=float) for each in turned), clusters=clusters, resampling=how
+    )
     difference = estimate_of(test.difference, test.interval)
     return Flips(turn, len(turned[0]), doubted, again, difference, test.p_value)
 
@@ -244,21 +260,35 @@ def measure_ways(
     right = picks == split.labels
     judged = [judge(scorer, scores) for scorer, scores in zip(scorers, said, strict=True)]
     by_way = tuple(
-        AskedWay(way, accuracy, int((row == NO_ANSWER).sum()), {name: label for name, (label, _) in each.items()})
+        AskedWay(
+            way,
+            accuracy,
+            int((row == NO_ANSWER).sum()),
+            {name: label for name, (label, _) in each.items()},
+        )
         for way, each, row in zip(ways, judged, picks, strict=True)
         if (accuracy := rate(row == split.labels, how, split.clusters)) is not None
     )
-    reasons = {name: why for name, (_, why) in judged[0].items() if not any(each[name][0] for each in judged)}
+    reasons = {
+        name: why
+        for name, (_, why) in judged[0].items()
+        if not any(each[name][0] for each in judged)
+    }
     same = {
         name: share
         for name, verdict in by_way[0].verdicts.items()
         if name not in reasons
-        and (share := rate([each.verdicts[name] == verdict for each in by_way[1:]], how)) is not None
+        and (share := rate([each.verdicts[name] == verdict for each in by_way[1:]], how))
+        is not None
     }
     posix, no_posix = asking.posix(ways, how)
-    flips, no_flips, n_unread = asking.flips(ways[0], picks[0], how) if options.doubt else ((), "it is left out", 0)
+    flips, no_flips, n_unread = (
+        asking.flips(ways[0], picks[0], how) if options.doubt else ((), "it is left out", 0)
+    )
     spread = format_spread(right, clusters=split.clusters, how=how)
-    return WaysFigures(len(split), by_way, spread, posix, no_posix, flips, no_flips, n_unread, same, reasons)
+    return WaysFigures(
+        len(split), by_way, spread, posix, no_posix, flips, no_flips, n_unread, same, reasons
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- private
@@ -267,7 +297,9 @@ def measure_ways(
 class _Asking:
     """Asks about the items of a split in several ways."""
 
-    def __init__(self, prompted: Prompted, split: AuditSplit, out: Path | None, progress: bool) -> None:
+    def __init__(
+        self, prompted: Prompted, split: AuditSplit, out: Path | None, progress: bool
+    ) -> None:
         self.asked, self.split, self.out, self.progress = prompted, split, out, progress
         self.items = items_of(split.ids, split.labels.tolist(), **split.fields)
         self.place_of = {item.id: place for place, item in enumerate(self.items)}
@@ -282,19 +314,25 @@ class _Asking:
         for way in (each for each in ways if each.order == "given"):
             scores = self.scores(way, way.scorer(self.asked, likely))
             scored = zip(scores.ids, scores.logits, strict=True)
-            by_style.setdefault(way.style, []).append({self.place_of[name]: np.asarray(row) for name, row in scored})
+            by_style.setdefault(way.style, []).append(
+                {self.place_of[name]: np.asarray(row) for name, row in scored}
+            )
         values, units = [], []
         for place in range(len(self.items)):
             weighted = [
                 (len(rows) * (len(rows) - 1), prompt_sensitivity(rows))
                 for tables in by_style.values()
-                if len(rows := [table[place] for table in tables if place in table]) > 1 and np.isfinite(rows).all()
+                if len(rows := [table[place] for table in tables if place in table]) > 1
+                and np.isfinite(rows).all()
             ]
             if weighted:
                 values.append(sum(n * psi for n, psi in weighted) / sum(n for n, _ in weighted))
                 units.append(place)
         if not values:
-            return None, "no two ways share the style of the answers and the given order of the options"
+            return (
+                None,
+                "no two ways share the style of the answers and the given order of the options",
+            )
         clusters = None if self.split.clusters is None else self.split.clusters[units]
         return mean(np.array(values), how, clusters=clusters), ""
 
@@ -304,18 +342,27 @@ class _Asking:
             return (), "the model is asked without turns of a conversation", 0
         scorer = way.scorer(self.asked)
         doubted, again = (
-            self.scores(way, scorer, follow, first).answers(self.split.ids) for follow in (DOUBT, NEUTRAL_TURN)
+            self.scores(way, scorer, follow, first).answers(self.split.ids)
+            for follow in (DOUBT, NEUTRAL_TURN)
         )
         read = (first >= 0) & (doubted >= 0) & (again >= 0)
         labels, found = self.split.labels, []
         for turn, of in (("right to wrong", first == labels), ("wrong to right", first != labels)):
             rows = read & of
-            turned = [(answers == labels)[rows] != (first == labels)[rows] for answers in (doubted, again)]
+            turned = [
+                (answers == labels)[rows] != (first == labels)[rows] for answers in (doubted, again)
+            ]
             clusters = None if self.split.clusters is None else self.split.clusters[rows]
             found.append(flips_of(turn, turned, clusters=clusters, how=how))
-        return tuple(flip for flip in found if flip is not None), "", int(((first >= 0) & ~read).sum())
+        return (
+            tuple(flip for flip in found if flip is not None),
+            "",
+            int(((first >= 0) & ~read).sum()),
+        )
 
-    def scores(self, way: Way, scorer: Prompted, follow: str = "", said: Picks | None = None) -> Scores:
+    def scores(
+        self, way: Way, scorer: Prompted, follow: str = "", said: Picks | None = None
+    ) -> Scores:
         """Return the scores of the items.
 
         Args:
@@ -326,17 +373,27 @@ class _Asking:
         """
         rendering, items = scorer.rendering, self.items
         if said is not None:
-            form = instruction(way.style, scoring=rendering.scoring, form=rendering.form, chat=rendering.chat)
+            form = instruction(
+                way.style, scoring=rendering.scoring, form=rendering.form, chat=rendering.chat
+            )
             user = {"role": "user", "content": f"{follow} {AGAIN}{form}"}
             items = [
                 dataclasses.replace(
                     item,
-                    follow=({"role": "assistant", "content": rendering.said(rendering.answers(item)[place])}, user),
+                    follow=(
+                        {
+                            "role": "assistant",
+                            "content": rendering.said(rendering.answers(item)[place]),
+                        },
+                        user,
+                    ),
                 )
                 for item, place in zip(items, said.tolist(), strict=True)
                 if place != NO_ANSWER
             ]
-        name = way.name.replace("/", "-") + {"": "", DOUBT: " doubted", NEUTRAL_TURN: " again"}[follow]
+        name = (
+            way.name.replace("/", "-") + {"": "", DOUBT: " doubted", NEUTRAL_TURN: " again"}[follow]
+        )
         out = part_of(self.out, name)
         labels = np.array([item.label for item in items], dtype=np.int64)
         return scorer.score_items(items, labels, progress=self.progress, out=out)
@@ -353,7 +410,14 @@ WAYS_ASKED = Question(
     prose=prose(__file__, verdicts=verdicts),
     verdict=(Rule("neutral", "told"),),
     parts=(
-        Part("ways", (Table("ways", lambda m: ((row.way.name, row.accuracy, row.n_unread) for row in m.ways)),)),
+        Part(
+            "ways",
+            (
+                Table(
+                    "ways", lambda m: ((row.way.name, row.accuracy, row.n_unread) for row in m.ways)
+                ),
+            ),
+        ),
         Part("verdicts"),
         Part("doubt"),
     ),

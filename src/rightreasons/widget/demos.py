@@ -51,7 +51,9 @@ def module_page(
     (source,) = (path for path in folder.glob("*.py") if path.name != "app.py")
     module = evaluate.load(str(source), **loaded_with)
     parameters = inspect.signature(module._compute).parameters
-    shown = {name: parameters[name].default for name in module.option_names() if name not in loaded_with}
+    shown = {
+        name: parameters[name].default for name in module.option_names() if name not in loaded_with
+    }
 
     def compute(given: str, chosen: str) -> tuple[str, Any]:
         try:
@@ -60,7 +62,11 @@ def module_page(
         except MISTAKES as error:
             return problem(error), None
 
-    inputs = "{\n" + ",\n".join(f" {json.dumps(name)}: {json.dumps(example[name])}" for name in example) + "\n}"
+    inputs = (
+        "{\n"
+        + ",\n".join(f" {json.dumps(name)}: {json.dumps(example[name])}" for name in example)
+        + "\n}"
+    )
     chosen = json.dumps({**shown, **(options or {})}, indent=1, ensure_ascii=False)
     start = compute(inputs, chosen)
     card = _FRONT_MATTER.sub("", (folder / "README.md").read_text("utf-8")).strip()
@@ -75,7 +81,10 @@ def module_page(
                 boxes += [gr.Textbox(chosen, label=label, lines=4, max_lines=12, elem_id="chosen")]
                 button = gr.Button("Compute", variant="primary", elem_id="compute")
             with gr.Column(scale=4, min_width=320):
-                outputs = [gr.HTML(start[0], elem_id="headline"), gr.JSON(start[1], show_label=False, elem_id="result")]
+                outputs = [
+                    gr.HTML(start[0], elem_id="headline"),
+                    gr.JSON(start[1], show_label=False, elem_id="result"),
+                ]
         gr.Markdown(about, elem_id="card")
         # One call at a time: a module holds the state of the call that it answers.
         button.click(compute, boxes, outputs, concurrency_id=module.name, scroll_to_output=True)
@@ -104,7 +113,13 @@ def parse_values(text: object, name: str) -> dict[str, Any]:
     check_kind(values, name, dict[str, Any])
     for key, value in values.items():  # time and memory grow with every count
         limit = MAX_PAGE_ROWS if isinstance(value, list) else MAX_PAGE_DRAWS
-        size = len(value) if isinstance(value, list) else value if is_number(value) and key != "seed" else 0
+        size = (
+            len(value)
+            if isinstance(value, list)
+            else value
+            if is_number(value) and key != "seed"
+            else 0
+        )
         if size > limit:
             raise ValueError(f"Expected at most {limit:,} in `{key}` on a page, but got {size:,}.")
     return dict(values)

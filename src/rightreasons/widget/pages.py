@@ -70,13 +70,20 @@ def tiles(entries: Iterable[tuple[str, str, str]]) -> str:
     blocks = []
     for entry in entries:
         name, value, small = map(html.escape, entry)
-        blocks.append(f'<div><dt>{name}</dt><dd>{value}</dd><dd class="rr-small">{small}</dd></div>')
+        blocks.append(
+            f'<div><dt>{name}</dt><dd>{value}</dd><dd class="rr-small">{small}</dd></div>'
+        )
     # Full rows on a wide page: four tiles fill one row, six fill two.
     columns = 4 if len(blocks) % 4 == 0 else 3
     return f'<dl class="rr-tiles" style="--rr-columns: {columns}">{"".join(blocks)}</dl>'
 
 
-def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str] | None = None, *, caption: str = "") -> str:
+def table(
+    rows: Sequence[Mapping[str, Any]],
+    columns: Mapping[str, str] | None = None,
+    *,
+    caption: str = "",
+) -> str:
     """Write rows as an HTML table that scrolls within itself on a narrow page.
 
     Args:
@@ -85,10 +92,19 @@ def table(rows: Sequence[Mapping[str, Any]], columns: Mapping[str, str] | None =
         caption: A line above the table.
     """
     headings = columns or {key: key.replace("_", " ") for key in (rows[0] if rows else {})}
-    numeric = {key for key in headings if rows and all(is_number(row.get(key)) or row.get(key) is None for row in rows)}
-    head = "".join(f"<th{_align(key in numeric)}>{html.escape(title)}</th>" for key, title in headings.items())
+    numeric = {
+        key
+        for key in headings
+        if rows and all(is_number(row.get(key)) or row.get(key) is None for row in rows)
+    }
+    head = "".join(
+        f"<th{_align(key in numeric)}>{html.escape(title)}</th>" for key, title in headings.items()
+    )
     cells = [
-        "".join(f"<td{_align(key in numeric)}>{html.escape(figure(row.get(key)))}</td>" for key in headings)
+        "".join(
+            f"<td{_align(key in numeric)}>{html.escape(figure(row.get(key)))}</td>"
+            for key in headings
+        )
         for row in rows[:MAX_TABLE_ROWS]
     ]
     body = "".join(f"<tr>{row}</tr>" for row in cells)
@@ -113,7 +129,9 @@ def figure(value: Any) -> str:
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value + 0.0:.4f}" if value == 0 or abs(value) >= 5e-5 else f"{value:.0e}"  # no sign before 0
+        return (
+            f"{value + 0.0:.4f}" if value == 0 or abs(value) >= 5e-5 else f"{value:.0e}"
+        )  # no sign before 0
     return str(value)
 
 
@@ -139,7 +157,9 @@ def _align(right: bool) -> str:
     return ' class="rr-number"' if right else ""
 
 
-PRIVACY = "What you upload is deleted as soon as it is read, and what was read of it when you leave."
+PRIVACY = (
+    "What you upload is deleted as soon as it is read, and what was read of it when you leave."
+)
 """What our pages say of their visitors' data; `public_page` makes it so."""
 
 STYLE = Path(__file__).with_name("page.css")
@@ -178,7 +198,11 @@ def public_page(title: str, style: Path | None = None) -> Iterator[Any]:
     from gradio.context import Context
 
     app = Context.root_block
-    with gr.Blocks(title=title, delete_cache=(60, 600)) if app is None else contextlib.nullcontext(app) as demo:
+    with (
+        gr.Blocks(title=title, delete_cache=(60, 600))
+        if app is None
+        else contextlib.nullcontext(app) as demo
+    ):
         for file in filter(None, (STYLE, style)):
             gr.HTML(f"<style>{file.read_text(encoding='utf-8')}</style>", elem_classes="rr-style")
         # gradio gives every route the title of the app.
@@ -256,7 +280,9 @@ def typed_hub_id(value: object, name: str) -> str:
             f"Expected the id of `{name}` on the hub, at most {MAX_HUB_ID} letters, but got {len(text):,}."
         )
     if not _HUB_ID.fullmatch(text) or Path(text).exists():
-        raise ValueError(f"Expected the id of `{name}` on the hub, such as owner/name, but got {text!r}.")
+        raise ValueError(
+            f"Expected the id of `{name}` on the hub, such as owner/name, but got {text!r}."
+        )
     return text
 
 
@@ -372,7 +398,9 @@ def _file_class() -> Any:
     return abc.ABCMeta.__new__(type(gr.File), "File", (gr.File,), body)
 
 
-def download_text(button: Any, write: Callable[..., str], inputs: Sequence[Any], name: str, kind: str) -> None:
+def download_text(
+    button: Any, write: Callable[..., str], inputs: Sequence[Any], name: str, kind: str
+) -> None:
     """Let a button save a text as a file of the visitor; no file of it is made here.
 
     Args:
@@ -436,8 +464,14 @@ def page_links(docs: str, papers: Mapping[str, str]) -> Any:
     """
     import gradio as gr
 
-    entries = [("Package", REPOSITORY), ("Documentation", f"{REPOSITORY}/blob/main/docs/{docs}.md"), *papers.items()]
-    links = " · ".join(f'<a href="{html.escape(address)}">{html.escape(name)}</a>' for name, address in entries)
+    entries = [
+        ("Package", REPOSITORY),
+        ("Documentation", f"{REPOSITORY}/blob/main/docs/{docs}.md"),
+        *papers.items(),
+    ]
+    links = " · ".join(
+        f'<a href="{html.escape(address)}">{html.escape(name)}</a>' for name, address in entries
+    )
     return gr.HTML(f'<nav class="rr-links" aria-label="Links"><p>{links}</p></nav>')
 
 

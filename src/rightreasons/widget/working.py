@@ -77,12 +77,21 @@ def work(
             yield None
     is_done = False
     try:
-        call = (list(sys.path), function.__module__, function.__qualname__, arguments, keywords, gigabytes)
+        call = (
+            list(sys.path),
+            function.__module__,
+            function.__qualname__,
+            arguments,
+            keywords,
+            gigabytes,
+        )
         connection = worker.send(call)
         end = time.monotonic() + seconds
         while not connection.poll(min(BEAT, max(end - time.monotonic(), 0))):
             if time.monotonic() >= end:
-                raise ValueError(f"Expected work of at most {seconds:g} seconds, but it takes longer: send less.")
+                raise ValueError(
+                    f"Expected work of at most {seconds:g} seconds, but it takes longer: send less."
+                )
             yield None
         try:
             has_failed, value = connection.recv()
@@ -148,9 +157,14 @@ class _Worker:
         self.connection, theirs = Pipe()
         with theirs:
             # It writes where the page does.
-            paths = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "TMPDIR": tempfile.gettempdir()}
+            paths = {
+                "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+                "TMPDIR": tempfile.gettempdir(),
+            }
             command = [sys.executable, "-m", __name__, str(theirs.fileno())]
-            self.process = subprocess.Popen(command, pass_fds=[theirs.fileno()], env={**os.environ, **paths})
+            self.process = subprocess.Popen(
+                command, pass_fds=[theirs.fileno()], env={**os.environ, **paths}
+            )
         self.connection.send(call)
         return self.connection
 
@@ -170,7 +184,9 @@ for _ in range(int(os.environ.get("RIGHTREASONS_WORKERS", "2"))):
 
 
 def _too_much(gigabytes: float) -> ValueError:
-    return ValueError(f"Expected work that takes at most {gigabytes:g} GB of memory, but it takes more: send less.")
+    return ValueError(
+        f"Expected work that takes at most {gigabytes:g} GB of memory, but it takes more: send less."
+    )
 
 
 # ---------------------------------------------------------------------------------------------------- in the worker
@@ -190,14 +206,20 @@ def _serve(connection: Connection) -> None:
             answer = (False, function(*arguments, **keywords))
         except MemoryError:
             answer = (True, _too_much(gigabytes))
-        except Exception as error:  # any error is passed on: the page knows which of them a visitor reads
+        except (
+            Exception
+        ) as error:  # any error is passed on: the page knows which of them a visitor reads
             answer = (True, _readable(error, gigabytes))
         connection.send(answer)
 
 
 def _readable(error: Exception, gigabytes: float) -> Exception:
     if isinstance(error, (TypeError, ValueError)):
-        return type(error)(str(error)) if type(error) in (TypeError, ValueError) else ValueError(str(error))
+        return (
+            type(error)(str(error))
+            if type(error) in (TypeError, ValueError)
+            else ValueError(str(error))
+        )
     if is_expected(error):
         return ValueError(in_one_sentence(error))
     if "allocate memory" in str(error):  # as torch says it

@@ -55,7 +55,11 @@ def plan(seeds=(1,), called=0.5, unfinished=()):
             runs.append(run)
             if (run.partition, run.held) not in unfinished:
                 stored[run.key] = result(run, passed, right, called)
-    return FakePlan(runs, stored, {"functionalities": [(name, "A", "MFT") for name in NAMES], "n_cases": list(COUNTS)})
+    return FakePlan(
+        runs,
+        stored,
+        {"functionalities": [(name, "A", "MFT") for name in NAMES], "n_cases": list(COUNTS)},
+    )
 
 
 def test_scores_are_those_of_the_paper():
@@ -82,7 +86,9 @@ def test_the_test_is_of_the_printed_difference():
     iid, row = collect_scores(plan()).rows
     assert (iid.differences, iid.p_values) == ({}, {})
     for setting in ("seen", "functionality"):
-        assert row.differences[setting] == pytest.approx(row.scores[setting] - iid.scores["standard"])
+        assert row.differences[setting] == pytest.approx(
+            row.scores[setting] - iid.scores["standard"]
+        )
     # By hand for "functionality": a of the run that held out a, b of the run that held out b.
     test = compare_generalization(
         (outcomes("11111100"), outcomes("11110000")),
@@ -137,7 +143,9 @@ def test_what_is_printed_is_a_line_per_finding(capsys):
             made.stored[run.key] |= {"passed": "100110", "iid_right": "11110000"}
     show_scores(collect_scores(made))
     *_, idle = capsys.readouterr().out.splitlines()
-    assert idle == ("  Changed nothing: 3 of 3 runs of IID->T lp (seed 2), whose every outcome is that of IID.")
+    assert idle == (
+        "  Changed nothing: 3 of 3 runs of IID->T lp (seed 2), whose every outcome is that of IID."
+    )
 
 
 @pytest.mark.parametrize(("called", "n_degenerate"), [(0.5, 0), (0.95, 4), (0.02, 4), (0.9, 0)])

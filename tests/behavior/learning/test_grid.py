@@ -6,7 +6,9 @@ from rightreasons.behavior.learning.options import parse_grid
 
 
 def test_every_combination_comes_once():
-    assert parse_grid('{"learning_rate": [2e-5, 5e-5], "batch_size": [8, 16], "activation": ["sigmoid"]}') == [
+    assert parse_grid(
+        '{"learning_rate": [2e-5, 5e-5], "batch_size": [8, 16], "activation": ["sigmoid"]}'
+    ) == [
         {"learning_rate": 2e-5, "batch_size": 8, "activation": "sigmoid"},
         {"learning_rate": 2e-5, "batch_size": 16, "activation": "sigmoid"},
         {"learning_rate": 5e-5, "batch_size": 8, "activation": "sigmoid"},

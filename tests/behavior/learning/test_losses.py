@@ -55,7 +55,9 @@ def test_directions(direction, before, after, error):
     p, q = torch.tensor([before], dtype=torch.float64), torch.tensor([after], dtype=torch.float64)
     assert dir_error(p, q, direction).item() == pytest.approx(error)
     # -log(1 - .3) = .356675
-    assert dir_loss(p.log(), q.log(), direction).item() == pytest.approx(-math.log(1 - error), abs=1e-9)
+    assert dir_loss(p.log(), q.log(), direction).item() == pytest.approx(
+        -math.log(1 - error), abs=1e-9
+    )
 
 
 def test_a_complete_reversal_has_a_finite_loss():

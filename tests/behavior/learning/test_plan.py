@@ -44,7 +44,10 @@ def test_a_plan_lists_every_run_once():
 def few_cases(sizes):
     """The suite of the tests with so many cases of each of its functionalities."""
     whole = behavior_suite()
-    kept = [dataclasses.replace(f, cases=f.cases[:size]) for f, size in zip(whole.functionalities, sizes, strict=False)]
+    kept = [
+        dataclasses.replace(f, cases=f.cases[:size])
+        for f, size in zip(whole.functionalities, sizes, strict=False)
+    ]
     return dataclasses.replace(whole, functionalities=tuple(kept))
 
 
@@ -68,7 +71,12 @@ def test_without_validation_cases_the_first_alternative_is_taken(task, tmp_path)
     # two cases: one to train on, one to test; four: validation cases of "words", which one run holds out
     for name, sizes in (("none", (2, 2, 2)), ("held", (4, 2, 2))):
         own = dataclasses.replace(task, suite=few_cases(sizes), grid=grid)
-        runs = plan_runs(own.suite, configurations=("IID+T",), methods=("vanilla", "lp"), partitions=("functionality",))
+        runs = plan_runs(
+            own.suite,
+            configurations=("IID+T",),
+            methods=("vanilla", "lp"),
+            partitions=("functionality",),
+        )
         runs = [run for run in runs if run.held == "words"]
         plan = Plan.create(tmp_path / name, runs, own.settings())
         assert run_plan(plan, own, progress=False) == len(runs) == 2
@@ -92,7 +100,9 @@ def test_options_are_checked_before_anything_runs(task, option, value, said):
         ("iid_options", {"iid_options": {option: value}}),
         (r"grid\[1\]", {"grid": ({}, {option: value})}),
     ):
-        with pytest.raises((TypeError, ValueError), match=rf"`{option}` to be .*{said}.* \(in `{where}`\)\.$"):
+        with pytest.raises(
+            (TypeError, ValueError), match=rf"`{option}` to be .*{said}.* \(in `{where}`\)\.$"
+        ):
             dataclasses.replace(task, **given)
 
 
@@ -107,7 +117,9 @@ def test_another_model_in_the_same_folder_is_refused(task, tmp_path):
     folder = tmp_path / "model"
     shutil.copytree(task.model, folder)
     own = dataclasses.replace(task, model=str(folder))
-    plan = Plan.create(tmp_path / "plan", plan_runs(task.suite, configurations=("IID",)), own.settings())
+    plan = Plan.create(
+        tmp_path / "plan", plan_runs(task.suite, configurations=("IID",)), own.settings()
+    )
     assert own.settings() == plan.settings
     (folder / "merges.txt").write_text("t h\n")
     assert own.settings()["model digest"] != plan.settings["model digest"]
@@ -127,7 +139,9 @@ def test_a_damaged_result_is_not_finished(task, tmp_path):
     files[0].write_text(files[0].read_text()[:20])
     files[1].write_text("[]")
     files[2].write_bytes(b"\xff")
-    with pytest.warns(SetAsideWarning, match="is computed again, as it is damaged or of another run"):
+    with pytest.warns(
+        SetAsideWarning, match="is computed again, as it is damaged or of another run"
+    ):
         assert plan.pending() == runs[:3]
     assert [row.seed for row in collect_scores(plan).rows] == [4]
 
@@ -141,7 +155,9 @@ def test_no_flipped_bit_of_a_result_is_collected(task, tmp_path):
     whole, right = file.read_bytes(), plan.results()
     noticed = 0
     for place in range(len(whole)):
-        file.write_bytes(whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :])
+        file.write_bytes(
+            whole[:place] + bytes([whole[place] ^ 1 << place % 8]) + whole[place + 1 :]
+        )
         read = plan.results()
         noticed += not read
         assert read in ([], right)  # a flip in the space between two values changes nothing
@@ -152,8 +168,12 @@ def test_a_damaged_model_of_a_plan_is_trained_again(task, tmp_path):
     runs = plan_runs(task.suite, configurations=("IID",))
     plan = Plan.create(tmp_path / "plan", runs, task.settings())
     run_plan(plan, task, progress=False)
-    (whole,) = ({key: value for key, value in row.items() if key != "seconds"} for row in plan.results())
-    (folder,) = (path for path in (plan.folder / "models").iterdir() if not path.name.startswith("."))
+    (whole,) = (
+        {key: value for key, value in row.items() if key != "seconds"} for row in plan.results()
+    )
+    (folder,) = (
+        path for path in (plan.folder / "models").iterdir() if not path.name.startswith(".")
+    )
     plain = tmp_path / "plain"
     plain.mkdir()
     assert folder.stat().st_mode == plain.stat().st_mode  # colleagues may read it
@@ -161,23 +181,33 @@ def test_a_damaged_model_of_a_plan_is_trained_again(task, tmp_path):
     content = weights.read_bytes()
     weights.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     (plan.folder / "results" / f"{runs[0].key}.json").unlink()
-    with pytest.warns(SetAsideWarning, match=r"is computed again, as it is damaged or of another run"):
+    with pytest.warns(
+        SetAsideWarning, match=r"is computed again, as it is damaged or of another run"
+    ):
         assert run_plan(plan, task, progress=False) == 1
     assert weights.read_bytes() == content
-    assert [{key: value for key, value in row.items() if key != "seconds"} for row in plan.results()] == [whole]
+    assert [
+        {key: value for key, value in row.items() if key != "seconds"} for row in plan.results()
+    ] == [whole]
     # All runs are finished, and the model is looked at all the same.
     weights.write_bytes(content[:-1])
-    with pytest.warns(SetAsideWarning, match=r"is computed again, as it is damaged or of another run"):
+    with pytest.warns(
+        SetAsideWarning, match=r"is computed again, as it is damaged or of another run"
+    ):
         assert run_plan(plan, task, progress=False) == 0
     assert not folder.exists()
     assert run_plan(plan, task, progress=False) == 0  # no run needs it
 
 
 def test_a_killed_plan_goes_on_and_collects(task, tmp_path, monkeypatch):
-    runs = plan_runs(task.suite, configurations=("IID", "IID->T"), methods=("lp",), partitions=("seen", "type"))
+    runs = plan_runs(
+        task.suite, configurations=("IID", "IID->T"), methods=("lp",), partitions=("seen", "type")
+    )
     plan = Plan.create(tmp_path / "plan", runs, task.settings())
     with monkeypatch.context() as patch:
-        patch.setattr(behavior_runner, "train_on_behavior", killed_at(behavior_runner.train_on_behavior, 2))
+        patch.setattr(
+            behavior_runner, "train_on_behavior", killed_at(behavior_runner.train_on_behavior, 2)
+        )
         with pytest.raises(KeyboardInterrupt):
             run_plan(plan, task, progress=False)
     assert len(plan.done()) == 1
@@ -207,7 +237,10 @@ def test_training_runs_with_a_grid(task, tmp_path):
     runs = [
         run
         for run in plan_runs(
-            task.suite, configurations=("IID+T",), methods=("vanilla", "lp"), partitions=("seen", "type")
+            task.suite,
+            configurations=("IID+T",),
+            methods=("vanilla", "lp"),
+            partitions=("seen", "type"),
         )
         if run.held in ("", "DIR")
     ]
@@ -216,28 +249,38 @@ def test_training_runs_with_a_grid(task, tmp_path):
     for result in plan.results():
         assert result["options"]["epochs"] in (1, 2)
         assert 0 <= result["iid_accuracy"] <= 1
-        assert not np.isnan([rate for rate in result["pass_rates"].values() if rate is not None]).any()
+        assert not np.isnan(
+            [rate for rate in result["pass_rates"].values() if rate is not None]
+        ).any()
 
 
 @pytest.mark.parametrize("method", ["vanilla", "lp"])
 def test_a_run_is_asked_what_it_held_out(task, tmp_path, monkeypatch, method):
-    runs = plan_runs(task.suite, configurations=("IID->T",), methods=(method,), partitions=("seen", "type"))
+    runs = plan_runs(
+        task.suite, configurations=("IID->T",), methods=(method,), partitions=("seen", "type")
+    )
     runs = [run for run in runs if run.held in ("", "DIR")]
     told = {}
-    for name, asked in (("held out", behavior_runner.chosen), ("all", lambda suite, _, keep: suite)):
+    for name, asked in (
+        ("held out", behavior_runner.chosen),
+        ("all", lambda suite, _, keep: suite),
+    ):
         plan = Plan.create(tmp_path / name, runs, task.settings())
         with monkeypatch.context() as patch:
             patch.setattr(behavior_runner, "chosen", asked)
             run_plan(plan, task, progress=False)
         told[name] = {result["held"]: result for result in plan.results()}
     suite = task.suite.split("test")
-    cases = [functionality.name for functionality in suite.functionalities for _ in functionality.cases]
+    cases = [
+        functionality.name for functionality in suite.functionalities for _ in functionality.cases
+    ]
     (names,) = {run.held_out for run in runs if run.held}
     assert 0 < len(names) < len(suite.functionalities)
     whole, part = told["all"]["DIR"], told["held out"]["DIR"]
     assert part["pass_rates"] == {name: whole["pass_rates"][name] for name in names}
     assert part["passed"] == "".join(
-        letter if name in names else "." for letter, name in zip(whole["passed"], cases, strict=True)
+        letter if name in names else "."
+        for letter, name in zip(whole["passed"], cases, strict=True)
     )
     assert part["iid_right"] == whole["iid_right"]
     assert told["held out"][""] == {**told["all"][""], "seconds": told["held out"][""]["seconds"]}
@@ -248,7 +291,9 @@ def test_a_share_of_the_independent_data_is_mixed_with_the_suite(task, tmp_path)
     sizes = []
     for share in (1.0, 0.5):
         shared = dataclasses.replace(task, iid_share=share)
-        runner = behavior_runner.Runner(Plan.create(tmp_path / str(share), runs, shared.settings()), shared)
+        runner = behavior_runner.Runner(
+            Plan.create(tmp_path / str(share), runs, shared.settings()), shared
+        )
         sizes.append((len(runner.iid_train), len(runner.iid_mixed)))
     (n, whole), (also_n, half) = sizes
     assert n == whole == also_n == len(task.train.texts)
@@ -261,7 +306,9 @@ def test_few_training_cases_leave_the_test_cases_as_they_are(task):
     whole, few = task.train_suite(), dataclasses.replace(task, train_cases=2).train_suite()
     sizes = {f.name: len(f.cases) for f in whole.functionalities}
     assert max(sizes.values()) > 2
-    assert {f.name: len(f.cases) for f in few.functionalities} == {name: min(size, 2) for name, size in sizes.items()}
+    assert {f.name: len(f.cases) for f in few.functionalities} == {
+        name: min(size, 2) for name, size in sizes.items()
+    }
     kept = {f.name: {case.id for case in f.cases} for f in whole.functionalities}
     assert all({case.id for case in f.cases} <= kept[f.name] for f in few.functionalities)
     assert [f.cases for f in few.functionalities] == [
@@ -284,14 +331,19 @@ def test_a_plan_of_other_code_or_data_is_refused(task, tmp_path, monkeypatch):
     with pytest.raises(ValueError, match="the 1 finished runs of this one are kept"):
         run_plan(plan, task, progress=False)
     # finished runs can still be collected: G = 2 (.9)(.5) / 1.4
-    assert collect_scores(Plan.open(tmp_path / "plan")).rows[0].scores["standard"] == pytest.approx(0.9 / 1.4)
+    assert collect_scores(Plan.open(tmp_path / "plan")).rows[0].scores["standard"] == pytest.approx(
+        0.9 / 1.4
+    )
 
 
 def test_what_is_no_plan_is_told(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no plan\.json"):
         Plan.open(tmp_path)
     (tmp_path / "plan.json").write_text(json.dumps({"format": "x"}))
-    with pytest.warns(SetAsideWarning), pytest.raises(ValueError, match=r"plan\.json .*, but it was damaged"):
+    with (
+        pytest.warns(SetAsideWarning),
+        pytest.raises(ValueError, match=r"plan\.json .*, but it was damaged"),
+    ):
         Plan.open(tmp_path)
 
 
@@ -300,9 +352,18 @@ def test_a_damaged_plan_is_told_with_its_file(task, tmp_path):
     Plan.create(tmp_path, runs, task.settings())
     file = tmp_path / "plan.json"
     whole = file.read_text()
-    for damaged in ("", whole[:30], whole.replace('"seed": 2', '"seed": 3'), "[]", whole.replace("IID", "iid")):
+    for damaged in (
+        "",
+        whole[:30],
+        whole.replace('"seed": 2', '"seed": 3'),
+        "[]",
+        whole.replace("IID", "iid"),
+    ):
         file.write_text(damaged)
-        with pytest.warns(SetAsideWarning), pytest.raises(ValueError, match=r"plan\.json .*, but it was damaged"):
+        with (
+            pytest.warns(SetAsideWarning),
+            pytest.raises(ValueError, match=r"plan\.json .*, but it was damaged"),
+        ):
             Plan.open(tmp_path)
     file.write_text(whole)
     assert Plan.open(tmp_path).runs == runs
@@ -326,10 +387,14 @@ def decoder_folder(folder, pad):
 def test_a_decoder_learns_whatever_its_padding_token(task, tmp_path):
     # A decoder's head reads the last token that is not padding: batches are padded by the token that it takes for it.
     suite = few_cases((4, 4))
-    runs = plan_runs(suite, configurations=("IID->T",), methods=("vanilla", "lp"), partitions=("seen",))
+    runs = plan_runs(
+        suite, configurations=("IID->T",), methods=("vanilla", "lp"), partitions=("seen",)
+    )
     results = []
     for pad in (None, 5):
-        own = dataclasses.replace(task, model=decoder_folder(tmp_path / f"model-{pad}", pad), suite=suite)
+        own = dataclasses.replace(
+            task, model=decoder_folder(tmp_path / f"model-{pad}", pad), suite=suite
+        )
         plan = Plan.create(tmp_path / f"plan-{pad}", runs, own.settings())
         assert run_plan(plan, own, progress=False) == 2
         results.append([(row["method"], row["passed"], row["iid_right"]) for row in plan.results()])

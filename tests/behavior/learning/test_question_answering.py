@@ -38,7 +38,9 @@ from tiny_suites import behavior_suite, functionality, reading_suite
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
     folder = save_tiny_reader(
-        tmp_path_factory.mktemp("reading") / "tiny", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+        tmp_path_factory.mktemp("reading") / "tiny",
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
     )
     return load_question_answering(folder, device="cpu")
 
@@ -47,13 +49,16 @@ def tiny(tmp_path_factory):
 def whole():
     rows = tiny_questions(12)
     return join_items(
-        reading_items(reading_suite()), question_items(rows["question"], rows["context"], rows["answers"])
+        reading_items(reading_suite()),
+        question_items(rows["question"], rows["context"], rows["answers"]),
     )
 
 
 @pytest.fixture(scope="module")
 def windowed(tiny, whole):
-    return window_items(whole, encode_windows(tiny.tokenizer, whole.texts, whole.text_pairs, max_length=32))
+    return window_items(
+        whole, encode_windows(tiny.tokenizer, whole.texts, whole.text_pairs, max_length=32)
+    )
 
 
 def test_answers_are_located_as_whole_words_first():
@@ -63,7 +68,13 @@ def test_answers_are_located_as_whole_words_first():
 
 
 def test_items_of_a_suite_of_reading(whole):
-    assert whole.environments == ("which is good", "negated", "words in the question", "other names", IID)
+    assert whole.environments == (
+        "which is good",
+        "negated",
+        "words in the question",
+        "other names",
+        IID,
+    )
     first = whole.targets[0].astype(int)
     assert whole.text_pairs[0][first[0] : first[1]] == "film"
     second = whole.targets[6].astype(int)
@@ -74,8 +85,12 @@ def test_items_of_a_suite_of_reading(whole):
 
 
 def test_an_example_without_its_answer_is_left_out():
-    case = Case("0", (("the film was good", "what"), ("the plot was good", "what")), ("story", "plot"))
-    suite = Suite("one", ("context", "question"), (functionality("f", "MFT", {"name": "equal"}, [case]),))
+    case = Case(
+        "0", (("the film was good", "what"), ("the plot was good", "what")), ("story", "plot")
+    )
+    suite = Suite(
+        "one", ("context", "question"), (functionality("f", "MFT", {"name": "equal"}, [case]),)
+    )
     assert reading_items(suite).first.tolist() == [1]
 
 
@@ -90,7 +105,9 @@ def test_windows_of_items():
             {"text": ["film"], "answer_start": [4]},
         ],
     )
-    encoded, own = window_items(items, encode_windows(tiny_tokenizer(), items.texts, items.text_pairs, max_length=24))
+    encoded, own = window_items(
+        items, encode_windows(tiny_tokenizer(), items.texts, items.text_pairs, max_length=24)
+    )
     assert own.first.tolist() == [0, 2, 3, 1] == own.changed.tolist()
     assert encoded.lengths.tolist() == [24, 8, 24, 22]
     # 24 tokens have 18 places for the context, of which 8 are shared: windows begin at words 0, 10 and 20 of 36
@@ -124,13 +141,24 @@ def numpy_loss(logits, about):
 def test_losses_of_spans_by_hand(windowed):
     encoded, own = windowed
     target = span_target(encoded)
-    for step in plan_steps(own, objective="irm", batch_size=4, epochs=1, seed=0)[:3]:  # all rules in one batch
+    for step in plan_steps(own, objective="irm", batch_size=4, epochs=1, seed=0)[
+        :3
+    ]:  # all rules in one batch
         windows, about = target.describe(own, step)
         width = int(encoded.lengths[windows].max())
-        logits = torch.randn(3, len(windows), width, 2, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+        logits = torch.randn(
+            3,
+            len(windows),
+            width,
+            2,
+            generator=torch.Generator().manual_seed(1),
+            dtype=torch.float64,
+        )
         losses = span_losses(logits, about)
         for head in range(3):
-            np.testing.assert_allclose(losses[head], numpy_loss(logits[head].numpy(), about), rtol=1e-9)
+            np.testing.assert_allclose(
+                losses[head], numpy_loss(logits[head].numpy(), about), rtol=1e-9
+            )
 
 
 def test_an_invariant_pair_has_the_loss_of_its_shared_tokens(windowed):
@@ -138,8 +166,13 @@ def test_an_invariant_pair_has_the_loss_of_its_shared_tokens(windowed):
     item = int(np.flatnonzero(own.rule == 1)[0])
     step = [(item, int(own.changed[item]))]
     windows, about = span_target(encoded).describe(own, step)
-    logits = torch.randn(2, int(encoded.lengths[windows].max()), 2, generator=torch.Generator().manual_seed(2))
-    rows = [encoded.columns["input_ids"][encoded.offsets[w] : encoded.offsets[w + 1]].tolist() for w in windows]
+    logits = torch.randn(
+        2, int(encoded.lengths[windows].max()), 2, generator=torch.Generator().manual_seed(2)
+    )
+    rows = [
+        encoded.columns["input_ids"][encoded.offsets[w] : encoded.offsets[w + 1]].tolist()
+        for w in windows
+    ]
     first, second = aligned_positions(*rows)
     alone = inv_loss(logits[0].T[:, first], logits[1].T[:, second]).mean()
     torch.testing.assert_close(span_losses(logits, about)[0], alone)
@@ -179,7 +212,9 @@ def test_each_method_trains_what_it_should(tiny, windowed, method):
     assert np.isfinite(loss)
     moved = {
         name.startswith("bert.")
-        for (name, new), (_, old) in zip(model.named_parameters(), tiny.model.named_parameters(), strict=True)
+        for (name, new), (_, old) in zip(
+            model.named_parameters(), tiny.model.named_parameters(), strict=True
+        )
         if not torch.equal(new, old)
     }
     assert moved == ({False} if method == "lp" else {False, True})
@@ -217,7 +252,9 @@ def test_one_step_of_a_head_by_hand(tiny, windowed):
     iid = labeled.select(labeled.environment == 4)
     assert len(plan_steps(iid, objective="mean", **one_batch)) == 1
     everything = dataclasses.replace(labeled, type=np.zeros(n, dtype=np.int64))
-    train_on_behavior(model, encoded, everything, target=target, method="lp", head_learning_rate=rate, **one_batch)
+    train_on_behavior(
+        model, encoded, everything, target=target, method="lp", head_learning_rate=rate, **one_batch
+    )
     # A bias shifts all tokens alike: its slope is 0, and what rounding leaves of it says nothing.
     np.testing.assert_allclose(head.weight.detach(), wanted[:, :-1], atol=2e-5)
 
@@ -246,7 +283,9 @@ def task(tmp_path_factory):
 
 def test_a_plan_of_reading_from_beginning_to_end(task, tmp_path):
     probed, whole = ("IID", "IID->T", "IID->(IID+T)"), ("IID+T",)
-    runs = plan_runs(task.suite, configurations=probed, methods=("lp",), partitions=("seen", "type"))
+    runs = plan_runs(
+        task.suite, configurations=probed, methods=("lp",), partitions=("seen", "type")
+    )
     runs += plan_runs(task.suite, configurations=whole, methods=("vanilla",), partitions=("seen",))
     plan = Plan.create(tmp_path / "plan", runs, task.settings())
     assert run_plan(plan, task, progress=False) == len(runs)
@@ -265,19 +304,27 @@ def test_a_plan_of_reading_from_beginning_to_end(task, tmp_path):
     iid = next(result for result in plan.results() if result["configuration"] == "IID")
     reader = load_question_answering(tmp_path / "plan" / "models" / "iid-42", device="cpu")
     answers = predict_answers(reader, task.test.texts, task.test.text_pairs, progress=False)
-    right = [text in answer["text"] for text, answer in zip(answers.texts, task.test.labels, strict=True)]
+    right = [
+        text in answer["text"] for text, answer in zip(answers.texts, task.test.labels, strict=True)
+    ]
     assert iid["iid_right"] == "".join("01"[r] for r in right)
     assert iid["iid_accuracy"] == pytest.approx(np.mean(right))
     part = task.suite.split("test")
     rates = pass_rates(
-        list(predict_answers(reader, *reading_texts(part), progress=False).texts), part.table(), outputs="texts"
+        list(predict_answers(reader, *reading_texts(part), progress=False).texts),
+        part.table(),
+        outputs="texts",
     )
     assert iid["pass_rates"] == {f.functionality: f.pass_rate for f in rates.functionalities}
 
 
 def test_probes_and_runs_of_reading_take_the_best_of_a_grid(task, tmp_path):
-    own = dataclasses.replace(task, grid=({"head_learning_rate": 1e-3}, {"head_learning_rate": 0.3, "epochs": 3}))
-    runs = plan_runs(task.suite, configurations=("IID->T",), methods=("vanilla", "lp"), partitions=("seen",))
+    own = dataclasses.replace(
+        task, grid=({"head_learning_rate": 1e-3}, {"head_learning_rate": 0.3, "epochs": 3})
+    )
+    runs = plan_runs(
+        task.suite, configurations=("IID->T",), methods=("vanilla", "lp"), partitions=("seen",)
+    )
     plan = Plan.create(tmp_path / "plan", runs, own.settings())
     run_plan(plan, own, progress=False)
     assert {result["options"]["head_learning_rate"] for result in plan.results()} <= {1e-3, 0.3}
@@ -303,13 +350,22 @@ def test_bad_input_is_told(task):
     strange = Suite(
         "x",
         ("question", "context"),
-        (functionality("f", "DIR", {"name": "monotonic", "increasing": True}, [Case("0", (("a", "b"),) * 2)]),),
+        (
+            functionality(
+                "f",
+                "DIR",
+                {"name": "monotonic", "increasing": True},
+                [Case("0", (("a", "b"),) * 2)],
+            ),
+        ),
     )
     with pytest.raises(ValueError, match="a known loss for 'f', but got 'monotonic'"):
         reading_items(strange)
     with pytest.raises(ValueError, match="Expected contexts .* in the independent test data"):
         dataclasses.replace(task, test=IidData(task.test.texts, task.test.labels))
-    wrong = IidData(task.test.texts, [{"text": ["film"], "answer_start": [90]}] * 8, task.test.text_pairs)
+    wrong = IidData(
+        task.test.texts, [{"text": ["film"], "answer_start": [90]}] * 8, task.test.text_pairs
+    )
     with pytest.raises(ValueError, match="'film' at 90"):
         dataclasses.replace(task, test=wrong)
     with pytest.raises(ValueError, match="`activation` to be one of 'softmax'"):

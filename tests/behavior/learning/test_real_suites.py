@@ -12,7 +12,12 @@ pytestmark = pytest.mark.real_data
 
 def test_sentiment(real_data):
     items = suite_items(open_suite("checklist_sentiment", data_dir=real_data))
-    assert np.bincount(items.type, minlength=4).tolist() == [0, 68912, 8140, 9368]  # one an MFT, one a pair's case
+    assert np.bincount(items.type, minlength=4).tolist() == [
+        0,
+        68912,
+        8140,
+        9368,
+    ]  # one an MFT, one a pair's case
     assert len(items.texts) == 178578
     by_rule = dict(zip(RULES, np.bincount(items.rule, minlength=len(RULES)).tolist(), strict=True))
     assert by_rule == {
@@ -52,5 +57,7 @@ def test_reading(real_data):
 
 
 def test_a_suite_of_reading_is_none_for_a_classifier(real_data):
-    with pytest.raises(ValueError, match="Expected labels of sentiment from 0 to 2, but got 'Tiffany'"):
+    with pytest.raises(
+        ValueError, match="Expected labels of sentiment from 0 to 2, but got 'Tiffany'"
+    ):
         suite_items(open_suite("checklist_reading", data_dir=real_data))

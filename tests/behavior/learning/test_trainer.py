@@ -7,7 +7,13 @@ import pytest
 import torch
 import transformers
 
-from rightreasons.behavior.learning.items import describe, iid_items, join_items, plan_steps, suite_items
+from rightreasons.behavior.learning.items import (
+    describe,
+    iid_items,
+    join_items,
+    plan_steps,
+    suite_items,
+)
 from rightreasons.behavior.learning.methods import RULES, class_losses, dir_loss, inv_loss, mft_loss
 from rightreasons.behavior.learning.options import METHODS
 from rightreasons.behavior.learning.trainer import train_on_behavior
@@ -22,7 +28,9 @@ from tiny_suites import behavior_suite, functionality
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
     folder = save_tiny_classifier(
-        tmp_path_factory.mktemp("behavior") / "tiny", hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0
+        tmp_path_factory.mktemp("behavior") / "tiny",
+        hidden_dropout_prob=0.0,
+        attention_probs_dropout_prob=0.0,
     )
     return load_classifier(folder, device="cpu")
 
@@ -61,7 +69,12 @@ def test_paraphrase_directions_are_labeled_items():
         "pairs",
         ("text", "text_pair"),
         (
-            functionality("changed", "DIR", {"name": "equal", "value": 0, "skip_first": True}, [Case("0", pair)]),
+            functionality(
+                "changed",
+                "DIR",
+                {"name": "equal", "value": 0, "skip_first": True},
+                [Case("0", pair)],
+            ),
             functionality("implied", "DIR", {"name": "transitive"}, [Case("0", pair, (1, 0, 0))]),
         ),
     )
@@ -82,7 +95,9 @@ def test_steps_of_the_plain_methods_are_of_one_type_and_cover_each_item_once(ite
             assert items.changed[item] <= text <= last
     assert steps == plan_steps(items, objective="mean", batch_size=8, epochs=1, seed=0)
     assert steps != plan_steps(items, objective="mean", batch_size=8, epochs=1, seed=1)
-    assert len(plan_steps(items, objective="mean", batch_size=8, epochs=1.5, seed=0)) == -(-3 * len(steps) // 2)
+    assert len(plan_steps(items, objective="mean", batch_size=8, epochs=1.5, seed=0)) == -(
+        -3 * len(steps) // 2
+    )
 
 
 def test_steps_of_environments(items):
@@ -106,18 +121,24 @@ def test_every_item_has_the_loss_of_its_rule(items):
         if rule == "labeled":
             alone = mft_loss(before, torch.from_numpy(items.targets[number]).float()[None])
         else:
-            alone = inv_loss(before, after) if rule == "invariant" else dir_loss(before, after, rule)
+            alone = (
+                inv_loss(before, after) if rule == "invariant" else dir_loss(before, after, rule)
+            )
         torch.testing.assert_close(losses[number], alone[0])
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_each_method_trains_what_it_should(tiny, items, encoded, method):
     model = copy.deepcopy(tiny.model)
-    loss = train_on_behavior(model, encoded, items, method=method, learning_rate=1e-3, epochs=1, batch_size=16)
+    loss = train_on_behavior(
+        model, encoded, items, method=method, learning_rate=1e-3, epochs=1, batch_size=16
+    )
     assert np.isfinite(loss)
     moved = {
         name.startswith("bert.")
-        for (name, new), (_, old) in zip(model.named_parameters(), tiny.model.named_parameters(), strict=True)
+        for (name, new), (_, old) in zip(
+            model.named_parameters(), tiny.model.named_parameters(), strict=True
+        )
         if not torch.equal(new, old)
     }
     assert moved == ({False} if method == "lp" else {False, True})
@@ -126,7 +147,9 @@ def test_each_method_trains_what_it_should(tiny, items, encoded, method):
 
 def trained(tiny, encoded, items, method, **options):
     model = copy.deepcopy(tiny.model)
-    train_on_behavior(model, encoded, items, method=method, **{"learning_rate": 1e-3, "batch_size": 16, **options})
+    train_on_behavior(
+        model, encoded, items, method=method, **{"learning_rate": 1e-3, "batch_size": 16, **options}
+    )
     old = dict(tiny.model.named_parameters())
     return {name: (new - old[name]).detach() for name, new in model.named_parameters()}
 
@@ -134,7 +157,8 @@ def trained(tiny, encoded, items, method, **options):
 @pytest.mark.parametrize("rate", [2e-5, 1e-3])
 def test_fish_moves_at_every_learning_rate(tiny, encoded, items, rate):
     moved = max(
-        change.abs().max().item() for change in trained(tiny, encoded, items, "fish", learning_rate=rate).values()
+        change.abs().max().item()
+        for change in trained(tiny, encoded, items, "fish", learning_rate=rate).values()
     )
     n_steps = len(plan_steps(items, objective="fish", batch_size=16, epochs=1, seed=0))
     # AdamW moves a weight by about the learning rate in its first step, and a round of five goes a tenth of its way.
@@ -144,7 +168,9 @@ def test_fish_moves_at_every_learning_rate(tiny, encoded, items, rate):
 def test_the_outer_step_of_fish_goes_its_share_of_the_way(tiny, encoded, items):
     n_steps = len(plan_steps(items, objective="fish", batch_size=16, epochs=0.1, seed=0))
     assert n_steps <= 5  # one round
-    half, whole = (trained(tiny, encoded, items, "fish", epochs=0.1, fish_rate=share) for share in (0.5, 1.0))
+    half, whole = (
+        trained(tiny, encoded, items, "fish", epochs=0.1, fish_rate=share) for share in (0.5, 1.0)
+    )
     for name, change in whole.items():
         torch.testing.assert_close(half[name], change / 2, rtol=1e-3, atol=1e-7)
 
@@ -174,12 +200,14 @@ def test_trainer_of_transformers_ends_with_the_same_weights(tiny, encoded, items
         output_dir=tmp_path, num_train_epochs=1, per_device_train_batch_size=1, learning_rate=1e-3, use_cpu=True,
         weight_decay=METHODS[method].weight_decay, report_to="none", save_strategy="no", remove_unused_columns=False,
     )  # fmt: skip
-    peer = Peer(model, arguments, data_collator=lambda rows: {"number": rows[0]}, train_dataset=Batches())
+    peer = Peer(
+        model, arguments, data_collator=lambda rows: {"number": rows[0]}, train_dataset=Batches()
+    )
     loss = peer.train().training_loss
     own = copy.deepcopy(tiny.model)
-    assert train_on_behavior(own, encoded, items, method=method, learning_rate=1e-3, batch_size=16) == pytest.approx(
-        loss
-    )
+    assert train_on_behavior(
+        own, encoded, items, method=method, learning_rate=1e-3, batch_size=16
+    ) == pytest.approx(loss)
     for (name, ours), theirs in zip(own.named_parameters(), model.parameters(), strict=True):
         # The gradient of a key's bias is 0 but for rounding, which Adam divides by its own size.
         if not name.endswith("key.bias"):
@@ -209,7 +237,12 @@ def test_bfloat16_multiplies_coarsely_and_keeps_weights_in_float32(tiny, encoded
 
 
 def test_options_that_cannot_be_are_refused_before_training(tiny, items, encoded):
-    for wrong in ({"learning_rate": 0.0}, {"head_learning_rate": -1.0}, {"batch_size": 0}, {"activation": "relu"}):
+    for wrong in (
+        {"learning_rate": 0.0},
+        {"head_learning_rate": -1.0},
+        {"batch_size": 0},
+        {"activation": "relu"},
+    ):
         with pytest.raises(ValueError, match=f"Expected `{next(iter(wrong))}` to be"):
             train_on_behavior(tiny.model, encoded, items, **wrong)
     with pytest.raises(ValueError, match="Did you mean 'fish'"):
@@ -297,14 +330,26 @@ def test_these_expectations_can_be_learned_from(spec):
     ],
 )
 def test_expectations_without_a_loss_are_told(spec, named):
-    suite = Suite("x", ("text",), (functionality("f", "DIR", spec, [Case("0", (("a",), ("b",)), (1, 0))]),))
+    suite = Suite(
+        "x", ("text",), (functionality("f", "DIR", spec, [Case("0", (("a",), ("b",)), (1, 0))]),)
+    )
     with pytest.raises(ValueError, match=f"a known loss for 'f', but got {named}"):
         suite_items(suite, labels="classes")
 
 
 def test_bad_input_is_told(items):
     with pytest.raises(ValueError, match="everything is held out"):
-        plan_steps(items.select(np.zeros(len(items), bool)), objective="mean", batch_size=8, epochs=1, seed=0)
-    texts = Suite("read", ("text",), (functionality("f", "MFT", {"name": "equal"}, [Case("0", (("a",),), ("b",))]),))
+        plan_steps(
+            items.select(np.zeros(len(items), bool)),
+            objective="mean",
+            batch_size=8,
+            epochs=1,
+            seed=0,
+        )
+    texts = Suite(
+        "read",
+        ("text",),
+        (functionality("f", "MFT", {"name": "equal"}, [Case("0", (("a",),), ("b",))]),),
+    )
     with pytest.raises(ValueError, match="labels of sentiment from 0 to 2, but got 'b'"):
         suite_items(texts)

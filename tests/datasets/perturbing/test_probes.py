@@ -78,7 +78,9 @@ def test_no_right_answer(items):
         assert len(row["choices"]) == len(set(row["choices"])) == len(source["choices"])
         assert (row["label"], row["pseudo_label"]) == (-1, -1)
         kept = [text for index, text in enumerate(source["choices"]) if index != source["label"]]
-        assert [text for index, text in enumerate(row["choices"]) if index != source["label"]] == kept
+        assert [
+            text for index, text in enumerate(row["choices"]) if index != source["label"]
+        ] == kept
 
 
 @pytest.mark.parametrize("k", [1, 2, 4, 8, "double"])
@@ -125,11 +127,23 @@ def test_draws_are_spread_over_the_pool(items):
 @pytest.mark.parametrize(
     ("change", "probe", "sentence"),
     [
-        ({"choices": ["one"], "label": 0}, "no_question", "at least two choices in item 'bad', but it has 1"),
+        (
+            {"choices": ["one"], "label": 0},
+            "no_question",
+            "at least two choices in item 'bad', but it has 1",
+        ),
         ({"choices": ["a", "A "]}, "no_question", "choices of item 'bad' to differ"),
         ({"prompt": " "}, "wrong_question", "prompt in item 'bad', but it is empty"),
-        ({"label": 2}, "no_question", "label of item 'bad' to be a choice \\(0 to 1\\), but it is 2"),
-        ({"label": -1}, "extra_choices", "label of item 'bad' to be a choice \\(0 to 1\\), but it is -1"),
+        (
+            {"label": 2},
+            "no_question",
+            "label of item 'bad' to be a choice \\(0 to 1\\), but it is 2",
+        ),
+        (
+            {"label": -1},
+            "extra_choices",
+            "label of item 'bad' to be a choice \\(0 to 1\\), but it is -1",
+        ),
     ],
 )
 def test_bad_items(change, probe, sentence):
@@ -140,7 +154,9 @@ def test_bad_items(change, probe, sentence):
 
 def test_bad_pools_and_options(items):
     few = items.select([0, 1])
-    with pytest.raises(ValueError, match="8 choices of other items to borrow for item 'item-00', but the pool of 2"):
+    with pytest.raises(
+        ValueError, match="8 choices of other items to borrow for item 'item-00', but the pool of 2"
+    ):
         perturb(few, "extra_choices", k=8)
     with pytest.raises(ValueError, match="no item of the pool of 1 has one"):
         perturb(items.select([0]), "wrong_question")
@@ -157,10 +173,14 @@ def test_dropped_duplicates():
     items = datasets.Dataset.from_list([*ITEMS[:5], bad])
     without = [row["id"] for row in ITEMS[:5]]
     for probe in PROBES[1:]:
-        with pytest.warns(UserWarning, match="Left out 1 of 6 items, which have the same choice twice"):
+        with pytest.warns(
+            UserWarning, match="Left out 1 of 6 items, which have the same choice twice"
+        ):
             assert perturb(items, probe)["source_id"][:] == without
     with warnings.catch_warnings():
-        warnings.simplefilter("error")  # without its question, an item with equal choices is as good as another
+        warnings.simplefilter(
+            "error"
+        )  # without its question, an item with equal choices is as good as another
         assert perturb(items, "no_question")["source_id"][:] == [*without, "bad"]
         assert perturb(items, "no_question", duplicates="drop")["source_id"][:] == without
 
@@ -181,14 +201,24 @@ def test_real_counts(real_data, tmp_path, name, split, count):
     data = load_dataset(name, split=split, data_dir=real_data, cache_dir=tmp_path)
     labels = [row["label"] for row in data]
     assert len(labels) == count
-    expected = {-1} if (name, split) == ("piqa", "test") else set(range({"hellaswag": 4, "socialiqa": 3}.get(name, 2)))
+    expected = (
+        {-1}
+        if (name, split) == ("piqa", "test")
+        else set(range({"hellaswag": 4, "socialiqa": 3}.get(name, 2)))
+    )
     assert set(labels) == expected
 
 
 @pytest.mark.real_data
 def test_real_perturbed_sets(real_data, tmp_path):
-    for name, count in (("perturbed_anli", 1532), ("perturbed_piqa", 1838), ("perturbed_socialiqa", 1949)):
-        data = load_dataset(name, "extra_choices", split="validation", data_dir=real_data, cache_dir=tmp_path, k=2)
+    for name, count in (
+        ("perturbed_anli", 1532),
+        ("perturbed_piqa", 1838),
+        ("perturbed_socialiqa", 1949),
+    ):
+        data = load_dataset(
+            name, "extra_choices", split="validation", data_dir=real_data, cache_dir=tmp_path, k=2
+        )
         assert len(data) == count  # five items of SocialIQA have two equal choices and are left out
         assert all(label >= 0 for label in data["label"])
 
@@ -196,15 +226,23 @@ def test_real_perturbed_sets(real_data, tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"label": None}, "Expected the label of item 'a' to be a choice (0 to 1), but it is None."),
+        (
+            {"label": None},
+            "Expected the label of item 'a' to be a choice (0 to 1), but it is None.",
+        ),
         ({"prompt": None}, "Expected a prompt in item 'a', but it is empty."),
-        ({"choices": ["So.", None]}, "Expected texts as the choices of item 'a', but one is missing."),
+        (
+            {"choices": ["So.", None]},
+            "Expected texts as the choices of item 'a', but one is missing.",
+        ),
         ({"choices": None}, "Expected texts as the choices of item 'a', but one is missing."),
     ],
 )
 def test_what_an_item_lacks_is_told(change, message):
     row = {"id": "a", "prompt": "Why?", "choices": ["So.", "No."], "label": 0, **change}
     text, number = datasets.Value("string"), datasets.Value("int64")
-    features = datasets.Features({"id": text, "prompt": text, "choices": datasets.List(text), "label": number})
+    features = datasets.Features(
+        {"id": text, "prompt": text, "choices": datasets.List(text), "label": number}
+    )
     with pytest.raises(ValueError, match=re.escape(message)):
         perturb(datasets.Dataset.from_list([row], features=features), "extra_choices", k=1)

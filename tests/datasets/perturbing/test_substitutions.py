@@ -74,7 +74,8 @@ def folder(tmp_path):
             text += f"{places[part, name]:08d} {filled}\n"
         (tmp_path / f"data.{part}").write_text(text, "utf-8")
         listed = "".join(
-            f"{word} {part[0]} 1 0 1 {tagged} {places[part, name]:08d}  \n" for word, name, tagged in index[part]
+            f"{word} {part[0]} 1 0 1 {tagged} {places[part, name]:08d}  \n"
+            for word, name, tagged in index[part]
         )
         (tmp_path / f"index.{part}").write_text(LICENSE + listed, "utf-8")
         (tmp_path / f"{part}.exc").write_text("mice mouse\n" if part == "noun" else "", "utf-8")
@@ -90,7 +91,9 @@ def tiny(folder):
 
 class TestDatabase:
     def test_synonyms(self, tiny):
-        assert tiny.synonyms("good") == ["fine"]  # "very good" is two words, and "great" a similar sense
+        assert tiny.synonyms("good") == [
+            "fine"
+        ]  # "very good" is two words, and "great" a similar sense
         assert tiny.synonyms("Enjoy") == ["like"]
         assert tiny.synonyms("like") == []  # no tagged text has "enjoy" in this sense
         assert tiny.synonyms("mouse") == tiny.synonyms("nothing") == []
@@ -134,7 +137,9 @@ class TestDatabase:
             shutil.copytree(place / "wordnet", place / "corpora" / "wordnet")
         monkeypatch.setattr("nltk.data.path", [str(place), str(folder)])
         # As nltk.corpus makes it: what it has loaded before must not be found here.
-        monkeypatch.setattr("nltk.corpus.wordnet", LazyCorpusLoader("wordnet", WordNetCorpusReader, None))
+        monkeypatch.setattr(
+            "nltk.corpus.wordnet", LazyCorpusLoader("wordnet", WordNetCorpusReader, None)
+        )
         monkeypatch.setattr(wordnet, "FOLDERS", ())
         found = find_wordnet()
         for word in ("good", "Enjoy", "mouse", "great", "liked", "mice", "nothing"):
@@ -146,7 +151,9 @@ class TestDatabase:
         from nltk.corpus.reader.wordnet import WordNetCorpusReader
 
         monkeypatch.setattr("nltk.data.path", [str(tmp_path)])
-        monkeypatch.setattr("nltk.corpus.wordnet", LazyCorpusLoader("wordnet", WordNetCorpusReader, None))
+        monkeypatch.setattr(
+            "nltk.corpus.wordnet", LazyCorpusLoader("wordnet", WordNetCorpusReader, None)
+        )
         monkeypatch.setattr(wordnet, "FOLDERS", ())
         with pytest.raises(ImportError, match="apt-get install wordnet-base"):
             find_wordnet()
@@ -184,7 +191,9 @@ class TestDatabase:
 class TestSubstitutions:
     def test_they_keep_capitals_and_are_on_record(self, tiny):
         lookups = substitution_lookups(tiny)
-        found = word_substitutions("GOOD! Good, good", [(0, 4), (6, 10), (12, 16)], lookups, item_id="a", among=1)
+        found = word_substitutions(
+            "GOOD! Good, good", [(0, 4), (6, 10), (12, 16)], lookups, item_id="a", among=1
+        )
         assert [(c.kind, c.original, c.replacement) for c in found] == [
             ("synonym", "GOOD", "FINE"),
             ("antonym", "GOOD", "BAD"),
@@ -207,7 +216,11 @@ class TestSubstitutions:
         assert len({tuple(change.replacement for change in found) for found in others}) > 4
         # Another kind beside it does not move what is drawn before it for the same word.
         two = word_substitutions(
-            "good film", spans[:1], {**lookups, "antonym": (lambda _: [], "none")}, item_id="a", among=9
+            "good film",
+            spans[:1],
+            {**lookups, "antonym": (lambda _: [], "none")},
+            item_id="a",
+            among=9,
         )
         assert two == draw(item_id="a")[:1]
 
@@ -250,7 +263,9 @@ class TestNames:
         assert {change.source for change in found} == {"the text"}
 
     def test_a_lone_name(self):
-        (found,) = name_substitutions("James Smith is in it", item_id="0", pool=["James Smith", "Linda Brown"])
+        (found,) = name_substitutions(
+            "James Smith is in it", item_id="0", pool=["James Smith", "Linda Brown"]
+        )
         assert (found.replacement, found.source) == ("Linda Brown", "other texts")
         (found,) = name_substitutions("James Smith is in it", item_id="0")
         first, last = found.replacement.split()

@@ -68,13 +68,25 @@ def monotonic(label=None, increasing=True, tolerance=0.0):
 @pytest.fixture
 def checklist(monkeypatch):
     """Classes and functions laid out like CheckList's, in modules of its names."""
-    modules = {name: types.ModuleType(name) for name in ("checklist", *(f"checklist.{part}" for part in PARTS))}
+    modules = {
+        name: types.ModuleType(name)
+        for name in ("checklist", *(f"checklist.{part}" for part in PARTS))
+    }
     for name, module in modules.items():
         monkeypatch.setitem(sys.modules, name, module)
-    exec(compile(STOCK, "/somewhere/checklist/expect.py", "exec"), modules["checklist.expect"].__dict__)
+    exec(
+        compile(STOCK, "/somewhere/checklist/expect.py", "exec"),
+        modules["checklist.expect"].__dict__,
+    )
     for kind in ("MFT", "INV", "DIR"):
-        setattr(modules["checklist.test_types"], kind, type(kind, (), {"__module__": "checklist.test_types"}))
-    modules["checklist.test_suite"].TestSuite = type("TestSuite", (), {"__module__": "checklist.test_suite"})
+        setattr(
+            modules["checklist.test_types"],
+            kind,
+            type(kind, (), {"__module__": "checklist.test_types"}),
+        )
+    modules["checklist.test_suite"].TestSuite = type(
+        "TestSuite", (), {"__module__": "checklist.test_suite"}
+    )
     return types.SimpleNamespace(
         expect=modules["checklist.expect"],
         types=modules["checklist.test_types"],
@@ -87,13 +99,23 @@ PARTS = ("expect", "test_types", "test_suite")
 
 def a_test(checklist, kind, data, expect, agg_fn="all", **state):
     made = getattr(checklist.types, kind)()
-    made.__dict__ = {"data": data, "expect": expect, "agg_fn": agg_fn, "labels": None, "meta": None, **state}
+    made.__dict__ = {
+        "data": data,
+        "expect": expect,
+        "agg_fn": agg_fn,
+        "labels": None,
+        "meta": None,
+        **state,
+    }
     return made
 
 
 def saved(checklist, path, tests, **state):
     suite = checklist.suite()
-    info = {name: {"capability": "Vocabulary", "type": type(test).__name__} for name, test in tests.items()}
+    info = {
+        name: {"capability": "Vocabulary", "type": type(test).__name__}
+        for name, test in tests.items()
+    }
     suite.__dict__ = {"tests": dict(tests), "info": info, "test_ranges": {}, **state}
     path.write_bytes(dill.dumps(suite, recurse=True))
     return path
@@ -109,7 +131,11 @@ def test_every_stock_expectation_has_a_form(checklist, tmp_path):
         "a number of numpy": ("DIR", e.eq(np.int64(2)), {"name": "equal", "value": 2}),
         "a word": ("DIR", e.eq("yes"), {"name": "equal", "value": "yes"}),
         "inv": ("INV", e.inv(0.1), {"name": "invariant", "tolerance": 0.1}),
-        "monotonic": ("DIR", e.monotonic(), {"name": "monotonic", "increasing": True, "tolerance": 0.0}),
+        "monotonic": (
+            "DIR",
+            e.monotonic(),
+            {"name": "monotonic", "increasing": True, "tolerance": 0.0},
+        ),
         "monotonic of a label": (
             "DIR",
             e.monotonic(1, increasing=False, tolerance=0.2),
@@ -207,25 +233,42 @@ def test_forms_of_examples(checklist, tmp_path):
     saved(checklist, path, {"a": a_test(checklist, "MFT", [("p", "q"), ("r", "s")], e.eq(0))})
     assert read_pickled_suite(path).text_columns == ("text", "text_pair")
     suite = read_pickled_suite(path, text_columns=("context", "question"))
-    assert (suite.text_columns, suite.texts()) == (("context", "question"), [("p", "q"), ("r", "s")])
+    assert (suite.text_columns, suite.texts()) == (
+        ("context", "question"),
+        [("p", "q"), ("r", "s")],
+    )
     with pytest.raises(ValueError, match="Expected examples of 3 texts in case '0'"):
         read_pickled_suite(path, text_columns=("a", "b", "c"))
-    saved(checklist, path, {"a": a_test(checklist, "MFT", np.array(["x", "y"]), e.eq(0), labels=np.array([1, 0]))})
+    saved(
+        checklist,
+        path,
+        {"a": a_test(checklist, "MFT", np.array(["x", "y"]), e.eq(0), labels=np.array([1, 0]))},
+    )
     assert read_pickled_suite(path).functionalities[0].cases[0].labels == (1,)
     both = {
         "a": a_test(checklist, "MFT", ["x"], e.eq(0)),
         "b": a_test(checklist, "MFT", [("x", "y")], e.eq(0)),
     }
-    with pytest.raises(ValueError, match="Expected examples of 1 texts in case '0' of the functionality 'b'"):
+    with pytest.raises(
+        ValueError, match="Expected examples of 1 texts in case '0' of the functionality 'b'"
+    ):
         read_pickled_suite(saved(checklist, path, both))
-    wrong = (([1, 2], "got an int"), ("x", "list of cases, but got str"), ([[]], "holds something else|"))
+    wrong = (
+        ([1, 2], "got an int"),
+        ("x", "list of cases, but got str"),
+        ([[]], "holds something else|"),
+    )
     for data, sentence in wrong:
         with pytest.raises(ValueError, match=sentence):
-            read_pickled_suite(saved(checklist, path, {"a": a_test(checklist, "MFT", data, e.eq(0))}))
+            read_pickled_suite(
+                saved(checklist, path, {"a": a_test(checklist, "MFT", data, e.eq(0))})
+            )
 
 
 def test_compressed_and_alone(checklist, tmp_path):
-    test = a_test(checklist, "MFT", ["a", "b"], checklist.expect.eq(0), name="words", capability="Vocabulary")
+    test = a_test(
+        checklist, "MFT", ["a", "b"], checklist.expect.eq(0), name="words", capability="Vocabulary"
+    )
     plain = saved(checklist, tmp_path / "a.pkl", {"words": test})
     (tmp_path / "b.pkl.gz").write_bytes(gzip.compress(plain.read_bytes()))
     with tarfile.open(tmp_path / "c.tar.gz", "w:gz") as archive:
@@ -239,7 +282,10 @@ def test_compressed_and_alone(checklist, tmp_path):
         read_pickled_suite(tmp_path / "e.pkl.gz")
     for content in ([1, 2], {"tests": {}}, test.__dict__["data"]):
         (tmp_path / "f.pkl").write_bytes(pickle.dumps(content))
-        with pytest.raises(ValueError, match="Expected a CheckList suite in .*f.pkl, but its pickle holds something"):
+        with pytest.raises(
+            ValueError,
+            match="Expected a CheckList suite in .*f.pkl, but its pickle holds something",
+        ):
             read_pickled_suite(tmp_path / "f.pkl")
 
 
@@ -250,7 +296,9 @@ def test_a_pickle_is_opened_by_no_path_and_converted_by_a_command(checklist, tmp
         "code": a_test(checklist, "MFT", [("r", "s")], e.single(own_function)),
     }
     path = saved(checklist, tmp_path / "mine.pkl", tests)
-    with pytest.raises(ValueError, match=r"`rightreasons suite convert` reads what CheckList has saved"):
+    with pytest.raises(
+        ValueError, match=r"`rightreasons suite convert` reads what CheckList has saved"
+    ):
         open_suite(path)
     out = tmp_path / "mine.jsonl"
     said = run(capsys, "suite", "convert", path, out, "--text-columns", "context,question")
@@ -268,7 +316,11 @@ def test_a_pickle_is_opened_by_no_path_and_converted_by_a_command(checklist, tmp
 
 def test_a_sentence_does_not_hold_a_name_of_a_million_letters(tmp_path):
     long = b"x" * 1_000_000
-    for content in (b"c" + long + b"\na\n.", b"c" + long + b"\na\n(tR}(X\x01\x00\x00\x00aNub.", b"X" + long):
+    for content in (
+        b"c" + long + b"\na\n.",
+        b"c" + long + b"\na\n(tR}(X\x01\x00\x00\x00aNub.",
+        b"X" + long,
+    ):
         (tmp_path / "a.pkl").write_bytes(content)
         with pytest.raises(ValueError, match="Expected a") as told:
             read_pickled_suite(tmp_path / "a.pkl")
@@ -277,7 +329,9 @@ def test_a_sentence_does_not_hold_a_name_of_a_million_letters(tmp_path):
 
 def test_pickles_that_ask_for_too_much_are_refused(monkeypatch):
     monkeypatch.setattr("rightreasons.datasets.suites.checklist.MAX_INSTRUCTIONS", 1_000_000)
-    for content in (b"\x80\x04](" + (value * 999 + b"e(") * 2000 + b"e." for value in (b"]", b"}", b"\x8f")):
+    for content in (
+        b"\x80\x04](" + (value * 999 + b"e(") * 2000 + b"e." for value in (b"]", b"}", b"\x8f")
+    ):
         with pytest.raises(ValueError, match="asks for too many values"):
             load_plain(content)
 
@@ -289,7 +343,9 @@ def test_pickles_that_ask_for_too_much_are_refused(monkeypatch):
 def test_the_names_of_the_table_are_released(real_data):
     names = set()
     for stem in ("sentiment", "qqp", "squad"):
-        with gzip.open(real_data / "checklist" / "suites" / f"{stem}_suite.jsonl.gz", "rt", encoding="utf-8") as lines:
+        with gzip.open(
+            real_data / "checklist" / "suites" / f"{stem}_suite.jsonl.gz", "rt", encoding="utf-8"
+        ) as lines:
             names.update(json.loads(line)["name"] for line in lines)
     assert names >= EXPECTATIONS.keys()
 
@@ -304,9 +360,15 @@ def test_the_stored_results_of_the_reading_suite(real_data):
         made=released,
     )
     answers, passed = [], []
-    with gzip.open(real_data / "checklist" / "suites" / "squad_suite.jsonl.gz", "rt", encoding="utf-8") as stream:
+    with gzip.open(
+        real_data / "checklist" / "suites" / "squad_suite.jsonl.gz", "rt", encoding="utf-8"
+    ) as stream:
         for line in stream:
             results = json.loads(line)["results"]
-            answers += [text for case in results["preds"] for text in (case if isinstance(case, list) else [case])]
+            answers += [
+                text
+                for case in results["preds"]
+                for text in (case if isinstance(case, list) else [case])
+            ]
             passed += [bool(value) for value in results["passed"]]
     assert pass_rates(answers, suite.table(), outputs="texts").passed == passed

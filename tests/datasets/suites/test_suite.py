@@ -47,7 +47,10 @@ def functionality(**changes):
 def test_written_suites_are_read_back(tmp_path, suffix):
     moved = Case("0", (("Ann sat.",), ("Eve sat.",)), None, (None, ("Ann", "Eve")))
     invariant = functionality(
-        name="names", test_type="INV", expectation={"name": "invariant", "tolerance": 0.1}, cases=(moved,)
+        name="names",
+        test_type="INV",
+        expectation={"name": "invariant", "tolerance": 0.1},
+        cases=(moved,),
     )
     suite = Suite("mine", ("text",), (functionality(), invariant))
     assert Suite.read(suite.write(tmp_path / f"suite{suffix}")) == suite
@@ -62,7 +65,10 @@ def test_ten_lines_by_hand(tmp_path):
             "functionality_class": "Negation",
             "test_type": "MFT",
             "expectation": {"name": "equal"},
-            "cases": [{"examples": ["not good"], "labels": [0]}, {"examples": ["not bad"], "labels": [1]}],
+            "cases": [
+                {"examples": ["not good"], "labels": [0]},
+                {"examples": ["not bad"], "labels": [1]},
+            ],
         },
     ]
     path.write_text("\n".join(map(json.dumps, rows)))
@@ -73,7 +79,9 @@ def test_ten_lines_by_hand(tmp_path):
 
 
 def test_table_lays_cases_end_to_end():
-    table = Suite("mine", ("text",), (functionality(), functionality(name="again", cases=CASES[:1]))).table()
+    table = Suite(
+        "mine", ("text",), (functionality(), functionality(name="again", cases=CASES[:1]))
+    ).table()
     assert table.case_offsets.tolist() == [0, 2, 4, 6]
     assert table.case_functionality.tolist() == [0, 0, 1]
     assert table.labels == (1, 0, 0, 1, 1, 0)
@@ -94,17 +102,32 @@ def test_table_lays_cases_end_to_end():
         ({"cases": (CASES[0], CASES[0])}, "once, but 'a' comes again"),
         ({"expectation": {}}, "to have a name"),
         ({"expectation": "name"}, "to have a name"),
-        ({"expectation": {"name": "equals"}}, r"Did you mean 'equal'.*\(the functionality 'negation'\)"),
         (
-            {"expectation": {"name": "monotonic", "increasing": True}, "cases": (Case("a", (("x",),)),)},
+            {"expectation": {"name": "equals"}},
+            r"Did you mean 'equal'.*\(the functionality 'negation'\)",
+        ),
+        (
+            {
+                "expectation": {"name": "monotonic", "increasing": True},
+                "cases": (Case("a", (("x",),)),),
+            },
             "at least 2 examples in a case",
         ),
         (
-            {"expectation": {"name": "equal", "skip_first": True}, "cases": (Case("a", (("x",),), (0,)),)},
+            {
+                "expectation": {"name": "equal", "skip_first": True},
+                "cases": (Case("a", (("x",),), (0,)),),
+            },
             "at least 2 examples in a case",
         ),
-        ({"cases": (Case("a", (("x",),)),)}, "labels in the functionality 'negation', or a `value`"),
-        ({"cases": (Case("a", (("x",),), (10**24,)),)}, "labels from -1 to 2147483647, but case 'a'"),
+        (
+            {"cases": (Case("a", (("x",),)),)},
+            "labels in the functionality 'negation', or a `value`",
+        ),
+        (
+            {"cases": (Case("a", (("x",),), (10**24,)),)},
+            "labels from -1 to 2147483647, but case 'a'",
+        ),
         ({"cases": (Case("a", (("x",),), (-2,)),)}, "labels from -1 to"),
     ],
 )
@@ -159,7 +182,10 @@ FUNCTIONALITY = {
         ({**FUNCTIONALITY, "cases": [{"examples": ["a"], "labels": [True]}]}, "'labels'"),
         ({**FUNCTIONALITY, "cases": [{"examples": ["a"], "meta": [["Ann"]]}]}, "'meta'"),
         ({key: value for key, value in FUNCTIONALITY.items() if key != "test_type"}, "'test_type'"),
-        *(({**FUNCTIONALITY, "functionality": name}, "'functionality'") for name in (None, [], 5, " ")),
+        *(
+            ({**FUNCTIONALITY, "functionality": name}, "'functionality'")
+            for name in (None, [], 5, " ")
+        ),
         ({**FUNCTIONALITY, "functionality_class": None}, "'functionality_class'"),
         ({**FUNCTIONALITY, "cases": [{"id": None, "examples": ["a"]}]}, "'id'"),
     ],
@@ -168,7 +194,8 @@ def test_what_is_wrong_in_a_line_is_named(tmp_path, row, named):
     path = tmp_path / "bad.jsonl"
     path.write_text('{"format": "rightreasons.suite", "version": 1}\n' + json.dumps(row))
     with pytest.raises(
-        ValueError, match=f"in line 2 of .*bad.jsonl, but .*{named.strip(chr(39))}.* is missing, wrong or unknown"
+        ValueError,
+        match=f"in line 2 of .*bad.jsonl, but .*{named.strip(chr(39))}.* is missing, wrong or unknown",
     ):
         Suite.read(path)
 
@@ -179,8 +206,16 @@ def test_what_is_wrong_in_a_line_is_named(tmp_path, row, named):
         ("a.jsonl", b"\xff\xfe\x00", "text in UTF-8"),
         ("a.jsonl.gz", b"not compressed", "compressed text in UTF-8"),
         ("a.jsonl.gz", gzip.compress(b"cut off", mtime=0)[:-4], "compressed text in UTF-8"),
-        ("a.jsonl", b'{"format": "rightreasons.suite", "version": 1, "text_columns": "text"}', "a list of names"),
-        ("a.jsonl", b'{"format": "rightreasons.suite", "version": 1, "label_name": []}', "Did you mean 'label_names'"),
+        (
+            "a.jsonl",
+            b'{"format": "rightreasons.suite", "version": 1, "text_columns": "text"}',
+            "a list of names",
+        ),
+        (
+            "a.jsonl",
+            b'{"format": "rightreasons.suite", "version": 1, "label_name": []}',
+            "Did you mean 'label_names'",
+        ),
         ("a.jsonl", b"[" * 100_000, "line 1 of .* nested deeper"),
         ("a.jsonl", b"1" * 5000, "line 1 of .* a number of more than 4,300 digits"),
     ],
@@ -192,11 +227,15 @@ def test_files_that_are_something_else(tmp_path, name, content, sentence):
 
 
 def test_unknown_keys_are_told(tmp_path):
-    for row in ({**FUNCTIONALITY, "lexicons": {}}, {**FUNCTIONALITY, "cases": [{"examples": ["a"], "label": [0]}]}):
+    for row in (
+        {**FUNCTIONALITY, "lexicons": {}},
+        {**FUNCTIONALITY, "cases": [{"examples": ["a"], "label": [0]}]},
+    ):
         path = tmp_path / "bad.jsonl"
         path.write_text('{"format": "rightreasons.suite", "version": 1}\n' + json.dumps(row))
         with pytest.raises(
-            ValueError, match="line 2 of .*bad.jsonl, but '.*(lexicons|label)' is missing, wrong or unknown"
+            ValueError,
+            match="line 2 of .*bad.jsonl, but '.*(lexicons|label)' is missing, wrong or unknown",
         ):
             Suite.read(path)
 
@@ -215,7 +254,10 @@ def test_split_is_that_of_scikit_learn():
         if n_cases >= 7:
             train, rest = train_test_split(np.arange(n_cases), test_size=0.5, random_state=123)
             validation, test = train_test_split(rest, test_size=0.5, random_state=123)
-            assert parts == {k: sorted(v) for k, v in (("train", train), ("validation", validation), ("test", test))}
+            assert parts == {
+                k: sorted(v)
+                for k, v in (("train", train), ("validation", validation), ("test", test))
+            }
 
 
 def write_lines(path, header, rows):
@@ -232,7 +274,11 @@ def write_lines(path, header, rows):
         ({"label_names": ["bad"]}, {}, "two or more different names of labels"),
         ({"label_names": "bad"}, {}, "`label_names` to be a list of strings, but got 'bad'"),
         ({"label_names": ["bad", 1]}, {}, "`label_names` to be a list of strings, but got .*1"),
-        ({"label_names": ["bad", " "]}, {}, "a name in each entry of `label_names`, but entry 1 is empty"),
+        (
+            {"label_names": ["bad", " "]},
+            {},
+            "a name in each entry of `label_names`, but entry 1 is empty",
+        ),
         (
             {"label_names": ["bad", "good"]},
             {"labels": ["good"]},
@@ -246,7 +292,11 @@ def write_lines(path, header, rows):
     ],
 )
 def test_names_of_labels_that_cannot_be(tmp_path, header, row, sentence):
-    row = {"functionality": "a", "expectation": {"name": "equal"}, "cases": [{"examples": ["x"], "labels": [1], **row}]}
+    row = {
+        "functionality": "a",
+        "expectation": {"name": "equal"},
+        "cases": [{"examples": ["x"], "labels": [1], **row}],
+    }
     with pytest.raises((TypeError, ValueError), match=sentence):
         Suite.read(write_lines(tmp_path / "a.jsonl", header, [row]))
 
@@ -273,16 +323,22 @@ def test_a_mark_before_the_first_line(tmp_path):
 
 def test_what_is_no_suite(tmp_path):
     for value in (None, 5, ["a"]):
-        with pytest.raises(TypeError, match="Expected `name_or_path` to be a text or a path, but got"):
+        with pytest.raises(
+            TypeError, match="Expected `name_or_path` to be a text or a path, but got"
+        ):
             open_suite(value)
     for name in ("nosuch.jsonl",):
-        with pytest.raises(FileNotFoundError, match=f"Expected a suite at .*{name}, but there is no such file"):
+        with pytest.raises(
+            FileNotFoundError, match=f"Expected a suite at .*{name}, but there is no such file"
+        ):
             open_suite(tmp_path / name)
     with pytest.raises((ValueError, FileNotFoundError), match="Expected"):
         open_suite("x" * 5000 + ".jsonl")
     with pytest.raises((ValueError, FileNotFoundError), match="Expected"):
         open_suite("x" * 5000)
-    with pytest.raises(FileNotFoundError, match="Expected a suite at .*, but there is no such file"):
+    with pytest.raises(
+        FileNotFoundError, match="Expected a suite at .*, but there is no such file"
+    ):
         open_suite(tmp_path)
 
 
@@ -295,8 +351,15 @@ COUNTS = {
     "checklist_reading": (24, {"MFT": 10811, "INV": 2500}, 71293, 19),
 }
 SOME = {  # functionality -> cases, examples (Appendix A)
-    "checklist_sentiment": {"single positive words": (34, 34), "typos": (500, 1000), "protected: race": (600, 2400)},
-    "checklist_paraphrase": {"(q, paraphrase(q))": (200, 18944), "Testing implications": (8328, 24984)},
+    "checklist_sentiment": {
+        "single positive words": (34, 34),
+        "typos": (500, 1000),
+        "protected: race": (600, 2400),
+    },
+    "checklist_paraphrase": {
+        "(q, paraphrase(q))": (200, 18944),
+        "Testing implications": (8328, 24984),
+    },
     "checklist_reading": {"Former / Latter": (475, 1900), "Change name everywhere": (500, 5500)},
 }
 
@@ -322,10 +385,16 @@ def test_released_counts(real_data, name):
 
 @pytest.mark.real_data
 def test_as_a_dataset(real_data, tmp_path):
-    data = load_dataset("checklist_reading", split="paper_test", data_dir=real_data, cache_dir=tmp_path)
+    data = load_dataset(
+        "checklist_reading", split="paper_test", data_dir=real_data, cache_dir=tmp_path
+    )
     assert len(data) == pytest.approx(17800, abs=100)
-    assert {"context", "question", "answer", "functionality", "test_type", "case_id"} <= set(data.column_names)
-    suite = builder_class("checklist_paraphrase")(data_dir=real_data, cache_dir=tmp_path, paper_labels=True).suite()
+    assert {"context", "question", "answer", "functionality", "test_type", "case_id"} <= set(
+        data.column_names
+    )
+    suite = builder_class("checklist_paraphrase")(
+        data_dir=real_data, cache_dir=tmp_path, paper_labels=True
+    ).suite()
     mended = {part.name: part for part in suite.functionalities if part.name in PAPER_LABELS}
     assert {part.test_type for part in mended.values()} == {"MFT"}
     assert {name: set(part.cases[0].labels) for name, part in mended.items()} == {
@@ -389,7 +458,9 @@ def test_noise_is_refused_or_read_but_never_more(noise):
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_damaged_pickles_are_refused_or_read(data):
-    content = bytearray(pickle.dumps({"tests": [("a", 1.5, None), {"b": [True, b"x"]}]}, protocol=2))
+    content = bytearray(
+        pickle.dumps({"tests": [("a", 1.5, None), {"b": [True, b"x"]}]}, protocol=2)
+    )
     for _ in range(data.draw(st.integers(1, 4))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     read_or_refuse(bytes(content))
@@ -428,7 +499,9 @@ def hostile(path, monkeypatch, **state):
         setattr(sys.modules[module], name, type(name, (Stub,), {"__module__": module}))
     plain = {"capability": "C", "labels": 0, "data": ["a"], "meta": None, "agg_fn": "all"}
     test = sys.modules["checklist.test_types"].MFT(**{**plain, **state})
-    return write_archive(path, sys.modules["checklist.test_suite"].TestSuite(tests=OrderedDict(a=test)))
+    return write_archive(
+        path, sys.modules["checklist.test_suite"].TestSuite(tests=OrderedDict(a=test))
+    )
 
 
 @pytest.mark.parametrize("key", ["data", "capability", "labels"])
@@ -437,7 +510,9 @@ def test_lists_that_share_their_parts_are_refused_at_once(tmp_path, monkeypatch,
     for _ in range(60):
         shared = [shared, shared]
     path = hostile(tmp_path / "a.tar.gz", monkeypatch, **{key: shared})
-    with pytest.raises(ValueError, match=r"they repeat one another|with texts as name and capability"):
+    with pytest.raises(
+        ValueError, match=r"they repeat one another|with texts as name and capability"
+    ):
         read_pickled_suite(path, name="checklist_sentiment", text_columns=("text",), made=released)
 
 
@@ -460,13 +535,16 @@ def test_without_local_files_the_suite_is_downloaded(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "checklist_sentiment").mkdir()
     with pytest.raises(
-        ConnectionError, match="it cannot be reached .* from https://.*release_suites/sentiment_suite.tar.gz"
+        ConnectionError,
+        match="it cannot be reached .* from https://.*release_suites/sentiment_suite.tar.gz",
     ):
         open_suite("checklist_sentiment")
     assert asked == [CheckListSentiment.forms("default")[0][0].url]
 
 
-@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.data())
 def test_damaged_archives_and_files_are_told_in_a_sentence(tmp_path, data):
     kind = data.draw(st.sampled_from(["tar.gz", "jsonl.gz", "jsonl"]))
@@ -482,7 +560,9 @@ def test_damaged_archives_and_files_are_told_in_a_sentence(tmp_path, data):
     refusal = None
     try:
         if kind == "tar.gz":
-            read_pickled_suite(path, name="checklist_sentiment", text_columns=("text",), made=released)
+            read_pickled_suite(
+                path, name="checklist_sentiment", text_columns=("text",), made=released
+            )
         else:
             Suite.read(path)
     except ValueError as error:

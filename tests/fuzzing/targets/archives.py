@@ -13,7 +13,13 @@ from hypothesis import strategies as st
 from fuzzing.damage import altered, as_json, damaged, values
 from fuzzing.judging import Target
 from fuzzing.targets.tables import FILES, check_schema, zipped
-from rightreasons.datasets.multiple_choice import balanced_items, cause_effect_items, copa_test, easy_ids, read_items
+from rightreasons.datasets.multiple_choice import (
+    balanced_items,
+    cause_effect_items,
+    copa_test,
+    easy_ids,
+    read_items,
+)
 from rightreasons.datasets.suites.checklist import load_plain, read_pickled_suite, released
 from rightreasons.io.tables import open_splits
 
@@ -63,7 +69,11 @@ def check_copa(value, folder):
         rows = READERS[reader](str(path))
     except (LookupError, TypeError, ValueError, AttributeError, SyntaxError) as error:
         # As the builder of every data set says it.
-        raise error if str(error).startswith("Expected") else ValueError("Expected copa as published.") from error
+        raise (
+            error
+            if str(error).startswith("Expected")
+            else ValueError("Expected copa as published.")
+        ) from error
     assert all(row["label"] in (0, 1) and row["question"] in ("cause", "effect") for row in rows)
 
 
@@ -88,7 +98,9 @@ def suite_pickle(protocol=2):
     sys.modules.update({"checklist": types.ModuleType("checklist"), **modules})
     try:
         test, suite = classes["MFT"](), classes["TestSuite"]()
-        test.__dict__.update(data=["a", "b"], labels=1, meta=None, capability="Vocabulary", agg_fn=None, name="words")
+        test.__dict__.update(
+            data=["a", "b"], labels=1, meta=None, capability="Vocabulary", agg_fn=None, name="words"
+        )
         suite.__dict__.update(tests={"words": test}, info={}, test_ranges={})
         return pickle.dumps(suite, protocol)
     finally:

@@ -25,7 +25,9 @@ from tiny_suites import behavior_suite
 def plan_file():
     """The record of a plan."""
     with TemporaryDirectory() as folder:
-        runs = plan_runs(behavior_suite(), configurations=("IID", "IID+T"), methods=("vanilla",), seeds=(0,))
+        runs = plan_runs(
+            behavior_suite(), configurations=("IID", "IID+T"), methods=("vanilla",), seeds=(0,)
+        )
         Plan.create(folder, runs, {"labels": "sentiment"})
         return json.loads((Path(folder) / "plan.json").read_text("utf-8"))
 
@@ -52,7 +54,9 @@ def plans(draw):
     content = json.dumps(draw(altered([plan_file()])), default=str).encode()
     if draw(st.booleans()):
         content = draw(damaged([content]))
-    results = draw(st.lists(values | altered([{"key": "x", "code": "x", "scores": {}}]), max_size=2))
+    results = draw(
+        st.lists(values | altered([{"key": "x", "code": "x", "scores": {}}]), max_size=2)
+    )
     return content, results
 
 
@@ -60,9 +64,13 @@ def check_plan(value, folder):
     content, results = value
     (folder / "plan.json").write_bytes(content)
     (folder / "results").mkdir()
-    runs = plan_runs(behavior_suite(), configurations=("IID", "IID+T"), methods=("vanilla",), seeds=(0,))
+    runs = plan_runs(
+        behavior_suite(), configurations=("IID", "IID+T"), methods=("vanilla",), seeds=(0,)
+    )
     for run, result in zip(runs, results, strict=False):
-        (folder / "results" / f"{run.key}.json").write_text(json.dumps(result, default=str), "utf-8", "replace")
+        (folder / "results" / f"{run.key}.json").write_text(
+            json.dumps(result, default=str), "utf-8", "replace"
+        )
     plan = Plan.open(folder)
     assert {run.key for run in plan.pending()} | plan.done() == {run.key for run in plan.runs}
     plan.check_code()
@@ -76,7 +84,11 @@ def reports(draw):
     said = copy.deepcopy(said)
     if draw(st.booleans()):
         # Most of an audit is figures; what a comparison reads stands before them.
-        for name in draw(st.lists(st.sampled_from(["model", "dataset", "settings", "schema_version"]), max_size=2)):
+        for name in draw(
+            st.lists(
+                st.sampled_from(["model", "dataset", "settings", "schema_version"]), max_size=2
+            )
+        ):
             said[name] = draw(altered([said[name]]) | values)
     content = json.dumps(said, default=str).encode("utf-8", "replace")
     if draw(st.booleans()):

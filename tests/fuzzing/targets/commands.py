@@ -15,7 +15,12 @@ from hypothesis import strategies as st
 import rightreasons.cli as command_line
 from fuzzing.damage import words
 from fuzzing.judging import Target
-from tiny_models import save_tiny_classifier, save_tiny_encoder, save_tiny_multiple_choice, tiny_texts
+from tiny_models import (
+    save_tiny_classifier,
+    save_tiny_encoder,
+    save_tiny_multiple_choice,
+    tiny_texts,
+)
 from tiny_suites import behavior_suite
 
 ENDLESS = {("demo",), ("data", "split"), ("learn", "run")}
@@ -50,15 +55,27 @@ def world():
     save_tiny_encoder(folder / "encoder")
     behavior_suite().write(folder / "suite.jsonl")
     texts, labels = tiny_texts(16)
-    rows = [f"{text},{('negative', 'positive')[label]}" for text, label in zip(texts, labels, strict=True)]
+    rows = [
+        f"{text},{('negative', 'positive')[label]}"
+        for text, label in zip(texts, labels, strict=True)
+    ]
     (folder / "data.csv").write_text("\n".join(["text,label", *rows]), "utf-8")
     items = [
-        {"id": f"i{n}", "prompt": f"rain {n}", "choices": [f"wet {n}", f"dry {n}"], "label": n * 7 // 3 % 2}
+        {
+            "id": f"i{n}",
+            "prompt": f"rain {n}",
+            "choices": [f"wet {n}", f"dry {n}"],
+            "label": n * 7 // 3 % 2,
+        }
         for n in range(16)
     ]
     (folder / "items.jsonl").write_text("\n".join(map(json.dumps, items)), "utf-8")
-    (folder / "scores.csv").write_text("p_negative,p_positive,label\n0.9,0.1,negative\n0.2,0.8,positive\n", "utf-8")
-    (folder / "answers.csv").write_text("prediction\n" + "0\n" * behavior_suite().n_examples, "utf-8")
+    (folder / "scores.csv").write_text(
+        "p_negative,p_positive,label\n0.9,0.1,negative\n0.2,0.8,positive\n", "utf-8"
+    )
+    (folder / "answers.csv").write_text(
+        "prediction\n" + "0\n" * behavior_suite().n_examples, "utf-8"
+    )
     (folder / "empty.csv").touch()
     (folder / "binary.csv").write_bytes(bytes(range(256)) * 9)
     (folder / "binary.jsonl").write_bytes(bytes(range(256)) * 9)
@@ -94,13 +111,21 @@ def lines(draw):
     path = draw(st.sampled_from(sorted(commands())))
     given = list(path)
     trains = path in ENDLESS
-    options = [p for p in commands()[path] if p.param_type_name == "option" and p.name not in ("help", "out", "seed")]
+    options = [
+        p
+        for p in commands()[path]
+        if p.param_type_name == "option" and p.name not in ("help", "out", "seed")
+    ]
     for argument in (p for p in commands()[path] if p.param_type_name == "argument"):
         for _ in range(draw(st.integers(0, 2)) if argument.nargs == -1 else 1):
             given.append("nope" if trains else draw(likely(argument.name) | paths() | words))
     if trains and path != ("learn", "run"):
         given += ["--out", "data.csv"]
-    for option in draw(st.lists(st.sampled_from(options), max_size=3, unique_by=lambda p: p.name)) if options else ():
+    for option in (
+        draw(st.lists(st.sampled_from(options), max_size=3, unique_by=lambda p: p.name))
+        if options
+        else ()
+    ):
         given.append(draw(st.sampled_from([*option.opts, *option.secondary_opts])))
         if not option.is_flag:
             given.append(draw(value_of(option)))
@@ -135,7 +160,23 @@ def likely(name):
 
 def value_of(option):
     """Values that an option may be given."""
-    some = ["0", "1", "2", "-1", "1.5", "nan", "inf", "1e400", "9" * 30, "", ",", "a,b", "x", "text", "label"]
+    some = [
+        "0",
+        "1",
+        "2",
+        "-1",
+        "1.5",
+        "nan",
+        "inf",
+        "1e400",
+        "9" * 30,
+        "",
+        ",",
+        "a,b",
+        "x",
+        "text",
+        "label",
+    ]
     kind = getattr(option, "type", None)
     choices = list(getattr(kind, "choices", ())) or ["calibration", "mean", "negative"]
     return st.sampled_from(some) | st.sampled_from(choices) | words | paths()
@@ -143,7 +184,11 @@ def value_of(option):
 
 def tree(folder):
     """What a folder holds, by name."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def check(value, folder):

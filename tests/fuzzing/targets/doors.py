@@ -53,7 +53,9 @@ OBJECTS = {
     "array": lambda: np.array([[0.5, 0.5], [0.25, 0.75]]),
     "labels": lambda: np.array([0, 1]),
     "dataset": lambda: datasets.Dataset.from_dict({"text": ["a", "b"], "label": [0, 1]}),
-    "items": lambda: datasets.Dataset.from_list([{"id": "a", "prompt": "p", "choices": ["x", "y"], "label": 0}]),
+    "items": lambda: datasets.Dataset.from_list(
+        [{"id": "a", "prompt": "p", "choices": ["x", "y"], "label": 0}]
+    ),
     "suite": behavior_suite,
     "object": object,
     "type": lambda: int,
@@ -74,7 +76,10 @@ def calls(draw):
     name = draw(st.sampled_from(sorted(doors())))
     given = {}
     for parameter in inspect.signature(doors()[name]).parameters.values():
-        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL) or parameter.name == "out":
+        if (
+            parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL)
+            or parameter.name == "out"
+        ):
             continue
         if parameter.default is parameter.empty or draw(st.integers(0, 4)) == 0:
             given[parameter.name] = draw(arguments)
@@ -84,11 +89,17 @@ def calls(draw):
 def check(value, folder):
     name, given = value
     function = doors()[name]
-    made = {key: OBJECTS[what]() if kind == "object" else what for key, (kind, what) in given.items()}
+    made = {
+        key: OBJECTS[what]() if kind == "object" else what for key, (kind, what) in given.items()
+    }
     parameters = inspect.signature(function).parameters
     if "out" in parameters and parameters["out"].default is inspect.Parameter.empty:
         made["out"] = folder / "out"
-    positional = [made.pop(key) for key in list(made) if parameters[key].kind is parameters[key].POSITIONAL_ONLY]
+    positional = [
+        made.pop(key)
+        for key in list(made)
+        if parameters[key].kind is parameters[key].POSITIONAL_ONLY
+    ]
     result = function(*positional, **made)
     if inspect.isgenerator(result):
         list(result)

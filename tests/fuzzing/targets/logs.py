@@ -16,8 +16,16 @@ from rightreasons.io.predictions import read_answers, read_predictions
 
 def sample(number, requests, answers, **further):
     """A line of a samples file of lm-evaluation-harness."""
-    arguments = {f"gen_args_{i}": {f"arg_{j}": part for j, part in enumerate(one)} for i, one in enumerate(requests)}
-    row = {"doc_id": number, "doc": {"id": number, "pair_id": "p"}, "target": "1", "arguments": arguments}
+    arguments = {
+        f"gen_args_{i}": {f"arg_{j}": part for j, part in enumerate(one)}
+        for i, one in enumerate(requests)
+    }
+    row = {
+        "doc_id": number,
+        "doc": {"id": number, "pair_id": "p"},
+        "target": "1",
+        "arguments": arguments,
+    }
     row |= {"resps": [[answer] for answer in answers], "filtered_resps": answers, "filter": "none"}
     return row | {"metrics": ["acc"], "acc": 1.0} | further
 
@@ -46,7 +54,10 @@ GENERATED = [("Q", {"until": ["\n"]})]
 SAMPLES = [
     [scored(0, ["x", "y z"]), scored(1, ["u", "v", "w"])],
     [scored(0, ["no", "yes"], target="yes"), scored(1, ["no", "yes"], target="0")],
-    [sample(0, GENERATED, ["Paris"], target="Paris", exact_match=1.0), sample(1, GENERATED, ["5"], filter="strict")],
+    [
+        sample(0, GENERATED, ["Paris"], target="Paris", exact_match=1.0),
+        sample(1, GENERATED, ["5"], filter="strict"),
+    ],
     [scored(n, ["A", "B"], doc=request(str(n), "classification"), target="1") for n in range(2)],
     [scored(n, ["A", "B"], doc=request(str(n), "multiple_choice"), target="1") for n in range(2)],
 ]
@@ -54,10 +65,17 @@ SAMPLES = [
 
 def inspected(name, metadata, *, choices=("x", "y"), tokens=True):
     """A sample of a log of inspect_ai."""
-    top = [{"token": letter, "logprob": value, "bytes": []} for letter, value in (("B", -0.5), ("ĠA", -1.5))]
+    top = [
+        {"token": letter, "logprob": value, "bytes": []}
+        for letter, value in (("B", -0.5), ("ĠA", -1.5))
+    ]
     token = {"token": "B", "logprob": -0.5, "bytes": [], "top_logprobs": top}
     message = {"role": "assistant", "content": "B"}
-    choice = {"message": message, "stop_reason": "stop", "logprobs": {"content": [token]} if tokens else None}
+    choice = {
+        "message": message,
+        "stop_reason": "stop",
+        "logprobs": {"content": [token]} if tokens else None,
+    }
     score = {"value": "C", "answer": "B", "explanation": ""}
     return {
         "id": name, "epoch": 1, "input": "Q", "choices": None if choices is None else list(choices), "target": "B",
@@ -80,9 +98,20 @@ LOGS = [
     log(inspected("a", {"level": 3}), inspected("b", {}, tokens=False)),
     log(inspected("a", {}, choices=None), inspected("b", {}, choices=None)),
     log(*(inspected(name, request(name, "classification"), choices=None) for name in "ab")),
-    log(*(inspected(name, request(name, "multiple_choice"), choices=None, tokens=False) for name in "ab")),
+    log(
+        *(
+            inspected(name, request(name, "multiple_choice"), choices=None, tokens=False)
+            for name in "ab"
+        )
+    ),
 ]
-STORED = {"id": ["a", "b"], "text": ["x", "y"], "label": [0, 1], "prediction": [0, 0], "logits": [[0.5, -0.5], [1, 0]]}
+STORED = {
+    "id": ["a", "b"],
+    "text": ["x", "y"],
+    "label": [0, 1],
+    "prediction": [0, 0],
+    "logits": [[0.5, -0.5], [1, 0]],
+}
 
 
 def archived(content):
@@ -90,7 +119,11 @@ def archived(content):
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:
         samples = content.get("samples") if isinstance(content, dict) else None
-        header = {k: v for k, v in content.items() if k != "samples"} if isinstance(content, dict) else content
+        header = (
+            {k: v for k, v in content.items() if k != "samples"}
+            if isinstance(content, dict)
+            else content
+        )
         archive.writestr(zipfile.ZipInfo("header.json"), as_json(header))  # with a time of its own
         for number, one in enumerate(samples if isinstance(samples, list) else ()):
             archive.writestr(zipfile.ZipInfo(f"samples/{number}_epoch_1.json"), as_json(one))
@@ -127,4 +160,11 @@ def check(value, folder):
             assert len(read_predictions(path) if kind == "predictions" else read_answers(path)) > 0
 
 
-TARGETS = [Target("logs", st.tuples(st.sampled_from(["predictions", "answers", "confidence"]), files()), check, 25)]
+TARGETS = [
+    Target(
+        "logs",
+        st.tuples(st.sampled_from(["predictions", "answers", "confidence"]), files()),
+        check,
+        25,
+    )
+]

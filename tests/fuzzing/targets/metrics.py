@@ -72,13 +72,21 @@ def inputs(draw):
     """A module, its columns and options with a few of their values of another kind, and the form of each column."""
     name = draw(st.sampled_from(names()))
     columns, options = INPUTS[name]
-    columns = {key: draw(st.just(value) | altered([value]) | values) for key, value in columns.items()}
+    columns = {
+        key: draw(st.just(value) | altered([value]) | values) for key, value in columns.items()
+    }
     if draw(st.booleans()):
         options = {
             **options,
-            draw(st.sampled_from([*options, "nope", "scores", "n_bins", "kind"])): draw(scalars | values),
+            draw(st.sampled_from([*options, "nope", "scores", "n_bins", "kind"])): draw(
+                scalars | values
+            ),
         }
-    forms = {key: draw(st.sampled_from(sorted(FORMS))) for key in columns} if draw(st.booleans()) else {}
+    forms = (
+        {key: draw(st.sampled_from(sorted(FORMS))) for key in columns}
+        if draw(st.booleans())
+        else {}
+    )
     return name, columns, options, forms
 
 
@@ -108,9 +116,13 @@ def check(value, folder):
     assert first[0] == second[0], f"compute {first}, add_batch {second}"
     if first[0] == "result":
         assert finite(first[1]), first[1]
-        assert json.dumps(first[1], default=str) == json.dumps(second[1], default=str), f"{first} {second}"
+        assert json.dumps(first[1], default=str) == json.dumps(second[1], default=str), (
+            f"{first} {second}"
+        )
     good = INPUTS[name]
-    assert finite(computing.compute(**good[0], **good[1]))  # whatever came, the module works afterwards
+    assert finite(
+        computing.compute(**good[0], **good[1])
+    )  # whatever came, the module works afterwards
 
 
 TARGETS = [Target("metrics", st.deferred(inputs), check, 15)]

@@ -34,7 +34,10 @@ FILES = {
     ".tsv": [table(ROWS, "\t")],
     ".json": [as_json(ROWS), as_json({"logits": [[1.0, 2.0]], "labels": [1]})],
     ".jsonl": [lines(ROWS), lines(LISTS), lines(ANSWERS)],
-    ".npz": [npz(probs=np.array([[0.5, 0.5]]), labels=np.array([0])), npz(x=np.array([None], dtype=object))],
+    ".npz": [
+        npz(probs=np.array([[0.5, 0.5]]), labels=np.array([0])),
+        npz(x=np.array([None], dtype=object)),
+    ],
     ".parquet": [parquet({"scores": [[0.5, 0.5], [0.25, 0.75]], "label": [0, 1]})],
 }
 
@@ -46,7 +49,9 @@ def files(draw):
     if draw(st.booleans()):
         return draw(packed(suffix, draw(damaged(FILES[suffix]))))
     rows = draw(altered([ROWS, LISTS, ANSWERS]))
-    return draw(st.sampled_from([(".json", as_json(rows)), (".jsonl", lines(rows) if rows else b"")]))
+    return draw(
+        st.sampled_from([(".json", as_json(rows)), (".jsonl", lines(rows) if rows else b"")])
+    )
 
 
 def check(value, folder):
@@ -85,12 +90,21 @@ def check_sheets(value, folder):
         files[-1].write_bytes(content)
     made = read_rating_sheets(ITEMS, files)
     assert all(
-        0 <= answer < len(item["choices"]) for item, row in zip(ITEMS, made["ratings"], strict=True) for answer in row
+        0 <= answer < len(item["choices"])
+        for item, row in zip(ITEMS, made["ratings"], strict=True)
+        for answer in row
     )
 
 
 TARGETS = [
-    Target("predictions", st.tuples(st.sampled_from(["predictions", "answers"]), files()), check, 20),
-    Target("pasted", files().filter(lambda file: file[0] in (".csv", ".tsv", ".json", ".jsonl")), check_pasted, 15),
+    Target(
+        "predictions", st.tuples(st.sampled_from(["predictions", "answers"]), files()), check, 20
+    ),
+    Target(
+        "pasted",
+        files().filter(lambda file: file[0] in (".csv", ".tsv", ".json", ".jsonl")),
+        check_pasted,
+        15,
+    ),
     Target("sheets", st.deferred(lambda: damaged(sheets())), check_sheets, 15),
 ]

@@ -28,13 +28,21 @@ ITEMS = [
 NAMED = [
     {"goal": "open a jar", "sol1": "twist", "sol2": "sing", "label": 1},
     {
-        "question": {"stem": "who?", "choices": [{"label": "A", "text": "he"}, {"label": "B", "text": "she"}]},
+        "question": {
+            "stem": "who?",
+            "choices": [{"label": "A", "text": "he"}, {"label": "B", "text": "she"}],
+        },
         "answerKey": "B",
     },
     {"obs1": "he ran", "obs2": "he fell", "hyp1": "a", "hyp2": "b", "label": "1"},
 ]
 QUESTIONS = [
-    {"id": "q", "question": "who?", "context": "Ann sat.", "answers": {"text": ["Ann"], "answer_start": [0]}},
+    {
+        "id": "q",
+        "question": "who?",
+        "context": "Ann sat.",
+        "answers": {"text": ["Ann"], "answer_start": [0]},
+    },
     {
         "data": [
             {
@@ -42,7 +50,13 @@ QUESTIONS = [
                 "paragraphs": [
                     {
                         "context": "Ann sat.",
-                        "qas": [{"id": "q", "question": "who?", "answers": [{"text": "Ann", "answer_start": 0}]}],
+                        "qas": [
+                            {
+                                "id": "q",
+                                "question": "who?",
+                                "answers": [{"text": "Ann", "answer_start": 0}],
+                            }
+                        ],
                     }
                 ],
             }
@@ -84,13 +98,21 @@ FILES = {
     ".csv": [table(ROWS), table([{"text": "x", "label": 1}]), b"text,label\n"],
     ".tsv": [table(ROWS, "\t"), b'text\tlabel\n"a\t1\nb\t0\n'],
     ".json": [as_json(ROWS), as_json({"data": ROWS}), as_json(QUESTIONS[1]), as_json(ITEMS)],
-    ".jsonl": [lines(ROWS), lines(ITEMS), lines(NAMED[:1]), lines(NAMED[1:2]), lines(QUESTIONS[:1])],
+    ".jsonl": [
+        lines(ROWS),
+        lines(ITEMS),
+        lines(NAMED[:1]),
+        lines(NAMED[1:2]),
+        lines(QUESTIONS[:1]),
+    ],
     ".parquet": [
         parquet({"text": ["a", "b"], "label": [0, 1]}),
         parquet({"prompt": ["a"], "choices": [["x", "y"]], "label": [1]}),
     ],
 }
-columns = st.none() | st.sampled_from(["text", "label", "id", "choices", "question.stem", "", "nope", 5])
+columns = st.none() | st.sampled_from(
+    ["text", "label", "id", "choices", "question.stem", "", "nope", 5]
+)
 options = st.fixed_dictionaries(
     {},
     optional={
@@ -130,7 +152,9 @@ def files(draw):
     if draw(st.booleans()):
         return draw(packed(suffix, draw(damaged(FILES[suffix]))))
     rows = draw(altered([ROWS, ITEMS, NAMED[:1], NAMED[1:2], NAMED[2:], QUESTIONS[:1]]))
-    return draw(st.sampled_from([(".json", as_json(rows)), (".jsonl", lines(rows) if rows else b"")]))
+    return draw(
+        st.sampled_from([(".json", as_json(rows)), (".jsonl", lines(rows) if rows else b"")])
+    )
 
 
 @st.composite
@@ -138,7 +162,9 @@ def cells(draw):
     """A csv or tsv of odd cells."""
     suffix, separator = draw(st.sampled_from([(".csv", ","), (".tsv", "\t")]))
     header = draw(st.permutations(["text", "label", *draw(st.lists(words, max_size=2))]))
-    rows = draw(st.lists(st.lists(words, min_size=len(header), max_size=len(header) + 1), max_size=5))
+    rows = draw(
+        st.lists(st.lists(words, min_size=len(header), max_size=len(header) + 1), max_size=5)
+    )
     stream = io.StringIO()
     csv.writer(stream, delimiter=separator).writerows([header, *rows])
     return suffix, stream.getvalue().encode("utf-8", "surrogatepass")
@@ -210,19 +236,38 @@ def check_forms(value, folder):
         inside.mkdir()
         (inside / f"train{suffix}").write_bytes(content)
         sources[f"folder of {suffix}"] = inside
-    outcomes = {form: outcome(lambda source=source: opened(source)) for form, source in sources.items()}
+    outcomes = {
+        form: outcome(lambda source=source: opened(source)) for form, source in sources.items()
+    }
     first = outcomes["Dataset"]
     for form, other in outcomes.items():
         assert other[0] == first[0], f"{form} {other} but Dataset {first}"
         assert other[0] == "sentence" or other == first, f"{form} {other} but Dataset {first}"
 
 
-plain_words = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\r\n\x00\ufeff"), max_size=6)
+plain_words = st.text(
+    st.characters(exclude_categories=("Cs",), exclude_characters="\r\n\x00\ufeff"), max_size=6
+)
 rows = st.lists(
     st.tuples(
-        plain_words.map(lambda word: f"t{word}") | st.sampled_from(["NA", "None", "null", '"a', "a,b", "  x", "07"]),
+        plain_words.map(lambda word: f"t{word}")
+        | st.sampled_from(["NA", "None", "null", '"a', "a,b", "  x", "07"]),
         st.sampled_from(
-            ["positive", "negative", "Positive", "1", "0", "2", "None", "NA", "-", "nan", "1.0", "01", " 1"]
+            [
+                "positive",
+                "negative",
+                "Positive",
+                "1",
+                "0",
+                "2",
+                "None",
+                "NA",
+                "-",
+                "nan",
+                "1.0",
+                "01",
+                " 1",
+            ]
         ),
     ),
     min_size=1,

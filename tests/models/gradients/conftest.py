@@ -16,7 +16,9 @@ def packaged_classifier():
         pytest.skip(str(error))
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        model = transformers.AutoModelForSequenceClassification.from_pretrained(folder, num_labels=3)
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(
+            folder, num_labels=3
+        )
         with torch.no_grad():  # a head whose answers differ from text to text
             model.classifier.weight.normal_(0, 1.0)
     return Classifier(model.eval(), load_tokenizer(str(folder)), ("a", "b", "c"), "MiniLM")

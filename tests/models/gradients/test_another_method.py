@@ -35,10 +35,16 @@ def test_equals_one_text_at_a_time_and_resumes(tmp_path, monkeypatch):
     words = gradient_times_input(classifier, texts, progress=False, out=tmp_path)
     for row, text in enumerate(texts):
         inputs = classifier.tokenizer(text, return_tensors="pt")
-        embeddings = classifier.model.get_input_embeddings()(inputs.pop("input_ids")).detach().requires_grad_()
+        embeddings = (
+            classifier.model.get_input_embeddings()(inputs.pop("input_ids"))
+            .detach()
+            .requires_grad_()
+        )
         probability = classifier.model(inputs_embeds=embeddings, **inputs).logits.softmax(-1).amax()
         (gradient,) = torch.autograd.grad(probability, embeddings)
-        expected = (gradient * embeddings).sum(-1)[0, 1:-1].detach()  # each word of these texts is one piece
+        expected = (
+            (gradient * embeddings).sum(-1)[0, 1:-1].detach()
+        )  # each word of these texts is one piece
         np.testing.assert_allclose(words.scores[row], expected, atol=1e-9)
     monkeypatch.setattr(classifier.model, "forward", None)  # a second run asks the model nothing
     again = gradient_times_input(classifier, texts, progress=False, out=tmp_path)

@@ -9,7 +9,11 @@ from rightreasons.models.gradients.attribution import integrated_gradients
 from tiny_encoders import ARCHITECTURES, TEXTS, tiny_encoder
 
 TEXTS = list(TEXTS)
-CHOICES = [["the rain", "a very good film"], ["it was dull", "the man fell because of the sun"], ["fine", "not"]]
+CHOICES = [
+    ["the rain", "a very good film"],
+    ["it was dull", "the man fell because of the sun"],
+    ["fine", "not"],
+]
 PROMPTS = ["the glass broke", "what", "the woman was lovely"]
 
 
@@ -26,7 +30,16 @@ def encoders():
     return get
 
 
-def _captum(classifier, texts, labels, *, baseline_id=None, n_steps=20, method="riemann_right", probability=True):
+def _captum(
+    classifier,
+    texts,
+    labels,
+    *,
+    baseline_id=None,
+    n_steps=20,
+    method="riemann_right",
+    probability=True,
+):
     """captum's integrated gradients over the padded batch, (N, L, d), and its convergence delta."""
     model, tokenizer = classifier.model, classifier.tokenizer
     inputs = tokenizer(texts, padding=True, return_tensors="pt")
@@ -55,7 +68,9 @@ def _captum(classifier, texts, labels, *, baseline_id=None, n_steps=20, method="
 @pytest.mark.parametrize("rule", ["riemann_right", "gauss_legendre"])
 def test_equal_to_captum_on_the_same_nodes_of_a_padded_batch(encoders, architecture, rule):
     classifier = encoders(architecture, double=True)
-    ours = integrated_gradients(classifier, TEXTS, baseline="pad", method=rule, steps=20, reduce="sum", progress=False)
+    ours = integrated_gradients(
+        classifier, TEXTS, baseline="pad", method=rule, steps=20, reduce="sum", progress=False
+    )
     (theirs, delta), mask = _captum(
         classifier, TEXTS, ours.explained, method=rule.replace("gauss_legendre", "gausslegendre")
     )
@@ -107,7 +122,14 @@ def test_bart_equal_to_captum_over_both_its_readers(encoders, label):
     classifier = encoders("bart", double=True)
     gold = [0, 1, 2, 0, 1, 2]
     ours = integrated_gradients(
-        classifier, TEXTS, labels=gold, label=label, method="gauss_legendre", steps=12, reduce="sum", progress=False
+        classifier,
+        TEXTS,
+        labels=gold,
+        label=label,
+        method="gauss_legendre",
+        steps=12,
+        reduce="sum",
+        progress=False,
     )
     assert label == "predicted" or ours.explained.tolist() == gold
     model, core = classifier.model, classifier.model.model
@@ -115,11 +137,15 @@ def test_bart_equal_to_captum_over_both_its_readers(encoders, label):
     ids, mask = inputs["input_ids"], inputs["attention_mask"]
     # The classifier itself refuses inputs_embeds, so its parts are run one after another here.
     eos = (ids == model.config.eos_token_id).long().argmax(dim=1)
-    start = core.decoder.embed_tokens(torch.full((len(ids), 1), model.config.decoder_start_token_id)).detach()
+    start = core.decoder.embed_tokens(
+        torch.full((len(ids), 1), model.config.decoder_start_token_id)
+    ).detach()
 
     def forward(embedded, mask, eos, start):
         decoded = torch.cat((start, embedded[:, :-1]), dim=1)
-        hidden = core(inputs_embeds=embedded, attention_mask=mask, decoder_inputs_embeds=decoded).last_hidden_state
+        hidden = core(
+            inputs_embeds=embedded, attention_mask=mask, decoder_inputs_embeds=decoded
+        ).last_hidden_state
         return model.classification_head(hidden[torch.arange(len(eos)), eos]).softmax(-1)
 
     embeddings = core.encoder.embed_tokens(ids).detach()
@@ -157,9 +183,16 @@ def test_a_padded_batch_equals_one_example_at_a_time(encoders, architecture, met
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_adaptive_keeps_its_word_where_the_steps_allow(encoders, architecture):
     attributions = integrated_gradients(
-        encoders(architecture, double=True), TEXTS, tolerance=0.002, steps=200, reduce="sum", progress=False
+        encoders(architecture, double=True),
+        TEXTS,
+        tolerance=0.002,
+        steps=200,
+        reduce="sum",
+        progress=False,
     )
     assert (np.abs(attributions.gap) <= 0.002).all()
     assert (attributions.nodes < 200).all()
-    capped = integrated_gradients(encoders(architecture), TEXTS, tolerance=0.0, steps=9, progress=False)
+    capped = integrated_gradients(
+        encoders(architecture), TEXTS, tolerance=0.0, steps=9, progress=False
+    )
     assert (capped.nodes <= 9).all()

@@ -36,13 +36,19 @@ def roberta():
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_words_are_those_of_the_statistics(architecture):
     texts = ["the   rain, the sun!", "a\nlovely plot", "NOT great, fine!"]
-    if architecture not in ("albert", "deberta_v2"):  # theirs, tiny as they are, make one <unk> of "..."
+    if architecture not in (
+        "albert",
+        "deberta_v2",
+    ):  # theirs, tiny as they are, make one <unk> of "..."
         texts.append("It's not a WELL-known film... 2.5")
     attributions = integrated_gradients(tiny_encoder(architecture), texts, unit="word", **QUICK)
     for row, text in enumerate(texts):
         assert list(attributions.tokens[row]) == words(text)
         cut = slice(*attributions.scores.offsets[row : row + 2])
-        marked = [text[a:b].lower() for a, b in zip(attributions.starts[cut], attributions.ends[cut], strict=True)]
+        marked = [
+            text[a:b].lower()
+            for a, b in zip(attributions.starts[cut], attributions.ends[cut], strict=True)
+        ]
         assert marked == words(text)
 
 
@@ -74,7 +80,9 @@ def test_pieces_that_touch_no_word_or_two():
 
 
 def test_special_tokens_are_left_out_though_they_have_a_share(bert):
-    attributions = integrated_gradients(bert, TEXTS, reduce="sum", method="gauss_legendre", steps=30, progress=False)
+    attributions = integrated_gradients(
+        bert, TEXTS, reduce="sum", method="gauss_legendre", steps=30, progress=False
+    )
     assert not {"[CLS]", "[SEP]", "[PAD]"} & {token for row in attributions.tokens for token in row}
     assert [len(row) for row in attributions.tokens] == attributions.scores.lengths.tolist()
     # Completeness: all tokens together make up value - baseline_value + gap, so the special ones make up the rest.
@@ -88,7 +96,9 @@ def test_special_tokens_are_left_out_though_they_have_a_share(bert):
 
 
 def test_pairs_keep_their_two_texts_apart(bert):
-    attributions = integrated_gradients(bert, ["a good film", "bad"], text_pairs=["the plot", "not so dull"], **QUICK)
+    attributions = integrated_gradients(
+        bert, ["a good film", "bad"], text_pairs=["the plot", "not so dull"], **QUICK
+    )
     assert attributions.tokens[0] == ("a", "good", "film", "the", "plot")
     assert attributions.parts[:5].tolist() == [0, 0, 0, 1, 1]
     assert attributions.starts[:5].tolist() == [0, 2, 7, 0, 4]
@@ -134,7 +144,13 @@ def test_the_gap_closes_with_more_nodes_from_every_baseline(bert, baseline):
     gaps = [
         np.abs(
             integrated_gradients(
-                bert, TEXTS, baseline=baseline, target="logit", method="riemann_right", steps=m, progress=False
+                bert,
+                TEXTS,
+                baseline=baseline,
+                target="logit",
+                method="riemann_right",
+                steps=m,
+                progress=False,
             ).gap
         ).max()
         for m in (5, 20, 80)
@@ -199,14 +215,22 @@ def test_a_store_knows_the_token_of_the_baseline(bert, tmp_path):
     tokenizer.pad_token = "the"
     with pytest.warns(SetAsideWarning, match="differs in options"):
         integrated_gradients(
-            dataclasses.replace(bert, tokenizer=tokenizer), TEXTS, baseline="pad", out=tmp_path, **QUICK
+            dataclasses.replace(bert, tokenizer=tokenizer),
+            TEXTS,
+            baseline="pad",
+            out=tmp_path,
+            **QUICK,
         )
 
 
 def test_attributions_feed_the_shortcut_kernel(bert):
     attributions = integrated_gradients(bert, TEXTS, unit="word", **QUICK)
     shortcuts = find_shortcuts(
-        attributions.tokens, attributions.scores, attributions.explained, {0: ["the"], 1: ["the"], 2: ["the"]}, top_n=99
+        attributions.tokens,
+        attributions.scores,
+        attributions.explained,
+        {0: ["the"], 1: ["the"], 2: ["the"]},
+        top_n=99,
     )
     assert shortcuts.cued.tolist() == ["the" in words(text) for text in TEXTS]
 
@@ -214,7 +238,11 @@ def test_attributions_feed_the_shortcut_kernel(bert):
 @pytest.mark.parametrize(
     ("change", "error", "message"),
     [
-        ({"target": "score"}, ValueError, "Expected `target` to be one of 'probability' or 'logit', but got 'score'."),
+        (
+            {"target": "score"},
+            ValueError,
+            "Expected `target` to be one of 'probability' or 'logit', but got 'score'.",
+        ),
         ({"label": "gold"}, ValueError, "Expected `labels` with label='gold', but got None."),
         (
             {"baseline": "noise"},
@@ -229,9 +257,21 @@ def test_attributions_feed_the_shortcut_kernel(bert):
         ({"reduce": "dot"}, ValueError, "Expected `reduce` to be one of 'l2' or 'sum'"),
         ({"labels": [0, 1]}, ValueError, "of one length, but got 6 and 2"),
         ({"labels": [0, 1, 2, 3, 0, 0]}, ValueError, "between -1 and 2, but item 3 is 3"),
-        ({"labels": [0, 1, 2, -1, 0, 0], "label": "gold"}, ValueError, "between 0 and 2, but item 3 is -1"),
-        ({"ids": ["a"] * 6}, ValueError, "Expected each `ids` once, but 'a' comes again at item 1."),
-        ({"max_length": 500}, ValueError, "Expected `max_length` to be at most 32, which bert takes, but got 500."),
+        (
+            {"labels": [0, 1, 2, -1, 0, 0], "label": "gold"},
+            ValueError,
+            "between 0 and 2, but item 3 is -1",
+        ),
+        (
+            {"ids": ["a"] * 6},
+            ValueError,
+            "Expected each `ids` once, but 'a' comes again at item 1.",
+        ),
+        (
+            {"max_length": 500},
+            ValueError,
+            "Expected `max_length` to be at most 32, which bert takes, but got 500.",
+        ),
         ({"texts": ["good", " "]}, ValueError, "item 1 is empty"),
         ({"texts": "good"}, TypeError, "Expected `texts` to be a sequence of texts"),
         ({"texts": []}, ValueError, "Expected at least one text"),
@@ -249,7 +289,10 @@ def test_options_are_keywords_or_one_object(bert):
     each = integrated_gradients(bert, TEXTS, unit="word", **QUICK)
     np.testing.assert_array_equal(whole.scores.values, each.scores.values)
     assert "word" in whole.definition
-    with pytest.raises(TypeError, match="`options` or keywords of integrated_gradients, but got `options` and steps"):
+    with pytest.raises(
+        TypeError,
+        match="`options` or keywords of integrated_gradients, but got `options` and steps",
+    ):
         integrated_gradients(bert, TEXTS, options=options, steps=5)
     with pytest.raises(TypeError, match="got 'step'. Did you mean 'steps'"):
         integrated_gradients(bert, TEXTS, step=5)
@@ -262,7 +305,9 @@ def test_options_are_keywords_or_one_object(bert):
 def test_models_that_cannot_be_asked(bert, roberta, monkeypatch):
     monkeypatch.setattr(roberta.tokenizer, "_mask_token", None, raising=False)
     monkeypatch.setattr(type(roberta.model), "get_input_embeddings", lambda self: None)
-    with pytest.raises(ValueError, match="Expected a model with a table of word embeddings, but RobertaFor"):
+    with pytest.raises(
+        ValueError, match="Expected a model with a table of word embeddings, but RobertaFor"
+    ):
         integrated_gradients(roberta, ["good"], **QUICK)
     chooser = tiny_encoder("bert", n_labels=None)
     with pytest.raises(ValueError, match="This needs gradients, which bert cannot give"):
@@ -272,8 +317,12 @@ def test_models_that_cannot_be_asked(bert, roberta, monkeypatch):
 def test_a_broken_model_names_the_item():
     broken = tiny_encoder("bert")
     with torch.no_grad():
-        broken.model.get_input_embeddings().weight[broken.tokenizer.convert_tokens_to_ids("dull")] = float("nan")
-    with pytest.raises(ValueError, match="Expected finite logits, but bert gave NaN or infinity for item 'second'"):
+        broken.model.get_input_embeddings().weight[
+            broken.tokenizer.convert_tokens_to_ids("dull")
+        ] = float("nan")
+    with pytest.raises(
+        ValueError, match="Expected finite logits, but bert gave NaN or infinity for item 'second'"
+    ):
         integrated_gradients(broken, ["good", "dull"], ids=["first", "second"], **QUICK)
 
 
@@ -281,19 +330,33 @@ def test_a_slow_tokenizer_is_refused(bert):
     from types import SimpleNamespace
 
     slow = dataclasses.replace(bert, tokenizer=SimpleNamespace(is_fast=False, model_max_length=32))
-    with pytest.raises(ValueError, match="Expected a fast tokenizer, which knows the places of its tokens, but Simple"):
+    with pytest.raises(
+        ValueError,
+        match="Expected a fast tokenizer, which knows the places of its tokens, but Simple",
+    ):
         integrated_gradients(slow, ["good"], **QUICK)
 
 
 def test_items_that_the_model_cannot_read_are_left_out():
     classifier = tiny_encoder("bert", n_labels=3)
-    texts, ids = ["the film was good", "awful plot", " ", "a dull plot", "awful"], ["v", "w", "x", "y", "z"]
-    alone = integrated_gradients(classifier, [texts[0], texts[3]], ids=["v", "y"], labels=[2, 1], **QUICK)
+    texts, ids = (
+        ["the film was good", "awful plot", " ", "a dull plot", "awful"],
+        ["v", "w", "x", "y", "z"],
+    )
+    alone = integrated_gradients(
+        classifier, [texts[0], texts[3]], ids=["v", "y"], labels=[2, 1], **QUICK
+    )
     with refusing(classifier, "awful"):
         with pytest.raises(ValueError, match="Expected a model that can read every item"):
             integrated_gradients(classifier, ["awful"], **QUICK)
         rest = integrated_gradients(
-            classifier, texts, ids=ids, labels=[2, 0, 1, 1, 0], label="gold", fail_fast=False, **QUICK
+            classifier,
+            texts,
+            ids=ids,
+            labels=[2, 0, 1, 1, 0],
+            label="gold",
+            fail_fast=False,
+            **QUICK,
         )
         gold = integrated_gradients(
             classifier, [texts[0], texts[3]], ids=["v", "y"], labels=[2, 1], label="gold", **QUICK

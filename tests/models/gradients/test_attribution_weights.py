@@ -22,12 +22,19 @@ def classifier(packaged_classifier):
 
 def test_equal_to_captum_on_a_padded_batch(classifier):
     ours = integrated_gradients(
-        classifier, TEXTS, baseline="pad", method="riemann_right", steps=10, reduce="sum", progress=False
+        classifier,
+        TEXTS,
+        baseline="pad",
+        method="riemann_right",
+        steps=10,
+        reduce="sum",
+        progress=False,
     )
     model, inputs = classifier.model, classifier.tokenizer(TEXTS, padding=True, return_tensors="pt")
     ids, mask = inputs["input_ids"], inputs["attention_mask"]
     engine = LayerIntegratedGradients(
-        lambda ids, mask: model(input_ids=ids, attention_mask=mask).logits.softmax(-1), model.get_input_embeddings()
+        lambda ids, mask: model(input_ids=ids, attention_mask=mask).logits.softmax(-1),
+        model.get_input_embeddings(),
     )
     theirs = engine.attribute(
         ids,
@@ -46,7 +53,9 @@ def test_adaptive_keeps_its_gap_with_fewer_nodes_than_the_papers(classifier):
     attributions = integrated_gradients(classifier, TEXTS, tolerance=0.05, progress=False)
     assert (np.abs(attributions.gap) <= 0.05).all()
     assert attributions.nodes.max() < 50
-    paper = integrated_gradients(classifier, TEXTS, method="riemann_right", steps=50, progress=False)
+    paper = integrated_gradients(
+        classifier, TEXTS, method="riemann_right", steps=50, progress=False
+    )
     for one, two in zip(attributions.scores, paper.scores, strict=True):
         top = [set(np.argsort(-scores, kind="stable")[:3].tolist()) for scores in (one, two)]
         assert len(top[0] & top[1]) >= min(2, len(one))

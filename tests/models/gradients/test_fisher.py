@@ -41,7 +41,9 @@ def sequence(classifier, text):
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
 def test_equals_algorithm_1_on_padded_batches(architecture, n_labels, double):
     classifier = tiny_encoder(architecture, n_labels=n_labels, double=double)
-    information = fisher_information(classifier, TEXTS, eigenvector=True, batch_size=4, progress=False)
+    information = fisher_information(
+        classifier, TEXTS, eigenvector=True, batch_size=4, progress=False
+    )
     assert not information.failures
     for index, text in enumerate(TEXTS[:4]):
         values, vector, p = literal(classifier, sequence(classifier, text))
@@ -59,10 +61,18 @@ def test_power_iteration_agrees_and_states_its_error(n_labels):
     classifier = tiny_encoder("bert", n_labels=n_labels)
     exact = fisher_information(classifier, TEXTS, eigenvector=True, progress=False)
     power = fisher_information(
-        classifier, TEXTS, method="power", eigenvector=True, tolerance=1e-5, max_iterations=400, progress=False
+        classifier,
+        TEXTS,
+        method="power",
+        eigenvector=True,
+        tolerance=1e-5,
+        max_iterations=400,
+        progress=False,
     )
     assert power.eigenvalues == pytest.approx(exact.eigenvalues, rel=1e-3)
-    assert (np.abs(power.eigenvalues - exact.eigenvalues) <= power.error + 1e-5 * exact.eigenvalues).all()
+    assert (
+        np.abs(power.eigenvalues - exact.eigenvalues) <= power.error + 1e-5 * exact.eigenvalues
+    ).all()
     assert power.gradient_norms == pytest.approx(exact.gradient_norms, rel=1e-4)
     assert (exact.error == 0).all()
 
@@ -70,12 +80,18 @@ def test_power_iteration_agrees_and_states_its_error(n_labels):
 def test_power_iteration_goes_on_until_every_item_has_converged():
     # At z = 0 the matrix of item i is W_i (I/3 - 1/9) W_i^T. Item 0 has one direction: done at once. The two leading
     # eigenvalues of item 1 are close, so it takes many rounds.
-    weights = torch.tensor([[[3.0, 0.0, 0.0], [0.0] * 3], [[1.0, 0.0, -1.0], [0.55, -1.1, 0.55]]]).double()
+    weights = torch.tensor(
+        [[[3.0, 0.0, 0.0], [0.0] * 3], [[1.0, 0.0, -1.0], [0.55, -1.1, 0.55]]]
+    ).double()
     x = torch.zeros(2, 2, dtype=torch.float64, requires_grad=True)
-    logits = torch.einsum("bi,bik->bk", x, weights) + torch.tensor([[0.0] * 3, [0.3, 0.1, 0.0]]).double()
+    logits = (
+        torch.einsum("bi,bik->bk", x, weights) + torch.tensor([[0.0] * 3, [0.3, 0.1, 0.0]]).double()
+    )
     found = leading_eigenvalues(logits, x, method="power", tolerance=1e-8, max_iterations=5000)
     assert (found.error <= 1e-8 * found.eigenvalues).all()
-    assert found.eigenvalues.tolist() == pytest.approx(leading_eigenvalues(logits, x).eigenvalues.tolist(), rel=1e-8)
+    assert found.eigenvalues.tolist() == pytest.approx(
+        leading_eigenvalues(logits, x).eigenvalues.tolist(), rel=1e-8
+    )
 
 
 def test_very_many_classes_take_power_iteration():
@@ -83,13 +99,18 @@ def test_very_many_classes_take_power_iteration():
     information = fisher_information(classifier, TEXTS[:2], max_iterations=300, progress=False)
     for index in range(2):
         values, _, _ = literal(classifier, sequence(classifier, TEXTS[index]))
-        assert abs(information.eigenvalues[index] - values[-1]) <= information.error[index] + 1e-3 * values[-1]
+        assert (
+            abs(information.eigenvalues[index] - values[-1])
+            <= information.error[index] + 1e-3 * values[-1]
+        )
 
 
 def test_worked_values():
     # One logit z = w.x against 0, w = (3, 4): p (1 - p) |w|^2. z = 0: 25 / 4. z = 2: p = .880797, so 25 * .104994.
     weights = torch.tensor([[0.0, 3.0], [0.0, 4.0]], dtype=torch.float64)
-    x = torch.tensor([[0.0, 0.0], [0.24, 0.32], [-0.24, -0.32]], dtype=torch.float64, requires_grad=True)
+    x = torch.tensor(
+        [[0.0, 0.0], [0.24, 0.32], [-0.24, -0.32]], dtype=torch.float64, requires_grad=True
+    )
     found = leading_eigenvalues(x @ weights, x).eigenvalues
     assert found.tolist() == pytest.approx([6.25, 2.624840, 2.624840], abs=1e-6)
     # Three classes, W = [[1, 0], [0, 1], [-1, -1]], x = (.5, -.25).
@@ -103,7 +124,10 @@ def test_worked_values():
         step = 1e-3 * information.eigenvector
         log_p = (x.detach() @ weights).log_softmax(-1)
         kl = [
-            float((log_p.exp() * (log_p - ((x.detach() + s * step) @ weights).log_softmax(-1))).sum()) for s in (1, -1)
+            float(
+                (log_p.exp() * (log_p - ((x.detach() + s * step) @ weights).log_softmax(-1))).sum()
+            )
+            for s in (1, -1)
         ]
         assert max(kl) == pytest.approx(4.2359e-7, rel=1e-4)
         assert sum(kl) / 2 == pytest.approx(0.5 * information.eigenvalues.item() * 1e-6, rel=1e-4)
@@ -156,7 +180,9 @@ def test_items_that_the_model_cannot_read(fail_fast, tmp_path):
     how = {"ids": ids, "eigenvector": True, "fail_fast": fail_fast, "progress": False}
     with refusing(classifier, "awful"):
         if fail_fast:
-            with pytest.raises(ValueError, match="fails at item 'w', or one of its batch: out of range"):
+            with pytest.raises(
+                ValueError, match="fails at item 'w', or one of its batch: out of range"
+            ):
                 fisher_information(classifier, texts, **how)
             return
         information = fisher_information(classifier, texts, out=tmp_path, **how)
@@ -184,7 +210,9 @@ def test_a_model_that_refuses_inputs_embeds():
             return self.inner.get_input_embeddings()
 
         def forward(self, input_ids, attention_mask, token_type_ids=None):
-            return self.inner(input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids)
+            return self.inner(
+                input_ids=input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids
+            )
 
     class Tableless(Strict):
         def get_input_embeddings(self):
@@ -192,11 +220,17 @@ def test_a_model_that_refuses_inputs_embeds():
 
     classifier = tiny_encoder("bert", n_labels=2)
     expected = fisher_information(classifier, TEXTS, progress=False)
-    strict = Classifier(Strict(classifier.model), classifier.tokenizer, classifier.label_names, "strict")
+    strict = Classifier(
+        Strict(classifier.model), classifier.tokenizer, classifier.label_names, "strict"
+    )
     information = fisher_information(strict, TEXTS, progress=False)
     assert information.eigenvalues == pytest.approx(expected.eigenvalues, rel=1e-6)
-    tableless = Classifier(Tableless(classifier.model), classifier.tokenizer, classifier.label_names, "tableless")
-    with pytest.raises(ValueError, match=r"but Tableless has none: .* Let its get_input_embeddings\(\) return"):
+    tableless = Classifier(
+        Tableless(classifier.model), classifier.tokenizer, classifier.label_names, "tableless"
+    )
+    with pytest.raises(
+        ValueError, match=r"but Tableless has none: .* Let its get_input_embeddings\(\) return"
+    ):
         fisher_information(tableless, TEXTS, progress=False)
 
 
@@ -206,11 +240,14 @@ def test_a_quantised_model():
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            classifier.model.bert = torch.ao.quantization.quantize_dynamic(classifier.model.bert, {torch.nn.Linear})
+            classifier.model.bert = torch.ao.quantization.quantize_dynamic(
+                classifier.model.bert, {torch.nn.Linear}
+            )
         except RuntimeError as error:
             pytest.skip(f"torch has no quantised layers here: {error}")
     with pytest.raises(
-        ValueError, match=r"BertFor\w+ has the quantized layer bert\.\S+ \(Linear\): load it in float32"
+        ValueError,
+        match=r"BertFor\w+ has the quantized layer bert\.\S+ \(Linear\): load it in float32",
     ):
         fisher_information(classifier, TEXTS, progress=False)
 
@@ -218,7 +255,9 @@ def test_a_quantised_model():
 @pytest.mark.parametrize("text", ["", "   ", "\u200b", "\x00\x01"])
 def test_texts_that_are_empty_after_tokenization(text):
     classifier = tiny_encoder("bert", n_labels=2)
-    information = fisher_information(classifier, ["the film was good", text], ids=["a", "b"], progress=False)
+    information = fisher_information(
+        classifier, ["the film was good", text], ids=["a", "b"], progress=False
+    )
     assert information.failures == (("b", "Expected a text with tokens, but item 'b' has none."),)
     assert np.isfinite(information.eigenvalues[0])
     assert np.isnan(information.eigenvalues[1])
@@ -239,7 +278,9 @@ def test_a_model_through_which_no_gradient_flows():
             return output
 
     classifier = tiny_encoder("bert", n_labels=2)
-    blind = Classifier(Blind(classifier.model), classifier.tokenizer, classifier.label_names, "blind")
+    blind = Classifier(
+        Blind(classifier.model), classifier.tokenizer, classifier.label_names, "blind"
+    )
     with pytest.raises(ValueError, match="gradients to flow"):
         fisher_information(blind, ["the film"], progress=False)
 
@@ -259,12 +300,16 @@ def test_scale_free_does_not_see_the_size_of_embeddings():
     information = fisher_information(classifier, TEXTS[:2], progress=False)
     ids = classifier.tokenizer(TEXTS[0], return_tensors="pt")["input_ids"]
     norm = EmbeddingInput(classifier.model).look_up(ids)[0].norm(dim=-1).mean().item()
-    assert information.scale_free[0] == pytest.approx(information.eigenvalues[0] * norm**2, rel=1e-5)
+    assert information.scale_free[0] == pytest.approx(
+        information.eigenvalues[0] * norm**2, rel=1e-5
+    )
 
 
 def test_a_compiled_model_is_asked_without_its_compilation(classifier_folder):
     """A compiled graph does not see the hook that feeds embeddings."""
     plain = load_classifier(classifier_folder, device="cpu")
     compiled = dataclasses.replace(plain, model=torch.compile(plain.model, backend="eager"))
-    want, came = (fisher_information(each, ["a good film"], progress=False) for each in (plain, compiled))
+    want, came = (
+        fisher_information(each, ["a good film"], progress=False) for each in (plain, compiled)
+    )
     assert came.eigenvalues.tolist() == want.eigenvalues.tolist()

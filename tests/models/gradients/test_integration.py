@@ -10,8 +10,17 @@ from rightreasons.models.loading import Classifier
 from tiny_encoders import tiny_encoder
 from tiny_models import tiny_tokenizer
 
-TEXTS = ["the film was good", "a dull plot and a very bad actor", "the man fell because of the rain but not the woman"]
-SIZES = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 24, "num_attention_heads": 4}
+TEXTS = [
+    "the film was good",
+    "a dull plot and a very bad actor",
+    "the man fell because of the rain but not the woman",
+]
+SIZES = {
+    "hidden_size": 32,
+    "intermediate_size": 64,
+    "num_hidden_layers": 24,
+    "num_attention_heads": 4,
+}
 DECODER = {**SIZES, "num_key_value_heads": 2, "head_dim": 8, "max_position_embeddings": 64}
 RELATIVE = {
     "relative_attention": True, "position_biased_input": False, "pos_att_type": ["p2c", "c2p"], "type_vocab_size": 0,
@@ -22,7 +31,10 @@ SINGULAR = {
     "gemma": (tf.GemmaConfig, DECODER),
     "qwen3": (tf.Qwen3Config, DECODER),
     "deberta_v3": (tf.DebertaV2Config, {**SIZES, **RELATIVE, "max_position_embeddings": 64}),
-    "modernbert": (tf.ModernBertConfig, {**SIZES, "max_position_embeddings": 64, "attn_implementation": "sdpa"}),
+    "modernbert": (
+        tf.ModernBertConfig,
+        {**SIZES, "max_position_embeddings": 64, "attn_implementation": "sdpa"},
+    ),
 }
 REGULAR = {
     "bert": (tf.BertConfig, {**SIZES, "max_position_embeddings": 64}),
@@ -33,7 +45,13 @@ REGULAR = {
 def deep(family, dtype=torch.float32):
     words = tiny_tokenizer()
     config, sizes = (SINGULAR | REGULAR)[family]
-    tokens = {"pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3, "cls_token_id": 2, "sep_token_id": 3}
+    tokens = {
+        "pad_token_id": 0,
+        "bos_token_id": 2,
+        "eos_token_id": 3,
+        "cls_token_id": 2,
+        "sep_token_id": 3,
+    }
     with torch.random.fork_rng():
         torch.manual_seed(0)
         built = config(vocab_size=len(words), num_labels=3, **tokens, **sizes)
@@ -53,7 +71,9 @@ def test_where_zero_is_singular_paths_begin_at_the_mean_and_add_up(family):
     # A small multiple of the change: at a zero baseline numbers grew by 1 / sqrt(eps) for each layer.
     assert found.scores.values.max() < 10 * np.abs(found.value - found.baseline_value).max()
     if family in ("llama", "deberta_v3"):
-        zeros = integrated_gradients(classifier, TEXTS[:2], baseline="zeros", steps=15, progress=False)
+        zeros = integrated_gradients(
+            classifier, TEXTS[:2], baseline="zeros", steps=15, progress=False
+        )
         assert not zeros.valid.all()
         assert np.isfinite(zeros.scores.values).all()
 
@@ -79,11 +99,19 @@ def test_the_mean_is_that_of_the_tokens_that_the_tokenizer_knows():
     found = integrated_gradients(bert, TEXTS[:1], baseline="mean", progress=False)
     ids = bert.tokenizer(TEXTS[0], return_tensors="pt")["input_ids"]
     start = table[: len(bert.tokenizer)].mean(dim=0).expand(1, ids.shape[1], -1)
-    expected = bert.model(inputs_embeds=start, attention_mask=torch.ones_like(ids)).logits.softmax(-1)[0].detach()
+    expected = (
+        bert.model(inputs_embeds=start, attention_mask=torch.ones_like(ids))
+        .logits.softmax(-1)[0]
+        .detach()
+    )
     assert found.baseline_value[0] == pytest.approx(float(expected[found.explained[0]]))
     kept = integrated_gradients(bert, TEXTS[:1], baseline="mean", keep_special=True, progress=False)
     between = torch.where(torch.isin(ids, torch.tensor([2, 3]))[..., None], table[ids], start)
-    expected = bert.model(inputs_embeds=between, attention_mask=torch.ones_like(ids)).logits.softmax(-1)[0].detach()
+    expected = (
+        bert.model(inputs_embeds=between, attention_mask=torch.ones_like(ids))
+        .logits.softmax(-1)[0]
+        .detach()
+    )
     assert kept.baseline_value[0] == pytest.approx(float(expected[kept.explained[0]]))
 
 
@@ -109,7 +137,9 @@ def test_the_rule_at_the_baseline_is_exact_for_quadratic_slopes():
     place, slope = np.array([0.1, 0.2, 0.4]), lambda x: 3 + 5 * x - 7 * x**2
     nodes = _Nodes(np.zeros(3, np.int64), place, np.zeros(3), slope(place), [])
     weights = _weights(nodes, np.array([[0, 1, 2]]), np.array([True]))
-    assert (weights @ slope(place)).item() == pytest.approx(3 * 0.4 + 5 * 0.4**2 / 2 - 7 * 0.4**3 / 3)
+    assert (weights @ slope(place)).item() == pytest.approx(
+        3 * 0.4 + 5 * 0.4**2 / 2 - 7 * 0.4**3 / 3
+    )
 
 
 def test_items_that_do_not_add_up_are_not_valid_and_can_be_left_out():
@@ -151,7 +181,9 @@ def test_gradients_that_are_not_finite_make_an_item_invalid_and_leave_the_others
     np.testing.assert_allclose(found.scores[0], whole.scores[0], rtol=1e-5)
 
 
-@pytest.mark.parametrize(("method", "n_passes"), [("riemann_right", 5), ("gauss_legendre", 6), ("adaptive", 6)])
+@pytest.mark.parametrize(
+    ("method", "n_passes"), [("riemann_right", 5), ("gauss_legendre", 6), ("adaptive", 6)]
+)
 def test_the_pass_that_predicts_the_class_is_that_of_the_node_at_the_input(method, n_passes):
     # One item per pass: its nodes and the baseline; the input is no node of Gauss and Legendre, so it has its own pass.
     bert, rows = tiny_encoder("bert"), []

@@ -25,7 +25,10 @@ class Sums:
 
 def inputs_of(lengths, side="right"):
     width = max(lengths)
-    ids, mask = torch.zeros(len(lengths), width, dtype=torch.long), torch.zeros(len(lengths), width, dtype=torch.long)
+    ids, mask = (
+        torch.zeros(len(lengths), width, dtype=torch.long),
+        torch.zeros(len(lengths), width, dtype=torch.long),
+    )
     for row, length in enumerate(lengths):
         columns = slice(length) if side == "right" else slice(width - length, None)
         ids[row, columns] = torch.arange(1, length + 1)
@@ -43,7 +46,9 @@ def gradients_at(path, items):
 @pytest.mark.parametrize("side", ["right", "left"])
 def test_short_items_are_not_padded_to_the_longest(side):
     model = Sums()
-    path = Path(model, inputs_of([50, 4, 3, 49], side), baseline=None, target="logit", max_tokens=100)
+    path = Path(
+        model, inputs_of([50, 4, 3, 49], side), baseline=None, target="logit", max_tokens=100
+    )
     items = [1, 0, 3, 2] + [1] * 5
     total, values, logits = gradients_at(path, items)
     # A place of padding for each of the second and two of the long items; the short ones would be padded by 46.
@@ -55,10 +60,14 @@ def test_short_items_are_not_padded_to_the_longest(side):
         length = [50, 4, 3, 49][item]
         first, second = length * (length + 1) / 2, length * (length + 1) * (2 * length + 1) / 6
         assert values[row] == pytest.approx(place**2 * first * second)
-        assert logits[row] == pytest.approx([place * first, place * second, place**2 * first * second])
+        assert logits[row] == pytest.approx(
+            [place * first, place * second, place**2 * first * second]
+        )
         real = path._inputs["attention_mask"][item].bool()
         assert (total[row, ~real] == 0).all()
-        assert total[row, real].numpy() == pytest.approx(np.tile([place * second, place * first], (length, 1)))
+        assert total[row, real].numpy() == pytest.approx(
+            np.tile([place * second, place * first], (length, 1))
+        )
     model.shapes.clear()
     assert path.logits(np.array(items), places) == pytest.approx(logits)
     assert model.shapes == [(2, 50), (7, 4)]

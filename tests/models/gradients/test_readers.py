@@ -23,14 +23,24 @@ TEXTS = [
     *(" ".join(WORDS[k : k + 7]) for k in (3, 8, 12, 17)),
     "a very dull plot and one poor actor fell because of rain",
 ]
-QUICK = {"method": "riemann_right", "steps": 2, "baseline": "zeros", "rank_special": True, "progress": False}
+QUICK = {
+    "method": "riemann_right",
+    "steps": 2,
+    "baseline": "zeros",
+    "rank_special": True,
+    "progress": False,
+}
 
 
 def tokenizer():
     names = (*SPECIAL, *WORDS, "one", "of")
-    inner = Tokenizer(models.WordLevel({name: index for index, name in enumerate(names)}, unk_token="<unk>"))
+    inner = Tokenizer(
+        models.WordLevel({name: index for index, name in enumerate(names)}, unk_token="<unk>")
+    )
     inner.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
-    inner.post_processor = processors.TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 2)])
+    inner.post_processor = processors.TemplateProcessing(
+        single="$A </s>", special_tokens=[("</s>", 2)]
+    )
     return tf.PreTrainedTokenizerFast(
         tokenizer_object=inner, pad_token="<pad>", bos_token="<s>", eos_token="</s>", unk_token="<unk>",
         model_max_length=24, model_input_names=["input_ids", "attention_mask"],
@@ -43,11 +53,21 @@ def reader(family):
         "vocab_size": len(words), "num_labels": 3, "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2,
         "decoder_start_token_id": 1,
     }  # fmt: skip
-    t5 = {"d_model": 16, "d_kv": 8, "d_ff": 32, "num_layers": 1, "num_heads": 2, **common, "decoder_start_token_id": 0}
+    t5 = {
+        "d_model": 16,
+        "d_kv": 8,
+        "d_ff": 32,
+        "num_layers": 1,
+        "num_heads": 2,
+        **common,
+        "decoder_start_token_id": 0,
+    }
     del t5["bos_token_id"]  # which real configurations lack
     config = {
         "xlnet": lambda: tf.XLNetConfig(d_model=16, n_layer=2, n_head=2, d_inner=32, **common),
-        "longformer": lambda: tf.LongformerConfig(attention_window=4, max_position_embeddings=40, **SIZES, **common),
+        "longformer": lambda: tf.LongformerConfig(
+            attention_window=4, max_position_embeddings=40, **SIZES, **common
+        ),
         "t5": lambda: tf.T5Config(**t5),
         "mt5": lambda: tf.MT5Config(**t5),
         "bart": lambda: tf.BartConfig(max_position_embeddings=40, **BART_SIZES, **common),
@@ -100,14 +120,18 @@ def literal_attribution(classifier, text, steps):
 def literal_eigenvalue(classifier, text):
     logits, rows, _ = by_table(classifier, text)
     p, jacobian = logits.softmax(-1), rows.flatten(1)
-    root = torch.linalg.cholesky(torch.diag(p) - torch.outer(p, p) + 1e-15 * torch.eye(3, dtype=p.dtype))
+    root = torch.linalg.cholesky(
+        torch.diag(p) - torch.outer(p, p) + 1e-15 * torch.eye(3, dtype=p.dtype)
+    )
     return float(torch.linalg.eigvalsh(root.T @ jacobian @ jacobian.T @ root)[-1])
 
 
 def test_attributions_of_a_batch_are_those_of_the_table_item_by_item(classifier):
     found = integrated_gradients(classifier, TEXTS, reduce="sum", **QUICK)
     for row, text in enumerate(TEXTS):
-        np.testing.assert_allclose(found.scores[row], literal_attribution(classifier, text, 2), rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(
+            found.scores[row], literal_attribution(classifier, text, 2), rtol=1e-4, atol=1e-6
+        )
 
 
 def test_as_many_rows_as_tokens(classifier):
@@ -115,18 +139,26 @@ def test_as_many_rows_as_tokens(classifier):
     texts = TEXTS[1:5]
     found = integrated_gradients(classifier, texts, reduce="sum", max_tokens=64, **QUICK)
     for row, text in enumerate(texts):
-        np.testing.assert_allclose(found.scores[row], literal_attribution(classifier, text, 2), rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(
+            found.scores[row], literal_attribution(classifier, text, 2), rtol=1e-4, atol=1e-6
+        )
 
 
 def test_fisher_information_is_that_of_the_table_item_by_item(classifier):
     expected = [literal_eigenvalue(classifier, text) for text in TEXTS]
-    np.testing.assert_allclose(fisher_information(classifier, TEXTS, progress=False).eigenvalues, expected, rtol=1e-4)
+    np.testing.assert_allclose(
+        fisher_information(classifier, TEXTS, progress=False).eigenvalues, expected, rtol=1e-4
+    )
 
 
 def test_an_encoder_decoder_of_another_kind_is_refused():
     classifier = reader("bart")
     model = classifier.model
     with torch.no_grad():
-        model.model.decoder.embed_tokens = torch.nn.Embedding.from_pretrained(torch.ones(len(classifier.tokenizer), 16))
-    with pytest.raises(ValueError, match="with one table of word embeddings for both parts, but Bart.* has two."):
+        model.model.decoder.embed_tokens = torch.nn.Embedding.from_pretrained(
+            torch.ones(len(classifier.tokenizer), 16)
+        )
+    with pytest.raises(
+        ValueError, match="with one table of word embeddings for both parts, but Bart.* has two."
+    ):
         EmbeddingInput(model)

@@ -25,7 +25,9 @@ def mixed_texts(count):
     """Texts of 3 to 20 words in another order each; no two alike."""
     words = sorted({word for text in TEXTS for word in text.split()})
     generator = np.random.default_rng(7)
-    return [" ".join(generator.choice(words, size=int(generator.integers(3, 21)))) for _ in range(count)]
+    return [
+        " ".join(generator.choice(words, size=int(generator.integers(3, 21)))) for _ in range(count)
+    ]
 
 
 def released(classifier, text):
@@ -50,16 +52,23 @@ def released(classifier, text):
 
     with torch.no_grad():
         numbers = LayerIntegratedGradients(logits, layer).attribute(
-            ids, baselines=reference, additional_forward_args=tuple(named.values()), target=predicted
+            ids,
+            baselines=reference,
+            additional_forward_args=tuple(named.values()),
+            target=predicted,
         )
     numbers = numbers.sum(dim=-1).squeeze(0)
     numbers = (numbers / torch.norm(numbers)).double().numpy()
-    return SimpleNamespace(tokens=tuple(tokenizer.convert_ids_to_tokens(ids[0].tolist())), numbers=numbers)
+    return SimpleNamespace(
+        tokens=tuple(tokenizer.convert_ids_to_tokens(ids[0].tolist())), numbers=numbers
+    )
 
 
 def agreement(classifier, texts):
     """Count the texts with the same three tokens on top, equal numbers (two special tokens with 0) being equal."""
-    ours = integrated_gradients(classifier, texts, options=OPTIONS, max_length=classifier.max_length, progress=False)
+    ours = integrated_gradients(
+        classifier, texts, options=OPTIONS, max_length=classifier.max_length, progress=False
+    )
     same = 0
     for row, text in enumerate(texts):
         theirs = released(classifier, text)
@@ -68,7 +77,9 @@ def agreement(classifier, texts):
         top = torch.topk(torch.tensor(theirs.numbers), min(3, len(theirs.numbers))).indices.tolist()
         mine = np.argsort(-ours.scores[row], kind="stable")[: len(top)].tolist()
         either = set(top) ^ set(mine)
-        same += not either or all(theirs.numbers[a] == theirs.numbers[b] for a, b in itertools.combinations(either, 2))
+        same += not either or all(
+            theirs.numbers[a] == theirs.numbers[b] for a, b in itertools.combinations(either, 2)
+        )
     return same
 
 
@@ -93,7 +104,10 @@ def described_by_du(classifier, text, label):
     ids = inputs.pop("input_ids")
 
     def probability(embeddings, *more):
-        named = {name: values.expand(len(embeddings), -1) for name, values in zip(inputs, more, strict=True)}
+        named = {
+            name: values.expand(len(embeddings), -1)
+            for name, values in zip(inputs, more, strict=True)
+        }
         return model(inputs_embeds=embeddings, **named).logits.softmax(-1)
 
     with torch.no_grad():
@@ -115,6 +129,10 @@ def described_by_du(classifier, text, label):
 def test_tiny_models_by_du(architecture):
     classifier, texts = tiny_encoder(architecture), mixed_texts(N_TEXTS)
     labels = [row % len(classifier.label_names) for row in range(len(texts))]
-    ours = integrated_gradients(classifier, texts, labels=labels, options=DU.replaced(unit="wordpiece"), progress=False)
+    ours = integrated_gradients(
+        classifier, texts, labels=labels, options=DU.replaced(unit="wordpiece"), progress=False
+    )
     for row, (text, label) in enumerate(zip(texts, labels, strict=True)):
-        np.testing.assert_allclose(ours.scores[row], described_by_du(classifier, text, label), rtol=1e-3, atol=1e-7)
+        np.testing.assert_allclose(
+            ours.scores[row], described_by_du(classifier, text, label), rtol=1e-3, atol=1e-7
+        )

@@ -27,7 +27,11 @@ def engine(honest):
 
 
 REQUESTS = [
-    Request(f"item {n}", f"Review number {n}: it was", (" positive", " negative.", " the B. C")[: 2 + n % 2])
+    Request(
+        f"item {n}",
+        f"Review number {n}: it was",
+        (" positive", " negative.", " the B. C")[: 2 + n % 2],
+    )
     for n in range(11)
 ]
 CHATS = [
@@ -51,7 +55,9 @@ def test_echoed_likelihoods_are_those_of_the_model(engine, honest):
     for request, row, lengths in zip(REQUESTS, told.values, told.lengths, strict=True):
         expected = [honest.model.likelihood(request.prompt, text) for text in request.continuations]
         np.testing.assert_allclose(row, expected, atol=1e-12)
-        assert lengths.tolist() == [1, 2, 4][: len(row)]  # " positive"; " negative", "."; " the", " B", ".", " C"
+        assert (
+            lengths.tolist() == [1, 2, 4][: len(row)]
+        )  # " positive"; " negative", "."; " the", " B", ".", " C"
     assert not told.failures
     assert told.way == "log-probabilities echoed by the server"
 
@@ -59,7 +65,9 @@ def test_echoed_likelihoods_are_those_of_the_model(engine, honest):
 def test_likelihoods_of_conversations_are_those_of_the_model(honest):
     engine = open_server(honest.url, progress=False)
     told = engine.likelihoods(CHATS, progress=False)
-    begun = Request("begun", (*CHATS[1].prompt, {"role": "assistant", "content": "It is"}), (" positive", " A"))
+    begun = Request(
+        "begun", (*CHATS[1].prompt, {"role": "assistant", "content": "It is"}), (" positive", " A")
+    )
     told_begun = engine.likelihoods([begun], progress=False)
     for request, row in zip([*CHATS, begun], [*told.values, *told_begun.values], strict=True):
         turns = "".join(f"<{turn['role']}>{turn['content']}\n" for turn in request.prompt)
@@ -69,22 +77,35 @@ def test_likelihoods_of_conversations_are_those_of_the_model(honest):
 
 
 def test_first_words_are_told_or_minus_infinity(engine, honest):
-    requests = [Request("a", "Is it", (" A", " B", " zebra")), Request("b", "Is it", (" zebra", " yak"))]
+    requests = [
+        Request("a", "Is it", (" A", " B", " zebra")),
+        Request("b", "Is it", (" zebra", " yak")),
+    ]
     told = engine.next_words(requests, progress=False)
     options = honest.model.distribution(["Is", " it"])
     np.testing.assert_allclose(told.values[0], [options[" A"], options[" B"], -math.inf])
     assert np.isnan(told.values[1]).all()
-    assert told.failures["b"].startswith("the server sent likeliest tokens that begin no answer: ' ")
-    assert told.way == "the 12 likeliest next tokens of the server; 1 continuations are not among them"
+    assert told.failures["b"].startswith(
+        "the server sent likeliest tokens that begin no answer: ' "
+    )
+    assert (
+        told.way == "the 12 likeliest next tokens of the server; 1 continuations are not among them"
+    )
 
 
 def test_answers_are_as_many_as_asked_for(engine, honest):
-    told = engine.generate(REQUESTS[:3], n=3, temperature=1.0, max_new_tokens=4, stop=["!"], seed=5, progress=False)
+    told = engine.generate(
+        REQUESTS[:3], n=3, temperature=1.0, max_new_tokens=4, stop=["!"], seed=5, progress=False
+    )
     for request, texts in zip(REQUESTS[:3], told.texts, strict=True):
         given = cut(request.prompt)
         first = int(item_rng(5, request.name).integers(2**31 - 3))
-        assert texts == ["".join(honest.model.generate(given, 4, 1.0, first + number)) for number in range(3)]
-    assert all(reply.finish == "length" for row in told.replies for reply in row)  # the toy always reaches the bound
+        assert texts == [
+            "".join(honest.model.generate(given, 4, 1.0, first + number)) for number in range(3)
+        ]
+    assert all(
+        reply.finish == "length" for row in told.replies for reply in row
+    )  # the toy always reaches the bound
     assert len(engine.generate(REQUESTS[:1], progress=False).texts[0]) == 1
 
 
@@ -97,14 +118,19 @@ def test_tokens_that_do_not_spell_the_text_are_counted():
     # A letter of three bytes is three tokens, which an echo shows as marks of their own.
     echoes = {
         "a": Completion(Reply(), ("<s>", "a", "x"), (None, -1.0, -9.0)),
-        "a語": Completion(Reply(), ("<s>", "a", "�", "�", "�", "x"), (None, -1.0, -2.0, -3.0, -4.0, -9.0)),
+        "a語": Completion(
+            Reply(), ("<s>", "a", "�", "�", "�", "x"), (None, -1.0, -2.0, -3.0, -4.0, -9.0)
+        ),
     }
     assert continuation(echoes.__getitem__, "a", "語").logprobs == (-2.0, -3.0, -4.0)
     # A start token that the echo spells is no part of the text.
     spelled = Completion(Reply(), ("<s>", "a", " b", "x"), (None, -1.0, -2.0, -9.0))
     assert continuation({"a b": spelled}.__getitem__, "a", " b").logprobs == (-2.0,)
     with pytest.raises(ValueError, match="does not hold the text"):
-        added(Completion(Reply(), ("z", "b"), (None, -1.0)), Completion(Reply(), ("a", "b", "c"), (None, -1.0, -1.0)))
+        added(
+            Completion(Reply(), ("z", "b"), (None, -1.0)),
+            Completion(Reply(), ("a", "b", "c"), (None, -1.0, -1.0)),
+        )
 
 
 def test_a_run_resumes_and_asks_only_what_has_no_answer(tmp_path):
@@ -146,7 +172,9 @@ def test_an_echo_that_two_requests_need_is_asked_once():
         found = engine.likelihoods([two, three], progress=False)
         assert len(fake.bodies) == 3
         texts = [*two.continuations, *three.continuations]
-        np.testing.assert_allclose(found.values.values, [fake.model.likelihood("Is it", text) for text in texts])
+        np.testing.assert_allclose(
+            found.values.values, [fake.model.likelihood("Is it", text) for text in texts]
+        )
         assert list(found.values.lengths) == [2, 3]
 
 
@@ -155,7 +183,9 @@ def test_nothing_before_an_answer_is_a_line_break():
         engine = open_server(fake.url, chat="off", progress=False, in_flight=1)
         fake.reset()
         # The first token of an echo has no log-probability.
-        found = engine.likelihoods([Request(f"item {n}", "", (" A",)) for n in range(3)], progress=False)
+        found = engine.likelihoods(
+            [Request(f"item {n}", "", (" A",)) for n in range(3)], progress=False
+        )
         assert [body["prompt"] for body in fake.bodies] == ["\n A"]
         assert found.values[2].tolist() == pytest.approx([fake.model.likelihood("\n", " A")])
 
@@ -166,7 +196,11 @@ def test_an_equal_request_is_asked_once_unless_another_draw_is_meant(tmp_path):
         first = engine.generate(REQUESTS, progress=False, max_new_tokens=3, out=tmp_path / "items")
         before, asked = engine.client.usage, len(fake.bodies)
         # Another question asks about the same items, in its own names, and about one more, twice.
-        more = [Request(f"{name} of {one.name}", one.prompt, one.continuations) for one in REQUESTS for name in "xy"]
+        more = [
+            Request(f"{name} of {one.name}", one.prompt, one.continuations)
+            for one in REQUESTS
+            for name in "xy"
+        ]
         more += [Request("new", "Is it new?", (" A",)), Request("again", "Is it new?", (" A",))]
         second = engine.generate(more, progress=False, max_new_tokens=3, out=tmp_path / "probes")
         assert second.texts[:-2:2] == second.texts[1:-2:2] == first.texts
@@ -194,7 +228,12 @@ def test_all_that_is_asked_for_a_report_has_one_file_of_answers(tmp_path):
         tried = len(fake.bodies)
         later.generate(REQUESTS[3:], progress=False, max_new_tokens=3, out=work / "probes")
         assert len(fake.bodies) == tried
-        later.generate([Request("new", "Is it new?"), *REQUESTS], progress=False, max_new_tokens=3, out=work / "ways")
+        later.generate(
+            [Request("new", "Is it new?"), *REQUESTS],
+            progress=False,
+            max_new_tokens=3,
+            out=work / "ways",
+        )
         assert len(fake.bodies) == tried + 1
         later.generate(REQUESTS, progress=False, max_new_tokens=3, out=tmp_path / "elsewhere")
         assert len(fake.bodies) == tried + 1
@@ -248,5 +287,7 @@ def test_what_did_not_pass_the_trial_is_not_asked():
     with serving() as fake:
         fake.lacks = {"echo"}
         engine = open_server(fake.url, chat="off", progress=False)
-        with pytest.raises(ValueError, match=r"gives likelihoods of texts, but the trial .* failed: .*not echoed"):
+        with pytest.raises(
+            ValueError, match=r"gives likelihoods of texts, but the trial .* failed: .*not echoed"
+        ):
             engine.likelihoods(REQUESTS, progress=False)

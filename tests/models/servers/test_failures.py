@@ -21,7 +21,9 @@ from rightreasons.models.servers.client import TEXT, Endpoint
 from rightreasons.models.servers.engine import ServerEngine, open_server
 from rightreasons.models.servers.options import ServerOptions
 
-REQUESTS = [Request(f"item {n}", f"Review {n:02d}: it was", (" positive", " negative")) for n in range(12)]
+REQUESTS = [
+    Request(f"item {n}", f"Review {n:02d}: it was", (" positive", " negative")) for n in range(12)
+]
 
 
 @pytest.fixture
@@ -34,7 +36,9 @@ def server(monkeypatch):
 
 
 def opened(fake, **options):
-    return open_server(fake.url, **{"chat": "off", "retries": 3, "progress": False, "timeout": 5, **options})
+    return open_server(
+        fake.url, **{"chat": "off", "retries": 3, "progress": False, "timeout": 5, **options}
+    )
 
 
 def trusted(fake, **options):
@@ -45,7 +49,9 @@ def trusted(fake, **options):
 
 
 def expected_rows(fake):
-    return [[fake.model.likelihood(one.prompt, text) for text in one.continuations] for one in REQUESTS]
+    return [
+        [fake.model.likelihood(one.prompt, text) for text in one.continuations] for one in REQUESTS
+    ]
 
 
 def at(*numbers):
@@ -70,7 +76,11 @@ RATE_LIMIT = (429, {"Retry-After": "0.05"}, '{"error": {"message": "Slow down."}
         (200, {}, '{"choices": [{"text": "a", "finish_reason": "error"}]}'),
         (200, {}, '{"choices": [{"text": "a", "finish_reason": "abort"}]}'),
         (200, {"Content-Type": "text/html"}, "<html>welcome</html>"),
-        (200, {}, '{"choices": [{"text": "a", "logprobs": {"tokens": ["a"], "token_logprobs": []}}]}'),
+        (
+            200,
+            {},
+            '{"choices": [{"text": "a", "logprobs": {"tokens": ["a"], "token_logprobs": []}}]}',
+        ),
     ],
     ids=lambda fault: f"{fault[0]} {fault[2][:24]}",
 )
@@ -101,7 +111,10 @@ def test_a_failure_that_passes_is_survived_and_every_item_is_answered_once(serve
             (500, {}, '{"error": {"message": "CUDA out of memory"}}'),
             "the server answers 500: CUDA out of memory (4 attempts)",
         ),
-        ((400, {}, '{"error": {"message": "too long"}}'), "the server refuses the request (400: too long)"),
+        (
+            (400, {}, '{"error": {"message": "too long"}}'),
+            "the server refuses the request (400: too long)",
+        ),
         ((200, {}, "{}"), "the server sent a reply without `choices`: {} (4 attempts)"),
         ((200, {}, '{"a'), "the server sent "),
         (RATE_LIMIT, "the server answers 429: Slow down (4 attempts)"),
@@ -192,17 +205,24 @@ def test_a_run_that_is_killed_repeats_what_was_in_flight_alone(server, tmp_path,
 def test_a_server_that_is_gone_is_not_asked_again_and_again(server):
     engine = trusted(server)
     server.close()
-    with pytest.raises(ValueError, match=r"to answer everything, but the server cannot be reached: .*refused"):
+    with pytest.raises(
+        ValueError, match=r"to answer everything, but the server cannot be reached: .*refused"
+    ):
         engine.generate(REQUESTS, progress=False)
     with pytest.raises(
-        ValueError, match=r"Expected an answer from http.*, but the server cannot be reached: .*refused"
+        ValueError,
+        match=r"Expected an answer from http.*, but the server cannot be reached: .*refused",
     ):
         opened(server)
 
 
 def test_a_pause_that_is_too_long_ends_the_run(server):
     engine = trusted(server)
-    server.faults = lambda number, body: (429, {"Retry-After": "7200"}, '{"error": {"message": "Daily limit"}}')
+    server.faults = lambda number, body: (
+        429,
+        {"Retry-After": "7200"},
+        '{"error": {"message": "Daily limit"}}',
+    )
     begin = time.monotonic()
     with pytest.raises(ValueError, match=r"asks to be left alone for 7,200 s \(429: Daily limit\)"):
         engine.next_words(REQUESTS, progress=False)
@@ -222,7 +242,9 @@ def test_a_used_up_quota_ends_the_run(server):
 def test_the_key_is_sent_and_never_written(server, monkeypatch, tmp_path, capsys, caplog):
     caplog.set_level(logging.DEBUG)
     server.key = secret = "sk-very-secret-0123456789"
-    with pytest.raises(ValueError, match=r"the server asks for a key, and OPENAI_API_KEY holds none \(401") as refused:
+    with pytest.raises(
+        ValueError, match=r"the server asks for a key, and OPENAI_API_KEY holds none \(401"
+    ) as refused:
         opened(server)
     assert "asks for a key" in str(refused.value)
     monkeypatch.setenv("MY_KEY", "sk-wrong-key-42")
@@ -242,7 +264,14 @@ def test_the_key_is_sent_and_never_written(server, monkeypatch, tmp_path, capsys
     told = engine.next_words(REQUESTS, out=tmp_path / "run")
     assert told.failures == {"item 2": "the server refuses the request (400: bad …)"}
     output = capsys.readouterr()
-    everything = [output.out, output.err, str(engine.describe()), engine.fingerprint, str(told), caplog.text]
+    everything = [
+        output.out,
+        output.err,
+        str(engine.describe()),
+        engine.fingerprint,
+        str(told),
+        caplog.text,
+    ]
     everything += [
         str({name: np.load(path)[name] for name in np.load(path).files})
         if path.suffix == ".npz"
@@ -252,13 +281,17 @@ def test_the_key_is_sent_and_never_written(server, monkeypatch, tmp_path, capsys
     ]
     assert len(everything) > 6
     assert not any(secret in text for text in everything)
-    assert not any(secret.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert not any(
+        secret.encode() in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()
+    )
 
 
 @pytest.mark.parametrize("key", ["sk-a\nb", "sk-ä"])
 def test_a_key_that_cannot_be_sent_is_refused_without_being_told(server, monkeypatch, key):
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    with pytest.raises(OptionError, match="Expected one line of ASCII in .* OPENAI_API_KEY for the key") as raised:
+    with pytest.raises(
+        OptionError, match="Expected one line of ASCII in .* OPENAI_API_KEY for the key"
+    ) as raised:
         opened(server)
     assert "sk-" not in str(raised.value)
 
@@ -281,7 +314,13 @@ def test_a_key_that_is_refused_in_the_middle_is_told(server, monkeypatch):
 
 
 def test_a_key_that_may_not_ask_one_thing_is_used_for_the_rest(server):
-    denied = (403, {}, json.dumps({"error": {"message": "You are not allowed to request logprobs from this model"}}))
+    denied = (
+        403,
+        {},
+        json.dumps(
+            {"error": {"message": "You are not allowed to request logprobs from this model"}}
+        ),
+    )
     server.faults = lambda number, body: denied if "logprobs" in body else None
     engine = opened(server)
     assert engine.abilities == {"text"}
@@ -316,8 +355,14 @@ def test_each_line_of_a_journal_is_read_once_and_a_cut_one_takes_no_other_along(
 def test_headers_are_sent_and_the_secret_of_one_is_never_told(server, monkeypatch):
     monkeypatch.setenv("TEAM_TOKEN", "very-secret-42")
     engine = opened(server, header=("X-Team: red", "api-key: $TEAM_TOKEN"))
-    assert all(sent["x-team"] == "red" and sent["api-key"] == "very-secret-42" for sent in server.headers)
-    server.faults = lambda number, body: (400, {}, json.dumps({"error": {"message": "bad very-secret-42"}}))
+    assert all(
+        sent["x-team"] == "red" and sent["api-key"] == "very-secret-42" for sent in server.headers
+    )
+    server.faults = lambda number, body: (
+        400,
+        {},
+        json.dumps({"error": {"message": "bad very-secret-42"}}),
+    )
     told = engine.generate([Request("a", "Hello?")], progress=False)
     assert told.failures == {"a": "the server refuses the request (400: bad …)"}
     assert "very-secret-42" not in repr(engine.client.options)
@@ -348,7 +393,9 @@ def test_a_header_that_cannot_be_sent_or_would_be_written_is_refused(server, hea
 
 
 def test_a_proxy_of_the_environment_is_used_and_a_redirect_is_followed(server, monkeypatch):
-    monkeypatch.setenv("http_proxy", server.url.replace("http://", "http://me:secret@").removesuffix("/v1"))
+    monkeypatch.setenv(
+        "http_proxy", server.url.replace("http://", "http://me:secret@").removesuffix("/v1")
+    )
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     away = client.Client("http://example.invalid/v1", ServerOptions(retries=0))
     answer = server.answer
@@ -363,4 +410,6 @@ def test_a_proxy_of_the_environment_is_used_and_a_redirect_is_followed(server, m
     monkeypatch.setattr(server, "answer", proxied)
     assert away.models() == ["toy"]
     assert client.Client(server.url, ServerOptions(retries=0)).models() == ["toy"]
-    assert client.Client(server.url.replace("/v1", "/old"), ServerOptions(retries=0)).models() == ["toy"]
+    assert client.Client(server.url.replace("/v1", "/old"), ServerOptions(retries=0)).models() == [
+        "toy"
+    ]

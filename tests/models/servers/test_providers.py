@@ -18,7 +18,10 @@ model = pytest.importorskip("inspect_ai.model")
 
 LOCAL = "inspect:openai-api/local/toy"
 MOCK = "inspect:mockllm/model"
-CAPITAL = [Request(f"item {n}", ({"role": "user", "content": f"Capital of France, {n}?"},)) for n in range(12)]
+CAPITAL = [
+    Request(f"item {n}", ({"role": "user", "content": f"Capital of France, {n}?"},))
+    for n in range(12)
+]
 
 
 @pytest.fixture
@@ -40,10 +43,14 @@ def mock(monkeypatch):
     def answer_by(said):
         def output(messages, _tools, _choice, config):
             told = said(messages[-1].text, config)
-            told.usage = told.usage or model.ModelUsage(input_tokens=10, output_tokens=3, total_tokens=13)
+            told.usage = told.usage or model.ModelUsage(
+                input_tokens=10, output_tokens=3, total_tokens=13
+            )
             return told
 
-        monkeypatch.setattr(model, "get_model", lambda name, **how: get_model(name, custom_outputs=output, **how))
+        monkeypatch.setattr(
+            model, "get_model", lambda name, **how: get_model(name, custom_outputs=output, **how)
+        )
 
     return answer_by
 
@@ -61,7 +68,10 @@ def test_a_provider_has_the_answers_of_the_server_behind_it(dialect, local):
     with thinking(dialect) as fake:
         local(fake.url)
         engines = [open_server(address, progress=False, retries=0) for address in (fake.url, LOCAL)]
-        ours, theirs = (Prompted(Prompt(), engine).choose(PROMPTS, CHOICES, progress=False) for engine in engines)
+        ours, theirs = (
+            Prompted(Prompt(), engine).choose(PROMPTS, CHOICES, progress=False)
+            for engine in engines
+        )
         assert ours.predicted.tolist() == theirs.predicted.tolist() == RIGHT
         assert engines[1].thinks
         assert engines[1].budget == engines[0].budget == 2048
@@ -72,15 +82,21 @@ def test_a_provider_has_the_answers_of_the_server_behind_it(dialect, local):
         assert (reply.finish, reply.usage["answer_tokens"]) == ("stop", 61)
 
 
-def test_letters_have_the_log_probabilities_that_the_provider_tells_and_those_of_prompts_are_refused(local):
+def test_letters_have_the_log_probabilities_that_the_provider_tells_and_those_of_prompts_are_refused(
+    local,
+):
     with serving() as fake:
         local(fake.url)
         engines = [open_server(address, progress=False) for address in (fake.url, LOCAL)]
         assert engines[1].abilities == {"next_words", "text"}
         letters = Prompt(style="letters", scoring="next_words")
-        ours, theirs = (Prompted(letters, engine).choose(PROMPTS, CHOICES, progress=False) for engine in engines)
+        ours, theirs = (
+            Prompted(letters, engine).choose(PROMPTS, CHOICES, progress=False) for engine in engines
+        )
         assert [row.tolist() for row in ours.logits] == [row.tolist() for row in theirs.logits]
-        with pytest.raises(OptionError, match=r"is able to \(next_words, generated\), but got scoring='mean'"):
+        with pytest.raises(
+            OptionError, match=r"is able to \(next_words, generated\), but got scoring='mean'"
+        ):
             Prompted(Prompt(scoring="mean"), engines[1])
 
 
@@ -103,9 +119,16 @@ def test_a_run_through_a_provider_goes_on_where_it_was_killed(local, tmp_path):
 def test_thoughts_refusals_and_filters_keep_their_names(mock):
     def said(text, _):
         if numbered(text) == 0:
-            return says([model.ContentReasoning(reasoning="Lyon? No."), model.ContentText(text="Paris")])
+            return says(
+                [model.ContentReasoning(reasoning="Lyon? No."), model.ContentText(text="Paris")]
+            )
         if numbered(text) == 1:
-            return says([model.ContentReasoning(reasoning="x9f", redacted=True), model.ContentText(text="Paris")])
+            return says(
+                [
+                    model.ContentReasoning(reasoning="x9f", redacted=True),
+                    model.ContentText(text="Paris"),
+                ]
+            )
         if numbered(text) == 2:
             return says([model.ContentText(text="I can't help.", refusal=True)])
         if numbered(text) == 3:
@@ -134,13 +157,28 @@ def test_a_budget_of_thinking_and_what_a_request_holds_reach_the_provider(mock):
 
     mock(said)
     engine = open_server(
-        MOCK, progress=False, thinking="500", header=("X-Team: red",), extra_body='{"mine": 7, "top_k": 9}'
+        MOCK,
+        progress=False,
+        thinking="500",
+        header=("X-Team: red",),
+        extra_body='{"mine": 7, "top_k": 9}',
     )
     assert engine.thinks
     assert engine.budget == 532
-    engine.generate(CAPITAL[:1], max_new_tokens=80, stop=("###",), top_p=0.9, temperature=0.7, progress=False)
-    told = {name: getattr(asked[-1], name) for name in ("max_tokens", "stop_seqs", "top_p", "temperature", "top_k")}
-    assert told == {"max_tokens": 80, "stop_seqs": ["###"], "top_p": 0.9, "temperature": 0.7, "top_k": 9}
+    engine.generate(
+        CAPITAL[:1], max_new_tokens=80, stop=("###",), top_p=0.9, temperature=0.7, progress=False
+    )
+    told = {
+        name: getattr(asked[-1], name)
+        for name in ("max_tokens", "stop_seqs", "top_p", "temperature", "top_k")
+    }
+    assert told == {
+        "max_tokens": 80,
+        "stop_seqs": ["###"],
+        "top_p": 0.9,
+        "temperature": 0.7,
+        "top_k": 9,
+    }
     assert (asked[-1].reasoning_tokens, asked[-1].extra_body) == (500, {"mine": 7})
     assert (asked[-1].extra_headers, asked[-1].max_retries) == ({"X-Team": "red"}, 0)
 
@@ -178,7 +216,9 @@ def test_a_failure_of_a_provider_names_its_item_and_the_others_go_on(mock, monke
     mock(said)
     monkeypatch.setattr("rightreasons.models.servers.client.FIRST_PAUSE", 0.01)
     engine = open_server(MOCK, progress=False)
-    monkeypatch.setattr(type(engine.client._model.api), "should_retry", lambda _, error: isinstance(error, Busy))
+    monkeypatch.setattr(
+        type(engine.client._model.api), "should_retry", lambda _, error: isinstance(error, Busy)
+    )
     answers = engine.generate(CAPITAL, progress=False)
     assert answers.failures == {"item 5": "the provider fails: KeyError: 'no such thing'"}
     assert [row[0].text for row in answers.replies if row] == ["Paris"] * 11
@@ -188,8 +228,14 @@ def test_a_failure_of_a_provider_names_its_item_and_the_others_go_on(mock, monke
 def test_a_key_that_a_provider_repeats_is_written_nowhere(local):
     with serving() as fake:
         local(fake.url)
-        fake.faults = lambda *_: (401, {}, json.dumps({"error": {"message": "bad key sk-of-local"}}))
-        with pytest.raises(ValueError, match=r"the server refuses the key|asks for a key") as failure:
+        fake.faults = lambda *_: (
+            401,
+            {},
+            json.dumps({"error": {"message": "bad key sk-of-local"}}),
+        )
+        with pytest.raises(
+            ValueError, match=r"the server refuses the key|asks for a key"
+        ) as failure:
             open_server(LOCAL, progress=False, retries=0)
         assert "sk-of-local" not in str(failure.value)
 
@@ -203,5 +249,8 @@ def test_a_key_that_a_provider_repeats_is_written_nowhere(local):
     ],
 )
 def test_a_model_that_inspect_does_not_have_is_one_sentence(name, told):
-    with pytest.raises(ValueError, match=f"^Expected a model that inspect_ai can ask, but of inspect:{name}: .*{told}"):
+    with pytest.raises(
+        ValueError,
+        match=f"^Expected a model that inspect_ai can ask, but of inspect:{name}: .*{told}",
+    ):
         open_server(f"inspect:{name}", progress=False)

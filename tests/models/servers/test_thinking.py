@@ -14,7 +14,13 @@ from rightreasons.models.wording import Prompt
 from thinking_server import CHOICES, DIALECTS, PROMPTS, RIGHT, thinking
 
 TURNED = ("vllm", "vllm_reasoning", "llamacpp", "deepseek", "openai", "openrouter")
-FORMS = ("**{}**", "{}", "ANSWER: {}", "The answer is \\boxed{{{}}}.", "After all of that, I choose option {}.")
+FORMS = (
+    "**{}**",
+    "{}",
+    "ANSWER: {}",
+    "The answer is \\boxed{{{}}}.",
+    "After all of that, I choose option {}.",
+)
 
 
 def asked(fake, **how):
@@ -31,7 +37,9 @@ def test_the_answer_is_what_comes_after_the_thinking(dialect):
         assert engine.abilities == {"text"}
         assert scores.predicted.tolist() == RIGHT
         # 60 tokens of thinking and one of the answer for an easy question; room for at least 2,048 for others.
-        assert fake.bodies[-1].get("max_tokens", fake.bodies[-1].get("max_completion_tokens")) == 2048
+        assert (
+            fake.bodies[-1].get("max_tokens", fake.bodies[-1].get("max_completion_tokens")) == 2048
+        )
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -68,7 +76,10 @@ def test_thinking_that_cannot_be_turned_off_is_told():
         pytest.raises(OptionError, match="but it thinks whatever it is told: `extra_body`"),
     ):
         asked(fake, thinking="off")
-    with thinking("raw_tags", thinks=False) as fake, pytest.raises(OptionError, match="but it does not think whatever"):
+    with (
+        thinking("raw_tags", thinks=False) as fake,
+        pytest.raises(OptionError, match="but it does not think whatever"),
+    ):
         asked(fake, thinking="on")
 
 
@@ -85,12 +96,15 @@ def test_letters_by_next_tokens_are_refused_with_the_way_that_works():
     with thinking("vllm") as fake:
         engine = open_server(fake.url, progress=False)
         with pytest.raises(
-            OptionError, match=r"It thinks before it answers: thinking='off' asks it without, scoring='gen"
+            OptionError,
+            match=r"It thinks before it answers: thinking='off' asks it without, scoring='gen",
         ):
             Prompted(Prompt(style="letters", scoring="next_words"), engine)
         told = [line for line in engine.findings().splitlines() if "next tokens" in line]
         assert len(told) == 1
-        assert told[0].endswith("It thinks first, so that its next token is no answer: thinking off asks without.")
+        assert told[0].endswith(
+            "It thinks first, so that its next token is no answer: thinking off asks without."
+        )
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -103,12 +117,19 @@ def test_the_same_answers_are_the_same_whatever_their_wording(dialect, form):
 def test_what_every_request_holds_and_what_draws_are_passed_on():
     with thinking("vllm") as fake:
         engine = open_server(
-            fake.url, progress=False, extra_body='{"seed_of_mine": 7}', reasoning_effort="low", thinking="auto"
+            fake.url,
+            progress=False,
+            extra_body='{"seed_of_mine": 7}',
+            reasoning_effort="low",
+            thinking="auto",
         )
         scorer = Prompted(Prompt(temperature=0.6, top_p=0.9, stop=("###", "@")), engine)
         scorer.choose(PROMPTS, CHOICES, progress=False)
         body = fake.bodies[-1]
-        told = {name: body[name] for name in ("seed_of_mine", "reasoning_effort", "temperature", "top_p", "stop")}
+        told = {
+            name: body[name]
+            for name in ("seed_of_mine", "reasoning_effort", "temperature", "top_p", "stop")
+        }
         assert told == {
             "seed_of_mine": 7, "reasoning_effort": "low", "temperature": 0.6, "top_p": 0.9, "stop": ["###", "@"],
         }  # fmt: skip
@@ -126,7 +147,8 @@ def test_unusual_tags_of_thinking_are_named():
         engine, scores = asked(fake, thinking_tags=("<<muse>>", "<<done>>"), max_new_tokens=50)
         assert scores.predicted.tolist() == RIGHT
         reply = engine.generate(
-            [Request("q", ({"role": "user", "content": "?"},))], thinking_tags=("<<muse>>", "<<done>>")
+            [Request("q", ({"role": "user", "content": "?"},))],
+            thinking_tags=("<<muse>>", "<<done>>"),
         )
         assert reply.replies[0][0].thinking == "The answer is A."
         with pytest.raises(OptionError, match="Expected `thinking_tags` in pairs"):
@@ -145,7 +167,11 @@ def test_a_refusal_and_a_filter_are_counted_by_name():
         def change(body, reply):
             number = re_number(body)
             if number is not None and number < 5:
-                reply["choices"][0]["message"] = {"role": "assistant", "content": None, "refusal": "I can't help."}
+                reply["choices"][0]["message"] = {
+                    "role": "assistant",
+                    "content": None,
+                    "refusal": "I can't help.",
+                }
             elif number is not None and number < 8:
                 reply["choices"][0]["finish_reason"] = "content_filter"
 
@@ -153,7 +179,10 @@ def test_a_refusal_and_a_filter_are_counted_by_name():
         _, scores = asked(fake)
         reasons = list(scores.failures.values())
         assert (reasons.count("refused"), reasons.count("stopped by a content filter")) == (5, 3)
-        assert "8 of 20 generated answers give no answer (5 refused, 3 stopped by a content filter)" in scores.way
+        assert (
+            "8 of 20 generated answers give no answer (5 refused, 3 stopped by a content filter)"
+            in scores.way
+        )
 
 
 def re_number(body):
@@ -177,14 +206,21 @@ def test_what_a_filter_stops_is_a_reply_however_the_server_says_it():
         def change(body, reply):
             number = re_number(body)
             if number in (0, 1):  # Gemini
-                reply["choices"][0] = {"message": {"role": "assistant"}, "finish_reason": "content_filter: SPII"}
+                reply["choices"][0] = {
+                    "message": {"role": "assistant"},
+                    "finish_reason": "content_filter: SPII",
+                }
             elif number == 2:  # Azure: no choices, and what the question cost
                 reply["choices"] = []
 
         def blocked(number, body):
             message = "The response was filtered due to Azure's content management policy."
             stopped = re_number(body) == 3 if "messages" in body else False
-            return (400, {}, json.dumps({"error": {"message": message, "code": "content_filter"}})) if stopped else None
+            return (
+                (400, {}, json.dumps({"error": {"message": message, "code": "content_filter"}}))
+                if stopped
+                else None
+            )
 
         fake.change, fake.faults = change, blocked
         _, scores = asked(fake)
@@ -197,12 +233,12 @@ def limited(most, least=1):
     def fault(number, body):
         room = body.get("max_tokens", body.get("max_completion_tokens", 0))
         if room > most:
-            told = (
-                f"'max_tokens' or 'max_completion_tokens' is too large: {room}. This model's maximum context length is"
-            )
+            told = f"'max_tokens' or 'max_completion_tokens' is too large: {room}. This model's maximum context length is"
             return 400, {}, json.dumps({"error": {"message": told}})
         if 1 < room < least:
-            told = "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16."
+            told = (
+                "Invalid 'max_output_tokens': integer below minimum value. Expected a value >= 16."
+            )
             return 400, {}, json.dumps({"error": {"message": told}})
         return None
 

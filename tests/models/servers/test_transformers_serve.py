@@ -26,7 +26,9 @@ def served(tmp_path_factory):
         port = free.getsockname()[1]
     level = transformers.logging.get_verbosity()
     # A thread of this process: another one would import everything again.
-    server = serve.Serve(str(folder), host="127.0.0.1", port=port, device="cpu", log_level="error", non_blocking=True)
+    server = serve.Serve(
+        str(folder), host="127.0.0.1", port=port, device="cpu", log_level="error", non_blocking=True
+    )
     try:
         yield f"http://127.0.0.1:{port}/v1", str(folder)
     finally:
@@ -42,11 +44,17 @@ def test_it_is_asked_for_generated_answers_alone(served):
     assert parts["answers"]
     assert parts["answers"]
     assert not parts["log-probabilities of given texts"]
-    requests = [Request(name, ({"role": "user", "content": text},)) for name, text in (("a", "a film"), ("b", "B. A."))]
+    requests = [
+        Request(name, ({"role": "user", "content": text},))
+        for name, text in (("a", "a film"), ("b", "B. A."))
+    ]
     told = engine.generate(requests, max_new_tokens=6, progress=False)
     assert not told.failures
     assert [len(texts) for texts in told.texts] == [1, 1]
     again = engine.generate(requests[::-1], max_new_tokens=6, progress=False)
     assert again.texts == told.texts[::-1]
-    with pytest.raises(ValueError, match=r"Expected a server that gives likelihoods of conversations, but the trial"):
+    with pytest.raises(
+        ValueError,
+        match=r"Expected a server that gives likelihoods of conversations, but the trial",
+    ):
         engine.likelihoods([Request("a", requests[0].prompt, (" A",))], progress=False)

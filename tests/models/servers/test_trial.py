@@ -16,7 +16,9 @@ from rightreasons.models.servers.usage import cost_of
 from rightreasons.models.wording import Prompt
 from thinking_server import thinking
 
-REQUESTS = [Request(f"item {n}", f"Review {n}: it was", (" positive", " negative")) for n in range(3)]
+REQUESTS = [
+    Request(f"item {n}", f"Review {n}: it was", (" positive", " negative")) for n in range(3)
+]
 
 
 @pytest.fixture
@@ -38,7 +40,9 @@ def test_an_honest_server_can_do_everything_by_either_way(server):
         engine = opened(server, chat=chat)
         assert engine.abilities == {"likelihoods", "next_words", "text"}
         assert engine.has_template is (chat == "on")
-        assert [one.part for one in engine.endpoint.findings if not one.passed] == ["answers held to given ones"]
+        assert [one.part for one in engine.endpoint.findings if not one.passed] == [
+            "answers held to given ones"
+        ]
     assert opened(server).has_template  # conversations, where they are taken
     assert engine.name == f"{server.url} (toy)"
 
@@ -79,13 +83,18 @@ def test_an_echo_that_differs_from_itself_is_refused(server):
 
     server.change = shaking
     engine = opened(server, chat="off")
-    assert "Two echoes of one text have" in finding(engine, "log-probabilities of given texts").words
+    assert (
+        "Two echoes of one text have" in finding(engine, "log-probabilities of given texts").words
+    )
 
 
 @pytest.mark.parametrize(
     ("lacks", "words"),
     [
-        ({"echo"}, "Given texts are not echoed: the server sent an echo that does not hold the text"),
+        (
+            {"echo"},
+            "Given texts are not echoed: the server sent an echo that does not hold the text",
+        ),
         ({"logprobs"}, "The server reports no log-probabilities of what it generates."),
     ],
 )
@@ -104,7 +113,9 @@ def test_likeliest_tokens_that_sum_to_more_than_one_are_refused(server):
     def doubled(body, reply):
         logprobs = reply["choices"][0].get("logprobs") or {}
         for entry in logprobs.get("content", ()):
-            entry["top_logprobs"] = [{**one, "logprob": one["logprob"] + 1} for one in entry["top_logprobs"]]
+            entry["top_logprobs"] = [
+                {**one, "logprob": one["logprob"] + 1} for one in entry["top_logprobs"]
+            ]
 
     server.change = doubled
     engine = opened(server)
@@ -132,7 +143,9 @@ def test_a_model_that_does_not_begin_with_a_letter_is_not_asked_by_its_first_tok
         logprobs = reply["choices"][0].get("logprobs") or {}
         for entry in logprobs.get("content", ()):
             for one in entry["top_logprobs"]:
-                one["token"] = one["token"].replace(" C", "The") if " color" in str(body) else one["token"]
+                one["token"] = (
+                    one["token"].replace(" C", "The") if " color" in str(body) else one["token"]
+                )
 
     server.change = polite
     engine = opened(server)
@@ -167,14 +180,20 @@ def test_a_server_that_draws_one_answer_again_and_again_is_asked_for_one(server)
 
     server.faults = stuck
     engine = opened(server)
-    assert finding(engine, "drawn answers").words == "Three draws at temperature 1.5 have one answer."
+    assert (
+        finding(engine, "drawn answers").words == "Three draws at temperature 1.5 have one answer."
+    )
     request = Request("a", ({"role": "user", "content": "Which?"},))
     assert len(engine.generate([request], temperature=1.0, progress=False).texts[0]) == 1
-    with pytest.raises(ValueError, match=r"Expected a server that draws answers for `n` of 3, but .* repeats one"):
+    with pytest.raises(
+        ValueError, match=r"Expected a server that draws answers for `n` of 3, but .* repeats one"
+    ):
         engine.generate([request], n=3, temperature=1.0, progress=False)
 
 
-def test_a_server_that_draws_with_a_parameter_of_its_own_one_answer_at_a_time(server, tmp_path, capsys):
+def test_a_server_that_draws_with_a_parameter_of_its_own_one_answer_at_a_time(
+    server, tmp_path, capsys
+):
     """`transformers serve` takes the likeliest token at any temperature unless it is told to draw, and refuses `n`."""
 
     def stuck(number, body):
@@ -195,7 +214,10 @@ def test_a_server_that_draws_with_a_parameter_of_its_own_one_answer_at_a_time(se
     # Neither the answers of an item nor those of different items are drawn with one seed.
     assert len({body["seed"] for body in server.bodies}) == 9
     assert "9 requests" in capsys.readouterr().err
-    assert engine.generate(requests, n=3, temperature=1.5, progress=True, out=tmp_path).texts == drawn.texts
+    assert (
+        engine.generate(requests, n=3, temperature=1.5, progress=True, out=tmp_path).texts
+        == drawn.texts
+    )
     assert "requests" not in capsys.readouterr().err
     # A greedy answer is not drawn.
     server.bodies.clear()
@@ -220,18 +242,25 @@ def test_the_template_of_a_server_counts_once_a_request():
 
 
 def test_texts_are_not_asked_as_conversations_nor_the_reverse(server):
-    turns = [Request("a", ({"role": "user", "content": "Which month comes after January?"},), (" A", " B"))]
+    turns = [
+        Request(
+            "a", ({"role": "user", "content": "Which month comes after January?"},), (" A", " B")
+        )
+    ]
     for chat, requests, words in (("auto", REQUESTS, "conversations"), ("off", turns, "texts")):
         engine = opened(server, chat=chat)
         server.reset()
         with pytest.raises(
-            ValueError, match=rf"^Expected {words}, as .* was opened for, but got the other: see `chat`"
+            ValueError,
+            match=rf"^Expected {words}, as .* was opened for, but got the other: see `chat`",
         ):
             engine.next_words(requests, progress=False)
         assert not server.bodies
 
 
-@pytest.mark.parametrize(("chat", "path"), [("auto", "/v1/chat/completions"), ("off", "/v1/completions")])
+@pytest.mark.parametrize(
+    ("chat", "path"), [("auto", "/v1/chat/completions"), ("off", "/v1/completions")]
+)
 def test_only_the_way_that_is_asked_is_tried_by_some_thirty_requests(server, chat, path):
     opened(server, chat=chat)
     asked = [body["path"] for body in server.bodies if body["path"] != "/v1/models"]
@@ -242,7 +271,10 @@ def test_only_the_way_that_is_asked_is_tried_by_some_thirty_requests(server, cha
 def test_refused_parameters_are_left_out_or_renamed(server):
     server.refuses = {"seed", "temperature"}
     engine = opened(server)
-    assert finding(engine, "answers").words == "/chat/completions generates text, without seed and temperature."
+    assert (
+        finding(engine, "answers").words
+        == "/chat/completions generates text, without seed and temperature."
+    )
     assert "drawn at random" in finding(engine, "greedy answers").words
 
     def newer(number, body):
@@ -259,14 +291,21 @@ def test_refused_parameters_are_left_out_or_renamed(server):
 def test_a_server_without_conversations_is_asked_texts_and_the_reverse(server):
     server.lacks = {"chat"}
     assert not opened(server).has_template
-    with pytest.raises(ValueError, match=r"it does not: /chat/completions is not of use: .*404: Not Found"):
+    with pytest.raises(
+        ValueError, match=r"it does not: /chat/completions is not of use: .*404: Not Found"
+    ):
         opened(server, chat="on")
     server.lacks = {"text"}
     assert opened(server).has_template
-    with pytest.raises(ValueError, match=r"it does not: /completions is not of use: .*404: Not Found"):
+    with pytest.raises(
+        ValueError, match=r"it does not: /completions is not of use: .*404: Not Found"
+    ):
         opened(server, chat="off")
     server.lacks = {"text", "chat"}
-    with pytest.raises(ValueError, match=r"to generate text with the model 'toy', but it does not: .*404: Not Found"):
+    with pytest.raises(
+        ValueError,
+        match=r"to generate text with the model 'toy', but it does not: .*404: Not Found",
+    ):
         opened(server)
 
 
@@ -280,7 +319,9 @@ def test_an_address_of_another_path_leads_to_the_usual_one(server):
 
 def test_the_model_is_the_only_one_or_named(server):
     server.names = ["large", "small"]
-    with pytest.raises(ValueError, match=r"Expected `server_model`, as .* has 2 models: large, small\."):
+    with pytest.raises(
+        ValueError, match=r"Expected `server_model`, as .* has 2 models: large, small\."
+    ):
         opened(server)
     assert opened(server, server_model="small").model_name == "small"
     # Some servers list other models than the one that they were started with.
@@ -289,7 +330,9 @@ def test_the_model_is_the_only_one_or_named(server):
     with pytest.raises(ValueError, match="has 0 models: none"):
         opened(server)
     server.names, server.lacks = ["toy"], {"models"}
-    with pytest.raises(OptionError, match=r"Expected `server_model`, as .* does not list its models: .*404"):
+    with pytest.raises(
+        OptionError, match=r"Expected `server_model`, as .* does not list its models: .*404"
+    ):
         opened(server)
     assert opened(server, server_model="toy").model_name == "toy"
 
@@ -322,7 +365,9 @@ def test_an_answer_is_held_to_the_given_ones_by_the_way_that_the_trial_finds(ser
     assert "constrained_text" in engine.abilities
     assert finding(engine, "answers held to given ones").words == f"They are held by {way}."
     scorer = Prompted(Prompt(scoring="generated"), engine)
-    scores = scorer.choose(["Which?"] * 3, [["no", "yes"], ["a", "b", "c"], ["d", "e"]], progress=False)
+    scores = scorer.choose(
+        ["Which?"] * 3, [["no", "yes"], ["a", "b", "c"], ["d", "e"]], progress=False
+    )
     assert (len(scores), scores.failures, scorer.describe()["form"]) == (3, {}, "constrained")
     bodies = [body for body in server.bodies if "Which?" in str(body)]
     assert all(way in body for body in bodies)
@@ -333,17 +378,25 @@ def test_a_server_that_ignores_a_constraint_is_asked_for_a_line(server):
     scorer = Prompted(Prompt(scoring="generated"), opened(server))
     scorer.choose(["Which?"], [["no", "yes"]], progress=False)
     last = server.bodies[-1]
-    assert last["messages"][-1]["content"].endswith("Answer with one line alone: ANSWER: X, where X is the letter.")
+    assert last["messages"][-1]["content"].endswith(
+        "Answer with one line alone: ANSWER: X, where X is the letter."
+    )
     assert not {*CONSTRAINTS} & set(last)
-    with pytest.raises(OptionError, match=r"^Expected a server that holds answers to given ones where `form` is"):
+    with pytest.raises(
+        OptionError, match=r"^Expected a server that holds answers to given ones where `form` is"
+    ):
         Prompted(Prompt(scoring="generated", form="constrained"), opened(server))
 
 
 def test_a_constraint_that_stops_the_thinking_is_not_used():
     with thinking("vllm") as fake:
         fake.holds = "grammar"
-        assert "constrained_text" in opened(fake).abilities  # what is held is what follows the thoughts
-        fake.change = lambda body, reply: "grammar" in body and reply["choices"][0]["message"].pop("reasoning_content")
+        assert (
+            "constrained_text" in opened(fake).abilities
+        )  # what is held is what follows the thoughts
+        fake.change = lambda body, reply: (
+            "grammar" in body and reply["choices"][0]["message"].pop("reasoning_content")
+        )
         assert "constrained_text" not in opened(fake).abilities
 
 
@@ -376,5 +429,7 @@ def test_a_trial_is_kept_for_the_day_while_the_server_answers_the_same(tmp_path,
         for place in (tmp_path / "trials").iterdir():
             place.write_text('{"trial": 3}')
         assert counted()[1] > 20
-        monkeypatch.setattr("rightreasons.models.servers.trial.time.strftime", lambda *_: "2099-01-01")
+        monkeypatch.setattr(
+            "rightreasons.models.servers.trial.time.strftime", lambda *_: "2099-01-01"
+        )
         assert counted()[1] > 20

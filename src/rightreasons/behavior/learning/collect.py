@@ -116,10 +116,18 @@ def collect_scores(plan: Plan) -> CollectedScores:
     fixed = tuple(name for name in every if all(rates.get(name) is not None for rates in tables))
     baselines = {row.first.seed: row for row in finished if row.first.configuration == "IID"}
     places = _case_places(plan)
-    rows = [row.scored(fixed, baselines.get(row.first.seed), places) for row in finished] if fixed else []
+    rows = (
+        [row.scored(fixed, baselines.get(row.first.seed), places) for row in finished]
+        if fixed
+        else []
+    )
     return CollectedScores(
         rows=rows,
-        degenerate=[_degenerate(run, results[run.key]) for run in plan.runs if _gives_one_answer(results.get(run.key))],
+        degenerate=[
+            _degenerate(run, results[run.key])
+            for run in plan.runs
+            if _gives_one_answer(results.get(run.key))
+        ],
         functionalities=fixed,
         n_functionalities=len(every),
         n_done=len(results),
@@ -150,10 +158,14 @@ class _Row:
             for setting, scorers in self.scorers.items()
         }
 
-    def scored(self, fixed: Sequence[str], baseline: _Row | None, places: Mapping[str, slice]) -> PlanScores:
+    def scored(
+        self, fixed: Sequence[str], baseline: _Row | None, places: Mapping[str, slice]
+    ) -> PlanScores:
         """Score the row over fixed functionalities, and compare it with the model of the independent data."""
         iid = None if self.whole is None else float(self.whole["iid_accuracy"])
-        defined = {setting: [rates[name] for name in fixed] for setting, rates in self.rates.items()}
+        defined = {
+            setting: [rates[name] for name in fixed] for setting, rates in self.rates.items()
+        }
         score = generalization_score(defined, iid or 0.0)
         scores = {} if iid is None else score.scores
         four = [scores[setting] for setting in PARTITIONS if setting in scores]
@@ -164,8 +176,13 @@ class _Row:
             right = outcomes(self.whole["iid_right"]), outcomes(before["iid_right"])
             p_values["iid"] = mcnemar(right[0] == 1, right[1] == 1).p_value
             for setting, scorers in self.scorers.items():
-                sides = [(scorers[name]["passed"], before["passed"], places[name]) for name in fixed]
-                pairs = [(outcomes(ours[place]), outcomes(theirs[place])) for ours, theirs, place in sides]
+                sides = [
+                    (scorers[name]["passed"], before["passed"], places[name]) for name in fixed
+                ]
+                pairs = [
+                    (outcomes(ours[place]), outcomes(theirs[place]))
+                    for ours, theirs, place in sides
+                ]
                 test = compare_generalization(right, pairs, seed=SHUFFLE_SEED)
                 differences[setting], p_values[setting] = test.difference, test.p_value
         return PlanScores(
@@ -199,7 +216,10 @@ def _has_same_outcomes(result: Stored, before: Stored | None) -> bool:
     """Tell whether a model does as the one before on every case that it was asked, and every independent item."""
     if before is None or "passed" not in before or result["iid_right"] != before["iid_right"]:
         return False
-    return all(now in (then, NOT_ASKED) for now, then in zip(result["passed"], before["passed"], strict=True))
+    return all(
+        now in (then, NOT_ASKED)
+        for now, then in zip(result["passed"], before["passed"], strict=True)
+    )
 
 
 def _case_places(plan: Plan) -> dict[str, slice]:
@@ -217,9 +237,16 @@ def _gives_one_answer(result: Stored | None) -> bool:
 
 
 def _degenerate(run: PlannedRun, result: Stored) -> dict[str, Any]:
-    known = [rate for name in run.held_out or result["pass_rates"] if (rate := result["pass_rates"][name]) is not None]
+    known = [
+        rate
+        for name in run.held_out or result["pass_rates"]
+        if (rate := result["pass_rates"][name]) is not None
+    ]
     return {
-        **{name: getattr(run, name) for name in ("configuration", "method", "seed", "partition", "held")},
+        **{
+            name: getattr(run, name)
+            for name in ("configuration", "method", "seed", "partition", "held")
+        },
         "called_class_0": result["iid_predicted_negative"],
         **{name: result[name] for name in ("iid_accuracy", "mean_confidence")},
         "pass_rate": float(np.mean(known)) if known else None,

@@ -82,7 +82,11 @@ class Items:
     ) -> Items:
         """Make items of (n, 6) rows: first, changed, n_changed, rule, type and environment of each item."""
         return cls(
-            texts, text_pairs, targets=targets, environments=environments, **dict(zip(_NUMBERS, rows.T, strict=True))
+            texts,
+            text_pairs,
+            targets=targets,
+            environments=environments,
+            **dict(zip(_NUMBERS, rows.T, strict=True)),
         )
 
     def holds_out(self, names: Collection[str]) -> NDArray[np.bool_]:
@@ -136,20 +140,31 @@ def join_items(first: Items, second: Items) -> Items:
         ValueError: If one source has pairs of texts and the other has not.
     """
     if (first.text_pairs is None) != (second.text_pairs is None):
-        raise ValueError("Expected one text per item in both sources or two in both, but they differ.")
-    shifts = {"first": len(first.texts), "changed": len(first.texts), "environment": len(first.environments)}
+        raise ValueError(
+            "Expected one text per item in both sources or two in both, but they differ."
+        )
+    shifts = {
+        "first": len(first.texts),
+        "changed": len(first.texts),
+        "environment": len(first.environments),
+    }
     columns = {
-        name: np.concatenate((getattr(first, name), getattr(second, name) + shifts.get(name, 0))) for name in _COLUMNS
+        name: np.concatenate((getattr(first, name), getattr(second, name) + shifts.get(name, 0)))
+        for name in _COLUMNS
     }
     return Items(
         texts=first.texts + second.texts,
-        text_pairs=None if first.text_pairs is None else first.text_pairs + (second.text_pairs or []),
+        text_pairs=None
+        if first.text_pairs is None
+        else first.text_pairs + (second.text_pairs or []),
         environments=first.environments + second.environments,
         **columns,
     )
 
 
-def plan_steps(items: Items, *, objective: str, batch_size: int, epochs: float, seed: int) -> list[Step]:
+def plan_steps(
+    items: Items, *, objective: str, batch_size: int, epochs: float, seed: int
+) -> list[Step]:
     """Lay out a training: for each step, its items and the changed text that each pair shows.
 
     "mean" takes batches of one type in random order, each item once per epoch; pairs count as two, so their batches
@@ -175,7 +190,9 @@ def plan_steps(items: Items, *, objective: str, batch_size: int, epochs: float, 
         raise ValueError("Expected items to train on, but everything is held out.")
     rng = np.random.default_rng([seed, 7])
     by = items.type if objective == "mean" else items.environment
-    sources = [_Source(np.flatnonzero(by == number), items, batch_size, rng) for number in np.unique(by)]
+    sources = [
+        _Source(np.flatnonzero(by == number), items, batch_size, rng) for number in np.unique(by)
+    ]
     per_step = len(sources) if objective == "irm" else 1
     n_steps = max(1, int(np.ceil(sum(source.n_batches for source in sources) * epochs / per_step)))
     batches: list[NDArray[np.int64]] = []
@@ -197,7 +214,9 @@ def plan_steps(items: Items, *, objective: str, batch_size: int, epochs: float, 
 class _Source:
     """Items that come in shuffled batches, epoch after epoch."""
 
-    def __init__(self, members: NDArray[np.intp], items: Items, batch_size: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self, members: NDArray[np.intp], items: Items, batch_size: int, rng: np.random.Generator
+    ) -> None:
         pairs = bool((items.n_changed[members] > 0).any())
         self.members, self.rng = members, rng
         self.size = max(1, batch_size // 2) if pairs else batch_size
@@ -217,7 +236,11 @@ class _Source:
 def _draw_texts(items: Items, batch: NDArray[np.int64], rng: np.random.Generator) -> Step:
     counts = items.n_changed[batch]
     versions = items.changed[batch] + rng.integers(0, np.maximum(counts, 1))
-    return list(zip(batch.tolist(), np.where(counts > 0, versions, items.first[batch]).tolist(), strict=True))
+    return list(
+        zip(
+            batch.tolist(), np.where(counts > 0, versions, items.first[batch]).tolist(), strict=True
+        )
+    )
 
 
 TARGETS: Mapping[str, Mapping[Any, tuple[float, float]]] = {
@@ -249,7 +272,9 @@ def label_targets(labels: Sequence[Any], *, treatment: str = "classes") -> NDArr
     table = TARGETS[treatment]
     for label in labels:
         if label not in table:
-            raise ValueError(f"Expected labels of {treatment} from 0 to {len(table) - 2}, but got {one_line(label)}.")
+            raise ValueError(
+                f"Expected labels of {treatment} from 0 to {len(table) - 2}, but got {one_line(label)}."
+            )
     return np.array([table[label] for label in labels], dtype=np.float64).reshape(-1, 2)
 
 
@@ -274,7 +299,9 @@ def suite_items(suite: Suite, *, labels: str = "sentiment") -> Items:
     table, known = _case_rows(suite, _rule, _labels)
     targets = np.zeros((len(table), 2))
     targets[table[:, 3] == 0] = label_targets(known, treatment=labels)
-    return Items.of_rows(*suite_texts(suite), table, targets, tuple(f.name for f in suite.functionalities))
+    return Items.of_rows(
+        *suite_texts(suite), table, targets, tuple(f.name for f in suite.functionalities)
+    )
 
 
 def suite_texts(suite: Suite) -> tuple[list[str], list[str] | None]:
@@ -306,7 +333,9 @@ def _case_rows(
             n_changed = len(case.examples) - 1
             if rule and n_changed:
                 rows.append((start, start + 1, n_changed, rule, kind, number))
-            for text, label in enumerate(() if rule else labels_of(functionality, case, start), start):
+            for text, label in enumerate(
+                () if rule else labels_of(functionality, case, start), start
+            ):
                 if label is not None:
                     rows.append((text, text, 0, rule, TYPES.index("MFT"), number))
                     labels.append(label)
@@ -314,7 +343,9 @@ def _case_rows(
     return np.array(rows, dtype=np.int64).reshape(-1, 6), labels
 
 
-def iid_items(texts: Sequence[str], labels: Sequence[int], *, text_pairs: Sequence[str] | None = None) -> Items:
+def iid_items(
+    texts: Sequence[str], labels: Sequence[int], *, text_pairs: Sequence[str] | None = None
+) -> Items:
     """Turn independent labeled data into items of one environment.
 
     Raises:
@@ -324,11 +355,15 @@ def iid_items(texts: Sequence[str], labels: Sequence[int], *, text_pairs: Sequen
     return _labeled(texts, text_pairs, label_targets(labels))
 
 
-def _labeled(texts: Sequence[str], text_pairs: Sequence[str] | None, targets: NDArray[np.float64]) -> Items:
+def _labeled(
+    texts: Sequence[str], text_pairs: Sequence[str] | None, targets: NDArray[np.float64]
+) -> Items:
     """Make labeled items of one environment."""
     places = np.arange(len(texts))
     rows = np.column_stack((places, places, np.zeros((len(texts), 4), dtype=np.int64)))
-    return Items.of_rows(list(texts), None if text_pairs is None else list(text_pairs), rows, targets, (IID,))
+    return Items.of_rows(
+        list(texts), None if text_pairs is None else list(text_pairs), rows, targets, (IID,)
+    )
 
 
 def _rule(functionality: Functionality, among: Collection[str] = EXPECTATIONS) -> int:
@@ -386,19 +421,27 @@ def reading_items(suite: Suite) -> Items:
 
     def spans(_: Functionality, case: Case, start: int) -> list[tuple[int, int] | None]:
         answers = [answer if isinstance(answer, str) else "" for answer in case.labels or ()]
-        begins = [locate(answer, contexts[text]) if answer else -1 for text, answer in enumerate(answers, start)]
+        begins = [
+            locate(answer, contexts[text]) if answer else -1
+            for text, answer in enumerate(answers, start)
+        ]
         return [
-            None if begin < 0 else (begin, begin + len(answer)) for begin, answer in zip(begins, answers, strict=True)
+            None if begin < 0 else (begin, begin + len(answer))
+            for begin, answer in zip(begins, answers, strict=True)
         ]
 
     rows, labels = _case_rows(suite, functools.partial(_rule, among=("equal", "invariant")), spans)
     targets = np.full((len(rows), 2), -1.0)
     targets[rows[:, 3] == 0] = np.array(labels, dtype=np.float64).reshape(-1, 2)
-    return Items.of_rows(questions, contexts, rows, targets, tuple(f.name for f in suite.functionalities))
+    return Items.of_rows(
+        questions, contexts, rows, targets, tuple(f.name for f in suite.functionalities)
+    )
 
 
 def question_items(
-    questions: Sequence[str], contexts: Sequence[str], answers: Sequence[Mapping[str, Sequence[Any]]]
+    questions: Sequence[str],
+    contexts: Sequence[str],
+    answers: Sequence[Mapping[str, Sequence[Any]]],
 ) -> Items:
     """Turn independent questions into labeled items of one environment; the first answer of each is learned.
 
@@ -462,23 +505,35 @@ def span_target(encoded: Encoded) -> Target:
         ids, offsets = encoded.columns["input_ids"], encoded.offsets
         tokens = [ids[offsets[window] : offsets[window + 1]].tolist() for window in windows]
         shared = [
-            aligned_positions(tokens[first], tokens[second]) if RULES[rule] == "invariant" else nothing
+            aligned_positions(tokens[first], tokens[second])
+            if RULES[rule] == "invariant"
+            else nothing
             for first, second, rule in pairs
         ]
         columns: Batch = {}
         for side, name in enumerate(("first", "second")):
-            table = np.full((len(shared), max(len(pair[side]) for pair in shared)), -1, dtype=np.int64)
+            table = np.full(
+                (len(shared), max(len(pair[side]) for pair in shared)), -1, dtype=np.int64
+            )
             for row, pair in enumerate(shared):
                 table[row, : len(pair[side])] = pair[side]
             columns[f"shared_{name}"] = torch.from_numpy(table)
-        return windows, {**batch, **columns, "mask": pad(encoded, windows)["attention_mask"][batch["first"]]}
+        return windows, {
+            **batch,
+            **columns,
+            "mask": pad(encoded, windows)["attention_mask"][batch["first"]],
+        }
 
     return Target(
-        describe_spans, lambda outputs: torch.stack((outputs.start_logits, outputs.end_logits), dim=-1), span_losses
+        describe_spans,
+        lambda outputs: torch.stack((outputs.start_logits, outputs.end_logits), dim=-1),
+        span_losses,
     )
 
 
-def aligned_positions(original: Sequence[int], changed: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def aligned_positions(
+    original: Sequence[int], changed: Sequence[int]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Find the tokens that two texts share, in order.
 
     Args:
@@ -493,7 +548,9 @@ def aligned_positions(original: Sequence[int], changed: Sequence[int]) -> tuple[
         >>> first.tolist(), second.tolist()
         ([0, 1, 3, 4], [0, 1, 4, 5])
     """
-    blocks = difflib.SequenceMatcher(None, list(original), list(changed), autojunk=False).get_matching_blocks()
+    blocks = difflib.SequenceMatcher(
+        None, list(original), list(changed), autojunk=False
+    ).get_matching_blocks()
     first = np.concatenate([np.arange(b.a, b.a + b.size) for b in blocks]).astype(np.int64)
     second = np.concatenate([np.arange(b.b, b.b + b.size) for b in blocks]).astype(np.int64)
     return first, second
@@ -523,7 +580,9 @@ def answer_characters(
     for number, (answer, context) in enumerate(zip(answers, contexts, strict=True)):
         texts, starts = (answer or {}).get("text"), (answer or {}).get("answer_start")
         if not texts or not starts:
-            raise ValueError(f"Expected an answer to each question of `{name}`, but question {number} has none.")
+            raise ValueError(
+                f"Expected an answer to each question of `{name}`, but question {number} has none."
+            )
         text, start = texts[0], starts[0]
         if not text or start is None or not 0 <= start <= len(context) - len(text):
             raise ValueError(

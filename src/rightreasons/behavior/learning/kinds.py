@@ -98,13 +98,19 @@ class Classes:
         """
         classifier = padded(load_classifier(name, device=device, allow_untrained=allow_untrained))
         if classifier.model.config.num_labels != 2:
-            raise ValueError(f"Expected a model of two classes, but {name} has {classifier.model.config.num_labels}.")
+            raise ValueError(
+                f"Expected a model of two classes, but {name} has {classifier.model.config.num_labels}."
+            )
         return classifier
 
     def class_names(self, suite: Suite) -> tuple[str, ...] | None:
         """Return the names of the suite's labels that the model's classes stand for; None where it names none."""
         names = suite.label_names
-        return (names[0], names[2]) if names is not None and self.labels == "sentiment" and len(names) == 3 else names
+        return (
+            (names[0], names[2])
+            if names is not None and self.labels == "sentiment" and len(names) == 3
+            else names
+        )
 
     def check_model(self, classifier: Classifier, suite: Suite) -> None:
         """Check that a model's classes are in the order of a suite's labels.
@@ -121,7 +127,9 @@ class Classes:
                 f"{listing(names or ())}, but they are {listing(classifier.label_names)}."
             )
 
-    def prepare(self, classifier: Classifier, items: Items, max_length: int) -> tuple[Encoded, Items, Target]:
+    def prepare(
+        self, classifier: Classifier, items: Items, max_length: int
+    ) -> tuple[Encoded, Items, Target]:
         """Tokenize the texts of items."""
         encoded = encode(classifier.tokenizer, items.texts, items.text_pairs, max_length=max_length)
         padding = padding_values(classifier.tokenizer, classifier.model)
@@ -129,7 +137,9 @@ class Classes:
 
     def answer(self, classifier: Classifier, texts: Texts, max_length: int) -> Answers:
         """Let a classifier answer."""
-        scores = predict(classifier, texts[0], text_pairs=texts[1], max_length=max_length, progress=False)
+        scores = predict(
+            classifier, texts[0], text_pairs=texts[1], max_length=max_length, progress=False
+        )
         probabilities = softmax(np.asarray(scores.logits, dtype=np.float64))
         return probabilities, probabilities.max(1)
 
@@ -138,11 +148,16 @@ class Classes:
         kind = "binary_sentiment" if self.labels == "sentiment" else "probabilities"
         return pass_rates(outputs, suite.table(), outputs=kind)
 
-    def iid_scores(self, outputs: NDArray[Any], labels: Sequence[Any]) -> tuple[dict[str, float], Sequence[bool]]:
+    def iid_scores(
+        self, outputs: NDArray[Any], labels: Sequence[Any]
+    ) -> tuple[dict[str, float], Sequence[bool]]:
         """Compute accuracy, and the share of items called class 0, which shows a model that gives one answer."""
         predicted = outputs.argmax(1)
         right = predicted == np.asarray(labels)
-        figures = {"iid_accuracy": float(right.mean()), "iid_predicted_negative": float((predicted == 0).mean())}
+        figures = {
+            "iid_accuracy": float(right.mean()),
+            "iid_predicted_negative": float((predicted == 0).mean()),
+        }
         return figures, right.tolist()
 
 
@@ -174,16 +189,25 @@ class Spans:
         """Load a question-answering model."""
         return padded(load_question_answering(name, device=device, allow_untrained=allow_untrained))
 
-    def prepare(self, classifier: Classifier, items: Items, max_length: int) -> tuple[Encoded, Items, Target]:
+    def prepare(
+        self, classifier: Classifier, items: Items, max_length: int
+    ) -> tuple[Encoded, Items, Target]:
         """Tokenize questions with their contexts into windows."""
-        windows = encode_windows(classifier.tokenizer, items.texts, items.text_pairs or (), max_length=max_length)
+        windows = encode_windows(
+            classifier.tokenizer, items.texts, items.text_pairs or (), max_length=max_length
+        )
         encoded, over_windows = window_items(items, windows)
         return encoded, over_windows, span_target(encoded)
 
     def answer(self, classifier: Classifier, texts: Texts, max_length: int) -> Answers:
         """Let a question-answering model answer."""
         spans = predict_answers(
-            classifier, texts[0], texts[1] or (), max_length=max_length, n_best=N_BEST, progress=False
+            classifier,
+            texts[0],
+            texts[1] or (),
+            max_length=max_length,
+            n_best=N_BEST,
+            progress=False,
         )
         return np.array(spans.texts, dtype=object), spans.confidence
 
@@ -191,7 +215,9 @@ class Spans:
         """Score texts."""
         return pass_rates(outputs.tolist(), suite.table(), outputs="texts")
 
-    def iid_scores(self, outputs: NDArray[Any], labels: Sequence[Any]) -> tuple[dict[str, float], Sequence[bool]]:
+    def iid_scores(
+        self, outputs: NDArray[Any], labels: Sequence[Any]
+    ) -> tuple[dict[str, float], Sequence[bool]]:
         """Compute exact match, as `iid_accuracy`, and token F1."""
         scores = answer_scores(outputs.tolist(), [row["text"] for row in labels])
         return {"iid_accuracy": scores.exact_match, "iid_f1": scores.f1}, scores.exact
@@ -200,7 +226,11 @@ class Spans:
 Kind: TypeAlias = Classes | Spans
 """All that differs between the runs of classifiers and of question-answering models."""
 
-KINDS: Mapping[str, Kind] = {"sentiment": Classes("sentiment"), "classes": Classes("classes"), "answers": Spans()}
+KINDS: Mapping[str, Kind] = {
+    "sentiment": Classes("sentiment"),
+    "classes": Classes("classes"),
+    "answers": Spans(),
+}
 """The kinds by what a suite's labels are: three sentiments for a model of two classes, classes, or spans of a text."""
 
 

@@ -26,7 +26,9 @@ RULES = ("labeled", "invariant", *DIRECTIONS)
 _NOWHERE = -1e4
 
 
-def mft_loss(logits: torch.Tensor, targets: torch.Tensor, *, activation: str = "softmax") -> torch.Tensor:
+def mft_loss(
+    logits: torch.Tensor, targets: torch.Tensor, *, activation: str = "softmax"
+) -> torch.Tensor:
     r"""Cross-entropy of soft labels.
 
         softmax:  L = -sum_c y_c log p_c;   sigmoid:  L = -mean_c [y_c log s_c + (1 - y_c) log(1 - s_c)]
@@ -146,7 +148,9 @@ def class_losses(
         if RULES[rule] == "invariant":
             losses = torch.where(batch["rule"] == rule, inv_loss(before, after), losses)
         elif RULES[rule] in DIRECTIONS:
-            losses = torch.where(batch["rule"] == rule, dir_loss(before, after, RULES[rule]), losses)
+            losses = torch.where(
+                batch["rule"] == rule, dir_loss(before, after, RULES[rule]), losses
+            )
     return losses
 
 
@@ -183,7 +187,10 @@ def span_losses(
     pairs = batch["rule"] == 1
     if pairs.any():
         after = logits[..., batch["second"], :, :]
-        shared = [_at(table, batch[name]) for table, name in ((before, "shared_first"), (after, "shared_second"))]
+        shared = [
+            _at(table, batch[name])
+            for table, name in ((before, "shared_first"), (after, "shared_second"))
+        ]
         losses = torch.where(pairs, inv_loss(shared[0], shared[1]).mean(-1), losses)
     return losses
 
@@ -237,7 +244,9 @@ def irm_loss(logits: torch.Tensor, losses: Sequence[Losses], weight: float) -> t
         Arjovsky, Bottou, Gulrajani and Lopez-Paz (2019), "Invariant Risk Minimization", section 3.1; with a vector for
         u as the released code of Luz de Araujo and Roth (2023) has it.
     """
-    ones = torch.ones(logits.shape[-1], dtype=logits.dtype, device=logits.device, requires_grad=True)
+    ones = torch.ones(
+        logits.shape[-1], dtype=logits.dtype, device=logits.device, requires_grad=True
+    )
     terms = []
     for loss_of in losses:
         loss = loss_of(logits * ones)

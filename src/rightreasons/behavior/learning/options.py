@@ -51,12 +51,16 @@ METHODS = {
 class LearningOptions(Options):
     """How a model is trained on items; the options of `train_on_behavior`."""
 
-    learning_rate: float = option(2e-5, "Peak learning rate where everything is trained; it falls linearly.")
+    learning_rate: float = option(
+        2e-5, "Peak learning rate where everything is trained; it falls linearly."
+    )
     head_learning_rate: float = option(5e-4, "Peak learning rate where only the head is trained.")
     epochs: float = option(1.0, "Passes over the items, divided among the phases of the method.")
     batch_size: int = option(8, "Texts per batch; batches of pairs are half as large.", minimum=1)
     activation: str = option(
-        "softmax", "softmax, or sigmoid as the released sentiment models are trained.", choices=ACTIVATIONS
+        "softmax",
+        "softmax, or sigmoid as the released sentiment models are trained.",
+        choices=ACTIVATIONS,
     )
     fish_rate: float = option(
         0.1,
@@ -75,7 +79,10 @@ class LearningOptions(Options):
 
         for name in ("learning_rate", "head_learning_rate", "epochs", "fish_rate"):
             value = getattr(self, name)
-            if check_number(value, name, minimum=0.0, maximum=1.0 if name == "fish_rate" else None) == 0:
+            if (
+                check_number(value, name, minimum=0.0, maximum=1.0 if name == "fish_rate" else None)
+                == 0
+            ):
                 raise OptionError(f"Expected `{name}` to be above 0, but got {value}.", option=name)
 
 
@@ -88,10 +95,16 @@ class PlanOptions(LearningOptions):
     train_limit: int | None = option(None, "Maximum number of training items.", minimum=1)
     test_limit: int | None = option(None, "Maximum number of test items.", minimum=1)
     max_cases: int | None = option(None, "Maximum number of cases per functionality.", minimum=1)
-    configurations: tuple[str, ...] = option(CONFIGURATIONS, "Comma-separated configurations.", choices=CONFIGURATIONS)
-    methods: tuple[str, ...] = option(tuple(METHODS), "Comma-separated methods.", choices=tuple(METHODS))
+    configurations: tuple[str, ...] = option(
+        CONFIGURATIONS, "Comma-separated configurations.", choices=CONFIGURATIONS
+    )
+    methods: tuple[str, ...] = option(
+        tuple(METHODS), "Comma-separated methods.", choices=tuple(METHODS)
+    )
     partitions: tuple[str, ...] = option(
-        PARTITIONS, "Comma-separated partitions, one part of which is held out at a time.", choices=PARTITIONS
+        PARTITIONS,
+        "Comma-separated partitions, one part of which is held out at a time.",
+        choices=PARTITIONS,
     )
     seeds: tuple[int, ...] = option((42,), "Comma-separated seeds.", minimum=0)
     iid_epochs: float = option(3.0, "Passes over the independent data.")
@@ -122,7 +135,15 @@ def parse_grid(text: str) -> list[dict[str, Any]]:
     from rightreasons.core.validation import parse_json
 
     columns = parse_json(text, "the grid") if text else {}
-    if not isinstance(columns, dict) or not all(isinstance(values, list) and values for values in columns.values()):
+    if not isinstance(columns, dict) or not all(
+        isinstance(values, list) and values for values in columns.values()
+    ):
         raise ValueError(f'Expected a grid such as {{"epochs": [1, 2]}}, but got {text}.')
-    rows = [dict(zip(columns, row, strict=True)) for row in itertools.product(*columns.values())] if columns else []
-    return [{name: getattr(LearningOptions.read(row, "the grid"), name) for name in row} for row in rows]
+    rows = (
+        [dict(zip(columns, row, strict=True)) for row in itertools.product(*columns.values())]
+        if columns
+        else []
+    )
+    return [
+        {name: getattr(LearningOptions.read(row, "the grid"), name) for name in row} for row in rows
+    ]

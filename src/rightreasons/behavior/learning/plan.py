@@ -26,7 +26,13 @@ from rightreasons.behavior.learning.options import (
 )
 from rightreasons.core.label_names import MatchTerms, match_labels
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.store import digest_of_files, digest_of_value, package_code, read_record, write_record
+from rightreasons.core.store import (
+    digest_of_files,
+    digest_of_value,
+    package_code,
+    read_record,
+    write_record,
+)
 from rightreasons.core.validation import check_count, check_fraction, check_one_of
 from rightreasons.datasets.builder import CATALOG
 from rightreasons.datasets.suites.suite import Suite, open_suite
@@ -73,7 +79,11 @@ class LearningTask:
     def __post_init__(self) -> None:
         check_one_of(self.labels, tuple(KINDS), "labels")
         grid = {f"grid[{number}]": row for number, row in enumerate(self.grid)}
-        for where, values in {"options": self.options, "iid_options": self.iid_options, **grid}.items():
+        for where, values in {
+            "options": self.options,
+            "iid_options": self.iid_options,
+            **grid,
+        }.items():
             try:
                 options = LearningOptions.read(values, f"`{where}`")
                 check_one_of(options.activation, self.kind.activations, "activation")
@@ -98,18 +108,25 @@ class LearningTask:
         part, most = self.suite.split("train"), self.train_cases
         if most is None:
             return part
-        return part.choose_cases(lambda f: item_rng(0, f"training cases/{f.name}").permutation(len(f.cases))[:most])
+        return part.choose_cases(
+            lambda f: item_rng(0, f"training cases/{f.name}").permutation(len(f.cases))[:most]
+        )
 
     def settings(self) -> dict[str, Any]:
         """Return what the results depend on, as plain values for a plan."""
-        rows = [json.dumps([f.name, f.test_type, dict(f.expectation)]) for f in self.suite.functionalities]
+        rows = [
+            json.dumps([f.name, f.test_type, dict(f.expectation)])
+            for f in self.suite.functionalities
+        ]
         rows += [json.dumps(row) for row in self.suite.examples()]
         return {
             "model": self.model,
             "model digest": _model_digest(self.model),
             "suite": self.suite.name,
             "suite digest": fingerprint_texts(rows),
-            "functionalities": [[f.name, f.functionality_class, f.test_type] for f in self.suite.functionalities],
+            "functionalities": [
+                [f.name, f.functionality_class, f.test_type] for f in self.suite.functionalities
+            ],
             "n_cases": [len(f.cases) for f in self.suite.split("test").functionalities],
             "train digest": _data_digest(self.train),
             "test digest": _data_digest(self.test),
@@ -130,7 +147,9 @@ def _data_digest(data: IidData) -> str:
 def _model_digest(name: str) -> str:
     """Digest the weights, configurations and vocabularies in a model's folder; "" for a hub id."""
     folder = Path(name).expanduser()
-    files = {str(file.relative_to(folder)) for pattern in _MODEL_FILES for file in folder.glob(pattern)}
+    files = {
+        str(file.relative_to(folder)) for pattern in _MODEL_FILES for file in folder.glob(pattern)
+    }
     return digest_of_value(digest_of_files(folder, files)) if files else ""
 
 
@@ -143,7 +162,11 @@ def describe_sources(model: str, suite: str, data: str, options: PlanOptions) ->
         data: Known name, hub id or folder of independent data.
         options: The options.
     """
-    names = {"model": _absolute(model), "suite": _absolute(suite), "data": data if data in CATALOG else _absolute(data)}
+    names = {
+        "model": _absolute(model),
+        "suite": _absolute(suite),
+        "data": data if data in CATALOG else _absolute(data),
+    }
     data_dir = None if options.data_dir is None else str(Path(options.data_dir).resolve())
     return {**names, **options.replaced(data_dir=data_dir).to_dict()}
 
@@ -161,19 +184,25 @@ def open_task(source: Mapping[str, Any]) -> LearningTask:
     model, suite_name, data = (values.pop(name) for name in ("model", "suite", "data"))
     options = PlanOptions.read(values, "a plan")
     file = Path(data).expanduser()
-    if data not in CATALOG and file.is_file() and file.suffix not in (".yaml", ".yml"):  # a data.yaml may name a folder
+    if (
+        data not in CATALOG and file.is_file() and file.suffix not in (".yaml", ".yml")
+    ):  # a data.yaml may name a folder
         raise ValueError(
             f"Expected data with the splits {options.train_split!r} and {options.test_split!r}, but {data} is one "
             "table: give a folder with one file per split, such as train.csv and validation.csv."
         )
-    suite = open_suite(suite_name, data_dir=options.data_dir, paper_labels=True, max_cases=options.max_cases)
+    suite = open_suite(
+        suite_name, data_dir=options.data_dir, paper_labels=True, max_cases=options.max_cases
+    )
     labels = kind_of(suite)
     training = {name: getattr(options, name) for name in LearningOptions.names()}
     splits = ((options.train_split, options.train_limit), (options.test_split, options.test_limit))
     kind = KINDS[labels]
     if isinstance(kind, Classes):
         names = kind.class_names(suite)
-        train, test = (_open_texts(data, split, limit, options, names, suite.name) for split, limit in splits)
+        train, test = (
+            _open_texts(data, split, limit, options, names, suite.name) for split, limit in splits
+        )
     else:
         train, test = (_open_questions(data, split, limit, options) for split, limit in splits)
     return LearningTask(
@@ -183,7 +212,11 @@ def open_task(source: Mapping[str, Any]) -> LearningTask:
         test=test,
         labels=labels,
         options=training,
-        iid_options={**training, "epochs": options.iid_epochs, "batch_size": options.iid_batch_size},
+        iid_options={
+            **training,
+            "epochs": options.iid_epochs,
+            "batch_size": options.iid_batch_size,
+        },
         grid=tuple(parse_grid(options.grid)),
         max_length=options.max_length,
     )
@@ -201,18 +234,31 @@ def _open_questions(data: str, split: str, limit: int | None, options: PlanOptio
 
 
 def _open_texts(
-    data: str, split: str, limit: int | None, options: PlanOptions, classes: Sequence[str] | None, suite: str
+    data: str,
+    split: str,
+    limit: int | None,
+    options: PlanOptions,
+    classes: Sequence[str] | None,
+    suite: str,
 ) -> IidData:
     """Open classified texts; their labels are matched by name with those of the suite where it names them."""
-    rows: Any = open_dataset(data, split=split, data_dir=options.data_dir, limit=limit, drop_empty=True)
+    rows: Any = open_dataset(
+        data, split=split, data_dir=options.data_dir, limit=limit, drop_empty=True
+    )
     labels = rows["label"][:]
     if min(labels) < 0:
-        raise ValueError(f"Expected a label on every item of the split {split!r} of {data}, but some have none.")
+        raise ValueError(
+            f"Expected a label on every item of the split {split!r} of {data}, but some have none."
+        )
     if classes is not None:
         names = rows.features["label"].names
-        match = match_labels(names, classes, used=set(labels), terms=MatchTerms(data, f"the suite {suite!r}"))
+        match = match_labels(
+            names, classes, used=set(labels), terms=MatchTerms(data, f"the suite {suite!r}")
+        )
         labels = match.class_of[labels].tolist()
-    return IidData(rows["text"][:], labels, rows["text_pair"][:] if "text_pair" in rows.column_names else None)
+    return IidData(
+        rows["text"][:], labels, rows["text_pair"][:] if "text_pair" in rows.column_names else None
+    )
 
 
 NOT_ASKED = "."
@@ -310,7 +356,9 @@ def plan_runs(
         check_one_of(value, CONFIGURATIONS, "configurations")
     for value in methods:
         check_one_of(value, tuple(METHODS), "methods")
-    if all(len(functionality.cases) < 2 for functionality in suite.functionalities):  # one case alone is a test case
+    if all(
+        len(functionality.cases) < 2 for functionality in suite.functionalities
+    ):  # one case alone is a test case
         raise ValueError(
             f"Expected a functionality with two or more cases in the suite {suite.name!r}, but each has one, which "
             "leaves none to train on."
@@ -348,11 +396,20 @@ class Plan:
         code: The code that it was made for.
     """
 
-    def __init__(self, folder: Path, runs: Sequence[PlannedRun], settings: Mapping[str, Any], code: str) -> None:
-        self.folder, self.runs, self.settings, self.code = folder.resolve(), list(runs), dict(settings), code
+    def __init__(
+        self, folder: Path, runs: Sequence[PlannedRun], settings: Mapping[str, Any], code: str
+    ) -> None:
+        self.folder, self.runs, self.settings, self.code = (
+            folder.resolve(),
+            list(runs),
+            dict(settings),
+            code,
+        )
 
     @classmethod
-    def create(cls, folder: str | os.PathLike[str], runs: Sequence[PlannedRun], settings: Mapping[str, Any]) -> Plan:
+    def create(
+        cls, folder: str | os.PathLike[str], runs: Sequence[PlannedRun], settings: Mapping[str, Any]
+    ) -> Plan:
         """Write a plan, or open the same plan again.
 
         Raises:
@@ -365,10 +422,16 @@ class Plan:
         if known is None:
             (plan.folder / "results").mkdir(parents=True, exist_ok=True)
             rows = [dataclasses.asdict(run) for run in runs]
-            write_record(plan.folder / FILE, {"code": plan.code, "settings": plan.settings, "runs": rows}, FORMAT)
+            write_record(
+                plan.folder / FILE,
+                {"code": plan.code, "settings": plan.settings, "runs": rows},
+                FORMAT,
+            )
             return plan
         if known.runs != plan.runs or known.settings != plan.settings:
-            raise ValueError(f"Expected {folder} to be empty or to hold this plan, but it holds another one.")
+            raise ValueError(
+                f"Expected {folder} to be empty or to hold this plan, but it holds another one."
+            )
         return known
 
     @classmethod
@@ -383,7 +446,9 @@ class Plan:
             raise FileNotFoundError(f"Expected a plan in {folder}, but it has no {FILE}.")
         plan = cls._read(Path(folder))
         if plan is None:
-            raise ValueError(f"Expected {FILE} of {folder} as it was written, but it was damaged: plan it again.")
+            raise ValueError(
+                f"Expected {FILE} of {folder} as it was written, but it was damaged: plan it again."
+            )
         return plan
 
     @classmethod

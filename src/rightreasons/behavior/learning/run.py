@@ -25,7 +25,9 @@ from rightreasons.models.running import progress_bar
 from rightreasons.training.finetune import own_random_state
 
 
-def run_plan(plan: Plan, task: LearningTask, *, engine: EngineOptions | None = None, progress: bool = True) -> int:
+def run_plan(
+    plan: Plan, task: LearningTask, *, engine: EngineOptions | None = None, progress: bool = True
+) -> int:
     """Execute the unfinished runs of a plan.
 
     Each run is stored when it is finished, so that a plan can be stopped and taken up again, here or elsewhere.
@@ -43,7 +45,9 @@ def run_plan(plan: Plan, task: LearningTask, *, engine: EngineOptions | None = N
         ValueError: If the plan was made for other code or another task; finished runs are kept.
     """
     plan.check_code()
-    differing = sorted(key for key, value in task.settings().items() if plan.settings.get(key) != value)
+    differing = sorted(
+        key for key, value in task.settings().items() if plan.settings.get(key) != value
+    )
     if differing:
         raise ValueError(
             f"Expected the data and settings that the plan in {plan.folder} was made for, but got another "
@@ -51,10 +55,14 @@ def run_plan(plan: Plan, task: LearningTask, *, engine: EngineOptions | None = N
         )
     engine = engine or EngineOptions()
     pending = plan.pending()
-    for seed in {run.seed for run in plan.runs}:  # a damaged model is set aside, and trained again where it is needed
+    for seed in {
+        run.seed for run in plan.runs
+    }:  # a damaged model is set aside, and trained again where it is needed
         is_sealed(*_shared(plan, seed))
     # Workers do not train the model of the independent data twice: runs that ask for nothing else go first.
-    first = [] if engine.name == "serial" else [run for run in pending if run.configuration == "IID"]
+    first = (
+        [] if engine.name == "serial" else [run for run in pending if run.configuration == "IID"]
+    )
     executor = Runner(plan, task).execute  # a worker is sent it whole
     with progress_bar(len(plan.runs), "runs", shown=progress, unit="run") as bar:
         bar.update(len(plan.runs) - len(pending))
@@ -81,20 +89,34 @@ class Runner:
         self.plan, self.task, self.kind = plan, task, task.kind
         self.validated = {f.name for f in task.suite.functionalities if len(f.cases) > 2}
         names = ("train", "validation", "test") if self.validated else ("train", "test")
-        self.parts = {name: task.train_suite() if name == "train" else task.suite.split(name) for name in names}
-        self.suite_train, self.iid_train = self.kind.suite_items(self.parts["train"]), self.kind.iid_items(task.train)
-        self.iid_mixed = self.iid_train.select(item_rng(0, "i.i.d. share").random(len(self.iid_train)) < task.iid_share)
+        self.parts = {
+            name: task.train_suite() if name == "train" else task.suite.split(name)
+            for name in names
+        }
+        self.suite_train, self.iid_train = (
+            self.kind.suite_items(self.parts["train"]),
+            self.kind.iid_items(task.train),
+        )
+        self.iid_mixed = self.iid_train.select(
+            item_rng(0, "i.i.d. share").random(len(self.iid_train)) < task.iid_share
+        )
 
     def execute(self, run: PlannedRun) -> None:
         """Execute a run, and store its result."""
         self.plan.check_code()  # that of a worker
         began = time.perf_counter()
-        result = self._score(self._iid_model(run.seed), run, {}) if run.configuration == "IID" else self._train(run)
+        result = (
+            self._score(self._iid_model(run.seed), run, {})
+            if run.configuration == "IID"
+            else self._train(run)
+        )
         self.plan.store(run, {**result, "seconds": time.perf_counter() - began})
 
     def _pretrained(self, seed: int) -> Classifier:
         with own_random_state(seed):  # the head of an encoder is drawn at random
-            classifier = self.kind.load(self.task.model, device=self.task.device, allow_untrained=True)
+            classifier = self.kind.load(
+                self.task.model, device=self.task.device, allow_untrained=True
+            )
         if isinstance(self.kind, Classes):
             self.kind.check_model(classifier, self.task.suite)
         return classifier
@@ -117,9 +139,18 @@ class Runner:
                 shutil.rmtree(scratch)
         return self.kind.load(str(folder), device=self.task.device)
 
-    def _fit(self, classifier: Classifier, items: Items, method: str, options: Mapping[str, Any], seed: int) -> None:
+    def _fit(
+        self,
+        classifier: Classifier,
+        items: Items,
+        method: str,
+        options: Mapping[str, Any],
+        seed: int,
+    ) -> None:
         encoded, items, target = self.kind.prepare(classifier, items, self._length(classifier))
-        train_on_behavior(classifier.model, encoded, items, target=target, method=method, seed=seed, **options)
+        train_on_behavior(
+            classifier.model, encoded, items, target=target, method=method, seed=seed, **options
+        )
         classifier.model.eval()
 
     def _length(self, classifier: Classifier) -> int:
@@ -127,8 +158,16 @@ class Runner:
 
     def _train(self, run: PlannedRun) -> dict[str, Any]:
         """Train by each alternative, and score the best."""
-        start = self._pretrained(run.seed) if run.configuration == "IID+T" else self._iid_model(run.seed)
-        items = self.suite_train if run.configuration == "IID->T" else join_items(self.suite_train, self.iid_mixed)
+        start = (
+            self._pretrained(run.seed)
+            if run.configuration == "IID+T"
+            else self._iid_model(run.seed)
+        )
+        items = (
+            self.suite_train
+            if run.configuration == "IID->T"
+            else join_items(self.suite_train, self.iid_mixed)
+        )
         items = items.select(~items.holds_out(run.held_out))
         alternatives = [{**self.task.options, **row} for row in self.task.grid or ({},)]
         if not self.validated.difference(run.held_out):  # no validation case could choose
@@ -140,19 +179,25 @@ class Runner:
             value = 0.0
             if len(alternatives) > 1:
                 part = chosen(self.parts["validation"], run.held_out, keep=False)
-                outputs, _ = self.kind.answer(candidate, self.kind.texts_of(part), self._length(candidate))
+                outputs, _ = self.kind.answer(
+                    candidate, self.kind.texts_of(part), self._length(candidate)
+                )
                 value = validation_objective(self.kind.pass_rates(outputs, part))
             if value > best[0]:
                 best = (value, candidate, options)
         return self._score(best[1], run, best[2])
 
-    def _score(self, classifier: Classifier, run: PlannedRun, options: Mapping[str, Any]) -> dict[str, Any]:
+    def _score(
+        self, classifier: Classifier, run: PlannedRun, options: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """Let a model answer what its run is there for: what was held out, or the whole suite, and independent data."""
         length = self._length(classifier)
         part = chosen(self.parts["test"], run.held_out, keep=True)
         outputs, confidence = self.kind.answer(classifier, self.kind.texts_of(part), length)
         rates = self.kind.pass_rates(outputs, part)
-        on_iid, _ = self.kind.answer(classifier, (self.task.test.texts, self.task.test.text_pairs), length)
+        on_iid, _ = self.kind.answer(
+            classifier, (self.task.test.texts, self.task.test.text_pairs), length
+        )
         figures, right = self.kind.iid_scores(on_iid, self.task.test.labels)
         passed = iter(encode_outcomes(rates.passed))
         tested = {functionality.name for functionality in part.functionalities}
@@ -176,7 +221,9 @@ def validation_objective(result: BehavioralPassRate) -> float:
     References:
         Luz de Araujo and Roth (2023) sum the accuracy on MFTs and the pass rates on INVs and DIRs.
     """
-    return sum(group.pass_rate for group in result.test_types.values() if group.pass_rate is not None)
+    return sum(
+        group.pass_rate for group in result.test_types.values() if group.pass_rate is not None
+    )
 
 
 def encode_outcomes(outcomes: Sequence[bool | None]) -> str:

@@ -33,8 +33,15 @@ class Fish:
         ICLR, algorithm 2.
     """
 
-    def __init__(self, parameters: Iterable[torch.nn.Parameter], rate: float, *, inner_steps: int = 5) -> None:
-        self.parameters, self.rate, self.inner_steps, self._steps = list(parameters), rate, inner_steps, 0
+    def __init__(
+        self, parameters: Iterable[torch.nn.Parameter], rate: float, *, inner_steps: int = 5
+    ) -> None:
+        self.parameters, self.rate, self.inner_steps, self._steps = (
+            list(parameters),
+            rate,
+            inner_steps,
+            0,
+        )
         self._start = [parameter.detach().clone() for parameter in self.parameters]
 
     def after_step(self) -> None:
@@ -69,7 +76,9 @@ class Objective:
         """Return the loss of a batch from its logits, at a fraction of the training."""
         if self.name == "irm":
             present = torch.unique(batch["environment"]).tolist()
-            return irm_loss(logits, [self._mean_loss(batch, number) for number in present], irm_weight(progress))
+            return irm_loss(
+                logits, [self._mean_loss(batch, number) for number in present], irm_weight(progress)
+            )
         loss = self.target.losses(logits, batch, activation=self.activation).mean()
         return self.groups.scale(int(batch["environment"][0]), loss) if self.name == "dro" else loss
 
@@ -118,7 +127,9 @@ def train_on_behavior(
     for number, phase in enumerate(chosen.phases):
         only_head = phase == "head"
         for name, parameter in model.named_parameters():
-            parameter.requires_grad_(not (only_head and name.startswith(f"{model.base_model_prefix}.")))
+            parameter.requires_grad_(
+                not (only_head and name.startswith(f"{model.base_model_prefix}."))
+            )
         steps = plan_steps(
             items,
             objective=chosen.objective,
@@ -128,7 +139,10 @@ def train_on_behavior(
         )
         trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
         groups = [
-            {"params": [each for each in trained if each.ndim > 1], "weight_decay": chosen.weight_decay},
+            {
+                "params": [each for each in trained if each.ndim > 1],
+                "weight_decay": chosen.weight_decay,
+            },
             {"params": [each for each in trained if each.ndim <= 1], "weight_decay": 0.0},
         ]
         objective = Objective(chosen.objective, target, len(items.environments), options.activation)
@@ -145,7 +159,9 @@ def train_on_behavior(
                 for group in optimizer.param_groups:
                     group["lr"] = rate * (1 - done)
                 texts, described = target.describe(items, step)
-                with torch.autocast(model.device.type, torch.bfloat16, enabled=options.precision == "bfloat16"):
+                with torch.autocast(
+                    model.device.type, torch.bfloat16, enabled=options.precision == "bfloat16"
+                ):
                     logits = target.logits(model(**pad(encoded, texts, model.device))).float()
                 batch = {name: column.to(logits.device) for name, column in described.items()}
                 step_loss = objective(logits, batch, done)
@@ -161,7 +177,8 @@ def train_on_behavior(
         loss = total / len(steps)
         if not np.isfinite(loss):
             raise OptionError(
-                f"Expected a finite training loss, but got {loss}: lower `learning_rate`.", option="learning_rate"
+                f"Expected a finite training loss, but got {loss}: lower `learning_rate`.",
+                option="learning_rate",
             )
     model.requires_grad_(True)
     return loss

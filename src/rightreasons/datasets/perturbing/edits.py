@@ -23,13 +23,17 @@ from rightreasons.core.validation import check_count, check_seed
 WORDS: Mapping[str, Any] = json.loads(Path(__file__).with_name("words.json").read_text("utf-8"))
 """Lists of words by what they are."""
 
-NAMES: Mapping[str, tuple[str, ...]] = {kind: tuple(group) for kind, group in WORDS["names"].items()}
+NAMES: Mapping[str, tuple[str, ...]] = {
+    kind: tuple(group) for kind, group in WORDS["names"].items()
+}
 """Common first names; a name is replaced by one of its own list, so that pronouns still fit."""
 
 LAST_NAMES: tuple[str, ...] = tuple(WORDS["last_names"])
 """Common last names that are no other words."""
 
-PLACES: Mapping[str, tuple[str, ...]] = {kind: tuple(group) for kind, group in WORDS["places"].items()}
+PLACES: Mapping[str, tuple[str, ...]] = {
+    kind: tuple(group) for kind, group in WORDS["places"].items()
+}
 """Cities and countries; a place is replaced by one of its own list."""
 
 PROTECTED = re.compile(r"(?i:https?://|www\.)\S+|(?<!\S)[^\s@]+@[^\s@]+\.\w+|(?<!\w)[@#]\w+")
@@ -132,16 +136,26 @@ class WordNet:
         for part, form in self.base_forms(word.lower()):
             forms.add(form)
             # The corpus holds similar adjectives as a set, whose order changes from process to process.
-            near = [sorted(sense.similar_tos(), key=lambda synset: synset.name()) for sense in self._senses(form, part)]
+            near = [
+                sorted(sense.similar_tos(), key=lambda synset: synset.name())
+                for sense in self._senses(form, part)
+            ]
             similar = (lemma for synsets in near for synset in synsets for lemma in synset.lemmas())
-            opposed += [other for lemma in (*self._corpus.lemmas(form, part), *similar) for other in lemma.antonyms()]
+            opposed += [
+                other
+                for lemma in (*self._corpus.lemmas(form, part), *similar)
+                for other in lemma.antonyms()
+            ]
         return self._single(forms, opposed)
 
     def base_forms(self, word: str) -> list[tuple[str, str]]:
         """Return the (part of speech, base form) pairs of a word, the likeliest first."""
         forms = {part: self._corpus.morphy(word, part) for part in "avnr"}
         seen = {
-            part: (form == word, sum(lemma.count() > 0 for lemma in self._corpus.lemmas(form, part)))
+            part: (
+                form == word,
+                sum(lemma.count() > 0 for lemma in self._corpus.lemmas(form, part)),
+            )
             for part, form in forms.items()
             if form is not None
         }
@@ -151,7 +165,9 @@ class WordNet:
     def _single(left_out: set[str], lemmas: Iterable[Any]) -> list[str]:
         """Return the words of lemmas, each once, without those of several words and a word's own forms."""
         names = (lemma.name().lower() for lemma in lemmas)
-        return list(dict.fromkeys(name for name in names if name not in left_out and "_" not in name))
+        return list(
+            dict.fromkeys(name for name in names if name not in left_out and "_" not in name)
+        )
 
     def _senses(self, form: str, part: str) -> list[Any]:
         # The corpus's `synsets` would add those of a further base form: of "corp" to those of "corps".
@@ -177,7 +193,9 @@ def find_wordnet(folder: str | None = None) -> WordNet:
     from nltk.corpus import wordnet
 
     named = folder or os.environ.get(VARIABLE)
-    places = [named] if named else [place for place in FOLDERS if (Path(place) / "data.noun").is_file()]
+    places = (
+        [named] if named else [place for place in FOLDERS if (Path(place) / "data.noun").is_file()]
+    )
     if places:
         return WordNet(_read(Path(places[0])))
     try:
@@ -201,7 +219,11 @@ def _read(folder: Path) -> Any:
                 return io.StringIO("".join(f"{number:02d} file 0\n" for number in range(45)))
             stream = super().open(file)
             # These are read once, line by line, at which nltk's own reader is slow.
-            return io.StringIO(stream.read()) if file.startswith("index.") or file.endswith(".exc") else stream
+            return (
+                io.StringIO(stream.read())
+                if file.startswith("index.") or file.endswith(".exc")
+                else stream
+            )
 
         def map_wn(self, version: str = "wordnet") -> None:
             """Skip the mapping to another version: it serves other languages, and needs a file that Debian lacks."""
@@ -211,7 +233,9 @@ def _read(folder: Path) -> Any:
     try:
         return Reader(str(folder), omw_reader=object())
     except OSError as error:
-        raise ValueError(f"Expected the database files of WordNet in {folder}, but got: {error}.") from error
+        raise ValueError(
+            f"Expected the database files of WordNet in {folder}, but got: {error}."
+        ) from error
 
 
 _FIRST_NAMES = tuple(name for names in NAMES.values() for name in names)
@@ -332,7 +356,10 @@ def word_substitutions(
             # Draw even when it is not needed, so that one kind does not change the draws of the others.
             order = rng.permutation(max(among, n_candidates))
             chosen = [pool[i] for i in order if i < len(pool)][:n_candidates]
-            substitutions += [Substitution(start, end, word, cased_like(word, other), kind, source) for other in chosen]
+            substitutions += [
+                Substitution(start, end, word, cased_like(word, other), kind, source)
+                for other in chosen
+            ]
     return substitutions
 
 
@@ -354,7 +381,9 @@ def find_names(text: str) -> list[tuple[int, int]]:
     return spans
 
 
-def name_substitutions(text: str, *, item_id: object, seed: int = 0, pool: Sequence[str] = ()) -> list[Substitution]:
+def name_substitutions(
+    text: str, *, item_id: object, seed: int = 0, pool: Sequence[str] = ()
+) -> list[Substitution]:
     """Replace each name of a person with another: one of the same text where there is one, or else one of a list.
 
     Args:
@@ -372,12 +401,16 @@ def name_substitutions(text: str, *, item_id: object, seed: int = 0, pool: Seque
     substitutions = []
     for start, end in spans:
         name = text[start:end]
-        others = [other for other in people if other != name] or [other for other in pool if other != name]
+        others = [other for other in people if other != name] or [
+            other for other in pool if other != name
+        ]
         if others:
             replacement = others[int(rng.integers(len(others)))]
             source = "the text" if len(people) > 1 else "other texts"
         else:
-            first, last = (words[int(rng.integers(len(words)))] for words in (_FIRST_NAMES, LAST_NAMES))
+            first, last = (
+                words[int(rng.integers(len(words)))] for words in (_FIRST_NAMES, LAST_NAMES)
+            )
             replacement, source = f"{first} {last}", "common US names"
         substitutions.append(Substitution(start, end, name, replacement, "name", source))
     return substitutions

@@ -55,7 +55,9 @@ def mirror_dataset(dataset: datasets.Dataset, prompts: Mapping[Any, str]) -> dat
     check_ids((row["id"] for row in items), "id")
     check_kind(prompts, "prompts", Mapping)
     if unknown := prompts.keys() - {row["id"] for row in items}:
-        raise ValueError(f"Expected prompts for ids of the data set, but it has no item {min(unknown, key=repr)!r}.")
+        raise ValueError(
+            f"Expected prompts for ids of the data set, but it has no item {min(unknown, key=repr)!r}."
+        )
     check_texts(list(prompts.values()), "prompts")
     # Numbers go on above the next power of ten.
     numbers = all(isinstance(row["id"], int) for row in items)
@@ -65,7 +67,12 @@ def mirror_dataset(dataset: datasets.Dataset, prompts: Mapping[Any, str]) -> dat
         if row["id"] not in prompts:
             continue
         same = prompts[row["id"]].strip() == str(row[column]).strip()
-        if same or row["label"] not in (0, 1) or len(choices_of(row)) != 2 or len(set(choices_of(row))) != 2:
+        if (
+            same
+            or row["label"] not in (0, 1)
+            or len(choices_of(row)) != 2
+            or len(set(choices_of(row))) != 2
+        ):
             raise ValueError(
                 f"Expected two different choices, a label of 0 or 1 and a new prompt for item {row['id']!r}, but got "
                 f"{one_line(row)}, and {'the old' if same else 'a new'} prompt."
@@ -98,8 +105,12 @@ def check_mirrored(rows: Sequence[Row]) -> None:
     mirrors = {row["source_id"]: row for row in rows if row["mirrored"]}
     for key in (*originals, *mirrors):
         if key not in originals or key not in mirrors:
-            there, lacking = ("original", "mirrored") if key in originals else ("mirrored", "original")
-            raise ValueError(f"Expected a {lacking} item for the {there} one of source {key!r}, but there is none.")
+            there, lacking = (
+                ("original", "mirrored") if key in originals else ("mirrored", "original")
+            )
+            raise ValueError(
+                f"Expected a {lacking} item for the {there} one of source {key!r}, but there is none."
+            )
     for key, original in originals.items():
         mirror = mirrors[key]
         answers = {choices_of(row)[row["label"]] for row in (original, mirror)}

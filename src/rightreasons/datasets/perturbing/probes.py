@@ -70,9 +70,14 @@ class Pool:
     def __init__(self, items: datasets.Dataset | Iterable[Mapping[str, Any]]) -> None:
         if isinstance(items, datasets.Dataset):
             items = items.select_columns(["id", "prompt", "choices"])
-        rows = sorted(((row["id"], row["prompt"], row["choices"]) for row in items), key=operator.itemgetter(0))
+        rows = sorted(
+            ((row["id"], row["prompt"], row["choices"]) for row in items),
+            key=operator.itemgetter(0),
+        )
         if not rows:
-            raise ValueError("Expected at least one item in the pool to borrow from, but it is empty.")
+            raise ValueError(
+                "Expected at least one item in the pool to borrow from, but it is empty."
+            )
         check_ids(key for key, *_ in rows)
         self.ids, self.prompts, self.choices = (
             [str(row[0]) for row in rows],
@@ -134,7 +139,12 @@ def perturb(
         duplicates=duplicates,
     )
     check_ids(dataset["id"])
-    how = {"batched": True, "features": FEATURES, "remove_columns": dataset.column_names, "desc": probe}
+    how = {
+        "batched": True,
+        "features": FEATURES,
+        "remove_columns": dataset.column_names,
+        "desc": probe,
+    }
     perturbed = dataset.map(perturber.batch, **how)
     if duplicates == AUTO and len(perturbed) < len(dataset):
         warnings.warn(
@@ -147,7 +157,15 @@ def perturb(
 class Perturber:
     """One probe with its options, applied item by item; see `perturb`."""
 
-    def __init__(self, probe: str, *, k: int | str = DOUBLE, pool: Pool, seed: int = 0, duplicates: str = AUTO) -> None:
+    def __init__(
+        self,
+        probe: str,
+        *,
+        k: int | str = DOUBLE,
+        pool: Pool,
+        seed: int = 0,
+        duplicates: str = AUTO,
+    ) -> None:
         self.probe = check_one_of(probe, PROBES, "probe")
         self.k = k if k == DOUBLE else check_count(k, "k")
         self.pool = pool
@@ -163,14 +181,20 @@ class Perturber:
     def rows(self, item_id: str, prompt: str, choices: Sequence[str], label: int) -> Iterator[Row]:
         """Perturb one item; yields nothing for an item that is dropped."""
         if choices is None or any(choice is None for choice in choices):
-            raise ValueError(f"Expected texts as the choices of item {item_id!r}, but one is missing.")
+            raise ValueError(
+                f"Expected texts as the choices of item {item_id!r}, but one is missing."
+            )
         if len({*map(_key, choices)}) < len(choices):
             if self.duplicates == "error":
-                raise ValueError(f"Expected the choices of item {item_id!r} to differ, but they are {list(choices)}.")
+                raise ValueError(
+                    f"Expected the choices of item {item_id!r} to differ, but they are {list(choices)}."
+                )
             if self.duplicates == "drop" or self.probe != "no_question":
                 return
         if len(choices) < 2:
-            raise ValueError(f"Expected at least two choices in item {item_id!r}, but it has {len(choices)}.")
+            raise ValueError(
+                f"Expected at least two choices in item {item_id!r}, but it has {len(choices)}."
+            )
         if not prompt or not prompt.strip():
             raise ValueError(f"Expected a prompt in item {item_id!r}, but it is empty.")
         needs_label = self.probe not in ("no_question", "wrong_question")
@@ -190,7 +214,9 @@ class Perturber:
         for item, _ in self._candidates(item_id):
             other = pool.prompts[item] or ""
             if pool.ids[item] != item_id and _key(other) != key and other.strip():
-                return self._row(item_id, other, choices, prompt_source=pool.ids[item], pseudo_label=label)
+                return self._row(
+                    item_id, other, choices, prompt_source=pool.ids[item], pseudo_label=label
+                )
         raise ValueError(
             f"Expected another prompt to borrow for item {item_id!r}, but no item of the pool of {len(pool)} has one."
         )
@@ -200,7 +226,9 @@ class Perturber:
         sources = [item_id] * len(choices)
         choices[label], sources[label] = borrowed
         positions = [-1 if place == label else place for place in range(len(choices))]
-        return self._row(item_id, prompt, choices, choice_sources=sources, original_positions=positions)
+        return self._row(
+            item_id, prompt, choices, choice_sources=sources, original_positions=positions
+        )
 
     def _extra_choices(self, item_id: str, prompt: str, choices: list[str], label: int) -> Row:
         k = len(choices) if self.k == DOUBLE else int(self.k)
@@ -211,7 +239,10 @@ class Perturber:
         texts.insert(place, (choices[label], item_id))
         rank = [index - (index > label) for index in range(len(choices))]
         positions = [place if index == label else r + (r >= place) for index, r in enumerate(rank)]
-        changed = {"choice_sources": [source for _, source in texts], "original_positions": positions}
+        changed = {
+            "choice_sources": [source for _, source in texts],
+            "original_positions": positions,
+        }
         return self._row(item_id, prompt, [text for text, _ in texts], label=place, **changed)
 
     # --------------------------------------------------------------------------------------------------------- private
@@ -249,7 +280,9 @@ class Perturber:
         borrowed: list[tuple[str, str]] = []
         candidates = ((item, pool.choices[item], draw) for item, draw in self._candidates(item_id))
         drawn = ((item, texts[draw % len(texts)]) for item, texts, draw in candidates)
-        every = ((item, text) for item in range(len(pool)) for text in pool.choices[item])  # where the pool is small
+        every = (
+            (item, text) for item in range(len(pool)) for text in pool.choices[item]
+        )  # where the pool is small
         for item, text in itertools.chain(drawn, every):
             if _key(text) not in taken and pool.ids[item] != item_id:
                 taken.add(_key(text))

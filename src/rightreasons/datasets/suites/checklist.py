@@ -42,7 +42,9 @@ MAX_INSTRUCTIONS = 3_000_000
 
 # The instructions that do more than build or name values: persistent ids, extension registries, buffers that are held
 # elsewhere, and two old ways to make an object. `find_class` makes whatever is named inert.
-_REFUSED = frozenset(("PERSID", "BINPERSID", "EXT1", "EXT2", "EXT4", "NEXT_BUFFER", "READONLY_BUFFER", "INST", "OBJ"))
+_REFUSED = frozenset(
+    ("PERSID", "BINPERSID", "EXT1", "EXT2", "EXT4", "NEXT_BUFFER", "READONLY_BUFFER", "INST", "OBJ")
+)
 
 
 class Inert:
@@ -118,7 +120,9 @@ def load_plain(content: bytes, *, max_bytes: int = MAX_BYTES) -> Any:
         ('os system', ('true',))
     """
     if len(content) > max_bytes:
-        raise ValueError(f"Expected a pickle of at most {max_bytes} bytes, but it has {len(content)}.")
+        raise ValueError(
+            f"Expected a pickle of at most {max_bytes} bytes, but it has {len(content)}."
+        )
     try:
         _check_opcodes(content)
         return _Reader(io.BytesIO(content)).load()
@@ -139,12 +143,16 @@ def _check_opcodes(content: bytes) -> None:
     """Check all instructions before any is executed."""
     for count, (opcode, argument, _) in enumerate(pickletools.genops(content), start=1):
         if opcode.name in _REFUSED:
-            raise ValueError(f"Expected a pickle of plain data, but it uses the instruction {opcode.name}.")
+            raise ValueError(
+                f"Expected a pickle of plain data, but it uses the instruction {opcode.name}."
+            )
         # A memo index far beyond the last entry would make the reader reserve that much memory.
         if opcode.name in ("PUT", "BINPUT", "LONG_BINPUT") and int(str(argument)) > count:
             raise ValueError("Expected a pickle of plain data, but its memo has holes.")
         if count > MAX_INSTRUCTIONS:
-            raise ValueError("Expected a pickle of a suite's size, but it asks for too many values.")
+            raise ValueError(
+                "Expected a pickle of a suite's size, but it asks for too many values."
+            )
 
 
 _REPETITIONS = 10  # a value may stand for this number of bytes of the pickle
@@ -168,25 +176,40 @@ class Plain:
         """
         if isinstance(value, (list, tuple)):
             return type(value)(map(self, self._counted(value)))
-        if isinstance(value, dict) or (isinstance(value, Inert) and value.items):  # also a dict of another class
+        if isinstance(value, dict) or (
+            isinstance(value, Inert) and value.items
+        ):  # also a dict of another class
             return {key: self(part) for key, part in self._counted(_entries(value)).items()}
         if not isinstance(value, Inert):
             return value
-        array = next((part for part in (value.state, *value.made_of) if isinstance(part, tuple) and len(part) == 5), ())
+        array = next(
+            (
+                part
+                for part in (value.state, *value.made_of)
+                if isinstance(part, tuple) and len(part) == 5
+            ),
+            (),
+        )
         if array and isinstance(array[4], list):
             return self(array[4])
         if array:
             _, shape, dtype, by_columns, content = array
             values = self._counted(_from_bytes(dtype, content))
             return values.reshape(shape, order="F" if by_columns else "C").tolist()
-        if len(value.made_of) in (2, 3) and isinstance(value.made_of[-1], bytes):  # a scalar: (maker,) dtype, bytes
+        if len(value.made_of) in (2, 3) and isinstance(
+            value.made_of[-1], bytes
+        ):  # a scalar: (maker,) dtype, bytes
             return _from_bytes(*value.made_of[-2:]).tolist()[0]
-        raise ValueError("Expected numpy's scalars and arrays in the suite's pickle, but it holds another object.")
+        raise ValueError(
+            "Expected numpy's scalars and arrays in the suite's pickle, but it holds another object."
+        )
 
     def _counted(self, values: Any) -> Any:
         self._left -= len(values)
         if self._left < 0:
-            raise ValueError("Expected the lists of the suite's pickle to be distinct, but they repeat one another.")
+            raise ValueError(
+                "Expected the lists of the suite's pickle to be distinct, but they repeat one another."
+            )
         return values
 
 
@@ -237,7 +260,9 @@ class PickledTest:
             of_case = by_case[row] if len(by_case) == n_cases else []
             each = of_case if isinstance(of_case, list) else [of_case] * len(examples)
             if len(each) != len(examples):
-                raise ValueError(f"Expected a label for each case or example, but got {one_line(labels)}.")
+                raise ValueError(
+                    f"Expected a label for each case or example, but got {one_line(labels)}."
+                )
             read[row] = tuple(map(_as_label, each))
         return read
 
@@ -273,7 +298,11 @@ def read_pickled_suite(
                 read.append((made or _functionality)(test, texts))
         except _DAMAGED as error:
             reason = str(error)
-            reason = reason if reason.startswith("Expected") else f"Expected a test of CheckList, but got {error!r}."
+            reason = (
+                reason
+                if reason.startswith("Expected")
+                else f"Expected a test of CheckList, but got {error!r}."
+            )
             raise ValueError(f"{reason[:300]} (test {test.name[:80]!r} of {path})") from error
     n_texts = len(read[0].cases[0].examples[0]) if read else 1
     usual = ("text", "text_pair", *(f"text_{number}" for number in range(2, n_texts)))[:n_texts]
@@ -291,7 +320,9 @@ def pickled_tests(path: Path) -> list[PickledTest]:
     suite = load_plain(content)
     state = suite.state if isinstance(suite, Inert) and isinstance(suite.state, dict) else {}
     if not (tests := _entries(state.get("tests"))):
-        raise ValueError(f"Expected a CheckList suite in {path}, but its pickle holds something else.")
+        raise ValueError(
+            f"Expected a CheckList suite in {path}, but its pickle holds something else."
+        )
     ranges, infos = _entries(state.get("test_ranges")), _entries(state.get("info"))
     plain = Plain(_REPETITIONS * len(content))
     read = []
@@ -301,7 +332,12 @@ def pickled_tests(path: Path) -> list[PickledTest]:
         held = test.state if isinstance(test, Inert) and isinstance(test.state, dict) else {}
         kind = info.get("type") or str(getattr(test, "qualified_name", "")).split(" ")[-1]
         capability = info.get("capability") or held.get("capability") or "none"
-        if not held or kind not in TEST_TYPES or not isinstance(name, str) or not isinstance(capability, str):
+        if (
+            not held
+            or kind not in TEST_TYPES
+            or not isinstance(name, str)
+            or not isinstance(capability, str)
+        ):
             raise ValueError(
                 f"Expected the tests of the suite in {path} to be CheckList's, an MFT, INV or DIR with texts as name "
                 f"and capability, but {one_line(name)} is none."
@@ -315,7 +351,10 @@ def replacements(meta: Any, n_examples: int) -> tuple[Any, ...] | None:
     if not isinstance(meta, (list, tuple)) or len(meta) != n_examples:
         return None
     pairs = [
-        tuple(each) if isinstance(each, (list, tuple)) and [*map(type, each)] == [str, str] else None for each in meta
+        tuple(each)
+        if isinstance(each, (list, tuple)) and [*map(type, each)] == [str, str]
+        else None
+        for each in meta
     ]
     return tuple(pairs) if any(pairs) else None
 
@@ -323,7 +362,11 @@ def replacements(meta: Any, n_examples: int) -> tuple[Any, ...] | None:
 def _content(path: Path) -> bytes:
     # A downloaded archive has no suffix.
     if path.name.endswith((".tar.gz", ".tgz")) or (not path.suffix and tarfile.is_tarfile(path)):
-        pickles = [content for name, content in members(path) if name.endswith((".pkl", ".pickle", ".dill"))]
+        pickles = [
+            content
+            for name, content in members(path)
+            if name.endswith((".pkl", ".pickle", ".dill"))
+        ]
         if len(pickles) != 1:
             raise ValueError(f"Expected one pickle in {path}, but it holds {len(pickles)}.")
         return pickles[0]
@@ -331,7 +374,9 @@ def _content(path: Path) -> bytes:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
             return stream.read(MAX_BYTES + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise ValueError(f"Expected a compressed pickle in {path}, but it is damaged: {error}.") from None
+        raise ValueError(
+            f"Expected a compressed pickle in {path}, but it is damaged: {error}."
+        ) from None
 
 
 def _entries(value: Any) -> Mapping[Any, Any]:
@@ -348,8 +393,14 @@ def _start(span: Any, beyond: int) -> int:
 
 def _from_bytes(dtype: Any, content: Any) -> Any:
     kind = dtype.made_of[0] if isinstance(dtype, Inert) and dtype.made_of else ""
-    if not isinstance(kind, str) or not re.fullmatch(r"[biufU][1-9]\d{0,6}", kind) or not isinstance(content, bytes):
-        raise ValueError(f"Expected numbers or texts of numpy in the suite's pickle, but got {type(content).__name__}.")
+    if (
+        not isinstance(kind, str)
+        or not re.fullmatch(r"[biufU][1-9]\d{0,6}", kind)
+        or not isinstance(content, bytes)
+    ):
+        raise ValueError(
+            f"Expected numbers or texts of numpy in the suite's pickle, but got {type(content).__name__}."
+        )
     order = dtype.state[1] if isinstance(dtype.state, tuple) and len(dtype.state) > 1 else "<"
     return np.frombuffer(content, dtype=f"{'>' if order == '>' else '<'}{kind}")
 
@@ -362,7 +413,9 @@ def _functionality(test: PickledTest, texts: Texts) -> Functionality:
     labels: dict[int, tuple[Any, ...]] = {}
     with contextlib.suppress(TypeError, ValueError):
         labels = test.labels(texts)
-    if spec == {"name": "equal"} and all(label is None for case in labels.values() for label in case):
+    if spec == {"name": "equal"} and all(
+        label is None for case in labels.values() for label in case
+    ):
         spec = _unknown("it has no labels, or others than one number or text for each example")
     if spec["name"] != "unknown" and skips_first(spec) and max(map(len, texts.values())) < 2:
         spec = _unknown("every case has one example, which would be compared with itself")
@@ -372,7 +425,11 @@ def _functionality(test: PickledTest, texts: Texts) -> Functionality:
 
 def _example(value: Any) -> tuple[str, ...]:
     texts = (value,) if isinstance(value, str) else value
-    if not isinstance(texts, (list, tuple)) or not texts or not all(isinstance(text, str) for text in texts):
+    if (
+        not isinstance(texts, (list, tuple))
+        or not texts
+        or not all(isinstance(text, str) for text in texts)
+    ):
         raise TypeError(
             f"Expected each example to be a text, or a tuple of texts, but got {with_article(type(value).__name__)}."
         )
@@ -398,7 +455,10 @@ def _unknown(why: str) -> dict[str, Any]:
 def _expectation(record: Any, aggregate: Any, plain: Plain) -> dict[str, Any]:
     """Return what a stored function of CheckList expects; `unknown` of every other one."""
     function, values = _stock(record)
-    if (function, *values) == ("expect", "fn"):  # over a case, made of one over an example or a pair
+    if (function, *values) == (
+        "expect",
+        "fn",
+    ):  # over a case, made of one over an example or a pair
         function, values = _stock(values["fn"])
         if (function, *values) == ("expect_fn", "fn"):
             function, values = _stock(values["fn"])
@@ -412,11 +472,18 @@ def _expectation(record: Any, aggregate: Any, plain: Plain) -> dict[str, Any]:
         elif function == "expect" and values.keys() == {"increasing", "keep_label", "tolerance"}:
             direction, least = bool(values["increasing"]), float(values["tolerance"])
             label = _as_label(values["keep_label"])
-            spec = {"name": "monotonic", "increasing": direction, "tolerance": least, "label": label}
+            spec = {
+                "name": "monotonic",
+                "increasing": direction,
+                "tolerance": least,
+                "label": label,
+            }
     except (TypeError, ValueError):
         pass
     if spec is None or aggregate not in ("all", "all_except_first"):
-        return _unknown(f"the expectation is the function {function[:80]!r}, whose code is not read")
+        return _unknown(
+            f"the expectation is the function {function[:80]!r}, whose code is not read"
+        )
     skips = aggregate == "all_except_first"
     known = {key: value for key, value in spec.items() if value is not None}
     return known if skips == skips_first(spec) else {**known, "skip_first": skips}
@@ -437,8 +504,14 @@ def _stock(record: Any) -> tuple[str, dict[str, Any]]:
 
 def _cells(record: Inert, n: int) -> list[Any]:
     for cells in record.made_of[1:]:
-        if isinstance(cells, tuple) and len(cells) == n and all(isinstance(cell, Inert) for cell in cells):
-            return [cell.attributes.get("cell_contents", (*cell.made_of, None)[0]) for cell in cells]
+        if (
+            isinstance(cells, tuple)
+            and len(cells) == n
+            and all(isinstance(cell, Inert) for cell in cells)
+        ):
+            return [
+                cell.attributes.get("cell_contents", (*cell.made_of, None)[0]) for cell in cells
+            ]
     return []
 
 
@@ -459,7 +532,12 @@ A synonym of a question is released as an invariance of one example: a question 
 whose released function takes a positive answer for a neutral one, the label is asked.
 """
 
-SPLITS = {"test": None, "paper_train": "train", "paper_validation": "validation", "paper_test": "test"}
+SPLITS = {
+    "test": None,
+    "paper_train": "train",
+    "paper_validation": "validation",
+    "paper_test": "test",
+}
 """Split of the data set -> part of BeLUGA's split; "test" is the whole suite."""
 
 
@@ -497,7 +575,9 @@ class CheckList(Builder):
         if not self.files:
             config = datasets.DownloadConfig(cache_dir=self._cache_downloaded_dir, use_etag=False)
             # Download and verify the files of the data set; this sets `self.files`.
-            self._split_generators(datasets.DownloadManager(dataset_name=self.NAME, download_config=config))
+            self._split_generators(
+                datasets.DownloadManager(dataset_name=self.NAME, download_config=config)
+            )
         return self._read(Path(next(iter(self.files.values()))))
 
     def _read(self, path: Path) -> Suite:
@@ -546,10 +626,17 @@ def released(test: PickledTest, texts: Texts, paper_labels: bool = False) -> Fun
         labels = {row: (corrected,) * len(examples) for row, examples in texts.items()}
     meta = test.value("meta") if kind == "INV" else None
     cases = tuple(
-        Case(str(row), examples, labels.get(row), replacements(meta[row], len(examples)) if meta else None)
+        Case(
+            str(row),
+            examples,
+            labels.get(row),
+            replacements(meta[row], len(examples)) if meta else None,
+        )
         for row, examples in texts.items()
     )
-    return Functionality(test.name, test.capability, kind, _asked_by_name(test.name, kind, cases), cases)
+    return Functionality(
+        test.name, test.capability, kind, _asked_by_name(test.name, kind, cases), cases
+    )
 
 
 def _asked_by_name(name: str, test_type: str, cases: Sequence[Case]) -> Row:
@@ -559,4 +646,8 @@ def _asked_by_name(name: str, test_type: str, cases: Sequence[Case]) -> Row:
         return {"name": "equal", "clean": "article"} if texts else {"name": "equal"}
     if name in EXPECTATIONS:
         return dict(EXPECTATIONS[name])
-    return {"name": "invariant", "tolerance": 0.1} if test_type == "INV" else {"name": "unknown", "why": "not released"}
+    return (
+        {"name": "invariant", "tolerance": 0.1}
+        if test_type == "INV"
+        else {"name": "unknown", "why": "not released"}
+    )

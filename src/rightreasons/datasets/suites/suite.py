@@ -38,7 +38,13 @@ from rightreasons.core.options import check_options
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import json_lines, write_bytes
 from rightreasons.core.suites import TEST_TYPES, SuiteTable, check_expectation, skips_first
-from rightreasons.core.validation import check_count, check_ids, check_kind, check_one_of, parse_json
+from rightreasons.core.validation import (
+    check_count,
+    check_ids,
+    check_kind,
+    check_one_of,
+    parse_json,
+)
 from rightreasons.datasets.builder import available_datasets, load_builder
 
 MAX_LABEL = 2**31 - 1
@@ -46,7 +52,9 @@ MAX_LABEL = 2**31 - 1
 
 
 Text = Annotated[str, Field(pattern=r"\S")]
-Texts = Annotated[tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)]
+Texts = Annotated[
+    tuple[str, ...], BeforeValidator(lambda given: (given,) if isinstance(given, str) else given)
+]
 """The texts of an example; a file may have a single one as it is."""
 
 
@@ -110,7 +118,9 @@ def check_name(name: object, of: str) -> None:
         raise ValueError(f"Expected the name of a {of} to hold characters, but got {name!r}.")
 
 
-def check_functionality(functionality: Functionality, n_texts: int, label_names: Sequence[str] | None = None) -> None:
+def check_functionality(
+    functionality: Functionality, n_texts: int, label_names: Sequence[str] | None = None
+) -> None:
     """Check a functionality.
 
     Args:
@@ -130,7 +140,10 @@ def check_functionality(functionality: Functionality, n_texts: int, label_names:
     if not functionality.cases:
         raise ValueError(f"Expected at least one case in {where}, but it has none.")
     check_ids([case.id for case in functionality.cases], f"case of {where}")
-    if not isinstance(functionality.expectation, Mapping) or "name" not in functionality.expectation:
+    if (
+        not isinstance(functionality.expectation, Mapping)
+        or "name" not in functionality.expectation
+    ):
         raise ValueError(f"Expected the expectation of {where} to have a name, but it has none.")
     try:
         check_expectation(functionality.expectation)
@@ -146,25 +159,41 @@ def check_functionality(functionality: Functionality, n_texts: int, label_names:
             "with the others, but each has 1."
         )
     labels = (label for case in functionality.cases for label in case.labels or ())
-    asks_for_labels = functionality.test_type == "MFT" and spec["name"] == "equal" and spec.get("value") is None
+    asks_for_labels = (
+        functionality.test_type == "MFT" and spec["name"] == "equal" and spec.get("value") is None
+    )
     if asks_for_labels and all(label is None for label in labels):
-        raise ValueError(f"Expected labels in {where}, or a `value` in its expectation 'equal', but there is neither.")
+        raise ValueError(
+            f"Expected labels in {where}, or a `value` in its expectation 'equal', but there is neither."
+        )
 
 
 def _check_case(case: Case, where: str, n_texts: int, label_names: Sequence[str] | None) -> None:
     where = f"case {case.id!r} of {where}"
-    sizes = {len(column) for column in (case.examples, case.labels, case.meta) if column is not None}
-    if sizes != {len(case.examples)} or 0 in sizes or any(len(texts) != n_texts for texts in case.examples):
+    sizes = {
+        len(column) for column in (case.examples, case.labels, case.meta) if column is not None
+    }
+    if (
+        sizes != {len(case.examples)}
+        or 0 in sizes
+        or any(len(texts) != n_texts for texts in case.examples)
+    ):
         raise ValueError(
             f"Expected examples of {n_texts} texts in {where}, each with one entry in `labels` and in `meta` where "
             f"there are any, but got {one_line(case)}."
         )
     for label in case.labels or ():
         if label is not None and (not isinstance(label, (int, str)) or isinstance(label, bool)):
-            raise TypeError(f"Expected whole numbers or texts as labels, but {where} has {one_line(label)}.")
+            raise TypeError(
+                f"Expected whole numbers or texts as labels, but {where} has {one_line(label)}."
+            )
         if isinstance(label, int) and not -1 <= label <= MAX_LABEL:
             raise ValueError(f"Expected labels from -1 to {MAX_LABEL}, but {where} has one beyond.")
-        if label_names is not None and label is not None and not (isinstance(label, int) and label < len(label_names)):
+        if (
+            label_names is not None
+            and label is not None
+            and not (isinstance(label, int) and label < len(label_names))
+        ):
             raise ValueError(
                 f"Expected a number of one of the labels {', '.join(label_names)}, which count from 0, but {where} has "
                 f"{label!r}."
@@ -208,7 +237,9 @@ def _check_header(header: Any, file: Path) -> tuple[str, tuple[str, ...], Any]:
     check_options(header, _HEADER, f"the first line of {file}")
     columns = header.get("text_columns", ["text"])
     if not isinstance(columns, list):
-        raise ValueError(f"Expected `text_columns` of {file} to be a list of names, but got {columns!r}.")
+        raise ValueError(
+            f"Expected `text_columns` of {file} to be a list of names, but got {columns!r}."
+        )
     return header.get("name", file.stem), tuple(columns), header.get("label_names")
 
 
@@ -219,10 +250,14 @@ def _functionality(row: Any, where: str) -> Functionality:
         named = {"name" if key == "functionality" else key: value for key, value in row.items()}
         return _READER.validate_python({**named, "cases": cases})
     except ValidationError as error:
-        entry = ".".join("functionality" if part == "name" else str(part) for part in error.errors()[-1]["loc"])
+        entry = ".".join(
+            "functionality" if part == "name" else str(part) for part in error.errors()[-1]["loc"]
+        )
     except (LookupError, TypeError, AttributeError):
         pass
-    raise ValueError(f"Expected a functionality in {where}, but {entry!r} is missing, wrong or unknown.")
+    raise ValueError(
+        f"Expected a functionality in {where}, but {entry!r} is missing, wrong or unknown."
+    )
 
 
 def _row(functionality: Functionality) -> dict[str, Any]:
@@ -230,7 +265,11 @@ def _row(functionality: Functionality) -> dict[str, Any]:
         {
             "id": case.id,
             "examples": [texts[0] if len(texts) == 1 else texts for texts in case.examples],
-            **{name: held for name, held in (("labels", case.labels), ("meta", case.meta)) if held is not None},
+            **{
+                name: held
+                for name, held in (("labels", case.labels), ("meta", case.meta))
+                if held is not None
+            },
         }
         for case in functionality.cases
     ]
@@ -245,7 +284,15 @@ def _row(functionality: Functionality) -> dict[str, Any]:
 
 SPLITS = ("train", "validation", "test")
 
-RESERVED_COLUMNS = ("id", "functionality", "functionality_class", "test_type", "case_id", "label", "answer")
+RESERVED_COLUMNS = (
+    "id",
+    "functionality",
+    "functionality_class",
+    "test_type",
+    "case_id",
+    "label",
+    "answer",
+)
 """The columns of a suite as a dataset beside its texts."""
 
 
@@ -282,7 +329,9 @@ class Suite:
     def __post_init__(self) -> None:
         check_name(self.name, "suite")
         if not self.functionalities or not self.text_columns:
-            raise ValueError(f"Expected a functionality and a text column in the suite {self.name!r}, but got none.")
+            raise ValueError(
+                f"Expected a functionality and a text column in the suite {self.name!r}, but got none."
+            )
         for column in self.text_columns:
             check_name(column, "text column")
             if column in RESERVED_COLUMNS:
@@ -330,16 +379,28 @@ class Suite:
         rows = _json_lines(file)
         header: Any = next(rows, ("", None))[1]
         name, columns, label_names = _check_header(header, file)
-        return cls(name, columns, tuple(_functionality(row, f"{place} of {file}") for place, row in rows), label_names)
+        return cls(
+            name,
+            columns,
+            tuple(_functionality(row, f"{place} of {file}") for place, row in rows),
+            label_names,
+        )
 
     def write(self, path: str | os.PathLike[str]) -> Path:
         """Write the suite as JSON lines, compressed where the name ends in .gz."""
         file = Path(path)
-        header = {"format": FORMAT, "version": VERSION, "name": self.name, "text_columns": list(self.text_columns)}
+        header = {
+            "format": FORMAT,
+            "version": VERSION,
+            "name": self.name,
+            "text_columns": list(self.text_columns),
+        }
         if self.label_names is not None:
             header["label_names"] = list(self.label_names)
         content = json_lines((header, *map(_row, self.functionalities))).encode()
-        return write_bytes(file, gzip.compress(content, mtime=0) if file.suffix == ".gz" else content)
+        return write_bytes(
+            file, gzip.compress(content, mtime=0) if file.suffix == ".gz" else content
+        )
 
     def texts(self) -> list[tuple[str, ...]]:
         """Return the texts of every example, in the suite's order."""
@@ -376,7 +437,9 @@ class Suite:
     def _table(self) -> SuiteTable:
         cases = [case for functionality in self.functionalities for case in functionality.cases]
         sizes = [len(case.examples) for case in cases]
-        owner = np.repeat(np.arange(len(self.functionalities)), [len(f.cases) for f in self.functionalities])
+        owner = np.repeat(
+            np.arange(len(self.functionalities)), [len(f.cases) for f in self.functionalities]
+        )
         offsets = offsets_of(sizes)
         meta = [pair for case in cases for pair in (case.meta or [None] * len(case.examples))]
         return SuiteTable(
@@ -384,10 +447,14 @@ class Suite:
             classes=tuple(f.functionality_class for f in self.functionalities),
             test_types=tuple(f.test_type for f in self.functionalities),
             expectations=tuple(f.expectation for f in self.functionalities),
-            case_ids=tuple(f"{number}-{case.id}" for number, case in zip(owner.tolist(), cases, strict=True)),
+            case_ids=tuple(
+                f"{number}-{case.id}" for number, case in zip(owner.tolist(), cases, strict=True)
+            ),
             case_functionality=owner,
             case_offsets=offsets,
-            labels=tuple(label for case in cases for label in (case.labels or [None] * len(case.examples))),
+            labels=tuple(
+                label for case in cases for label in (case.labels or [None] * len(case.examples))
+            ),
             meta=tuple(meta) if any(pair is not None for pair in meta) else None,
             label_names=self.label_names,
         )
@@ -416,24 +483,34 @@ class Suite:
             rows: Gives the numbers of the cases to keep.
         """
         chosen = [
-            dataclasses.replace(functionality, cases=tuple(functionality.cases[row] for row in np.sort(numbers)))
+            dataclasses.replace(
+                functionality, cases=tuple(functionality.cases[row] for row in np.sort(numbers))
+            )
             for functionality in self.functionalities
             if len(numbers := rows(functionality))
         ]
         return dataclasses.replace(self, functionalities=tuple(chosen))
 
 
-def example_features(text_columns: Sequence[str], label_names: Sequence[str] | None = None) -> datasets.Features:
+def example_features(
+    text_columns: Sequence[str], label_names: Sequence[str] | None = None
+) -> datasets.Features:
     """Return the columns of a suite's examples as a dataset; labels are classes where they have names."""
     text = datasets.Value("string")
     texts = ("id", "functionality", "functionality_class", "test_type", "case_id", *text_columns)
-    label = datasets.Value("int64") if label_names is None else datasets.ClassLabel(names=list(label_names))
+    label = (
+        datasets.Value("int64")
+        if label_names is None
+        else datasets.ClassLabel(names=list(label_names))
+    )
     return datasets.Features({**dict.fromkeys(texts, text), "label": label, "answer": text})
 
 
 def _halves(items: Any, seed: int) -> tuple[Any, Any]:
     # As in train_test_split(items, test_size=0.5), the first of the permuted items are the test part, rounded up.
-    order = np.random.RandomState(seed).permutation(len(items))  # the generator of the published split
+    order = np.random.RandomState(seed).permutation(
+        len(items)
+    )  # the generator of the published split
     n_test = -(-len(items) // 2)
     return items[order[n_test:]], items[order[:n_test]]
 
@@ -481,4 +558,6 @@ def open_suite(
     if max_cases is None:
         return suite
     most = check_count(max_cases, "max_cases")
-    return suite.choose_cases(lambda each: item_rng(seed, each.name).permutation(len(each.cases))[:most])
+    return suite.choose_cases(
+        lambda each: item_rng(seed, each.name).permutation(len(each.cases))[:most]
+    )

@@ -22,8 +22,17 @@ from rightreasons.core.store import digest_of_arrays
 from rightreasons.core.validation import check_count
 from rightreasons.models.batching import length_batches, sent, vocabulary_size
 from rightreasons.models.classes import Classifier, leave_out_empty
-from rightreasons.models.gradients.inputs import EmbeddingInput, classifier_with_gradients, merge_pieces
-from rightreasons.models.gradients.options import FIRST_PLACES, MAX_TOKENS, AttributionOptions, Attributions
+from rightreasons.models.gradients.inputs import (
+    EmbeddingInput,
+    classifier_with_gradients,
+    merge_pieces,
+)
+from rightreasons.models.gradients.options import (
+    FIRST_PLACES,
+    MAX_TOKENS,
+    AttributionOptions,
+    Attributions,
+)
 from rightreasons.models.items import Items
 from rightreasons.models.protocol import Scorer
 from rightreasons.models.running import Column, Columns
@@ -116,7 +125,9 @@ class Path:
         # In half precision, points near the baseline would be differences of large rounded numbers.
         self._exact = torch.promote_types(self.end.dtype, torch.float32)
         end = self.end.to(self._exact)
-        self.difference = (end if baseline is None else end - baseline) * inputs["attention_mask"].unsqueeze(-1)
+        self.difference = (end if baseline is None else end - baseline) * inputs[
+            "attention_mask"
+        ].unsqueeze(-1)
         # The length of the shortest part of the path whose points differ by more than rounding.
         self.shortest = max(SHORTEST, torch.finfo(self.end.dtype).eps / 8)
         self._max_tokens = max_tokens
@@ -167,13 +178,17 @@ class Path:
                 scores = self._target_of(answers, self._indices(explained))
                 (gradient,) = torch.autograd.grad(scores.sum(), points)
             weight = torch.as_tensor(weights[rows], dtype=exact, device=total.device).view(-1, 1, 1)
-            total[:, columns].index_add_(0, self._indices(groups[rows]), gradient.to(exact) * weight)
+            total[:, columns].index_add_(
+                0, self._indices(groups[rows]), gradient.to(exact) * weight
+            )
             values[rows] = scores.detach().double().cpu().numpy()
         return total, values, _in_order(passes, logits)
 
     def score(self, logits: Floats, labels: Ints) -> Floats:
         """Return the target, (r,), from logits (r, K) and the explained classes (r,)."""
-        return np.asarray(self._target_of(torch.from_numpy(logits), torch.from_numpy(labels)).numpy())
+        return np.asarray(
+            self._target_of(torch.from_numpy(logits), torch.from_numpy(labels)).numpy()
+        )
 
     def _target_of(self, logits: Tensor, labels: Tensor) -> Tensor:
         exact = logits if logits.dtype == torch.float64 else logits.float()
@@ -184,7 +199,10 @@ class Path:
         """Cut points into passes of like length: which points, and the columns of their tokens."""
         widths = (self._stop - self._first)[items]
         batches = length_batches(widths, batch_size=max(1, len(items)), max_tokens=self._max_tokens)
-        return [(rows, slice(self._first[items[rows]].min(), self._stop[items[rows]].max())) for rows in batches]
+        return [
+            (rows, slice(self._first[items[rows]].min(), self._stop[items[rows]].max()))
+            for rows in batches
+        ]
 
     def _indices(self, values: Ints) -> Tensor:
         return sent(np.ascontiguousarray(values), self.end.device)
@@ -219,7 +237,9 @@ class Baseline:
     vector: Tensor | None = None
 
     @classmethod
-    def of(cls, classifier: Classifier, embedding_input: EmbeddingInput, options: AttributionOptions) -> Baseline:
+    def of(
+        cls, classifier: Classifier, embedding_input: EmbeddingInput, options: AttributionOptions
+    ) -> Baseline:
         """Choose the baseline that the options name.
 
         "auto" is "zeros", unless zero is singular for the model: then it is "mean".
@@ -243,7 +263,9 @@ class Baseline:
             )
         return cls(name, token, vector)
 
-    def embeddings(self, embedding_input: EmbeddingInput, inputs: dict[str, Tensor], kept: Tensor) -> Tensor | None:
+    def embeddings(
+        self, embedding_input: EmbeddingInput, inputs: dict[str, Tensor], kept: Tensor
+    ) -> Tensor | None:
         """Return the embeddings at which the paths of a batch begin, in the shape of its embeddings; None for zeros.
 
         Args:
@@ -253,7 +275,9 @@ class Baseline:
         """
         if self.token is not None:
             changed = inputs["attention_mask"].bool() & ~kept
-            return embedding_input.embed({**inputs, "input_ids": inputs["input_ids"].masked_fill(changed, self.token)})
+            return embedding_input.embed(
+                {**inputs, "input_ids": inputs["input_ids"].masked_fill(changed, self.token)}
+            )
         if self.vector is None and not kept.any():
             return None
         embedded = embedding_input.embed(inputs)
@@ -275,13 +299,17 @@ def zero_is_singular(classifier: Classifier, embedding_input: EmbeddingInput) ->
         path = Path(embedding_input, inputs, baseline=None, target="logit", max_tokens=1)
         zero, near, end = path.logits(np.repeat(np.arange(1), 3), np.array([0.0, NEAR, 1.0]))
         whole = float(np.linalg.norm(end - zero))
-        return {"share": np.array([float(np.linalg.norm(near - zero)) / whole if whole > 0 else 0.0])}
+        return {
+            "share": np.array([float(np.linalg.norm(near - zero)) / whole if whole > 0 else 0.0])
+        }
 
     shares = items.run("baseline", compute, batch_size=1, progress=False).array("share")
     return bool(np.median(shares) > SINGULAR)
 
 
-def integrate(path: Path, labels: Ints | None, options: AttributionOptions) -> tuple[Tensor, dict[str, Column]]:
+def integrate(
+    path: Path, labels: Ints | None, options: AttributionOptions
+) -> tuple[Tensor, dict[str, Column]]:
     """Average the gradients over the paths of a batch.
 
     The adaptive mode is Simpson's rule on intervals that are halved where necessary, but for the interval at the
@@ -303,7 +331,9 @@ def integrate(path: Path, labels: Ints | None, options: AttributionOptions) -> t
     items = np.arange(len(path))
     ones, taken = np.ones(len(items)), np.full(len(items), options.steps, np.int64)
     adaptive = options.method == "adaptive"
-    nodes, weights = (np.ones(1), np.ones(1)) if adaptive else quadrature(options.method, options.steps)
+    nodes, weights = (
+        (np.ones(1), np.ones(1)) if adaptive else quadrature(options.method, options.steps)
+    )
     at_end = nodes[-1] == 1.0
     if at_end:
         # The pass that predicts the class is that of the node at the input.
@@ -391,18 +421,29 @@ def _adaptive(
         owner, first_of_path = nodes.item[middle], at_baseline[wanted]
         places = nodes.place
         left = np.where(first_of_path, places[start] / 2, (places[start] + places[middle]) / 2)
-        new = nodes.add(path, labels, np.tile(owner, 2), np.concatenate((left, (places[middle] + places[end]) / 2)))
+        new = nodes.add(
+            path,
+            labels,
+            np.tile(owner, 2),
+            np.concatenate((left, (places[middle] + places[end]) / 2)),
+        )
         left, right = new[: len(owner)], new[len(owner) :]
         halves = np.where(first_of_path, (left, start, middle), (start, left, middle)).T
-        intervals = np.concatenate((intervals[~wanted], halves, np.column_stack((middle, right, end))))
-        at_baseline = np.concatenate((at_baseline[~wanted], first_of_path, np.zeros(len(owner), dtype=np.bool_)))
+        intervals = np.concatenate(
+            (intervals[~wanted], halves, np.column_stack((middle, right, end)))
+        )
+        at_baseline = np.concatenate(
+            (at_baseline[~wanted], first_of_path, np.zeros(len(owner), dtype=np.bool_))
+        )
         taken += 2 * np.bincount(owner, minlength=len(items))
 
     weights = np.zeros(len(nodes.item))
     np.add.at(weights, intervals, _weights(nodes, intervals, at_baseline))
     gradients = torch.cat(nodes.gradients)
     weight = torch.as_tensor(weights, dtype=gradients.dtype, device=gradients.device)
-    integral = torch.zeros((len(items), *gradients.shape[1:]), dtype=gradients.dtype, device=gradients.device)
+    integral = torch.zeros(
+        (len(items), *gradients.shape[1:]), dtype=gradients.dtype, device=gradients.device
+    )
     owners = torch.from_numpy(nodes.item).to(gradients.device)
     return integral.index_add_(0, owners, gradients * weight.view(-1, 1, 1)), taken
 
@@ -541,7 +582,10 @@ def integrated_gradients(
             with torch.no_grad():
                 logits = model.model(**inputs).logits.double().cpu().numpy()
             labels_of_batch = logits.argmax(axis=1) if labels_of_batch is None else labels_of_batch
-            inputs = {**inputs, "token_type_ids": torch.full_like(inputs["input_ids"], options.token_type or 0)}
+            inputs = {
+                **inputs,
+                "token_type_ids": torch.full_like(inputs["input_ids"], options.token_type or 0),
+            }
         special = _special(items, inputs, batch)
         path = Path(
             embedding_input,
@@ -558,7 +602,9 @@ def integrated_gradients(
         gap = np.asarray(columns["gap"])
         finite = np.isfinite(gap)
         columns["gap"] = np.where(finite, gap, np.inf)
-        columns["scores"] = _scores(path.difference, gradients, finite, inputs["attention_mask"], options)
+        columns["scores"] = _scores(
+            path.difference, gradients, finite, inputs["attention_mask"], options
+        )
         return columns
 
     columns = items.run(
@@ -566,7 +612,11 @@ def integrated_gradients(
         compute,
         depends={
             "labels": None if explained is None else digest_of_arrays({"labels": explained}),
-            "options": {**options.of_pieces(), "baseline": baseline.name, "baseline_token": baseline.token},
+            "options": {
+                **options.of_pieces(),
+                "baseline": baseline.name,
+                "baseline_token": baseline.token,
+            },
         },
         batch_size=ITEMS_IN_FLIGHT * max(1, max_tokens // MAX_TOKENS),
         progress=progress,
@@ -591,17 +641,26 @@ def _has_types(classifier: Classifier, token_type: int) -> bool:
     return known > 1
 
 
-def _special(items: Items, inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]) -> torch.Tensor:
+def _special(
+    items: Items, inputs: dict[str, torch.Tensor], batch: NDArray[np.int64]
+) -> torch.Tensor:
     """Return which places of a padded batch hold special tokens, in the shape of its ids."""
     mask = inputs["attention_mask"]
     encoded, special = items.encoded, torch.zeros_like(mask, dtype=torch.bool)
-    flags = [items.places.special[encoded.offsets[item] : encoded.offsets[item + 1]] for item in batch.tolist()]
+    flags = [
+        items.places.special[encoded.offsets[item] : encoded.offsets[item + 1]]
+        for item in batch.tolist()
+    ]
     special[mask.bool()] = torch.from_numpy(np.concatenate(flags)).to(mask.device)
     return special
 
 
 def _scores(
-    difference: Tensor, gradients: Tensor, finite: NDArray[np.bool_], mask: Tensor, options: AttributionOptions
+    difference: Tensor,
+    gradients: Tensor,
+    finite: NDArray[np.bool_],
+    mask: Tensor,
+    options: AttributionOptions,
 ) -> Ragged:
     """Return one number per real token; 0 for those of items whose gradients are not finite."""
     keep = torch.from_numpy(finite).to(gradients.device)
@@ -614,7 +673,11 @@ def _scores(
 
 
 def _attributions(
-    items: Items, gold: NDArray[np.int64] | None, columns: Columns, options: AttributionOptions, baseline: str
+    items: Items,
+    gold: NDArray[np.int64] | None,
+    columns: Columns,
+    options: AttributionOptions,
+    baseline: str,
 ) -> Attributions:
     scores = columns.ragged("scores")
     gap = columns.array("gap")
@@ -624,7 +687,15 @@ def _attributions(
         valid = np.abs(gap) <= options.max_gap * np.abs(change) + ROUNDING
     return Attributions(
         ids=items.ids,
-        **vars(merge_pieces(items, scores.values, unit=options.unit, merge="absmax", special=options.rank_special)),
+        **vars(
+            merge_pieces(
+                items,
+                scores.values,
+                unit=options.unit,
+                merge="absmax",
+                special=options.rank_special,
+            )
+        ),
         explained=columns.array("explained"),
         logits=columns.array("logits"),
         labels=gold,

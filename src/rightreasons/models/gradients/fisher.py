@@ -18,7 +18,11 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.core.choices import UNITS
 from rightreasons.core.options import Options, option, takes
 from rightreasons.models.batching import later
-from rightreasons.models.gradients.inputs import EmbeddingInput, classifier_with_gradients, merge_pieces
+from rightreasons.models.gradients.inputs import (
+    EmbeddingInput,
+    classifier_with_gradients,
+    merge_pieces,
+)
 from rightreasons.models.items import Items
 from rightreasons.models.protocol import Scorer
 from rightreasons.models.running import Column, Columns, Later
@@ -48,7 +52,9 @@ def _gram(logits: Tensor, inputs: Tensor, *, wants_eigenvector: bool) -> FisherE
     last = n_classes - 2
     gradients = torch.stack(
         [
-            torch.autograd.grad(differences[:, k].sum(), inputs, retain_graph=k < last)[0].flatten(1)
+            torch.autograd.grad(differences[:, k].sum(), inputs, retain_graph=k < last)[0].flatten(
+                1
+            )
             for k in range(n_classes - 1)
         ],
         dim=1,
@@ -61,7 +67,9 @@ def _gram(logits: Tensor, inputs: Tensor, *, wants_eigenvector: bool) -> FisherE
     scaled = p.sqrt()[:, :, None] * center
     gram = scaled @ inner @ scaled.transpose(1, 2)
     finite = torch.isfinite(gram).flatten(1).all(dim=1)
-    values, vectors = torch.linalg.eigh(torch.where(finite[:, None, None], gram, torch.zeros_like(gram)))
+    values, vectors = torch.linalg.eigh(
+        torch.where(finite[:, None, None], gram, torch.zeros_like(gram))
+    )
     values = torch.where(finite[:, None], values.clamp_min(0), torch.full_like(values, torch.nan))
     row = center[torch.arange(n_items, device=p.device), _predicted(p)]
     squared = torch.einsum("bi,bij,bj->b", row, inner, row)
@@ -69,7 +77,9 @@ def _gram(logits: Tensor, inputs: Tensor, *, wants_eigenvector: bool) -> FisherE
     if wants_eigenvector:
         weights = torch.einsum("by,byk->bk", vectors[:, :, -1], scaled)[:, 1:]
         weights = weights / values[:, -1:].sqrt().clamp_min(1e-300)
-        eigenvector = torch.einsum("bk,bkd->bd", weights.to(gradients.dtype), gradients).view_as(inputs)
+        eigenvector = torch.einsum("bk,bkd->bd", weights.to(gradients.dtype), gradients).view_as(
+            inputs
+        )
     return FisherEigen(
         values[:, -1],
         squared.clamp_min(0).sqrt(),
@@ -179,7 +189,9 @@ class FisherOptions(Options):
     method: str = option("auto", "How the eigenvalue is computed.", choices=METHODS)
     eigenvector: bool = option(False, "Return how far the leading eigenvector moves each token.")
     unit: str = option("wordpiece", "Tokens that the eigenvector is reduced to.", choices=UNITS)
-    tolerance: float = option(1e-4, "Relative residual at which power iteration stops.", minimum=0.0)
+    tolerance: float = option(
+        1e-4, "Relative residual at which power iteration stops.", minimum=0.0
+    )
     max_iterations: int = option(100, "Maximum rounds of power iteration.", minimum=1)
 
     def iterates(self, n_classes: int) -> bool:
@@ -280,7 +292,9 @@ def fisher_information(
         array([0.0213])
     """
     model = classifier_with_gradients(classifier)
-    items = Items.of(model, texts, text_pairs=text_pairs, ids=ids, max_length=max_length, allow_empty=True)
+    items = Items.of(
+        model, texts, text_pairs=text_pairs, ids=ids, max_length=max_length, allow_empty=True
+    )
     embedding_input = EmbeddingInput(model.model)
 
     def compute(inputs: dict[str, Tensor], batch: NDArray[np.int64]) -> Later:
@@ -291,7 +305,11 @@ def fisher_information(
         return _columns(leading, logits, embeddings, inputs["attention_mask"])
 
     # Only plain attention can be differentiated twice; the faster kernels have no second derivative.
-    with sdpa_kernel(SDPBackend.MATH) if options.iterates(len(model.label_names or ())) else nullcontext():
+    with (
+        sdpa_kernel(SDPBackend.MATH)
+        if options.iterates(len(model.label_names or ()))
+        else nullcontext()
+    ):
         columns = items.run(
             "Fisher information",
             compute,
@@ -323,18 +341,26 @@ def _columns(leading: FisherEigen, logits: Tensor, embeddings: Tensor, mask: Ten
     def columns(real: NDArray[np.bool_], *arrays: NDArray[np.float64]) -> dict[str, Column]:
         found: dict[str, Column] = dict(zip(tensors, arrays, strict=True))
         if "token_norms" in found:
-            found["token_norms"] = Ragged.of(np.asarray(found["token_norms"])[real], real.sum(axis=1))
+            found["token_norms"] = Ragged.of(
+                np.asarray(found["token_norms"])[real], real.sum(axis=1)
+            )
         return found
 
     return later(columns, mask.bool(), *tensors.values())
 
 
-def _fisher_information(items: Items, columns: Columns, options: FisherOptions, fail_fast: bool) -> FisherInformation:
+def _fisher_information(
+    items: Items, columns: Columns, options: FisherOptions, fail_fast: bool
+) -> FisherInformation:
     reasons = columns.failures
     columns = columns.filled({"token_norms": items.encoded.lengths})
     logits = columns.array("logits")
     n_tokens = np.add.reduceat(~items.places.special, items.encoded.offsets[:-1])
-    bad = ~np.isfinite(logits).all(axis=1) | ~np.isfinite(columns.array("eigenvalues")) | (n_tokens == 0)
+    bad = (
+        ~np.isfinite(logits).all(axis=1)
+        | ~np.isfinite(columns.array("eigenvalues"))
+        | (n_tokens == 0)
+    )
 
     failures = tuple(
         (items.ids[item], reasons.get(item) or _why(items, item, int(n_tokens[item])))
@@ -348,9 +374,16 @@ def _fisher_information(items: Items, columns: Columns, options: FisherOptions, 
 
     words: dict[str, Any] = {}
     if options.eigenvector:  # squares of norms add up
-        moved = merge_pieces(items, columns.ragged("token_norms").values ** 2, unit=options.unit, merge="sum")
+        moved = merge_pieces(
+            items, columns.ragged("token_norms").values ** 2, unit=options.unit, merge="sum"
+        )
         norms = Ragged(np.sqrt(moved.scores.values), moved.scores.offsets)
-        words = {"tokens": moved.tokens, "token_norms": norms, "starts": moved.starts, "ends": moved.ends}
+        words = {
+            "tokens": moved.tokens,
+            "token_norms": norms,
+            "starts": moved.starts,
+            "ends": moved.ends,
+        }
     return FisherInformation(
         ids=items.ids,
         eigenvalues=column("eigenvalues"),

@@ -37,10 +37,14 @@ def word_spans(text: str) -> NDArray[np.int64]:
         >>> word_spans("It's good.").tolist()
         [[0, 2], [2, 3], [3, 4], [5, 9], [9, 10]]
     """
-    return np.array([match.span() for match in WORD_PATTERN.finditer(text)], dtype=np.int64).reshape(-1, 2)
+    return np.array(
+        [match.span() for match in WORD_PATTERN.finditer(text)], dtype=np.int64
+    ).reshape(-1, 2)
 
 
-def word_of_piece(spans: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
+def word_of_piece(
+    spans: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64]
+) -> NDArray[np.int64]:
     """Return the word in which each piece begins; -1 for a piece that touches no word (a space, or nothing).
 
     A piece that covers two words ("'s") counts for the first of them.
@@ -61,7 +65,9 @@ def word_of_piece(spans: NDArray[np.int64], start: NDArray[np.int64], end: NDArr
         return np.full(len(start), -1, dtype=np.int64)
     # The first word that ends after the piece begins; the piece touches it when it reaches its first character.
     word = np.searchsorted(spans[:, 1], start, side="right")
-    touches = (word < len(spans)) & (end > spans[np.minimum(word, len(spans) - 1), 0]) & (end > start)
+    touches = (
+        (word < len(spans)) & (end > spans[np.minimum(word, len(spans) - 1), 0]) & (end > start)
+    )
     return np.where(touches, word, -1).astype(np.int64)
 
 
@@ -104,7 +110,11 @@ def merge_pieces(
         tokens, scores, spans, parts, rows = _words(items, scores, merge)
     else:
         real = ~places.special | special
-        tokens = list(items.classifier.tokenizer.convert_ids_to_tokens(encoded.columns["input_ids"][real].tolist()))
+        tokens = list(
+            items.classifier.tokenizer.convert_ids_to_tokens(
+                encoded.columns["input_ids"][real].tolist()
+            )
+        )
         scores, parts, rows = scores[real], places.part[real], encoded.row[real]
         spans = np.column_stack((places.start[real], places.end[real]))
     offsets = offsets_of(np.bincount(rows, minlength=len(items)))
@@ -117,7 +127,9 @@ def merge_pieces(
     )
 
 
-def _words(items: Items, scores: NDArray[np.float64], merge: str) -> tuple[list[str], Any, Any, Any, Any]:
+def _words(
+    items: Items, scores: NDArray[np.float64], merge: str
+) -> tuple[list[str], Any, Any, Any, Any]:
     """Return the words of all items, their scores, places, parts and items."""
     places = items.places
     tokens: list[str] = []
@@ -125,12 +137,17 @@ def _words(items: Items, scores: NDArray[np.float64], merge: str) -> tuple[list[
     all_spans, all_rows, all_parts = [np.empty((0, 2), np.int64)], list[int](), list[int]()
     for row, (start, end) in enumerate(itertools.pairwise(items.encoded.offsets.tolist())):
         for part, column in enumerate((items.first, items.second)):
-            inside = np.flatnonzero(~places.special[start:end] & (places.part[start:end] == part)) + start
+            inside = (
+                np.flatnonzero(~places.special[start:end] & (places.part[start:end] == part))
+                + start
+            )
             if column is None or not len(inside):
                 continue
             spans = word_spans(column[row])
             owner = word_of_piece(spans, places.start[inside], places.end[inside])
-            whole, place = np.unique(owner[owner >= 0], return_inverse=True)  # without words that were cut off
+            whole, place = np.unique(
+                owner[owner >= 0], return_inverse=True
+            )  # without words that were cut off
             word[inside[owner >= 0]] = len(tokens) + place
             tokens += [column[row][a:b].lower() for a, b in spans[whole].tolist()]
             all_spans.append(spans[whole])
@@ -196,7 +213,9 @@ class EmbeddingInput:
         if self._words or self._decoder is not None:
             return self.look_up(ids)
         outputs: list[Tensor] = []
-        hook = self._first.register_forward_hook(lambda module, inputs, output: outputs.append(output))
+        hook = self._first.register_forward_hook(
+            lambda module, inputs, output: outputs.append(output)
+        )
         try:
             self._model(**inputs)
         finally:
@@ -212,14 +231,20 @@ class EmbeddingInput:
             inputs: What the model is called with.
         """
         given, ids = embeddings.flatten(0, -3), inputs["input_ids"].flatten(0, -2)
-        transposed = self._words and len(ids) == ids.shape[1] > 1 and self._looks_up_transposed(inputs)
+        transposed = (
+            self._words and len(ids) == ids.shape[1] > 1 and self._looks_up_transposed(inputs)
+        )
 
         # Asked before anything is replaced.
         last_first = self._decoder is not None and self._words and self._begins_with_last
 
         def replace(module: nn.Module, arguments: tuple[Any, ...], output: Tensor) -> Tensor | None:
             if reading:
-                return self._shifted(given, inputs, arguments[0], output, last_first) if self._words else None
+                return (
+                    self._shifted(given, inputs, arguments[0], output, last_first)
+                    if self._words
+                    else None
+                )
             if transposed or output.shape[:2] != given.shape[:2] == output.shape[1::-1]:
                 return given.transpose(0, 1).clone()
             # What a model pads by itself stays. Copies, as CTRL scales its embeddings in place.
@@ -229,7 +254,9 @@ class EmbeddingInput:
         hooks = [table.register_forward_hook(replace) for table in self._tables]
         if self._decoder is not None:
             hooks.append(self._decoder.register_forward_pre_hook(lambda *_: reading.append(True)))
-            hooks.append(self._decoder.register_forward_hook(lambda *_: reading.clear(), always_call=True))
+            hooks.append(
+                self._decoder.register_forward_hook(lambda *_: reading.clear(), always_call=True)
+            )
         try:
             yield
         finally:
@@ -266,18 +293,30 @@ class EmbeddingInput:
     def _begins_with_last(self) -> bool:
         """Whether the decoder begins with the last token of the text (mBART) or with one of its own (BART, T5)."""
         config = self._model.config
-        named = ("pad_token_id", "eos_token_id", "bos_token_id", "decoder_start_token_id")  # T5 has no beginning
+        named = (
+            "pad_token_id",
+            "eos_token_id",
+            "bos_token_id",
+            "decoder_start_token_id",
+        )  # T5 has no beginning
         special = {getattr(config, name, None) for name in named}
         first, second = [token for token in range(6) if token not in special][:2]
-        ids = torch.tensor([[first, config.eos_token_id, last] for last in (first, second)], device=self._model.device)
-        begin = self._looked_up(self._tables[-1], {"input_ids": ids, "attention_mask": torch.ones_like(ids)})[-1][:, 0]
+        ids = torch.tensor(
+            [[first, config.eos_token_id, last] for last in (first, second)],
+            device=self._model.device,
+        )
+        begin = self._looked_up(
+            self._tables[-1], {"input_ids": ids, "attention_mask": torch.ones_like(ids)}
+        )[-1][:, 0]
         return begin.tolist() == [first, second]
 
     @torch.no_grad()
     def _looked_up(self, table: nn.Module, inputs: dict[str, Tensor]) -> list[Tensor]:
         """Return what a table is asked for in a pass."""
         indices: list[Tensor] = []
-        hook = table.register_forward_pre_hook(lambda module, arguments: indices.append(arguments[0]))
+        hook = table.register_forward_pre_hook(
+            lambda module, arguments: indices.append(arguments[0])
+        )
         try:
             self._model(**inputs)
         finally:
@@ -285,7 +324,12 @@ class EmbeddingInput:
         return indices
 
     def _shifted(
-        self, given: Tensor, inputs: dict[str, Tensor], ids: Tensor, output: Tensor, last_first: bool
+        self,
+        given: Tensor,
+        inputs: dict[str, Tensor],
+        ids: Tensor,
+        output: Tensor,
+        last_first: bool,
     ) -> Tensor:
         """Return the embeddings as the decoder reads the text: shifted by one place."""
         text = inputs["input_ids"]

@@ -44,24 +44,34 @@ class AttributionOptions(Options):
     target: str = option("probability", "Score that is explained.", choices=TARGETS)
     label: str = option("predicted", "Label whose score is explained.", choices=EXPLAINED_LABELS)
     layer: str = option("word_embeddings", "Embeddings that follow the path.", choices=LAYERS)
-    baseline: str = option("auto", "Embedding at which the path of every token begins.", choices=BASELINES)
+    baseline: str = option(
+        "auto", "Embedding at which the path of every token begins.", choices=BASELINES
+    )
     keep_special: bool = option(False, "The baseline keeps the special tokens of the text.")
-    token_type: int | None = option(None, "Type id of every token, where a model has types.", minimum=0)
+    token_type: int | None = option(
+        None, "Type id of every token, where a model has types.", minimum=0
+    )
     method: str = option("adaptive", "Integration rule.", choices=INTEGRATION_METHODS)
     steps: int = option(STEPS, "Gradients per item; the maximum with the adaptive rule.")
-    tolerance: float = option(TOLERANCE, "Completeness gap that the adaptive rule allows.", minimum=0.0)
+    tolerance: float = option(
+        TOLERANCE, "Completeness gap that the adaptive rule allows.", minimum=0.0
+    )
     max_gap: float | None = option(
         MAX_GAP,
         "Completeness gap, as a share of the change of the score, up to which the attributions of an item are valid.",
         minimum=0.0,
     )
-    reduce: str = option("l2", "How the dimensions of a token become one number.", choices=REDUCTIONS)
+    reduce: str = option(
+        "l2", "How the dimensions of a token become one number.", choices=REDUCTIONS
+    )
     normalize: bool = option(False, "The numbers of an item are divided by their 2-norm.")
     unit: str = option("wordpiece", "What is scored.", choices=UNITS)
     rank_special: bool = option(False, "Special tokens are scored too.")
 
     def _check(self) -> None:
-        check_count(self.steps, "steps", minimum=len(FIRST_PLACES) if self.method == "adaptive" else 1)
+        check_count(
+            self.steps, "steps", minimum=len(FIRST_PLACES) if self.method == "adaptive" else 1
+        )
         if self.baseline == "mean" and self.layer != "word_embeddings":
             raise ValueError(
                 "Expected layer='word_embeddings' with baseline='mean', the mean of the table of words, but got "
@@ -78,13 +88,19 @@ class AttributionOptions(Options):
 
     def describe(self, baseline: str) -> str:
         """Describe what is computed, from the baseline that was taken."""
-        layer = {"word_embeddings": "word embeddings", "embeddings": "output of the embeddings"}[self.layer]
+        layer = {"word_embeddings": "word embeddings", "embeddings": "output of the embeddings"}[
+            self.layer
+        ]
         start = {"zeros": "zero embeddings", "mean": "the mean word embedding of the vocabulary"}
         kept = " between the special tokens" if self.keep_special else ""
         at_most = f"gap at most {self.tolerance:g}, at most " if self.method == "adaptive" else ""
         norm = ", divided by the 2-norm of the item" if self.normalize else ""
         types = "" if self.token_type is None else f" Every token has the type {self.token_type}."
-        units = "word piece" if self.unit == "wordpiece" else "word, the largest in magnitude of its pieces"
+        units = (
+            "word piece"
+            if self.unit == "wordpiece"
+            else "word, the largest in magnitude of its pieces"
+        )
         return (
             f"Integrated gradients of the {self.target} of the {self.label} label over the {layer}, from "
             f"{start.get(baseline, 'the embedding of the pad token')}{kept} ({self.method.replace('_', ' ')}, {at_most}"
@@ -155,7 +171,9 @@ class Attributions:
 
     def take(self, rows: NDArray[np.int64]) -> Attributions:
         """Return some items, in the order of `rows`."""
-        tokens = np.concatenate([np.arange(*self.scores.offsets[row : row + 2]) for row in rows.tolist()])
+        tokens = np.concatenate(
+            [np.arange(*self.scores.offsets[row : row + 2]) for row in rows.tolist()]
+        )
         by_item = ("explained", "value", "baseline_value", "gap", "nodes", "truncated", "valid")
         return dataclasses.replace(
             self,

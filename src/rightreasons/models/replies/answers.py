@@ -46,7 +46,12 @@ _MARKUP = [(sign, re.compile(marks), instead) for sign, marks, instead in _LISTS
 
 
 def read_answer(
-    text: str, answers: Sequence[str], *, others: Sequence[str] = (), pattern: str | None = None, cut: bool = False
+    text: str,
+    answers: Sequence[str],
+    *,
+    others: Sequence[str] = (),
+    pattern: str | None = None,
+    cut: bool = False,
 ) -> int:
     r"""Return which of some answers a text gives.
 
@@ -94,7 +99,11 @@ def read_answer(
     asked_for = known.same(line["answer"]) if line is not None else NO_ANSWER
     if asked_for != NO_ANSWER:
         return asked_for
-    found = [] if pattern is None else [match[bool(match.re.groups)] or "" for match in re.finditer(pattern, text)]
+    found = (
+        []
+        if pattern is None
+        else [match[bool(match.re.groups)] or "" for match in re.finditer(pattern, text)]
+    )
     if found:
         return known.same(plain_text(found[-1]))
     return known.same(plain.partition("\n")[0]) if cut else _Reading(plain, known).answer()
@@ -134,7 +143,9 @@ class _Known:
 
     def __init__(self, answers: tuple[str, ...]) -> None:
         self.marks = all(len(answer) == 1 or answer.isdecimal() for answer in answers)
-        names = [(unicodedata.normalize("NFKC", answer), place) for place, answer in enumerate(answers)]
+        names = [
+            (unicodedata.normalize("NFKC", answer), place) for place, answer in enumerate(answers)
+        ]
         mention = "|".join(re.escape(name) for name, _ in names)
         # What begins with one of some letters is found faster than what begins with a look behind it.
         # Words of scripts without spaces touch a letter, and are not one with it.
@@ -147,7 +158,11 @@ class _Known:
         self.mention = re.compile(rf"{begun}(?![{inside}+])") if self.marks else None
         self._words = _places(names)
         # What lines begin with that are one of them.
-        self._firsts = {"the", *_FIRSTS, *(first + mark for first in _FIRSTS for mark in self._words)}
+        self._firsts = {
+            "the",
+            *_FIRSTS,
+            *(first + mark for first in _FIRSTS for mark in self._words),
+        }
         self._firsts |= {name.partition(" ")[0] for name in self._words}
         names.sort(key=_shorter)
         self.answers = dict(names)
@@ -167,7 +182,9 @@ class _Known:
     def texts(self) -> list[tuple[str, int]]:
         """The texts and their places, longer ones first."""
         read = str.strip if _PLAIN.fullmatch(" ".join(self._others)) else plain_text
-        return sorted(zip(map(read, self._others), range(len(self._others)), strict=True), key=_shorter)
+        return sorted(
+            zip(map(read, self._others), range(len(self._others)), strict=True), key=_shorter
+        )
 
     @functools.cached_property
     def _begin(self) -> str:
@@ -192,7 +209,9 @@ class _Known:
         # Most lines begin like no answer.
         first = _WORD.search(line)
         begun = first[0].lower() if first is not None else ""
-        if not begun or (line.isascii() and begun not in self._firsts and f"\n{begun}" not in self._begin):
+        if not begun or (
+            line.isascii() and begun not in self._firsts and f"\n{begun}" not in self._begin
+        ):
             return NO_ANSWER
         if _SAID["no_line"].search(line):
             return NO_ANSWER
@@ -219,7 +238,9 @@ class _Known:
         for name, place in names:
             end = start + len(name)
             part = text[start:end]
-            if part == name or (part.lower() == name.lower() and (small or not self.marks or len(name) > 1)):
+            if part == name or (
+                part.lower() == name.lower() and (small or not self.marks or len(name) > 1)
+            ):
                 if name.isdecimal() and _DIGITS.match(text, end):
                     continue  # a part of a number
                 if _SAID["end"].match(text, end):
@@ -247,7 +268,11 @@ class _Known:
             while word and (at := lower.find(word, at + 1)) >= 0:
                 end = at + len(word)
                 inside = any(a <= at and end <= b for a, b in spans)
-                if not inside and not lower[at - 1 : at].isalnum() and not lower[end : end + 1].isalnum():
+                if (
+                    not inside
+                    and not lower[at - 1 : at].isalnum()
+                    and not lower[end : end + 1].isalnum()
+                ):
                     spans.append((at, end))
                     found.add(place)
         return found
@@ -258,7 +283,11 @@ _known = functools.lru_cache(maxsize=256)(_Known)
 _IN_BRACKETS = re.compile(r"\s*\(.\)")
 _DIGITS = re.compile(r"[.,]?\d")
 
-_FIRSTS = {each.partition(" ")[0] for words in (*_LISTS["kind"], *_LISTS["before"]) for each in words.split("|")}
+_FIRSTS = {
+    each.partition(" ")[0]
+    for words in (*_LISTS["kind"], *_LISTS["before"])
+    for each in words.split("|")
+}
 """Words that a line with a mark may begin with."""
 
 
@@ -298,7 +327,11 @@ class _Reading:
         if said is None:
             return self._begun()
         start, end, place = said
-        unsaid = self._quoted(start, end) or self._joined(start, place) or self._contradicted(start, place)
+        unsaid = (
+            self._quoted(start, end)
+            or self._joined(start, place)
+            or self._contradicted(start, place)
+        )
         return NO_ANSWER if unsaid or self._taken_back(end, place) else place
 
     def _quoted(self, start: int, end: int) -> bool:
@@ -320,7 +353,11 @@ class _Reading:
         if not self.known.mentions(self.text[max(0, start - 40) : start]) - {place}:
             return False
         said = self._statement(max(0, start - 80), start)
-        if said and said[2] not in (NO_ANSWER, place) and _SAID["joint"].fullmatch(self.text, said[1], start):
+        if (
+            said
+            and said[2] not in (NO_ANSWER, place)
+            and _SAID["joint"].fullmatch(self.text, said[1], start)
+        ):
             return True
         if said and said[1] > start and self.known.mentions(self.text[said[0] : start]) - {place}:
             return True
@@ -333,7 +370,9 @@ class _Reading:
         if not self.known.mentions(self.text[end:]) - {place}:
             return False
         return _SAID["retraction"].search(self.lower, end) is not None or any(
-            _SAID["also"].search(each) and self.known.mentions(each) - {place} and not _SAID["denied"].search(each)
+            _SAID["also"].search(each)
+            and self.known.mentions(each) - {place}
+            and not _SAID["denied"].search(each)
             for each in _SAID["stop"].split(self.text[end:])
         )
 
@@ -346,14 +385,19 @@ class _Reading:
         last: tuple[int, int, int] | None = None
         leads = [*_SAID["lead"].finditer(self.lower, start, end)]
         if not text.isascii():
-            leads = sorted([*leads, *_SAID["lead_within_words"].finditer(self.lower, start, end)], key=re.Match.start)
+            leads = sorted(
+                [*leads, *_SAID["lead_within_words"].finditer(self.lower, start, end)],
+                key=re.Match.start,
+            )
         for lead in reversed(leads):
             said = self._said(lead)
             if said is not None:
                 last = (lead.start(), *said)
                 break
         rights = set[int]()
-        for match in known.mention.finditer(text, last[0] if last else start, end) if known.mention else ():
+        for match in (
+            known.mention.finditer(text, last[0] if last else start, end) if known.mention else ()
+        ):
             right = _SAID["right"].match(text, match.end())
             if right is not None:
                 place = known.at(text, match.start())[0]
@@ -371,13 +415,19 @@ class _Reading:
         if not before or self.known.answers[before[0][0]] == place:
             return ""
         joined = _SAID["beside"].fullmatch(self.text, before[0].end(), start)
-        return "" if joined is None or _SAID["contrast"].search(self.lower, 0, before[0].start()) else joined[0]
+        return (
+            ""
+            if joined is None or _SAID["contrast"].search(self.lower, 0, before[0].start())
+            else joined[0]
+        )
 
     def _left_open(self, end: int, place: int) -> bool:
         """Return whether the rest of a sentence behind a statement asks, or names another answer with a "but"."""
         stop = _SAID["stop"].search(self.text, end)
         rest = self.text[end : stop.end() if stop else len(self.text)]
-        return rest.endswith("?") or bool(_SAID["open"].search(rest) and self.known.mentions(rest) - {place})
+        return rest.endswith("?") or bool(
+            _SAID["open"].search(rest) and self.known.mentions(rest) - {place}
+        )
 
     def _line(self, start: int, end: int) -> tuple[int, int, int] | None:
         """Return the same of a line that is an answer by itself, as the first line and the last one may be."""
@@ -389,7 +439,9 @@ class _Reading:
             return None
         # Options that are listed again are no answer, but what is said beside a whole list is.
         rest = text[end:] if start == 0 else text[:start]
-        others = [each for line in rest.split("\n") if (each := known.same(line.strip())) != NO_ANSWER]
+        others = [
+            each for line in rest.split("\n") if (each := known.same(line.strip())) != NO_ANSWER
+        ]
         listed = others == [*range(len(known.answers))]
         return start, end, place if listed or set(others) <= {place} else NO_ANSWER
 
@@ -400,7 +452,11 @@ class _Reading:
         place, end = self.known.after(
             text, begin, small=lead[0][-1:] in ":=□" or _IN_BRACKETS.match(text, begin) is not None
         )
-        if place == NO_ANSWER or not _SAID["end"].match(text, end) or _SAID["negated"].search(lead[0]):
+        if (
+            place == NO_ANSWER
+            or not _SAID["end"].match(text, end)
+            or _SAID["negated"].search(lead[0])
+        ):
             return self._corrected(lead)
         if self._left_open(end, place) or self._denied(lead.start()):
             return end, NO_ANSWER
@@ -426,7 +482,11 @@ class _Reading:
         if not self.known.mentions(rest):
             return None
         but = _SAID["but"].match(rest)
-        if but is not None and _SAID["negated"].search(lead[0] + but[0]) and not self._denied(lead.start()):
+        if (
+            but is not None
+            and _SAID["negated"].search(lead[0] + but[0])
+            and not self._denied(lead.start())
+        ):
             place, behind = self.known.after(rest, but.end())
             if place != NO_ANSWER and _SAID["end"].match(rest, behind):
                 return end, place
@@ -439,9 +499,13 @@ class _Reading:
     def _denied(self, place: int) -> bool:
         """Return whether what stands before a place in its sentence says that no statement follows."""
         start = self._sentence(place)
-        if _SAID["would"].match(self.lower, place) and not _SAID["bare"].fullmatch(self.lower, start, place):
+        if _SAID["would"].match(self.lower, place) and not _SAID["bare"].fullmatch(
+            self.lower, start, place
+        ):
             return True  # on what it hangs may be said in many ways
-        return start < place and _denies(self.lower[start:place], _SAID["noun"].match(self.lower, place) is not None)
+        return start < place and _denies(
+            self.lower[start:place], _SAID["noun"].match(self.lower, place) is not None
+        )
 
     def _begun(self) -> int:
         """Return the answer that a text begins with, or that its sentences say of the item."""
@@ -450,13 +514,20 @@ class _Reading:
         mark = _SAID["begun"].match(text, end)
         if place != NO_ANSWER and mark is not None:
             rest = text[end:]
-            texts = [(name.lower(), of) for name, of in known.texts if known.marks and len(name) > 1]
+            texts = [
+                (name.lower(), of) for name, of in known.texts if known.marks and len(name) > 1
+            ]
             answer = next((name for name, of in texts if of == place), "")
             at = rest.lower().find(answer)
             rest = rest if at < 0 else f"{rest[:at]} {rest[at + len(answer) :]}"
             lower = rest.lower()
             another = any(name in lower for name, of in texts if of != place)
-            if not another and not known.mentions(rest) and not _SAID["not_so"].match(rest) and not _hangs(rest):
+            if (
+                not another
+                and not known.mentions(rest)
+                and not _SAID["not_so"].match(rest)
+                and not _hangs(rest)
+            ):
                 return place
         if known.marks or "?" in text:
             return NO_ANSWER
@@ -505,10 +576,13 @@ def read_probability(text: str) -> float | None:
         [None, None, None, None]
     """
     text = _SAID["worded"].sub(
-        lambda match: str(sum(_IN_WORDS[part] for part in match[1].lower().split("-"))), plain_text(text)
+        lambda match: str(sum(_IN_WORDS[part] for part in match[1].lower().split("-"))),
+        plain_text(text),
     )
     found, label = list(_SAID["number"].finditer(text)), _SAID["probability"].pattern
-    named = [number for number in found if re.search(rf"{label}[^\d.\n]*\Z", text[: number.start()])]
+    named = [
+        number for number in found if re.search(rf"{label}[^\d.\n]*\Z", text[: number.start()])
+    ]
     if _SAID["range"].search(text) or (not named and re.search(rf"{label}\W*(?:[:=]|is\b)", text)):
         return None
     shares = [number for number in found if number[2] or number[3]]
@@ -516,7 +590,8 @@ def read_probability(text: str) -> float | None:
     found = named or shares or [number for number in found if alone or not number[1].isdecimal()]
     values = {_share(match) for match in found}
     is_denied = any(
-        _SAID["bound"].search(text[max(0, match.start() - 30) : match.start()].rpartition(".")[2]) for match in found
+        _SAID["bound"].search(text[max(0, match.start() - 30) : match.start()].rpartition(".")[2])
+        for match in found
     )
     value = next(iter(values)) if len(values) == 1 and not is_denied else -1.0
     return value if value >= 0 else None

@@ -34,7 +34,9 @@ from rightreasons.models.protocol import BRIEF, Ability, Message, Request
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.servers.usage import Usage, price, tokens_asked, tokens_used
 
-DIALECTS: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("dialects.yaml").read_text("utf-8"))
+DIALECTS: Mapping[str, Any] = yaml.safe_load(
+    Path(__file__).with_name("dialects.yaml").read_text("utf-8")
+)
 """What servers say and want beside the protocol that they share."""
 
 CHAT, TEXT = "/chat/completions", "/completions"
@@ -59,7 +61,9 @@ LONGEST_PAUSE = 120.0
 
 _STEEPEST_PAUSE = 8.0
 _HEADERS = {"Content-Type": "application/json", "User-Agent": "rightreasons"}
-_REDIRECTS = urllib3.Retry(None, connect=0, read=0, status=0, other=0, redirect=3, respect_retry_after_header=False)
+_REDIRECTS = urllib3.Retry(
+    None, connect=0, read=0, status=0, other=0, redirect=3, respect_retry_after_header=False
+)
 _REFUSED = (400, 403, 404, 405, 413, 415, 422)
 _KEYS = (401, 403)
 
@@ -107,7 +111,9 @@ def read_completion(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> Complet
         BadReplyError: If it is no such reply.
     """
     with _reading("a reply without `choices`", reply):
-        if reply["choices"] == [] and reply.get("usage"):  # as of Azure and Gemini, where a filter stops the question
+        if reply["choices"] == [] and reply.get(
+            "usage"
+        ):  # as of Azure and Gemini, where a filter stops the question
             return Completion(Reply(finish="content_filter", usage=tokens_used(reply)))
         choice = reply["choices"][0]
     with _reading("a choice without text", choice):
@@ -118,7 +124,10 @@ def read_completion(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> Complet
     with _reading("log-probabilities that cannot be read", choice.get("logprobs")):
         reported = _read_logprobs(choice.get("logprobs"))
     content = said.get("content")
-    thinking = [*(words_of(said.get(name)) for name in DIALECTS["thinking"]), words_of(content, "thinking")]
+    thinking = [
+        *(words_of(said.get(name)) for name in DIALECTS["thinking"]),
+        words_of(content, "thinking"),
+    ]
     answer = Reply.of(
         words_of(content),
         thinking=next(filter(None, thinking), ""),
@@ -144,10 +153,16 @@ def _read_logprobs(reported: Any) -> list[tuple[str, float | None, Mapping[str, 
             for entry in reported["content"]
         ]
     else:
-        tokens, values, tops = (reported.get(name) or [] for name in ("tokens", "token_logprobs", "top_logprobs"))
+        tokens, values, tops = (
+            reported.get(name) or [] for name in ("tokens", "token_logprobs", "top_logprobs")
+        )
         rows = [*zip(tokens, values, [*tops, *[None] * (len(tokens) - len(tops))], strict=True)]
     return [
-        (str(token), None if value is None else float(value), {str(each): float(top[each]) for each in top or {}})
+        (
+            str(token),
+            None if value is None else float(value),
+            {str(each): float(top[each]) for each in top or {}},
+        )
         for token, value, top in rows
     ]
 
@@ -176,7 +191,10 @@ def continuation(echo: Callable[[str], Completion], prompt: str, text: str) -> C
     """
     completion = echo(prompt + text)
     # A start token is spelled in some echoes, before the text.
-    skipped = next((skip for skip in (0, 1) if "".join(completion.tokens[skip:]).startswith(prompt + text)), None)
+    skipped = next(
+        (skip for skip in (0, 1) if "".join(completion.tokens[skip:]).startswith(prompt + text)),
+        None,
+    )
     if skipped is None:
         return added(completion, echo(prompt) if prompt else Completion(Reply()), generated=1)
     ends = list(itertools.accumulate(map(len, completion.tokens[skipped:])))
@@ -222,7 +240,9 @@ def read_prompt(reply: Any) -> Completion:
         reported = [next(iter(entry.values())) if entry else None for entry in entries]
         tokens = tuple("" if token is None else str(token["decoded_token"]) for token in reported)
         return Completion(
-            Reply(), tokens, tuple(None if token is None else float(token["logprob"]) for token in reported)
+            Reply(),
+            tokens,
+            tuple(None if token is None else float(token["logprob"]) for token in reported),
         )
 
 
@@ -254,7 +274,11 @@ def first_words(top: Mapping[str, float], continuations: Sequence[str]) -> list[
     values = []
     for text in continuations:
         begun = [token for token in top if token.strip() and text.strip().startswith(token.strip())]
-        token = max(begun, key=lambda token: (text.startswith(token), len(token.strip()), top[token]), default="")
+        token = max(
+            begun,
+            key=lambda token: (text.startswith(token), len(token.strip()), top[token]),
+            default="",
+        )
         if token and taken.setdefault(token, text) != text:
             raise ValueError(
                 f"Expected answers that begin with different tokens, but {taken[token]!r} and {text!r} begin with "
@@ -274,7 +298,12 @@ class RequestError(ValueError):
     """
 
     def __init__(
-        self, reason: str, *, status: int | None = None, ends: bool = False, wait: float | None = None
+        self,
+        reason: str,
+        *,
+        status: int | None = None,
+        ends: bool = False,
+        wait: float | None = None,
     ) -> None:
         super().__init__(reason)
         self.status, self.ends, self.wait = status, ends, wait
@@ -333,12 +362,17 @@ class Client:
         self._headers.update({"Authorization": f"Bearer {self._key}"} if self._key else {})
         self._headers.update(headers)
         how: dict[str, Any] = {"timeout": self.options.timeout, "maxsize": self.options.in_flight}
-        how |= {"retries": _REDIRECTS, "ca_certs": os.environ.get("SSL_CERT_FILE") or certifi.where()}
+        how |= {
+            "retries": _REDIRECTS,
+            "ca_certs": os.environ.get("SSL_CERT_FILE") or certifi.where(),
+        }
         parts, proxies = urllib.parse.urlsplit(url), urllib.request.getproxies()
         proxy = proxies.get(parts.scheme, proxies.get("all"))
         if proxy and not urllib.request.proxy_bypass(str(parts.hostname)):
             account = urllib3.make_headers(proxy_basic_auth=urllib3.util.parse_url(proxy).auth)
-            self._pool: urllib3.PoolManager = urllib3.ProxyManager(proxy, proxy_headers=account, **how)
+            self._pool: urllib3.PoolManager = urllib3.ProxyManager(
+                proxy, proxy_headers=account, **how
+            )
         else:
             self._pool = urllib3.PoolManager(**how)
         return url
@@ -346,7 +380,9 @@ class Client:
     def _send(self, path: str, body: Mapping[str, Any] | None) -> Any:
         """Send a request once, and return the reply."""
         data = None if body is None else json.dumps(body).encode()
-        reply = self._pool.request("GET" if body is None else "POST", self.url + path, body=data, headers=self._headers)
+        reply = self._pool.request(
+            "GET" if body is None else "POST", self.url + path, body=data, headers=self._headers
+        )
         try:
             answer = json.loads(reply.data)
         except ValueError:
@@ -424,7 +460,10 @@ class Client:
                 break
             with self._lock:
                 self.usage += Usage(repeated=1)
-            self._stop.wait(failure.wait if failure.wait is not None else pause * random.uniform(0.75, 1.25))  # noqa: S311
+            seconds = failure.wait
+            if seconds is None:
+                seconds = pause * random.uniform(0.75, 1.25)  # noqa: S311
+            self._stop.wait(seconds)
             pause = min(2 * pause, _STEEPEST_PAUSE)
         if attempt and failure.status not in _REFUSED:
             failure.args = (f"{failure} ({attempt + 1} attempts)",)
@@ -458,7 +497,9 @@ class Client:
         if isinstance(error, exceptions.MaxRetryError):
             error = error.reason or error
         cause = self._say(error.__cause__ or next(reversed(error.args), error))
-        if isinstance(error, (exceptions.NewConnectionError, exceptions.SSLError, exceptions.ProxyError)):
+        if isinstance(
+            error, (exceptions.NewConnectionError, exceptions.SSLError, exceptions.ProxyError)
+        ):
             return RequestError(f"the server cannot be reached: {cause}", ends=last)
         if isinstance(error, exceptions.TimeoutError):
             return RequestError(f"no reply within {self.options.timeout} s")
@@ -473,18 +514,32 @@ class Client:
         # Of a key that was good for other requests, 403 is about this one.
         if status in _KEYS and not (status in _REFUSED and self.usage.requests):
             variable = self.options.key_variable
-            known = f"refuses the key in {variable}" if self._key else f"asks for a key, and {variable} holds none"
-            return RequestError(f"the server {known} ({status}: {message})", status=status, ends=True)
+            known = (
+                f"refuses the key in {variable}"
+                if self._key
+                else f"asks for a key, and {variable} holds none"
+            )
+            return RequestError(
+                f"the server {known} ({status}: {message})", status=status, ends=True
+            )
         if status in _REFUSED:
-            return RequestError(f"the server refuses the request ({status}: {message})", status=status)
+            return RequestError(
+                f"the server refuses the request ({status}: {message})", status=status
+            )
         if code == "insufficient_quota":
-            return RequestError(f"the quota of the key is used up ({message})", status=status, ends=True)
+            return RequestError(
+                f"the quota of the key is used up ({message})", status=status, ends=True
+            )
         wait = _retry_after(headers)
         if wait is not None and wait > LONGEST_PAUSE:
             reason = f"the server asks to be left alone for {wait:,.0f} s ({status}: {message})"
             return RequestError(reason, status=status, ends=True)
         with self._lock:
-            self._next_turn = max(self._next_turn, time.monotonic() + wait) if wait is not None else self._next_turn
+            self._next_turn = (
+                max(self._next_turn, time.monotonic() + wait)
+                if wait is not None
+                else self._next_turn
+            )
         return RequestError(f"the server answers {status}: {message}", status=status, wait=wait)
 
     def _say(self, value: object) -> str:
@@ -526,13 +581,19 @@ def _message(body: Any) -> tuple[str, str]:
             body = body[0]
         if isinstance(body, dict):
             code = str(body.get("code") or code)
-            body = next((body[name] for name in ("error", "message", "detail") if body.get(name)), body)
+            body = next(
+                (body[name] for name in ("error", "message", "detail") if body.get(name)), body
+            )
     return str(body or ""), code
 
 
 def _told_status(reply: Any) -> int:
     """Return the status that an error has which comes with status 200, as of OpenRouter and LM Studio."""
-    error = reply.get("error") if isinstance(reply, dict) and not {"choices", "data"} & reply.keys() else None
+    error = (
+        reply.get("error")
+        if isinstance(reply, dict) and not {"choices", "data"} & reply.keys()
+        else None
+    )
     code = error.get("code") if isinstance(error, dict) else 404
     return 200 if not error else code if isinstance(code, int) and 400 <= code < 600 else 500
 
@@ -550,7 +611,9 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
 CONSTRAINTS: Mapping[str, Callable[[Sequence[str]], Any]] = {
     "structured_outputs": lambda answers: {"choice": answers},
     "guided_choice": lambda answers: answers,
-    "grammar": lambda answers: "root ::= " + " | ".join(json.dumps(answer, ensure_ascii=False) for answer in answers),
+    "grammar": lambda answers: (
+        "root ::= " + " | ".join(json.dumps(answer, ensure_ascii=False) for answer in answers)
+    ),
     "response_format": lambda answers: {"type": "json_schema", "json_schema": _schema(answers)},
 }
 """How servers are told to hold an answer to some: vLLM today and before, llama.cpp, and OpenAI, which writes JSON."""
@@ -651,7 +714,10 @@ class Endpoint:
         try:
             return self.client.ask(self.path, body, lambda reply: read_completion(reply, self.tags))
         except RequestError as failure:
-            finish = next((finish for words, finish in DIALECTS["ends"].items() if words in str(failure)), None)
+            finish = next(
+                (finish for words, finish in DIALECTS["ends"].items() if words in str(failure)),
+                None,
+            )
             if finish is None:
                 raise
             return Completion(Reply(finish=finish))
@@ -659,7 +725,11 @@ class Endpoint:
     def constrained(self, answers: Sequence[str]) -> dict[str, Any]:
         """Return the parameter that holds an answer to some."""
         wanted = list(dict.fromkeys(answer.strip() for answer in answers))
-        return {self.constraint: CONSTRAINTS[self.constraint](wanted)} if self.constraint and wanted else {}
+        return (
+            {self.constraint: CONSTRAINTS[self.constraint](wanted)}
+            if self.constraint and wanted
+            else {}
+        )
 
     def next_tokens(self, prompt: Any, top: int) -> Completion:
         """Ask for the likeliest next tokens.
@@ -676,7 +746,9 @@ class Endpoint:
             BadReplyError: If what is echoed does not hold a text.
             RequestError: If there is no answer.
         """
-        if self.path == TEXT:  # the first token of an echo has no log-probability: a line break stands for nothing
+        if (
+            self.path == TEXT
+        ):  # the first token of an echo has no log-probability: a line break stands for nothing
             return [continuation(self._echo, prompt or "\n", text) for text in texts]
         turns = list(prompt)
         begun = turns.pop()["content"] if turns[-1]["role"] == "assistant" else ""
@@ -703,7 +775,11 @@ class Endpoint:
         known = {name: value for name, value in parameters.items() if name not in self.refused}
         drawing = self.drawing if known.get("temperature") else {}
         body |= {**self.extra, **self.client.more}
-        return {**body, **drawing, **{self.renamed.get(name, name): value for name, value in known.items()}}
+        return {
+            **body,
+            **drawing,
+            **{self.renamed.get(name, name): value for name, value in known.items()},
+        }
 
 
 @dataclasses.dataclass
@@ -748,7 +824,10 @@ def _digest(line: bytes) -> bytes:
 
 
 def flown(
-    client: Client, requests: Mapping[str, Request], ask: Callable[[Request], Row], keep: Callable[[str, Row], object]
+    client: Client,
+    requests: Mapping[str, Request],
+    ask: Callable[[Request], Row],
+    keep: Callable[[str, Row], object],
 ) -> Generator[tuple[str, RequestError | None]]:
     """Ask requests in `in_flight` threads, which take them in turn; yield the key of each, and why it has no answer.
 

@@ -50,7 +50,12 @@ Answered = tuple[dict[int, Row], dict[str, str]]
 
 @takes(ServerOptions)
 def open_server(
-    url: str, *, options: ServerOptions, chat: str = "auto", thinking: str = "auto", progress: bool = True
+    url: str,
+    *,
+    options: ServerOptions,
+    chat: str = "auto",
+    thinking: str = "auto",
+    progress: bool = True,
 ) -> ServerEngine:
     """Open a server, and try what it can be asked.
 
@@ -87,7 +92,9 @@ def open_server(
         model = _model(client)
         endpoint = kept_trial(client, model, thinking, chat)
     except RequestError as failure:
-        raise ValueError(f"Expected an answer from {client.url}, but {failure}.{_hint(client)}") from failure
+        raise ValueError(
+            f"Expected an answer from {client.url}, but {failure}.{_hint(client)}"
+        ) from failure
     if not endpoint.works:
         words = " ".join(finding.words for finding in endpoint.findings)
         raise ValueError(
@@ -120,13 +127,21 @@ class ServerEngine:
         self.name = f"{self.client.url} ({self.model_name})"
         self.client.retries = self.client.options.retries
         self.has_template = endpoint.path == CHAT
-        self.abilities, self.thinks, self.budget = endpoint.abilities, endpoint.thinks, endpoint.budget
+        self.abilities, self.thinks, self.budget = (
+            endpoint.abilities,
+            endpoint.thinks,
+            endpoint.budget,
+        )
         way = [endpoint.path, sorted(endpoint.refused), endpoint.extra, self.client.more]
         self.fingerprint = digest_of_value([self.client.url, self.model_name, *way])
 
     def render(self, prompt: str | Sequence[Message]) -> str:
         """Return a text unchanged, or a conversation turn by turn: its template is the server's."""
-        return prompt if isinstance(prompt, str) else "\n".join(f"{turn['role']}: {turn['content']}" for turn in prompt)
+        return (
+            prompt
+            if isinstance(prompt, str)
+            else "\n".join(f"{turn['role']}: {turn['content']}" for turn in prompt)
+        )
 
     def describe(self) -> dict[str, Any]:
         """Return the server, its model, what was tried and found, what changed meanwhile, and what was asked so far."""
@@ -144,7 +159,10 @@ class ServerEngine:
     def findings(self) -> str:
         """Return what the trial found, a line each."""
         able = ", ".join(sorted(self.abilities)).replace("_", " ")
-        found = (f"  {'yes' if each.passed else 'no '}  {each.part}: {each.words}" for each in self.endpoint.findings)
+        found = (
+            f"  {'yes' if each.passed else 'no '}  {each.part}: {each.words}"
+            for each in self.endpoint.findings
+        )
         way = "conversations" if self.has_template else "texts"
         return "\n".join([f"{self.name} is asked by {way}, for {able}.", *found])
 
@@ -152,7 +170,9 @@ class ServerEngine:
         """Say that the model changed while it was asked; "" where nothing shows it."""
         if len(self.client.served) < 2:
             return ""
-        forms = ", ".join(f"{count:,} by {form}" for form, count in self.client.served.most_common())
+        forms = ", ".join(
+            f"{count:,} by {form}" for form, count in self.client.served.most_common()
+        )
         return f"The model changed between the answers: {forms}."
 
     def likelihoods(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
@@ -170,7 +190,9 @@ class ServerEngine:
             rows = self.endpoint.continued(request.prompt, request.continuations)
             for text, row in zip(request.continuations, rows, strict=True):
                 if any(value is None or not np.isfinite(value) for value in row.logprobs):
-                    raise BadReplyError(f"no log-probability of the first token of {escaped(repr(text))}")
+                    raise BadReplyError(
+                        f"no log-probability of the first token of {escaped(repr(text))}"
+                    )
             return {
                 "values": [float(np.sum(np.array(row.logprobs, dtype=np.float64))) for row in rows],
                 "lengths": [float(len(row.tokens)) for row in rows],
@@ -179,7 +201,9 @@ class ServerEngine:
         parts = echoes_of(requests)
         rows, failures = self._fly("likelihoods", parts, ask, **how)
         failed = {part.rpartition(PART)[0]: reason for part, reason in failures.items()}
-        return self._likelihoods(requests, parts, (rows, failed), "log-probabilities echoed by the server")
+        return self._likelihoods(
+            requests, parts, (rows, failed), "log-probabilities echoed by the server"
+        )
 
     def next_words(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
         """Return the log-probability of the first token of each continuation, from the likeliest next tokens.
@@ -204,10 +228,16 @@ class ServerEngine:
                 raise BadReplyError(
                     f"likeliest tokens that begin no answer: {escaped(', '.join(map(repr, likeliest)))}"
                 )
-            return {"values": values, "lengths": [1.0] * len(values), "missing": values.count(-np.inf)}
+            return {
+                "values": values,
+                "lengths": [1.0] * len(values),
+                "missing": values.count(-np.inf),
+            }
 
         flown = self._fly("next words", requests, ask, settings={"top": top}, **how)
-        return self._likelihoods(requests, requests, flown, f"the {top} likeliest next tokens of the server")
+        return self._likelihoods(
+            requests, requests, flown, f"the {top} likeliest next tokens of the server"
+        )
 
     @takes(Generation)
     def generate(
@@ -231,8 +261,13 @@ class ServerEngine:
         """
         n = options.n
         if n > 1 and options.temperature > 0 and not self.endpoint.draws:
-            raise ValueError(f"Expected a server that draws answers for `n` of {n}, but {self.name} repeats one.")
-        settings: dict[str, Any] = {"temperature": options.temperature, "max_tokens": options.max_new_tokens}
+            raise ValueError(
+                f"Expected a server that draws answers for `n` of {n}, but {self.name} repeats one."
+            )
+        settings: dict[str, Any] = {
+            "temperature": options.temperature,
+            "max_tokens": options.max_new_tokens,
+        }
         settings |= {"stop": list(options.stop)} if options.stop else {}
         settings |= {"top_p": options.top_p} if options.top_p < 1 else {}
         self.endpoint.tags = options.tags
@@ -244,12 +279,17 @@ class ServerEngine:
                 first = int(item_rng(options.seed, request.name).integers(2**31 - n))
             held = self.endpoint.constrained(request.continuations) if options.constrained else {}
             how = {**settings, **held}
-            replies = [self.endpoint.ask(request.prompt, **how, seed=first + number).reply for number in range(n)]
+            replies = [
+                self.endpoint.ask(request.prompt, **how, seed=first + number).reply
+                for number in range(n)
+            ]
             replies = [*map(unwrapped, replies)] if options.constrained else replies
             return {"replies": json.dumps([reply.to_dict() for reply in replies])}
 
         drawn = {**options.to_dict(), "drawn": options.temperature > 0}
-        rows, failures = self._fly("replies", requests, ask, settings=drawn, progress=progress, out=out)
+        rows, failures = self._fly(
+            "replies", requests, ask, settings=drawn, progress=progress, out=out
+        )
         replies: list[list[Reply]] = [[] for _ in requests]
         for item, row in rows.items():
             replies[item] = [Reply.from_dict(each) for each in json.loads(row["replies"])]
@@ -299,7 +339,9 @@ class ServerEngine:
             write: Callable[[str, Row], object] | None = None
             if out is not None:
                 folder = Path(out).resolve()
-                file = next((each for each in folder.parents if each.name == WORK), folder) / JOURNAL
+                file = (
+                    next((each for each in folder.parents if each.name == WORK), folder) / JOURNAL
+                )
                 journal = client.journals.setdefault(file, Journal(file))
                 write = held.enter_context(journal.open())
                 for key in dict.fromkeys(keys):
@@ -307,11 +349,18 @@ class ServerEngine:
                         known.setdefault(key, journal.rows[key])
                     elif key in known:
                         write(key, known[key])
-            waiting = {key: request for key, request in zip(keys, requests, strict=True) if key not in known}
+            waiting = {
+                key: request
+                for key, request in zip(keys, requests, strict=True)
+                if key not in known
+            }
             client.begin()
             if progress and waiting:
                 cost = self.cost([*waiting.values()], kind, settings)
-                print(f"Asking {self.name}: {cost.sentence(client.options, 'about ', 'at most ')}", file=sys.stderr)
+                print(
+                    f"Asking {self.name}: {cost.sentence(client.options, 'about ', 'at most ')}",
+                    file=sys.stderr,
+                )
 
             def keep(key: str, row: Row) -> None:
                 known[key] = row
@@ -337,13 +386,17 @@ class ServerEngine:
                 f"the same command{larger} goes on from there."
             )
         return rows, {
-            request.name: failures[key] for request, key in zip(requests, keys, strict=True) if key in failures
+            request.name: failures[key]
+            for request, key in zip(requests, keys, strict=True)
+            if key in failures
         }
 
     def _check(self, ability: Ability, requests: Sequence[Request]) -> None:
         way = "conversations" if self.has_template else "texts"
         if any(isinstance(request.prompt, str) == self.has_template for request in requests):
-            raise ValueError(f"Expected {way}, as {self.name} was opened for, but got the other: see `chat`.")
+            raise ValueError(
+                f"Expected {way}, as {self.name} was opened for, but got the other: see `chat`."
+            )
         if ability not in self.abilities:
             failed = [finding for finding in self.endpoint.findings if not finding.passed]
             trouble = " ".join(f"{finding.part}: {finding.words}" for finding in failed)
@@ -362,7 +415,8 @@ class ServerEngine:
         nothing = (dict.fromkeys(_RAGGED, [np.nan] * len(part.continuations)) for part in parts)
         reported = [rows.get(place, empty) for place, empty in enumerate(nothing)]
         values, lengths = (
-            Ragged.of(np.concatenate([np.empty(0), *(row[name] for row in reported)]), counts) for name in _RAGGED
+            Ragged.of(np.concatenate([np.empty(0), *(row[name] for row in reported)]), counts)
+            for name in _RAGGED
         )
         note = f"{missing:,} continuations are not among them" if missing else ""
         return Likelihoods(values, lengths, failures, 0, self._way(way, note))
@@ -372,11 +426,19 @@ class ServerEngine:
 
 
 _RAGGED = ("values", "lengths")
-_NEEDED: Mapping[str, Ability] = {"likelihoods": "likelihoods", "next words": "next_words", "replies": "text"}
+_NEEDED: Mapping[str, Ability] = {
+    "likelihoods": "likelihoods",
+    "next words": "next_words",
+    "replies": "text",
+}
 
 
 def _hint(client: Client) -> str:
-    return "" if client.url.endswith("/v1") or client.url.startswith(INSPECT) else " Most addresses end in /v1."
+    return (
+        ""
+        if client.url.endswith("/v1") or client.url.startswith(INSPECT)
+        else " Most addresses end in /v1."
+    )
 
 
 def _model(client: Client) -> str:
@@ -389,7 +451,9 @@ def _model(client: Client) -> str:
         if failure.ends or failure.status is None:
             raise
         why = f"does not list its models: {failure}.{_hint(client)}"
-        raise OptionError(f"Expected `server_model`, as {client.url} {why}", option="server_model") from failure
+        raise OptionError(
+            f"Expected `server_model`, as {client.url} {why}", option="server_model"
+        ) from failure
     if len(known) != 1:
         why = f"has {len(known)} models: {escaped(', '.join(sorted(known)[:10]), 400) or 'none'}."
         raise OptionError(f"Expected `server_model`, as {client.url} {why}", option="server_model")

@@ -25,29 +25,41 @@ class ServerOptions(Options):
         None, "Name of the model on the server; by default the only one that the server lists."
     )
     key_variable: str = option(
-        "OPENAI_API_KEY", "Environment variable that holds the server's key; the key itself is written nowhere."
+        "OPENAI_API_KEY",
+        "Environment variable that holds the server's key; the key itself is written nowhere.",
     )
     in_flight: int = option(8, "Requests in flight at the same time.", minimum=1)
-    timeout: int = option(120, "Seconds to wait for a reply before the request is repeated.", minimum=1)
-    retries: int = option(5, "How often a request that fails is repeated, with growing pauses.", minimum=0)
+    timeout: int = option(
+        120, "Seconds to wait for a reply before the request is repeated.", minimum=1
+    )
+    retries: int = option(
+        5, "How often a request that fails is repeated, with growing pauses.", minimum=0
+    )
     prompt_price: float | None = option(
         None, "Price of a million prompt tokens, for the count of what a run costs.", minimum=0.0
     )
     answer_price: float | None = option(None, "Price of a million generated tokens.", minimum=0.0)
     max_requests: int | None = option(
-        None, "Requests after which no more are sent, those of the trial included; a later run goes on.", minimum=1
+        None,
+        "Requests after which no more are sent, those of the trial included; a later run goes on.",
+        minimum=1,
     )
     max_price: float | None = option(
-        None, "Price after which no more requests are sent; those in flight are waited for.", minimum=0.0
+        None,
+        "Price after which no more requests are sent; those in flight are waited for.",
+        minimum=0.0,
     )
     header: tuple[str, ...] = option(
         (),
         "Comma-separated headers of every request, such as 'X-Team: red'; '$NAME' as the value is that of an "
         "environment variable, which is written nowhere.",
     )
-    reasoning_effort: str | None = option(None, "How much a model thinks, in the server's words, such as low or high.")
+    reasoning_effort: str | None = option(
+        None, "How much a model thinks, in the server's words, such as low or high."
+    )
     extra_body: str | None = option(
-        None, 'More of what every request holds, as JSON, such as {"chat_template_kwargs": {"enable_thinking": false}}.'
+        None,
+        'More of what every request holds, as JSON, such as {"chat_template_kwargs": {"enable_thinking": false}}.',
     )
 
     def _check(self) -> None:
@@ -56,7 +68,8 @@ class ServerOptions(Options):
             name, _, value = header.partition(":")
             if not _HEADER.fullmatch(header):
                 raise OptionError(
-                    f"Expected a name, a colon and a value in `header`, but got {one_line(header)}.", option="header"
+                    f"Expected a name, a colon and a value in `header`, but got {one_line(header)}.",
+                    option="header",
                 )
             if _SECRET.search(name) and not value.strip().startswith("$"):
                 raise OptionError(
@@ -78,7 +91,10 @@ class ServerOptions(Options):
         """
         given = dict(re.split(r"\s*:\s*", header.strip(), maxsplit=1) for header in self.header)
         held = {name: value[1:] for name, value in given.items() if value.startswith("$")}
-        secrets = {name: _held_in(variable, f"the header {name}", "header") for name, variable in held.items()}
+        secrets = {
+            name: _held_in(variable, f"the header {name}", "header")
+            for name, variable in held.items()
+        }
         return {**given, **secrets}, [*secrets.values()]
 
     def key(self) -> str:
@@ -87,7 +103,9 @@ class ServerOptions(Options):
 
     def more(self) -> dict[str, Any]:
         """Return what every request holds beside what is asked."""
-        effort = {} if self.reasoning_effort is None else {"reasoning_effort": self.reasoning_effort}
+        effort = (
+            {} if self.reasoning_effort is None else {"reasoning_effort": self.reasoning_effort}
+        )
         try:
             body = json.loads(self.extra_body or "{}")
         except ValueError:

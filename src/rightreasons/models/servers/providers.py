@@ -34,7 +34,11 @@ class Provider(Client):
         from inspect_ai.model import GenerateConfig, get_model
 
         provider, _, self._name = url.removeprefix(INSPECT).partition("/")
-        extra = {name: value for name, value in self.more.items() if name not in GenerateConfig.model_fields}
+        extra = {
+            name: value
+            for name, value in self.more.items()
+            if name not in GenerateConfig.model_fields
+        }
         # Repeating and waiting are this client's, which counts and stores them.
         config = GenerateConfig(
             max_retries=0,
@@ -45,10 +49,14 @@ class Provider(Client):
         )
         key = self._key if self.options.key_variable != type(self.options)().key_variable else None
         try:
-            self._model = get_model(url.removeprefix(INSPECT), config=config, api_key=key or None, memoize=False)
+            self._model = get_model(
+                url.removeprefix(INSPECT), config=config, api_key=key or None, memoize=False
+            )
         except Exception as error:  # of a package of its own where one is absent
             reason = self._say(_MARKUP.sub("", str(error)).removeprefix("ERROR: "))
-            raise ValueError(f"Expected a model that inspect_ai can ask, but of {url}: {reason}.") from error
+            raise ValueError(
+                f"Expected a model that inspect_ai can ask, but of {url}: {reason}."
+            ) from error
         self._secrets += [self._model.api.api_key] if self._model.api.api_key else []
         self._loop = asyncio.new_event_loop()
         threading.Thread(target=self._loop.run_forever, daemon=True).start()
@@ -63,21 +71,26 @@ class Provider(Client):
 
         if path != CHAT or body is None:
             raise RequestError("inspect_ai asks providers by conversations alone", status=404)
-        settings = {name: value for name, value in body.items() if name not in ("model", "messages")}
+        settings = {
+            name: value for name, value in body.items() if name not in ("model", "messages")
+        }
         if "stop" in settings:
             settings["stop_seqs"] = settings.pop("stop")
         form = settings.pop("response_format", None)
         unknown = sorted(set(settings) - set(GenerateConfig.model_fields) - set(self.more))
         if unknown or "prompt_logprobs" in settings:
             raise RequestError(
-                f"inspect_ai has no parameter {(unknown or ['prompt_logprobs'])[0]} for providers", status=400
+                f"inspect_ai has no parameter {(unknown or ['prompt_logprobs'])[0]} for providers",
+                status=400,
             )
         if form is not None:
             schema = form["json_schema"]
             settings["response_schema"] = ResponseSchema(
                 name=schema["name"], json_schema=schema["schema"], strict=schema["strict"]
             )
-        known = {name: value for name, value in settings.items() if name in GenerateConfig.model_fields}
+        known = {
+            name: value for name, value in settings.items() if name in GenerateConfig.model_fields
+        }
 
         async def generated() -> Any:
             turns = await messages_from_openai(body["messages"], model=self._name)
@@ -90,10 +103,18 @@ class Provider(Client):
             return super()._failure(error, last=last)
         if hasattr(error, "last_attempt"):  # of tenacity, as inspect_ai would have repeated it
             error = error.last_attempt.exception() or error
-        if isinstance(error, RuntimeError) and isinstance(error.__cause__, Exception):  # it tells the whole request
+        if isinstance(error, RuntimeError) and isinstance(
+            error.__cause__, Exception
+        ):  # it tells the whole request
             error = error.__cause__
-        if hasattr(error, "status_code") and hasattr(error, "response"):  # providers' own clients are made alike
-            return self._refusal(error.status_code, getattr(error, "body", None) or str(error), error.response.headers)
+        if hasattr(error, "status_code") and hasattr(
+            error, "response"
+        ):  # providers' own clients are made alike
+            return self._refusal(
+                error.status_code,
+                getattr(error, "body", None) or str(error),
+                error.response.headers,
+            )
         decision = self._model.api.should_retry(error)
         passing = getattr(decision, "retry", decision) or "Timeout" in type(error).__name__
         return RequestError(
@@ -111,11 +132,24 @@ def _reply_of(output: Any) -> dict[str, Any]:
     usage, counted = output.usage, {}
     if usage is not None:
         cached = (usage.input_tokens_cache_read or 0) + (usage.input_tokens_cache_write or 0)
-        counted = {"prompt_tokens": usage.input_tokens + cached, "completion_tokens": usage.output_tokens}
+        counted = {
+            "prompt_tokens": usage.input_tokens + cached,
+            "completion_tokens": usage.output_tokens,
+        }
         counted["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning_tokens}
     choices = []
     for choice in (each.model_dump() for each in output.choices):
         words = inspect_words(choice["message"]["content"])
-        message = {"content": words["text"], "reasoning_content": words["thinking"], "refusal": words["refusal"]}
-        choices.append({"message": message, "finish_reason": choice["stop_reason"], "logprobs": choice["logprobs"]})
+        message = {
+            "content": words["text"],
+            "reasoning_content": words["thinking"],
+            "refusal": words["refusal"],
+        }
+        choices.append(
+            {
+                "message": message,
+                "finish_reason": choice["stop_reason"],
+                "logprobs": choice["logprobs"],
+            }
+        )
     return {"model": output.model, "choices": choices, "usage": counted}

@@ -38,7 +38,9 @@ from rightreasons.models.servers.client import (
 
 T = TypeVar("T")
 
-BEGINNINGS, QUESTIONS, CHOICE, UNLIKELY = (DIALECTS[name] for name in ("beginnings", "questions", "choice", "unlikely"))
+BEGINNINGS, QUESTIONS, CHOICE, UNLIKELY = (
+    DIALECTS[name] for name in ("beginnings", "questions", "choice", "unlikely")
+)
 TURNED, BOUNDED = DIALECTS["turned"], DIALECTS["bounded"]
 
 MEAN_DIFFERENCE = 0.1
@@ -75,9 +77,14 @@ def kept_trial(client: Client, model: str, thinking: str = "auto", chat: str = "
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         kept = json.loads(place.read_text("utf-8")) if place is not None else {}
         endpoint = Endpoint(client, **kept["endpoint"])
-        endpoint.refused, endpoint.findings = set(endpoint.refused), [Finding(*each) for each in endpoint.findings]
+        endpoint.refused, endpoint.findings = (
+            set(endpoint.refused),
+            [Finding(*each) for each in endpoint.findings],
+        )
         if _signature(endpoint) == kept["seen"]:
-            endpoint.findings.insert(0, Finding("trial", True, "It was tried today, and answers as it did then."))
+            endpoint.findings.insert(
+                0, Finding("trial", True, "It was tried today, and answers as it did then.")
+            )
             return endpoint
     endpoint = try_server(client, model, thinking, chat)
     if place is not None and endpoint.works:
@@ -92,7 +99,9 @@ def kept_trial(client: Client, model: str, thinking: str = "auto", chat: str = "
 def _signature(endpoint: Endpoint) -> list[str]:
     """Ask one short question; return the model that answers, by name and `system_fingerprint`, and what it says."""
     endpoint.client.served.clear()
-    said = _said(endpoint.ask(_prompts(endpoint.path)[0], max_tokens=_BRIEF, temperature=0.0, seed=0))
+    said = _said(
+        endpoint.ask(_prompts(endpoint.path)[0], max_tokens=_BRIEF, temperature=0.0, seed=0)
+    )
     return [*endpoint.client.served, said]
 
 
@@ -153,8 +162,14 @@ class _Attempt:
                 raise
             return self._find("answers", False, f"{path} is not of use: {failure}.")
         self.endpoint.thinks = any(map(_thinks, self._greedy))
-        self.endpoint.works = self.endpoint.thinks or any(_said(completion).strip() for completion in self._greedy)
-        without = f", without {' and '.join(sorted(self.endpoint.refused))}" if self.endpoint.refused else ""
+        self.endpoint.works = self.endpoint.thinks or any(
+            _said(completion).strip() for completion in self._greedy
+        )
+        without = (
+            f", without {' and '.join(sorted(self.endpoint.refused))}"
+            if self.endpoint.refused
+            else ""
+        )
         words = f"generates text{without}" if self.endpoint.works else "answers with empty texts"
         return self._find("answers", self.endpoint.works, f"{path} {words}.")
 
@@ -191,13 +206,28 @@ class _Attempt:
                 self._find(part, True, f"It answers without thinking{note}.")
             return
         if wanted.isdecimal():
-            bound = next((name for name in BOUNDED if name in endpoint.extra or self._takes({name: int(wanted)})), "")
+            bound = next(
+                (
+                    name
+                    for name in BOUNDED
+                    if name in endpoint.extra or self._takes({name: int(wanted)})
+                ),
+                "",
+            )
             endpoint.budget = int(wanted) + BRIEF
-            note = f" (told by {bound})" if bound else " (the server takes no bound: what is longer is cut)"
+            note = (
+                f" (told by {bound})"
+                if bound
+                else " (the server takes no bound: what is longer is cut)"
+            )
             self._find(part, True, f"It thinks before it answers, at most {wanted} tokens{note}.")
             return
         words = f"{used or f'more than {reached:,}'} tokens for an easy question"
-        self._find(part, True, f"It thinks before it answers{note}: {words}, and may take {endpoint.budget:,}.")
+        self._find(
+            part,
+            True,
+            f"It thinks before it answers{note}: {words}, and may take {endpoint.budget:,}.",
+        )
 
     def _counts_tokens(self) -> int | None:
         """Ask an easy question with growing room; return the tokens of its answer, None where it does not end."""
@@ -241,7 +271,11 @@ class _Attempt:
         endpoint, part = self.endpoint, "answers held to given ones"
         for way in CONSTRAINTS:
             endpoint.constraint = way
-            settings = {"max_tokens": endpoint.budget, "temperature": 0.0, **endpoint.constrained(UNLIKELY)}
+            settings = {
+                "max_tokens": endpoint.budget,
+                "temperature": 0.0,
+                **endpoint.constrained(UNLIKELY),
+            }
             outcome = _tried(endpoint.ask, self._prompts[0], **settings)
             reply = Reply() if isinstance(outcome, RequestError) else outcome.reply
             # A constraint that stops the thinking asks another model.
@@ -249,7 +283,11 @@ class _Attempt:
                 self._find(part, True, f"They are held by {way}.")
                 return
         endpoint.constraint = ""
-        self._find(part, False, f"None of {', '.join(CONSTRAINTS)} holds them: the form of an answer is asked for.")
+        self._find(
+            part,
+            False,
+            f"None of {', '.join(CONSTRAINTS)} holds them: the form of an answer is asked for.",
+        )
 
     def repeats_itself(self) -> None:
         """Compare two equal greedy requests."""
@@ -269,7 +307,9 @@ class _Attempt:
         how = {"max_tokens": endpoint.budget if hidden else _BRIEF, "temperature": 1.5}
         for endpoint.drawing, with_ in (({}, ""), (_DRAWING, f" with {', '.join(_DRAWING)}")):
             drawn = [_tried(endpoint.ask, self._prompts[1], seed=seed, **how) for seed in range(3)]
-            endpoint.draws = len({_said(each) for each in drawn if isinstance(each, Completion)}) > 1
+            endpoint.draws = (
+                len({_said(each) for each in drawn if isinstance(each, Completion)}) > 1
+            )
             if endpoint.draws:
                 self._find("drawn answers", True, f"Three draws differ{with_}.")
                 return
@@ -284,13 +324,20 @@ class _Attempt:
         trouble, choice = "", [_asked(CHOICE)] if self.endpoint.path == CHAT else []
         for top in TOPS:
             ask = functools.partial(self.endpoint.next_tokens, top=top)
-            found: list[Completion] | RequestError = _tried(list, map(ask, [*self._prompts[:2], *choice]))
+            found: list[Completion] | RequestError = _tried(
+                list, map(ask, [*self._prompts[:2], *choice])
+            )
             if not isinstance(found, RequestError):
-                checks = map(_trouble_with_top, found, self._greedy), map(_trouble_with_letters, found[2:])
+                checks = (
+                    map(_trouble_with_top, found, self._greedy),
+                    map(_trouble_with_letters, found[2:]),
+                )
                 trouble = next(filter(None, itertools.chain(*checks)), "")
                 if not trouble:
                     self.endpoint.top = min(top, *(len(completion.tops[0]) for completion in found))
-                    trouble = f"{self.endpoint.top} are reported, and greedy answers begin with the first"
+                    trouble = (
+                        f"{self.endpoint.top} are reported, and greedy answers begin with the first"
+                    )
                 break
             trouble = f"They are not reported: {found}"
             if found.gone:
@@ -304,7 +351,11 @@ class _Attempt:
             return
         pairs: list[tuple[float, float, str]] = []
         trouble = "The server reports no log-probabilities of what it generates"
-        settings = {"max_tokens": _BRIEF, "temperature": 1.0, "logprobs": self.endpoint.path == CHAT or 1}
+        settings = {
+            "max_tokens": _BRIEF,
+            "temperature": 1.0,
+            "logprobs": self.endpoint.path == CHAT or 1,
+        }
         for seed, prompt in enumerate(self._prompts):
             try:
                 completion = self.endpoint.ask(prompt, seed=seed, **settings)
@@ -327,11 +378,15 @@ class _Attempt:
         if pairs and (apart.mean() > MEAN_DIFFERENCE or apart.max() > LARGEST_DIFFERENCE):
             trouble = pairs[int(apart.argmax())][2]
         elif 0 < len(pairs) < _FEWEST_TOKENS:
-            trouble = f"Only {len(pairs)} log-probabilities could be compared with those of generation"
+            trouble = (
+                f"Only {len(pairs)} log-probabilities could be compared with those of generation"
+            )
         elif pairs and not np.ptp(values):
             trouble = f"Every token has the same log-probability, {values[0]:.2f}"
         elif pairs:
-            agree = f"Echo and generation agree on {len(pairs)} log-probabilities, to {apart.max():.2g}"
+            agree = (
+                f"Echo and generation agree on {len(pairs)} log-probabilities, to {apart.max():.2g}"
+            )
         self.endpoint.echo = self._find(_GIVEN, bool(agree), f"{agree or trouble}.")
 
     def _negotiate(self, prompt: Any, room: int = _BRIEF) -> Completion:
@@ -343,7 +398,9 @@ class _Attempt:
             except RequestError as failure:
                 words = str(failure)
                 refused = {name for name in _OPTIONAL if name in words} - self.endpoint.refused
-                renames = "max_completion_tokens" in words and not re.search("large|exceed|context", words)
+                renames = "max_completion_tokens" in words and not re.search(
+                    "large|exceed|context", words
+                )
                 if failure.gone or not (refused or renames):
                     raise
                 if refused:
@@ -413,16 +470,26 @@ def _trouble_with_letters(completion: Completion) -> str:
     return "" if bare and bare in "ABCD" else f"Asked for a letter, it begins with {likeliest!r}"
 
 
-def _pairs(begins: str, between: str, echoed: Completion, other: Completion) -> list[tuple[float, float, str]]:
+def _pairs(
+    begins: str, between: str, echoed: Completion, other: Completion
+) -> list[tuple[float, float, str]]:
     """Compare the log-probabilities of the tokens that two texts have in common from the beginning on.
 
     Returns:
         The first log-probability of each token, how far the second lies apart, and both in words.
     """
     pairs = []
-    for token, value, same, also in zip(echoed.tokens, echoed.logprobs, other.tokens, other.logprobs, strict=False):
+    for token, value, same, also in zip(
+        echoed.tokens, echoed.logprobs, other.tokens, other.logprobs, strict=False
+    ):
         if token != same:
             break  # cut into other tokens from here on
         if value is not None and also is not None:
-            pairs.append((value, abs(value - also), f"{begins} {value:.2f} for {token!r}, {between} {also:.2f}"))
+            pairs.append(
+                (
+                    value,
+                    abs(value - also),
+                    f"{begins} {value:.2f} for {token!r}, {between} {also:.2f}",
+                )
+            )
     return pairs

@@ -53,12 +53,17 @@ class Usage:
         counts = tokens_used(reply)
         if "prompt_tokens" in counts:
             return cls(1, 0, counts["prompt_tokens"], counts.get("answer_tokens", 0))
-        said = tokens_in(json.dumps(reply["choices"], ensure_ascii=False)) if "choices" in reply else 0
+        said = (
+            tokens_in(json.dumps(reply["choices"], ensure_ascii=False)) if "choices" in reply else 0
+        )
         return cls(1, 0, estimated, said, unreported=1)
 
     def to_dict(self, options: ServerOptions) -> dict[str, Any]:
         """Return the counts, and their price where prices are given."""
-        return {**dataclasses.asdict(self), "price": price(options, self.prompt_tokens, self.answer_tokens)}
+        return {
+            **dataclasses.asdict(self),
+            "price": price(options, self.prompt_tokens, self.answer_tokens),
+        }
 
     def sentence(self, options: ServerOptions, about: str = "", most: str = "") -> str:
         """Say what was asked, in one sentence; `about` and `most` are before the tokens of an estimate."""
@@ -67,7 +72,10 @@ class Usage:
         unreported = estimated if self.unreported else ""
         cost = self.words(options)[-1]
         priced = f", at a price of {cost}" if cost else ""
-        prompts, answers = counted(self.prompt_tokens, "prompt token"), counted(self.answer_tokens, "generated token")
+        prompts, answers = (
+            counted(self.prompt_tokens, "prompt token"),
+            counted(self.answer_tokens, "generated token"),
+        )
         tokens = f"{about}{prompts} and {most}{answers}"
         return f"{counted(self.requests, 'request')}{repeated}, {tokens}{priced}{unreported}."
 
@@ -91,7 +99,9 @@ def price(options: ServerOptions, prompt_tokens: float, answer_tokens: float) ->
     return (prompts + (options.answer_price or 0.0) * answer_tokens) / 1_000_000
 
 
-def cost_of(template: int | None, requests: Sequence[Request], kind: str, settings: Mapping[str, Any]) -> Usage:
+def cost_of(
+    template: int | None, requests: Sequence[Request], kind: str, settings: Mapping[str, Any]
+) -> Usage:
     """Return what a run will cost: requests and generated tokens at most, and tokens of prompts by `tokens_in`.
 
     Args:
@@ -104,11 +114,17 @@ def cost_of(template: int | None, requests: Sequence[Request], kind: str, settin
     # An echo holds the prompt and one continuation; that of a conversation is compared with the conversation alone.
     echoes = kind == "likelihoods" and template is not None
     times = [
-        len(request.continuations) + (not isinstance(request.prompt, str)) if echoes else settings.get("n", 1)
+        len(request.continuations) + (not isinstance(request.prompt, str))
+        if echoes
+        else settings.get("n", 1)
         for request in requests
     ]
-    tokens = sum(tokens_asked(request.prompt) * n for request, n in zip(requests, times, strict=True))
-    tokens += sum(tokens_in(text) for request in requests for text in request.continuations if echoes)
+    tokens = sum(
+        tokens_asked(request.prompt) * n for request, n in zip(requests, times, strict=True)
+    )
+    tokens += sum(
+        tokens_in(text) for request in requests for text in request.continuations if echoes
+    )
     sent = sum(times)
     tokens += sent * (template or 0)
     return Usage(sent, prompt_tokens=tokens, answer_tokens=sent * settings.get("max_new_tokens", 1))
@@ -116,7 +132,11 @@ def cost_of(template: int | None, requests: Sequence[Request], kind: str, settin
 
 def tokens_asked(prompt: Any) -> int:
     """Return about how many tokens a prompt has."""
-    return tokens_in(prompt) if isinstance(prompt, str) else sum(tokens_in(turn["content"]) for turn in prompt)
+    return (
+        tokens_in(prompt)
+        if isinstance(prompt, str)
+        else sum(tokens_in(turn["content"]) for turn in prompt)
+    )
 
 
 def tokens_in(text: str) -> int:
@@ -145,10 +165,14 @@ def tokens_used(reply: Mapping[str, Any]) -> dict[str, int]:
     counts = counts if isinstance(counts, dict) else {}
     details = counts.get("completion_tokens_details")
     thinking = details.get("reasoning_tokens") if isinstance(details, dict) else None
-    prompt, answer, total = (counts.get(f"{name}_tokens") for name in ("prompt", "completion", "total"))
+    prompt, answer, total = (
+        counts.get(f"{name}_tokens") for name in ("prompt", "completion", "total")
+    )
     if isinstance(prompt, int) and isinstance(total, int):
         hidden = total - prompt - (answer or 0)
-        answer, thinking = (total - prompt, thinking or hidden) if hidden > 0 else (answer, thinking)
+        answer, thinking = (
+            (total - prompt, thinking or hidden) if hidden > 0 else (answer, thinking)
+        )
     used = {"prompt_tokens": prompt, "answer_tokens": answer, "thinking_tokens": thinking}
     return {name: count for name, count in used.items() if isinstance(count, int)}
 
@@ -159,7 +183,9 @@ def echoes_of(requests: Sequence[Request]) -> list[Request]:
         Request(f"{request.name}{PART}{place}", request.prompt, texts)
         for request in requests
         for place, texts in enumerate(
-            zip(request.continuations, strict=True) if isinstance(request.prompt, str) else [request.continuations]
+            zip(request.continuations, strict=True)
+            if isinstance(request.prompt, str)
+            else [request.continuations]
         )
     ]
 
@@ -172,7 +198,11 @@ def keys_of(run: Mapping[str, Any], requests: Sequence[Request]) -> list[str]:
     base = hashlib.blake2b(json.dumps(run, sort_keys=True).encode(), digest_size=16)
     keys = []
     for request in requests:
-        prompt = request.prompt if isinstance(request.prompt, str) else [dict(turn) for turn in request.prompt]
+        prompt = (
+            request.prompt
+            if isinstance(request.prompt, str)
+            else [dict(turn) for turn in request.prompt]
+        )
         digest, name = base.copy(), request.name if run.get("drawn") else ""
         digest.update(json.dumps([name, prompt, request.continuations], sort_keys=True).encode())
         keys.append(digest.hexdigest())

@@ -36,7 +36,11 @@ FAMILIES: Mapping[str, Find] = {
 
 def candidates(training: Training, family: str) -> list[Candidate]:
     """Return the candidates of a family, of one text or of two; none where the training texts offer none."""
-    return [found for column in range(len(training.columns)) for found in FAMILIES[family](training, column)]
+    return [
+        found
+        for column in range(len(training.columns))
+        for found in FAMILIES[family](training, column)
+    ]
 
 
 __all__ = ["FAMILIES", "Candidate", "Training", "candidates"]

@@ -15,7 +15,14 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.datasets.perturbing.edits import LAST_NAMES, NAMES, PLACES, PROTECTED, WORDS, touches
+from rightreasons.datasets.perturbing.edits import (
+    LAST_NAMES,
+    NAMES,
+    PLACES,
+    PROTECTED,
+    WORDS,
+    touches,
+)
 from rightreasons.shortcuts.families.training import (
     NEGATIONS,
     UNCHANGED,
@@ -70,7 +77,9 @@ def names(training: Training, column: int) -> list[Candidate]:
     """Names: known ones, in capitals or not, and all capitalized words inside of sentences."""
     known = {*NAMES["male"], *NAMES["female"], *LAST_NAMES, *PLACES["city"], *PLACES["country"]}
     listed = _of_words(training, column, "names", {name.lower() for name in known})
-    inside = _of_words(training, column, "capitalized words", r"(?<=[^\W\d_] )[^\W\d_a-zß-ÿ][^\W\d_A-Z]+\b")
+    inside = _of_words(
+        training, column, "capitalized words", r"(?<=[^\W\d_] )[^\W\d_a-zß-ÿ][^\W\d_A-Z]+\b"
+    )
     return _offered(training, column, [listed, inside])
 
 
@@ -85,7 +94,9 @@ def groups(training: Training, column: int) -> list[Candidate]:
         "stretched words": r"\b\w*(\w)\1\1\w*\b",
         "addresses and tags": PROTECTED.pattern,
     }
-    return _offered(training, column, [_of_words(training, column, name, how) for name, how in kinds.items()])
+    return _offered(
+        training, column, [_of_words(training, column, name, how) for name, how in kinds.items()]
+    )
 
 
 def ends(training: Training, column: int) -> list[Candidate]:
@@ -96,7 +107,10 @@ def ends(training: Training, column: int) -> list[Candidate]:
         weak = training.weak_places(column, text)
         return [(token.start, token.end) for token in words[place:][:1] if token in weak]
 
-    kinds = (Kind(name, functools.partial(word_at, at)) for name, at in {"first word": 0, "last word": -1}.items())
+    kinds = (
+        Kind(name, functools.partial(word_at, at))
+        for name, at in {"first word": 0, "last word": -1}.items()
+    )
     return _offered(training, column, [*kinds])
 
 
@@ -104,7 +118,9 @@ def between(training: Training, column: int) -> list[Candidate]:
     """Marks and spaces: before the first word, between words, and after the last."""
 
     def inside(text: str, plain: bool) -> list[Span]:
-        return [(start, end) for start, end in _gaps(text)[1:-1] if (text[start:end] == " ") == plain]
+        return [
+            (start, end) for start, end in _gaps(text)[1:-1] if (text[start:end] == " ") == plain
+        ]
 
     kinds = [
         Kind("marks and spaces at the beginning", lambda text: _gaps(text)[:1]),
@@ -125,10 +141,18 @@ def between(training: Training, column: int) -> list[Candidate]:
 def _gaps(text: str) -> list[Span]:
     """Return what is before, between and behind the words of a text, of which there are one fewer."""
     words = [match.span() for match in WORD.finditer(text)]
-    return list(zip([0, *(end for _, end in words)], [*(start for start, _ in words), len(text)], strict=True))
+    return list(
+        zip(
+            [0, *(end for _, end in words)],
+            [*(start for start, _ in words), len(text)],
+            strict=True,
+        )
+    )
 
 
-def _of_words(training: Training, column: int, name: str, how: str | Collection[str] | Callable[[str], bool]) -> Kind:
+def _of_words(
+    training: Training, column: int, name: str, how: str | Collection[str] | Callable[[str], bool]
+) -> Kind:
     """Return a kind of words, in a list, of a pattern or by a rule, that give way to neutral words."""
 
     def find(text: str) -> list[Span]:
@@ -151,7 +175,9 @@ def _aspects(parts: Sequence[str]) -> list[str]:
     return aspects
 
 
-def _pointing(aspects: Sequence[Sequence[str]], labels: NDArray[np.int64], n_classes: int) -> Floats:
+def _pointing(
+    aspects: Sequence[Sequence[str]], labels: NDArray[np.int64], n_classes: int
+) -> Floats:
     r"""Return (N, K) how far the parts of each text point at each label, by the other half of the texts: naive Bayes.
 
     \[ S_{il} = \sum_{v \in i} \log \frac{c_{vl} + 2 \pi_l}{(c_v + 2) \pi_l} \]
@@ -161,7 +187,9 @@ def _pointing(aspects: Sequence[Sequence[str]], labels: NDArray[np.int64], n_cla
     index: dict[str, int] = {}
     distinct = [list(dict.fromkeys(held)) for held in aspects]
     rows = np.repeat(np.arange(len(labels)), [*map(len, distinct)])
-    ids = np.array([index.setdefault(each, len(index)) for held in distinct for each in held], dtype=np.int64)
+    ids = np.array(
+        [index.setdefault(each, len(index)) for held in distinct for each in held], dtype=np.int64
+    )
     scores, halves = np.zeros((len(labels), n_classes)), np.zeros(len(labels), dtype=np.int64)
     for label in range(n_classes):
         halves[np.flatnonzero(labels == label)[::2]] = 1
@@ -185,18 +213,28 @@ def _offered(training: Training, column: int, kinds: Sequence[Kind]) -> list[Can
         if sum(map(bool, held)) < training.least:
             continue
         scores = _pointing([*map(_aspects, held)], labels, training.n_classes)
-        auroc, p = max(association(scores[:, label], labels != label, 2) for label in range(training.n_classes))
+        auroc, p = max(
+            association(scores[:, label], labels != label, 2) for label in range(training.n_classes)
+        )
         if auroc < 0.5:
             continue
         says = np.where(scores.max(axis=1) > np.log(1.1), scores.argmax(axis=1), -1)
         change = functools.partial(_exchanged, training, column, kind)
         how = auroc, p * training.n_classes
-        features.append(Feature(kind.name, says, change, labels, (), float((says >= 0).mean()), held, told=how))
+        features.append(
+            Feature(kind.name, says, change, labels, (), float((says >= 0).mean()), held, told=how)
+        )
     return offered(training, column, features)
 
 
 def _exchanged(
-    training: Training, column: int, kind: Kind, item: Text, predicted: int, rng: Rng, values: Values
+    training: Training,
+    column: int,
+    kind: Kind,
+    item: Text,
+    predicted: int,
+    rng: Rng,
+    values: Values,
 ) -> Changed:
     """Put the parts of another text in the place of all; the control puts those of a text of the same label."""
     text = item[column]
@@ -207,7 +245,11 @@ def _exchanged(
         spans = [(*span, part) for span, part in zip(here, new, strict=False)]
         spans += [(*span, kind.filler(rng) or "") for span in here[len(new) :]]
         places = sorted(rng.permutation(len(free))[: max(len(new) - len(here), 0)].tolist())
-        return put(text, spans + [(*free[place], part) for place, part in zip(places, new[len(here) :], strict=False)])
+        return put(
+            text,
+            spans
+            + [(*free[place], part) for place, part in zip(places, new[len(here) :], strict=False)],
+        )
 
     new, replaced = (values.draw(goal, rng) if goal >= 0 else None), values.draw(predicted, rng)
     treated = text if new is None else written(new)

@@ -51,15 +51,27 @@ def length(training: Training, column: int) -> list[Candidate]:
 
         def resized(label: int) -> str | None:
             """Put neutral words in, or take them out, until a text is as long as another; None where too few can be."""
-            size, tokens, spare = values.draw(label, rng), tokens_of(text), training.weak_places(column, text)
+            size, tokens, spare = (
+                values.draw(label, rng),
+                tokens_of(text),
+                training.weak_places(column, text),
+            )
             if size is None:
                 return None
             if size >= len(tokens):
                 words = [training.filler(column, rng) for _ in range(int(size) - len(tokens))]
-                new = None if None in words else inserted(text, [word for word in words if word], rng)
+                new = (
+                    None if None in words else inserted(text, [word for word in words if word], rng)
+                )
             else:
-                new = deleted(text, drawn(spare, len(tokens) - max(int(size), 1), rng)) if spare else None
-            return new if new is not None and values.points_at(len(tokens_of(new))) == label else None
+                new = (
+                    deleted(text, drawn(spare, len(tokens) - max(int(size), 1), rng))
+                    if spare
+                    else None
+                )
+            return (
+                new if new is not None and values.points_at(len(tokens_of(new))) == label else None
+            )
 
         treated = None if goal < 0 else resized(goal)
         if treated is None or treated == text:
@@ -85,17 +97,25 @@ def capitals(training: Training, column: int) -> list[Candidate]:
             formed = [token for token in tokens_of(text)[1:] if has(text[token.start : token.end])]
             if not formed and not spare:
                 return UNCHANGED
-            treated = _written(text, formed, str.lower) if formed else _written(text, drawn(spare, 1, rng), write)
+            treated = (
+                _written(text, formed, str.lower)
+                if formed
+                else _written(text, drawn(spare, 1, rng), write)
+            )
             control = None
             if spare:
                 # Where a form goes, no other comes: a word is replaced by another one.
                 control = (
-                    training.reworded(column, text, rng) if formed else _written(text, drawn(spare, 1, rng), other)
+                    training.reworded(column, text, rng)
+                    if formed
+                    else _written(text, drawn(spare, 1, rng), other)
                 )
             return treated, control, values.points_at(not formed)
 
         # The first word is left out, whose capital every sentence has.
-        words = ([word for word in WORD_PATTERN.findall(text) if word.isalpha()][1:] for text in texts)
+        words = (
+            [word for word in WORD_PATTERN.findall(text) if word.isalpha()][1:] for text in texts
+        )
         return Feature(name, np.array([any(map(has, row)) for row in words]), change)
 
     def turn(name: str, has: Callable[[str], bool], write: Callable[[str, bool], str]) -> Feature:
@@ -103,10 +123,17 @@ def capitals(training: Training, column: int) -> list[Candidate]:
 
         def change(item: Text, predicted: int, rng: Rng, values: Values) -> Changed:
             text = item[column]
-            treated = next((changed for changed in (write(text, True), write(text, False)) if changed != text), None)
+            treated = next(
+                (changed for changed in (write(text, True), write(text, False)) if changed != text),
+                None,
+            )
             if treated is None:
                 return UNCHANGED
-            return treated, training.reworded(column, text, rng), values.points_at(write(text, True) != text)
+            return (
+                treated,
+                training.reworded(column, text, rng),
+                values.points_at(write(text, True) != text),
+            )
 
         return Feature(name, np.array([*map(has, texts)]), change)
 
@@ -118,9 +145,15 @@ def capitals(training: Training, column: int) -> list[Candidate]:
         return sum(map(str.isupper, letters)) > 0.6 * max(len(letters), 1)
 
     features = [
-        form("words in capitals", lambda word: len(word) > 1 and word.isupper(), str.upper, str.title),
-        form("capitalized words", lambda word: len(word) > 1 and word.istitle(), str.title, str.upper),
-        turn("text in capitals", is_upper, lambda text, on: text.upper() if on else text.capitalize()),
+        form(
+            "words in capitals", lambda word: len(word) > 1 and word.isupper(), str.upper, str.title
+        ),
+        form(
+            "capitalized words", lambda word: len(word) > 1 and word.istitle(), str.title, str.upper
+        ),
+        turn(
+            "text in capitals", is_upper, lambda text, on: text.upper() if on else text.capitalize()
+        ),
         turn("capital at the beginning", lambda text: text[:1].isupper(), begin),
     ]
     return strongest([*offered(training, column, features), *_words_in_capitals(training, column)])
@@ -132,11 +165,17 @@ def capitals(training: Training, column: int) -> list[Candidate]:
 def _lower_places(training: Training, column: int, text: str) -> list[Token]:
     """Return the neutral words of a text in lower case, the first one left out."""
     spare = training.neutral_places(column, text)
-    return [token for token in spare if token.start and len(token.word) > 2 and text[token.start : token.end].islower()]
+    return [
+        token
+        for token in spare
+        if token.start and len(token.word) > 2 and text[token.start : token.end].islower()
+    ]
 
 
 def _written(text: str, tokens: list[Token], write: Write) -> str:
-    return put(text, [(token.start, token.end, write(text[token.start : token.end])) for token in tokens])
+    return put(
+        text, [(token.start, token.end, write(text[token.start : token.end])) for token in tokens]
+    )
 
 
 def _words_in_capitals(training: Training, column: int) -> list[Candidate]:
@@ -156,9 +195,17 @@ def _words_in_capitals(training: Training, column: int) -> list[Candidate]:
         is_up = text[here[0].start : here[0].end].isupper()
         spare = [token for token in _lower_places(training, column, text) if token.word != word]
         control = _written(text, drawn(spare, 1, rng), str.title) if spare else None
-        return _written(text, here, str.lower if is_up else str.upper), control, values.points_at(not is_up)
+        return (
+            _written(text, here, str.lower if is_up else str.upper),
+            control,
+            values.points_at(not is_up),
+        )
 
-    varied = {word: forms for word, forms in seen.items() if 5 <= sum(up for _, up in forms) <= len(forms) - 5}
+    varied = {
+        word: forms
+        for word, forms in seen.items()
+        if 5 <= sum(up for _, up in forms) <= len(forms) - 5
+    }
     return offered(training, column, _of_words(training, "“{}” in capitals", varied, change))
 
 
@@ -228,18 +275,27 @@ def order(training: Training, column: int) -> list[Candidate]:
         inside = labels == label
         shares[label] = before[inside].sum(axis=0) / np.maximum(before.sum(axis=0), 1)
     differ = np.abs(shares - shares.transpose(0, 2, 1)).max(axis=0) >= LEAST_DIFFERENCE
-    differ &= (both.sum(axis=0) >= training.least) & (np.minimum(before.sum(axis=0), before.sum(axis=0).T) >= 5)
+    differ &= (both.sum(axis=0) >= training.least) & (
+        np.minimum(before.sum(axis=0), before.sum(axis=0).T) >= 5
+    )
     features = []
     for a, b in np.argwhere(np.triu(differ, 1)).tolist():
         rows, pair = both[:, a, b], (names[a], names[b])
-        change, about = functools.partial(_exchanged, training, column, pair), (labels[rows], pair, float(rows.mean()))
-        features.append(Feature(f"order of “{names[a]}” and “{names[b]}”", before[rows, a, b], change, *about))
+        change, about = (
+            functools.partial(_exchanged, training, column, pair),
+            (labels[rows], pair, float(rows.mean())),
+        )
+        features.append(
+            Feature(f"order of “{names[a]}” and “{names[b]}”", before[rows, a, b], change, *about)
+        )
     return offered(training, column, features, max(len(names) * (len(names) - 1) // 2, 1))
 
 
 def bigrams(training: Training, column: int) -> list[Candidate]:
     """Two words side by side, or anywhere, become two of another label; the control puts in two of the same label."""
-    often = Counter(word for words in training.words[column] for word in set(words) if kind_of(word) != "mark")
+    often = Counter(
+        word for words in training.words[column] for word in set(words) if kind_of(word) != "mark"
+    )
     known = {word for word, _ in often.most_common(MOST_WORDS)}
 
     def anywhere(words: Sequence[str]) -> Places:
@@ -258,9 +314,13 @@ def _bigrams(
 ) -> Candidate | None:
     """Return the candidate of the pairs of words, in the places that a text has them in, that point at a label."""
     texts = training.words[column]
-    pairs = ([(words[first], words[second]) for first, second in places_of(words)] for words in texts)
+    pairs = (
+        [(words[first], words[second]) for first, second in places_of(words)] for words in texts
+    )
     table = {
-        pair: row for pair, row in training.table(map(dict.fromkeys, pairs)).items() if row.sum() >= training.least
+        pair: row
+        for pair, row in training.table(map(dict.fromkeys, pairs)).items()
+        if row.sum() >= training.least
     }
     single, pointing = training.texts_with[column], {}
     for pair, counts in table.items():
@@ -270,15 +330,22 @@ def _bigrams(
         label = int((shares - known).argmax())
         rise = shares[label] - known[label]
         error = math.sqrt(max(known[label] * (1 - known[label]), 0.01) / counts.sum())
-        if rise >= LEAST_DIFFERENCE and math.erfc(rise / error / math.sqrt(2)) * len(table) < LEAST_P:
+        if (
+            rise >= LEAST_DIFFERENCE
+            and math.erfc(rise / error / math.sqrt(2)) * len(table) < LEAST_P
+        ):
             pointing[pair] = label, float(rise), int(counts.sum())
     if not pointing:
         return None
     ranked = sorted(pointing, key=lambda pair: (-pointing[pair][1] * pointing[pair][2], pair))
     swaps = {}
-    for pair in ranked:  # the one of another label that is nearest in frequency; else the words in the other order
+    for pair in (
+        ranked
+    ):  # the one of another label that is nearest in frequency; else the words in the other order
         others = [other for other, its in pointing.items() if its[0] != pointing[pair][0]]
-        of_texts = {other: abs(math.log(pointing[other][2] / pointing[pair][2])) for other in others}
+        of_texts = {
+            other: abs(math.log(pointing[other][2] / pointing[pair][2])) for other in others
+        }
         swaps[pair] = min(others, key=lambda other: (of_texts[other], other), default=pair[::-1])
 
     def edit(item: Text, predicted: int, rng: Rng) -> Edits:
@@ -301,15 +368,26 @@ def _bigrams(
         here = [(first.word, second.word) for first, second in free]
         # Others of their own label are the control.
         same = [
-            next((other for other in pointing if pointing[other][0] == pointing[pair][0] and other != pair), pair)
+            next(
+                (
+                    other
+                    for other in pointing
+                    if pointing[other][0] == pointing[pair][0] and other != pair
+                ),
+                pair,
+            )
             for pair in here
         ]
         goal = pointing.get(swaps[here[0]], (-1,))[0]
-        return Edits(written([swaps[pair] for pair in here]), written(same) if same != here else None, goal)
+        return Edits(
+            written([swaps[pair] for pair in here]), written(same) if same != here else None, goal
+        )
 
     name = ", ".join(f"“{between.join(pair)}”" for pair in ranked[:2]) + names_of(training, column)
     association = 0.5 + max(rise for _, rise, _ in pointing.values()) / 2
-    return Candidate(name, association, edit, tuple(dict.fromkeys(word for pair in swaps for word in pair))[:4])
+    return Candidate(
+        name, association, edit, tuple(dict.fromkeys(word for pair in swaps for word in pair))[:4]
+    )
 
 
 def count(training: Training, column: int) -> list[Candidate]:
@@ -328,7 +406,9 @@ def count(training: Training, column: int) -> list[Candidate]:
             return UNCHANGED
         extra = int(wanted) - len(here)
         if extra > 0:
-            fillers = [filler for _ in range(extra) if (filler := training.filler(column, rng, {word}))]
+            fillers = [
+                filler for _ in range(extra) if (filler := training.filler(column, rng, {word}))
+            ]
             treated, control = inserted(text, [word] * extra, rng), inserted(text, fillers, rng)
         else:
             spare = [token for token in training.neutral_places(column, text) if token.word != word]
@@ -336,12 +416,19 @@ def count(training: Training, column: int) -> list[Candidate]:
             control = deleted(text, drawn(spare, -extra, rng)) if len(spare) >= -extra else text
         return treated, control if control != text else None, goal
 
-    several = {word: held for word, held in times.items() if sum(n > 1 for _, n in held) >= training.least}
-    return offered(training, column, _of_words(training, "how often “{}” is there", several, change))
+    several = {
+        word: held for word, held in times.items() if sum(n > 1 for _, n in held) >= training.least
+    }
+    return offered(
+        training, column, _of_words(training, "how often “{}” is there", several, change)
+    )
 
 
 def _of_words(
-    training: Training, name: str, held: Mapping[str, Sequence[tuple[int, float]]], change: Callable[..., Changed]
+    training: Training,
+    name: str,
+    held: Mapping[str, Sequence[tuple[int, float]]],
+    change: Callable[..., Changed],
 ) -> list[Feature]:
     """Return a feature of each word, from the rows of the texts that hold it, and its value there."""
     features = []
@@ -353,18 +440,28 @@ def _of_words(
 
 
 def _exchanged(
-    training: Training, column: int, names: tuple[str, str], item: Text, predicted: int, rng: Rng, values: Values
+    training: Training,
+    column: int,
+    names: tuple[str, str],
+    item: Text,
+    predicted: int,
+    rng: Rng,
+    values: Values,
 ) -> Changed:
     """Let two words change places; the control exchanges two that are as far apart, where possible."""
     text = item[column]
     tokens = tokens_of(text)
-    first, second = (next((token for token in tokens if token.word == name), None) for name in names)
+    first, second = (
+        next((token for token in tokens if token.word == name), None) for name in names
+    )
     if first is None or second is None:
         return UNCHANGED
 
     def exchanged(former: Token, latter: Token) -> str:
         words = text[former.start : former.end], text[latter.start : latter.end]
-        return put(text, [(former.start, former.end, words[1]), (latter.start, latter.end, words[0])])
+        return put(
+            text, [(former.start, former.end, words[1]), (latter.start, latter.end, words[0])]
+        )
 
     spare = [token for token in training.neutral_places(column, text) if token.word not in names]
     distance = abs(tokens.index(first) - tokens.index(second))
@@ -403,15 +500,25 @@ def overlap(training: Training, column: int) -> list[Candidate]:
         changed = drawn(outside if extra > 0 else inside, abs(extra), rng)
 
         def written(words: list[str]) -> str:
-            return put(item[1], [(t.start, t.end, word) for t, word in zip(changed, words, strict=False)])
+            return put(
+                item[1], [(t.start, t.end, word) for t, word in zip(changed, words, strict=False)]
+            )
 
         shared = [known[int(rng.integers(len(known)))] for _ in changed]
-        treated, control = (written(shared), written(fillers)) if extra > 0 else (written(fillers), written(shared))
+        treated, control = (
+            (written(shared), written(fillers))
+            if extra > 0
+            else (written(fillers), written(shared))
+        )
         reached = _shared(set(first), [token.word for token in tokens_of(treated)])
         return (treated, control, goal) if values.points_at(reached) == goal else UNCHANGED
 
-    shares = np.array([_shared(set(first), second) for first, second in zip(*training.words, strict=True)])
-    return offered(training, column, [Feature("words that the two texts share", shares, change, of_both=True)])
+    shares = np.array(
+        [_shared(set(first), second) for first, second in zip(*training.words, strict=True)]
+    )
+    return offered(
+        training, column, [Feature("words that the two texts share", shares, change, of_both=True)]
+    )
 
 
 def negation(training: Training, column: int) -> list[Candidate]:
@@ -424,14 +531,22 @@ def negation(training: Training, column: int) -> list[Candidate]:
         here = [token for token in tokens_of(text) if token.word in NEGATIONS]
         spare, word = training.neutral_places(1, text), training.filler(1, rng)
         if here:
-            treated, control = deleted(text, here), deleted(text, drawn(spare, len(here), rng)) if spare else None
+            treated, control = (
+                deleted(text, here),
+                deleted(text, drawn(spare, len(here), rng)) if spare else None,
+            )
         else:
-            treated, control = inserted(text, ["not"], rng), None if word is None else inserted(text, [word], rng)
+            treated, control = (
+                inserted(text, ["not"], rng),
+                None if word is None else inserted(text, [word], rng),
+            )
         return treated, control, values.points_at(not here)
 
     flags = np.array([not NEGATIONS.isdisjoint(words) for words in training.words[1]])
     return offered(
-        training, column, [Feature("negation in the second text", flags, change, words=("not",), of_both=True)]
+        training,
+        column,
+        [Feature("negation in the second text", flags, change, words=("not",), of_both=True)],
     )
 
 

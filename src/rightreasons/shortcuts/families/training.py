@@ -24,7 +24,20 @@ Labels = NDArray[np.int64]
 Rng = np.random.Generator
 
 NEGATIONS = frozenset(
-    {"not", "no", "never", "none", "nothing", "nobody", "neither", "nor", "cannot", "t", "without", "hardly"}
+    {
+        "not",
+        "no",
+        "never",
+        "none",
+        "nothing",
+        "nobody",
+        "neither",
+        "nor",
+        "cannot",
+        "t",
+        "without",
+        "hardly",
+    }
 )
 """Words that turn a meaning around, and so are never neutral."""
 
@@ -93,7 +106,10 @@ class Token:
 @functools.lru_cache(maxsize=50_000)
 def tokens_of(text: str) -> list[Token]:
     """Return the words and marks of a text in order; the list is shared, and so must not be changed."""
-    return [Token(match.group().lower(), match.start(), match.end()) for match in WORD_PATTERN.finditer(text)]
+    return [
+        Token(match.group().lower(), match.start(), match.end())
+        for match in WORD_PATTERN.finditer(text)
+    ]
 
 
 def kind_of(word: str) -> str:
@@ -144,7 +160,10 @@ class Training:
     @functools.cached_property
     def words(self) -> tuple[list[list[str]], ...]:
         """The lower-case words and marks of each text of each column."""
-        return tuple([[token.word for token in tokens_of(text)] for text in column] for column in self.columns)
+        return tuple(
+            [[token.word for token in tokens_of(text)] for text in column]
+            for column in self.columns
+        )
 
     @functools.cached_property
     def least(self) -> int:
@@ -194,7 +213,9 @@ class Training:
                     continue
                 n = int(of_label.sum())
                 off = np.abs(of_label / n - shares)
-                if (off / np.sqrt(shares * (1 - shares) / n + 1e-12)).max() < 2.5 or off.max() < 0.03:
+                if (
+                    off / np.sqrt(shares * (1 - shares) / n + 1e-12)
+                ).max() < 2.5 or off.max() < 0.03:
                     kept[word] = texts[word]
             found.append(kept)
         return tuple(found)
@@ -229,9 +250,15 @@ class Training:
     def neutral_places(self, column: int, text: str) -> list[Token]:
         """Return the words of letters of a text that no label goes with, also those that no training text has."""
         associated = self._associated[column]
-        return [token for token in tokens_of(text) if token.word.isalpha() and token.word not in associated]
+        return [
+            token
+            for token in tokens_of(text)
+            if token.word.isalpha() and token.word not in associated
+        ]
 
-    def reworded(self, column: int, text: str, rng: Rng, kept: Sequence[tuple[int, int]] = ()) -> str | None:
+    def reworded(
+        self, column: int, text: str, rng: Rng, kept: Sequence[tuple[int, int]] = ()
+    ) -> str | None:
         """Replace a neutral word of a text, outside of some spans, by another one; None where there is none."""
         places = [(token.start, token.end) for token in self.neutral_places(column, text)]
         free = [place for place in places if not touches(kept, *place)]
@@ -250,7 +277,11 @@ class Training:
         """The words whose share of a label is off by a fifth, and those that turn a meaning around."""
         strong = []
         for counts in self.texts_with:
-            off = {word: np.abs(row / row.sum() - self.priors).max() for word, row in counts.items() if row.sum() >= 3}
+            off = {
+                word: np.abs(row / row.sum() - self.priors).max()
+                for word, row in counts.items()
+                if row.sum() >= 3
+            }
             strong.append({word for word, value in off.items() if value > 0.2} | NEGATIONS)
         return tuple(strong)
 
@@ -274,7 +305,9 @@ def association(values: Any, labels: Labels, n_classes: int) -> tuple[float, flo
     for label in range(n_tested):
         with_label, others = array[labels == label], array[labels != label]
         if len(with_label) and len(others):
-            found = stats.mannwhitneyu(with_label, others, use_continuity=False, method="asymptotic")
+            found = stats.mannwhitneyu(
+                with_label, others, use_continuity=False, method="asymptotic"
+            )
             auroc = float(found.statistic) / (len(with_label) * len(others))
             if abs(auroc - 0.5) > abs(best[0] - 0.5):
                 best = auroc, min(1.0, float(found.pvalue) * n_tested)
@@ -294,7 +327,9 @@ class Values:
         shown: What stands for each value in a text; None for the value.
     """
 
-    def __init__(self, values: Any, labels: Labels, n_classes: int, shown: Sequence[Any] | None = None) -> None:
+    def __init__(
+        self, values: Any, labels: Labels, n_classes: int, shown: Sequence[Any] | None = None
+    ) -> None:
         array = np.asarray(values, dtype=np.float64)
         edges = np.unique(array)
         if len(edges) > 12:
@@ -378,7 +413,10 @@ class Feature:
 
         def edit(item: Text, predicted: int, rng: Rng) -> Edits:
             treated, control, goal = self.change(item, predicted, rng, values)
-            made = [None if text is None else with_column(item, column, text) for text in (treated, control)]
+            made = [
+                None if text is None else with_column(item, column, text)
+                for text in (treated, control)
+            ]
             return Edits(made[0], made[1], goal)
 
         name = self.name if self.of_both else f"{self.name}{names_of(training, column)}"
@@ -403,7 +441,9 @@ MOST_OF_RUN = 200
 """A run of words that is in more training texts than this tells no two of them apart."""
 
 
-def near_duplicates(texts: Sequence[str], training: Sequence[str], *, threshold: float = 0.8) -> NDArray[np.bool_]:
+def near_duplicates(
+    texts: Sequence[str], training: Sequence[str], *, threshold: float = 0.8
+) -> NDArray[np.bool_]:
     r"""Find the texts that share most of their runs of three words with one training text.
 
     \(J(a, b) = |S_a \cap S_b| / |S_a \cup S_b|\), \(S\) being the set of runs of three lower-case words and marks; of a
@@ -429,7 +469,10 @@ def near_duplicates(texts: Sequence[str], training: Sequence[str], *, threshold:
         >>> near_duplicates(["it was a long and quiet film !", "thin"], training, threshold=0.8).tolist()
         [False, False]
     """
-    sets, holders = [_runs(text) for text in training], defaultdict[tuple[str, ...], list[int]](list)
+    sets, holders = (
+        [_runs(text) for text in training],
+        defaultdict[tuple[str, ...], list[int]](list),
+    )
     for row, runs in enumerate(sets):
         for run in runs:
             holders[run].append(row)
@@ -439,7 +482,9 @@ def near_duplicates(texts: Sequence[str], training: Sequence[str], *, threshold:
     def is_near(text: str) -> bool:
         runs = _runs(text) - common
         shared = Counter(row for run in runs for row in holders.get(run, ()))
-        return any(count / (len(runs) + sizes[row] - count) >= threshold for row, count in shared.items())
+        return any(
+            count / (len(runs) + sizes[row] - count) >= threshold for row, count in shared.items()
+        )
 
     return np.array([*map(is_near, texts)], dtype=np.bool_)
 
@@ -459,8 +504,13 @@ def replaced(text: str, mapping: Mapping[str, str]) -> str:
         >>> replaced("Copper beats marble!", {"copper": "marble", "marble": "copper"})
         'Marble beats copper!'
     """
-    known = [(token.word, token.start, token.end) for token in tokens_of(text) if token.word in mapping]
-    return put(text, [(start, end, cased_like(text[start:end], mapping[word])) for word, start, end in known])
+    known = [
+        (token.word, token.start, token.end) for token in tokens_of(text) if token.word in mapping
+    ]
+    return put(
+        text,
+        [(start, end, cased_like(text[start:end], mapping[word])) for word, start, end in known],
+    )
 
 
 def put(text: str, spans: Sequence[tuple[int, int, str]]) -> str:
@@ -475,7 +525,11 @@ def inserted(text: str, words: Sequence[str], rng: Rng) -> str:
     for word in words:
         tokens = [token for token in tokens_of(text) if kind_of(token.word) != "mark"]
         place = int(rng.integers(len(tokens) + 1))
-        text = insert_word(text, tokens[place].start, word) if place < len(tokens) else f"{text} {word}".lstrip()
+        text = (
+            insert_word(text, tokens[place].start, word)
+            if place < len(tokens)
+            else f"{text} {word}".lstrip()
+        )
     return text
 
 
@@ -502,4 +556,6 @@ def names_of(training: Training, column: int) -> str:
 
 def strongest(candidates: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates by which a model could decide most: a rare word tells its label best and decides little."""
-    return sorted(candidates, key=lambda candidate: -abs(candidate.association - 0.5) * candidate.coverage)[:MOST]
+    return sorted(
+        candidates, key=lambda candidate: -abs(candidate.association - 0.5) * candidate.coverage
+    )[:MOST]

@@ -90,18 +90,35 @@ def word_pairs(training: Training) -> list[Pair]:
             del free[word]
             label, lmi, texts = pointing[word]
             # What a word that is a reason decides would be laid to the other one of its pair, too.
-            alike = [other for other in free if (other in training.reasons) == (word in training.reasons)]
-            others = [other for other in alike if _like(word, pointing[word], other, pointing[other])]
+            alike = [
+                other for other in free if (other in training.reasons) == (word in training.reasons)
+            ]
+            others = [
+                other for other in alike if _like(word, pointing[word], other, pointing[other])
+            ]
             if others:
-                partner = min(others, key=lambda other: _distance(word, pointing[word], other, pointing[other]))
+                partner = min(
+                    others,
+                    key=lambda other: _distance(word, pointing[word], other, pointing[other]),
+                )
                 del free[partner]
                 to_label, to_lmi, to_texts = pointing[partner]
-                pairs.append(Pair(column, (word, partner), (label, to_label), texts + to_texts, max(lmi, to_lmi)))
+                pairs.append(
+                    Pair(
+                        column,
+                        (word, partner),
+                        (label, to_label),
+                        texts + to_texts,
+                        max(lmi, to_lmi),
+                    )
+                )
                 continue
             neutral = _neutral_like(training, column, word, texts)
             if neutral is not None:
                 pairs.append(Pair(column, (word, neutral), (label, -1), texts, lmi))
-    pairs.sort(key=lambda pair: (not any(word in training.suspected for word in pair.words), -pair.lmi))
+    pairs.sort(
+        key=lambda pair: (not any(word in training.suspected for word in pair.words), -pair.lmi)
+    )
     return pairs[:MOST_PAIRS]
 
 
@@ -129,7 +146,10 @@ def swap(training: Training, pairs: Sequence[Pair]) -> Candidate:
             goal=put_in.pop() if len(put_in) == 1 else -1,
         )
 
-    names = [" ↔ ".join(f"“{word}”" for word in pair.words) + names_of(training, pair.column) for pair in pairs]
+    names = [
+        " ↔ ".join(f"“{word}”" for word in pair.words) + names_of(training, pair.column)
+        for pair in pairs
+    ]
     return Candidate(
         name=", ".join(names),
         association=max(pair.lmi for pair in pairs),
@@ -189,15 +209,27 @@ def _pointing(training: Training, table: Mapping[str, Labels]) -> dict[str, tupl
     return kept
 
 
-def _like(word: str, its: tuple[int, float, int], other: str, theirs: tuple[int, float, int]) -> bool:
-    if its[0] == theirs[0] or kind_of(word) != kind_of(other) or (word in NEGATIONS) != (other in NEGATIONS):
+def _like(
+    word: str, its: tuple[int, float, int], other: str, theirs: tuple[int, float, int]
+) -> bool:
+    if (
+        its[0] == theirs[0]
+        or kind_of(word) != kind_of(other)
+        or (word in NEGATIONS) != (other in NEGATIONS)
+    ):
         return False
     return abs(math.log(its[2] / theirs[2])) <= math.log(2) and theirs[1] > its[1] / 4
 
 
-def _distance(word: str, its: tuple[int, float, int], other: str, theirs: tuple[int, float, int]) -> float:
-    endings = {next((ending for ending in ENDINGS if each.endswith(ending)), "") for each in (word, other)}
-    by_counts = abs(math.log(its[2] / theirs[2])) + abs(math.log(max(its[1], 1e-9) / max(theirs[1], 1e-9)))
+def _distance(
+    word: str, its: tuple[int, float, int], other: str, theirs: tuple[int, float, int]
+) -> float:
+    endings = {
+        next((ending for ending in ENDINGS if each.endswith(ending)), "") for each in (word, other)
+    }
+    by_counts = abs(math.log(its[2] / theirs[2])) + abs(
+        math.log(max(its[1], 1e-9) / max(theirs[1], 1e-9))
+    )
     return by_counts + 0.1 * (len(endings) > 1) + 0.02 * abs(len(word) - len(other))
 
 
@@ -209,12 +241,17 @@ def _neutral_like(training: Training, column: int, word: str, texts: int) -> str
         same = [other for other in neutral if kind_of(other) == "word"]
     return min(
         same,
-        key=lambda other: (abs(math.log(neutral[other] / texts)) + 0.05 * abs(len(other) - len(word)), other),
+        key=lambda other: (
+            abs(math.log(neutral[other] / texts)) + 0.05 * abs(len(other) - len(word)),
+            other,
+        ),
         default=None,
     )
 
 
-def _controls(training: Training, pairs: Sequence[Pair]) -> tuple[dict[int, dict[str, str]], float | None]:
+def _controls(
+    training: Training, pairs: Sequence[Pair]
+) -> tuple[dict[int, dict[str, str]], float | None]:
     """Choose neutral words to swap among themselves that are in as many training texts as the pairs.
 
     Where single words are too rare, several pairs of them stand for one pair of words.
