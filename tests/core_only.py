@@ -100,7 +100,7 @@ def main(folder):
     )
     os.chdir(folder)
     import rightreasons
-    from rightreasons.core.errors import EXTRAS
+    from rightreasons.core.extras import EXTRAS
 
     CoreOnly.absent = frozenset(EXTRAS)
     sys.meta_path[sys.meta_path.index(Finder)] = CoreOnly

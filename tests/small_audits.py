@@ -2,7 +2,7 @@
 
 import json
 
-from rightreasons.core.intervals import Estimate
+from rightreasons.core.estimates import Estimate
 from rightreasons.io.options import AuditOptions, StoredOptions
 from rightreasons.page.parts import Headline, Part, SectionResult, Verdict
 from rightreasons.report.render import Outcome

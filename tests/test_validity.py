@@ -16,7 +16,8 @@ import pytest
 
 import rightreasons.training
 from rightreasons.core import intervals
-from rightreasons.core.intervals import Estimate, Interval
+from rightreasons.core.estimates import Estimate
+from rightreasons.core.intervals import Interval
 from rightreasons.report import comparison, tasks
 
 ROOT = Path(__file__).parents[1]

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from rightreasons.audited.context import example_of
-from rightreasons.core.intervals import share
+from rightreasons.core.estimates import estimate_share
 from rightreasons.core.options import QuestionOptions, option
 from rightreasons.page.parts import ItemFigure
 from rightreasons.page.plots import dot_rows
@@ -109,7 +109,9 @@ class Measurement:
         return len(self.long)
 
     def rate(self, which):
-        return share(int((self.long == which).sum()), self.n_items, self.context.resampling)
+        return estimate_share(
+            int((self.long == which).sum()), self.n_items, self.context.resampling
+        )
 
 
 def measure(context, options):

@@ -8,29 +8,29 @@ from itertools import product
 import numpy as np
 from benchmarks.validity.scenario import Outcome, Scenario
 
+from rightreasons.core.estimates import estimate_mean, estimate_rate, estimate_share
 from rightreasons.core.intervals import (
     bootstrap,
     bootstrap_mean,
     bootstrap_sums,
-    bounded_mean,
-    chances_p_value,
+    bounded_mean_interval,
     cluster_wilson,
+    compute_placements,
     delong,
-    holm,
     jackknife,
-    mcnemar,
-    mean,
-    paired_means,
-    placements_of,
-    poisson_binomial_p_value,
-    rate,
-    share,
-    sign_flip_p_value,
     stratified_wilson,
-    two_rates_p_value,
     wilson,
 )
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.significance import (
+    chances_p_value,
+    compare_paired_means,
+    holm,
+    mcnemar,
+    poisson_binomial_p_value,
+    sign_flip_p_value,
+    two_rates_p_value,
+)
 
 Draw = Callable[[np.random.Generator, int], Outcome]
 
@@ -67,7 +67,7 @@ def shares(n_items: int, rate: float | None) -> Draw:
         hits = int(rng.binomial(n_items, truth))
         return {
             "": ends(wilson(hits, n_items), truth),
-            "share": ends(share(hits, n_items, few(seed)), truth),
+            "share": ends(estimate_share(hits, n_items, few(seed)), truth),
         }
 
     return draw
@@ -88,7 +88,7 @@ def clustered(kind: str, concentration: float) -> Draw:
         flags = rng.random(len(names)) < rates[names]
         return {
             "": ends(cluster_wilson(np.bincount(names, flags), sizes), 0.7),
-            "rate": ends(rate(flags, few(seed), names), 0.7),
+            "rate": ends(estimate_rate(flags, few(seed), names), 0.7),
         }
 
     return draw
@@ -112,7 +112,7 @@ def bounded(values: str, n_items: int, copies: int) -> Draw:
             number = rng.integers(1, 2 * copies, size=n_items)
             names = np.repeat(np.arange(n_items), number)
             rows = rows[names]
-        return {"": ends(bounded_mean(rows, low=0, high=1, clusters=names), truth)}
+        return {"": ends(bounded_mean_interval(rows, low=0, high=1, clusters=names), truth)}
 
     return draw
 
@@ -131,7 +131,7 @@ def means(values: str, n_items: int, copies: int) -> Draw:
 
 
 def sample_means(rng: np.random.Generator, seed: int) -> Outcome:
-    return {"": ends(mean(rng.beta(2, 3, size=60), few(seed), bounds=(0, 1)), 0.4)}
+    return {"": ends(estimate_mean(rng.beta(2, 3, size=60), few(seed), bounds=(0, 1)), 0.4)}
 
 
 def medians(rng: np.random.Generator, seed: int) -> Outcome:
@@ -175,7 +175,7 @@ _AUROC = {}
 for _name, (_first, _second) in SPREADS.items():
     _rng = np.random.default_rng(0)
     _values = np.concatenate((_first(_rng, 200_000), _second(_rng, 200_000)))
-    _AUROC[_name] = placements_of(_values, np.arange(400_000) < 200_000)[0]
+    _AUROC[_name] = compute_placements(_values, np.arange(400_000) < 200_000)[0]
 
 
 def ranked(spread: str, n_first: int, n_second: int, copies: int = 1) -> Draw:
@@ -211,7 +211,7 @@ def paired(values: str, n_items: int, copies: int) -> Draw:
         first = sample(rng, n_items)
         second = np.where(rng.random(n_items) < 0.5, first, sample(rng, n_items))
         names = np.repeat(np.arange(n_items), copies)
-        test = paired_means(
+        test = compare_paired_means(
             first[names],
             second[names],
             clusters=names if copies > 1 else None,
@@ -226,7 +226,7 @@ def paired_losses(values: str, n_items: int) -> Draw:
     sample, _ = SKEWS[values]
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
-        test = paired_means(
+        test = compare_paired_means(
             sample(rng, n_items), sample(rng, n_items), low=None, high=None, resampling=few(seed)
         )
         return {"p_value": test.p_value, "interval": ends(test.interval, 0.0)}

@@ -16,7 +16,7 @@ from rightreasons.calibration.measure import (
     measure_figures,
     paired_test,
 )
-from rightreasons.core.intervals import Estimate
+from rightreasons.core.estimates import Estimate
 from rightreasons.difficulty.measure import DifficultyMeasurement
 
 N_ITEMS = 150

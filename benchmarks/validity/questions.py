@@ -10,7 +10,7 @@ from rightreasons.behavior.rates import compare_generalization, pass_rates
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.calibration.human import human_calibration
 from rightreasons.calibration.smooth import consistency
-from rightreasons.core.scores import macro_f1_of
+from rightreasons.core.scores import compute_macro_f1
 from rightreasons.core.suites import SuiteTable
 from rightreasons.cues.easy_hard import easy_hard_gap
 from rightreasons.cues.ratings import fleiss_kappa, human_performance
@@ -147,7 +147,7 @@ def macro_f1(shares: tuple[float, ...], right: tuple[float, ...], n_items: int):
 
     def draw(rng: np.random.Generator, seed: int) -> Outcome:
         places = rng.choice(k * k, size=n_items, p=cells.ravel())
-        _, interval = macro_f1_of(places % k, places // k, few(seed))
+        _, interval = compute_macro_f1(places % k, places // k, few(seed))
         return {"": ends(interval, float(f1[np.union1d(places % k, places // k)].mean()))}
 
     return draw

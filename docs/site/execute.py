@@ -43,7 +43,7 @@ def run_console(block: str, folder: Path) -> str:
     ]
     parts = []
     for command in commands:
-        process = subprocess.run(
+        process = subprocess.run(  # noqa: S602
             command,
             shell=True,
             cwd=folder,

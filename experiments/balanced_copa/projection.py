@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core import validation
-from rightreasons.core.arrays import Result
+from rightreasons.core.results import Result
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from styles import as_multiple_choice
 
-from rightreasons.core.arrays import Result
+from rightreasons.core.results import Result
 from rightreasons.core.validation import check_count, check_one_of, check_seed
 from rightreasons.cues.easy_hard import EasyHardGap, easy_hard_gap
 from rightreasons.datasets.builder import load_dataset

@@ -30,7 +30,7 @@ from protocol import CopaRow, run_folder
 from sensitivity import cue_sensitivity, token_sensitivity
 from styles import as_multiple_choice
 
-from rightreasons.core.intervals import Estimate
+from rightreasons.core.estimates import Estimate
 from rightreasons.cues.classifier import cue_transfer
 from rightreasons.cues.easy_hard import EasyHardGap, easy_hard_gap
 from rightreasons.cues.statistics import cue_statistics

@@ -11,7 +11,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, Result, offsets_of
+from rightreasons.core.arrays import Ragged, compute_offsets
+from rightreasons.core.results import Result
 from rightreasons.models.gradients.inputs import EmbeddingInput, merge_pieces
 from rightreasons.models.items import Items
 from rightreasons.models.loading import Classifier
@@ -123,7 +124,7 @@ def token_sensitivity(
             if keep
         ),
         shares=words.scores.values[of_choice],
-        offsets=offsets_of(np.bincount(pair, minlength=len(pairs))),
+        offsets=compute_offsets(np.bincount(pair, minlength=len(pairs))),
         item=np.repeat(np.arange(len(items.ids)), items.counts),
         scores=columns.array("scores"),
     )

@@ -16,7 +16,7 @@ from rightreasons.behavior.learning.collect import collect_scores
 from rightreasons.behavior.learning.options import PARTITIONS
 from rightreasons.behavior.learning.plan import Plan
 from rightreasons.behavior.plots import behavior_heat_map
-from rightreasons.core.intervals import Interval, quantile_interval
+from rightreasons.core.intervals import Interval, make_quantile_interval
 
 ROUNDING = 1e-9
 """G scores that differ by less are equal."""
@@ -58,7 +58,7 @@ def over_rows(values: NDArray[np.float64]) -> Interval:
     """Return the percentile bootstrap interval of a mean over rows."""
     n = len(values)
     drawn = np.random.default_rng([0, 1]).multinomial(n, np.full(n, 1 / n), size=1000)
-    return quantile_interval(drawn @ np.sort(values) / n, 0.95)
+    return make_quantile_interval(drawn @ np.sort(values) / n, 0.95)
 
 
 def steps(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:

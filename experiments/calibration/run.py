@@ -24,7 +24,7 @@ import numpy as np
 from rightreasons.audited.context import read_predictions
 from rightreasons.calibration.measure import JudgedItems, measure_figures
 from rightreasons.calibration.recalibration import Temperature, fit_temperature
-from rightreasons.core.intervals import Estimate
+from rightreasons.core.estimates import Estimate
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.io.tables import chosen_rows
 from rightreasons.models.classes import predict

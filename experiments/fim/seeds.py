@@ -24,7 +24,7 @@ from scipy import stats
 from tables import MODELS
 
 from rightreasons.core.engines import EngineOptions, run_tasks
-from rightreasons.core.errors import counted
+from rightreasons.core.sentences import pluralize
 from rightreasons.datasets.builder import load_dataset
 
 FIRST = json.loads((HERE / "results.json").read_text("utf-8"))
@@ -70,7 +70,7 @@ def table(results: Mapping[str, Mapping[str, Any]]) -> str:
         "| --- | --- | --- | --- | --- | --- |",
     ]
     titles = {
-        name: f"{title}, {counted(len(results[name]), 'seed')}" for name, title in MODELS.items()
+        name: f"{title}, {pluralize(len(results[name]), 'seed')}" for name, title in MODELS.items()
     }
     for name, title in titles.items():
         for called in SETS.values():

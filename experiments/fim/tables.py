@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from figures import difficulty_overlap, paired_differences
 
-from rightreasons.core.intervals import Estimate
+from rightreasons.core.estimates import Estimate
 from rightreasons.difficulty.ranking import Overlap
 from rightreasons.page.plots import Curve, curves
 

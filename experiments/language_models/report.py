@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.calibration.errors import calibration_error
-from rightreasons.core.intervals import bounded_mean, mcnemar, wilson
+from rightreasons.core.intervals import bounded_mean_interval, wilson
+from rightreasons.core.significance import mcnemar
 
 LEVEL = 0.95
 INTRODUCTION = (
@@ -147,7 +148,7 @@ def _ways(name: str, cells: Cells) -> str:
         low_high = wilson(int(answers.right.sum()), len(answers.right), confidence_level=LEVEL)
         gap, ends = (
             answers.overconfidence.mean(),
-            bounded_mean(answers.overconfidence, low=-1, high=1, confidence_level=LEVEL),
+            bounded_mean_interval(answers.overconfidence, low=-1, high=1, confidence_level=LEVEL),
         )
         ece = calibration_error(
             [row.tolist() for row in answers.confidence], answers.labels.tolist(), n_bins=10
@@ -172,7 +173,7 @@ def _differences(name: str, cells: Cells) -> str:
             both = Asked.of(cells[first_key]), Asked.of(cells[second_key])
             shared = [item for item in both[0].ids if item in set(both[1].ids)]
             a, b = (each.right_on(shared) for each in both)
-            ends = bounded_mean(a - b, low=-1, high=1, confidence_level=LEVEL)
+            ends = bounded_mean_interval(a - b, low=-1, high=1, confidence_level=LEVEL)
             rest = ", ".join(value for key, value in parts_of(first_key).items() if key != part)
             lines.append(
                 f"| {label} | {rest} | {a.mean() - b.mean():+.3f} [{ends.low:+.3f}, {ends.high:+.3f}] "
@@ -212,5 +213,5 @@ def _above_chance(answers: Asked) -> int:
 
 
 def _too_sure(answers: Asked) -> int:
-    ends = bounded_mean(answers.overconfidence, low=-1, high=1, confidence_level=LEVEL)
+    ends = bounded_mean_interval(answers.overconfidence, low=-1, high=1, confidence_level=LEVEL)
     return 1 if ends.low > 0 else -1 if ends.high < 0 else 0

@@ -11,7 +11,7 @@ from mistaken_error import positive_vs_correctness_error
 from numpy.typing import NDArray
 
 from rightreasons.calibration.errors import calibration_error
-from rightreasons.core.binning import assign_bins, uniform_edges
+from rightreasons.core.binning import assign_bins, make_uniform_edges
 from rightreasons.core.intervals import bootstrap, cluster_wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import classification_scores
@@ -177,7 +177,7 @@ def bins(seeds: Sequence[Seen]) -> list[dict[str, Any]]:
         np.concatenate([getattr(seen, part) for seen in seeds]) for part in ("right", "types")
     )
     items = np.tile(np.arange(len(seeds[0].labels)), len(seeds))
-    place = assign_bins(confidence, uniform_edges(N_BINS), uniform=True)
+    place = assign_bins(confidence, make_uniform_edges(N_BINS), uniform=True)
     keys = ("confidence", "accuracy", "accuracy_low", "accuracy_high", "lexicon", "grammar")
     rows: list[dict[str, Any]] = [{"n": 0, **dict.fromkeys(keys, 0.0)} for _ in range(N_BINS)]
     for m in np.unique(place).tolist():

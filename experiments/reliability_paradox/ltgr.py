@@ -13,7 +13,8 @@ import torch
 import transformers
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, Result
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.results import Result
 from rightreasons.core.validation import (
     check_count,
     check_fraction,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from rightreasons.calibration.confidences import top_label
+from rightreasons.calibration.confidences import parse_top_label
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.binning import BinSums, binned_error
+from rightreasons.core.binning import BinSums, compute_binned_error
 from rightreasons.core.validation import check_count, check_one_of
 
 
@@ -50,11 +50,11 @@ def positive_vs_correctness_error(
     n_bins = check_count(n_bins, "n_bins")
     check_one_of(strategy, ("uniform", "quantile"), "strategy")
     check_one_of(norm, ("l1", "l2", "max"), "norm")
-    top = top_label(predictions, references, scores=scores)
+    top = parse_top_label(predictions, references, scores=scores)
     table = top.probabilities
     if isinstance(table, Ragged) or table.shape[1] != 2:
         raise ValueError(
             "Expected two classes in `predictions` of a binary task, but got another number."
         )
     sums = BinSums.of([(table[:, 1], top.correct)], n_bins, strategy)
-    return float(binned_error(*sums.parts, norm=norm))
+    return float(compute_binned_error(*sums.parts, norm=norm))

@@ -35,7 +35,8 @@ from scipy import stats
 
 import rightreasons
 from rightreasons.calibration.errors import calibration_error
-from rightreasons.core.intervals import Estimate, wilson
+from rightreasons.core.estimates import Estimate
+from rightreasons.core.intervals import wilson
 from rightreasons.core.scores import classification_scores
 from rightreasons.core.validation import softmax
 from rightreasons.io.tables import chosen_rows

@@ -97,9 +97,9 @@ class FimDifficulty(KernelModule, evaluate.Measurement):
                 f"Expected `model` in {self.name}, at load or at compute, but there is none."
             )
         # Imported here, so that the module can be listed and described without torch.
-        from rightreasons.core.errors import needs
+        from rightreasons.core.extras import require_package
 
-        needs("torch")
+        require_package("torch")
         from rightreasons.difficulty import measure_difficulty
         from rightreasons.models.loading import load_classifier
         from rightreasons.models.scorers import as_scorer

@@ -3,7 +3,7 @@
 import datasets
 import evaluate
 
-from rightreasons.calibration.confidences import check_no_classes
+from rightreasons.calibration.confidences import refuse_class_labels
 from rightreasons.calibration.human import human_calibration
 from rightreasons.evaluate_module import (
     KernelModule,
@@ -79,7 +79,7 @@ class DistCe(KernelModule, evaluate.Metric):
 
     def _checked(self, inputs):
         # Arrow would turn predicted classes into floats, and hide what they are.
-        check_no_classes(inputs["predictions"])
+        refuse_class_labels(inputs["predictions"])
         return super()._checked(inputs)
 
     @kernel_options(human_calibration, named_classes)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.core.intervals import Estimate
+from rightreasons.core.estimates import Estimate
 from rightreasons.core.validation import check_count, check_one_of
 from rightreasons.page.plots import Drawing
 from rightreasons.page.prose import written

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rightreasons.behavior.measure import SuiteAnswers, read_suite_answers, score_stored
-from rightreasons.core.store import csv_text
+from rightreasons.core.store import format_csv
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.widget.pages import by_name, check_upload
 
@@ -99,7 +99,7 @@ def open_suite(path: Path) -> Suite:
 
 def examples_text(suite: Suite) -> str:
     """Write the examples of a suite in its order as CSV, as input for a model."""
-    return csv_text([suite.text_columns, *suite.texts()])
+    return format_csv([suite.text_columns, *suite.texts()])
 
 
 # ------------------------------------------------------------------------------------------------------------- private

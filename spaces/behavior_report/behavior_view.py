@@ -18,8 +18,8 @@ from rightreasons.behavior.plots import (
     whole_percent,
 )
 from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
-from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Interval
+from rightreasons.core.sentences import pluralize
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.widget.pages import tiles, verdict
 
@@ -103,9 +103,9 @@ def headline(report: Report) -> str:
     suite = report.suite
     size = ", ".join(
         (
-            counted(len(suite.functionalities), "functionality", "functionalities"),
-            counted(suite.n_cases, "case"),
-            counted(suite.n_examples, "example"),
+            pluralize(len(suite.functionalities), "functionality", "functionalities"),
+            pluralize(suite.n_cases, "case"),
+            pluralize(suite.n_examples, "example"),
         )
     )
     line = f'<p class="rr-small br-suite">Suite <b>{_text(suite.name)}</b>: {size}.</p>'
@@ -263,7 +263,9 @@ def _case(report: Report, model: SuiteAnswers, number: int, case: JudgedCase) ->
         )
     hidden = len(case.examples) - len(items)
     if hidden:
-        items.append(f'<li class="br-unasked rr-small">and {counted(hidden, "more example")}</li>')
+        items.append(
+            f'<li class="br-unasked rr-small">and {pluralize(hidden, "more example")}</li>'
+        )
     title = f'<p class="br-id">Case {_text(case.id)}</p>'
     return f'<article class="br-case {state}">{title}<ol>{"".join(items)}</ol></article>'
 
@@ -345,7 +347,7 @@ def _percent(rate: float | None) -> str:
 def _said(rate: float | None, passed: int, n_cases: int) -> str:
     if rate is None:
         return "no case is asked"
-    return f"{passed:,} of {counted(n_cases, 'case')} {'passes' if passed == 1 else 'pass'} ({_percent(rate)})"
+    return f"{passed:,} of {pluralize(n_cases, 'case')} {'passes' if passed == 1 else 'pass'} ({_percent(rate)})"
 
 
 def _ends(interval: Interval | None) -> str:

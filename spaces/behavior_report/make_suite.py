@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rightreasons.core.errors import with_article
 from rightreasons.core.resampling import item_rng
+from rightreasons.core.sentences import add_article
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 
 SUITE = Path(__file__).resolve().parent / "bundled" / "suite.jsonl"
@@ -89,7 +89,7 @@ Draft = tuple[list[str], int | None]
 
 
 def _plain(w: Words) -> Draft:
-    return [w.remark(), f"What {with_article(w.word)} {w.thing}!"], w.label
+    return [w.remark(), f"What {add_article(w.word)} {w.thing}!"], w.label
 
 
 def _facts(w: Words) -> Draft:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.core.errors import counted
+from rightreasons.core.sentences import pluralize
 from rightreasons.core.validation import softmax
 from rightreasons.datasets.perturbing.probes import ORIGINAL, Perturber, Pool
 from rightreasons.models.scorers import demo_language_model
@@ -220,7 +220,7 @@ def _verdict(found: Forms, confidences: Mapping[str, np.ndarray]) -> tuple[str, 
         faults.append(f"without any question it still prefers {which} ({without[picked]:.0%})")
     right, added = (
         found.rows[EXTRA]["label"],
-        counted(len(after) - len(before), "more wrong choice"),
+        pluralize(len(after) - len(before), "more wrong choice"),
     )
     if before.argmax() != label:
         faults.append(

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.core.errors import counted
+from rightreasons.core.sentences import pluralize
 from rightreasons.cues.classifier import CueClassifier, cue_transfer
 from rightreasons.cues.measure import GROUPS, ChoiceItems, CueFigures, measure_cues
 from rightreasons.cues.options import CuesOptions
@@ -223,7 +223,7 @@ def figures(found: Analysis) -> str:
     )
     entries = [
         ("Cue-only classifier", figure(reached.accuracy), interval),
-        ("Chance", figure(reached.chance), counted(len(found.items), "item")),
+        ("Chance", figure(reached.chance), pluralize(len(found.items), "item")),
         ("Telling cues", f"{cues.n_significant} of {cues.n_cues}", "after Holm's correction"),
         ("Most telling cue", strongest, productivity),
     ]
@@ -309,7 +309,7 @@ def items_with(found: Analysis, cue: str | None) -> str:
     right = sum(items.labels[item] == choice for item, choice in pointed.items())
     written = [_item(items, item, cue, choice) for item, choice in list(pointed.items())[:PAGE]]
     more = f"; the first {PAGE} are shown" if len(pointed) > PAGE else ""
-    points = f"points to one choice in {counted(len(pointed), 'item')}, and to the right one in {right} of them"
+    points = f"points to one choice in {pluralize(len(pointed), 'item')}, and to the right one in {right} of them"
     head = f"“{cue}” {points}{more}."
     return f'<p class="rr-small">{html.escape(head)}</p>{"".join(written)}'
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from difficulty_model import open_model, own_model
 
-from rightreasons.core.errors import counted
+from rightreasons.core.sentences import pluralize
 from rightreasons.datasets.perturbing.edits import substitution_lookups
 from rightreasons.difficulty.measure import measure_difficulty
 from rightreasons.difficulty.substitutions import SubstitutionOptions, substitution_tests
@@ -203,5 +203,5 @@ def replacements_page(model: str, text: str) -> str:
     return table(
         rows,
         columns,
-        caption=f"{flips} of {counted(len(rows), 'single replacement')} {flip} the prediction",
+        caption=f"{flips} of {pluralize(len(rows), 'single replacement')} {flip} the prediction",
     )

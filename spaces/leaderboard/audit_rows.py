@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.core.arrays import Result
+from rightreasons.core.results import Result
 from rightreasons.core.validation import check_kind, check_one_of
 from rightreasons.page.prose import TONES, short_name
 from rightreasons.report.files import AuditFigure, audit_figures

@@ -10,7 +10,7 @@ from typing import Any
 
 from audit_rows import LeaderboardCell, LeaderboardRow, find_audits, leaderboard
 
-from rightreasons.core.errors import counted
+from rightreasons.core.sentences import pluralize
 from rightreasons.page.prose import written
 from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.schema import read_audit
@@ -70,16 +70,16 @@ def _verdict(rows: Sequence[LeaderboardRow]) -> tuple[str, str]:
     if bad[worst]:
         n = sum(any(cell.tone == "bad" for cell in row.cells) for row in rows)
         answers = sum(tone is not None for tone in tones[worst])
-        words = f"{n} of {counted(len(rows), 'audit')} found a problem, most often with {worst}: {bad[worst]} of {answers}."
+        words = f"{n} of {pluralize(len(rows), 'audit')} found a problem, most often with {worst}: {bad[worst]} of {answers}."
         return words, "bad"
-    audits = counted(len(rows), "audit")
+    audits = pluralize(len(rows), "audit")
     doubtful, clear = (
         sum(found.count(tone) for found in tones.values()) for tone in ("warn", "good")
     )
     if doubtful:
         needs = "needs" if doubtful == 1 else "need"
         return (
-            f"No problem found in {audits}, but {counted(doubtful, 'answer')} {needs} a closer look.",
+            f"No problem found in {audits}, but {pluralize(doubtful, 'answer')} {needs} a closer look.",
             "warn",
         )
     if not clear:
@@ -92,7 +92,7 @@ def _verdict(rows: Sequence[LeaderboardRow]) -> tuple[str, str]:
 
 def _row(place: int, row: LeaderboardRow) -> str:
     cells = "".join(_cell(cell) for cell in row.cells)
-    about = f"{html.escape(row.dataset)}, {counted(row.n_items, 'item')}"
+    about = f"{html.escape(row.dataset)}, {pluralize(row.n_items, 'item')}"
     return (
         f'<tr><td>{place}</td><th scope="row">{html.escape(row.model)}<br><span class="rr-small">{about}</span></th>'
         f"{cells}</tr>"

@@ -23,9 +23,9 @@ from rightreasons.calibration.recalibration import (
     fit_temperature,
 )
 from rightreasons.calibration.smooth import ConsistencyResult, consistency
-from rightreasons.core.errors import counted
 from rightreasons.core.intervals import Interval, wilson
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.sentences import pluralize
 from rightreasons.core.validation import check_scores, is_ragged
 from rightreasons.io.predictions import Predictions, parse_predictions, read_predictions
 from rightreasons.page.plots import reliability_diagram
@@ -137,7 +137,7 @@ def opened(run: Predictions, settings: Settings, about: str) -> tuple[Settings, 
     classes = f"{len(names)} classes" if names else "rows of different lengths"
     if run.kind == "confidence":
         classes = "the confidence in given answers"
-    line = f'<p class="rr-small">{html.escape(about)} {counted(len(run), "item")}, {classes}.</p>'
+    line = f'<p class="rr-small">{html.escape(about)} {pluralize(len(run), "item")}, {classes}.</p>'
     return settings, line, view(run, settings)
 
 
@@ -200,7 +200,7 @@ def _verdict(
     result: CalibrationResult, null: ConsistencyResult, settings: Settings
 ) -> tuple[str, str]:
     """Say in one sentence what the figures show; returns it and its tone."""
-    items = counted(result.n_items, "item")
+    items = pluralize(result.n_items, "item")
     if null.p_value >= ALPHA:
         words = f"Nothing here shows miscalibration: the error is what chance gives in {items}"
         accuracy = _accuracy(result)
@@ -288,7 +288,7 @@ def _figures(
         (
             "Mean confidence",
             figure(result.mean_confidence),
-            f"over {counted(result.n_items, 'item')}",
+            f"over {pluralize(result.n_items, 'item')}",
         ),
         (
             "Log loss",

@@ -8,7 +8,9 @@ import numpy as np
 from shortcut_runs import STRENGTHS, Run, cue_labels, heads, read_runs
 
 from rightreasons.calibration.errors import calibration_error
-from rightreasons.core.intervals import MARGINS, Estimate, decide, estimate_of, wilson
+from rightreasons.core.decisions import MARGINS, decide
+from rightreasons.core.estimates import Estimate, make_estimate
+from rightreasons.core.intervals import wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.planted import LABELS
 from rightreasons.page.plots import Curve, curves
@@ -79,7 +81,7 @@ def detect(strength: float, split: str, top_n: int, percent: float) -> Detected:
 def headline(strength: float) -> str:
     """Write how many predictions the planted cue decides."""
     found = decided(strength)
-    estimate = estimate_of(found.deciding_share, found.interval)
+    estimate = make_estimate(found.deciding_share, found.interval)
     tone, words = TONES[decide(estimate, MARGINS["decides"], found.n_items).level]
     entries = [
         ("Decided by the cue", figure(found.deciding_share), between(found.interval)),
@@ -208,7 +210,7 @@ def growth(strength: float, top_n: int, percent: float) -> str:
         [
             Curve(
                 "shortcut rate",
-                [estimate_of(d.summary.shortcut_reliance, d.summary.interval) for d in found],
+                [make_estimate(d.summary.shortcut_reliance, d.summary.interval) for d in found],
             ),
             Curve(
                 "of blind picks",
@@ -237,11 +239,11 @@ def _deciding_curves(strength: float) -> str:
     lines = [
         Curve(
             "decided by the cue",
-            [estimate_of(point.deciding_share, point.interval) for point in found],
+            [make_estimate(point.deciding_share, point.interval) for point in found],
         ),
         Curve(
             "follow rate",
-            [estimate_of(point.follow_rate, point.follow_interval) for point in found],
+            [make_estimate(point.follow_rate, point.follow_interval) for point in found],
         ),
     ]
     drawing = curves(
@@ -264,14 +266,14 @@ def _model_curves(strength: float) -> str:
             for run in (s[split] for s in runs.values())
         ]
         lines.append(
-            Curve(f"accuracy, {words}", [estimate_of(k / n, wilson(k, n)) for k, n in right])
+            Curve(f"accuracy, {words}", [make_estimate(k / n, wilson(k, n)) for k, n in right])
         )
         errors = [
             calibration_error(s[split].positive, s[split].labels, resampling=Resampling())
             for s in runs.values()
         ]
         lines.append(
-            Curve(f"ECE, {words}", [estimate_of(e.ece, e.interval) for e in errors], dashed=True)
+            Curve(f"ECE, {words}", [make_estimate(e.ece, e.interval) for e in errors], dashed=True)
         )
     drawing = curves(
         "model", list(runs), lines, xlabel="how often the cue agrees with the label", ylabel="share"

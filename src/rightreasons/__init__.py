@@ -10,9 +10,9 @@ Example:
     True
 """
 
-from rightreasons.core.errors import facade
+from rightreasons.core.public_api import make_facade
 
 __version__ = "0.2.0"
 
-__getattr__, __dir__, __all__ = facade(__name__, __file__)
+__getattr__, __dir__, __all__ = make_facade(__name__, __file__)
 __all__ += ["__version__"]

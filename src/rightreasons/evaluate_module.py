@@ -18,12 +18,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rightreasons.core.arrays import classes_in, ingest, kind_of, to_numpy
-from rightreasons.core.errors import unknown_name
+from rightreasons.core.arrays import describe_kind, find_column_classes, to_array_or_list, to_numpy
+from rightreasons.core.errors import make_unknown_name_error
 from rightreasons.core.label_names import (
     MatchTerms,
     check_label_names,
-    listing,
+    format_list,
     match_columns,
     match_labels,
     resolve_labels,
@@ -83,7 +83,7 @@ def module_path(name: str) -> str:
     check_kind(name, "name", str)
     known = available_modules()
     if name not in known:
-        raise unknown_name("module", name, known)
+        raise make_unknown_name_error("module", name, known)
     folder = next(folder for folder, kind in MODULE_TYPES.items() if kind == known[name])
     return str(_root() / folder / name)
 
@@ -238,7 +238,7 @@ class KernelModule:
         for name in present:
             dtype = getattr(self._forms()[0][name], "dtype", None)
             expected = "a sequence of texts" if dtype == "string" else "an array or a list"
-            plain[name] = ingest(inputs[name], name, expected)
+            plain[name] = to_array_or_list(inputs[name], name, expected)
             if len(plain[name]) == 0:
                 raise ValueError(f"Expected at least one item in `{name}`, but it is empty.")
         named = {group: self._name_classes(group, inputs, plain, options) for group in self.CLASSES}
@@ -255,7 +255,9 @@ class KernelModule:
     ) -> tuple[str, ...]:
         """Bring the inputs of a group whose classes have names into one order of the classes; returns these names."""
         present = [name for name in group if inputs[name] is not None]
-        tables = {name: classes for name in present if (classes := classes_in(inputs[name]))}
+        tables = {
+            name: classes for name in present if (classes := find_column_classes(inputs[name]))
+        }
         class_labels = {name: names for name in present if (names := _class_label(inputs[name]))}
         kinds = {
             name: {getattr(form[name], "dtype", None) for form in self._forms()} for name in present
@@ -278,7 +280,7 @@ class KernelModule:
             others = "`label_names`, or " if "label_names" in self.option_names() else ""
             raise TypeError(
                 f"Expected whole numbers in `{words[0]}` ({others}scores in columns with the names of the classes, say "
-                f"what words mean), but item 0 is {kind_of(plain[words[0]][0])}."
+                f"what words mean), but item 0 is {describe_kind(plain[words[0]][0])}."
             )
         for name, names_here in tables.items():
             order = match_columns(
@@ -334,7 +336,7 @@ class KernelModule:
             given = self._class_names(options, next(iter(found), ()))
             found |= {given[1]} if given else set()
             if len(found) > 1:
-                got = " and ".join(sorted(map(listing, found)))
+                got = " and ".join(sorted(map(format_list, found)))
                 raise ValueError(
                     f"Expected the same classes in the same order in every batch, but got {got}."
                 )
@@ -347,7 +349,7 @@ class KernelModule:
                 ):
                     raise ValueError(
                         f"Expected {column.shape[1]} names of classes, one per column of `{name}`, but got "
-                        f"{listing(classes)}."
+                        f"{format_list(classes)}."
                     )
         for name in first:
             forms = {
@@ -474,7 +476,7 @@ def check_column(value: Any, features: list[Any], name: str) -> Any:
         got = (
             f"got shape {value.shape}"
             if isinstance(value, np.ndarray)
-            else f"item 0 is {kind_of(value[0])}"
+            else f"item 0 is {describe_kind(value[0])}"
         )
         raise ValueError(f"Expected {expected} in `{name}`, but {got}.")
     feature = next(

@@ -110,9 +110,9 @@ def check_scorer(scorer: Scorer, *, tolerance: float = 1e-4) -> None:
             "into a folder": lambda: (ask(every, out=Path(folder) / "scores"), every),
             "out of that folder": lambda: (ask(every, out=Path(folder) / "scores"), every),
             **{
-                f"of item {place} alone": lambda place=place: (ask([place]), [place])
+                f"of item {place} alone": lambda place=place: (ask([place]), [place])  # type: ignore[misc]
                 for place in whole
-            },  # type: ignore[misc]
+            },
         }
         size = max(float(np.abs(row).max()) for row in whole.values())
         for how, answer in again.items():

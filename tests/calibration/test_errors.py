@@ -15,13 +15,13 @@ from scipy import stats
 from sklearn.calibration import calibration_curve
 from torchmetrics.functional.classification import multiclass_calibration_error
 
-from rightreasons.calibration.confidences import top_label
+from rightreasons.calibration.confidences import parse_top_label
 from rightreasons.calibration.errors import (
     CalibrationErrorOptions,
     calibration_error,
-    calibration_of,
+    compute_calibration,
 )
-from rightreasons.core.binning import BinSums, residual_bias
+from rightreasons.core.binning import BinSums, bound_residual_bias
 from rightreasons.core.resampling import Resampling
 
 # METHODS toy: the confidences of six items and whether each is right, as two-class rows.
@@ -163,7 +163,7 @@ class TestWorkedNumbers:
     @pytest.mark.parametrize("k", [2, 3, 31, 32, 33, 60])
     def test_top_label_is_argmax(self, k):
         rows, labels = softmax_rows(200, k, seed=k)
-        top = top_label(rows, labels)
+        top = parse_top_label(rows, labels)
         assert np.array_equal(top.predicted, rows.argmax(axis=1))
         assert np.array_equal(top.confidence, rows.max(axis=1))
 
@@ -429,13 +429,15 @@ class TestInterval:
         drawn = []
         for _ in range(1000):
             picked = rng.integers(1000, size=1000)
-            drawn.append(calibration_of(top_label(rows[picked], labels[picked]), options).ece)
+            drawn.append(
+                compute_calibration(parse_top_label(rows[picked], labels[picked]), options).ece
+            )
         # The model is far from calibrated: nothing is cut at 0. Squares are reflected for l2.
         power = 2 if norm == "l2" else 1
         ends = result.ece**power + debiased**power - np.quantile(drawn, [0.95, 0.05]) ** power
         if norm == "l1":  # gaps that noise may have made larger
-            sums = BinSums.of(top_label(rows, labels).pairs(kind), 15)
-            ends[0] -= residual_bias(*sums.parts, stats.norm.isf(0.05))
+            sums = BinSums.of(parse_top_label(rows, labels).pairs(kind), 15)
+            ends[0] -= bound_residual_bias(*sums.parts, stats.norm.isf(0.05))
         low, high = np.clip(ends, 0, 1) ** (1 / power)
         # A few Monte Carlo errors of a 5 % quantile of 1,000 draws, each sd / sqrt(1000) * 2.1.
         tolerance = 4 * np.std(drawn) / math.sqrt(1000) * 2.1

@@ -16,7 +16,8 @@ from rightreasons.calibration.measure import (
     paired_test,
 )
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.intervals import Estimate, FigureText, Interval, estimate_of, mean
+from rightreasons.core.estimates import Estimate, FigureText, estimate_mean, make_estimate
+from rightreasons.core.intervals import Interval
 from rightreasons.core.resampling import Resampling
 from rightreasons.page.parts import Headline
 from rightreasons.training.metrics import compute_metrics
@@ -168,8 +169,10 @@ def test_the_errors_of_two_models_may_be_equal_though_the_models_are_not():
 
 def test_an_interval_of_width_zero_is_none():
     said = "no resample differs, so without interval"
-    assert estimate_of(0.5, Interval(0.5, 0.5, 0.95, "BCa bootstrap")) == Estimate(0.5, method=said)
-    assert mean([0.8, 0.8], FEW) == Estimate(0.8, method=said)
+    assert make_estimate(0.5, Interval(0.5, 0.5, 0.95, "BCa bootstrap")) == Estimate(
+        0.5, method=said
+    )
+    assert estimate_mean([0.8, 0.8], FEW) == Estimate(0.8, method=said)
     # A confidence that ranks every right answer above every wrong one does so in each resample too, but need not.
     rows = np.repeat([[2.0, 0.0], [1.0, 0.0]], 10, axis=0)
     ranked = JudgedItems.of(rows, np.repeat([0, 1], 10))

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from rightreasons.cli.show import show_section
-from rightreasons.core.intervals import Estimate
+from rightreasons.core.estimates import Estimate
 from rightreasons.page.parts import Amount, Column, Part, SectionResult, Table, Verdict
 
 COLUMNS = (

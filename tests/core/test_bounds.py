@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rightreasons.core.validation import MAX_NESTING, parse_json
+from rightreasons.core.json_files import MAX_NESTING, parse_json
 
 
 def nested(levels, inner="1"):

@@ -10,8 +10,8 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import (
     accuracy,
     classification_scores,
+    compute_macro_f1,
     label_errors,
-    macro_f1_of,
 )
 
 
@@ -90,7 +90,7 @@ def test_bad_input(call, kind, sentence):
 
 
 def macro_f1_interval(predictions, labels, resampling=Resampling()):
-    return macro_f1_of(np.array(predictions), np.array(labels), resampling)[1]
+    return compute_macro_f1(np.array(predictions), np.array(labels), resampling)[1]
 
 
 class TestMacroF1Interval:
@@ -171,8 +171,8 @@ def test_very_many_clusters_are_drawn_in_groups():
     labels = rng.choice(3, size=7001, p=[0.6, 0.3, 0.1])
     predicted = np.where(rng.random(7001) < 0.8, labels, rng.choice(3, size=7001))
     how = Resampling(resamples=2000)
-    value, alone = macro_f1_of(predicted, labels, how)
-    again, grouped = macro_f1_of(predicted, labels, how, np.arange(7001))
+    value, alone = compute_macro_f1(predicted, labels, how)
+    again, grouped = compute_macro_f1(predicted, labels, how, np.arange(7001))
     assert again == value
     assert grouped.low == pytest.approx(alone.low, abs=0.1 * (alone.high - alone.low))
     assert grouped.high == pytest.approx(alone.high, abs=0.1 * (alone.high - alone.low))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rightreasons.core.errors import EXTRAS, missing_extra
+from rightreasons.core.extras import EXTRAS, describe_missing_extra
 
 SENTENCE = re.compile(
     r"This needs the package '\w+', which is not installed: pip install 'rightreasons\[(?:models|report|server)\]'\."
@@ -89,7 +89,7 @@ def test_the_extras_install_what_they_are_named_for():
         name = {"sklearn": "scikit-learn", "vl_convert": "vl-convert-python"}.get(
             package, package.replace("_", "-")
         )
-        assert re.search(rf'"{name}[=>]=', declared), missing_extra(package)
+        assert re.search(rf'"{name}[=>]=', declared), describe_missing_extra(package)
 
 
 def test_a_model_here_needs_no_package_of_another_extra():

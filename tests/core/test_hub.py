@@ -5,7 +5,7 @@ import socket
 import pytest
 from huggingface_hub import constants
 
-from rightreasons.core import errors as hub
+from rightreasons.core import hub
 
 REFUSED = "http://127.0.0.1:9"  # the port of "discard", where nothing listens
 
@@ -22,7 +22,7 @@ def online(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
     monkeypatch.setattr(constants, "ENDPOINT", REFUSED)
-    monkeypatch.setattr(hub, "_known", {"until": 0.0, "offline": False})
+    monkeypatch.setattr(hub, "_hub_status", {"until": 0.0, "offline": False})
 
 
 def test_it_is_offline_while_it_is_not_reached(monkeypatch, listening):
@@ -35,7 +35,7 @@ def test_it_is_offline_while_it_is_not_reached(monkeypatch, listening):
     monkeypatch.setattr(constants, "ENDPOINT", listening)
     hub.use_hub_or_cache()
     assert constants.HF_HUB_OFFLINE  # the answer of a moment ago
-    hub._known["until"] = 0.0
+    hub._hub_status["until"] = 0.0
     hub.use_hub_or_cache()
     assert not constants.HF_HUB_OFFLINE
 
@@ -50,6 +50,6 @@ def test_who_is_offline_by_choice_stays_so(monkeypatch, listening):
 def test_behind_a_proxy_the_proxy_has_to_answer(monkeypatch, listening):
     monkeypatch.setattr(constants, "ENDPOINT", "http://hub.invalid")
     monkeypatch.setenv("http_proxy", listening)
-    assert hub.why_unreached() == ""
+    assert hub.explain_unreachable_hub() == ""
     monkeypatch.setenv("http_proxy", REFUSED)
-    assert hub.why_unreached() == "Connection refused"
+    assert hub.explain_unreachable_hub() == "Connection refused"

@@ -7,29 +7,30 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rightreasons.core import intervals
+from rightreasons.core import clusters, intervals
+from rightreasons.core.estimates import estimate_rate, estimate_share
 from rightreasons.core.intervals import (
     bootstrap,
     bootstrap_mean,
     bootstrap_sums,
-    bounded_mean,
-    chances_p_value,
+    bounded_mean_interval,
     cluster_wilson,
+    compute_jackknife,
     delong,
-    interval_of_groups,
     jackknife,
-    jackknife_parts,
-    mcnemar,
-    paired_means,
-    poisson_binomial_p_value,
-    rate,
-    share,
-    sign_flip_p_value,
+    make_group_interval,
     stratified_wilson,
-    two_rates_p_value,
     wilson,
 )
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.significance import (
+    chances_p_value,
+    compare_paired_means,
+    mcnemar,
+    poisson_binomial_p_value,
+    sign_flip_p_value,
+    two_rates_p_value,
+)
 
 SEED = {"rng" if "rng" in inspect.signature(stats.bootstrap).parameters else "random_state": 0}
 """How a function of SciPy takes its seed: by another name before 1.15."""
@@ -64,7 +65,9 @@ class TestBootstrap:
     def test_bounded_values_take_their_bounds(self):
         # Equal values have one resample, and few show little.
         for values in ([1] * 20, [0.5], [0.1, 0.2, 0.9]):
-            assert bootstrap_mean(values, bounds=(0, 1)) == bounded_mean(values, low=0, high=1)
+            assert bootstrap_mean(values, bounds=(0, 1)) == bounded_mean_interval(
+                values, low=0, high=1
+            )
         # Rounding beyond a bound is cut off.
         assert bootstrap_mean([1 + 1e-15], bounds=(0, 1)).high == 1
 
@@ -130,7 +133,7 @@ class TestBootstrap:
 
     def test_cluster_order_does_not_matter_to_the_grouping(self):
         values, names = np.arange(6.0), np.array(["a", "b", "a", "b", "a", "b"])
-        sums = intervals._cluster_sums(values[:, None], names)
+        sums = clusters.sum_clusters(values[:, None], names)
         assert sums[:, 0].tolist() == [6, 9]
 
     def test_seed(self):
@@ -215,7 +218,7 @@ class TestManyUnits:
 
     @pytest.fixture(autouse=True)
     def few_are_many(self, monkeypatch):
-        monkeypatch.setattr(intervals, "LARGE", 999)
+        monkeypatch.setattr(intervals, "MAX_BOOTSTRAP_UNITS", 999)
 
     def test_by_hand(self):
         # 40 groups of 25 items; whatever falls into a group, the mean of means is that of the items.
@@ -231,7 +234,7 @@ class TestManyUnits:
 
     def test_a_bias_of_the_groups_widens_the_interval_on_its_side(self):
         # Of 40 groups at 3 +- 0 and a whole at 1, the bias is b sqrt(40) - b = 2, so b = 2 / (sqrt(40) - 1) = 0.37562.
-        up, down = (interval_of_groups(1.0, [1.0 + sign * 2.0] * 40, 0.95) for sign in (1, -1))
+        up, down = (make_group_interval(1.0, [1.0 + sign * 2.0] * 40, 0.95) for sign in (1, -1))
         assert (up.low, up.high) == (pytest.approx(1 - 0.37562, abs=1e-5), 1.0)
         assert (down.low, down.high) == (1.0, pytest.approx(1 + 0.37562, abs=1e-5))
 
@@ -269,14 +272,14 @@ class TestManyUnits:
 
 class TestPaired:
     def test_equal_models(self):
-        assert paired_means([1, 0, 1], [1, 0, 1]).p_value == 1
+        assert compare_paired_means([1, 0, 1], [1, 0, 1]).p_value == 1
         assert mcnemar([True, False], [True, False]).p_value == 1
 
     def test_unbounded_values_keep_their_level(self):
         rng = np.random.default_rng(0)
         pairs = rng.lognormal(0, 1.5, size=(300, 2, 40))
         tests = [
-            paired_means(
+            compare_paired_means(
                 *pair, low=None, high=None, resampling=Resampling(resamples=200, seed=seed)
             )
             for seed, pair in enumerate(pairs)
@@ -288,8 +291,8 @@ class TestPaired:
         )
 
     def test_values_that_all_differ_alike_have_no_interval_without_bounds(self):
-        assert paired_means([2.0, 3.0], [1.0, 2.0], low=None, high=None).interval is None
-        assert paired_means([0.5, 0.75], [0.25, 0.5]).interval.high > 0.25
+        assert compare_paired_means([2.0, 3.0], [1.0, 2.0], low=None, high=None).interval is None
+        assert compare_paired_means([0.5, 0.75], [0.25, 0.5]).interval.high > 0.25
 
     def test_signs_of_differences_that_cancel_but_for_rounding(self):
         # 0.1 + 0.1 + 0.1 - 0.3 is 5.6e-17 to a computer: every assignment of signs is as far from 0.
@@ -319,11 +322,15 @@ class TestPaired:
         ("call", "kind", "sentence"),
         [
             (
-                lambda: paired_means([1], [1, 0]),
+                lambda: compare_paired_means([1], [1, 0]),
                 ValueError,
                 "`first` and `second` of one length, but got 1 and 2",
             ),
-            (lambda: paired_means([1], [np.inf], low=None, high=None), ValueError, "`second`"),
+            (
+                lambda: compare_paired_means([1], [np.inf], low=None, high=None),
+                ValueError,
+                "`second`",
+            ),
             (lambda: mcnemar([1, 2], [1, 0]), TypeError, "True or False in `first`"),
             (lambda: mcnemar([True], [True, False]), ValueError, "one length"),
         ],
@@ -360,17 +367,22 @@ class TestClusters:
 
     def test_flags_of_single_items_are_those_of_wilson(self):
         flags = [True, False, True, True]
-        found, plain = rate(flags, Resampling(), clusters=list("abcd")), share(3, 4, Resampling())
+        found, plain = (
+            estimate_rate(flags, Resampling(), clusters=list("abcd")),
+            estimate_share(3, 4, Resampling()),
+        )
         assert (found.value, found.low, found.high) == (plain.value, plain.low, plain.high)
 
     def test_bounded_means(self):
         values = np.random.default_rng(1).beta(2, 3, size=20)
         one, many = (
-            bounded_mean(np.repeat(values, n), low=0, high=1, clusters=np.repeat(np.arange(20), n))
+            bounded_mean_interval(
+                np.repeat(values, n), low=0, high=1, clusters=np.repeat(np.arange(20), n)
+            )
             for n in (1, 10)
         )
         assert (many.low, many.high) == pytest.approx((one.low, one.high))
-        assert one == bounded_mean(values, low=0, high=1)
+        assert one == bounded_mean_interval(values, low=0, high=1)
 
     def test_sign_flips(self):
         differences = np.random.default_rng(2).normal(0.2, 1, size=20)
@@ -385,7 +397,7 @@ class TestClusters:
         rejects = 0
         for seed in range(300):
             one, two = (np.repeat(rng.random(20) < 0.7, 10) for _ in range(2))
-            test = paired_means(
+            test = compare_paired_means(
                 one, two, clusters=self.names, resampling=Resampling(resamples=199, seed=seed)
             )
             rejects += test.p_value <= 0.05
@@ -497,7 +509,7 @@ class TestStratifiedWilson:
 class TestBoundedMean:
     def test_one_value(self):
         # 1, -1 and 1: mean 1/3, mean square deviation 8/9, t of 2 degrees of freedom.
-        interval = bounded_mean([1], low=-1, high=1, confidence_level=0.5)
+        interval = bounded_mean_interval([1], low=-1, high=1, confidence_level=0.5)
         half = stats.t.ppf(0.75, 2) * (8 / 9 / 3) ** 0.5
         assert (interval.low, interval.high) == pytest.approx((1 / 3 - half, 1 / 3 + half))
 
@@ -509,13 +521,13 @@ class TestBoundedMean:
         rng = np.random.default_rng(1)
         draws = rng.random((400, n_items))
         values = (draws < gain).astype(float) - (draws > 1 - loss)
-        intervals = [bounded_mean(row, low=-1, high=1) for row in values]
+        intervals = [bounded_mean_interval(row, low=-1, high=1) for row in values]
         assert np.mean([one.low <= gain - loss <= one.high for one in intervals]) > 0.92
         assert all(one.high > one.low for one in intervals)
 
     def test_refuses_what_is_out_of_bounds(self):
         with pytest.raises(ValueError, match="at least -1, but item 1 is -2"):
-            bounded_mean([0, -2], low=-1, high=1)
+            bounded_mean_interval([0, -2], low=-1, high=1)
 
 
 class TestSignFlips:
@@ -565,7 +577,7 @@ class TestJackknife:
 
     def test_clusters_are_left_out_whole(self):
         values = np.repeat([1.0, 2.0, 6.0], [1, 2, 1])
-        found = jackknife_parts(lambda x: float(x.sum()), values, clusters=["a", "b", "b", "c"])
+        found = compute_jackknife(lambda x: float(x.sum()), values, clusters=["a", "b", "b", "c"])
         # 11 without 1, 4 or 6: 10, 7 and 5, of mean 22/3; their squares around it add up to 38/3.
         assert found == pytest.approx((11, 2 * (22 / 3 - 11), (2 / 3 * 38 / 3) ** 0.5, 3))
 
@@ -603,7 +615,7 @@ class TestDelong:
     def test_covers_groups_of_unequal_spread(self, right, wrong):
         rng = np.random.default_rng(0)
         many = [np.concatenate([draw(rng) for _ in range(1000)]) for draw in (right, wrong)]
-        truth = intervals.placements_of(
+        truth = intervals.compute_placements(
             np.concatenate(many), np.arange(sum(map(len, many))) < len(many[0])
         )[0]
         hits = 0
@@ -656,7 +668,7 @@ def test_results_are_plain():
         [
             wilson(1, 2).to_dict(),
             mcnemar([True], [False]).to_dict(),
-            paired_means([1, 0], [0, 0]).to_dict(),
+            compare_paired_means([1, 0], [0, 0]).to_dict(),
         ]
     )
 

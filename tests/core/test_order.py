@@ -18,9 +18,10 @@ from rightreasons.calibration.measure import (
 from rightreasons.calibration.proper_scores import brier_score, selective_scores
 from rightreasons.calibration.recalibration import fit_temperature
 from rightreasons.calibration.smooth import ece_sweep, smooth_ece
-from rightreasons.core import intervals
-from rightreasons.core.arrays import falling, plain
+from rightreasons.core import estimates, intervals, significance
+from rightreasons.core.arrays import argsort_descending
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import to_plain_python
 from rightreasons.cues.easy_hard import easy_hard_gap
 from rightreasons.cues.ratings import human_performance
 from rightreasons.cues.statistics import cue_statistics
@@ -100,17 +101,17 @@ KERNELS = {
     "AUROC": lambda i: intervals.delong(i.values, i.flags, clusters=i.clusters),
     "means": lambda i: [
         intervals.bootstrap_mean(i.values, clusters=i.clusters, resampling=FEW),
-        intervals.paired_means(
+        significance.compare_paired_means(
             i.values, i.others, low=None, high=None, clusters=i.clusters, resampling=FEW
         ),
-        intervals.bounded_mean(i.values, low=0, high=3, clusters=i.clusters),
+        intervals.bounded_mean_interval(i.values, low=0, high=3, clusters=i.clusters),
         intervals.bootstrap(np.median, i.values, clusters=i.clusters, resampling=FEW),
         intervals.jackknife(lambda x: float(x.var()), i.values, clusters=i.clusters),
     ],
     "rates": lambda i: [
-        intervals.rate(i.flags, FEW, i.clusters),
-        intervals.two_rates_p_value(i.flags, i.cued, clusters=i.clusters),
-        intervals.chances_p_value(i.flags, i.values / 4, clusters=i.clusters),
+        estimates.estimate_rate(i.flags, FEW, i.clusters),
+        significance.two_rates_p_value(i.flags, i.cued, clusters=i.clusters),
+        significance.chances_p_value(i.flags, i.values / 4, clusters=i.clusters),
     ],
     "difficulty": lambda i: [
         paired_difficulty(i.values, i.others, resampling=FEW),
@@ -145,7 +146,7 @@ def figures(result):
         result = result.to_dict()
     elif hasattr(result, "__dataclass_fields__"):
         result = vars(result)
-    result = plain(result) if isinstance(result, np.ndarray) else result
+    result = to_plain_python(result) if isinstance(result, np.ndarray) else result
     if isinstance(result, Mapping):
         return {
             f"{name}.{path}": value
@@ -181,4 +182,9 @@ def test_the_order_of_the_items_changes_nothing(kernel, clustered):
 def test_equal_values_are_in_the_order_of_their_ids():
     values, ids = np.array([0.5, 0.9, 0.5, 0.5]), np.array(["d", "a", "b", "c"])
     for rows in (np.arange(4), np.array([2, 0, 3, 1])):
-        assert ids[rows][falling(values[rows], ids[rows])].tolist() == ["a", "b", "c", "d"]
+        assert ids[rows][argsort_descending(values[rows], ids[rows])].tolist() == [
+            "a",
+            "b",
+            "c",
+            "d",
+        ]

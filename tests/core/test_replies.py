@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from rightreasons.core.replies import THINKING_TAGS, Reply, cut_thinking, words_of
+from rightreasons.core.replies import THINKING_TAGS, Reply, extract_text, split_thinking
 from rightreasons.models.replies.answers import NO_ANSWER, read_answer
 
 NAMED = ("think", "thinking", "thought", "reasoning", "reason", "scratchpad", "seed:think", "Think", "|think|", "cot",
@@ -44,13 +44,13 @@ def test_thoughts_of_several_kinds_are_parted_in_their_order():
     # A thought that names other tags does not end at them; a stray end takes what is before it with it.
     pairs = list(itertools.permutations(TAGS, 2))
     for (begin, end), (other, other_end) in pairs:
-        text, thoughts, closed = cut_thinking(f"{begin}a{end}x{other}b{other_end}y")
+        text, thoughts, closed = split_thinking(f"{begin}a{end}x{other}b{other_end}y")
         assert (text, thoughts, closed) == ("x\ny", ["a", "b"], True)
-    assert cut_thinking("<think>I write <reasoning> and </reasoning> here</think>B")[0] == "B"
-    assert cut_thinking("<think>a</think>A</think>B") == ("B", ["a", "A"], True)
-    assert cut_thinking("2 < 3, as in <b>bold</b>") == ("2 < 3, as in <b>bold</b>", [], True)
+    assert split_thinking("<think>I write <reasoning> and </reasoning> here</think>B")[0] == "B"
+    assert split_thinking("<think>a</think>A</think>B") == ("B", ["a", "A"], True)
+    assert split_thinking("2 < 3, as in <b>bold</b>") == ("2 < 3, as in <b>bold</b>", [], True)
     asked = "<sentiment_analysis>positive</sentiment_analysis>"
-    assert cut_thinking(asked) == (asked, [], True)
+    assert split_thinking(asked) == (asked, [], True)
 
 
 def test_what_is_said_to_a_tool_is_no_answer():
@@ -77,9 +77,11 @@ def test_parts_of_a_message_are_read_whatever_holds_them():
         [{"type": "output_text", "text": "B"}],
         [{"type": "text", "text": "B"}],
     ):
-        assert words_of(content) == "B"
+        assert extract_text(content) == "B"
     assert (
-        words_of([{"type": "refusal", "refusal": "no"}, {"type": "redacted_thinking", "data": "x"}])
+        extract_text(
+            [{"type": "refusal", "refusal": "no"}, {"type": "redacted_thinking", "data": "x"}]
+        )
         == ""
     )
 

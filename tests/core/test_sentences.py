@@ -8,15 +8,17 @@ from pathlib import Path
 import httpx
 import pytest
 
-from rightreasons.core.errors import LONGEST, in_one_sentence, is_expected
+from rightreasons.core.errors import format_error, is_user_error
+from rightreasons.core.sentences import MAX_MESSAGE_CHARS
 from rightreasons.core.validation import check_kind
 
 
 def test_what_a_sentence_quotes_is_one_line_and_not_endless():
-    told = in_one_sentence(ValueError("Expected a column, but got a\nb\u202e."))
+    told = format_error(ValueError("Expected a column, but got a\nb\u202e."))
     assert told == r"Expected a column, but got a\nb\u202e."
     assert (
-        len(in_one_sentence(ValueError(f"Expected a column, but got {'x' * 100_000}."))) == LONGEST
+        len(format_error(ValueError(f"Expected a column, but got {'x' * 100_000}.")))
+        == MAX_MESSAGE_CHARS
     )
 
 
@@ -24,8 +26,7 @@ def test_errors_of_the_operating_system_are_sentences(tmp_path):
     with pytest.raises(IsADirectoryError) as caught:
         tmp_path.read_text("utf-8")
     assert (
-        in_one_sentence(caught.value)
-        == f"Expected access to '{tmp_path}', but got: is a directory."
+        format_error(caught.value) == f"Expected access to '{tmp_path}', but got: is a directory."
     )
 
 
@@ -46,8 +47,8 @@ def test_kinds():
 
 def test_an_error_of_the_network_is_none_of_ours():
     error = httpx.ConnectError("[Errno -2] Name or service not known")
-    assert is_expected(error)
-    assert in_one_sentence(error) == (
+    assert is_user_error(error)
+    assert format_error(error) == (
         "Expected an answer from the network, but got ConnectError: [Errno -2] Name or service not known."
     )
-    assert not is_expected(KeyError("text"))
+    assert not is_user_error(KeyError("text"))

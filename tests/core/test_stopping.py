@@ -10,12 +10,12 @@ import weakref
 import pytest
 
 from rightreasons.core.engines import run_tasks
-from rightreasons.core.errors import (
+from rightreasons.core.signals import (
+    allow_immediate_interrupt,
+    catch_signals,
+    defer_stop,
     is_signaled,
-    stop_deferred,
     stop_if_signaled,
-    stopped_by_signals,
-    waits,
 )
 
 
@@ -53,7 +53,7 @@ def in_a_destructor():
 
 @pytest.mark.parametrize("send", [in_a_weak_reference, in_a_finalizer, in_a_destructor])
 def test_a_signal_is_not_lost_where_exceptions_are(send):
-    with stopped_by_signals() as code:
+    with catch_signals() as code:
         stop_if_signaled()
         send()
         assert is_signaled()
@@ -72,20 +72,20 @@ def test_nothing_stops_amid_a_step():
             signal.raise_signal(signal.SIGINT)
         ended.append(number)
 
-    with stopped_by_signals() as code:
+    with catch_signals() as code:
         with pytest.raises(KeyboardInterrupt):
             list(run_tasks(task, [0, 1, 2], progress=False))
         assert (ended, code()) == ([0, 1], 130)
 
 
 def test_work_that_stops_itself_goes_on_until_it_does():
-    with stopped_by_signals():
-        with stop_deferred():
+    with catch_signals():
+        with defer_stop():
             signal.raise_signal(signal.SIGHUP)
-            with waits():
+            with allow_immediate_interrupt():
                 stop_if_signaled()
             assert is_signaled()
-        with pytest.raises(KeyboardInterrupt), waits():
+        with pytest.raises(KeyboardInterrupt), allow_immediate_interrupt():
             pytest.fail("it waits although a signal came")
 
 
@@ -94,23 +94,23 @@ def test_waiting_ends_at_the_first_signal():
     sender = threading.Timer(0.0, signal.pthread_kill, (main, signal.SIGTERM))
 
     def wait_forever():
-        with waits():
+        with allow_immediate_interrupt():
             sender.start()
             threading.Event().wait()
 
-    with stopped_by_signals(), pytest.raises(KeyboardInterrupt):
+    with catch_signals(), pytest.raises(KeyboardInterrupt):
         wait_forever()
 
 
 SECOND = """
 import signal, weakref
-from rightreasons.core.errors import stopped_by_signals
+from rightreasons.core.signals import catch_signals
 class A:
     def __del__(self):
         signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.{second})
         print("still here", flush=True)
-with stopped_by_signals():
+with catch_signals():
     A()
     print("still running", flush=True)
 """
@@ -127,6 +127,6 @@ def test_two_signals_stop_at_once_wherever_they_come(second):
 
 def test_handlers_are_as_they_were():
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
-    with stopped_by_signals():
+    with catch_signals():
         assert signal.getsignal(signal.SIGTERM) != before[1]
     assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)] == before

@@ -5,11 +5,11 @@ from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 from rightreasons.core import store as code_version
-from rightreasons.core.store import digest_of_value
+from rightreasons.core.store import digest_value
 
 
 def test_a_change_of_a_file_or_of_a_library_counts(tmp_path, monkeypatch):
-    now = code_version.package_code.__wrapped__
+    now = code_version.digest_package_code.__wrapped__
     assert now() == now()
     monkeypatch.setattr(code_version, "__file__", str(tmp_path / "foundations" / "code_version.py"))
     (tmp_path / "foundations").mkdir()
@@ -32,5 +32,5 @@ def test_the_digest_of_a_value_does_not_depend_on_the_order_of_its_keys():
     value = {"model": "m", "options": {"n_bins": 15, "seed": 0}}
     turned = {"options": {"seed": 0, "n_bins": 15}, "model": "m"}
     assert list(value) != list(turned)
-    assert digest_of_value(value) == digest_of_value(turned)
-    assert digest_of_value(value) != digest_of_value({**value, "model": "n"})
+    assert digest_value(value) == digest_value(turned)
+    assert digest_value(value) != digest_value({**value, "model": "n"})

@@ -14,8 +14,8 @@ from rightreasons.core.suites import (
     Expectation,
     SuiteTable,
     check_expectation,
-    expectation_parameters,
-    skips_first,
+    get_expectation_parameters,
+    is_original_first,
 )
 
 
@@ -40,9 +40,9 @@ def test_the_normalizations_are_those_of_the_kernel():
 def test_null_is_the_same_as_nothing():
     spec = {"name": "invariant", "tolerance": None, "skip_first": None, "where_first": None}
     check_expectation(spec)
-    assert expectation_parameters(spec) == {}
-    assert skips_first(spec)
-    assert not skips_first({"name": "invariant", "skip_first": False})
+    assert get_expectation_parameters(spec) == {}
+    assert is_original_first(spec)
+    assert not is_original_first({"name": "invariant", "skip_first": False})
 
 
 def test_a_table_is_as_long_as_its_examples():

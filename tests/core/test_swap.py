@@ -2,12 +2,12 @@
 
 import pytest
 
-from rightreasons.core.store import swapped_in
+from rightreasons.core.store import replace_files_on_success
 
 
 def test_an_error_leaves_the_folder_as_it_was(tmp_path):
     def write_half():
-        with swapped_in(tmp_path / "new") as new:
+        with replace_files_on_success(tmp_path / "new") as new:
             (new / "a.txt").write_text("half")
             raise ZeroDivisionError
 

@@ -9,11 +9,11 @@ from rightreasons.core.tokens import (
     CATEGORIES,
     FUNCTION_WORDS,
     STOP_WORDS,
-    category_codes,
+    assign_categories,
+    find_piece_style,
     is_punctuation,
-    piece_style,
+    split_words,
     strip_marks,
-    words,
 )
 
 
@@ -21,12 +21,12 @@ def categorize(tokens, **options):
     """Return the category of every token of every text."""
     pieces = [piece for row in tokens for piece in row]
     offsets = np.cumsum([0, *map(len, tokens)])
-    codes = category_codes(np.arange(len(pieces)), offsets, pieces, **options)
+    codes = assign_categories(np.arange(len(pieces)), offsets, pieces, **options)
     return [[CATEGORIES[code] for code in codes[a:b]] for a, b in itertools.pairwise(offsets)]
 
 
 def test_words_are_the_ones_bert_splits():
-    assert words("Isn't 3.5% of U.S. films well-known?") == [
+    assert split_words("Isn't 3.5% of U.S. films well-known?") == [
         *(
             "isn",
             "'",
@@ -50,8 +50,15 @@ def test_words_are_the_ones_bert_splits():
 
 
 def test_words_of_scripts_without_spaces_or_with_vowel_signs():
-    assert words("我爱 film电影。") == ["我", "爱", "film", "电", "影", "。"]
-    assert words("अच्छी फिल्म, می‌خواهم e\u0301!") == ["अच्छी", "फिल्म", ",", "می‌خواهم", "e\u0301", "!"]
+    assert split_words("我爱 film电影。") == ["我", "爱", "film", "电", "影", "。"]
+    assert split_words("अच्छी फिल्म, می‌خواهم e\u0301!") == [
+        "अच्छी",
+        "फिल्म",
+        ",",
+        "می‌خواهم",
+        "e\u0301",
+        "!",
+    ]
 
 
 def test_every_category_of_word_pieces():
@@ -121,7 +128,7 @@ def test_kinds_of_the_released_code(style, row, expected):
 
 
 def test_the_style_of_a_vocabulary():
-    assert piece_style({"the": 0, "▁film": 1, "##": 2}) == "metaspace"
+    assert find_piece_style({"the": 0, "▁film": 1, "##": 2}) == "metaspace"
 
 
 def test_byte_level_letters_are_read_as_text():
@@ -159,7 +166,7 @@ def test_stop_words_cover_what_stopwordsiso_and_scikit_learn_agree_are_pronouns_
 
 
 def test_codes_are_positions_in_the_categories():
-    codes = category_codes(np.array([1, 0]), np.array([0, 2]), ["the", "film"])
+    codes = assign_categories(np.array([1, 0]), np.array([0, 2]), ["the", "film"])
     assert [CATEGORIES[code] for code in codes] == ["lexical", "stop_word"]
 
 

@@ -10,7 +10,7 @@ from rightreasons.core.arrays import Ragged, is_tensor
 from rightreasons.core.validation import (
     ROW_SUM_TOLERANCE,
     as_ragged,
-    check_each,
+    check_all,
     check_labels,
     check_logits,
     check_ragged,
@@ -127,7 +127,7 @@ class TestLabels:
 
 def test_the_first_row_may_have_another_number():
     with pytest.raises(ValueError, match=r"Expected a name, but row 3 holds ''\."):  # 2 + 1
-        check_each(["a", ""], str.strip, "a name", first=2)
+        check_all(["a", ""], str.strip, "a name", first=2)
 
 
 def test_a_file_that_can_be_detached_is_no_tensor():

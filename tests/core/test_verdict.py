@@ -1,6 +1,7 @@
 """From a figure with its interval to a verdict."""
 
-from rightreasons.core.intervals import Decision, Estimate, Margin, decide, decide_above
+from rightreasons.core.decisions import Decision, Margin, decide, decide_above
+from rightreasons.core.estimates import Estimate
 
 
 def test_the_items_that_would_tell_are_items_where_each_cluster_has_several():

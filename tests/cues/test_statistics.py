@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rightreasons.core.choices import FEATURES
-from rightreasons.core.intervals import holm
-from rightreasons.core.tokens import words as split_words
+from rightreasons.core.significance import holm
+from rightreasons.core.tokens import split_words as split_words
 from rightreasons.cues.classifier import cue_classifier, cue_transfer
 from rightreasons.cues.statistics import (
     EXTREMES,

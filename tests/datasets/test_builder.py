@@ -140,7 +140,7 @@ def test_one_cache_for_equal_files_and_another_for_edited_ones(data_dir, tmp_pat
     assert len(catalog.load_dataset("toy", split="train", data_dir=copy, other_versions=True)) == 4
 
     (copy / "train.tsv").write_bytes(TRAIN)
-    monkeypatch.setattr(builder_module, "package_code", lambda: "mended")
+    monkeypatch.setattr(builder_module, "digest_package_code", lambda: "mended")
     assert Toy(data_dir=copy).cache_dir != first.cache_dir
 
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rightreasons.core.intervals import cluster_wilson, mcnemar, wilson
+from rightreasons.core.intervals import cluster_wilson, wilson
+from rightreasons.core.significance import mcnemar
 from rightreasons.datasets.builder import load_dataset
 from rightreasons.difficulty.contrast import contrast_consistency
 

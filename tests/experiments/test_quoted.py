@@ -10,7 +10,7 @@ import pytest
 from benchmarks.verdicts.__main__ import STORED, counts_as, scenarios
 from scipy import stats
 
-from rightreasons.core.intervals import holm
+from rightreasons.core.significance import holm
 
 ROOT = Path(__file__).parents[2]
 README, EVIDENCE = (

@@ -136,12 +136,12 @@ def find_slow_things():
     """Read what each process would read again: WordNet, fonts, and the version of the code."""
     import matplotlib.pyplot as plt
 
-    from rightreasons.core.store import package_code
+    from rightreasons.core.store import digest_package_code
     from rightreasons.datasets.perturbing.edits import find_wordnet
 
     with contextlib.suppress(ImportError):
         find_wordnet()
-    package_code()
+    digest_package_code()
     figure = plt.figure()
     figure.gca().set_title("fonts")
     figure.savefig(os.devnull, format="png")

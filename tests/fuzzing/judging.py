@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rightreasons.core.errors import OptionError, OptionTypeError, in_one_sentence
+from rightreasons.core.errors import OptionError, OptionTypeError, format_error
 
 ROOT = Path(__file__).parents[2]
 OURS = tuple(str(ROOT / folder) + os.sep for folder in ("src", "metrics", "measurements"))
@@ -62,7 +62,7 @@ class NotOneSentence(AssertionError):
 
 def complaint(error: BaseException) -> str | None:
     """Say what is wrong with an error; None where it is one sentence of ours."""
-    message = in_one_sentence(error) if isinstance(error, OSError) else str(error)
+    message = format_error(error) if isinstance(error, OSError) else str(error)
     if isinstance(error, AssertionError):
         return f"a wrong result: {message}"
     if type(error) not in (*KINDS, OptionError, OptionTypeError):

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.errors import SetAsideWarning, in_one_sentence
+from rightreasons.core.errors import SetAsideWarning, format_error
 from rightreasons.models import running
 from rightreasons.models.running import (
     Columns,
@@ -404,8 +404,8 @@ def test_the_death_of_a_process_is_one_sentence(monkeypatch):
         ConnectionError, match="Expected an answer from all 2 processes, but one has ended"
     ) as raised:
         Processes(0, 2).gather(1, "results")
-    assert "gloo" not in in_one_sentence(raised.value)
-    assert "the same command goes on from there" in in_one_sentence(raised.value)
+    assert "gloo" not in format_error(raised.value)
+    assert "the same command goes on from there" in format_error(raised.value)
 
 
 def test_processes_that_took_different_ways_are_told_apart(monkeypatch):

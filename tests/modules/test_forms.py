@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import rightreasons
 from module_inputs import ANSWERS, MODULES, ROWS, loaded
-from rightreasons.core.arrays import ingest, to_numpy
+from rightreasons.core.arrays import to_array_or_list, to_numpy
 from rightreasons.core.validation import as_ragged, check_flags, check_labels, check_scores
 
 FORMS = {
@@ -283,7 +283,7 @@ def test_nested_and_long_values():
     for _ in range(3000):
         nested = [nested]
     with pytest.raises(ValueError, match="nested deeper than 8 levels"):
-        ingest(nested, "x")
+        to_array_or_list(nested, "x")
     with pytest.raises(ValueError, match="one is too large for a float"):
         check_scores([0.5, 10**400])
     assert as_ragged(pa.array([[0.5], [0.25, 0.75]]), "x").lengths.tolist() == [1, 2]
@@ -294,7 +294,7 @@ def test_a_form_that_cannot_be_read_is_one_sentence():
     with pytest.raises(
         TypeError, match=r"an array or a list, but a Holder cannot be read \(ZeroDivisionError"
     ):
-        ingest(broken, "data")
+        to_array_or_list(broken, "data")
     with pytest.raises(
         TypeError, match="a tensor that numpy can hold, but got one of torch.float32 on cpu"
     ):

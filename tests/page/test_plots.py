@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from rightreasons.core.intervals import Estimate
+from rightreasons.core.estimates import Estimate
 from rightreasons.page.plots import Curve, Drawing, curves, dot_rows, layer, reliability_diagram
 
 DOTS = dot_rows(

@@ -7,7 +7,8 @@ import datasets
 import numpy as np
 import pytest
 
-from rightreasons.core.intervals import Decision, Estimate
+from rightreasons.core.decisions import Decision
+from rightreasons.core.estimates import Estimate
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.probes.measure import ProbeTables

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from reasons.simulated import Truth, answered
-from rightreasons.core.intervals import holm
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.significance import holm
 from rightreasons.reasons import (
     acknowledgment,
     early_answers,

@@ -15,8 +15,8 @@ import small_audits
 from command_line import run
 from rightreasons.audited.context import read_predictions
 from rightreasons.cli import main
-from rightreasons.core.intervals import paired_means
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.significance import compare_paired_means
 from rightreasons.report.comparison import compare
 from rightreasons.report.runner import audit
 from tiny_models import save_tiny_classifier, save_tiny_multiple_choice, tiny_texts
@@ -94,7 +94,9 @@ def test_counts_and_tests_are_those_of_the_items(reports):
     # The signs are drawn in the order of the first report.
     kept = sorted(range(50), key=lambda row: order[row])
     pair = losses[0][order][kept], losses[1][kept]
-    expected = paired_means(*pair, low=None, high=None, resampling=Resampling(resamples=200))
+    expected = compare_paired_means(
+        *pair, low=None, high=None, resampling=Resampling(resamples=200)
+    )
     assert figures["nll"].difference.value == pytest.approx(expected.difference)
     assert figures["nll"].p_value == pytest.approx(expected.p_value)
     for figure in comparison.figures:
@@ -220,7 +222,7 @@ def test_reports_without_a_split_in_common(tmp_path):
 
 def with_items(folder, out, values, question="behavior", groups=None):
     """Give a report the answer to another question, with the values of its items."""
-    from rightreasons.core.store import digest_of_files, write_json, write_text
+    from rightreasons.core.store import digest_files, write_json, write_text
     from rightreasons.page.parts import ItemFigure
     from rightreasons.report.files import items_file, items_table
     from rightreasons.report.schema import signed
@@ -243,9 +245,7 @@ def with_items(folder, out, values, question="behavior", groups=None):
     )
     write_text(out / items_file(question), items_table([figure]))
     (out / "audit.json").unlink()
-    files = {
-        name: digest for name, digest in digest_of_files(out).items() if not name.startswith(".")
-    }
+    files = {name: digest for name, digest in digest_files(out).items() if not name.startswith(".")}
     write_json(out / "audit.json", signed({**record, "files": files}))
     return out
 

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rightreasons.core.arrays import Cells
-from rightreasons.core.intervals import Estimate
+from rightreasons.core.arrays import LazyArrowColumn
+from rightreasons.core.estimates import Estimate
 from rightreasons.page import plots
 from rightreasons.page.parts import (
     Action,
@@ -263,7 +263,10 @@ def test_right_items_have_places_among_those_of_the_page(monkeypatch, n_wrong, n
     split = SimpleNamespace(
         name="test", labeled=np.ones(n, bool), labels=np.zeros(n, int), text_column="text"
     )
-    split.ids, split.data = Cells(pa.array(texts)), datasets.Dataset.from_dict({"text": texts})
+    split.ids, split.data = (
+        LazyArrowColumn(pa.array(texts)),
+        datasets.Dataset.from_dict({"text": texts}),
+    )
     split.mislabeled = np.arange(n) == n_wrong - 1
     scores = SimpleNamespace(
         predicted=predicted.astype(int), confidence=(np.arange(n) + 1) / (n + 1)

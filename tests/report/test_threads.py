@@ -2,7 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 
-from rightreasons.core.intervals import Estimate
+from rightreasons.core.estimates import Estimate
 from rightreasons.page.plots import dot_rows
 
 

@@ -10,7 +10,8 @@ from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
 from rightreasons.calibration.measure import JudgedItems, measure_figures, worst_split
 from rightreasons.calibration.measurement import CalibrationAnswers
 from rightreasons.calibration.question import CALIBRATION
-from rightreasons.core.intervals import Estimate, estimate_of, wilson
+from rightreasons.core.estimates import Estimate, make_estimate
+from rightreasons.core.intervals import wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 from rightreasons.difficulty.contrast import ContrastItems, measure_contrast_sets
@@ -23,7 +24,7 @@ RESAMPLING = Resampling(resamples=50)
 
 def rate(hits, n):
     ends = wilson(hits, n)
-    return estimate_of(hits / n, ends)
+    return make_estimate(hits / n, ends)
 
 
 class TestCalibration:

@@ -9,7 +9,7 @@ import pytest
 
 from rightreasons.calibration.measurement import CalibrationAnswers
 from rightreasons.calibration.question import CALIBRATION
-from rightreasons.core.intervals import Estimate
+from rightreasons.core.estimates import Estimate
 from rightreasons.core.resampling import Resampling
 from rightreasons.cues.measure import ChoiceItems, measure_cues
 from rightreasons.cues.options import CuesOptions

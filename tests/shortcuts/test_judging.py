@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 from benchmarks.verdicts.classes import RuleModel, by_chance
 
-from rightreasons.core.intervals import Decision, Estimate, Interval
+from rightreasons.core.decisions import Decision
+from rightreasons.core.estimates import Estimate
+from rightreasons.core.intervals import Interval
 from rightreasons.core.resampling import Resampling
 from rightreasons.shortcuts.families.training import Training
 from rightreasons.shortcuts.judging import TONES, Judge, conclude, vanishing_words

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from rightreasons.core.tokens import words
+from rightreasons.core.tokens import split_words
 from rightreasons.shortcuts.mutual_information import lmi
 
 TEXTS = ["good movie", "good good plot", "bad movie", "bad plot"]
@@ -150,9 +150,9 @@ def test_tokens_that_never_meet_a_label_have_no_figure_there():
 
 def test_lists_of_tokens_and_functions_give_what_words_give():
     plain = lmi(TEXTS, LABELS).to_dict()
-    assert lmi([words(text) for text in TEXTS], LABELS, tokenizer="none").to_dict() == plain
-    assert lmi(TEXTS, LABELS, tokenizer=words).to_dict() == plain
-    assert lmi(TEXTS, LABELS, tokenizer=words, count="presence").to_dict() == (
+    assert lmi([split_words(text) for text in TEXTS], LABELS, tokenizer="none").to_dict() == plain
+    assert lmi(TEXTS, LABELS, tokenizer=split_words).to_dict() == plain
+    assert lmi(TEXTS, LABELS, tokenizer=split_words, count="presence").to_dict() == (
         lmi(TEXTS, LABELS, count="presence").to_dict()
     )
 

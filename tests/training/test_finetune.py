@@ -13,8 +13,9 @@ import transformers
 from safetensors.torch import load_file
 
 from launching import launch_two
-from rightreasons.core.errors import SetAsideWarning, in_one_sentence, stopped_by_signals
+from rightreasons.core.errors import SetAsideWarning, format_error
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.signals import catch_signals
 from rightreasons.core.validation import softmax
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import load_classifier, load_multiple_choice
@@ -218,7 +219,7 @@ def test_a_signal_lets_the_step_end_and_keeps_it(encoder_folder, trained_whole, 
                 os.kill(os.getpid(), signal.SIGTERM)
 
     options = {**QUICK, "epochs": 3, "validation": table(10), "out": tmp_path / "m"}
-    with stopped_by_signals() as code:
+    with catch_signals() as code:
         with pytest.raises(KeyboardInterrupt):
             fine_tune(encoder_folder, table(44), callbacks=[Signal(7)], **options)
         assert code() == 143
@@ -254,7 +255,7 @@ def test_a_disk_that_fills_up_amid_a_checkpoint_is_told_with_the_folder(
         with pytest.raises(OSError, match=out) as caught:
             fine_tune(encoder_folder, table(44), callbacks=[Kill(-1)], **options)
     expected = f"Expected room on the disk to write '{tmp_path / 'm' / 'room'}', but it is"
-    assert in_one_sentence(caught.value).startswith(expected)
+    assert format_error(caught.value).startswith(expected)
     assert (
         fine_tune(encoder_folder, table(44), callbacks=[Kill(-1)], **options).resumed_from_step == 4
     )
@@ -486,7 +487,7 @@ import json
 import sys
 import torch
 torch.set_num_threads(1)
-from rightreasons.core.errors import in_one_sentence
+from rightreasons.core.errors import format_error
 from rightreasons.core.resampling import Resampling
 from rightreasons.shortcuts.mutual_information import lmi
 from rightreasons.shortcuts.protocols import protocol_of

@@ -18,13 +18,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.audited.stored import StoredModel
-from rightreasons.core.arrays import Cells, Ragged
-from rightreasons.core.errors import OptionError, needs, unknown_name
+from rightreasons.core.arrays import LazyArrowColumn, Ragged
+from rightreasons.core.errors import OptionError, make_unknown_name_error
+from rightreasons.core.extras import require_package
 from rightreasons.core.label_names import MatchTerms, match_labels
-from rightreasons.core.options import listed
+from rightreasons.core.options import parse_names
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
-from rightreasons.core.store import WORK, write_with
+from rightreasons.core.store import WORK, write_atomically
 from rightreasons.core.tokens import WORD_PATTERN
 from rightreasons.core.validation import as_ragged, check_kind, is_ragged
 from rightreasons.io.options import AuditOptions
@@ -99,7 +100,9 @@ def save_predictions(path: Path, split: AuditSplit, scores: Scores) -> None:
         "logits": pa.ListArray.from_arrays(pa.array(logits.offsets, pa.int32()), logits.values),
     }
     table = pa.table(columns, schema=features.arrow_schema)
-    write_with(path, lambda temporary: pyarrow.parquet.write_table(table, os.fspath(temporary)))
+    write_atomically(
+        path, lambda temporary: pyarrow.parquet.write_table(table, os.fspath(temporary))
+    )
 
 
 def read_predictions(path: Path) -> Predictions:
@@ -183,11 +186,11 @@ class AuditSplit:
         return len(self.labels)
 
     @functools.cached_property
-    def ids(self) -> Cells:
+    def ids(self) -> LazyArrowColumn:
         """N unique ids."""
         from rightreasons.io.columns import arrow_of
 
-        return Cells(arrow_of(self.data, "id"))
+        return LazyArrowColumn(arrow_of(self.data, "id"))
 
     @property
     def text_column(self) -> str:
@@ -405,7 +408,7 @@ def choose_splits(
         )
         for name in names:
             if name not in available:
-                raise unknown_name(f"split of {where}", name, available)
+                raise make_unknown_name_error(f"split of {where}", name, available)
         return list(dict.fromkeys(names))
     from rightreasons.io.tables import choose_split
 
@@ -803,7 +806,7 @@ def open_asked(
         except OptionError as error:  # a function, which has no names of its own
             if "label_names" not in error.option or given.label_names is None:
                 raise
-            scorer = as_scorer(model, label_names=listed(given.label_names))
+            scorer = as_scorer(model, label_names=parse_names(given.label_names))
         # A language model is asked as the data has it; what the caller made of one is asked as it is.
         engine = None if scorer is model else getattr(scorer, "engine", None)
         model = scorer
@@ -941,7 +944,7 @@ def _kind(model: Any, revision: str | None, unknown: str = "") -> str:
     """Tell a language model, one behind a server and heads apart; `unknown` stands for a model that is none."""
     if is_address(model):
         return "server"
-    needs("torch")
+    require_package("torch")
     from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model
 
     try:

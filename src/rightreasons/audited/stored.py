@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Cells, Ragged, take_rows
-from rightreasons.core.errors import OptionError, counted, naming, one_line
-from rightreasons.core.options import listed as listed_names
-from rightreasons.core.options import one_or_more
+from rightreasons.core.arrays import LazyArrowColumn, Ragged, take_rows
+from rightreasons.core.errors import OptionError, attach_options
+from rightreasons.core.options import parse_name_or_names
+from rightreasons.core.options import parse_names as listed_names
 from rightreasons.core.scores import Scores
+from rightreasons.core.sentences import format_value, pluralize
 from rightreasons.core.validation import check_ids, check_logits, check_ragged, check_scores
 from rightreasons.io.options import AuditOptions, StoredOptions
 
@@ -55,7 +56,7 @@ class StoredModel:
     name: str
     task: Task
     label_names: tuple[str, ...] | None
-    ids: Cells
+    ids: LazyArrowColumn
     logits: NDArray[np.float64] | Ragged
     probabilities: NDArray[np.float64] | Ragged | None
     fingerprint: str
@@ -170,10 +171,10 @@ def open_stored(
 # ------------------------------------------------------------------------------------------------------------- private
 
 
-def _ids(items: datasets.Dataset) -> Cells:
+def _ids(items: datasets.Dataset) -> LazyArrowColumn:
     from rightreasons.io.columns import arrow_of
 
-    return Cells(arrow_of(items, "id"))
+    return LazyArrowColumn(arrow_of(items, "id"))
 
 
 def _read(
@@ -221,7 +222,7 @@ def _own_items(
         items = open_multiple_choice(
             table,
             prompt_column=listed_names(settings.prompt_column),
-            choices_column=one_or_more(settings.choices_column),
+            choices_column=parse_name_or_names(settings.choices_column),
             label_column=settings.label_column,
             first_label=settings.first_label,
         )
@@ -270,7 +271,9 @@ def _as_texts(column: Any) -> Any:
     return column if are_texts else pa.array(list(map(str, column.to_pylist())), pa.string())
 
 
-def _matched_ids(read: Predictions, items: datasets.Dataset, path: str, where: str) -> Cells:
+def _matched_ids(
+    read: Predictions, items: datasets.Dataset, path: str, where: str
+) -> LazyArrowColumn:
     """Return the id of each prediction: its own where the items have it, or else that of the item in its place."""
     import pyarrow.compute as pc
 
@@ -282,7 +285,7 @@ def _matched_ids(read: Predictions, items: datasets.Dataset, path: str, where: s
     if len(read) != len(ids):
         raise ValueError(
             f"Expected one prediction per item of {where} in {path}, {len(ids):,}, or ids of these items, but got "
-            f"{counted(len(read), 'prediction')}."
+            f"{pluralize(len(read), 'prediction')}."
         )
     _check_texts(read, ids, items, path, where)
     return ids
@@ -327,8 +330,8 @@ def _check_texts(
         row = strange[0]
         text = max((str(column[row]) for column in columns), key=len)
         raise ValueError(
-            f"Expected answers to the items of {where} in {path}, but row {row} is about {one_line(text)}, where the "
-            f"item {ids[row]!r} is {one_line(texts[ids[row]])}."
+            f"Expected answers to the items of {where} in {path}, but row {row} is about {format_value(text)}, where the "
+            f"item {ids[row]!r} is {format_value(texts[ids[row]])}."
         )
 
 
@@ -342,7 +345,7 @@ def _numbered(read: Predictions) -> tuple[str, ...]:
     return tuple(str(number) for number in range(n_classes))
 
 
-@naming("score_columns")
+@attach_options("score_columns")
 def _scores(
     read: Predictions, path: str
 ) -> tuple[NDArray[np.float64] | Ragged, NDArray[np.float64] | Ragged | None]:

@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Result
+from rightreasons.core.results import Result
 from rightreasons.core.suites import (
     TOLERANCE,
     check_expectation,
-    expectation_parameters,
-    skips_first,
+    get_expectation_parameters,
+    is_original_first,
 )
 from rightreasons.core.validation import (
     check_number,
@@ -360,13 +360,13 @@ def evaluate_cases(spec: Mapping[str, Any], answers: Answers) -> tuple[Results, 
         array([nan,  0.])
     """
     check_expectation(spec)
-    results = EXPECTATIONS[spec["name"]](answers, **expectation_parameters(spec))
+    results = EXPECTATIONS[spec["name"]](answers, **get_expectation_parameters(spec))
     if spec.get("where_first"):
         ((relation, labels),) = spec["where_first"].items()
         among = np.isin(answers.classes()[answers.first], labels)
         results = np.where(among if relation == "is" else ~among, results, np.nan)
     counted = results
-    if skips_first(spec):
+    if is_original_first(spec):
         counted = np.where(np.arange(len(answers)) == answers.first, np.nan, results)
     starts = answers.offsets[:-1]
     known = np.add.reduceat(~np.isnan(counted), starts, dtype=np.int64)

@@ -21,12 +21,19 @@ from rightreasons.behavior.rates import (
     cases_of,
     label_answers,
 )
-from rightreasons.core.errors import OptionError, one_line
-from rightreasons.core.label_names import BY_NUMBER, MatchTerms, listing, match_labels, numbers_said
-from rightreasons.core.options import takes
+from rightreasons.core.errors import OptionError
+from rightreasons.core.label_names import (
+    BY_NUMBER,
+    MatchTerms,
+    format_list,
+    match_labels,
+    parse_label_numbers,
+)
+from rightreasons.core.options import accept_options_as_keywords
 from rightreasons.core.resampling import Resampling, item_rng
 from rightreasons.core.scores import Scores
-from rightreasons.core.suites import TEST_TYPES, SuiteTable, skips_first
+from rightreasons.core.sentences import format_value
+from rightreasons.core.suites import TEST_TYPES, SuiteTable, is_original_first
 from rightreasons.core.validation import SCORE_KINDS, check_scores, softmax
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.io.options import ScoreOptions
@@ -203,7 +210,7 @@ def measure_behavior(
 
     if not (hasattr(classifier, "label_names") and hasattr(classifier, "predict")):
         raise TypeError(
-            f"Expected `classifier` to be a Classifier or a Scorer, but got {one_line(classifier)}."
+            f"Expected `classifier` to be a Classifier or a Scorer, but got {format_value(classifier)}."
         )
     if suite.table().asks_for_texts or len(suite.text_columns) > 2:
         raise ValueError(
@@ -347,7 +354,7 @@ def judged_cases(
     answers = answers_of(tested.table, number, tested.answers, tested.probabilities)
     held, passed = evaluate_cases(functionality.expectation, answers)
     begin = int(tested.table.case_offsets[cases_of(tested.table, number).start])
-    compared = skips_first(functionality.expectation)
+    compared = is_original_first(functionality.expectation)
     judged = []
     for place in range(len(functionality.cases)) if places is None else places:
         case, first = functionality.cases[place], int(answers.offsets[place])
@@ -396,7 +403,7 @@ def match_classes(
     if n_classes < n_labels:
         raise ValueError(
             f"Expected a class for every label of the suite {suite.name!r}, "
-            f"{listing(wanted) if wanted is not None else f'0 to {highest}'}, but there are {n_classes} in {where}."
+            f"{format_list(wanted) if wanted is not None else f'0 to {highest}'}, but there are {n_classes} in {where}."
         )
     if wanted is not None:
         more = tuple(f"class {number}" for number in order[n_labels:])
@@ -525,7 +532,7 @@ def measure_reading(
     return SuiteAnswers(classifier.name, suite, list(answers.texts), level=resampling.level)
 
 
-@takes(ScoreOptions, without=("confidence_column", "correct_column"))
+@accept_options_as_keywords(ScoreOptions, without=("confidence_column", "correct_column"))
 def read_suite_answers(path: Any, suite: Suite, *, options: ScoreOptions) -> ModelAnswers:
     """Read stored answers to a suite.
 
@@ -569,11 +576,11 @@ def _by_number(answers: ModelAnswers, suite: Suite) -> ModelAnswers:
         or answers.scores.ndim < 2
     ):
         return answers
-    said = numbers_said(names)
+    said = parse_label_numbers(names)
     if said is None or sorted(said) != [*range(len(names))]:
         raise ValueError(
             f"Expected columns of scores that are numbered as the labels of the suite {suite.name!r}, whose first line "
-            f"has no `label_names`, but they are {listing(names)}."
+            f"has no `label_names`, but they are {format_list(names)}."
         )
     order = np.argsort(said)
     named = tuple(names[place] for place in order)

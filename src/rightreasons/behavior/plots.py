@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rightreasons.behavior.measure import JudgedCase, JudgedExample, SuiteAnswers
 from rightreasons.behavior.rates import BehavioralPassRate
+from rightreasons.core.arrays import Floats
 from rightreasons.core.suites import EXPECTATIONS
 from rightreasons.page.plots import PALETTE, Drawing, layer, shortened
 from rightreasons.page.prose import Prose, percent
@@ -85,7 +85,6 @@ def _tolerance(spec: Mapping[str, Any]) -> str:
     return "" if parameter is None else f"{parameter.default if said is None else said:g}"
 
 
-Floats = NDArray[np.float64]
 Rates: TypeAlias = BehavioralPassRate | Mapping[str, float | None]
 
 HOW_TO_READ = (

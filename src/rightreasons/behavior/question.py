@@ -27,9 +27,10 @@ from rightreasons.behavior.plots import (
     rule,
 )
 from rightreasons.behavior.rates import FunctionalityResult, clearly_below
-from rightreasons.core.errors import counted
-from rightreasons.core.intervals import Decision, Estimate, Margin, decide, estimate_of
+from rightreasons.core.decisions import Decision, Margin, decide
+from rightreasons.core.estimates import Estimate, make_estimate
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.sentences import pluralize
 from rightreasons.core.suites import TEST_TYPES
 from rightreasons.models.running import fingerprint_texts
 from rightreasons.page import parts as p
@@ -67,7 +68,7 @@ class BehaviorMeasurement:
     @property
     def mean(self) -> Estimate:
         """The mean pass rate over functionalities."""
-        return estimate_of(self.answers.result.behavioral_pass_rate, self.answers.result.interval)
+        return make_estimate(self.answers.result.behavioral_pass_rate, self.answers.result.interval)
 
     @property
     def defined(self) -> list[FunctionalityResult]:
@@ -114,7 +115,7 @@ class BehaviorMeasurement:
     def of_type(self, kind: str) -> Estimate | None:
         """Return the mean pass rate of a test type; None where the suite has none of it."""
         group = self.answers.result.test_types.get(kind)
-        return None if group is None else estimate_of(group.pass_rate, group.interval)
+        return None if group is None else make_estimate(group.pass_rate, group.interval)
 
 
 def measure(context: AuditContext, options: BehaviorOptions) -> BehaviorMeasurement:
@@ -154,13 +155,13 @@ def group_rows(m: BehaviorMeasurement) -> Iterator[tuple[p.Cell, ...]]:
     groups = [("type", *pair) for pair in m.answers.test_types]
     groups += [("class", *pair) for pair in m.answers.result.classes.items()]
     for kind, name, group in groups:
-        yield name, kind, estimate_of(group.pass_rate, group.interval), group.n_functionalities
+        yield name, kind, make_estimate(group.pass_rate, group.interval), group.n_functionalities
 
 
 def functionality_rows(m: BehaviorMeasurement) -> Iterator[tuple[p.Cell, ...]]:
     """Return the functionalities, the weakest first."""
     for number, each in m.answers.weakest:
-        rate = estimate_of(each.pass_rate, each.interval)
+        rate = make_estimate(each.pass_rate, each.interval)
         name = f"{number + 1}. {each.functionality}"
         failed = each.n_cases - each.n_passed
         yield (
@@ -185,7 +186,7 @@ def failing(m: BehaviorMeasurement) -> Iterator[p.ExampleList]:
         yield p.ExampleList(
             key=f"failing_{number + 1}",
             title=f"{number + 1}. {each.functionality} ({each.functionality_class}, {each.test_type}): "
-            f"{n_failed:,} of {counted(each.n_cases, 'case')} {'fails' if n_failed == 1 else 'fail'}",
+            f"{n_failed:,} of {pluralize(each.n_cases, 'case')} {'fails' if n_failed == 1 else 'fail'}",
             note=f"{sampled}{rule(m.answers, number)}",
             examples=tuple(_example(m.answers, number, case) for case in cases),
             folded=True,

@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 from scipy import special
 
 from rightreasons.behavior.expectations import Answers, evaluate_cases, neutral_probabilities
-from rightreasons.core.arrays import Result, ingest, to_numpy
-from rightreasons.core.errors import OptionError, one_line, unknown_name
-from rightreasons.core.intervals import Interval, holm, stratified_wilson, wilson
-from rightreasons.core.label_names import BY_NUMBER, listing, resolve_labels
+from rightreasons.core.arrays import to_array_or_list, to_numpy
+from rightreasons.core.errors import OptionError, make_unknown_name_error
+from rightreasons.core.intervals import Interval, stratified_wilson, wilson
+from rightreasons.core.label_names import BY_NUMBER, format_list, resolve_labels
+from rightreasons.core.results import Result
+from rightreasons.core.sentences import format_value
+from rightreasons.core.significance import holm
 from rightreasons.core.suites import SuiteTable
 from rightreasons.core.validation import (
-    MOST_DRAWS,
+    MAX_DRAWS,
     check_count,
     check_fraction,
     check_kind,
@@ -323,12 +326,12 @@ def label_answers(
     if names is None and column.how != BY_NUMBER:
         raise ValueError(
             f"Expected numbers of labels in {where}, as the suite's first line has no `label_names`, but the answers "
-            f"are {listing(column.names)}."
+            f"are {format_list(column.names)}."
         )
     missing = np.flatnonzero(column.ids < 0)
     if len(missing):
         raise ValueError(
-            f"Expected an answer to each example in {where}, one of {listing(names or column.names)}, but row "
+            f"Expected an answer to each example in {where}, one of {format_list(names or column.names)}, but row "
             f"{int(missing[0])} has none."
         )
     pairs = ", ".join(f"{number} is {name}" for number, name in enumerate(names or ()))
@@ -362,7 +365,7 @@ def _answers(
         hint = (
             ": say outputs='binary_sentiment'" if n_columns == 2 and asks_for_neutral(suite) else ""
         )
-        named = listing(suite.label_names) if suite.label_names else f"0 to {suite.highest}"
+        named = format_list(suite.label_names) if suite.label_names else f"0 to {suite.highest}"
         raise OptionError(
             f"Expected a column of `predictions` for each label of the suite, {named}, but got {n_columns}{hint}.",
             option="outputs",
@@ -460,7 +463,7 @@ def generalization_score(pass_rates: Mapping[str, Any], iid_score: float) -> Gen
     suites, counts = {}, {}
     for setting, rates in pass_rates.items():
         if setting not in SETTINGS:
-            raise unknown_name("setting", setting, SETTINGS)
+            raise make_unknown_name_error("setting", setting, SETTINGS)
         values = check_vector(rates, setting, minimum=0, maximum=1)
         suites[setting], counts[setting] = float(values.mean()), len(values)
     scores = {setting: harmonic_mean(iid, score) for setting, score in suites.items()}
@@ -517,11 +520,11 @@ def compare_generalization(
         Yeh (2000), "More accurate tests for the statistical significance of result differences", COLING; Luz de Araujo
         and Roth (2023), section 4.
     """
-    shuffles = check_count(n_permutations, "n_permutations", maximum=MOST_DRAWS)
+    shuffles = check_count(n_permutations, "n_permutations", maximum=MAX_DRAWS)
     rng = np.random.default_rng(check_seed(seed))
     groups = [
         _pair(iid, "iid"),
-        *(_pair(pair, f"suites[{k}]") for k, pair in enumerate(ingest(suites, "suites"))),
+        *(_pair(pair, f"suites[{k}]") for k, pair in enumerate(to_array_or_list(suites, "suites"))),
     ]
     if np.isnan(groups[0]).any():
         raise ValueError(
@@ -550,7 +553,7 @@ def _pair(pair: Any, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64
         a, b = (np.asarray(to_numpy(column, name), dtype=np.float64) for column in pair)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"Expected `{name}` to be a pair of outcomes, but got {one_line(pair)}."
+            f"Expected `{name}` to be a pair of outcomes, but got {format_value(pair)}."
         ) from error
     check_same_length(first=a, second=b)
     for values in (a, b):
@@ -560,7 +563,7 @@ def _pair(pair: Any, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64
             or not np.isin(values[~np.isnan(values)], (0, 1)).all()
         ):
             raise ValueError(
-                f"Expected outcomes of 1, 0 or NaN, (N,), in `{name}`, but got {one_line(values)}."
+                f"Expected outcomes of 1, 0 or NaN, (N,), in `{name}`, but got {format_value(values)}."
             )
     return a, b
 

@@ -11,28 +11,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from rightreasons.calibration.confidences import TopLabel, top_label
+from rightreasons.calibration.confidences import TopLabel, parse_top_label
 from rightreasons.calibration.proper_scores import auroc
-from rightreasons.core.arrays import Result
 from rightreasons.core.binning import (
     BinSums,
-    raw_error,
-    resampled_rows,
-    residual_bias,
-    uniform_edges,
+    bound_residual_bias,
+    compute_raw_error,
+    make_uniform_edges,
+    resample_rows,
 )
-from rightreasons.core.intervals import (
-    Interval,
-    PairedTest,
-    cluster_codes,
-    count_units,
-    holm,
-    jackknife_parts,
-    paired_means,
-)
+from rightreasons.core.clusters import count_units, number_clusters
+from rightreasons.core.intervals import Interval, compute_jackknife
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
+from rightreasons.core.significance import PairedTest, compare_paired_means, holm
 from rightreasons.core.validation import (
-    MOST_BINS,
+    MAX_BINS,
     check_count,
     check_flags,
     check_same_length,
@@ -75,7 +69,7 @@ def compare_confidence(
     r"""Compare several confidences in the same answers, such as an answer's probability and a verbalized one.
 
     The confidences of an item stay together in every test. Means over the items (mean confidence and its gap to
-    accuracy, Brier score) are compared by `paired_means`; the ranking of right above wrong answers (AUROC) by the
+    accuracy, Brier score) are compared by `compare_paired_means`; the ranking of right above wrong answers (AUROC) by the
     jackknife of the difference, and the error (ECE) by a bootstrap of it, with Student's t of as many degrees of
     freedom as the figure is known from, less one: the number of items or clusters, and for the ranking that of right or
     of wrong answers, if less. Nothing is assumed about the scales: a confidence that only takes the values 0.9 and 0.95
@@ -83,7 +77,7 @@ def compare_confidence(
 
     The error is biased upward, and less so for confidences in few bins. So its interval and its p-value are about the
     debiased errors, less what their resamples show of bias: the error of the items is the true one of these. They are
-    still too large where gaps may be small, by up to `residual_bias` with gaps as small as intervals of the level let
+    still too large where gaps may be small, by up to `bound_residual_bias` with gaps as small as intervals of the level let
     them be: by so much the first moves the low end down and the second the high end up, and the p-value is that of a
     difference nearer to 0. The interval reaches on to the difference of the errors themselves.
 
@@ -113,15 +107,15 @@ def compare_confidence(
         >>> pair.differences["auroc"].difference
         0.5
     """
-    check_count(n_bins, "n_bins", maximum=MOST_BINS)
+    check_count(n_bins, "n_bins", maximum=MAX_BINS)
     if not confidences:
         raise ValueError("Expected at least one source in `confidences`, but it is empty.")
     right, sides = check_flags(correct, "correct"), dict[str, TopLabel]()
     for name, values in confidences.items():
         checked = check_vector(values, name, minimum=0, maximum=1)
         check_same_length(**{name: checked, "correct": right})
-        sides[name] = top_label(checked, right, kind="confidence")
-    codes = cluster_codes(clusters, len(right))
+        sides[name] = parse_top_label(checked, right, kind="confidence")
+    codes = number_clusters(clusters, len(right))
     names = list(itertools.combinations(sides, 2))
     found: list[dict[str, PairedTest]] = []
     for first, second in names:
@@ -134,7 +128,9 @@ def compare_confidence(
                 ("confidence_gap", -1.0, gaps),
                 ("brier", 0.0, [gap**2 for gap in gaps]),
             ):
-                tests[key] = paired_means(*values, low=low, clusters=codes, resampling=resampling)
+                tests[key] = compare_paired_means(
+                    *values, low=low, clusters=codes, resampling=resampling
+                )
         both = {
             key: difference(key, pair, n_bins, clusters=codes, resampling=resampling)
             for key in ("ece", "auroc")
@@ -183,19 +179,22 @@ def difference(
         method, n_resamples = "bootstrap of the debiased errors", resampling.resamples
         sums = [BinSums.of([pair], n_bins).parts for pair in pairs]
         apart, debiased = (
-            float(np.subtract(*(raw_error(*each, debias=d) for each in sums)))
+            float(np.subtract(*(compute_raw_error(*each, debias=d) for each in sums)))
             for d in (False, True)
         )
-        resampled = resampled_rows(
-            pairs, np.stack([uniform_edges(n_bins)] * 2), resampling, clusters=clusters
+        resampled = resample_rows(
+            pairs, np.stack([make_uniform_edges(n_bins)] * 2), resampling, clusters=clusters
         )
         drawn = np.subtract(
-            *(raw_error(*(part[:, None] for part in parts), debias=True) for parts in resampled)
+            *(
+                compute_raw_error(*(part[:, None] for part in parts), debias=True)
+                for parts in resampled
+            )
         )
         # The plain error of the sample is the true one of its resamples, so that they show what bias the noise leaves.
         center, spread = apart + debiased - float(drawn.mean()), float(drawn.std(ddof=1))
         below, above = (
-            float(residual_bias(*each, float(special.ndtri(1 - tail)))) for each in sums
+            float(bound_residual_bias(*each, float(special.ndtri(1 - tail)))) for each in sums
         )
     else:
         method = "jackknife"
@@ -204,7 +203,7 @@ def difference(
             found = auroc(confidence, correct)
             return 0.5 if found is None else found
 
-        apart, _, spread, _ = jackknife_parts(
+        apart, _, spread, _ = compute_jackknife(
             lambda *some: area(*some[:2]) - area(*some[2:]), *pairs[0], *pairs[1], clusters=clusters
         )
         # The bias of a ranking is small beside what leaving out so few wrong answers says of it.

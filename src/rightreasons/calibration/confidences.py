@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, ingest, to_numpy
-from rightreasons.core.binning import BLOCK, BinSums, binned_error
+from rightreasons.core.arrays import Ragged, to_array_or_list, to_numpy
+from rightreasons.core.binning import BLOCK, BinSums, compute_binned_error
 from rightreasons.core.errors import OptionError
 from rightreasons.core.validation import (
     SCORE_KINDS,
@@ -87,7 +87,7 @@ class TopLabel:
         return [(table[:, k], self.labels == k) for k in range(table.shape[1])]
 
 
-def top_label(
+def parse_top_label(
     predictions: Any,
     references: Any = None,
     *,
@@ -113,16 +113,16 @@ def top_label(
             are refused: they are predicted classes, which do not say how sure the model is.
 
     Example:
-        >>> top = top_label([[0.9, 0.1], [0.2, 0.3, 0.5]], [0, 1])
+        >>> top = parse_top_label([[0.9, 0.1], [0.2, 0.3, 0.5]], [0, 1])
         >>> top.confidence, top.correct
         (array([0.9, 0.5]), array([ True, False]))
-        >>> top_label([0.9, 0.3], [True, False], kind="confidence").confidence
+        >>> parse_top_label([0.9, 0.3], [True, False], kind="confidence").confidence
         array([0.9, 0.3])
     """
     if isinstance(predictions, TopLabel):
         return predictions
     check_one_of(scores, SCORE_KINDS, "scores")
-    predictions = ingest(predictions, "predictions")
+    predictions = to_array_or_list(predictions, "predictions")
     if kind == "confidence":
         return _answers(predictions, references, scores)
     if is_vector(predictions) and to_numpy(references, "references").dtype == bool:
@@ -138,22 +138,22 @@ def top_label(
         return TopLabel(rows.at(choice), choice, choice == labels, labels, rows)
     array = to_numpy(predictions, "predictions")
     if scores == "probabilities":
-        check_no_classes(array)
+        refuse_class_labels(array)
     table = check_scores(array, scores=scores)
     labels = _labels(table, references, table.shape[1])
     confidence, predicted = largest(table)
     return TopLabel(confidence, predicted, predicted == labels, labels, table)
 
 
-def check_no_classes(predictions: Any) -> None:
+def refuse_class_labels(predictions: Any) -> None:
     """Refuse predicted classes in place of probabilities: an array or list of one dimension that holds whole numbers.
 
     Raises:
         ValueError: If it is one.
 
     Example:
-        >>> check_no_classes([0.0, 1.0])
-        >>> check_no_classes([0, 2, 1])
+        >>> refuse_class_labels([0.0, 1.0])
+        >>> refuse_class_labels([0, 2, 1])
         Traceback (most recent call last):
         ...
         rightreasons.core.errors.OptionError: Expected probabilities in `predictions`, but got whole numbers, as if \
@@ -198,7 +198,7 @@ def _answers(predictions: Any, references: Any, scores: str) -> TopLabel:
             option="kind",
         )
     if scores == "probabilities":
-        check_no_classes(predictions)
+        refuse_class_labels(predictions)
     table = check_scores(predictions, scores=scores)
     right = to_numpy(references, "references")
     labels = _labels(table, right.astype(np.int64) if right.dtype == bool else right, 2)
@@ -295,8 +295,8 @@ def is_suspect(positive: BinSums) -> bool:
     folded_count = count[:, half:] + count[:, half - 1 :: -1]
     folded_score = score[:, half:] + (count - score)[:, half - 1 :: -1]
     folded_event = event[:, half:] + event[:, half - 1 :: -1]
-    as_labels = binned_error(count, score, event)
-    as_correctness = binned_error(folded_count, folded_score, folded_event)
+    as_labels = compute_binned_error(count, score, event)
+    as_correctness = compute_binned_error(folded_count, folded_score, folded_event)
     return bool(as_correctness <= as_labels / 2)
 
 

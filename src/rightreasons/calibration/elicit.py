@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 from rightreasons.calibration.compare import ConfidencePair, compare_confidence
 from rightreasons.calibration.measure import JudgedItems, measure_figures
 from rightreasons.calibration.options import ConfidenceOptions
-from rightreasons.core.arrays import Result
 from rightreasons.core.errors import OptionError
-from rightreasons.core.intervals import Estimate, share
-from rightreasons.core.label_names import listing
-from rightreasons.core.options import listed as listed_names
-from rightreasons.core.options import takes
+from rightreasons.core.estimates import Estimate, estimate_share
+from rightreasons.core.label_names import format_list
+from rightreasons.core.options import accept_options_as_keywords
+from rightreasons.core.options import parse_names as listed_names
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.store import part_of
-from rightreasons.core.validation import check_each
+from rightreasons.core.results import Result
+from rightreasons.core.store import get_results_subfolder
+from rightreasons.core.validation import check_all
 from rightreasons.io import predictions
 from rightreasons.io.columns import (
     USUAL_COLUMNS,
@@ -72,7 +72,7 @@ class ConfidenceTable:
     used: str = ""
 
 
-@takes(ConfidenceOptions)
+@accept_options_as_keywords(ConfidenceOptions)
 def read_confidence(file: Any, *, options: ConfidenceOptions) -> ConfidenceTable:
     """Read how sure several sources were of the same answers.
 
@@ -102,7 +102,7 @@ def read_confidence(file: Any, *, options: ConfidenceOptions) -> ConfidenceTable
     ]
     if not names:
         raise OptionError(
-            f"Expected a column of confidence in {where}, but it has {listing(list(columns))}; name it with "
+            f"Expected a column of confidence in {where}, but it has {format_list(list(columns))}; name it with "
             "`confidence_column`.",
             option="confidence_column",
         )
@@ -119,7 +119,7 @@ def read_confidence(file: Any, *, options: ConfidenceOptions) -> ConfidenceTable
     for name in names:
         column = columns[named_column(columns, name, "confidence_column", where)]
         values = predictions.as_numbers(column, name, missing=True)
-        check_each(
+        check_all(
             values,
             lambda value: not (value < 0 or value > 1),
             f"the confidence in each answer, from 0 to 1, or nothing, in column {name!r} of {where} "
@@ -128,9 +128,9 @@ def read_confidence(file: Any, *, options: ConfidenceOptions) -> ConfidenceTable
         confidence[re.sub(f"(?i)^{PREFIX}", "", name) if len(names) > 1 else "confidence"] = values
     if all(np.isnan(values).all() for values in confidence.values()):
         raise ValueError(
-            f"Expected the confidence in each answer in {listing(names)} of {where}, but no row has one."
+            f"Expected the confidence in each answer in {format_list(names)} of {where}, but no row has one."
         )
-    used = f"confidence: {listing(names)}; right: {' is '.join(columns_of_right)}"
+    used = f"confidence: {format_list(names)}; right: {' is '.join(columns_of_right)}"
     return ConfidenceTable(confidence, right.astype(np.int64), used)
 
 
@@ -178,7 +178,7 @@ def elicit_confidence(
         "ids": names,
         "labels": labels,
         "progress": progress,
-        "out": part_of(folder, "answers"),
+        "out": get_results_subfolder(folder, "answers"),
     }
     if "choices" in rows:
         scores = scorer.choose(rows["prompt"], rows["choices"], **how)
@@ -192,7 +192,7 @@ def elicit_confidence(
     }
     items = items_of([names[row] for row in places], **columns)
     said = _verbalized(
-        scorer, items, answers[places], seed, progress, part_of(folder, "verbalized")
+        scorer, items, answers[places], seed, progress, get_results_subfolder(folder, "verbalized")
     )
     found = (
         {"verbalized": said}
@@ -349,7 +349,7 @@ def measure_confidence(
             SourceFigures(
                 name=name,
                 n_confident=int(mask.sum()),
-                confident=share(int(mask.sum()), n_answered, resampling),
+                confident=estimate_share(int(mask.sum()), n_answered, resampling),
                 figures=figures(confidences[name]) if name in confidences else {},
             )
             for name, mask in confident.items()

@@ -20,27 +20,30 @@ from rightreasons.calibration.confidences import (
     is_confidence_beside_labels,
     is_suspect,
     is_vector,
+    parse_top_label,
     positive_sums,
-    top_label,
 )
-from rightreasons.core.arrays import Result
+from rightreasons.core.arrays import Floats
 from rightreasons.core.binning import (
     BinSums,
-    Floats,
     assign_bins,
-    binned_error,
-    calibrated_clusters,
-    error_parts,
-    finished_error,
-    raw_error,
-    resampled_rows,
-    residual_bias,
+    bound_residual_bias,
+    compute_binned_error,
+    compute_raw_error,
+    draw_calibrated_clusters,
+    finish_error,
+    resample_rows,
+    split_error,
 )
-from rightreasons.core.errors import OptionError, needs
-from rightreasons.core.intervals import Interval, cluster_codes, clusters_of, rate_interval, wilson
-from rightreasons.core.options import Options, option, takes
+from rightreasons.core.clusters import number_clusters, select_clusters
+from rightreasons.core.errors import OptionError
+from rightreasons.core.estimates import make_rate_interval
+from rightreasons.core.extras import require_package
+from rightreasons.core.intervals import Interval, wilson
+from rightreasons.core.options import Options, accept_options_as_keywords, option
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.validation import MOST_BINS, SCORE_KINDS, check_one_of
+from rightreasons.core.results import Result
+from rightreasons.core.validation import MAX_BINS, SCORE_KINDS, check_one_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -60,7 +63,7 @@ Pair = tuple[Floats, NDArray[np.bool_]]
 class CalibrationErrorOptions(Options):
     """The options of `calibration_error`, checked."""
 
-    n_bins: int = option(15, "Number of bins.", minimum=1, maximum=MOST_BINS)
+    n_bins: int = option(15, "Number of bins.", minimum=1, maximum=MAX_BINS)
     strategy: str = option(
         "uniform", "Bins of equal width (uniform) or of equal mass (quantile).", choices=STRATEGIES
     )
@@ -167,7 +170,7 @@ class CalibrationResult(Result):
     warning: str | None = None
 
 
-@takes(CalibrationErrorOptions)
+@accept_options_as_keywords(CalibrationErrorOptions)
 def calibration_error(
     predictions: Any,
     references: Any,
@@ -188,7 +191,7 @@ def calibration_error(
     The interval is a seeded bootstrap over items. With the plain error θ̂, the debiased error θ̃ (as of `debias`) and
     the debiased errors θ̃* of the resamples, its ends are θ̃ + θ̂ - θ̃* at the two quantiles, cut to [0, 1]: the sample
     is the truth of its resamples, so θ̃* - θ̂ has the law of θ̃ - θ. For norm="l1" the low end is less by the bias that
-    θ̃ may have left (`residual_bias`). The interval does not depend on `debias`. Its high end is at
+    θ̃ may have left (`bound_residual_bias`). The interval does not depend on `debias`. Its high end is at
     least the plain error, and the largest gap between mean confidence and a rate of events within its Wilson interval,
     below which no calibration error is (not for kind="classwise"). Where the plain error is 0, or no resample differs,
     as where all items are alike, the share of items that so many may well show none of may have a gap of -1 or 1. The
@@ -256,8 +259,8 @@ def calibration_error(
         raise OptionError(
             "Expected norm='l1' or norm='l2' for an interval, but got norm='max'.", option="norm"
         )
-    top = top_label(predictions, references, scores=options.scores, kind=options.kind)
-    result = calibration_of(
+    top = parse_top_label(predictions, references, scores=options.scores, kind=options.kind)
+    result = compute_calibration(
         top, options, resampling, vector=is_vector(predictions), clusters=clusters
     )
     if result.warning is not None:
@@ -266,7 +269,7 @@ def calibration_error(
     return result
 
 
-def calibration_of(
+def compute_calibration(
     top: TopLabel,
     options: CalibrationErrorOptions,
     resampling: Resampling | None = None,
@@ -278,9 +281,9 @@ def calibration_of(
     """Compute `calibration_error` from precomputed top labels; it does not warn, but `warning` of the result is set.
 
     With `vector`, the predictions were one number per item, and may be confidence by mistake. `draws` are those of
-    `draws_of` for these items and options, where they are at hand.
+    `draw_resamples` for these items and options, where they are at hand.
     """
-    codes = cluster_codes(clusters, len(top))
+    codes = number_clusters(clusters, len(top))
     kept, pairs = _kept(top.pairs(options.kind), options.threshold)
     sums = BinSums.of(pairs, options.n_bins, options.strategy)
     parts = sums.parts
@@ -290,11 +293,11 @@ def calibration_of(
         )
     interval = None
     if resampling is not None and options.norm != "max":
-        draws = draws or draws_of(top, options, resampling, codes)
-        units = clusters_of(codes, kept[0])
-        gap = gap_of_rows(*pairs[0], units, resampling) if draws.calibrated is not None else 0.0
+        draws = draws or draw_resamples(top, options, resampling, codes)
+        units = select_clusters(codes, kept[0])
+        gap = bound_mean_gap(*pairs[0], units, resampling) if draws.calibrated is not None else 0.0
         interval = _interval(parts, options, resampling, draws, gap)
-    over, under = error_parts(*parts)
+    over, under = split_error(*parts)
     positive = positive_sums(top)
     warning = None
     if positive is not None and is_suspect(positive):
@@ -302,8 +305,8 @@ def calibration_of(
     elif positive is not None and vector and is_confidence_beside_labels(positive):
         warning = MISTAKES[ConfidenceVersusLabelWarning]
     return CalibrationResult(
-        ece=float(binned_error(*parts, norm=options.norm, debias=options.debias)),
-        mce=float(binned_error(*parts, norm="max")),
+        ece=float(compute_binned_error(*parts, norm=options.norm, debias=options.debias)),
+        mce=float(compute_binned_error(*parts, norm="max")),
         accuracy=int(np.count_nonzero(top.correct)) / len(top),
         mean_confidence=min(float(top.confidence.sum()) / len(top), 1.0),
         overconfidence=float(over),
@@ -317,17 +320,17 @@ def calibration_of(
     )
 
 
-def gap_of_rows(
+def bound_mean_gap(
     scores: Floats, events: NDArray[np.bool_], clusters: Any, resampling: Resampling
 ) -> float:
     """Return how far the mean of (N,) scores may be from the rate of events, which lies in its Wilson interval.
 
     Example:
         >>> events = np.arange(10) < 8  # Wilson's interval of 8 of 10 is [0.490, 0.943]
-        >>> round(gap_of_rows(np.full(10, 0.9), events, None, Resampling()), 3)
+        >>> round(bound_mean_gap(np.full(10, 0.9), events, None, Resampling()), 3)
         0.41
     """
-    right = rate_interval(events, resampling, clusters)
+    right = make_rate_interval(events, resampling, clusters)
     return max(abs(float(scores.mean()) - end) for end in (right.low, right.high))
 
 
@@ -349,7 +352,7 @@ class Draws:
     units: float
 
 
-def draws_of(
+def draw_resamples(
     top: TopLabel,
     options: CalibrationErrorOptions,
     resampling: Resampling,
@@ -374,14 +377,16 @@ def draws_of(
             1.0,
         )
     how: dict[str, Any] = {"uniform": uniform, "threshold": options.threshold, "clusters": clusters}
-    drawn = resampled_rows(pairs, sums.edges, resampling, **how)
+    drawn = resample_rows(pairs, sums.edges, resampling, **how)
     stacked = tuple(np.stack(parts, axis=1) for parts in zip(*drawn, strict=True))
     units = 1.0 if clusters is None else (int(clusters.max()) + 1) / len(clusters)
     if clusters is None or options.kind == "classwise":
         return Draws(stacked, None, units)
     scores = counted[0][0]
     cells = assign_bins(scores, sums.edges[0], uniform=uniform)
-    calibrated = calibrated_clusters(scores, cells, options.n_bins, clusters[kept[0]], resampling)
+    calibrated = draw_calibrated_clusters(
+        scores, cells, options.n_bins, clusters[kept[0]], resampling
+    )
     return Draws(stacked, calibrated[:, None], units)
 
 
@@ -425,26 +430,28 @@ def _interval(
     `gap` is how far the mean score may be from the rate of events.
     """
     tail = (1.0 - resampling.level) / 2.0
-    plain = raw_error(*parts, norm=options.norm)
-    center = plain + raw_error(*parts, norm=options.norm, debias=True)
-    drawn = raw_error(*draws.sums, norm=options.norm, debias=True)
+    plain = compute_raw_error(*parts, norm=options.norm)
+    center = plain + compute_raw_error(*parts, norm=options.norm, debias=True)
+    drawn = compute_raw_error(*draws.sums, norm=options.norm, debias=True)
     low, high = np.quantile(drawn, (tail, 1.0 - tail))
     bias = (
-        float(residual_bias(*parts, float(-special.ndtri(tail)))) if options.norm == "l1" else 0.0
+        float(bound_residual_bias(*parts, float(-special.ndtri(tail))))
+        if options.norm == "l1"
+        else 0.0
     )
     bias /= np.sqrt(draws.units)
-    ends = finished_error(np.array([center - high - bias, center - low]), norm=options.norm)
+    ends = finish_error(np.array([center - high - bias, center - low]), norm=options.norm)
     if draws.calibrated is not None:
         # The debiased error has some bias left near 0, where the gaps change their signs. Whether 0 is possible is
         # decided by a test instead: it is, unless so large an error is rare for a calibrated model.
-        errors = raw_error(parts[0], parts[1], draws.calibrated, norm=options.norm)
+        errors = compute_raw_error(parts[0], parts[1], draws.calibrated, norm=options.norm)
         if plain <= np.quantile(errors, 1.0 - tail):
             ends[0] = 0.0
         # Resamples of items that are all but always right show no more errors than these few. No calibration error is
         # below the gap between mean confidence and accuracy, of which Wilson's interval tells how large it may be.
         ends[1] = max(ends[1], gap)
     # A sample that fits better than chance does would end below its own error, down to a width of zero.
-    shown = float(finished_error(np.asarray(plain), norm=options.norm))
+    shown = float(finish_error(np.asarray(plain), norm=options.norm))
     ends[1] = max(ends[1], shown)
     if shown == 0 or np.ptp(drawn) <= ROUNDING:
         # In `tail` of the samples, so many items show none of this share of items (the rule of three).
@@ -519,7 +526,7 @@ def macro_ce(
         0.4
     """
     check_one_of(kind, ANSWER_KINDS, "kind")
-    top = top_label(predictions, references, scores=scores, kind=kind)
+    top = parse_top_label(predictions, references, scores=scores, kind=kind)
     right = 1.0 - top.confidence[top.correct]
     wrong = top.confidence[~top.correct]
     ice_correct = float(right.mean()) if right.size else None
@@ -558,7 +565,7 @@ def reliability_diagram(
         >>> axes.get_xlabel(), axes.get_title()
         ('confidence', 'ECE 0.100')
     """
-    needs("matplotlib")
+    require_package("matplotlib")
     from matplotlib import pyplot
     from matplotlib.ticker import PercentFormatter
 

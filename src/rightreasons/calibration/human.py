@@ -9,20 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from rightreasons.calibration.confidences import check_no_classes
+from rightreasons.calibration.confidences import refuse_class_labels
 from rightreasons.calibration.options import VOTE_KINDS
-from rightreasons.core.arrays import Result, as_floats
-from rightreasons.core.intervals import (
-    Estimate,
-    Interval,
-    bounded_mean,
-    cluster_wilson,
-    estimate_of,
-)
+from rightreasons.core.arrays import Floats, to_floats
+from rightreasons.core.estimates import Estimate, make_estimate
+from rightreasons.core.intervals import Interval, bounded_mean_interval, cluster_wilson
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
 from rightreasons.core.validation import check_one_of, check_same_length, check_scores, is_ragged
-
-Floats = NDArray[np.float64]
 
 TIES = ("expected", "class_order")
 
@@ -36,7 +30,7 @@ class HumanCalibration(Result):
 
     Attributes:
         dist_ce: Human distribution calibration error, in [0, 1]; lower is better.
-        interval: Its interval over items (`bounded_mean`, like the next).
+        interval: Its interval over items (`bounded_mean_interval`, like the next).
         ent_ce: Human entropy calibration error in nats, in [0, log K]: the mean absolute gap; lower is better.
         ent_ce_interval: Its interval.
         rank_cs: Human ranking calibration score, in [0, 1]; higher is better.
@@ -57,7 +51,7 @@ class HumanCalibration(Result):
     def estimate(self, key: str) -> Estimate:
         """Return "dist_ce", "ent_ce" or "rank_cs" with its interval."""
         interval = self.interval if key == "dist_ce" else getattr(self, f"{key}_interval")
-        return estimate_of(getattr(self, key), interval)
+        return make_estimate(getattr(self, key), interval)
 
 
 def human_calibration(
@@ -117,7 +111,7 @@ def human_calibration(
             "Expected rows of one length in `predictions` and `references`, but they differ."
         )
     if scores == "probabilities":
-        check_no_classes(predictions)
+        refuse_class_labels(predictions)
     table = check_scores(predictions, scores=scores)
     given = check_votes(references, votes)
     check_same_length(predictions=table, references=given)
@@ -133,9 +127,11 @@ def human_calibration(
     most, level = float(np.log(table.shape[1])), resampling.level
     return HumanCalibration(
         dist_ce=float(distance.mean()),
-        interval=bounded_mean(np.minimum(distance, 1.0), low=0.0, high=1.0, confidence_level=level),
+        interval=bounded_mean_interval(
+            np.minimum(distance, 1.0), low=0.0, high=1.0, confidence_level=level
+        ),
         ent_ce=float(gap.mean()),
-        ent_ce_interval=bounded_mean(
+        ent_ce_interval=bounded_mean_interval(
             np.minimum(gap, most), low=0.0, high=most, confidence_level=level
         ),
         rank_cs=float(same_ranking.mean()),
@@ -166,7 +162,7 @@ def check_votes(references: Any, votes: str) -> Floats:
         ValueError: Expected whole numbers of votes in `references` for votes='counts', but row 0 has 0.5.
     """
     check_one_of(votes, VOTE_KINDS, "votes")
-    table = as_floats(references, "references")
+    table = to_floats(references, "references")
     if votes == "distributions":
         return check_scores(table, name="references", allow_vector=False)
     if table.ndim != 2 or table.shape[1] < 2 or not len(table):

@@ -13,36 +13,34 @@ import yaml
 from numpy.typing import NDArray
 
 from rightreasons.calibration.compare import difference
-from rightreasons.calibration.confidences import TopLabel, top_label
+from rightreasons.calibration.confidences import TopLabel, parse_top_label
 from rightreasons.calibration.errors import (
     CalibrationErrorOptions,
     CalibrationResult,
     Draws,
+    bound_mean_gap,
     calibration_error,
-    calibration_of,
-    draws_of,
-    gap_of_rows,
+    compute_calibration,
+    draw_resamples,
     macro_ce,
 )
 from rightreasons.calibration.options import CalibrationOptions
 from rightreasons.calibration.proper_scores import auroc, label_log_probability, ranked
 from rightreasons.calibration.smooth import ConsistencyResult, consistency, ece_sweep, smooth_ece
 from rightreasons.core import intervals
-from rightreasons.core.arrays import Ragged, in_order, take_rows
-from rightreasons.core.binning import assign_bins, uniform_edges
-from rightreasons.core.intervals import (
+from rightreasons.core.arrays import Floats, Ragged, argsort_canonical, take_rows
+from rightreasons.core.binning import assign_bins, make_uniform_edges
+from rightreasons.core.clusters import count_units, number_clusters, select_clusters
+from rightreasons.core.estimates import (
     Estimate,
     FigureText,
-    cluster_codes,
-    clusters_of,
-    estimate_of,
-    mean,
-    rate,
+    estimate_mean,
+    estimate_rate,
+    make_estimate,
 )
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.scores import macro_f1_of
-
-Floats = NDArray[np.float64]
+from rightreasons.core.scores import compute_macro_f1
+from rightreasons.core.significance import PairedTest, compare_paired_means
 
 SLOW_RESAMPLES = 100
 """Maximum resamples of figures that take milliseconds each."""
@@ -108,19 +106,19 @@ class JudgedItems:
         """
         rows = np.flatnonzero(labels >= 0)
         logits, labels = take_rows(logits, rows), labels[rows]
-        units = clusters_of(clusters, rows)
+        units = select_clusters(clusters, rows)
         if probabilities is None:
             return cls(
-                logits, top_label(logits, labels, scores="logits"), "top_label", n_bins, units
+                logits, parse_top_label(logits, labels, scores="logits"), "top_label", n_bins, units
             )
         exact = take_rows(probabilities, rows)
         table: Any = list(exact) if isinstance(exact, Ragged) else exact
-        return cls(logits, top_label(table, labels, kind=kind), kind, n_bins, units)
+        return cls(logits, parse_top_label(table, labels, kind=kind), kind, n_bins, units)
 
     @property
     def n_units(self) -> int:
         """The number of items or clusters that are independent."""
-        return intervals.count_units(self.clusters, len(self))
+        return count_units(self.clusters, len(self))
 
     @functools.cached_property
     def in_order(self) -> tuple[list[NDArray[Any]], NDArray[Any] | None]:
@@ -133,15 +131,15 @@ class JudgedItems:
             np.empty((len(top), 0)) if isinstance(top.probabilities, Ragged) else top.probabilities
         )
         columns = [top.confidence, top.predicted, top.correct, top.labels, rows]
-        order = in_order(*columns)
-        return [column[order] for column in columns], clusters_of(self.clusters, order)
+        order = argsort_canonical(*columns)
+        return [column[order] for column in columns], select_clusters(self.clusters, order)
 
     def draws(self, options: CalibrationErrorOptions, resampling: Resampling) -> Draws:
-        """Return `draws_of` the items, which the errors of all norms and levels in the same bins share."""
+        """Return `draw_resamples` the items, which the errors of all norms and levels in the same bins share."""
         key = options.kind, options.strategy, options.n_bins, resampling.resamples, resampling.seed
         if key not in self._drawn:
-            self._drawn[key] = draws_of(
-                self.top, options, resampling, cluster_codes(self.clusters, len(self))
+            self._drawn[key] = draw_resamples(
+                self.top, options, resampling, number_clusters(self.clusters, len(self))
             )
         return self._drawn[key]
 
@@ -249,7 +247,7 @@ def measure_calibration(
         (0.333, False)
     """
     bins, top = _binned(items), items.top
-    place = assign_bins(top.confidence, uniform_edges(items.n_bins), uniform=True)
+    place = assign_bins(top.confidence, make_uniform_edges(items.n_bins), uniform=True)
     groups = [place == number for number in range(items.n_bins)]
     return CalibrationMeasurement(
         items=items,
@@ -258,7 +256,7 @@ def measure_calibration(
         bins=bins,
         consistency=_null(items, resampling),
         accuracies=tuple(
-            rate(top.correct[group], resampling, clusters_of(items.clusters, group))
+            estimate_rate(top.correct[group], resampling, select_clusters(items.clusters, group))
             for group in groups
         ),
     )
@@ -293,7 +291,7 @@ def measure_classes(
     for k in order.tolist():
         predicted, labels = items.top.predicted == k, items.top.labels == k
         of_predicted, of_labels = (
-            clusters_of(items.clusters, group) for group in (predicted, labels)
+            select_clusters(items.clusters, group) for group in (predicted, labels)
         )
         error = calibration_error(
             np.clip(table[:, k], 0.0, 1.0),
@@ -307,9 +305,9 @@ def measure_classes(
             ClassFigures(
                 label=k,
                 n_items=int(labels.sum()),
-                precision=rate(labels[predicted], fewer, of_predicted),
-                recall=rate(predicted[labels], fewer, of_labels),
-                ece=estimate_of(error.ece, error.interval),
+                precision=estimate_rate(labels[predicted], fewer, of_predicted),
+                recall=estimate_rate(predicted[labels], fewer, of_labels),
+                ece=make_estimate(error.ece, error.interval),
             )
         )
     return found
@@ -357,11 +355,11 @@ def paired_outcomes(first: JudgedItems, second: JudgedItems) -> dict[str, int]:
 
 def paired_test(
     key: str, first: JudgedItems, second: JudgedItems, *, resampling: Resampling = Resampling()
-) -> intervals.PairedTest:
+) -> PairedTest:
     """Test whether two models have the same figure on the same items.
 
     Args:
-        key: One of `TESTED`: means are tested by `paired_means`, and "ece" as `compare_confidence` does.
+        key: One of `TESTED`: means are tested by `compare_paired_means`, and "ece" as `compare_confidence` does.
         first: The items as the first model judges them.
         second: The same items, in the same order, as the second model judges them.
         resampling: Level, resamples and seed.
@@ -373,7 +371,7 @@ def paired_test(
     if key in _BY_ITEM:
         values, low, high = _BY_ITEM[key]
         inside = [np.clip(values(items), low, high) for items in (first, second)]
-        return intervals.paired_means(
+        return compare_paired_means(
             *inside, low=low, high=high, clusters=first.clusters, resampling=resampling
         )
     # Confidence and correctness are all that the top-label error depends on; rounding may carry a confidence past 1.
@@ -381,12 +379,12 @@ def paired_test(
         dataclasses.replace(each.top, confidence=np.minimum(each.top.confidence, 1.0))
         for each in (first, second)
     ]
-    codes = cluster_codes(first.clusters, len(first))
+    codes = number_clusters(first.clusters, len(first))
     test = difference(
         "ece", (sides[0], sides[1]), first.n_bins, clusters=codes, resampling=resampling
     )
     if test is None:
-        return intervals.PairedTest(
+        return PairedTest(
             _binned(first).ece - _binned(second).ece, 1.0, len(first), "too few items"
         )
     return test
@@ -436,7 +434,7 @@ def _by_class(estimate: Estimator) -> Estimator:
 
 def _bounded(values: Values, low: float, high: float) -> Estimator:
     """Estimate a mean of values with known bounds, whose interval stays honest where a sure model seldom errs."""
-    return lambda items, resampling: mean(
+    return lambda items, resampling: estimate_mean(
         np.clip(values(items), low, high), resampling, bounds=(low, high), clusters=items.clusters
     )
 
@@ -446,13 +444,13 @@ def _error(**options: Any) -> Estimator:
 
     def estimate(items: JudgedItems, resampling: Resampling) -> Estimate:
         result = _binned(items, resampling, **options)
-        return estimate_of(result.ece, result.interval)
+        return make_estimate(result.ece, result.interval)
 
     return estimate
 
 
 def _units(items: JudgedItems, flags: NDArray[np.bool_]) -> int:
-    return intervals.count_units(clusters_of(items.clusters, flags), int(np.count_nonzero(flags)))
+    return count_units(select_clusters(items.clusters, flags), int(np.count_nonzero(flags)))
 
 
 def _few(items: JudgedItems) -> str:
@@ -487,7 +485,7 @@ def _of_top(
         low, high = np.clip(
             [min(found.low, value or 0.0), max(found.high, value or 0.0)], 0.0, 1.0
         ).tolist()
-        return estimate_of(value, dataclasses.replace(found, low=low, high=high))
+        return make_estimate(value, dataclasses.replace(found, low=low, high=high))
 
     return estimate
 
@@ -516,7 +514,7 @@ def _mirrored(
     top, (columns, clusters) = items.top, items.in_order
     slow = resampling.at_most(SLOW_RESAMPLES)
     drawn = intervals.bootstrap(figure, *columns, clusters=clusters, resampling=slow, mirrored=True)
-    gap = gap_of_rows(top.confidence, top.correct, items.clusters, resampling)
+    gap = bound_mean_gap(top.confidence, top.correct, items.clusters, resampling)
     low = drawn.low if _null(items, resampling).p_value <= 1 - resampling.level else 0.0
     return dataclasses.replace(drawn, low=low, high=max(drawn.high, gap))
 
@@ -527,7 +525,7 @@ def _log_loss(items: JudgedItems, resampling: Resampling) -> Estimate | None:
         return Estimate(None)
     if few := _few(items):
         return Estimate(float(losses.mean()), method=few)
-    return mean(losses, resampling, clusters=items.clusters)
+    return estimate_mean(losses, resampling, clusters=items.clusters)
 
 
 def _binned(
@@ -537,7 +535,7 @@ def _binned(
     draws = (
         None if resampling is None or checked.norm == "max" else items.draws(checked, resampling)
     )
-    return calibration_of(items.top, checked, resampling, clusters=items.clusters, draws=draws)
+    return compute_calibration(items.top, checked, resampling, clusters=items.clusters, draws=draws)
 
 
 def _null(items: JudgedItems, resampling: Resampling) -> ConsistencyResult:
@@ -552,10 +550,12 @@ def _null(items: JudgedItems, resampling: Resampling) -> ConsistencyResult:
 
 
 ESTIMATORS: Mapping[str, Estimator] = {
-    "accuracy": lambda items, resampling: rate(items.top.correct, resampling, items.clusters),
+    "accuracy": lambda items, resampling: estimate_rate(
+        items.top.correct, resampling, items.clusters
+    ),
     "macro_f1": _by_class(
-        lambda items, resampling: estimate_of(
-            *macro_f1_of(items.top.predicted, items.top.labels, resampling, items.clusters)
+        lambda items, resampling: make_estimate(
+            *compute_macro_f1(items.top.predicted, items.top.labels, resampling, items.clusters)
         )
     ),
     "mean_confidence": _bounded(lambda items: items.top.confidence, 0.0, 1.0),

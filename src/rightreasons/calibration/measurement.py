@@ -29,12 +29,14 @@ from rightreasons.calibration.measure import (
 )
 from rightreasons.calibration.options import CalibrationOptions
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.errors import OptionError, unknown_name
-from rightreasons.core.intervals import MARGINS, Decision, Estimate, decide
-from rightreasons.core.label_names import listing, match_columns
-from rightreasons.core.options import listed as listed_names
+from rightreasons.core.decisions import MARGINS, Decision, decide
+from rightreasons.core.errors import OptionError, make_unknown_name_error
+from rightreasons.core.estimates import Estimate
+from rightreasons.core.json_files import parse_json
+from rightreasons.core.label_names import format_list, match_columns
+from rightreasons.core.options import parse_names as listed_names
 from rightreasons.core.scores import label_errors
-from rightreasons.core.validation import check_scores, parse_json, softmax
+from rightreasons.core.validation import check_scores, softmax
 from rightreasons.page.parts import Example, Headline
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ def _votes(context: AuditContext, columns: list[str]) -> NDArray[np.float64]:
     known = split.data.column_names
     for name in columns:
         if name not in known:
-            raise unknown_name(f"column of {split.name} in `votes_columns`", name, known)
+            raise make_unknown_name_error(f"column of {split.name} in `votes_columns`", name, known)
     if len(columns) == 1:
         return _numbers(split.data[columns[0]][:], columns[0])
     if not columns:
@@ -90,7 +92,7 @@ def _votes(context: AuditContext, columns: list[str]) -> NDArray[np.float64]:
     shared = os.path.commonprefix(columns)  # noqa: RUF071 these are no paths
     begin = max(shared.rfind(sign) for sign in "_:. -") + 1
     named = [name[begin:] for name in columns]
-    where = f"the columns {listing(columns)}"
+    where = f"the columns {format_list(columns)}"
     return np.asarray(
         table[:, match_columns(named, classes, where=where, classes_of=context.source.name)]
     )

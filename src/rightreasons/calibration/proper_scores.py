@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.calibration.confidences import ANSWER_KINDS, TopLabel, top_label
-from rightreasons.core.arrays import Ragged, Result, mean_of_ties
+from rightreasons.calibration.confidences import ANSWER_KINDS, TopLabel, parse_top_label
+from rightreasons.core.arrays import Floats, Ragged, average_ties
 from rightreasons.core.binning import BinSums
+from rightreasons.core.results import Result
 from rightreasons.core.validation import (
-    MOST_BINS,
+    MAX_BINS,
     check_count,
     check_flags,
     check_logits,
@@ -23,8 +24,6 @@ from rightreasons.core.validation import (
     check_same_length,
     check_vector,
 )
-
-Floats = NDArray[np.float64]
 
 BRIER_KINDS = ("multiclass", "positive", "top_label", "confidence")
 NLL_KINDS = ("multiclass", "confidence")
@@ -119,8 +118,8 @@ def brier_score(
         (0.25, 0.125)
     """
     check_one_of(kind, BRIER_KINDS, "kind")
-    n_bins = check_count(n_bins, "n_bins", maximum=MOST_BINS)
-    top = top_label(predictions, references, scores=scores, kind=kind)
+    n_bins = check_count(n_bins, "n_bins", maximum=MAX_BINS)
+    top = parse_top_label(predictions, references, scores=scores, kind=kind)
     sums = BinSums.of(top.pairs("classwise" if kind == "multiclass" else kind), n_bins)
     n, (count, score, event) = len(top), sums.parts
     sizes = np.maximum(count, 1.0)
@@ -175,7 +174,7 @@ def negative_log_likelihood(
         1000.0
     """
     check_one_of(kind, NLL_KINDS, "kind")
-    top = top_label(predictions, references, scores=scores, kind=kind)
+    top = parse_top_label(predictions, references, scores=scores, kind=kind)
     if kind != "multiclass":
         with np.errstate(divide="ignore"):
             logs = np.log(np.where(top.correct, top.confidence, 1.0 - top.confidence))
@@ -279,7 +278,7 @@ def selective_scores(
         (0.145833, 0.083333, 0.666667)
     """
     check_one_of(kind, ANSWER_KINDS, "kind")
-    top = top_label(predictions, references, scores=scores, kind=kind)
+    top = parse_top_label(predictions, references, scores=scores, kind=kind)
     aurc, e_aurc = ranked(top.confidence, top.correct)
     accuracy = int(np.count_nonzero(top.correct)) / len(top)
     return SelectiveResult(aurc, e_aurc, auroc(top.confidence, top.correct), accuracy, len(top))
@@ -289,7 +288,7 @@ def ranked(confidence: Floats, correct: NDArray[np.bool_]) -> tuple[float, float
     """Return AURC and E-AURC."""
     order = np.argsort(-confidence, kind="stable")
     confidence = confidence[order]
-    wrong = mean_of_ties(confidence, (~correct[order]).astype(np.float64))
+    wrong = average_ties(confidence, (~correct[order]).astype(np.float64))
     rank = np.arange(1, len(order) + 1)
     risk = np.cumsum(wrong) / rank
     best = np.maximum(rank - np.count_nonzero(correct), 0) / rank

@@ -16,7 +16,8 @@ from rightreasons.calibration.measurement import (
     CalibrationAnswers,
     measure,
 )
-from rightreasons.core.intervals import Estimate, Power, estimate_of
+from rightreasons.core.decisions import Power
+from rightreasons.core.estimates import Estimate, make_estimate
 from rightreasons.page import plots
 from rightreasons.page.parts import Amount, Cell
 from rightreasons.page.plots import Drawing
@@ -119,7 +120,7 @@ def difference_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...
             if test is not None and test.interval is not None:
                 name, value = (
                     FIGURES[OF_ANSWERS.get(key, key)].name,
-                    estimate_of(test.difference, test.interval),
+                    make_estimate(test.difference, test.interval),
                 )
                 yield f"{pair.first} - {pair.second}", name, value, test.p_value, pair.p_holm[key]
 
@@ -166,8 +167,10 @@ CALIBRATION = Question(
     figures=(
         *(
             Figure(
-                key, lambda m, key=key: m.estimates.get(key), text=lambda m, key=key: m.text(key)
-            )  # type: ignore[misc]
+                key,
+                lambda m, key=key: m.estimates.get(key),  # type: ignore[misc]
+                text=lambda m, key=key: m.text(key),  # type: ignore[misc]
+            )
             for key in FIGURES
         ),
         Figure("ece_if_calibrated", if_calibrated, "Vaicenavicius et al. 2019"),

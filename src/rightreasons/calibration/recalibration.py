@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
-from rightreasons.calibration.confidences import ANSWER_KINDS, check_no_classes, top_label
+from rightreasons.calibration.confidences import ANSWER_KINDS, parse_top_label, refuse_class_labels
 from rightreasons.calibration.errors import (
     CalibrationErrorOptions,
     CalibrationResult,
-    calibration_of,
+    compute_calibration,
     macro_ce,
 )
 from rightreasons.calibration.proper_scores import (
@@ -27,8 +27,9 @@ from rightreasons.calibration.proper_scores import (
     selective_scores,
 )
 from rightreasons.calibration.smooth import ece_sweep, smooth_ece
-from rightreasons.core.arrays import Ragged, Result
+from rightreasons.core.arrays import Floats, Ragged
 from rightreasons.core.errors import OptionError
+from rightreasons.core.results import Result
 from rightreasons.core.validation import (
     SCORE_KINDS,
     check_labels,
@@ -73,10 +74,10 @@ def calibration_summary(
         [0.4, 0.475, 0.60672]
     """
     check_one_of(kind, ANSWER_KINDS, "kind")
-    top = top_label(predictions, references, scores=scores, kind=kind)
+    top = parse_top_label(predictions, references, scores=scores, kind=kind)
 
     def binned(**options: Any) -> CalibrationResult:
-        return calibration_of(top, CalibrationErrorOptions(n_bins=n_bins, **options))
+        return compute_calibration(top, CalibrationErrorOptions(n_bins=n_bins, **options))
 
     plain, selective = binned(), selective_scores(top)
     whole = "multiclass" if kind == "top_label" else kind
@@ -109,8 +110,6 @@ def calibration_summary(
 
 # ------------------------------ Temperature scaling: one number that softens or sharpens all of a model's probabilities
 
-
-Floats = NDArray[np.float64]
 
 RANGE = (0.01, 100.0)
 """Range of the search. A model without an error on the fitting split would want 0, one that knows nothing infinity."""
@@ -243,7 +242,7 @@ def _checked(
 def _logits(predictions: Any, scores: str, name: str) -> Floats | Ragged:
     check_one_of(scores, SCORE_KINDS, "scores")
     if scores == "probabilities":
-        check_no_classes(predictions)
+        refuse_class_labels(predictions)
     return check_logits(predictions, scores=scores, name=name)
 
 

@@ -9,13 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import fft, optimize, special
 
-from rightreasons.calibration.confidences import ANSWER_KINDS, top_label
+from rightreasons.calibration.confidences import ANSWER_KINDS, parse_top_label
 from rightreasons.calibration.errors import CalibrationResult
-from rightreasons.core.arrays import Result, mean_of_ties
+from rightreasons.core.arrays import Floats, average_ties
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
 from rightreasons.core.validation import check_one_of
-
-Floats = NDArray[np.float64]
 
 CELLS = 2**14
 """Cells of the grid on [0, 1] on which residuals are smoothed: bandwidths down to some 1e-4 are resolved."""
@@ -96,7 +95,7 @@ def smooth_ece(
         0.3
     """
     check_one_of(kind, ANSWER_KINDS, "kind")
-    top = top_label(predictions, references, scores=scores, kind=kind)
+    top = parse_top_label(predictions, references, scores=scores, kind=kind)
     return SmoothResult(_fixed_point(_residuals(top.confidence, top.correct)), len(top))
 
 
@@ -144,11 +143,11 @@ def ece_sweep(
     """
     check_one_of(kind, ANSWER_KINDS, "kind")
     check_one_of(norm, ("l1", "l2"), "norm")
-    top = top_label(predictions, references, scores=scores, kind=kind)
+    top = parse_top_label(predictions, references, scores=scores, kind=kind)
     values, events = top.confidence, top.correct
     order = np.argsort(values, kind="stable")
     ordered = values[order]
-    rates = mean_of_ties(ordered, events[order].astype(np.float64))
+    rates = average_ties(ordered, events[order].astype(np.float64))
     # Sums up to each place: the sums of any bin are one subtraction.
     events_to = np.concatenate(([0.0], np.cumsum(rates)))
     scores_to = np.concatenate(([0.0], np.cumsum(ordered)))

@@ -30,16 +30,14 @@ import typer.main
 
 import rightreasons
 from rightreasons.core.errors import (
-    EXPECTED,
+    USER_ERRORS,
     SetAsideWarning,
-    in_one_sentence,
-    is_expected,
-    is_watched,
-    missing,
-    stopped_by_signals,
-    unknown_name,
-    unwatched,
+    format_error,
+    is_user_error,
+    make_unknown_name_error,
 )
+from rightreasons.core.extras import with_install_hint
+from rightreasons.core.signals import catch_signals, is_progress_visible, is_quiet
 
 TRACEBACK, JSON, QUIET = "--traceback", "--json", "--quiet"
 ANYWHERE = {TRACEBACK, JSON, QUIET}
@@ -84,7 +82,7 @@ class _Group(typer.core.TyperGroup):
                 for line in about["examples"]
             }
             meant = sorted(verb for verb in verbs if verb.endswith(f" {args[0]}"))  # of a group
-            raise unknown_name("command", args[0], meant or known)
+            raise make_unknown_name_error("command", args[0], meant or known)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
@@ -139,7 +137,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = ["--help" if word == HELP_ALL else word for word in words if word not in ANYWHERE]
     # A bar per split and perturbation would bury the lines that matter.
     os.environ.setdefault("HF_DATASETS_DISABLE_PROGRESS_BARS", "1")
-    if not is_watched():  # libraries draw theirs into files, too
+    if not is_progress_visible():  # libraries draw theirs into files, too
         os.environ.setdefault("TQDM_DISABLE", "1")
     _never_fail_to_print()
     if os.environ.get("WORLD_SIZE", "1") != "1":
@@ -154,11 +152,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     outcome: dict[str, Any] | None = {"result": None, "error": None} if JSON in flags else None
     _outcome.set(outcome)
     lines, unseen = io.StringIO(), not flags.isdisjoint((JSON, QUIET))
-    watched = unwatched.set(unseen)
+    watched = is_quiet.set(unseen)
     printed = contextlib.redirect_stdout(lines if unseen else sys.stdout)
-    with stopped_by_signals() as stop_code, _plain_lines(words), printed:
+    with catch_signals() as stop_code, _plain_lines(words), printed:
         code = _run(words, stop_code)
-    unwatched.reset(watched)
+    is_quiet.reset(watched)
     if outcome is not None:
         typer.echo(
             json.dumps({"exit_code": code, **outcome, "printed": lines.getvalue().splitlines()})
@@ -168,16 +166,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def hand_over(result: Any) -> None:
     """Hand over what a command found, or a function that reads it, which is called with --json alone."""
-    from rightreasons.core.arrays import plain
+    from rightreasons.core.results import to_plain_python
 
     outcome = _outcome.get()
     if outcome is not None:
-        outcome["result"] = plain(result() if callable(result) else result)
+        outcome["result"] = to_plain_python(result() if callable(result) else result)
 
 
 def tell(line: str) -> None:
     """Tell how the work goes, on stderr; with --quiet or --json, nothing."""
-    if not unwatched.get():
+    if not is_quiet.get():
         typer.echo(line, err=True)
 
 
@@ -210,8 +208,8 @@ def _run(words: Sequence[str], stop_code: Callable[[], int]) -> int:
         if wants_traceback.get():
             raise
         if isinstance(error, ModuleNotFoundError):
-            error = missing(error)
-        expected = is_expected(error)
+            error = with_install_hint(error)
+        expected = is_user_error(error)
         more = (
             _look_at(error, words)
             if expected
@@ -219,7 +217,7 @@ def _run(words: Sequence[str], stop_code: Callable[[], int]) -> int:
         )
         known = _flags(words)
         named = [name for name in getattr(error, "option", ()) if name in known]
-        sentence = f"{with_flags(in_one_sentence(error), named)}{more}"
+        sentence = f"{with_flags(format_error(error), named)}{more}"
         if (outcome := _outcome.get()) is not None:
             outcome["error"] = sentence
         typer.echo(f"Error: {sentence}", err=True)
@@ -364,7 +362,7 @@ def _look_at(error: Exception, words: Sequence[str]) -> str:
     try:
         with warnings.catch_warnings(action="ignore"):  # which were told when it was read
             as_table(files[-1])
-    except EXPECTED:  # which is no table that could be shown
+    except USER_ERRORS:  # which is no table that could be shown
         return ""
     return f" `rightreasons look {shlex.quote(files[-1])}` shows what would be read."
 

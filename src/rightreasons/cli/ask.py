@@ -25,7 +25,7 @@ from rightreasons.cli.declared import (
     declared_command,
 )
 from rightreasons.cli.show import show_audit, show_labels, show_plan, show_section
-from rightreasons.core.options import Options, listed
+from rightreasons.core.options import Options, parse_names
 from rightreasons.io.options import AuditOptions, ScoreOptions, StoredOptions
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
@@ -83,7 +83,7 @@ def audit(
 
     Stored predictions can be audited in the place of a model: questions that a model would have to answer anew say so.
     """
-    names = listed(questions)
+    names = parse_names(questions)
     given = {name: declared.pop(name) for name in QUESTIONS}
     by_default = [name for name in given if QUESTIONS[name].unasked] if names is None else names
     chosen = {name: its for name, its in given.items() if name in by_default or its.changed()}
@@ -153,7 +153,7 @@ def run_audit(
     with warnings.catch_warnings():
         # What failed is printed in the place of its answer.
         warnings.filterwarnings("ignore", message="The question '")
-        several = listed(settings.get("target")) or []
+        several = parse_names(settings.get("target")) or []
         # Of stored predictions one label is chosen as several are; a model answers one by itself.
         apart = (
             len(several) > 1
@@ -209,7 +209,7 @@ def behavior(
         score_stored,
     )
     from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
-    from rightreasons.core.validation import read_json
+    from rightreasons.core.json_files import read_json
     from rightreasons.datasets.suites.suite import open_suite
     from rightreasons.models.prompted import Prompted, prompted_of
     from rightreasons.models.running import default_batch_size
@@ -287,7 +287,7 @@ def ways(
     And ask again, with a doubt and without: how many right answers turn wrong, and how many wrong ones right?
     """
     from rightreasons.audited.context import AuditContext, choose_splits, open_asked, take_splits
-    from rightreasons.core.arrays import plain
+    from rightreasons.core.results import to_plain_python
     from rightreasons.core.store import WORK, check_folder, write_json
     from rightreasons.models.prompted import prompted_of
     from rightreasons.report.files import OWN, WAYS
@@ -332,7 +332,9 @@ def ways(
         return
     figures = measure_ways(prompted, split, options=options, how=how, out=place, judge=judge)
     show_section("Does it matter how it is asked?", WAYS_ASKED.answer(figures, how.level))
-    found = plain({"model": prompted.name, "data": dataset, "split": name, **figures.to_dict()})
+    found = to_plain_python(
+        {"model": prompted.name, "data": dataset, "split": name, **figures.to_dict()}
+    )
     hand_over(found)
     typer.echo(f"\nFigures: {write_json(folder / WAYS, found)}")
 

@@ -15,8 +15,9 @@ from rightreasons.cli import command_line, hand_over
 from rightreasons.cli.declared import Dataset, Declared, Split, declared_command
 from rightreasons.cli.show import print_rows
 from rightreasons.core.choices import HARNESSES, TASKS
-from rightreasons.core.errors import OptionError, counted
+from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, option
+from rightreasons.core.sentences import pluralize
 from rightreasons.io.options import AuditOptions, ItemOptions, SourceOptions
 from rightreasons.models.wording import Wording
 from rightreasons.reasons.options import HINTS, ReasonsOptions
@@ -90,7 +91,7 @@ def write(
     items, taken = open_items(dataset, source, split, limit=drawn.limit, seed=drawn.seed)
     files = write_rating_sheets(items, out, n_raters=raters, seed=drawn.seed)
     typer.echo(
-        f"{dataset}, {taken}: {counted(len(items), 'item')}\nSheets: {', '.join(map(str, files))}"
+        f"{dataset}, {taken}: {pluralize(len(items), 'item')}\nSheets: {', '.join(map(str, files))}"
     )
 
 
@@ -122,7 +123,7 @@ def read(
     if interval is not None:
         agreement = f"Fleiss' kappa {kappa:.3f} [{interval.low:.3f}, {interval.high:.3f}]"
     typer.secho(
-        f"{dataset}, {taken}: {counted(len(items), 'item')}, {counted(len(sheets), 'rater')}",
+        f"{dataset}, {taken}: {pluralize(len(items), 'item')}, {pluralize(len(sheets), 'rater')}",
         bold=True,
     )
     typer.echo(f"accuracy {figures.accuracy:.3f} [{ends.low:.3f}, {ends.high:.3f}]; {agreement}")
@@ -195,13 +196,15 @@ def split(
     each = ", ".join(f"{accuracy:.3f}" for accuracy in result.accuracy)
     trained = f"trained on {train_name!r}"
     share = result.n_easy / len(result.ids)
-    typer.secho(f"{dataset}, {test_name}: {counted(len(result.ids), 'item')}, {trained}", bold=True)
+    typer.secho(
+        f"{dataset}, {test_name}: {pluralize(len(result.ids), 'item')}, {trained}", bold=True
+    )
     typer.echo(
         f"Without the premises: accuracy {result.mean_accuracy:.3f} (runs: {each}); guessing {result.chance:.3f}, the "
         f"most frequent label {result.majority:.3f}."
     )
     typer.echo(
-        f"Easy: {counted(result.n_easy, 'item')} ({share:.1%}), right in every run ({result.n_runs}); "
+        f"Easy: {pluralize(result.n_easy, 'item')} ({share:.1%}), right in every run ({result.n_runs}); "
         f"{result.easy_by_chance:.1%} would be by luck. Hard: {result.n_hard:,}."
     )
     typer.echo(f"Ids: {out / 'easy_hard_subsets.json'}")
@@ -329,7 +332,7 @@ def export_benchmark(dataset: str, settings: AuditOptions, out: Path) -> None:
     builder = builder_class(dataset) if dataset in available_datasets() else None
     folder = write_benchmark(tasks, out, name=Path(dataset).stem, builder=builder)
     for task, rows in tasks.items():
-        typer.echo(f"{task}: {counted(len(rows), 'item')}")
+        typer.echo(f"{task}: {pluralize(len(rows), 'item')}")
     typer.echo(f"Benchmark: {folder}")
     typer.echo(
         f"To push it: hf upload {shlex.join([f'my-name/{folder.name}', str(folder)])} --repo-type dataset"
@@ -359,7 +362,7 @@ def export_reasons(
     rows = worded.rows(items)
     declared = write_task(out, f"{Path(dataset).stem} reasons", rows, to=options.to)
     typer.echo(
-        f"Task: {declared} ({counted(len(rows), 'request')} about {counted(len(items), 'item')})"
+        f"Task: {declared} ({pluralize(len(rows), 'request')} about {pluralize(len(items), 'item')})"
     )
     typer.echo("Its first lines say how it is asked, and how its log is read.")
 
@@ -382,13 +385,13 @@ def write_task(out: Path, name: str, rows: Sequence[Mapping[str, Any]], *, to: s
     """
     from jinja2 import StrictUndefined, Template
 
-    from rightreasons.core.store import check_folder, json_lines, write_text
+    from rightreasons.core.store import check_folder, format_json_lines, write_text
 
     task = f"rightreasons_{re.sub(r'[^0-9A-Za-z]+', '_', name).strip('_').lower() or 'items'}"
     declaration = f"{task}.yaml" if to == "lm-eval" else f"{task}.py"
     folder = check_folder(out, own=(ROWS, f"{task}.yaml", f"{task}.py", "logs"))
     folder.mkdir(parents=True, exist_ok=True)
-    write_text(folder / ROWS, json_lines(rows))
+    write_text(folder / ROWS, format_json_lines(rows))
     file = "task_lm_eval.yaml.j2" if to == "lm-eval" else "task_inspect.py.j2"
     template = Path(rightreasons.__file__).parent / "report" / "templates" / file
     values = {"task": task, "rows": ROWS, "folder": folder.name}
@@ -420,28 +423,28 @@ def convert(
 
     Where a test's expectation is code of its author, OUT says "unknown", and nothing is asked until you name one there.
     """
-    from rightreasons.core.options import listed
+    from rightreasons.core.options import parse_names
     from rightreasons.core.store import check_file
     from rightreasons.datasets.suites.checklist import read_pickled_suite
 
     if not out.name.endswith((".jsonl", ".jsonl.gz")):
         raise ValueError(f"Expected OUT to end in .jsonl or .jsonl.gz, but got {out.name!r}.")
     check_file(out, "OUT")
-    converted = read_pickled_suite(file, text_columns=listed(text_columns))
+    converted = read_pickled_suite(file, text_columns=parse_names(text_columns))
     converted.write(out)
     if converted.label_names is not None:
         typer.echo(
             f"Labels: {', '.join(f'{number} {name}' for number, name in enumerate(converted.label_names))}"
         )
     typer.echo(
-        f"{converted.name}: {counted(len(converted.functionalities), 'functionality', 'functionalities')}, "
-        f"{counted(converted.n_cases, 'case')}, {counted(converted.n_examples, 'example')}\nSuite: {out}"
+        f"{converted.name}: {pluralize(len(converted.functionalities), 'functionality', 'functionalities')}, "
+        f"{pluralize(converted.n_cases, 'case')}, {pluralize(converted.n_examples, 'example')}\nSuite: {out}"
     )
     unknown = [each for each in converted.functionalities if each.expectation["name"] == "unknown"]
     for each in unknown:
         typer.echo(f"Unknown: {each.name}: {each.expectation['why']}")
     if unknown:
         typer.echo(
-            f"Nothing is asked in {len(unknown)} of {counted(len(converted.functionalities), 'test')}: name their "
+            f"Nothing is asked in {len(unknown)} of {pluralize(len(converted.functionalities), 'test')}: name their "
             f"expectations in {out}."
         )

@@ -15,7 +15,7 @@ import typer.core
 from rightreasons.behavior.options import SUITE_HELP
 from rightreasons.cli import ABOUT, HELP_ALL, shows_all_options, with_flags
 from rightreasons.core.errors import OptionError, OptionTypeError
-from rightreasons.core.options import Options, listed
+from rightreasons.core.options import Options, parse_names
 
 UNPREFIXED = ("settings", "stored", "source", "prompt", "server", "options", "drawn", "form")
 """Names of arguments whose options have no prefix on the command line."""
@@ -153,7 +153,7 @@ def _value(kind: Any, value: Any, name: str) -> Any:
         return value
     if value is None:
         return () if get_origin(kind) is tuple else None
-    parts = listed(value) or []
+    parts = parse_names(value) or []
     if not parts or (
         element is int and not all(part.isascii() and part.isdigit() for part in parts)
     ):

@@ -15,7 +15,7 @@ from rightreasons.cli import command_line, hand_over, with_flags
 from rightreasons.cli.declared import Dataset, declared_command
 from rightreasons.cli.show import print_rows
 from rightreasons.core.errors import OptionError
-from rightreasons.core.options import Options, listed, one_or_more
+from rightreasons.core.options import Options, parse_name_or_names, parse_names
 from rightreasons.io.options import AuditOptions, ScoreOptions, TextOptions
 
 if TYPE_CHECKING:
@@ -76,7 +76,9 @@ def _told(declared: Iterable[Options]) -> dict[str, Any]:
     for name in {"label_names", "prompt_column", "choices_column"} & given.keys():
         if "{{" not in given[name]:
             given[name] = (
-                listed(given[name]) if name != "choices_column" else one_or_more(given[name])
+                parse_names(given[name])
+                if name != "choices_column"
+                else parse_name_or_names(given[name])
             )
     return given
 
@@ -191,7 +193,12 @@ def _short(value: Any) -> str:
 
 def _of_model(found: Resolution, model: str | None) -> list[str]:
     """Say how the labels meet the classes of a model, or why they do not."""
-    from rightreasons.core.label_names import BY_NUMBER, MatchTerms, match_labels, no_label_for
+    from rightreasons.core.label_names import (
+        BY_NUMBER,
+        MatchTerms,
+        describe_unlabeled,
+        match_labels,
+    )
 
     if model is None or found.kind != "classification" or not found.label_names:
         return []
@@ -206,7 +213,7 @@ def _of_model(found: Resolution, model: str | None) -> list[str]:
         return [str(error)]
     typer.echo(f"Labels and the classes of {model} match {match.in_words}.")
     uncovered = [name for name in classes if name not in {label for _, label in match.pairs}]
-    return [no_label_for(uncovered)] if match.how == BY_NUMBER and uncovered else []
+    return [describe_unlabeled(uncovered)] if match.how == BY_NUMBER and uncovered else []
 
 
 def _passes(found: Resolution, question: str) -> str:

@@ -12,7 +12,7 @@ from rightreasons.calibration.options import ConfidenceOptions
 from rightreasons.cli import command_line, hand_over
 from rightreasons.cli.declared import Dataset, declared_command
 from rightreasons.cli.show import say, show_section, show_table
-from rightreasons.core.errors import counted
+from rightreasons.core.sentences import pluralize
 from rightreasons.cues.options import CuesOptions
 from rightreasons.io.options import RESAMPLED, AuditOptions, SourceOptions
 from rightreasons.probes.options import JudgmentOptions
@@ -106,7 +106,7 @@ def cues(
     items = ChoiceItems.of(data, options.groups_column)
     figures = measure_cues(items, options=options, resampling=settings.resampling)
     typer.secho(
-        f"{dataset}{f' ({source.config})' if source.config else ''}, {taken}: {counted(len(items), 'item')}",
+        f"{dataset}{f' ({source.config})' if source.config else ''}, {taken}: {pluralize(len(items), 'item')}",
         bold=True,
     )
     m, level = (
@@ -114,7 +114,7 @@ def cues(
         level_percent(figures.statistics.confidence_level),
     )
     show_table(CUE_TABLE.shown(m, CUES.prose.of(m=m, level=level)))
-    n_cues = counted(figures.statistics.n_cues, "cue")
+    n_cues = pluralize(figures.statistics.n_cues, "cue")
     typer.echo(
         f"\n{len(figures.significant):,} of {n_cues} differ from chance after Holm's correction."
     )

@@ -16,7 +16,7 @@ from rightreasons.cli import command_line, hand_over
 from rightreasons.cli.declared import declared_command
 from rightreasons.cli.show import print_rows, show_section
 from rightreasons.core.errors import OptionError
-from rightreasons.core.store import installed_version
+from rightreasons.core.store import get_installed_version
 from rightreasons.io.options import RESAMPLED, AuditOptions
 
 COMMANDS = {name: command_line() for name in ("card", "compare", "doctor", "gate")}
@@ -169,7 +169,7 @@ def doctor() -> None:
         ("rightreasons", True, f"{rightreasons.__version__}, Python {platform.python_version()}")
     ]
     for extra, packages in extras.items():
-        missing = [package for package in packages if installed_version(package) is None]
+        missing = [package for package in packages if get_installed_version(package) is None]
         state = (
             "installed"
             if not missing

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from rightreasons.cli import hand_over
-from rightreasons.core.errors import counted
+from rightreasons.core.sentences import pluralize
 
 if TYPE_CHECKING:
     from rightreasons.behavior.learning.collect import CollectedScores
@@ -161,6 +161,6 @@ def show_scores(collected: CollectedScores) -> None:
     for row in collected.rows:
         if row.n_unchanged:
             typer.echo(
-                f"  Changed nothing: {row.n_unchanged:,} of {counted(row.n_runs, 'run')} of {row.configuration} "
+                f"  Changed nothing: {row.n_unchanged:,} of {pluralize(row.n_runs, 'run')} of {row.configuration} "
                 f"{row.method} (seed {row.seed}), whose every outcome is that of IID."
             )

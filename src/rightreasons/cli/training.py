@@ -14,7 +14,8 @@ from rightreasons.cli import command_line, hand_over, tell
 from rightreasons.cli.declared import Dataset, declared_command
 from rightreasons.cli.show import print_rows
 from rightreasons.core.engines import EngineOptions
-from rightreasons.core.errors import OptionError, counted, naming
+from rightreasons.core.errors import OptionError, attach_options
+from rightreasons.core.sentences import pluralize
 from rightreasons.io.options import PredictionOptions
 from rightreasons.training.options import TrainingDataOptions, TuningOptions
 
@@ -70,7 +71,7 @@ def fine_tune(
     )
     data = open_training_data(dataset, source, task=options.task, label_names=options.label_names)
     tell(
-        f"Fine-tuning {model} on {counted(len(data.train), 'item')} of {dataset}, {data.train_name}."
+        f"Fine-tuning {model} on {pluralize(len(data.train), 'item')} of {dataset}, {data.train_name}."
     )
     tuned = tune(
         encoder,
@@ -94,17 +95,17 @@ def _show_tuned(
     )
     task = tuned.task.replace("_", " ")
     typer.secho(
-        f"{task}: {counted(tuned.n_steps, 'step')}, {tuned.seconds:,.0f} s{resumed}", bold=True
+        f"{task}: {pluralize(tuned.n_steps, 'step')}, {tuned.seconds:,.0f} s{resumed}", bold=True
     )
     if data.validation is not None:
         found = {name: tuned.metrics.get(name.lower()) for name in ("accuracy", "F1", "ECE")}
         figures = [f"{name} {value:.1%}" for name, value in found.items() if value is not None]
         typer.echo(
-            f"On {counted(len(data.validation), 'item')} of {data.validation_name}: {', '.join(figures)}."
+            f"On {pluralize(len(data.validation), 'item')} of {data.validation_name}: {', '.join(figures)}."
         )
     if tuned.n_truncated:
         typer.echo(
-            f"Cut, as longer than the model reads: {counted(tuned.n_truncated, 'text')} (--max-length)."
+            f"Cut, as longer than the model reads: {pluralize(tuned.n_truncated, 'text')} (--max-length)."
         )
     typer.echo(f"Model: {out}")
     if data.validation is None:
@@ -169,7 +170,7 @@ def plan(
     stored = Plan.create(folder, runs, {**task.settings(), "source": source})
     each = f", each the best of {len(task.grid)} settings" if task.grid else ""
     typer.echo(
-        f"{counted(len(runs), 'run')}{each} in {folder}, {len(stored.done()):,} finished. Next: rightreasons "
+        f"{pluralize(len(runs), 'run')}{each} in {folder}, {len(stored.done()):,} finished. Next: rightreasons "
         f"learn run {folder}"
     )
 
@@ -193,7 +194,7 @@ def run(
         )
     executed = run_plan(opened, open_task(opened.settings["source"]), engine=options)
     typer.echo(
-        f"{counted(executed, 'run')} executed; {len(opened.done()):,} of {len(opened.runs):,} are finished."
+        f"{pluralize(executed, 'run')} executed; {len(opened.done()):,} of {len(opened.runs):,} are finished."
     )
 
 
@@ -253,7 +254,7 @@ def recalibrate(
     fitted, table = (read_predictions(each, options=options) for each in (fit, file))
     scores = fitted.scores or "probabilities"
     arrays = fitted.predictions, fitted.references, table.predictions
-    with naming("score_columns", "label_column"):
+    with attach_options("score_columns", "label_column"):
         _check_alike(fit, fitted, file, table)
         probabilities = recalibrated(*arrays, method=method, scores=scores)
         report = recalibration_report(*arrays, table.references, method=method, scores=scores)
@@ -283,7 +284,7 @@ def _check_alike(fit: Path, fitted: Predictions, file: Path, table: Predictions)
 
 def _write_predictions(out: Path, table: Predictions, probabilities: Any) -> None:
     """Write ids where there are some, a column per class, and the labels."""
-    from rightreasons.core.store import csv_text, write_text
+    from rightreasons.core.store import format_csv, write_text
 
     names = table.label_names or tuple(map(str, range(probabilities.shape[1])))
     columns = {f"p_{name}": probabilities[:, k].tolist() for k, name in enumerate(names)}
@@ -291,7 +292,7 @@ def _write_predictions(out: Path, table: Predictions, probabilities: Any) -> Non
         [] if table.references is None else [names[label] for label in table.references.tolist()]
     )
     columns = {**({} if table.ids is None else {"id": list(table.ids)}), **columns, "label": labels}
-    write_text(out, csv_text([columns, *zip(*columns.values(), strict=True)]))
+    write_text(out, format_csv([columns, *zip(*columns.values(), strict=True)]))
 
 
 def _show_recalibration(report: RecalibrationReport, fit: Path, file: Path) -> None:
@@ -299,7 +300,7 @@ def _show_recalibration(report: RecalibrationReport, fit: Path, file: Path) -> N
     from rightreasons.page.prose import NONE
 
     typer.secho(
-        f"{report.method}, fitted on {counted(report.n_fit, 'item')} of {fit.name}; "
+        f"{report.method}, fitted on {pluralize(report.n_fit, 'item')} of {fit.name}; "
         f"on {report.before['n_items']:,} of {file.name}:",
         bold=True,
     )

@@ -18,11 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_REFUSED = (str, bytes, bytearray, Mapping, Set, type)
-_LEAVES = (numbers.Number, type(None), *_REFUSED)
+Floats = NDArray[np.float64]
+
+_UNSUPPORTED_TYPES = (str, bytes, bytearray, Mapping, Set, type)
+_LEAVES = (numbers.Number, type(None), *_UNSUPPORTED_TYPES)
 _MISSING = ("NAType", "NaTType")
-_DEEPEST = 8
-_LONGEST = 60
+_MAX_NESTING_DEPTH = 8
+_MAX_SEQUENCE_LENGTH = 60
 
 CLASS_COLUMNS: Mapping[str, str | None] = {
     **dict.fromkeys(("p", "prob", "proba", "probs", "probability"), "probabilities"),
@@ -43,11 +45,11 @@ _CLASS_COLUMN = re.compile(
 )
 
 
-def kind_of(value: object) -> str:
+def describe_kind(value: object) -> str:
     """Say what a value is, for an error.
 
     Example:
-        >>> kind_of(0.5), kind_of(None), kind_of(np.str_("good"))
+        >>> describe_kind(0.5), describe_kind(None), describe_kind(np.str_("good"))
         ('0.5 (float)', 'None', "'good' (str)")
     """
     if value is None:
@@ -61,7 +63,7 @@ def kind_of(value: object) -> str:
         Exception
     ):  # a number of thousands of digits, a list that holds itself, an object's own mistake
         return f"a value of type {kind}"
-    return f"{text if len(text) <= _LONGEST else text[:_LONGEST] + '...'} ({kind})"
+    return f"{text if len(text) <= _MAX_SEQUENCE_LENGTH else text[:_MAX_SEQUENCE_LENGTH] + '...'} ({kind})"
 
 
 def is_tensor(value: object) -> bool:
@@ -70,11 +72,11 @@ def is_tensor(value: object) -> bool:
     return hasattr(value, "detach") and hasattr(value, "cpu")
 
 
-def class_column(name: str) -> tuple[str | None, str]:
+def parse_class_column(name: str) -> tuple[str | None, str]:
     """Return the prefix of `CLASS_COLUMNS` that the name of a column has, or None, and the class that it names.
 
     Example:
-        >>> class_column("p_Positive"), class_column("logit2"), class_column("joy"), class_column("P(Up) [%]")
+        >>> parse_class_column("p_Positive"), parse_class_column("logit2"), parse_class_column("joy"), parse_class_column("P(Up) [%]")
         (('p', 'Positive'), ('logit', '2'), (None, 'joy'), ('p', 'Up'))
     """
     match = _CLASS_COLUMN.fullmatch(name.lower())
@@ -84,26 +86,28 @@ def class_column(name: str) -> tuple[str | None, str]:
     return match[1], name[match.start(place) : match.end(place)]
 
 
-def classes_in(values: Any) -> tuple[str, ...] | None:
+def find_column_classes(values: Any) -> tuple[str, ...] | None:
     """Return the classes that the columns of a table name; None for numbers, a name that comes twice, and other forms.
 
     Example:
         >>> import pyarrow
-        >>> classes_in(pyarrow.table({"p_no": [0.5], "p_yes": [0.5]})), classes_in([[0.5, 0.5]])
+        >>> find_column_classes(pyarrow.table({"p_no": [0.5], "p_yes": [0.5]})), find_column_classes([[0.5, 0.5]])
         (('no', 'yes'), None)
     """
-    if isinstance(values, (np.ndarray, list, tuple, *_REFUSED)) or is_tensor(values):
+    if isinstance(values, (np.ndarray, list, tuple, *_UNSUPPORTED_TYPES)) or is_tensor(values):
         return None
     try:
-        table = columns_of(values)
-    except Exception:  # `ingest` says what is wrong with it
+        table = read_columns(values)
+    except Exception:  # `to_array_or_list` says what is wrong with it
         return None
-    names = tuple(class_column(str(name))[1] for name in table[0]) if table else ()
+    names = tuple(parse_class_column(str(name))[1] for name in table[0]) if table else ()
     numbers = all(name.isdecimal() for name in names)
     return None if numbers or len(set(names)) < len(names) else names
 
 
-def ingest(values: Any, name: str, expected: str = "an array or a list", depth: int = 0) -> Any:
+def to_array_or_list(
+    values: Any, name: str, expected: str = "an array or a list", depth: int = 0
+) -> Any:
     """Bring a column or a table in any accepted form to an array of numbers, or to a list.
 
     Args:
@@ -123,23 +127,23 @@ def ingest(values: Any, name: str, expected: str = "an array or a list", depth: 
         ValueError: If the columns of a table are numbered in another order, and not from 0.
 
     Example:
-        >>> ingest((value / 2 for value in range(3)), "predictions")
+        >>> to_array_or_list((value / 2 for value in range(3)), "predictions")
         [0.0, 0.5, 1.0]
-        >>> ingest({0, 1}, "references")
+        >>> to_array_or_list({0, 1}, "references")
         Traceback (most recent call last):
         ...
         TypeError: Expected `references` to be an array or a list, but got {0, 1} (set).
     """
     if type(values) is list:
-        return _items(values, name, depth)
+        return _convert_items(values, name, depth)
     if values is None:
         raise TypeError(f"Expected `{name}`, but got None.")
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(f"Expected `{name}` without a mask, but got a masked array.")
     if isinstance(values, np.ndarray):
         return _from_array(values, name, expected, depth)
-    if isinstance(values, _REFUSED):
-        raise TypeError(f"Expected `{name}` to be {expected}, but got {kind_of(values)}.")
+    if isinstance(values, _UNSUPPORTED_TYPES):
+        raise TypeError(f"Expected `{name}` to be {expected}, but got {describe_kind(values)}.")
     if is_tensor(values):
         return _from_array(_from_tensor(values, name), name, expected, depth)
 
@@ -155,25 +159,25 @@ def ingest(values: Any, name: str, expected: str = "an array or a list", depth: 
                 f"Expected `{name}` to be {expected}, but {' '.join(but.split())[:260]})."
             ) from error
 
-    table = read(columns_of)
+    table = read(read_columns)
     if table is not None:
         labels, columns = table
         return _from_columns(labels, columns, name)
     if hasattr(values, "column_name") and hasattr(values, "__len__"):  # a column of datasets
-        return ingest(read(lambda column: column[:]), name, expected, depth)
+        return to_array_or_list(read(lambda column: column[:]), name, expected, depth)
     if hasattr(values, "to_pylist") or hasattr(values, "to_numpy"):
         series = read(_from_series)
-        return series if isinstance(series, np.ndarray) else _items(series, name, depth)
+        return series if isinstance(series, np.ndarray) else _convert_items(series, name, depth)
     if hasattr(values, "__array__"):
-        return ingest(read(np.asarray), name, expected, depth)
+        return to_array_or_list(read(np.asarray), name, expected, depth)
     if not isinstance(values, Iterable) and not hasattr(values, "__getitem__"):
-        raise TypeError(f"Expected `{name}` to be {expected}, but got {kind_of(values)}.")
-    return _items(read(list), name, depth)
+        raise TypeError(f"Expected `{name}` to be {expected}, but got {describe_kind(values)}.")
+    return _convert_items(read(list), name, depth)
 
 
 def to_numpy(values: Any, name: str) -> NDArray[Any]:
     """Bring a column or a table in any accepted form to numpy."""
-    values = ingest(values, name)
+    values = to_array_or_list(values, name)
     if isinstance(values, np.ndarray):
         return values
     types = set(map(type, values))
@@ -182,7 +186,7 @@ def to_numpy(values: Any, name: str) -> NDArray[Any]:
         if value is None or _is_row(value) is not _is_row(values[0]):
             kind = "a row" if _is_row(values[0]) else "a value"
             raise ValueError(
-                f"Expected {kind} in each item of `{name}`, but item {item} is {kind_of(value)}."
+                f"Expected {kind} in each item of `{name}`, but item {item} is {describe_kind(value)}."
             )
     mixed = len(types) > 1 and bool in types
     try:
@@ -206,14 +210,14 @@ def to_numpy(values: Any, name: str) -> NDArray[Any]:
         raise ValueError(f"Expected rows of one length in `{name}`, but {but}.") from None
 
 
-def as_floats(values: Any, name: str) -> NDArray[np.float64]:
+def to_floats(values: Any, name: str) -> NDArray[np.float64]:
     """Bring numbers to float64."""
     array = to_numpy(values, name)
     if array.dtype == object:
         for index, value in enumerate(array.reshape(-1)):
             if type(value) is bool or not isinstance(value, numbers.Real):
                 raise TypeError(
-                    f"Expected numbers in `{name}`, but value {index} is {kind_of(value)}."
+                    f"Expected numbers in `{name}`, but value {index} is {describe_kind(value)}."
                 )
         try:
             array = array.astype(np.float64)
@@ -223,18 +227,20 @@ def as_floats(values: Any, name: str) -> NDArray[np.float64]:
             ) from None
     if array.dtype.kind not in "fiu":
         sample = array.reshape(-1)[0] if array.size else None
-        raise TypeError(f"Expected numbers in `{name}`, but the first value is {kind_of(sample)}.")
+        raise TypeError(
+            f"Expected numbers in `{name}`, but the first value is {describe_kind(sample)}."
+        )
     with np.errstate(
         over="ignore"
     ):  # a long double beyond the range becomes infinite, which the checks refuse
         return array.astype(np.float64, copy=False)
 
 
-def offsets_of(lengths: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
+def compute_offsets(lengths: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
     """Return where rows of these lengths begin in a flat array, (N + 1,); the last entry is the total.
 
     Example:
-        >>> offsets_of([2, 0, 3]).tolist()
+        >>> compute_offsets([2, 0, 3]).tolist()
         [0, 2, 2, 5]
     """
     return np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
@@ -259,7 +265,7 @@ class Ragged:
     @classmethod
     def of(cls, values: NDArray[np.float64], lengths: Sequence[int] | NDArray[np.int64]) -> Ragged:
         """Cut a flat array into rows of these lengths."""
-        return cls(values, offsets_of(lengths))
+        return cls(values, compute_offsets(lengths))
 
     @classmethod
     def of_table(cls, table: NDArray[np.float64]) -> Ragged:
@@ -306,7 +312,7 @@ class Ragged:
             array([0.5, 0.1, 0.9])
         """
         lengths = self.lengths[order]
-        offsets = offsets_of(lengths)
+        offsets = compute_offsets(lengths)
         source = np.repeat(self.starts[order] - offsets[:-1], lengths) + np.arange(offsets[-1])
         return Ragged(self.values[source], offsets)
 
@@ -346,7 +352,7 @@ class Ragged:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Cells(Sequence[Any]):
+class LazyArrowColumn(Sequence[Any]):
     """A column of Arrow as a sequence of Python's values, each of which is made only when it is read.
 
     Attributes:
@@ -354,7 +360,7 @@ class Cells(Sequence[Any]):
 
     Example:
         >>> import pyarrow
-        >>> cells = Cells(pyarrow.array(["b", "a", None]))
+        >>> cells = LazyArrowColumn(pyarrow.array(["b", "a", None]))
         >>> cells[1], cells[1:], list(cells), cells == ["b", "a", None]
         ('a', ['a', None], ['b', 'a', None], True)
     """
@@ -366,7 +372,7 @@ class Cells(Sequence[Any]):
 
     def __getitem__(self, row: Any) -> Any:
         if isinstance(row, np.ndarray):  # some rows, in that order
-            return Cells(self.arrow.take(row))
+            return LazyArrowColumn(self.arrow.take(row))
         return (
             self.arrow[row].to_pylist() if isinstance(row, slice) else self.arrow[int(row)].as_py()
         )
@@ -377,7 +383,7 @@ class Cells(Sequence[Any]):
         )
 
     def __eq__(self, other: object) -> bool:
-        if isinstance(other, Cells):
+        if isinstance(other, LazyArrowColumn):
             return bool(self.arrow.equals(other.arrow))
         return (
             isinstance(other, Sequence)
@@ -391,21 +397,21 @@ class Cells(Sequence[Any]):
         return self.arrow if type is None else self.arrow.cast(type)
 
 
-def sortable(names: Any) -> NDArray[Any]:
+def to_sortable(names: Any) -> NDArray[Any]:
     """Return what sorts as names do: themselves, or their ranks where they are a column of Arrow.
 
     Example:
         >>> import pyarrow
-        >>> sortable(Cells(pyarrow.array(["b", "a", "b"]))).tolist(), sortable(["b", "a"]).tolist()
+        >>> to_sortable(LazyArrowColumn(pyarrow.array(["b", "a", "b"]))).tolist(), to_sortable(["b", "a"]).tolist()
         ([2, 1, 2], ['b', 'a'])
     """
-    if not isinstance(names, Cells):
+    if not isinstance(names, LazyArrowColumn):
         return np.asarray(names, dtype=np.str_)
     ranks = importlib.import_module("pyarrow.compute").rank(names.arrow, tiebreaker="dense")
     return np.asarray(ranks.to_numpy())
 
 
-def mean_of_ties(ordered: NDArray[Any], values: NDArray[np.float64]) -> NDArray[np.float64]:
+def average_ties(ordered: NDArray[Any], values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Replace the values of items with equal scores by their mean.
 
     Args:
@@ -422,17 +428,17 @@ def mean_of_ties(ordered: NDArray[Any], values: NDArray[np.float64]) -> NDArray[
     return np.repeat(np.add.reduceat(values, starts) / sizes, sizes)
 
 
-def falling(values: NDArray[Any], ids: Sequence[Any] | NDArray[Any]) -> NDArray[np.intp]:
+def argsort_descending(values: NDArray[Any], ids: Sequence[Any] | NDArray[Any]) -> NDArray[np.intp]:
     """Return the places of items by falling value; of equal values by id, whatever the order of the input.
 
     Example:
-        >>> falling(np.array([0.2, 0.9, 0.2]), ["b", "c", "a"]).tolist()
+        >>> argsort_descending(np.array([0.2, 0.9, 0.2]), ["b", "c", "a"]).tolist()
         [1, 2, 0]
     """
-    return np.lexsort((sortable(ids), -values))
+    return np.lexsort((to_sortable(ids), -values))
 
 
-def in_order(*columns: NDArray[Any]) -> NDArray[np.intp]:
+def argsort_canonical(*columns: NDArray[Any]) -> NDArray[np.intp]:
     """Return an order of items that depends on their values alone, so that draws do not depend on that of the input.
 
     Args:
@@ -440,7 +446,7 @@ def in_order(*columns: NDArray[Any]) -> NDArray[np.intp]:
             an item, which differs where items do.
 
     Example:
-        >>> in_order(np.array([2.0, 1.0, 2.0]), np.array([[0.6, 0.4], [0.5, 0.5], [0.6, 0.4]])).tolist()
+        >>> argsort_canonical(np.array([2.0, 1.0, 2.0]), np.array([[0.6, 0.4], [0.5, 0.5], [0.6, 0.4]])).tolist()
         [1, 0, 2]
     """
     weights = np.random.default_rng(0)
@@ -460,15 +466,15 @@ def take_rows(
     return rows.take(order).table() if isinstance(rows, Ragged) else np.asarray(rows[order])
 
 
-def encoded(values: Any) -> tuple[NDArray[np.int64], list[Any]]:
+def factorize(values: Any) -> tuple[NDArray[np.int64], list[Any]]:
     """Return (N,) the code of each value, and the distinct values by code, in the order in which they are met.
 
     Example:
-        >>> codes, values = encoded(np.array([3, 1, 3]))
-        >>> codes.tolist(), values, encoded(["b", None])[1]
+        >>> codes, values = factorize(np.array([3, 1, 3]))
+        >>> codes.tolist(), values, factorize(["b", None])[1]
         ([0, 1, 0], [3, 1], ['b', None])
     """
-    if isinstance(values, Cells):
+    if isinstance(values, LazyArrowColumn):
         coded = values.arrow.dictionary_encode(null_encoding="encode")
         coded = coded.combine_chunks() if hasattr(coded, "chunks") else coded
         return coded.indices.to_numpy().astype(np.int64), coded.dictionary.to_pylist()
@@ -489,28 +495,30 @@ def _is_row(value: object) -> bool:
     return isinstance(value, (list, np.ndarray))
 
 
-def _items(values: list[Any], name: str, depth: int) -> list[Any]:
+def _convert_items(values: list[Any], name: str, depth: int) -> list[Any]:
     """Bring the items of a list to plain values, lists and arrays; a list of these is returned as it is."""
-    if depth > _DEEPEST:
+    if depth > _MAX_NESTING_DEPTH:
         raise ValueError(
-            f"Expected rows of values, but `{name}` is nested deeper than {_DEEPEST} levels."
+            f"Expected rows of values, but `{name}` is nested deeper than {_MAX_NESTING_DEPTH} levels."
         )
     types = set(map(type, values))
     if types == {list}:
-        if _are_leaves(set(map(type, itertools.chain.from_iterable(values)))):
+        if _are_leaf_types(set(map(type, itertools.chain.from_iterable(values)))):
             return values
-    elif _are_leaves(types):
+    elif _are_leaf_types(types):
         return values
-    return [_item(value, f"{name}[{index}]", depth + 1) for index, value in enumerate(values)]
+    return [
+        _convert_item(value, f"{name}[{index}]", depth + 1) for index, value in enumerate(values)
+    ]
 
 
-def _are_leaves(types: set[type]) -> bool:
+def _are_leaf_types(types: set[type]) -> bool:
     return np.str_ not in types and all(issubclass(kind, _LEAVES) for kind in types)
 
 
-def _item(value: Any, name: str, depth: int) -> Any:
+def _convert_item(value: Any, name: str, depth: int) -> Any:
     if type(value) is list:
-        return _items(value, name, depth)
+        return _convert_items(value, name, depth)
     if type(value).__name__ in _MISSING:
         return None
     if isinstance(value, (np.bool_, np.str_)):
@@ -518,23 +526,23 @@ def _item(value: Any, name: str, depth: int) -> Any:
     if isinstance(value, (*_LEAVES, np.generic)):
         return value
     if hasattr(value, "as_py"):  # a scalar of pyarrow
-        return _item(value.as_py(), name, depth)
+        return _convert_item(value.as_py(), name, depth)
     if getattr(value, "ndim", None) == 0 and not isinstance(value, np.ma.MaskedArray):
         return (_from_tensor(value, name) if is_tensor(value) else np.asarray(value)).item()
     if isinstance(value, Iterable) or hasattr(value, "__array__"):
-        return ingest(value, name, depth=depth)
+        return to_array_or_list(value, name, depth=depth)
     return value
 
 
 def _from_array(values: NDArray[Any], name: str, expected: str, depth: int) -> Any:
     if values.ndim == 0:
         raise TypeError(
-            f"Expected `{name}` to be {expected}, but got the single value {kind_of(values[()])}."
+            f"Expected `{name}` to be {expected}, but got the single value {describe_kind(values[()])}."
         )
     if values.dtype.kind == "V":
         raise TypeError(f"Expected `{name}` to be {expected}, but got an array of records.")
     if values.dtype.kind in "OUST":
-        return _items(values.tolist(), name, depth)
+        return _convert_items(values.tolist(), name, depth)
     if values.dtype.kind == "f" and values.dtype.itemsize > 8:
         with np.errstate(over="ignore"):
             return values.astype(np.float64)
@@ -553,7 +561,7 @@ def _from_tensor(values: Any, name: str) -> NDArray[Any]:
         ) from error
 
 
-def columns_of(values: Any) -> tuple[list[Any], list[Any]] | None:
+def read_columns(values: Any) -> tuple[list[Any], list[Any]] | None:
     """Return the names and the columns of a table, or None if it is none."""
     if hasattr(values, "iloc") and hasattr(values, "columns"):  # pandas
         names = list(values.columns)
@@ -581,10 +589,10 @@ def _from_columns(names: list[Any], columns: list[Any], name: str) -> NDArray[An
         if array.dtype.kind not in "iuf" or array.ndim != 1:
             sample = array.reshape(-1)[0] if array.size else None
             raise TypeError(
-                f"Expected numbers in each column of `{name}`, but column {label!r} holds {kind_of(sample)}."
+                f"Expected numbers in each column of `{name}`, but column {label!r} holds {describe_kind(sample)}."
             )
         arrays.append(array)
-    classes = [class_column(str(label))[1] for label in names]
+    classes = [parse_class_column(str(label))[1] for label in names]
     if all(label.isascii() and label.isdecimal() and len(label) < 19 for label in classes):
         order = sorted(range(len(classes)), key=lambda position: int(classes[position]))
         if order != [*range(len(classes))] and {*map(int, classes)} != {*order}:
@@ -616,43 +624,3 @@ def _from_series(values: Any) -> Any:
         if array.dtype.kind in "biuf" and array.ndim:
             return array
     return to_list()
-
-
-UNTOLD = {"told": False}
-"""Metadata of a field that is no part of the result in JSON, such as the pixels of a picture."""
-
-
-class Result:
-    """Base of every frozen result: `to_dict` gives plain Python values, ready for JSON, but for fields of `UNTOLD`.
-
-    Example:
-        >>> import dataclasses, numpy as np
-        >>> @dataclasses.dataclass(frozen=True)
-        ... class Mean(Result):
-        ...     mean: float
-        ...     counts: object
-        >>> Mean(np.float32(0.5), np.array([1, 2])).to_dict()
-        {'mean': 0.5, 'counts': [1, 2]}
-    """
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the fields in their order as float, int, str, bool, list, dict and None."""
-        fields = (field for field in dataclasses.fields(self) if field.metadata != UNTOLD)  # type: ignore[arg-type]
-        return {field.name: plain(getattr(self, field.name)) for field in fields}
-
-
-def plain(value: Any) -> Any:
-    """Turn a value into plain Python; NaN and infinities, which must never leave the library, are an error."""
-    if isinstance(value, Result):
-        return value.to_dict()
-    if isinstance(value, (np.ndarray, np.generic)):
-        return plain(value.tolist())
-    if isinstance(value, float) and not np.isfinite(value):
-        raise ValueError(f"Expected a finite figure in a result, but got {value}.")
-    if value is None or isinstance(value, (bool, str, int, float)):
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, Sequence):
-        return [plain(item) for item in value]
-    raise TypeError(f"Expected a plain value in a result, but got {type(value).__name__}.")

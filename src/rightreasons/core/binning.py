@@ -15,10 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from rightreasons.core.arrays import in_order
+from rightreasons.core.arrays import Floats, argsort_canonical
 from rightreasons.core.resampling import Resampling
-
-Floats = NDArray[np.float64]
 
 BLOCK = 32_768
 """Rows handled at once: a block of scores and its bin indices stay in the processor's cache."""
@@ -27,12 +25,12 @@ BOOTSTRAP_GROUPS = 2_000
 """Groups of rows that a bootstrap of all classes resamples; with fewer rows than this, it resamples rows."""
 
 
-def uniform_edges(n_bins: int) -> Floats:
+def make_uniform_edges(n_bins: int) -> Floats:
     """Return the M + 1 edges of M bins of equal width on [0, 1]."""
     return np.linspace(0.0, 1.0, n_bins + 1)
 
 
-def quantile_edges(scores: Floats, n_bins: int) -> Floats:
+def make_quantile_edges(scores: Floats, n_bins: int) -> Floats:
     """Return the M + 1 edges of M bins of equal mass: the quantiles m / M of the scores, interpolated linearly.
 
     Edges that collapse on tied scores leave bins of no width, which stay empty: equal scores always share a bin, so the
@@ -60,7 +58,7 @@ def assign_bins(scores: Floats, edges: Floats, *, uniform: bool = False) -> NDAr
         (N,) indices from 0 to M - 1.
 
     Example:
-        >>> assign_bins(np.array([0.0, 0.2, 0.21, 1.0]), uniform_edges(5), uniform=True)
+        >>> assign_bins(np.array([0.0, 0.2, 0.21, 1.0]), make_uniform_edges(5), uniform=True)
         array([0, 0, 1, 4])
     """
     if not uniform:
@@ -110,7 +108,9 @@ class BinSums:
         uniform = strategy == "uniform"
         edges = np.stack(
             [
-                uniform_edges(n_bins) if uniform or not len(p) else quantile_edges(p, n_bins)
+                make_uniform_edges(n_bins)
+                if uniform or not len(p)
+                else make_quantile_edges(p, n_bins)
                 for p, _ in pairs
             ]
         )
@@ -182,7 +182,7 @@ class BinSums:
         return np.asarray(means, dtype=np.float64)
 
 
-def resampled_rows(
+def resample_rows(
     pairs: Sequence[tuple[Floats, NDArray[np.bool_]]],
     edges: Floats,
     resampling: Resampling,
@@ -210,7 +210,7 @@ def resampled_rows(
         edges.shape[1] - 1,
     )
     # The places of the rows in an order of their own.
-    unit = np.argsort(in_order(*itertools.chain(*pairs))) if clusters is None else clusters
+    unit = np.argsort(argsort_canonical(*itertools.chain(*pairs))) if clusters is None else clusters
     n_units = int(unit.max()) + 1
     n_groups = min(n_units, BOOTSTRAP_GROUPS)
     group = unit if n_groups == n_units else rng.integers(n_groups, size=n_units)[unit]
@@ -230,7 +230,7 @@ def resampled_rows(
         yield drawn(None), drawn(scores[kept]), drawn(events[kept].astype(np.float64))
 
 
-def calibrated_clusters(
+def draw_calibrated_clusters(
     scores: Floats,
     cells: NDArray[np.intp],
     n_bins: int,
@@ -261,7 +261,7 @@ def calibrated_clusters(
     )
 
 
-def binned_error(
+def compute_binned_error(
     count: Floats, score: Floats, event: Floats, *, norm: str = "l1", debias: bool = False
 ) -> Floats:
     r"""Compute the calibration error from sums in bins.
@@ -288,16 +288,16 @@ def binned_error(
         Kumar, Liang, Ma (2019), Verified Uncertainty Calibration, Definition 5.1 and section 5.
 
     Example:
-        >>> float(binned_error(np.array([[4.0]]), np.array([[1.0]]), np.array([[2.0]])))  # |1 / 4 - 2 / 4|
+        >>> float(compute_binned_error(np.array([[4.0]]), np.array([[1.0]]), np.array([[2.0]])))  # |1 / 4 - 2 / 4|
         0.25
     """
-    return finished_error(raw_error(count, score, event, norm=norm, debias=debias), norm=norm)
+    return finish_error(compute_raw_error(count, score, event, norm=norm, debias=debias), norm=norm)
 
 
-def raw_error(
+def compute_raw_error(
     count: Floats, score: Floats, event: Floats, *, norm: str = "l1", debias: bool = False
 ) -> Floats:
-    """Compute `binned_error` before the last step: not cut at 0, and the mean square in place of its root for l2.
+    """Compute `compute_binned_error` before the last step: not cut at 0, and the mean square in place of its root for l2.
 
     On this scale the corrections of `debias` are sums, so that their noise can be studied by resampling.
     """
@@ -322,13 +322,13 @@ def raw_error(
     return _mean_over_live((weight * squares).sum(axis=-1), size)
 
 
-def finished_error(raw: Floats, *, norm: str) -> Floats:
-    """Turn `raw_error` into the error itself."""
+def finish_error(raw: Floats, *, norm: str) -> Floats:
+    """Turn `compute_raw_error` into the error itself."""
     cut = np.maximum(raw, 0.0)
     return np.asarray(np.sqrt(cut) if norm == "l2" else cut, dtype=np.float64)
 
 
-def residual_bias(count: Floats, score: Floats, event: Floats, deviations: float) -> Floats:
+def bound_residual_bias(count: Floats, score: Floats, event: Floats, deviations: float) -> Floats:
     r"""Bound by how much the debiased l1 error is still too large on average, as small gaps are known from noise alone.
 
     With the gap \(g\) of a bin, \(\hat g \sim N(g, \sigma^2)\) and the mean \(F(g, \sigma)\) of a folded normal
@@ -347,7 +347,7 @@ def residual_bias(count: Floats, score: Floats, event: Floats, deviations: float
 
     Example:
         >>> one_bin = np.array([[100.0]]), np.array([[50.0]]), np.array([[50.0]])  # 0.467 * sqrt(0.25 / 100)
-        >>> round(float(residual_bias(*one_bin, deviations=2.0)), 4)
+        >>> round(float(bound_residual_bias(*one_bin, deviations=2.0)), 4)
         0.0234
     """
     sizes, size = np.maximum(count, 1.0), count.sum(axis=-1, keepdims=True)
@@ -362,7 +362,7 @@ def residual_bias(count: Floats, score: Floats, event: Floats, deviations: float
     return _mean_over_live((count / np.maximum(size, 1.0) * bias).sum(axis=-1), size)
 
 
-def error_parts(count: Floats, score: Floats, event: Floats) -> tuple[Floats, Floats]:
+def split_error(count: Floats, score: Floats, event: Floats) -> tuple[Floats, Floats]:
     r"""Split the l1 error into \(\sum_m w_m (\bar p_m - \bar y_m)^+\) and \(\sum_m w_m (\bar y_m - \bar p_m)^+\).
 
     Args:

@@ -44,7 +44,7 @@ HEAD_ROUNDINGS = ("up", "nearest_plus_one")
 
 
 TOKEN_KINDS = ("rightreasons", "bihani2025")
-"""Rules by which a token is a word, a stop word, punctuation or a piece; see `category_codes`."""
+"""Rules by which a token is a word, a stop word, punctuation or a piece; see `assign_categories`."""
 
 
 RANKINGS = ("value", "magnitude")

@@ -7,8 +7,13 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from typing import Any, TypeVar
 
-from rightreasons.core.errors import is_watched, needs, stop_if_signaled, waits
+from rightreasons.core.extras import require_package
 from rightreasons.core.options import Options, option
+from rightreasons.core.signals import (
+    allow_immediate_interrupt,
+    is_progress_visible,
+    stop_if_signaled,
+)
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -95,35 +100,40 @@ def run_tasks(
     """
     options = options or EngineOptions()
     finished: Iterator[tuple[int, R]] = (
-        (_placed(function, place, task) for place, task in enumerate(tasks))
+        (_run_with_index(function, place, task) for place, task in enumerate(tasks))
         if options.name == "serial"
-        else _elsewhere(function, tasks, options)
+        else _run_remotely(function, tasks, options)
     )
-    if progress and tasks and is_watched():
+    if progress and tasks and is_progress_visible():
         from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
         finished = tqdm(finished, total=len(tasks), desc="tasks", unit="task")
     yield from finished
 
 
-def _elsewhere(
+def _run_remotely(
     function: Callable[[T], R], tasks: Sequence[T], options: EngineOptions
 ) -> Iterator[tuple[int, R]]:
-    needs("joblib")
+    require_package("joblib")
     import joblib
 
     with contextlib.ExitStack() as stack:
-        about = {"client": stack.enter_context(_dask(options))} if options.name == "dask" else {}
+        about = (
+            {"client": stack.enter_context(_connect_dask(options))}
+            if options.name == "dask"
+            else {}
+        )
         stack.enter_context(
             joblib.parallel_config(options.name, n_jobs=options.jobs or -1, **about)
         )
         work = joblib.Parallel(return_as="generator_unordered", batch_size=1)
         try:
             finished = work(
-                joblib.delayed(_placed)(function, place, task) for place, task in enumerate(tasks)
+                joblib.delayed(_run_with_index)(function, place, task)
+                for place, task in enumerate(tasks)
             )
             for _ in tasks:
-                with waits():
+                with allow_immediate_interrupt():
                     result = next(finished)
                 yield result
         except BrokenExecutor as error:
@@ -133,15 +143,15 @@ def _elsewhere(
             ) from error
 
 
-def _placed(function: Callable[[T], R], place: int, task: T) -> tuple[int, R]:
+def _run_with_index(function: Callable[[T], R], place: int, task: T) -> tuple[int, R]:
     stop_if_signaled()
     return place, function(task)
 
 
 @contextlib.contextmanager
-def _dask(options: EngineOptions) -> Iterator[Any]:
+def _connect_dask(options: EngineOptions) -> Iterator[Any]:
     """Connect to the cluster at an address, or start one of processes on this machine."""
-    needs("distributed")
+    require_package("distributed")
     import distributed
 
     try:

@@ -25,8 +25,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Cells, Result, encoded
-from rightreasons.core.errors import OptionError, did_you_mean, escaped
+from rightreasons.core.arrays import LazyArrowColumn, factorize
+from rightreasons.core.errors import OptionError
+from rightreasons.core.results import Result
+from rightreasons.core.sentences import escape_name, suggest_similar_names
 
 BY_NAME = "by name"
 BY_FOLDED_NAME = "by name, letter case aside"
@@ -38,13 +40,13 @@ MAX_CLASSES = 10_000
 NO_GOLD_LABEL = "-"
 """How SNLI marks an item whose annotators did not agree."""
 
-SEVERAL = "of several labels per item, target=all asks about each, label_column='{{ COLUMN | whether(\"LABEL\") }}' about one"
+MULTI_LABEL_HINT = "of several labels per item, target=all asks about each, label_column='{{ COLUMN | whether(\"LABEL\") }}' about one"
 """What can be done about several labels per item."""
 
 ASK_SEVERAL = ("target", "label_column")
 """The options that it names."""
 
-LISTED = re.compile(r"\s*[,;|]\s*")
+LABEL_SEPARATOR = re.compile(r"\s*[,;|]\s*")
 """What stands between several labels in one text."""
 
 _UNLABELED = {
@@ -80,16 +82,16 @@ _NO_AND_YES = (
 """Words for no and yes in the languages of spreadsheets; each pair says 0 and 1."""
 
 _SAID = tuple({no: 0, yes: 1} for no, yes in _NO_AND_YES)
-SAID_BY_WORD = {word: number for pair in _SAID for word, number in pair.items()}
+NUMBER_BY_WORD = {word: number for pair in _SAID for word, number in pair.items()}
 # Characters that nobody sees, such as marks of the direction of a text.
-_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+_INVISIBLE_CHARS = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 
 
-def match_in_words(how: str, pairs: Sequence[tuple[str, str]]) -> str:
+def describe_match(how: str, pairs: Sequence[tuple[str, str]]) -> str:
     """Say how names and classes met, with ten pairs at most.
 
     Example:
-        >>> match_in_words("by number", [("0", "bad"), ("1", "good")])
+        >>> describe_match("by number", [("0", "bad"), ("1", "good")])
         'by number: 0 is bad, 1 is good'
     """
     same = all(name == label for name, label in pairs)
@@ -117,7 +119,7 @@ class LabelMatch(Result):
     @property
     def in_words(self) -> str:
         """The match for a person: "by name: bad is negative, good is positive"; ten pairs at most."""
-        return match_in_words(
+        return describe_match(
             f"{self.how}, as {self.reason}" if self.reason else self.how, self.pairs
         )
 
@@ -165,7 +167,7 @@ def label_rows(values: Sequence[Any] | NDArray[Any], column: LabelColumn) -> tup
         >>> [(row.value, row.count, row.label, row.rule) for row in rows]
         [('Up', 2, 'up', 'by name, letter case aside'), ('down', 1, 'down', 'by name'), ('', 1, '', 'no label')]
     """
-    codes, distinct = encoded(values)
+    codes, distinct = factorize(values)
     _, firsts, counts = np.unique(codes, return_index=True, return_counts=True)
     pairs: Counter[tuple[str, int]] = Counter()
     for value, number, count in zip(
@@ -180,7 +182,7 @@ def label_rows(values: Sequence[Any] | NDArray[Any], column: LabelColumn) -> tup
             rule = "no label"
         elif value.strip() == label:
             rule = BY_NAME
-        elif folded(value) == folded(label):
+        elif fold_name(value) == fold_name(label):
             rule = BY_FOLDED_NAME
         elif column.how != BY_NUMBER:
             rule = column.reason or "by the number that stands for the name"
@@ -266,7 +268,7 @@ def match_labels(
     return LabelMatch(table, how, reason, pairs)
 
 
-def other_order(
+def suggest_class_order(
     scores: NDArray[np.float64], labels: NDArray[np.int64], names: Sequence[str] | None
 ) -> str:
     """Say that labels which were taken by number or position would fit far better in another order.
@@ -283,7 +285,7 @@ def other_order(
 
     Example:
         >>> scores = np.array([[0.9, 0.1], [0.2, 0.8]] * 20)
-        >>> other_order(scores, np.array([1, 0] * 20), ["bad", "good"])
+        >>> suggest_class_order(scores, np.array([1, 0] * 20), ["bad", "good"])
         'The labels fit 0.0% of the answers as they are taken (0 is bad, 1 is good), but in the other order (0 is \
 good, 1 is bad) it would be 100.0%: check which is which.'
     """
@@ -317,10 +319,10 @@ good, 1 is bad) it would be 100.0%: check which is which.'
     )
 
 
-def no_label_for(names: Sequence[str]) -> str:
+def describe_unlabeled(names: Sequence[str]) -> str:
     """Say that numbers became classes, of which some have no label; "" where all have one."""
     return (
-        f"The data has no label for {listing(names)}: check the order of the classes."
+        f"The data has no label for {format_list(names)}: check the order of the classes."
         if names
         else ""
     )
@@ -350,8 +352,8 @@ def match_columns(
     class_of = match_labels(columns, classes, terms=MatchTerms(where, classes_of)).class_of
     if sorted(class_of) != [*range(len(classes))]:
         raise ValueError(
-            f"Expected a column for each class of {classes_of} ({listing(classes)}), but {where} "
-            f"are {listing(columns)}."
+            f"Expected a column for each class of {classes_of} ({format_list(classes)}), but {where} "
+            f"are {format_list(columns)}."
         )
     return np.argsort(class_of)
 
@@ -476,9 +478,9 @@ position 1.
     return texts
 
 
-def listing(names: Sequence[object]) -> str:
+def format_list(names: Sequence[object]) -> str:
     """List names for a sentence: twelve at most, and how many there are."""
-    texts = [escaped(name, longest=60) for name in names[:12]]
+    texts = [escape_name(name, longest=60) for name in names[:12]]
     return ", ".join(texts) + (f", … ({len(names):,} in all)" if len(names) > 12 else "")
 
 
@@ -507,9 +509,9 @@ def _texts(names: Sequence[str], what: str) -> tuple[str, ...]:
     return texts
 
 
-def folded(name: str) -> str:
+def fold_name(name: str) -> str:
     """Return what a name is without letter case, and with one space for spaces, hyphens and underscores."""
-    seen = _UNSEEN.sub("", unicodedata.normalize("NFKC", name))
+    seen = _INVISIBLE_CHARS.sub("", unicodedata.normalize("NFKC", name))
     return re.sub(r"[\s_-]+", " ", seen).strip().casefold() or name
 
 
@@ -517,7 +519,7 @@ def _by_name(
     names: Sequence[str], classes: Sequence[str]
 ) -> tuple[dict[str, int], Callable[[str], str], str] | None:
     """Return the classes by key, the key of a name, and how it matches; None where a name is no class, or in doubt."""
-    for how, key in ((BY_NAME, str), (BY_FOLDED_NAME, folded)):
+    for how, key in ((BY_NAME, str), (BY_FOLDED_NAME, fold_name)):
         index = {key(label): number for number, label in enumerate(classes)}
         keys = {key(name) for name in names}
         if len(index) == len(classes) and len(keys) == len(names) and index.keys() >= keys:
@@ -534,7 +536,7 @@ def _by_number(
     terms: MatchTerms,
 ) -> tuple[NDArray[np.int64], str]:
     """Match by number, given the positions of the names that occur here, and of those that occur anywhere."""
-    numbers, targets = _numbers([names[label] for label in anywhere]), numbers_said(classes)
+    numbers, targets = _numbers([names[label] for label in anywhere]), parse_label_numbers(classes)
     counted = targets is not None and sorted(targets) in (
         [*range(len(classes))],
         [*range(1, len(classes) + 1)],
@@ -544,13 +546,17 @@ def _by_number(
     )  # yes and no are words
     problem = ""
     if numbers is not None and (targets is None or counted):
-        start = first_number(set(numbers), len(classes), first)
+        start = find_first_number(set(numbers), len(classes), first)
         place = {number: position for position, number in enumerate(targets or range(len(classes)))}
         table = np.full(len(names), -1, dtype=np.int64)
         table[anywhere] = [place.get(number - (start or 0) + min(place), -1) for number in numbers]
         if start is not None and (table[here] >= 0).all():
             return table, f"{terms.where} {'counts from 1' if start else 'numbers its labels'}"
-        problem = number_doubt(set(numbers), len(classes), terms.remedy) if start is None else ""
+        problem = (
+            describe_ambiguous_offset(set(numbers), len(classes), terms.remedy)
+            if start is None
+            else ""
+        )
     elif (
         in_order
         and len(names) == len(classes)
@@ -565,10 +571,10 @@ def _by_number(
     odd = [names[label] for label in here]
     if terms.rename and not problem and odd:
         others = "leave out the rows of any other label, or " if len(odd) > len(classes) else ""
-        problem = f": {others}say which is which, as in {terms.rename}='{renaming(odd, classes)}'"
+        problem = f": {others}say which is which, as in {terms.rename}='{describe_renaming(odd, classes)}'"
     raise OptionError(
-        f"Expected the labels of {terms.where} to be among those of {terms.classes_of} ({listing(classes)}), but they "
-        f"are {listing(odd)}{problem}.",
+        f"Expected the labels of {terms.where} to be among those of {terms.classes_of} ({format_list(classes)}), but they "
+        f"are {format_list(odd)}{problem}.",
         option=terms.rename or (),
     )
 
@@ -580,63 +586,67 @@ def _numbers(names: Sequence[str]) -> list[int] | None:
     return numbers if names and len(set(numbers)) == len(names) else None
 
 
-def renaming(names: Sequence[str], classes: Sequence[str]) -> str:
+def describe_renaming(names: Sequence[str], classes: Sequence[str]) -> str:
     """Return what says which class each name is, with a gap for each that only a person knows.
 
     Example:
-        >>> renaming(["c", "e", "not_entailment"], ["entailment", "neutral", "contradiction"])
+        >>> describe_renaming(["c", "e", "not_entailment"], ["entailment", "neutral", "contradiction"])
         'c=contradiction,e=entailment,not_entailment=?'
     """
     pairs = []
     for name in names[:6]:
-        begun = [label for label in classes if folded(label).startswith(folded(name))]
-        rivals = [other for other in names if begun and folded(begun[0]).startswith(folded(other))]
+        begun = [label for label in classes if fold_name(label).startswith(fold_name(name))]
+        rivals = [
+            other for other in names if begun and fold_name(begun[0]).startswith(fold_name(other))
+        ]
         pairs.append(f"{name}={begun[0] if len(begun) == len(rivals) == 1 else '?'}")
     return ",".join(pairs) + ",…" * (len(names) > 6)
 
 
-def number_said(name: str) -> int | None:
+def parse_label_number(name: str) -> int | None:
     """Return the number that a name says by itself; None for none.
 
     Example:
-        >>> number_said("LABEL_2"), number_said("Yes"), number_said("good")
+        >>> parse_label_number("LABEL_2"), parse_label_number("Yes"), parse_label_number("good")
         (2, 1, None)
     """
     numbered = _NUMBERED.fullmatch(name)
-    return int(numbered[1]) if numbered else SAID_BY_WORD.get(folded(name))
+    return int(numbered[1]) if numbered else NUMBER_BY_WORD.get(fold_name(name))
 
 
-def numbers_said(names: Sequence[str]) -> list[int] | None:
+def parse_label_numbers(names: Sequence[str]) -> list[int] | None:
     """Return the number that each name says; None where one says none, or two say the same.
 
     Example:
-        >>> numbers_said(["LABEL_1", "class 0"]), numbers_said(["yes", "no"]), numbers_said(["positive", "negative"])
+        >>> parse_label_numbers(["LABEL_1", "class 0"]), parse_label_numbers(["yes", "no"]), parse_label_numbers(["positive", "negative"])
         ([1, 0], [1, 0], None)
     """
     for said in _SAID:
-        if {folded(name) for name in names} == said.keys():
-            return [said[folded(name)] for name in names]
+        if {fold_name(name) for name in names} == said.keys():
+            return [said[fold_name(name)] for name in names]
     return _numbers(names)
 
 
-def _said_beside(words: Sequence[str], numbers: Mapping[str, int]) -> dict[str, int]:
+def _parse_mixed_words_and_numbers(
+    words: Sequence[str], numbers: Mapping[str, int]
+) -> dict[str, int]:
     """Return the number that each word says, as true says 1 and LABEL_2 says 2; {} where one says none that fits."""
-    said = {word: number for word in words if (number := number_said(word)) is not None}
-    fits = {*map(folded, words)}.isdisjoint(SAID_BY_WORD) or {
+    said = {word: number for word in words if (number := parse_label_number(word)) is not None}
+    fits = {*map(fold_name, words)}.isdisjoint(NUMBER_BY_WORD) or {
         *said.values(),
         *numbers.values(),
     } <= {0, 1}
     return said if fits and len(said) == len(words) else {}
 
 
-def first_number(used: Set[int], n_classes: int, first: int | None) -> int | None:
+def find_first_number(used: Set[int], n_classes: int, first: int | None) -> int | None:
     """Return the number of the first class, given those in use; None where it is in doubt."""
     if first is not None or not used or 0 in used:
         return first or 0
     return 1 if used == set(range(1, n_classes + 1)) else None
 
 
-def number_doubt(used: Set[int], n_classes: int, remedy: str) -> str:
+def describe_ambiguous_offset(used: Set[int], n_classes: int, remedy: str) -> str:
     """Say that it is in doubt where numbers begin, at the end of a sentence."""
     if max(used) > n_classes:
         return ""
@@ -646,11 +656,11 @@ def number_doubt(used: Set[int], n_classes: int, remedy: str) -> str:
 
 def _read(values: Any, where: str) -> _Column:
     """Return the code of each value, and by code each distinct value with its meaning (None: no label)."""
-    columnar = isinstance(values, Cells) or (
+    columnar = isinstance(values, LazyArrowColumn) or (
         getattr(values, "ndim", 0) == 1 and values.dtype != object
     )
     codes, plain = (
-        encoded(values) if columnar else (None, getattr(values, "tolist", lambda: list(values))())
+        factorize(values) if columnar else (None, getattr(values, "tolist", lambda: list(values))())
     )
     if any(issubclass(kind, np.generic) for kind in set(map(type, plain))):
         plain = [value.item() if isinstance(value, np.generic) else value for value in plain]
@@ -666,7 +676,7 @@ def _read(values: Any, where: str) -> _Column:
         raise TypeError(
             f"Expected labels of one kind in {where}, whole numbers from 0 or names, but row {row} holds {held}."
         )
-    merged, distinct = encoded(plain)
+    merged, distinct = factorize(plain)
     return merged if codes is None else merged[codes], {
         value: _cell(value, where) for value in distinct
     }
@@ -707,8 +717,8 @@ class _Labels:
 
     def refused(self, expected: str, words: Iterable[str], but: str, hint: str = "") -> OptionError:
         """Return the error of labels that are no classes: where they list others, with what asks about each."""
-        several = any(len(LISTED.split(word)) > 1 for word in words)
-        remedy, option = (SEVERAL, ASK_SEVERAL) if several else (self.remedy, ())
+        several = any(len(LABEL_SEPARATOR.split(word)) > 1 for word in words)
+        remedy, option = (MULTI_LABEL_HINT, ASK_SEVERAL) if several else (self.remedy, ())
         return OptionError(
             f"Expected {expected}, but {but}{_remedy(remedy)}.{'' if several else hint}",
             option=option,
@@ -746,11 +756,11 @@ class _Labels:
             )
             expected = f"Expected class labels (whole numbers from 0, or names) in {odd.where}"
             raise ValueError(f"{expected}, but {self.held(odd)}{_remedy(remedy)}.")
-        said = _said_beside(words, numbers) if numbers else {}
+        said = _parse_mixed_words_and_numbers(words, numbers) if numbers else {}
         if said:  # True beside 1, LABEL_2 beside 2
             numbers, words = numbers | said, []
         if numbers and words:
-            held = f"{listing(sorted(set(numbers.values())))} and {listing([repr(word[:60]) for word in words])}"
+            held = f"{format_list(sorted(set(numbers.values())))} and {format_list([repr(word[:60]) for word in words])}"
             expected = f"either numbers or words as labels in {self.cells[words[0]].where}"
             raise self.refused(expected, words, f"it holds both: {held}")
         if numbers:
@@ -772,11 +782,11 @@ class _Labels:
                 BY_NUMBER,
                 reason,
             )
-        parts_of = {word: {*LISTED.split(word)} for word in words}
+        parts_of = {word: {*LABEL_SEPARATOR.split(word)} for word in words}
         met = Counter(part for parts in parts_of.values() for part in parts)
         spellings: dict[str, list[str]] = {}
         for word, parts in parts_of.items():
-            spellings.setdefault(folded(word), []).append(word)
+            spellings.setdefault(fold_name(word), []).append(word)
             if len(parts) > 1 and all(
                 met[part] > 1 for part in parts
             ):  # "joy;fear" beside "joy" and "fear;anger"
@@ -784,7 +794,7 @@ class _Labels:
                 raise self.refused(expected, [word], f"{_shown(word)} lists others")
         if spellings and spellings.keys() <= _BOOLEANS:
             shown = tuple(sorted(spellings))
-            return {word: shown.index(folded(word)) for word in words}, shown, BY_NAME, ""
+            return {word: shown.index(fold_name(word)) for word in words}, shown, BY_NAME, ""
         twice = next((group for group in spellings.values() if len(group) > 1), None)
         if twice is not None:
             expected = "that differ by more than letter case, spaces and hyphens"
@@ -814,8 +824,11 @@ class _Labels:
         if by_name is not None:
             index, key, how = by_name
             return {text: index[key(name)] for text, name in spelled.items()}, known, how, ""
-        words, targets = [text for text in self.cells if text not in numbers], numbers_said(known)
-        said = {**numbers, **_said_beside(words, numbers)}
+        words, targets = (
+            [text for text in self.cells if text not in numbers],
+            parse_label_numbers(known),
+        )
+        said = {**numbers, **_parse_mixed_words_and_numbers(words, numbers)}
         if (
             words and targets and len(said) == len(self.cells) and {*said.values()} <= {*targets}
         ):  # yes, no beside 1, 0
@@ -831,25 +844,25 @@ class _Labels:
             held = (
                 self.held(cell) if strange else "two of these differ by letter case or spaces only"
             )
-            expected = f"the labels {listing(known)} in {cell.where}"
-            hint = did_you_mean(cell.text, known) if strange else ""
+            expected = f"the labels {format_list(known)} in {cell.where}"
+            hint = suggest_similar_names(cell.text, known) if strange else ""
             raise self.refused(
-                expected, strange, f"the labels are {listing(spellings)} and {held}", hint
+                expected, strange, f"the labels are {format_list(spellings)} and {held}", hint
             )
         used = set(numbers.values())
-        start = first_number(used, len(known), self.first)
+        start = find_first_number(used, len(known), self.first)
         if start is None and max(used) <= len(known):
-            doubt = number_doubt(used, len(known), self.remedy)
+            doubt = describe_ambiguous_offset(used, len(known), self.remedy)
             raise ValueError(
-                f"Expected labels in {self.where} that are beyond doubt numbers of the classes {listing(known)}, but "
-                f"they are {listing(sorted(used))}{doubt}."
+                f"Expected labels in {self.where} that are beyond doubt numbers of the classes {format_list(known)}, but "
+                f"they are {format_list(sorted(used))}{doubt}."
             )
         low = start or 0
         odd = next(
             (text for text, number in numbers.items() if not 0 <= number - low < len(known)), None
         )
         if odd is not None:
-            span = f"from {low} to {len(known) - 1 + low} ({listing(known)})"
+            span = f"from {low} to {len(known) - 1 + low} ({format_list(known)})"
             cell = self.cells[odd]
             raise ValueError(
                 f"Expected labels {span} in {cell.where}, but {self.held(cell)}{_remedy(self.remedy)}."
@@ -865,12 +878,12 @@ class _Labels:
         by_name = self.first is None and _by_name(list(self.cells), known) is not None
         if not numbers or len(numbers) < len(self.cells) or by_name:
             return self.among(known)
-        said = numbers_said(known) or []
+        said = parse_label_numbers(known) or []
         shift = 0 if not said or self.first is None else min(said) - self.first
         if not {number + shift for number in numbers.values()} <= {*said}:
             raise OptionError(
-                f"Expected labels in words in {self.where}, as the columns of scores are {listing(known)}, but they "
-                f"are {listing(sorted({*numbers.values()}))}: the order of columns says nothing; `label_names` gives "
+                f"Expected labels in words in {self.where}, as the columns of scores are {format_list(known)}, but they "
+                f"are {format_list(sorted({*numbers.values()}))}: the order of columns says nothing; `label_names` gives "
                 "the names in the order of the numbers.",
                 option="label_names",
             )

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
-from rightreasons.core.errors import OptionError, OptionTypeError, did_you_mean, one_line
+from rightreasons.core.errors import OptionError, OptionTypeError
+from rightreasons.core.sentences import format_value, suggest_similar_names
 
 Self = TypeVar("Self", bound="Options")
 T = TypeVar("T")
@@ -64,14 +65,14 @@ class Options(BaseModel):
                 **dict(zip(type(self).__pydantic_fields__, first, strict=False)), **values
             )
         except ValidationError as error:
-            raise _in_our_words(error, type(self)) from None
+            raise _format_validation_error(error, type(self)) from None
 
     @field_validator("*", mode="before")
     @classmethod
     def _check_value(cls, value: Any, info: ValidationInfo) -> Any:
         name = str(info.field_name)
         field = cls.__pydantic_fields__[name]
-        value, limits = _plain(value), typing.cast("dict[str, Any]", field.json_schema_extra)
+        value, limits = _to_plain(value), typing.cast("dict[str, Any]", field.json_schema_extra)
         if isinstance(value, str) and not value and field.default != "":
             raise OptionError(f"Expected a value of `{name}`, but it is empty.", option=name)
         if not limits or (value is None and (field.default is None or "choices" not in limits)):
@@ -119,7 +120,9 @@ class Options(BaseModel):
         if isinstance(given, cls):
             return given
         if not isinstance(given, (Mapping, type(None))):
-            raise TypeError(f"Expected the options of {where} by name, but got {one_line(given)}.")
+            raise TypeError(
+                f"Expected the options of {where} by name, but got {format_value(given)}."
+            )
         check_options(given or {}, cls.names(), where)
         return cls(**given or {})
 
@@ -147,7 +150,7 @@ class Options(BaseModel):
             if isinstance(value, bool):
                 words.append(f"--{flag}" if value else f"--no-{flag}")
             else:
-                text = as_listed(value) if isinstance(value, tuple) else str(value)
+                text = format_names(value) if isinstance(value, tuple) else str(value)
                 words += [f"--{flag}", text]
         return words
 
@@ -163,7 +166,7 @@ class QuestionOptions(Options):
         return 0.0
 
 
-def unknown_option(
+def make_unknown_option_error(
     name: str,
     known: Iterable[str],
     where: str,
@@ -171,7 +174,7 @@ def unknown_option(
 ) -> ValueError | TypeError:
     """Return the error about a name that is no option of something, with the nearest known one."""
     names = sorted(known)
-    hint = did_you_mean(name, names)
+    hint = suggest_similar_names(name, names)
     return kind(
         f"Expected an option of {where}, but got {name!r}.{hint} Known: {', '.join(names)}."
     )
@@ -186,10 +189,10 @@ def check_options(
     """Check that every option has a known name."""
     unknown = next((name for name in names if name not in known), None)
     if unknown is not None:
-        raise unknown_option(unknown, known, where, kind)
+        raise make_unknown_option_error(unknown, known, where, kind)
 
 
-def takes(
+def accept_options_as_keywords(
     options: type[Options], *, without: Sequence[str] = ()
 ) -> Callable[[Callable[..., T]], Callable[..., T]]:
     """Let callers give the fields of an options class as keywords of a function that has a parameter `options`.
@@ -204,7 +207,7 @@ def takes(
     Example:
         >>> class Toy(Options):
         ...     times: int = option(2, "How often.", minimum=1)
-        >>> @takes(Toy)
+        >>> @accept_options_as_keywords(Toy)
         ... def repeat(text: str, *, options: Toy, end: str = ".") -> str:
         ...     return text * options.times + end
         >>> repeat("ab"), repeat("ab", times=3, end="!"), repeat("ab", options=Toy(times=1))
@@ -256,22 +259,22 @@ def takes(
     return decorate
 
 
-def listed(names: str | None) -> list[str] | None:
+def parse_names(names: str | None) -> list[str] | None:
     """Read comma-separated names, one with a comma in quotation marks; None stays None.
 
     Example:
-        >>> listed('joy, "anger, mild"')
+        >>> parse_names('joy, "anger, mild"')
         ['joy', 'anger, mild']
     """
     cells = [] if names is None else next(csv.reader([names], skipinitialspace=True), [])
     return None if names is None else [name.strip() for name in cells if name.strip()]
 
 
-def as_listed(names: Iterable[object]) -> str:
-    """Return names as `listed` reads them.
+def format_names(names: Iterable[object]) -> str:
+    """Return names as `parse_names` reads them.
 
     Example:
-        >>> as_listed(["joy", "anger, mild"])
+        >>> format_names(["joy", "anger, mild"])
         'joy,"anger, mild"'
     """
     texts = list(map(str, names))
@@ -281,13 +284,13 @@ def as_listed(names: Iterable[object]) -> str:
     )
 
 
-def one_or_more(names: str | None) -> str | list[str] | None:
+def parse_name_or_names(names: str | None) -> str | list[str] | None:
     """Read one name, or several comma-separated ones."""
-    parts = listed(names)
+    parts = parse_names(names)
     return parts[0] if parts is not None and len(parts) == 1 else parts
 
 
-def _plain(value: Any) -> Any:
+def _to_plain(value: Any) -> Any:
     if isinstance(value, os.PathLike):
         return os.fspath(value)
     if type(value).__module__ == "numpy" and not getattr(value, "ndim", 1):
@@ -308,17 +311,17 @@ _KINDS = {
 }
 
 
-def _in_our_words(error: ValidationError, options: type[Options]) -> Exception:
+def _format_validation_error(error: ValidationError, options: type[Options]) -> Exception:
     """Write what pydantic refuses as one sentence."""
-    from rightreasons.core.arrays import kind_of
+    from rightreasons.core.arrays import describe_kind
 
     first = error.errors()[0]
     if "error" in first.get("ctx", {}):
         return typing.cast(Exception, first["ctx"]["error"])
     name = str(first["loc"][0])
     if first["type"] == "extra_forbidden":
-        return unknown_option(name, options.names(), options.__name__, TypeError)
+        return make_unknown_option_error(name, options.names(), options.__name__, TypeError)
     kind, of = _KINDS[first["type"].split("_")[0]], "each of " if len(first["loc"]) > 1 else ""
     return OptionTypeError(
-        f"Expected {of}`{name}` to be {kind}, but got {kind_of(first['input'])}.", option=name
+        f"Expected {of}`{name}` to be {kind}, but got {describe_kind(first['input'])}.", option=name
     )

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from rightreasons.core.arrays import Result
+from rightreasons.core.results import Result
 
 Finish: TypeAlias = Literal["stop", "length", "thinking", "refusal", "content_filter"]
 
@@ -97,7 +97,7 @@ class Reply(Result):
             >>> Reply.of("", refusal="I can't help with that.").lack
             'refused'
         """
-        rest, thoughts, closed = cut_thinking(text or "", tags, opened=opened)
+        rest, thoughts, closed = split_thinking(text or "", tags, opened=opened)
         ended = _FINISHES.get(str(finish or "").lower().partition(":")[0], "stop")
         if refusal and ended == "stop":
             ended = "refusal"
@@ -135,7 +135,7 @@ class Reply(Result):
         return UNANSWERED.get(self.finish, "" if self.text.strip() else "empty")
 
 
-def cut_thinking(
+def split_thinking(
     text: str, tags: Sequence[tuple[str, str]] = (), *, opened: bool = False
 ) -> tuple[str, list[str], bool]:
     """Part thinking between tags from a text.
@@ -150,13 +150,13 @@ def cut_thinking(
         of the text is thinking.
 
     Example:
-        >>> cut_thinking("<think>a</think>b<think>c")
+        >>> split_thinking("<think>a</think>b<think>c")
         ('b', ['a', 'c'], False)
     """
     kept: list[str] = []
     thoughts: list[str] = []
     start, within = 0, "any" if opened else ""
-    for match, close in thinking_marks(text, tags):
+    for match, close in find_thinking_marks(text, tags):
         part, mark = text[start : match.start()], match[0]
         if not within and close:
             kept.append(part)
@@ -174,7 +174,7 @@ def cut_thinking(
     return ("\n".join(kept).strip() if thoughts else text), thoughts, not within
 
 
-def thinking_marks(
+def find_thinking_marks(
     text: str, tags: Sequence[tuple[str, str]] = ()
 ) -> Iterator[tuple[re.Match[str], str]]:
     """Find the marks of thinking in a text, each with the mark that closes it, "" for one that closes.
@@ -184,7 +184,7 @@ def thinking_marks(
         tags: (open, close) beside `THINKING_TAGS`.
 
     Example:
-        >>> [(mark[0], close) for mark, close in thinking_marks("<Thought>a</Thought>")]
+        >>> [(mark[0], close) for mark, close in find_thinking_marks("<Thought>a</Thought>")]
         [('<Thought>', '</Thought>'), ('</Thought>', '')]
     """
     closes, marks = _marks(tuple(tags))
@@ -210,17 +210,17 @@ def _marks(tags: tuple[tuple[str, str], ...]) -> tuple[dict[str, str], re.Patter
     )
 
 
-def words_of(content: Any, kind: str = "text") -> str:
+def extract_text(content: Any, kind: str = "text") -> str:
     """Return the words of a message: a text, or the parts of one kind, alone or in a list.
 
     Example:
         >>> parts = [{"type": "thinking", "thinking": "A?"}, {"type": "text", "text": "B"}]
-        >>> words_of(parts), words_of(parts, "thinking")
+        >>> extract_text(parts), extract_text(parts, "thinking")
         ('B', 'A?')
     """
     if isinstance(content, Mapping):
         type_name = str(content.get("type", "text")).removeprefix("output_")
-        return words_of(content.get(kind)) if type_name == kind else ""
+        return extract_text(content.get(kind)) if type_name == kind else ""
     if isinstance(content, list):
-        return "".join(words_of(part, kind) for part in content)
+        return "".join(extract_text(part, kind) for part in content)
     return content if isinstance(content, str) and kind == "text" else ""

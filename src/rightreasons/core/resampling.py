@@ -7,7 +7,7 @@ import hashlib
 
 import numpy as np
 
-from rightreasons.core.validation import MOST_DRAWS, check_count, check_fraction, check_seed
+from rightreasons.core.validation import MAX_DRAWS, check_count, check_fraction, check_seed
 
 
 def item_rng(seed: int, item_id: object) -> np.random.Generator:
@@ -51,7 +51,7 @@ class Resampling:
         object.__setattr__(
             self, "level", check_fraction(self.level, "confidence_level", open_ends=True)
         )
-        check_count(self.resamples, "n_resamples", maximum=MOST_DRAWS)
+        check_count(self.resamples, "n_resamples", maximum=MAX_DRAWS)
         check_seed(self.seed)
 
     @classmethod

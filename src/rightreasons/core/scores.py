@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse, special
 
-from rightreasons.core.arrays import Cells, Ragged, Result, take_rows
-from rightreasons.core.intervals import MAX_UNITS, Interval, cluster_codes
+from rightreasons.core.arrays import LazyArrowColumn, Ragged, take_rows
+from rightreasons.core.clusters import MAX_UNITS, number_clusters
+from rightreasons.core.intervals import Interval
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
 from rightreasons.core.validation import (
     check_count,
     check_labels,
@@ -61,7 +63,7 @@ class Scores:
         return dataclasses.replace(
             self,
             ids=self.ids[rows]
-            if isinstance(self.ids, Cells)
+            if isinstance(self.ids, LazyArrowColumn)
             else tuple(self.ids[row] for row in rows.tolist()),
             logits=take_rows(self.logits, rows),
             labels=None if self.labels is None else self.labels[rows],
@@ -199,7 +201,7 @@ _CELLS_AT_ONCE = 2_000_000
 """Maximum number of drawn cells that are held in memory."""
 
 
-def macro_f1_of(
+def compute_macro_f1(
     predicted: NDArray[Any], labels: NDArray[Any], resampling: Resampling, clusters: Any = None
 ) -> tuple[float, Interval]:
     r"""Compute the macro F1 of the classes that occur among labels or predictions, and its interval.
@@ -227,11 +229,11 @@ def macro_f1_of(
 
     Example:
         >>> labels = np.array([0] * 40 + [1, 1])
-        >>> _, interval = macro_f1_of(labels, labels, Resampling())  # all right, class 1 twice
+        >>> _, interval = compute_macro_f1(labels, labels, Resampling())  # all right, class 1 twice
         >>> interval.low < 0.8, interval.high
         (True, 1.0)
     """
-    n_items, codes = len(labels), cluster_codes(clusters, len(labels))
+    n_items, codes = len(labels), number_clusters(clusters, len(labels))
     n_units = n_items if codes is None else int(codes.max()) + 1
     present, numbers = np.unique(np.concatenate((labels, predicted)), return_inverse=True)
     # Cells with items, and for the prior a hit and a miss of each class; one class alone may be taken for another.

@@ -19,20 +19,21 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.errors import OptionError, escaped, tell
+from rightreasons.core.errors import OptionError, warn_stored_results
+from rightreasons.core.sentences import escape_name
 
 LIBRARIES = ("numpy", "scipy", "torch", "transformers")
 
 
 @functools.cache
-def package_code() -> str:
+def digest_package_code() -> str:
     """Digest every file of code and every template of this package, and the versions of `LIBRARIES`.
 
     Returns:
         16 hexadecimal digits, the same in every process of one environment.
 
     Example:
-        >>> len(package_code())
+        >>> len(digest_package_code())
         16
     """
     digest = hashlib.blake2b(digest_size=8)
@@ -44,11 +45,11 @@ def package_code() -> str:
             path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0"
         )
     for name in LIBRARIES:
-        digest.update(f"{name}=={installed_version(name)}\0".encode())
+        digest.update(f"{name}=={get_installed_version(name)}\0".encode())
     return digest.hexdigest()
 
 
-def installed_version(name: str) -> str | None:
+def get_installed_version(name: str) -> str | None:
     """Return the version of a package; None where it is not installed."""
     try:
         return version(name)
@@ -99,7 +100,7 @@ def check_folder(path: object, name: str = "out", *, own: Sequence[str] = ()) ->
         )
     except OSError as error:
         raise OptionError(
-            f"Expected `{name}` to be a folder that can be written, but {escaped(folder, 200)} cannot: "
+            f"Expected `{name}` to be a folder that can be written, but {escape_name(folder, 200)} cannot: "
             f"{(error.strerror or str(error)).lower()}.",
             option=name,
         ) from error
@@ -140,7 +141,7 @@ def check_file(path: object, name: str = "out") -> Path:
     return file
 
 
-def write_with(path: Path, write: Callable[[Path], object]) -> Path:
+def write_atomically(path: Path, write: Callable[[Path], object]) -> Path:
     """Let `write` fill a file beside `path`, then put it in its place: it is there whole, or as it was before."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
@@ -162,7 +163,7 @@ def write_with(path: Path, write: Callable[[Path], object]) -> Path:
 
 def write_bytes(path: Path, content: bytes) -> Path:
     """Write a file whole."""
-    return write_with(path, lambda temporary: temporary.write_bytes(content))
+    return write_atomically(path, lambda temporary: temporary.write_bytes(content))
 
 
 def write_text(path: Path, content: str) -> Path:
@@ -170,31 +171,31 @@ def write_text(path: Path, content: str) -> Path:
     return write_bytes(path, content.encode("utf-8", "replace"))
 
 
-def json_text(value: Any) -> str:
+def format_json(value: Any) -> str:
     """Write a value as JSON; NaN, which JSON has not, is an error."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 def write_json(path: Path, value: Any) -> Path:
-    """Write JSON whole, as `json_text` makes it."""
-    return write_text(path, json_text(value))
+    """Write JSON whole, as `format_json` makes it."""
+    return write_text(path, format_json(value))
 
 
-def json_lines(rows: Iterable[Any]) -> str:
+def format_json_lines(rows: Iterable[Any]) -> str:
     r"""Write values as JSON, each on a line of its own.
 
     Example:
-        >>> json_lines([{"text": "é"}, [1, None]])
+        >>> format_json_lines([{"text": "é"}, [1, None]])
         '{"text": "é"}\n[1, null]\n'
     """
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+def format_csv(rows: Iterable[Iterable[Any]]) -> str:
     r"""Write rows as comma-separated values, the first with the names of the columns; None is empty.
 
     Example:
-        >>> csv_text([("id", "share"), ("a,b", 0.5), ("c", None)])
+        >>> format_csv([("id", "share"), ("a,b", 0.5), ("c", None)])
         'id,share\n"a,b",0.5\nc,\n'
     """
     stream = io.StringIO(newline="")
@@ -220,7 +221,7 @@ WORK = ".work"
 """The folder of a report that holds results under way, so that a killed audit goes on where it stopped."""
 
 
-def part_of(out: str | os.PathLike[str] | None, name: str) -> Path | None:
+def get_results_subfolder(out: str | os.PathLike[str] | None, name: str) -> Path | None:
     """Return a folder inside that for the results of a run; None where none are kept."""
     return None if out is None else Path(out) / name
 
@@ -230,7 +231,7 @@ LEASE = ".lease"
 
 
 @contextlib.contextmanager
-def working_alone(folder: Path, what: str) -> Iterator[None]:
+def lock_folder(folder: Path, what: str) -> Iterator[None]:
     """Work in a folder that no other command works in meanwhile; a file system without locks does not hinder.
 
     Args:
@@ -241,8 +242,8 @@ def working_alone(folder: Path, what: str) -> Iterator[None]:
         ValueError: If another command works there.
 
     Example:
-        >>> with tempfile.TemporaryDirectory() as folder, working_alone(Path(folder), "writing to it"):
-        ...     with working_alone(Path(folder), "writing to it"):
+        >>> with tempfile.TemporaryDirectory() as folder, lock_folder(Path(folder), "writing to it"):
+        ...     with lock_folder(Path(folder), "writing to it"):
         ...         pass
         Traceback (most recent call last):
         ...
@@ -267,12 +268,14 @@ another folder.
         lease.release()
 
 
-NEW = ".new"
+STAGING_DIR = ".new"
 """The folder of files that are to be put into the folder around it."""
 
 
 @contextlib.contextmanager
-def swapped_in(folder: Path, earlier: Callable[[], Iterable[str]] = tuple) -> Iterator[Path]:
+def replace_files_on_success(
+    folder: Path, earlier: Callable[[], Iterable[str]] = tuple
+) -> Iterator[Path]:
     """Write files that are put into a folder one after the other, if no error comes before.
 
     Args:
@@ -288,15 +291,15 @@ def swapped_in(folder: Path, earlier: Callable[[], Iterable[str]] = tuple) -> It
     Example:
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     with swapped_in(Path(folder)) as new:
+        ...     with replace_files_on_success(Path(folder)) as new:
         ...         _ = (new / "a.txt").write_text("one")
         ...     (Path(folder) / "a.txt").read_text()
         'one'
     """
     existed = folder.is_dir()
     folder.mkdir(parents=True, exist_ok=True)
-    with working_alone(folder, "writing to it"):
-        new = folder / NEW
+    with lock_folder(folder, "writing to it"):
+        new = folder / STAGING_DIR
         shutil.rmtree(new, ignore_errors=True)
         new.mkdir()
         try:
@@ -311,7 +314,7 @@ def swapped_in(folder: Path, earlier: Callable[[], Iterable[str]] = tuple) -> It
                 (folder / name).unlink(missing_ok=True)
         finally:
             shutil.rmtree(new, ignore_errors=True)
-            if not existed and not _visible(folder):
+            if not existed and not _list_visible_files(folder):
                 shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -351,7 +354,7 @@ class Records:
     def __init__(self, folder: str | os.PathLike[str], run: Mapping[str, Any]) -> None:
         self.folder = Path(folder)
         self.run = json.loads(json.dumps(dict(run)))
-        self.digest = digest_of_value(self.run)
+        self.digest = digest_value(self.run)
         if self.folder.is_file():
             raise OptionError(
                 f"Expected `out` to be a folder, but {self.folder} is a file.", option="out"
@@ -359,14 +362,14 @@ class Records:
         earlier = _read_manifest(self.folder)
         if earlier == self.run:
             return
-        held = _visible(self.folder)
+        held = _list_visible_files(self.folder)
         if held and earlier is None and not (self.folder / SET_ASIDE / MANIFEST).exists():
             raise OptionError(
                 f"Expected `out` to be an empty folder or one of an earlier run, but {self.folder} holds other files.",
                 option="out",
             )
         self.folder.mkdir(parents=True, exist_ok=True)
-        with working_alone(self.folder, "writing results of another run to it"):
+        with lock_folder(self.folder, "writing results of another run to it"):
             if earlier is not None:
                 self._set_aside(earlier, held)
             # With a damaged manifest the other records stay: each says what it depends on.
@@ -396,7 +399,7 @@ class Records:
 
     def write_arrays(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Write named arrays as an .npz file, whole or not at all."""
-        header = np.array(json.dumps(_header(self.digest, digest_of_arrays(arrays))))
+        header = np.array(json.dumps(_header(self.digest, digest_arrays(arrays))))
 
         def save(path: Path) -> None:
             with path.open(
@@ -404,7 +407,7 @@ class Records:
             ) as file:  # a path that does not end in .npz would be given another name
                 np.savez(file, **{_HEADER: header, **arrays})  # type: ignore[arg-type]
 
-        write_with(self.folder / name, save)
+        write_atomically(self.folder / name, save)
 
     def read_arrays(self, name: str) -> dict[str, NDArray[Any]] | None:
         """Read named arrays; None where there are none, or where they were damaged or stale and are set aside."""
@@ -413,7 +416,7 @@ class Records:
             with np.load(path, allow_pickle=False) as file:
                 arrays = {key: file[key] for key in file.files}
             header = json.loads(str(arrays.pop(_HEADER)))
-            if header == _header(self.digest, digest_of_arrays(arrays)):
+            if header == _header(self.digest, digest_arrays(arrays)):
                 return arrays
         except FileNotFoundError:
             return None
@@ -426,16 +429,16 @@ class Records:
 
     def _set_aside(self, earlier: Mapping[str, Any], held: Iterable[str]) -> None:
         """Set aside what another run left."""
-        place = self.folder / SET_ASIDE / digest_of_value(earlier)[:16]
+        place = self.folder / SET_ASIDE / digest_value(earlier)[:16]
         place.mkdir(parents=True, exist_ok=True)
         for name in sorted(
             held, key=lambda name: name == MANIFEST
         ):  # last, as it tells whose the others are
-            (self.folder / name).rename(_free(place / name))
+            (self.folder / name).rename(_find_free_path(place / name))
         differ = sorted(
             key for key in {*earlier, *self.run} if earlier.get(key) != self.run.get(key)
         )
-        tell(
+        warn_stored_results(
             f"{self.folder} held results of another run, which differs in {' and '.join(differ)}: they are set aside "
             f"in {place}."
         )
@@ -452,7 +455,7 @@ def write_record(path: Path, value: Any, inputs: str) -> None:
     value = json.loads(json.dumps(value, allow_nan=False))
     write_text(
         path,
-        json.dumps({_HEADER: _header(inputs, digest_of_value(value)), "value": value}, indent=1)
+        json.dumps({_HEADER: _header(inputs, digest_value(value)), "value": value}, indent=1)
         + "\n",
     )
 
@@ -464,7 +467,7 @@ def read_record(path: Path, inputs: str) -> Any:
         path: The file.
         inputs: The digest of what it must depend on.
     """
-    value, read = _value_in(path)
+    value, read = _read_value(path)
     if read == inputs:
         return value
     if path.exists():
@@ -479,7 +482,7 @@ def seal(folder: Path, inputs: str) -> None:
         folder: The folder, with everything in it.
         inputs: A digest of what they depend on.
     """
-    write_record(folder / SEAL, digest_of_files(folder), inputs)
+    write_record(folder / SEAL, digest_files(folder), inputs)
 
 
 def is_sealed(folder: Path, inputs: str) -> bool:
@@ -491,8 +494,8 @@ def is_sealed(folder: Path, inputs: str) -> bool:
     """
     if not folder.is_dir():
         return False
-    files, read = _value_in(folder / SEAL)
-    if read == inputs and not changed_files(folder, files):
+    files, read = _read_value(folder / SEAL)
+    if read == inputs and not list_changed_files(folder, files):
         return True
     set_aside(folder)
     return False
@@ -503,29 +506,29 @@ CACHE_VARIABLE = "RIGHTREASONS_CACHE_DIR"
 where it is empty."""
 
 
-def trial_file(depends: Any) -> Path | None:
+def get_trial_file(depends: Any) -> Path | None:
     """Return the file that keeps what the trial of a model found for later processes; None where none is kept."""
     folder = os.environ.get(CACHE_VARIABLE, str(Path.home() / ".cache" / "rightreasons"))
-    return Path(folder) / "trials" / f"{digest_of_value(depends)}.json" if folder else None
+    return Path(folder) / "trials" / f"{digest_value(depends)}.json" if folder else None
 
 
 def set_aside(path: Path) -> None:
     """Move a part into the folder `.set-aside` beside it, and say so, unless another process was faster."""
-    place = _free(path.parent / SET_ASIDE / path.name)
+    place = _find_free_path(path.parent / SET_ASIDE / path.name)
     place.parent.mkdir(exist_ok=True)
     with contextlib.suppress(FileNotFoundError):
         path.rename(place)
-        tell(
+        warn_stored_results(
             f"{path} is computed again, as it is damaged or of another run; what it held is set aside in {place}."
         )
 
 
-def digest_of_value(value: Any) -> str:
+def digest_value(value: Any) -> str:
     """Digest a plain value: the same for the same JSON."""
     return hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
-def digest_of_arrays(arrays: Mapping[str, NDArray[Any]]) -> str:
+def digest_arrays(arrays: Mapping[str, NDArray[Any]]) -> str:
     """Digest named arrays: names, types, shapes and values."""
     digest = hashlib.blake2b(digest_size=16)
     for name in sorted(arrays):
@@ -535,7 +538,7 @@ def digest_of_arrays(arrays: Mapping[str, NDArray[Any]]) -> str:
     return digest.hexdigest()
 
 
-def digest_of_file(path: Path) -> str:
+def digest_file(path: Path) -> str:
     """Digest the bytes of a file."""
     digest = hashlib.blake2b(digest_size=16)
     with path.open("rb") as file:
@@ -544,7 +547,7 @@ def digest_of_file(path: Path) -> str:
     return digest.hexdigest()
 
 
-def files_in(folder: Path) -> list[str]:
+def list_files(folder: Path) -> list[str]:
     """Return the files in a folder and below it, relative to it, but for those whose names begin with a dot."""
     paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
     return sorted(
@@ -552,28 +555,28 @@ def files_in(folder: Path) -> list[str]:
     )
 
 
-def digest_of_files(folder: Path, names: Iterable[str] | None = None) -> dict[str, str]:
+def digest_files(folder: Path, names: Iterable[str] | None = None) -> dict[str, str]:
     """Digest files of a folder.
 
     Args:
         folder: The folder.
-        names: The files, relative to it; None for those of `files_in`.
+        names: The files, relative to it; None for those of `list_files`.
 
     Returns:
         File -> digest.
     """
     return {
-        name: digest_of_file(folder / name)
-        for name in sorted(files_in(folder) if names is None else names)
+        name: digest_file(folder / name)
+        for name in sorted(list_files(folder) if names is None else names)
     }
 
 
-def changed_files(folder: Path, digests: Mapping[str, str]) -> list[str]:
+def list_changed_files(folder: Path, digests: Mapping[str, str]) -> list[str]:
     """Return the files that are missing or hold other bytes than when they were digested."""
     return [
         name
         for name, digest in digests.items()
-        if not (folder / name).is_file() or digest_of_file(folder / name) != digest
+        if not (folder / name).is_file() or digest_file(folder / name) != digest
     ]
 
 
@@ -587,20 +590,20 @@ def _header(inputs: str, content: str) -> dict[str, Any]:
 def _read_manifest(folder: Path) -> dict[str, Any] | None:
     """Read the run that a folder belongs to; None where there is none, or it was damaged and is set aside."""
     path = folder / MANIFEST
-    run, inputs = _value_in(path)
-    if isinstance(run, dict) and inputs == digest_of_value(run):
+    run, inputs = _read_value(path)
+    if isinstance(run, dict) and inputs == digest_value(run):
         return run
     if path.exists():
         set_aside(path)
     return None
 
 
-def _value_in(path: Path) -> tuple[Any, str | None]:
+def _read_value(path: Path) -> tuple[Any, str | None]:
     """Read a value and the digest of what it depends on; (None, None) where there is none or it is damaged."""
     try:
         record = json.loads(path.read_text("utf-8"))
         header, value = record[_HEADER], record["value"]
-        if header["version"] == VERSION and header["content"] == digest_of_value(value):
+        if header["version"] == VERSION and header["content"] == digest_value(value):
             return value, str(header["inputs"])
     except (
         FileNotFoundError,
@@ -615,13 +618,13 @@ def _value_in(path: Path) -> tuple[Any, str | None]:
     return None, None
 
 
-def _visible(folder: Path) -> list[str]:
+def _list_visible_files(folder: Path) -> list[str]:
     with contextlib.suppress(FileNotFoundError):
         return sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
     return []
 
 
-def _free(path: Path) -> Path:
+def _find_free_path(path: Path) -> Path:
     """Return the path, or with a number behind it where it is taken."""
     number, free = 1, path
     while free.exists():

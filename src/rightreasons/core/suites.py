@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from rightreasons.core.errors import unknown_name
+from rightreasons.core.errors import make_unknown_name_error
 from rightreasons.core.options import check_options
 
 TEST_TYPES = ("MFT", "INV", "DIR")
@@ -72,21 +72,21 @@ PAIRWISE = ("invariant", "monotonic", "sentiment_shift")
 """Expectations that compare with the first example of a case, which therefore does not count."""
 
 
-def skips_first(spec: Mapping[str, Any]) -> bool:
+def is_original_first(spec: Mapping[str, Any]) -> bool:
     """Tell whether the first example of a case is the original that the others are compared with.
 
     Example:
-        >>> skips_first({"name": "invariant"}), skips_first({"name": "equal"})
+        >>> is_original_first({"name": "invariant"}), is_original_first({"name": "equal"})
         (True, False)
     """
     return bool(spec["name"] in PAIRWISE if spec.get("skip_first") is None else spec["skip_first"])
 
 
-def expectation_parameters(spec: Mapping[str, Any]) -> dict[str, Any]:
+def get_expectation_parameters(spec: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters that an expectation of a suite gives.
 
     Example:
-        >>> expectation_parameters({"name": "equal", "value": 1, "where_first": {"is": [0]}})
+        >>> get_expectation_parameters({"name": "equal", "value": 1, "where_first": {"is": [0]}})
         {'value': 1}
     """
     return {
@@ -115,7 +115,7 @@ def check_expectation(spec: Mapping[str, Any]) -> None:
         )
     name = spec.get("name")
     if not isinstance(name, str) or name not in EXPECTATIONS:
-        raise unknown_name("expectation", str(name), EXPECTATIONS)
+        raise make_unknown_name_error("expectation", str(name), EXPECTATIONS)
     where = f"the expectation {name!r}"
     check_options(spec, EXPECTATIONS[name].model_fields, where)
     try:

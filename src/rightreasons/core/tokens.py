@@ -62,7 +62,7 @@ _BEGIN_MARKS = {"byte_level": "Ġ", "metaspace": "▁"}
 _NUMBER = re.compile(r"[+-]?\d+(?:[.,:/]\d+)*")
 
 
-def words(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """Split a text into lower-case words and single marks of punctuation.
 
     Args:
@@ -72,13 +72,13 @@ def words(text: str) -> list[str]:
         Its tokens in order, `WORD_PATTERN` on the lower-case text.
 
     Example:
-        >>> words("It's GOOD, isn't it?")
+        >>> split_words("It's GOOD, isn't it?")
         ['it', "'", 's', 'good', ',', 'isn', "'", 't', 'it', '?']
     """
     return WORD_PATTERN.findall(text.lower())
 
 
-def category_codes(
+def assign_categories(
     ids: NDArray[np.int64],
     offsets: NDArray[np.int64],
     vocabulary: Sequence[str],
@@ -118,7 +118,7 @@ def category_codes(
 
     Example:
         >>> pieces = ["the", "film", "##s", "2021", "!"]
-        >>> codes = category_codes(np.arange(5), np.array([0, 5]), pieces, style="wordpiece")
+        >>> codes = assign_categories(np.arange(5), np.array([0, 5]), pieces, style="wordpiece")
         >>> [CATEGORIES[code] for code in codes]
         ['stop_word', 'lexical', 'sub_word', 'number', 'punctuation']
     """
@@ -147,7 +147,7 @@ def category_codes(
             [token.startswith(_BEGIN_MARKS[style]) for token in vocabulary], dtype=np.bool_
         )[ids]
         begins[1:] |= is_mark[:-1]
-        begins[_firsts(offsets)] = True
+        begins[_find_first_tokens(offsets)] = True
     return np.select(
         [is_mark, ~begins, number[ids], stop[ids]],
         [CATEGORIES.index(name) for name in ("punctuation", "sub_word", "number", "stop_word")],
@@ -155,11 +155,11 @@ def category_codes(
     ).astype(np.int8)
 
 
-def piece_style(vocabulary: Iterable[str]) -> str:
+def find_piece_style(vocabulary: Iterable[str]) -> str:
     """Tell how the pieces of a tokenizer's vocabulary show where a word begins: the mark that most of them carry.
 
     Example:
-        >>> piece_style(["the", "##s", "##ing"]), piece_style(["Ġthe", "s"]), piece_style(["the", "film"])
+        >>> find_piece_style(["the", "##s", "##ing"]), find_piece_style(["Ġthe", "s"]), find_piece_style(["the", "film"])
         ('wordpiece', 'byte_level', 'word')
     """
     marks = {"wordpiece": "##", **_BEGIN_MARKS}
@@ -231,11 +231,13 @@ def _released_codes(
 
     codes = np.array([inside(token) for token in vocabulary], dtype=np.int8)[ids]
     if style in _BEGIN_MARKS:
-        codes[_firsts(offsets)] = [kind(vocabulary[at]) for at in ids[_firsts(offsets)].tolist()]
+        codes[_find_first_tokens(offsets)] = [
+            kind(vocabulary[at]) for at in ids[_find_first_tokens(offsets)].tolist()
+        ]
     return codes
 
 
-def _firsts(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+def _find_first_tokens(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the places of the first tokens of texts."""
     return offsets[:-1][offsets[:-1] < offsets[1:]]
 

@@ -6,150 +6,28 @@ expected, what came and where. `TypeError` is for the wrong kind of thing, `Valu
 
 from __future__ import annotations
 
-import json
 import numbers
 import os
-import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence, Sized
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Cells, Ragged, as_floats, ingest, kind_of, to_numpy
+from rightreasons.core.arrays import (
+    LazyArrowColumn,
+    Ragged,
+    describe_kind,
+    to_array_or_list,
+    to_floats,
+    to_numpy,
+)
 from rightreasons.core.choices import LETTERS
-from rightreasons.core.errors import OptionError, OptionTypeError, did_you_mean, one_line
-from rightreasons.core.label_names import listing
-
-MAX_NESTING = 64
-"""Levels of lists and objects within one another."""
-
-MAX_JSON_CHARACTERS = 1 << 28
-"""Characters of one JSON document. A file of JSON lines may be longer; each of its lines may not."""
-
-MAX_LINE_CHARACTERS = 1 << 26
-"""Characters of one line of a text file."""
-
-MAX_CELL_CHARACTERS = 1 << 24
-"""Characters of one cell of a table."""
-
-MAX_COLUMNS = 10_000
-"""Columns of a table."""
-
-# ---- what strangers may send to a public page: one visitor may not take the machine from all others
-
-MAX_UPLOAD_BYTES = 50_000_000
-"""Bytes of one uploaded file."""
-
-MAX_UNPACKED_BYTES = 200_000_000
-"""Bytes of what an uploaded file holds once it is unpacked."""
-
-MAX_UPLOAD_ROWS = 1_000_000
-"""Rows of an uploaded table."""
-
-MAX_UPLOAD_CELLS = 10_000_000
-"""Values of an uploaded table, those inside lists included."""
-
-MAX_PAGE_ROWS = 10_000
-"""Rows of a table that is typed into a page."""
-
-MAX_PAGE_CHARACTERS = 100_000
-"""Characters of one text that is typed into a page, or of one cell."""
-
-MAX_PAGE_DRAWS = 10_000
-"""Resamples, permutations or folds that a page computes."""
-
-_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
-
-
-def parse_json(text: str, where: str, *, line: int | None = None) -> Any:
-    """Parse one JSON document within the limits.
-
-    Args:
-        text: The document.
-        where: What it is called, for errors.
-        line: The number of the line of `where` that the document is; None where it is the whole file.
-
-    Returns:
-        Its content.
-
-    Raises:
-        ValueError: If it is not JSON, or is longer, nested deeper or holds longer numbers than the limits allow.
-
-    Example:
-        >>> parse_json('{"a": [1, 2]}', "a.json")
-        {'a': [1, 2]}
-        >>> parse_json('{"a": }', "a.jsonl", line=7)
-        Traceback (most recent call last):
-        ...
-        ValueError: Expected JSON in a.jsonl, but line 7, column 7 cannot be read as such: Expecting value.
-    """
-    place = where if line is None else f"line {line} of {where}"
-    if len(text) > MAX_JSON_CHARACTERS:
-        raise ValueError(
-            f"Expected at most {MAX_JSON_CHARACTERS:,} characters of JSON in {place}, but got {len(text):,}."
-        )
-    try:
-        content = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ValueError(
-            f"Expected JSON in {where}, but line {error.lineno if line is None else line}, column {error.colno} cannot "
-            f"be read as such: {error.msg}."
-        ) from None
-    except RecursionError:
-        raise _too_deep(place) from None
-    except ValueError:  # Python's own limit on digits
-        raise ValueError(
-            f"Expected JSON in {place}, but it holds a number of more than 4,300 digits."
-        ) from None
-    if text.count("[") + text.count("{") > MAX_NESTING and _depth(text) > MAX_NESTING:
-        raise _too_deep(place)
-    return content
-
-
-def read_text(file: Path, where: str | None = None) -> str:
-    """Read a text file in UTF-8, which may begin with a mark of its byte order.
-
-    Args:
-        file: The file.
-        where: What it is called, for errors; None for its path.
-
-    Raises:
-        FileNotFoundError: If there is no such file.
-        ValueError: If it holds other bytes.
-    """
-    if not file.is_file():
-        raise FileNotFoundError(f"Expected a file at {where or file}, but there is none.")
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise ValueError(
-            f"Expected text in UTF-8 in {where or file}, but it holds other bytes."
-        ) from None
-
-
-def read_json(file: Path) -> Any:
-    """Read one JSON document from a file within the limits; see `parse_json` and `read_text`."""
-    return parse_json(read_text(file), str(file))
-
-
-def _depth(text: str) -> int:
-    """Return how deep a valid document is nested."""
-    marks = np.frombuffer(_STRING.sub("", text).encode("ascii", "replace"), dtype=np.uint8)
-    steps = np.zeros(len(marks), dtype=np.int8)
-    steps[(marks == ord("[")) | (marks == ord("{"))] = 1
-    steps[(marks == ord("]")) | (marks == ord("}"))] = -1
-    return int(np.cumsum(steps, dtype=np.int32).max(initial=0))
-
-
-def _too_deep(place: str) -> ValueError:
-    return ValueError(
-        f"Expected JSON of at most {MAX_NESTING} levels in {place}, but it is nested deeper."
-    )
-
+from rightreasons.core.errors import OptionError, OptionTypeError
+from rightreasons.core.label_names import format_list
+from rightreasons.core.sentences import format_value, suggest_similar_names
 
 # ---------------------------------------------------------------------------- Numeric helpers that several floors share
 
@@ -183,10 +61,10 @@ _NOUNS: Mapping[Any, str] = {
     **_LISTS,
 }
 
-MOST_DRAWS = 10_000_000
+MAX_DRAWS = 10_000_000
 """How many resamples or permutations may be asked for."""
 
-MOST_BINS = 1_000_000
+MAX_BINS = 1_000_000
 """How many bins may be asked for."""
 
 SCORE_KINDS = ("probabilities", "logits", "log_probabilities")
@@ -217,7 +95,7 @@ def check_kind(value: object, name: str, kind: Any) -> None:
             _NOUNS.get(each, f"a {each.__name__}") for each in kinds if each is not types.NoneType
         )
         raise TypeError(
-            f"Expected `{name}` to be {nouns}, but got {one_line(value)} ({type(value).__name__})."
+            f"Expected `{name}` to be {nouns}, but got {format_value(value)} ({type(value).__name__})."
         )
 
 
@@ -237,9 +115,9 @@ def check_one_of(value: T, allowed: Sequence[str], name: str) -> T:
     listed = " or ".join(filter(None, (", ".join(words[:-1]), words[-1])))
     if not isinstance(value, str):
         raise OptionTypeError(
-            f"Expected `{name}` to be one of {listed}, but got {kind_of(value)}.", option=name
+            f"Expected `{name}` to be one of {listed}, but got {describe_kind(value)}.", option=name
         )
-    hint = did_you_mean(value, allowed)
+    hint = suggest_similar_names(value, allowed)
     raise OptionError(
         f"Expected `{name}` to be one of {listed}, but got {value!r}.{hint}", option=name
     )
@@ -259,7 +137,7 @@ def require_value(value: Any, name: str, what: str) -> Any:
     return value
 
 
-def check_each(
+def check_all(
     values: Iterable[Any],
     is_right: Callable[[Any], object],
     expected: str,
@@ -279,16 +157,18 @@ def check_each(
         names: N names of these units; None for their numbers.
 
     Example:
-        >>> check_each([0.5, 7], lambda share: share <= 1, "shares in the column 'p' of x.csv")
+        >>> check_all([0.5, 7], lambda share: share <= 1, "shares in the column 'p' of x.csv")
         Traceback (most recent call last):
         ...
         ValueError: Expected shares in the column 'p' of x.csv, but row 1 holds 7.
     """
     for number, value in enumerate(values):
         if not is_right(value):
-            name = number + first if names is None else one_line(names[number])
+            name = number + first if names is None else format_value(names[number])
             plain = value.item() if isinstance(value, np.generic) else value
-            raise ValueError(f"Expected {expected}, but {unit} {name} holds {one_line(plain, 60)}.")
+            raise ValueError(
+                f"Expected {expected}, but {unit} {name} holds {format_value(plain, 60)}."
+            )
 
 
 # ------------------------------------------------------------------------------------------------------------ scalars
@@ -298,7 +178,7 @@ def check_count(value: object, name: str, *, minimum: int = 1, maximum: int | No
     """Check a whole number that is at least `minimum` and, where there is one, at most `maximum`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
         raise OptionTypeError(
-            f"Expected `{name}` to be a whole number, but got {kind_of(value)}.", option=name
+            f"Expected `{name}` to be a whole number, but got {describe_kind(value)}.", option=name
         )
     number = int(value)
     if number < minimum or (maximum is not None and number > maximum):
@@ -333,7 +213,7 @@ def check_number(
     """Check a finite real number, with closed bounds."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise OptionTypeError(
-            f"Expected `{name}` to be a number, but got {kind_of(value)}.", option=name
+            f"Expected `{name}` to be a number, but got {describe_kind(value)}.", option=name
         )
     try:
         number = float(value)
@@ -345,7 +225,8 @@ def check_number(
         )
     if (minimum is not None and number < minimum) or (maximum is not None and number > maximum):
         raise OptionError(
-            f"Expected `{name}` to be {_span(minimum, maximum)}, but got {number}.", option=name
+            f"Expected `{name}` to be {_describe_bounds(minimum, maximum)}, but got {number}.",
+            option=name,
         )
     return number
 
@@ -366,7 +247,7 @@ def check_bool(value: object, name: str) -> bool:
     """Check a flag."""
     if not isinstance(value, (bool, np.bool_)):
         raise OptionTypeError(
-            f"Expected `{name}` to be True or False, but got {kind_of(value)}.", option=name
+            f"Expected `{name}` to be True or False, but got {describe_kind(value)}.", option=name
         )
     return bool(value)
 
@@ -408,8 +289,8 @@ def check_scores(
         ValueError: Expected each row of `predictions` to sum to 1, but row 1 sums to 0.83.
     """
     check_one_of(scores, SCORE_KINDS, "scores")
-    table = as_floats(predictions, name)
-    _check_some(table.size, "row", name)
+    table = to_floats(predictions, name)
+    _check_not_empty(table.size, "row", name)
     allow_vector = allow_vector and scores != "logits"
     if table.ndim == 1 and allow_vector:
         positive = _fractions(table, scores, name)
@@ -447,7 +328,7 @@ def check_ragged(
     """
     check_one_of(scores, SCORE_KINDS, "scores")
     rows = as_ragged(predictions, name)
-    _check_some(len(rows), "row", name)
+    _check_not_empty(len(rows), "row", name)
     short = np.flatnonzero(rows.lengths < 2)
     if short.size:
         but = f"row {short[0]} has {rows.lengths[short[0]]}"
@@ -480,7 +361,7 @@ def check_logits(
         >>> check_logits([[0.0, 3.0]])
         array([[0., 3.]])
     """
-    predictions = ingest(predictions, name)
+    predictions = to_array_or_list(predictions, name)
     if is_ragged(predictions):
         rows = check_ragged(predictions, scores=scores, name=name)
         if scores != "probabilities":
@@ -488,7 +369,7 @@ def check_logits(
         with np.errstate(divide="ignore"):
             return Ragged(np.log(rows.values), rows.offsets)
     probabilities = check_scores(predictions, scores=scores, name=name)
-    table = as_floats(predictions, name)
+    table = to_floats(predictions, name)
     with np.errstate(divide="ignore"):
         if scores == "probabilities":
             return np.log(probabilities)
@@ -503,15 +384,15 @@ def as_ragged(rows: object, name: str) -> Ragged:
     """Turn a sequence of rows of numbers, of equal or different lengths, into `Ragged`."""
     if isinstance(rows, Ragged):
         return rows
-    items = ingest(rows, name, "a sequence of rows of numbers")
+    items = to_array_or_list(rows, name, "a sequence of rows of numbers")
     if isinstance(items, np.ndarray):
-        table = as_floats(items, name)
+        table = to_floats(items, name)
         if table.ndim != 2:
             raise ValueError(
                 f"Expected a row of numbers per item in `{name}`, but got shape {table.shape}."
             )
         return Ragged.of_table(table)
-    parts = [as_floats(row, f"{name}[{index}]") for index, row in enumerate(items)]
+    parts = [to_floats(row, f"{name}[{index}]") for index, row in enumerate(items)]
     odd = next((index for index, part in enumerate(parts) if part.ndim != 1), None)
     if odd is not None:
         but = f"row {odd} has {parts[odd].ndim} dimensions"
@@ -562,7 +443,7 @@ def check_labels(
     values = to_numpy(references, name)
     if values.ndim != 1:
         raise ValueError(f"Expected `{name}` of shape (N,), but got shape {values.shape}.")
-    _check_some(values.size, "label", name)
+    _check_not_empty(values.size, "label", name)
     if values.dtype.kind == "f":
         odd = (values != np.floor(values)) | ~np.isfinite(values)
         items = references if isinstance(references, (list, tuple)) else ()
@@ -575,7 +456,7 @@ def check_labels(
         item = next((i for i, value in enumerate(values) if not _is_whole(value)), None)
         if item is not None:
             raise TypeError(
-                f"Expected whole numbers in `{name}`, but item {item} is {kind_of(values[item])}."
+                f"Expected whole numbers in `{name}`, but item {item} is {describe_kind(values[item])}."
             )
     if values.dtype.kind == "O" or values.dtype == np.uint64:
         item = next(
@@ -597,7 +478,7 @@ def check_labels(
     wrong = (labels > upper) if minimum is None else (labels < minimum) | (labels > upper)
     if wrong.any():
         item = int(wrong.argmax())
-        span = _span(minimum, None if n_classes is None else int(upper[item]))
+        span = _describe_bounds(minimum, None if n_classes is None else int(upper[item]))
         raise ValueError(
             f"Expected each label in `{name}` to be {span}, but item {item} is {int(labels[item])}."
         )
@@ -608,14 +489,14 @@ def check_vector(
     values: object, name: str, *, minimum: float | None = None, maximum: float | None = None
 ) -> NDArray[np.float64]:
     """Check a non-empty (N,) vector of finite floats, with closed bounds; returns float64."""
-    vector = as_floats(values, name)
+    vector = to_floats(values, name)
     if vector.ndim != 1:
         raise ValueError(f"Expected `{name}` of shape (N,), but got shape {vector.shape}.")
     _check_finite(vector, name)
-    _check_some(vector.size, "value", name)
+    _check_not_empty(vector.size, "value", name)
     for bad, span in (
-        (vector < (-np.inf if minimum is None else minimum), _span(minimum, None)),
-        (vector > (np.inf if maximum is None else maximum), _span(None, maximum)),
+        (vector < (-np.inf if minimum is None else minimum), _describe_bounds(minimum, None)),
+        (vector > (np.inf if maximum is None else maximum), _describe_bounds(None, maximum)),
     ):
         if bad.any():
             item = int(bad.argmax())
@@ -630,7 +511,7 @@ def check_flags(values: object, name: str) -> NDArray[np.bool_]:
     flags = to_numpy(values, name)
     if flags.ndim != 1:
         raise ValueError(f"Expected `{name}` of shape (N,), but got shape {flags.shape}.")
-    _check_some(flags.size, "value", name)
+    _check_not_empty(flags.size, "value", name)
     if flags.dtype.kind == "b":
         return flags.astype(np.bool_, copy=False)
     if flags.dtype == object:
@@ -642,7 +523,7 @@ def check_flags(values: object, name: str) -> NDArray[np.bool_]:
     if bad.any() or flags.dtype.kind not in "iuO":
         item = int(np.argmax(bad))
         raise TypeError(
-            f"Expected True or False in `{name}`, but item {item} is {kind_of(flags[item])}."
+            f"Expected True or False in `{name}`, but item {item} is {describe_kind(flags[item])}."
         )
     return flags.astype(np.bool_)
 
@@ -687,18 +568,18 @@ def check_columns(present: Sequence[str], needed: Sequence[str], where: object) 
     if lacking:
         raise ValueError(
             f"Expected the columns {', '.join(needed)} in {where}, but it lacks {', '.join(lacking)}; it has "
-            f"{listing(list(present)) or 'none'}."
+            f"{format_list(list(present)) or 'none'}."
         )
 
 
 def check_texts(texts: object, name: str = "data", *, allow_empty: bool = False) -> list[str]:
     """Check a non-empty sequence of texts; an empty text is an error unless allowed."""
-    checked = list(ingest(texts, name, "a sequence of texts"))
-    _check_some(len(checked), "text", name)
+    checked = list(to_array_or_list(texts, name, "a sequence of texts"))
+    _check_not_empty(len(checked), "text", name)
     for index, text in enumerate(checked):
         if not isinstance(text, str):
             raise TypeError(
-                f"Expected each item of `{name}` to be a text, but item {index} is {kind_of(text)}."
+                f"Expected each item of `{name}` to be a text, but item {index} is {describe_kind(text)}."
             )
         if not allow_empty and not text.strip():
             raise ValueError(
@@ -725,7 +606,7 @@ def check_choice_lists(
     """
     items = [
         check_texts(row, f"{name}[{index}]", allow_empty=allow_empty)
-        for index, row in enumerate(_lists_of("choices", rows, name))
+        for index, row in enumerate(_parse_lists("choices", rows, name))
     ]
     for index, item in enumerate(items):
         if len(item) < 2:
@@ -746,7 +627,7 @@ def check_token_lists(
         ...
         TypeError: Expected each item of `tokens` to be a list of tokens, but item 1 is 'bad film' (str).
     """
-    checked = _lists_of("tokens", rows, name)
+    checked = _parse_lists("tokens", rows, name)
     for index, tokens in enumerate(checked):
         if not tokens and not allow_empty:
             raise ValueError(
@@ -755,26 +636,26 @@ def check_token_lists(
         if not all(isinstance(token, str) for token in tokens):
             bad = next(token for token in tokens if not isinstance(token, str))
             raise TypeError(
-                f"Expected the tokens of `{name}` to be texts, but item {index} holds {kind_of(bad)}."
+                f"Expected the tokens of `{name}` to be texts, but item {index} holds {describe_kind(bad)}."
             )
     return checked
 
 
-def _lists_of(what: str, rows: object, name: str) -> list[Any]:
+def _parse_lists(what: str, rows: object, name: str) -> list[Any]:
     """Check that rows are lists, and that there is one."""
-    items: list[Any] = list(ingest(rows, name, f"a sequence of lists of {what}"))
-    _check_some(len(items), "item", name)
+    items: list[Any] = list(to_array_or_list(rows, name, f"a sequence of lists of {what}"))
+    _check_not_empty(len(items), "item", name)
     for index, row in enumerate(items):
         if not isinstance(row, list):
             raise TypeError(
-                f"Expected each item of `{name}` to be a list of {what}, but item {index} is {kind_of(row)}."
+                f"Expected each item of `{name}` to be a list of {what}, but item {index} is {describe_kind(row)}."
             )
     return items
 
 
 def check_ids(ids: Iterable[object], name: str = "id") -> Sequence[str]:
     """Check that ids are unique and return them as strings."""
-    if isinstance(ids, Cells) and len(ids.arrow.unique()) == len(ids):
+    if isinstance(ids, LazyArrowColumn) and len(ids.arrow.unique()) == len(ids):
         return ids
     checked = [str(item) for item in ids]
     if len(set(checked)) < len(checked):
@@ -790,12 +671,12 @@ def check_ids(ids: Iterable[object], name: str = "id") -> Sequence[str]:
 _LARGEST_LABEL = np.iinfo(np.int64).max
 
 
-def _check_some(number: int, what: str, name: str) -> None:
+def _check_not_empty(number: int, what: str, name: str) -> None:
     if not number:
         raise ValueError(f"Expected at least one {what} in `{name}`, but it is empty.")
 
 
-def _span(minimum: float | None, maximum: float | None) -> str:
+def _describe_bounds(minimum: float | None, maximum: float | None) -> str:
     """Say between which bounds a number lies."""
     if minimum is not None and maximum is not None:
         return f"between {minimum} and {maximum}"
@@ -869,14 +750,14 @@ def _check_row_sums(sums: NDArray[np.float64], name: str) -> None:
         )
 
 
-def lettered(prompt: str, choices: Sequence[str]) -> tuple[str, list[str]]:
+def add_letters(prompt: str, choices: Sequence[str]) -> tuple[str, list[str]]:
     r"""Write choices with letters under a prompt; return the text to ask, and the letters.
 
     Raises:
         ValueError: If there are more choices than letters.
 
     Example:
-        >>> lettered("Why cook?", ["To eat.", "To run."])
+        >>> add_letters("Why cook?", ["To eat.", "To run."])
         ('Why cook?\nA. To eat.\nB. To run.\nAnswer:', ['A', 'B'])
     """
     if len(choices) > len(LETTERS):

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core import validation
-from rightreasons.core.arrays import Result
 from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import cluster_wilson
+from rightreasons.core.results import Result
 from rightreasons.cues.statistics import CueTable, check_answers, extract_cues, group_index
 
 

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rightreasons.core import validation
-from rightreasons.core.arrays import Result, ingest
-from rightreasons.core.intervals import Interval, cluster_codes, quantile_interval
+from rightreasons.core.arrays import to_array_or_list
+from rightreasons.core.clusters import number_clusters
+from rightreasons.core.intervals import Interval, make_quantile_interval
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
 
 UNITS = ("item", "prediction")
 
@@ -122,10 +124,10 @@ def easy_hard_gap(
     flags = check_easy(easy)
     validation.check_same_length(predictions=chosen, references=right, easy=flags)
     validation.check_one_of(unit, UNITS, "unit")
-    rounds = validation.check_count(n_permutations, "n_permutations", maximum=validation.MOST_DRAWS)
+    rounds = validation.check_count(n_permutations, "n_permutations", maximum=validation.MAX_DRAWS)
     rng = np.random.default_rng([resampling.seed, 1])
 
-    units = None if clusters is None else cluster_codes(clusters, len(right))
+    units = None if clusters is None else number_clusters(clusters, len(right))
 
     def tested(hits: NDArray[np.int64], most: int) -> float:
         return (
@@ -159,7 +161,7 @@ def easy_hard_gap(
     for name, values in draws.items():
         figure, ends = (
             getattr(pooled, name),
-            quantile_interval(values, resampling.level, method=METHOD),
+            make_quantile_interval(values, resampling.level, method=METHOD),
         )
         ends = dataclasses.replace(ends, low=min(ends.low, figure), high=max(ends.high, figure))
         others["interval" if name == "easy_hard_gap" else f"{name}_interval"] = ends
@@ -184,7 +186,7 @@ def check_runs(values: object, name: str = "predictions", *, least: int = 1) -> 
         >>> check_runs([0, 1]).shape, check_runs([[0, 1, 1], [1, 1, 1]]).shape
         ((2, 1), (2, 3))
     """
-    rows = ingest(values, name)
+    rows = to_array_or_list(values, name)
     if len(rows) == 0:
         raise ValueError(f"Expected at least one item in `{name}`, but it is empty.")
     widths = sorted({len(row) if isinstance(row, list) or np.ndim(row) else 0 for row in rows})

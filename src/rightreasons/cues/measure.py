@@ -12,20 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, Result
+from rightreasons.core.arrays import Ragged
 from rightreasons.core.choices import MIN_ITEMS
-from rightreasons.core.errors import counted
-from rightreasons.core.intervals import (
-    MARGINS,
-    Decision,
-    Estimate,
-    beyond,
-    cluster_wilson,
-    decide,
-    decide_above,
-    estimate_of,
-)
+from rightreasons.core.decisions import MARGINS, Decision, decide, decide_above
+from rightreasons.core.estimates import Estimate, make_estimate, subtract_reference
+from rightreasons.core.intervals import cluster_wilson
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
+from rightreasons.core.sentences import pluralize
 from rightreasons.core.validation import check_ragged
 from rightreasons.cues.classifier import CueClassifier, cue_classifier, cue_transfer
 from rightreasons.cues.easy_hard import EasyHardGap, easy_hard_gap
@@ -174,8 +168,8 @@ class CueFigures(Result):
     @property
     def too_few(self) -> str:
         """What the items leave open, in words."""
-        n_items = counted(len(self.easy), "item does", "items do")
-        would = f"; about {counted(self.n_needed, 'item')} would tell" if self.n_needed else ""
+        n_items = pluralize(len(self.easy), "item does", "items do")
+        would = f"; about {pluralize(self.n_needed, 'item')} would tell" if self.n_needed else ""
         return f"{n_items} not rule out an effect of {100 * MARGINS['accuracy'].small:.0f} points{would}"
 
     def telling(self, limit: int) -> tuple[Cue, ...]:
@@ -273,7 +267,7 @@ def measure_cues(
         classifier=classifier,
         easy=easy,
         easy_is_given=items.easy is not None,
-        alone=decide(beyond(sure, chance), MARGINS["accuracy"], len(items), n_units),
+        alone=decide(subtract_reference(sure, chance), MARGINS["accuracy"], len(items), n_units),
         is_below=sure.high is not None and sure.high < chance and n_units >= MIN_ITEMS,
         predicted=None
         if logits is None
@@ -286,7 +280,10 @@ def measure_cues(
         for each in (resampling, wide)
     )
     decided = decide_above(
-        estimate_of(strict.easy_hard_gap, strict.interval), MARGINS["accuracy"], len(items), n_units
+        make_estimate(strict.easy_hard_gap, strict.interval),
+        MARGINS["accuracy"],
+        len(items),
+        n_units,
     )
     is_misled = strict.hard_accuracy_interval.high < chance
     return dataclasses.replace(figures, gap=gap, decided=decided, is_misled=is_misled)
@@ -298,4 +295,4 @@ def _accuracy(
     interval = cluster_wilson(
         np.bincount(group, credit), np.bincount(group), confidence_level=resampling.level
     )
-    return estimate_of(float(credit.mean()), interval)
+    return make_estimate(float(credit.mean()), interval)

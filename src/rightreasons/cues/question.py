@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from rightreasons.audited.context import AuditContext, example_of
-from rightreasons.core.arrays import falling
+from rightreasons.core.arrays import argsort_descending
 from rightreasons.core.choices import MIN_ITEMS
-from rightreasons.core.intervals import Estimate, Power, estimate_of
+from rightreasons.core.decisions import Power
+from rightreasons.core.estimates import Estimate, make_estimate
 from rightreasons.cues.easy_hard import EasyHardGap
 from rightreasons.cues.measure import ChoiceItems, CueFigures, measure_cues
 from rightreasons.cues.options import CuesOptions
@@ -121,7 +122,7 @@ def draw_cues(key: str, m: CuesMeasurement) -> Drawing:
 
 def accuracy_on(m: CuesMeasurement, key: str) -> Estimate:
     """Return an accuracy of the gap with its interval."""
-    return estimate_of(getattr(m.gap, key), getattr(m.gap, f"{key}_interval"))
+    return make_estimate(getattr(m.gap, key), getattr(m.gap, f"{key}_interval"))
 
 
 def draw_gap(key: str, m: CuesMeasurement) -> Drawing:
@@ -138,7 +139,7 @@ def hard_errors(m: CuesMeasurement) -> Iterator[Example]:
         ~np.asarray(m.cues.easy, dtype=bool) & (m.cues.predicted != m.items.labels)
     )
     prompts = [m.items.prompts[place] for place in errors.tolist()]
-    for row in rows[errors[falling(scores.confidence[rows[errors]], prompts)]][
+    for row in rows[errors[argsort_descending(scores.confidence[rows[errors]], prompts)]][
         :N_EXAMPLES
     ].tolist():
         predicted, confidence = int(scores.predicted[row]), float(scores.confidence[row])
@@ -174,7 +175,7 @@ CUES = Question(
     figures=(
         Figure(
             "easy_hard_gap",
-            lambda m: m.gap and estimate_of(m.gap.easy_hard_gap, m.gap.interval),
+            lambda m: m.gap and make_estimate(m.gap.easy_hard_gap, m.gap.interval),
             GAP,
         ),
         Figure(

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rightreasons.core import validation
-from rightreasons.core.arrays import Result
-from rightreasons.core.intervals import Interval, bounded_mean, wilson_ends
+from rightreasons.core.intervals import Interval, bounded_mean_interval, compute_wilson_ends
 from rightreasons.core.resampling import item_rng
+from rightreasons.core.results import Result
 from rightreasons.core.store import check_folder, write_text
 from rightreasons.core.validation import (
+    check_all,
     check_columns,
     check_count,
-    check_each,
     check_ids,
     check_seed,
 )
@@ -169,7 +169,7 @@ def human_performance(
     correct = table == right
     return HumanPerformance(
         accuracy=float(correct.mean()),
-        interval=bounded_mean(
+        interval=bounded_mean_interval(
             correct.mean(axis=0), low=0.0, high=1.0, confidence_level=confidence_level
         ),
         kappa=fleiss_kappa(votes, confidence_level=confidence_level),
@@ -309,14 +309,14 @@ def _answers(file: Path, sizes: dict[str, int]) -> dict[str, int]:
     check_columns([*columns], (ITEM, ANSWER), file.name)
     codes, answers = ([str(cell).strip() for cell in columns[name]] for name in (ITEM, ANSWER))
     check_ids(codes, f"item of {file.name}")
-    check_each(codes, sizes.__contains__, f"items of the data in {file.name}", first=2)
+    check_all(codes, sizes.__contains__, f"items of the data in {file.name}", first=2)
     if len(codes) < len(sizes):
         raise ValueError(
             f"Expected answers to {len(sizes)} items in {file.name}, but got {len(codes)}."
         )
     for line, (code, answer) in enumerate(zip(codes, answers, strict=True), 2):
         numbers = list(map(str, range(1, sizes[code] + 1)))
-        check_each(
+        check_all(
             [answer],
             numbers.__contains__,
             f"an answer from 1 to {sizes[code]} in {file.name}",
@@ -348,7 +348,9 @@ def _interval(kappa: float, variance: float, n_items: int, low: float, level: fl
     # Half an item at each end, so that a share of 0 or 1 has a spread.
     smooth = (n_items * share + 0.5) / (n_items + 1)
     n = smooth * (1 - smooth) / (variance / scale**2)
-    low_share, high_share = wilson_ends(share, n, float(stats.t.isf((1 - level) / 2, n_items - 1)))
+    low_share, high_share = compute_wilson_ends(
+        share, n, float(stats.t.isf((1 - level) / 2, n_items - 1))
+    )
     return Interval(
         low + scale * low_share, 1.0 if share == 1 else low + scale * high_share, level, METHOD
     )

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rightreasons.core import validation
-from rightreasons.core.arrays import Result, kind_of
+from rightreasons.core.arrays import describe_kind
 from rightreasons.core.choices import FEATURES
-from rightreasons.core.errors import OptionError, OptionTypeError, unknown_name
-from rightreasons.core.intervals import chances_p_value, holm, poisson_binomial_p_value
-from rightreasons.core.tokens import words
+from rightreasons.core.errors import OptionError, OptionTypeError, make_unknown_name_error
+from rightreasons.core.results import Result
+from rightreasons.core.significance import chances_p_value, holm, poisson_binomial_p_value
+from rightreasons.core.tokens import split_words
 
 EXTREMES = {"length": ("<longest>", "<shortest>"), "overlap": ("<most overlap>", "<least overlap>")}
 NEGATION = "<negation>"
@@ -97,7 +98,7 @@ def check_features(features: object) -> tuple[str, ...]:
     names = (features,) if isinstance(features, str) else features
     if not isinstance(names, Iterable) or getattr(names, "ndim", 1) == 0:
         raise OptionTypeError(
-            f"Expected `features` to be names of cue families, but got {kind_of(features)}.",
+            f"Expected `features` to be names of cue families, but got {describe_kind(features)}.",
             option="features",
         )
     checked = tuple(validation.check_one_of(name, FEATURES, "features") for name in names)
@@ -113,7 +114,7 @@ def check_features(features: object) -> tuple[str, ...]:
 
 def _cues_of(choices: Sequence[str], prompt: str, families: Sequence[str]) -> list[dict[str, None]]:
     """Return the cues of each choice of an item, each once; of extremes that tie, all choices have one."""
-    tokens = [words(choice) for choice in choices]
+    tokens = [split_words(choice) for choice in choices]
     held: list[dict[str, None]] = [{} for _ in choices]
     for family in families:
         if family in _NGRAM_SIZE:
@@ -134,7 +135,7 @@ def _cues_of(choices: Sequence[str], prompt: str, families: Sequence[str]) -> li
 def _overlap(tokens: Sequence[str], prompt: str) -> float:
     """Return the share of a choice's distinct words that are in the prompt; 0 where it has no words."""
     distinct = {token for token in tokens if token[:1].isalnum()}
-    return len(distinct.intersection(words(prompt))) / max(len(distinct), 1)
+    return len(distinct.intersection(split_words(prompt))) / max(len(distinct), 1)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -191,7 +192,7 @@ class CueStatistics(Result):
         for row in self.cues:
             if row.cue == cue:
                 return row
-        raise unknown_name("cue of this table", cue, [row.cue for row in self.cues[:20]])
+        raise make_unknown_name_error("cue of this table", cue, [row.cue for row in self.cues[:20]])
 
 
 def cue_statistics(

@@ -60,13 +60,13 @@ import datasets
 from rightreasons.core.errors import (
     OptionConnectionError,
     OptionFileError,
-    first_line,
-    is_expected,
-    unknown_name,
+    get_first_line,
+    is_user_error,
+    make_unknown_name_error,
 )
 from rightreasons.core.label_names import check_label_names
 from rightreasons.core.options import check_options
-from rightreasons.core.store import package_code
+from rightreasons.core.store import digest_package_code
 from rightreasons.core.validation import check_kind
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def builder_class(name: str) -> type[Builder]:
     """
     check_kind(name, "name", str)
     if name not in CATALOG:
-        raise unknown_name("data set", name, CATALOG)
+        raise make_unknown_name_error("data set", name, CATALOG)
     module = importlib.import_module(f"rightreasons.datasets.{CATALOG[name]}")
     builder: type[Builder] = next(
         each for each in vars(module).values() if getattr(each, "NAME", None) == name
@@ -418,7 +418,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
     ) -> None:
         known = [config.name for config in self.BUILDER_CONFIGS]
         if config_name is not None and config_name not in known:
-            raise unknown_name(f"configuration of {self.NAME!r}", config_name, known)
+            raise make_unknown_name_error(f"configuration of {self.NAME!r}", config_name, known)
         self.hub = self.HUB
         if revision is not None:
             if self.HUB is None:
@@ -429,7 +429,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         self.origin, self.files, key = self._locate(
             config_name or known[0], data_dir, revision, other_versions
         )
-        code = package_code(), sha256_of(inspect.getfile(type(self)))
+        code = digest_package_code(), sha256_of(inspect.getfile(type(self)))
         super().__init__(
             cache_dir=None if cache_dir is None else os.fspath(cache_dir),
             dataset_name=self.NAME,
@@ -543,7 +543,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
                 raise
             raise ValueError(
                 f"Expected {', '.join(files)} of {self.NAME!r} as published, but split {split!r} cannot be read: "
-                f"{first_line(error)}."
+                f"{get_first_line(error)}."
             ) from error
         if number < 0:
             raise ValueError(
@@ -653,7 +653,7 @@ class Builder(datasets.GeneratorBasedBuilder):  # type: ignore[misc]
         try:
             yield
         except Exception as error:
-            if not is_expected(error) and not isinstance(error, RuntimeError):
+            if not is_user_error(error) and not isinstance(error, RuntimeError):
                 raise
             raise OptionConnectionError(
                 f"Expected to download {self.NAME!r}, but it cannot be reached ({type(error).__name__}): "

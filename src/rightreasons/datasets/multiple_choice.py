@@ -22,10 +22,11 @@ import datasets
 from datasets.utils.file_utils import xopen
 from defusedxml.ElementTree import fromstring
 
-from rightreasons.core.errors import one_line
-from rightreasons.core.label_names import listing
+from rightreasons.core.json_files import read_json
+from rightreasons.core.label_names import format_list
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.validation import check_count, check_seed, read_json
+from rightreasons.core.sentences import format_value
+from rightreasons.core.validation import check_count, check_seed
 from rightreasons.datasets.builder import (
     Builder,
     Config,
@@ -285,7 +286,7 @@ def _item(row: Row, where: str) -> Row:
     if not in_form or not all(row.values()) or row["choice1"] == row["choice2"]:
         raise ValueError(
             f"Expected items with an id of digits, a premise, a question for its cause or effect, two different "
-            f"alternatives, and which of them is right, in {where}, but one is {one_line(row)}."
+            f"alternatives, and which of them is right, in {where}, but one is {format_value(row)}."
         )
     return {**row, "id": int(row["id"]), "label": int(row["label"])}
 
@@ -463,7 +464,7 @@ def cause_effect_items(file: str) -> list[Row]:
         if len(pair) != 2 or {row["question"] for row in pair} != {*QUESTIONS} or len(answers) != 2:
             raise ValueError(
                 f"Expected each premise of {file} twice, asking for a cause and for an effect with opposite answers, "
-                f"but got the items {listing([row['id'] for row in pair])}."
+                f"but got the items {format_list([row['id'] for row in pair])}."
             )
     source = {row["id"]: pair[0]["id"] for pair in pairs.values() for row in pair}
     return [_placed(row, source[row["id"]]) for row in rows]

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 import datasets
 
-from rightreasons.core.errors import one_line
-from rightreasons.core.validation import read_json
+from rightreasons.core.json_files import read_json
+from rightreasons.core.sentences import format_value
 from rightreasons.datasets.builder import (
     Builder,
     ClassificationBuilder,
@@ -108,7 +108,7 @@ def questions_in(articles: Iterable[Mapping[str, Any]], source: str) -> Iterator
 def _out_of_form(source: str, error: Exception) -> ValueError:
     return ValueError(
         f"Expected {source} in the form of SQuAD (`data`, `paragraphs`, `context`, `qas`, `id`, `question`, `answers`, "
-        f"`text`, `answer_start`), but got {one_line(error)}."
+        f"`text`, `answer_start`), but got {format_value(error)}."
     )
 
 

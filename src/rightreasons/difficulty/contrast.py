@@ -9,17 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Result, kind_of
+from rightreasons.core.arrays import describe_kind
 from rightreasons.core.errors import OptionError
-from rightreasons.core.intervals import (
-    Estimate,
-    Interval,
-    cluster_wilson,
-    estimate_of,
-    share,
-    wilson,
-)
+from rightreasons.core.estimates import Estimate, estimate_share, make_estimate
+from rightreasons.core.intervals import Interval, cluster_wilson, wilson
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
 from rightreasons.core.validation import check_flags, check_labels, check_same_length, check_texts
 
 if TYPE_CHECKING:
@@ -153,7 +148,9 @@ def set_names(groups: Any) -> list[str]:
         ['7', '7', '12']
     """
     if isinstance(groups, (str, bytes, Mapping, Set)) or not isinstance(groups, Iterable):
-        raise TypeError(f"Expected `groups` to be a sequence of names, but got {kind_of(groups)}.")
+        raise TypeError(
+            f"Expected `groups` to be a sequence of names, but got {describe_kind(groups)}."
+        )
     names = groups.tolist() if hasattr(groups, "tolist") else list(groups)
     if names and all(
         isinstance(name, (int, np.integer)) and not isinstance(name, bool) for name in names
@@ -352,14 +349,14 @@ def measure_contrast_sets(
         ("original_accuracy", "contrast_accuracy", "contrast_consistency"), result.n_sets
     )
     counts |= {"contrast_accuracy": result.n_contrasts, "contrast_followed": int(first.sum())}
-    followed = share(n_followed, counts["contrast_followed"], resampling)
+    followed = estimate_share(n_followed, counts["contrast_followed"], resampling)
     return ContrastMeasurement(
         items=items,
         result=result,
         figures={
-            "original_accuracy": estimate_of(result.original_accuracy, result.original_interval),
-            "contrast_accuracy": estimate_of(result.contrast_accuracy, result.contrast_interval),
-            "contrast_consistency": estimate_of(result.contrast_consistency, result.interval),
+            "original_accuracy": make_estimate(result.original_accuracy, result.original_interval),
+            "contrast_accuracy": make_estimate(result.contrast_accuracy, result.contrast_interval),
+            "contrast_consistency": make_estimate(result.contrast_consistency, result.interval),
             "contrast_followed": followed or Estimate(None),
         },
         counts=counts,

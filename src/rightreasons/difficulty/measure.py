@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core import intervals
-from rightreasons.core.arrays import falling
-from rightreasons.core.errors import needs
-from rightreasons.core.intervals import Estimate, estimate_of, wilson
+from rightreasons.core.arrays import Floats, argsort_descending
+from rightreasons.core.estimates import Estimate, make_estimate
+from rightreasons.core.extras import require_package
+from rightreasons.core.intervals import wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import softmax
 from rightreasons.datasets.perturbing.edits import substitution_lookups
@@ -30,7 +31,6 @@ from rightreasons.models.protocol import Scorer
 if TYPE_CHECKING:
     from rightreasons.models.gradients.fisher import FisherInformation
 
-Floats = NDArray[np.float64]
 
 N_GROUPS = 10
 """Maximum number of groups of rising difficulty; a group holds at least `GROUP_SIZE` items."""
@@ -107,7 +107,7 @@ class DifficultyMeasurement:
     @functools.cached_property
     def order(self) -> list[int]:
         """Places of the n items, the most difficult first."""
-        return [int(place) for place in falling(self.values, self.ids)]
+        return [int(place) for place in argsort_descending(self.values, self.ids)]
 
     def words(self, place: int, count: int = 3) -> list[str]:
         """Return the words of an item that the eigenvector moves most; [] where it was not computed."""
@@ -119,7 +119,7 @@ class DifficultyMeasurement:
     def median(self, resampling: Resampling) -> Estimate:
         """Return the median difficulty with its bootstrap interval."""
         interval = intervals.bootstrap(np.median, self.values, resampling=resampling)
-        return estimate_of(float(np.median(self.values)), interval)
+        return make_estimate(float(np.median(self.values)), interval)
 
     @functools.cached_property
     def groups(self) -> list[NDArray[np.intp]]:
@@ -136,7 +136,7 @@ class DifficultyMeasurement:
         """Return the accuracies of `groups` with their Wilson intervals; [] where there are no groups."""
         right = [self.correct[group] for group in self.groups]
         return [
-            estimate_of(
+            make_estimate(
                 float(each.mean()),
                 wilson(int(each.sum()), len(each), confidence_level=resampling.level),
             )
@@ -201,7 +201,7 @@ def measure_difficulty(
     References:
         Datta et al. (2020), "Geometry matters: Exploring language examples at the decision boundary".
     """
-    needs("torch")
+    require_package("torch")
     from rightreasons.models.gradients.fisher import fisher_information
 
     return DifficultyMeasurement.of(fisher_information(classifier, texts, **options), labels)

@@ -12,9 +12,9 @@ import numpy as np
 
 from rightreasons.audited.context import AuditContext, AuditSplit, example_of, safe_name
 from rightreasons.core.choices import MIN_ITEMS
-from rightreasons.core.errors import counted
-from rightreasons.core.intervals import Estimate, share
-from rightreasons.core.store import csv_text
+from rightreasons.core.estimates import Estimate, estimate_share
+from rightreasons.core.sentences import pluralize
+from rightreasons.core.store import format_csv
 from rightreasons.difficulty.measure import (
     KEPT,
     REVERSED,
@@ -99,7 +99,7 @@ class EigenvalueAnswers:
     def flip_rate(self, end: str, *, keeps: bool) -> Estimate | None:
         """Return the share of these items that such a word flips."""
         n_flipped, n_tried = self.flipped(end, keeps=keeps)
-        return share(n_flipped, n_tried, self.context.resampling)
+        return estimate_share(n_flipped, n_tried, self.context.resampling)
 
     def note(self, place: int) -> str:
         """Say how fragile an item is, and what flips it."""
@@ -156,7 +156,7 @@ class EigenvalueAnswers:
 def draw_accuracy(key: str, m: EigenvalueAnswers) -> Drawing:
     """Draw the accuracy of groups of equal size, by rising eigenvalue."""
     accuracy = Curve("accuracy", m.accuracies)
-    xlabel = f"group of rising eigenvalue ({counted(m.n_in_group(0), 'item')} each)"
+    xlabel = f"group of rising eigenvalue ({pluralize(m.n_in_group(0), 'item')} each)"
     return curves(
         key, range(1, len(m.accuracies) + 1), [accuracy], xlabel=xlabel, ylabel="accuracy"
     )
@@ -232,7 +232,7 @@ def ranking_file(m: EigenvalueAnswers) -> Mapping[str, str]:
     """Return the ranking for a spreadsheet."""
     rows = eigenvalue_data(m)["ranking"]
     lines = ({**row, "words": " ".join(row["words"])}.values() for row in rows)
-    return {"ranking.csv": csv_text([rows[0], *lines])}
+    return {"ranking.csv": format_csv([rows[0], *lines])}
 
 
 EIGENVALUE_FIGURES = (

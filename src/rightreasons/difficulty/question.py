@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from rightreasons.audited.context import AuditContext, AuditSplit, changes, example_of
-from rightreasons.core.intervals import Estimate
+from rightreasons.core.estimates import Estimate
 from rightreasons.difficulty.contrast import (
     ContrastItems,
     ContrastMeasurement,

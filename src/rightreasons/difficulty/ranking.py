@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from rightreasons.core.arrays import Result, as_floats, to_numpy
+from rightreasons.core.arrays import to_floats, to_numpy
 from rightreasons.core.intervals import Interval, bootstrap_mean
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
 from rightreasons.core.validation import check_number, check_same_length, check_vector
 
 
@@ -215,9 +216,9 @@ def data_map(gold_probabilities: Any, correct: Any) -> DataMap:
         >>> dynamics.confidence.round(6).tolist(), dynamics.variability.round(6).tolist(), dynamics.correctness.tolist()
         ([0.8, 0.4], [0.1, 0.2], [1.0, 0.5])
     """
-    probability = as_floats(gold_probabilities, "gold_probabilities")
+    probability = to_floats(gold_probabilities, "gold_probabilities")
     right = to_numpy(correct, "correct")
-    right = as_floats(right.astype(np.float64) if right.dtype.kind == "b" else right, "correct")
+    right = to_floats(right.astype(np.float64) if right.dtype.kind == "b" else right, "correct")
     if probability.ndim != 2 or probability.size == 0:
         raise ValueError(
             f"Expected `gold_probabilities` of shape (E, N), but got shape {probability.shape}."

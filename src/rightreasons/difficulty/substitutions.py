@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.core.arrays import Result
 from rightreasons.core.options import Options, option
+from rightreasons.core.results import Result
 from rightreasons.core.tokens import STOP_WORDS
 from rightreasons.core.validation import check_ids, check_same_length, check_texts, softmax
 from rightreasons.datasets.perturbing.edits import (

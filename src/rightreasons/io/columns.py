@@ -21,22 +21,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Cells, kind_of
-from rightreasons.core.errors import OptionError, did_you_mean, naming, one_line
+from rightreasons.core.arrays import LazyArrowColumn, describe_kind
+from rightreasons.core.errors import OptionError, attach_options
+from rightreasons.core.json_files import parse_json
 from rightreasons.core.label_names import (
     ASK_SEVERAL,
-    LISTED,
+    LABEL_SEPARATOR,
+    MULTI_LABEL_HINT,
     NO_GOLD_LABEL,
-    SEVERAL,
     LabelColumn,
     check_label_names,
-    folded,
-    listing,
+    fold_name,
+    format_list,
     resolve_label_columns,
     resolve_labels,
 )
-from rightreasons.core.options import Options, listed
-from rightreasons.core.validation import parse_json
+from rightreasons.core.options import Options, parse_names
+from rightreasons.core.sentences import format_value, suggest_similar_names
 from rightreasons.io.options import FileForm
 from rightreasons.io.reading import (
     AGAIN,
@@ -73,9 +74,11 @@ def named_column(table: datasets.Dataset | Columns, column: str, option: str, wh
     """
     names = _names(table)
     if column not in names:
-        hint = did_you_mean(column, [*names, *nested_fields(getattr(table, "features", {}))])
+        hint = suggest_similar_names(
+            column, [*names, *nested_fields(getattr(table, "features", {}))]
+        )
         raise OptionError(
-            f"Expected the column {column!r} that `{option}` names in {where}, but its columns are {listing(names)}."
+            f"Expected the column {column!r} that `{option}` names in {where}, but its columns are {format_list(names)}."
             f"{hint}",
             option=option,
         )
@@ -100,7 +103,7 @@ def column_key(name: str) -> str:
         >>> column_key("True Label"), column_key("Étiquette")
         ('true_label', 'etiquette')
     """
-    signs = unicodedata.normalize("NFD", folded(name).replace(" ", "_"))
+    signs = unicodedata.normalize("NFD", fold_name(name).replace(" ", "_"))
     return "".join(sign for sign in signs if not unicodedata.combining(sign))
 
 
@@ -176,7 +179,7 @@ columns are a; name it with label_column=.
     expected = f"Expected one column with the {what} in {where}, but got {' and '.join(found)}"
     if not found:
         expected = f"Expected a column with the {what} in {where}, such as {', '.join(usual[:3])}"
-        expected += f", but its columns are {listing(_names(table))}"
+        expected += f", but its columns are {format_list(_names(table))}"
     remedy = f"; name it with {option}={'' if found else no_heading(table)}" if option else ""
     raise OptionError(f"{expected}{remedy}.", option=option or ())
 
@@ -236,7 +239,7 @@ REMEDY = (
 )
 
 
-@naming("label_names", "first_label", "label_column")
+@attach_options("label_names", "first_label", "label_column")
 def read_labels(
     parts: Mapping[str, tuple[datasets.Dataset, str]],
     label_names: Sequence[str] | None,
@@ -341,7 +344,7 @@ def one_label_each(labels: Column, where: str) -> Column:
         elif not numbers:
             raise OptionError(
                 f"Expected one label per row in {where}, or shares of classes that add up to 1, but row {row} holds "
-                f"{one_line(held, 40)}: {SEVERAL}.",
+                f"{format_value(held, 40)}: {MULTI_LABEL_HINT}.",
                 option=ASK_SEVERAL,
             )
         likeliest = [name for name, share in shares.items() if share == max(shares.values())]
@@ -360,7 +363,7 @@ def labels_in(cell: Any) -> list[str]:
     if isinstance(held, dict):
         held = [name for name, holds in held.items() if holds]
     if isinstance(held, str):
-        held = LISTED.split(held.strip())
+        held = LABEL_SEPARATOR.split(held.strip())
     elif not isinstance(held, list):
         held = [] if held is None or held != held else [held]
     return [str(label) for label in held if label not in (None, "")]
@@ -408,9 +411,9 @@ def each_label(
         >>> each_label([rows], ["joy", "fear"], None, "the data")
         {'joy': '{{ labels | whether("joy", "0") }}', 'fear': '{{ labels | whether("fear", "1") }}'}
     """
-    column_of = {folded(name): name for name in parts[0].column_names}
-    if label_column is None and all(folded(name) in column_of for name in names):
-        return {name: column_of[folded(name)] for name in names}
+    column_of = {fold_name(name): name for name in parts[0].column_names}
+    if label_column is None and all(fold_name(name) in column_of for name in names):
+        return {name: column_of[fold_name(name)] for name in names}
     usual = (*LABEL_COLUMNS, *USUAL_COLUMNS["predictions"]["label"])
     column = str(find_column(parts[0], label_column, usual, "label_column", where, "labels"))
     cells = [in_cell(cell) for part in parts for cell in values_of(part, column)]
@@ -429,7 +432,7 @@ def each_label(
         else held
     )
     place = f"the column {column!r} of {where}"
-    with naming("label_names", "first_label", "label_column"):
+    with attach_options("label_names", "first_label", "label_column"):
         found = resolve_labels(spelled, names, first=first, where=place, headings=headings)
     written = {
         names[label]: each for label, each in zip(found.ids, held, strict=True) if label >= 0
@@ -461,21 +464,21 @@ def renamed_values(
     Raises:
         OptionError: If a label that occurs has no new name.
     """
-    new = {folded(name): name for name in renamed.values()} | {
-        folded(old): name for old, name in renamed.items()
+    new = {fold_name(name): name for name in renamed.values()} | {
+        fold_name(old): name for old, name in renamed.items()
     }
     new |= renamed  # -1 is not 1
     made: list[str | None] = []
     for value in values:
         plain = int(value) if isinstance(value, float) and value.is_integer() else value
         text = "" if value is None or value != value else str(plain).strip()
-        key = text if text in new else folded(text).removeprefix("+")
+        key = text if text in new else fold_name(text).removeprefix("+")
         if text not in new and text in ("", "-1", NO_GOLD_LABEL):
             made.append(None)
         elif key in new:
             made.append(new[key])
         else:
-            but = f"{key[:60]!r} of {where} is not among {listing(list(renamed))}"
+            but = f"{key[:60]!r} of {where} is not among {format_list(list(renamed))}"
             expected = "Expected a new name for each label in `label_names`"
             raise OptionError(f"{expected}, but {but}.", option="label_names")
     return made
@@ -634,7 +637,7 @@ def evaluated(expression: str, data: datasets.Dataset) -> list[Any]:
     ) as error:
         but = f"{expression!r} fails{'' if row < 0 else f' in row {row}'}: {short_reason(error)}"
         raise ValueError(
-            f"Expected an expression over the columns {listing(data.column_names)}, but {but}."
+            f"Expected an expression over the columns {format_list(data.column_names)}, but {but}."
         ) from None
 
 
@@ -651,7 +654,7 @@ def values_of(data: datasets.Dataset, column: str) -> list[Any]:
 def cells_in(column: pa.ChunkedArray) -> Sequence[Any]:
     """Return the values of a column as they were read; those that stand alone are made when they are read."""
     odd = pa.types.is_nested(column.type) or isinstance(column.type, pa.JsonType)
-    return values_in(column) if odd else Cells(column)
+    return values_in(column) if odd else LazyArrowColumn(column)
 
 
 def texts_of(data: datasets.Dataset, column: str, name: str) -> pa.ChunkedArray | pa.Array:
@@ -666,7 +669,7 @@ def texts_of(data: datasets.Dataset, column: str, name: str) -> pa.ChunkedArray 
             joins = (
                 f"; an expression joins lists: '{{{{ {in_expression(column)} | join(\" \") }}}}'"
             )
-            but = f"row {row} holds {kind_of(text)}{joins if isinstance(text, list) else ''}"
+            but = f"row {row} holds {describe_kind(text)}{joins if isinstance(text, list) else ''}"
             raise TypeError(f"Expected texts in {where}, but {but}.")
     try:
         return pa.array(texts, pa.string())
@@ -707,15 +710,17 @@ def in_cell(cell: Any) -> Any:
     return cell
 
 
-def names_in(values: Iterable[Any]) -> Cells:
+def names_in(values: Iterable[Any]) -> LazyArrowColumn:
     """Return what ids or groups are called, "" where one is missing; 7.0 is 7 where all are such numbers.
 
     Example:
         >>> list(names_in([7.0, None, 12.0])), list(names_in(["7.0", "7.1"]))
         (['7', '', '12'], ['7.0', '7.1'])
     """
-    kind = values.arrow.type if isinstance(values, Cells) else None
-    if isinstance(values, Cells) and (pa.types.is_string(kind) or pa.types.is_integer(kind)):
+    kind = values.arrow.type if isinstance(values, LazyArrowColumn) else None
+    if isinstance(values, LazyArrowColumn) and (
+        pa.types.is_string(kind) or pa.types.is_integer(kind)
+    ):
         held = pc.fill_null(values.arrow.cast(pa.string()), "")
     else:
         held = pa.array(
@@ -723,7 +728,9 @@ def names_in(values: Iterable[Any]) -> Cells:
         )
     names = pc.utf8_trim_whitespace(held)
     whole = pc.all(pc.match_substring_regex(names, r"^([0-9]+\.0)?$"))
-    return Cells(pc.replace_substring_regex(names, r"\.0$", "") if whole.as_py() else names)
+    return LazyArrowColumn(
+        pc.replace_substring_regex(names, r"\.0$", "") if whole.as_py() else names
+    )
 
 
 def _pick(value: Any, steps: Sequence[str]) -> Any:
@@ -738,7 +745,7 @@ def _pick(value: Any, steps: Sequence[str]) -> Any:
 # ------------------------------------------------------------------------------------- columns of a file of predictions
 
 
-class NamedLabels(Cells):
+class NamedLabels(LazyArrowColumn):
     """The names of labels whose file stores numbers and, as a ClassLabel of `datasets`, their names.
 
     Args:
@@ -757,7 +764,7 @@ class NamedLabels(Cells):
         wrong = np.flatnonzero((ids < -1) | (ids >= len(names)))
         if wrong.size:
             raise ValueError(
-                f"Expected labels from 0 to {len(names) - 1} ({listing(names)}) in the column {column!r} of {where}, "
+                f"Expected labels from 0 to {len(names) - 1} ({format_list(names)}) in the column {column!r} of {where}, "
                 f"but row {wrong[0]} holds {ids[wrong[0]]}."
             )
         super().__init__(pa.array(self.names, pa.string()).take(pa.array(ids, mask=ids < 0)))
@@ -800,7 +807,9 @@ def named_in(options: Options) -> list[str]:
         column
         for name, value in named.items()
         for column in (
-            [value] if is_expression(value) and name != "score_columns" else listed(value) or ()
+            [value]
+            if is_expression(value) and name != "score_columns"
+            else parse_names(value) or ()
         )
     ]
 

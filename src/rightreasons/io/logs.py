@@ -29,10 +29,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from rightreasons.core.choices import LETTERS
-from rightreasons.core.errors import OptionError, one_line, unknown_name
-from rightreasons.core.label_names import listing
-from rightreasons.core.replies import Reply, words_of
-from rightreasons.core.validation import MAX_JSON_CHARACTERS, check_at_most, check_each, check_ids
+from rightreasons.core.errors import OptionError, make_unknown_name_error
+from rightreasons.core.json_files import MAX_JSON_CHARACTERS
+from rightreasons.core.label_names import format_list
+from rightreasons.core.replies import Reply, extract_text
+from rightreasons.core.sentences import format_value
+from rightreasons.core.validation import check_all, check_at_most, check_ids
 
 Row: TypeAlias = Mapping[str, Any]
 LogColumns: TypeAlias = "dict[str, list[Any]]"
@@ -219,12 +221,12 @@ def one_source(kind: str, names: Collection[str], chosen: str | None, where: str
     known = sorted(names)
     if chosen is None and len(known) > 1:
         raise OptionError(
-            f"Expected the answers of one {kind} in {where}, but it has those of {listing(known)}; name one with "
+            f"Expected the answers of one {kind} in {where}, but it has those of {format_list(known)}; name one with "
             "`log_filter`.",
             option="log_filter",
         )
     if chosen is not None and chosen not in known:
-        raise unknown_name(f"{kind} of {where}", chosen, known)
+        raise make_unknown_name_error(f"{kind} of {where}", chosen, known)
     return chosen or known[0]
 
 
@@ -312,7 +314,7 @@ def read_archive(path: Path) -> Mapping[str, Any]:
     except (
         Exception
     ) as error:  # of inspect_ai, pydantic, json and zip: whatever a damaged archive leads to
-        said = one_line(str(error) or type(error).__name__).strip("'\"")
+        said = format_value(str(error) or type(error).__name__).strip("'\"")
         raise ValueError(
             f"Expected a log of inspect_ai in {path.name}, but it cannot be read: {said}."
         ) from None
@@ -377,7 +379,7 @@ def _whole(log: Row, where: str) -> list[Row]:
         raise ValueError(
             f"Expected samples in {where}, but it has none: the log may have been written without them."
         )
-    check_each(
+    check_all(
         samples,
         lambda entry: (
             isinstance(entry, Mapping)
@@ -420,7 +422,7 @@ def _scores(samples: Sequence[Row], scorer: str | None, where: str) -> list[Row]
 def _choices(samples: Sequence[Row], scores: Sequence[Row], where: str) -> LogColumns:
     choices = [list(map(str, sample["choices"])) for sample in samples]
     targets = [_target(sample).strip() for sample in samples]
-    check_each(
+    check_all(
         zip(targets, choices, strict=True),
         lambda pair: _letter_of(*pair) is not None,
         f"the letter of one choice as the target of each sample of {where}",
@@ -522,7 +524,7 @@ def _asked(sample: Row) -> list[str]:
 def _said_by_user(messages: Any) -> list[str]:
     """Return what the user said in some messages."""
     return [
-        words_of(message.get("content"))
+        extract_text(message.get("content"))
         for message in _mappings(messages)
         if message.get("role") == "user"
     ]
@@ -712,7 +714,7 @@ def log_columns(rows: Sequence[Any], where: str, log_filter: str | None = None) 
     """
     form = _form_of(rows[0]) or {"keys": KEYS}
     is_form, keys = form in _forms(), form["keys"]
-    check_each(
+    check_all(
         rows,
         lambda row: (
             _form_of(row) == form
@@ -746,7 +748,7 @@ def _by_paths(rows: Sequence[Row], where: str, form: Form) -> LogColumns:
     columns = _units(held("id"))
     if all(len(entry) == len(texts) > 1 for entry, texts in zip(scores, choices, strict=True)):
         expected = f"the number of one right choice of each item of {where}"
-        check_each(golds, lambda entry: len(entry) == 1, expected, unit="item", names=columns["id"])
+        check_all(golds, lambda entry: len(entry) == 1, expected, unit="item", names=columns["id"])
         columns |= {
             "prompt": prompts,
             "choices": choices,
@@ -781,7 +783,7 @@ def _lm_eval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColu
     requests = [_requests(row, where) for row in rows]
     kinds = [_kind(row, pairs, where) for row, pairs in zip(rows, requests, strict=True)]
     expected = f"samples of one task in {where}, each with {kinds[0]}"
-    check_each(
+    check_all(
         kinds,
         lambda kind: kind == kinds[0],
         expected,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from rightreasons.core.choices import TASKS
-from rightreasons.core.options import Options, listed, one_or_more, option
+from rightreasons.core.options import Options, option, parse_name_or_names, parse_names
 
 if TYPE_CHECKING:
     from rightreasons.core.resampling import Resampling
@@ -63,15 +63,15 @@ class SourceOptions(DataOptions):
         if task == "multiple_choice":
             of_task, others = others, of_task
             given |= {
-                "prompt_column": listed(self.prompt_column) or given["text_column"],
+                "prompt_column": parse_names(self.prompt_column) or given["text_column"],
                 "text_column": None,
             }
         odd = next((name for name in others if given[name] is not None), None)
         if odd is not None:
             raise ValueError(f"Expected no `{odd}` for {task}, but got {given[odd]!r}.")
         given |= {
-            "choices_column": one_or_more(self.choices_column),
-            "label_names": listed(given["label_names"]),
+            "choices_column": parse_name_or_names(self.choices_column),
+            "label_names": parse_names(given["label_names"]),
         }
         return {"task": task, **{name: given[name] for name in (*_EVERY_TASK, *of_task)}}
 

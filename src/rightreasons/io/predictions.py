@@ -26,28 +26,29 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from rightreasons.core.arrays import CLASS_COLUMNS, Cells, class_column, encoded
-from rightreasons.core.errors import OptionError, escaped, naming, one_line
+from rightreasons.core.arrays import CLASS_COLUMNS, LazyArrowColumn, factorize, parse_class_column
+from rightreasons.core.errors import OptionError, attach_options
 from rightreasons.core.label_names import (
     BY_NUMBER,
-    SAID_BY_WORD,
+    NUMBER_BY_WORD,
     LabelColumn,
     LabelRow,
     check_label_names,
-    folded,
+    describe_match,
+    fold_name,
+    format_list,
     label_rows,
-    listing,
     match_columns,
-    match_in_words,
-    number_said,
-    numbers_said,
-    other_order,
+    parse_label_number,
+    parse_label_numbers,
     resolve_label_columns,
     resolve_labels,
+    suggest_class_order,
 )
-from rightreasons.core.options import listed as listed_names
-from rightreasons.core.options import takes
-from rightreasons.core.validation import ROW_SUM_TOLERANCE, check_each, check_ids
+from rightreasons.core.options import accept_options_as_keywords
+from rightreasons.core.options import parse_names as listed_names
+from rightreasons.core.sentences import escape_name, format_value
+from rightreasons.core.validation import ROW_SUM_TOLERANCE, check_all, check_ids
 from rightreasons.io.columns import (
     LABEL_COLUMNS,
     USUAL_COLUMNS,
@@ -84,7 +85,7 @@ _NUMBER = re.compile(r"([-+]?(?:[0-9]+[.,]?[0-9]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)
 _FEW, _MANY = 10, 100  # so few rows may hold no right answer; so many words may be free answers
 _NO_NUMBER = frozenset(("", "nan", "none", "null", "na", "n/a"))
 _TRUE, _FALSE = (
-    {f"{number}", f"{number}.0", *(word for word, said in SAID_BY_WORD.items() if said == number)}
+    {f"{number}", f"{number}.0", *(word for word, said in NUMBER_BY_WORD.items() if said == number)}
     for number in (1, 0)
 )
 
@@ -117,7 +118,7 @@ class Predictions:
     label_names: tuple[str, ...] | None = None
     scores: str | None = None
     kind: str = "top_label"
-    ids: Cells | None = None
+    ids: LazyArrowColumn | None = None
     columns: Columns = dataclasses.field(default_factory=dict)
     taken: Mapping[str, tuple[str, ...]] = dataclasses.field(default_factory=dict)
     remark: str = ""
@@ -133,7 +134,7 @@ class Predictions:
     def used(self) -> str:
         """In words, which columns were taken for what."""
         parts = {
-            what: " is ".join(names) if what == "right" else listing(names)
+            what: " is ".join(names) if what == "right" else format_list(names)
             for what, names in self.taken.items()
         }
         words = [f"{what}: {names}" for what, names in parts.items()]
@@ -144,7 +145,7 @@ class Predictions:
     def match_in_words(self) -> str:
         """How labels and classes were matched, with ten pairs at most; "" where there are no names."""
         pairs = [(row.value, row.label) for row in self.mapping if row.label]
-        return match_in_words(self.label_match, pairs) if self.label_match else ""
+        return describe_match(self.label_match, pairs) if self.label_match else ""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -164,7 +165,7 @@ class ModelAnswers:
     answers: NDArray[np.int64] | list[str] | None = None
     label_names: tuple[str, ...] | None = None
     kind: str | None = None
-    ids: Cells | None = None
+    ids: LazyArrowColumn | None = None
     unread: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
@@ -180,12 +181,12 @@ class ModelAnswers:
 
 
 def _rows_of(column: Any, rows: Sequence[int]) -> Any:
-    if column is None or isinstance(column, (np.ndarray, Cells)):
+    if column is None or isinstance(column, (np.ndarray, LazyArrowColumn)):
         return None if column is None else column[np.array(rows, dtype=np.int64)]
     return [column[row] for row in rows]
 
 
-@takes(PredictionOptions)
+@accept_options_as_keywords(PredictionOptions)
 def read_predictions(
     path: Any, *, answers_alone: bool = False, options: PredictionOptions
 ) -> Predictions:
@@ -219,8 +220,8 @@ def read_predictions(
     return find_predictions(columns, where, answers_alone=answers_alone, options=options)
 
 
-@takes(ScoreOptions, without=("confidence_column", "correct_column"))
-@naming("score_columns")
+@accept_options_as_keywords(ScoreOptions, without=("confidence_column", "correct_column"))
+@attach_options("score_columns")
 def read_answers(path: Any, *, options: ScoreOptions) -> ModelAnswers:
     """Read a file or a table of predictions without labels; a label column is ignored.
 
@@ -251,7 +252,7 @@ def read_answers(path: Any, *, options: ScoreOptions) -> ModelAnswers:
     return ModelAnswers(scores, None, chosen.class_names, kind, find_ids(columns))
 
 
-@takes(PredictionOptions)
+@accept_options_as_keywords(PredictionOptions)
 def parse_predictions(text: str, *, options: PredictionOptions) -> Predictions:
     r"""Read predictions from a pasted text: JSON, one JSON object per line, or comma- or tab-separated values.
 
@@ -267,8 +268,8 @@ def parse_predictions(text: str, *, options: PredictionOptions) -> Predictions:
     return find_predictions(columns, "the text", options=options)
 
 
-@takes(PredictionOptions)
-@naming("score_columns", "label_column")
+@accept_options_as_keywords(PredictionOptions)
+@attach_options("score_columns", "label_column")
 def find_predictions(
     columns: Columns,
     where: str = "the table",
@@ -309,7 +310,7 @@ def find_predictions(
     if with_labels and not labels and roles.correct:
         raise OptionError(
             f"Expected the confidence in each answer of {where} beside {roles.correct[0]!r}, or scores with "
-            f"labels, but its columns are {listing(list(columns))}; `confidence_column` or `label_column` names it.",
+            f"labels, but its columns are {format_list(list(columns))}; `confidence_column` or `label_column` names it.",
             option=("confidence_column", "label_column"),
         )
     label, (chosen, table, kind, remark) = all_found(
@@ -350,7 +351,7 @@ def find_predictions(
         words = _words(values)
         classes = chosen.class_names or chosen.columns
         endings = tuple(_ending(name, words) for name in classes)
-        in_words = {*map(folded, classes)} & words.keys() if headings else ()
+        in_words = {*map(fold_name, classes)} & words.keys() if headings else ()
         if not in_words and all(endings) and len(set(endings)) == len(endings):
             chosen = dataclasses.replace(chosen, class_names=endings)
     names, table = _class_names(chosen, table, label_names, where)
@@ -371,7 +372,7 @@ def find_predictions(
         if isinstance(table, np.ndarray) and (
             column.how == BY_NUMBER or _are_numbers(column.names)
         ):
-            read["doubt"] = other_order(table, column.ids, names)
+            read["doubt"] = suggest_class_order(table, column.ids, names)
     return Predictions(
         predictions=table,
         label_names=None if names is None or len(names) == 1 or _are_numbers(names) else names,
@@ -406,9 +407,9 @@ def each_score(
     shown, table = read.taken["scores"], read.predictions
     if isinstance(table, list) or table.ndim < 2:
         raise ValueError(
-            f"Expected scores of as many labels for each item of {where}, but got {listing(shown)}."
+            f"Expected scores of as many labels for each item of {where}, but got {format_list(shown)}."
         )
-    classes = tuple(class_column(name)[1] for name in shown)
+    classes = tuple(parse_class_column(name)[1] for name in shown)
     if len(shown) == 1:
         classes = tuple(map(str, range(table.shape[1])))
         shown = tuple(f"{{{{ {in_expression(shown[0])}[{place}] }}}}" for place in classes)
@@ -416,7 +417,9 @@ def each_score(
         classes if label_names is None else check_label_names(label_names),
         np.arange(len(classes)),
     )
-    if label_names is not None and (numbers_said(classes) is None or len(names) != len(classes)):
+    if label_names is not None and (
+        parse_label_numbers(classes) is None or len(names) != len(classes)
+    ):
         order = match_columns(
             classes, names, where=f"the columns of scores in {where}", classes_of="`label_names`"
         )
@@ -520,14 +523,16 @@ def _named_by_labels(columns: Columns, labels: Column) -> dict[str, Column]:
 
 def _met(column: Iterable[Any]) -> Iterable[Any]:
     """Return the values of a column, each once where Arrow or numpy tell that without a look at each."""
-    once = isinstance(column, Cells) or (isinstance(column, np.ndarray) and column.dtype != object)
-    return encoded(column)[1] if once else column
+    once = isinstance(column, LazyArrowColumn) or (
+        isinstance(column, np.ndarray) and column.dtype != object
+    )
+    return factorize(column)[1] if once else column
 
 
 def _words(labels: Iterable[Any]) -> dict[str, str]:
     """Return the labels that are texts by what they say."""
     words = dict.fromkeys(label for label in _met(labels) if isinstance(label, (str, bool)))
-    return {folded(str(label)): str(label).strip() for label in words}
+    return {fold_name(str(label)): str(label).strip() for label in words}
 
 
 def _ending(name: str, words: Mapping[str, str]) -> str:
@@ -538,7 +543,7 @@ def _ending(name: str, words: Mapping[str, str]) -> str:
         *(name[place + 1 :].rstrip(")") for place in borders),
         *(name[:place] for place in borders[::-1]),
     ]
-    return next((words[part] for part in map(folded, parts) if part in words), "")
+    return next((words[part] for part in map(fold_name, parts) if part in words), "")
 
 
 def _settled(scores: str | None) -> str | None:
@@ -555,13 +560,17 @@ def _scored(roles: Roles) -> tuple[_Scores, NDArray[Any] | list[list[float]], st
         read = _score_column(columns[chosen.columns[0]], chosen.columns[0])
     else:
         single = {name: as_numbers(column, name) for name, column in columns.items()}
-        lists = next((escaped(name) for name, column in single.items() if column.ndim != 1), None)
+        lists = next(
+            (escape_name(name) for name, column in single.items() if column.ndim != 1), None
+        )
         if lists is not None:
             raise ValueError(
                 f"Expected one score per item in each column of a class, but {lists!r} holds lists."
             )
         read = np.column_stack(list(single.values()))
-    table, remark = _rounded_sums(_as_fractions(read, roles, kind, listing(chosen.columns)), kind)
+    table, remark = _rounded_sums(
+        _as_fractions(read, roles, kind, format_list(chosen.columns)), kind
+    )
     if kind == "logits" and isinstance(table, np.ndarray) and table.ndim == 1:
         table, kind, remark = expit(table), "probabilities", " (its sigmoid)"
     return chosen, table, kind, remark
@@ -631,7 +640,7 @@ def _candidates(columns: Columns) -> list[_Scores]:
     taken = {name for scores in single for name in scores.columns}
     groups: dict[str, dict[str, str]] = {}
     for name in columns:
-        prefix, label = class_column(name)
+        prefix, label = parse_class_column(name)
         if prefix is not None and name not in taken:
             groups.setdefault(prefix, {})[label] = name
     several = [(CLASS_COLUMNS[prefix], group) for prefix, group in groups.items() if len(group) > 1]
@@ -662,8 +671,8 @@ def _chosen_scores(roles: Roles) -> _Scores:
         for name in names:
             named_column(columns, name, "score_columns", where)
         check_ids(names, "score_columns")
-        classes = tuple(class_column(name)[1] for name in names)
-        prefix = class_column(names[0])[0]
+        classes = tuple(parse_class_column(name)[1] for name in names)
+        prefix = parse_class_column(names[0])[0]
         stated = USUAL["scores"].get(column_key(names[0]), CLASS_COLUMNS.get(prefix or ""))
         kind = "logits" if names[0] in NORMALIZED else stated
         class_names = None if len(names) == 1 and prefix is None else classes
@@ -681,7 +690,7 @@ def _chosen_scores(roles: Roles) -> _Scores:
         ]
         fitting = [candidate for candidate in fitting if candidate.kind == fitting[0].kind]
         if candidates and not fitting:
-            shown = listing([name for candidate in candidates for name in candidate.columns])
+            shown = format_list([name for candidate in candidates for name in candidate.columns])
             raise OptionError(
                 f"Expected {options.scores} in {where}, as `scores` says, but its scores are {shown}.",
                 option="scores",
@@ -689,14 +698,14 @@ def _chosen_scores(roles: Roles) -> _Scores:
     if len(fitting) == 1:
         return _in_order(fitting[0], where)
     if fitting:
-        groups = " and ".join(listing(candidate.columns) for candidate in fitting)
+        groups = " and ".join(format_list(candidate.columns) for candidate in fitting)
         raise OptionError(
             f"Expected scores once in {where}, but got {groups}: choose by `scores` or `score_columns`.",
             option=("scores", "score_columns"),
         )
     raise OptionError(
         f"Expected a column of scores ({', '.join([*USUAL['scores']][:3])}, …) or one column per class such as p_0, p_1"
-        f" in {where}, but its columns are: {listing(list(columns))}; name them with `score_columns`, or with "
+        f" in {where}, but its columns are: {format_list(list(columns))}; name them with `score_columns`, or with "
         "`confidence_column` and `correct_column`; items that have none need a model that answers them.",
         option=("score_columns", "confidence_column", "correct_column"),
     )
@@ -707,7 +716,7 @@ def _are_numbers(names: Sequence[str]) -> bool:
     return list(names) == [str(number) for number in range(len(names))]
 
 
-def find_ids(columns: Columns) -> Cells | None:
+def find_ids(columns: Columns) -> LazyArrowColumn | None:
     """Return the ids of the items; None where no column is called like them."""
     name = usual_column(columns, USUAL["id"])
     return None if name is None else names_in(columns[name])
@@ -735,7 +744,7 @@ def as_numbers(column: Column, name: str, *, missing: bool = False) -> NDArray[n
         numbers = list(map(number_in, column))
         for row, number in enumerate(numbers):
             if number is None or (number != number and not missing):
-                value = one_line(column[row], 60)
+                value = format_value(column[row], 60)
                 raise ValueError(
                     f"Expected numbers in column {name!r}, but item {row} holds {value}."
                 ) from None
@@ -755,9 +764,9 @@ def _score_column(column: Column, name: str) -> NDArray[Any] | list[list[float]]
     )
     if any(isinstance(cell, (list, np.ndarray)) for cell in cells):
         expected = f"a list of scores in each item of {name!r}, such as [0.9, 0.1]"
-        check_each(cells, lambda cell: isinstance(cell, (list, np.ndarray)), expected, unit="item")
+        check_all(cells, lambda cell: isinstance(cell, (list, np.ndarray)), expected, unit="item")
         rows = [as_numbers(cell, f"{name}[{item}]") for item, cell in enumerate(cells)]
-        check_each(
+        check_all(
             rows, lambda row: row.ndim == 1, f"one list of scores per item in {name!r}", unit="item"
         )
         if len(set(map(len, rows))) > 1:
@@ -825,14 +834,14 @@ def _class_names(
     if len(names) != n_classes:
         raise OptionError(
             f"Expected {n_classes} names of classes (`label_names`, or else those of the labels), one per class of "
-            f"{where}, but got {len(names)}: {listing(names)}.",
+            f"{where}, but got {len(names)}: {format_list(names)}.",
             option="label_names",
         )
     classes = scores.class_names
     if classes is None or isinstance(table, list):
         return names, table
     said, whose = (
-        numbers_said(classes),
+        parse_label_numbers(classes),
         {"where": f"the columns of scores in {where}", "classes_of": "`label_names`"},
     )
     if table.ndim == 1:  # of one of two classes
@@ -846,7 +855,7 @@ def _class_names(
     return names, table[:, match_columns(classes, names, **whose)]
 
 
-@naming("label_names", "first_label")
+@attach_options("label_names", "first_label")
 def _labels(
     values: Column,
     place: str,
@@ -863,7 +872,7 @@ def _labels(
             if not isinstance(table, list) and table.ndim == 1
             else None
         )
-        if two is None and names is not None and numbers_said(names) is None:
+        if two is None and names is not None and parse_label_numbers(names) is None:
             raise OptionError(
                 f"Expected labels in words in {place}, one of them {names[0]!r} as the column of scores says, but "
                 "there are others: `label_names` gives both in the order of the numbers.",
@@ -900,7 +909,7 @@ def _names_of_two(
     if len(both) != 2:
         return None
     if (
-        names is None and numbers_said(both) == [0, 1] and not _are_numbers(both)
+        names is None and parse_label_numbers(both) == [0, 1] and not _are_numbers(both)
     ):  # words that say their number
         return (both[0], both[1])
     positive = None if names is None else _place_of(names[0], both)
@@ -909,10 +918,10 @@ def _names_of_two(
 
 def _place_of(name: str, both: Sequence[str]) -> int | None:
     """Return which of two classes a name is, by name or by the number that both say; None for neither."""
-    names, numbers = list(map(folded, both)), numbers_said(both) or []
-    if folded(name) in names:
-        return names.index(folded(name))
-    number = number_said(name)
+    names, numbers = list(map(fold_name, both)), parse_label_numbers(both) or []
+    if fold_name(name) in names:
+        return names.index(fold_name(name))
+    number = parse_label_number(name)
     return numbers.index(number) if number in numbers else None
 
 
@@ -940,7 +949,7 @@ def _confidence(roles: Roles) -> Predictions:
         )
         raise ValueError(f"Expected {expected}, but it holds {held}.")
     if kind in (None, "probabilities"):
-        check_each(confidence, lambda value: not (value < 0 or value > 1), expected)
+        check_all(confidence, lambda value: not (value < 0 or value > 1), expected)
     return _of_answers(roles, confidence, {"confidence": (name,)}, scores=kind)
 
 
@@ -963,7 +972,7 @@ def _of_answers(
     return Predictions(confidence, right, kind="confidence", columns=columns, doubt=doubt, **more)
 
 
-@naming("correct_column")
+@attach_options("correct_column")
 def correctness(roles: Roles) -> tuple[NDArray[np.bool_], tuple[str, ...], str]:
     """Read whether each answer was right: from a column that says so, or from the answers and the labels.
 
@@ -980,7 +989,7 @@ def correctness(roles: Roles) -> tuple[NDArray[np.bool_], tuple[str, ...], str]:
         got = (
             f"got {' and '.join(correct)}"
             if correct
-            else f"its columns are: {listing(list(columns))}"
+            else f"its columns are: {format_list(list(columns))}"
         )
         label = in_expression(labels[0]) if len(labels) == 1 else "LABEL"
         raise OptionError(
@@ -990,9 +999,9 @@ def correctness(roles: Roles) -> tuple[NDArray[np.bool_], tuple[str, ...], str]:
             option="correct_column",
         )
     (name,) = correct
-    codes, met = encoded(columns[name])
+    codes, met = factorize(columns[name])
     texts = np.array([str(value).strip().lower() for value in met], dtype=object)
-    check_each(
+    check_all(
         texts[codes],
         lambda text: text in _TRUE | _FALSE,
         f"1 and 0, true and false, or yes and no, in column {name!r} of {where} (for other words, `correct_column` "
@@ -1012,7 +1021,7 @@ def _agreement(
         {each for each in _met(columns[answer]) if isinstance(each, str)}
     ):  # POSITIVE is positive
         spelled = {said[word]: labeled[word] for word in said.keys() & labeled.keys()}
-        codes, met = encoded(columns[answer])
+        codes, met = factorize(columns[answer])
         both[next(iter(both))] = np.array(
             [spelled.get(str(each).strip(), each) for each in met], dtype=object
         )[codes]
@@ -1029,17 +1038,17 @@ def _agreement(
             resolve_labels(values, names, first=0, where=place, remedy=remedy)
             for place, values in both.items()
         )
-    check_each(gold.ids.tolist(), lambda label: label >= 0, f"a label in each row of {[*both][1]}")
+    check_all(gold.ids.tolist(), lambda label: label >= 0, f"a label in each row of {[*both][1]}")
     given = answers.ids >= 0
     if len(given) >= _FEW and not np.isin(answers.ids, gold.ids).any():
         said_by, of_labels = (
-            listing([*dict.fromkeys(map(str, column))]) for column in both.values()
+            format_list([*dict.fromkeys(map(str, column))]) for column in both.values()
         )
         expected = f"Expected some answers in {next(iter(both))} among the labels {of_labels}"
         raise ValueError(f"{expected}, but they are {said_by}: {remedy}.")
     doubt = ""
     if len(gold.names) <= _MANY:  # the scores of answers: 1 for the class, 0 for the others
-        doubt = other_order(
+        doubt = suggest_class_order(
             np.eye(len(gold.names))[answers.ids[given]], gold.ids[given], gold.names
         )
     return np.asarray(answers.ids == gold.ids), doubt
@@ -1094,7 +1103,7 @@ def _answers(column: Column, name: str) -> NDArray[np.int64] | list[str]:
     values = _typed(column)
     texts = bool(values) and isinstance(values[0], str)
     lists = texts and all(isinstance(in_cell(value), list) for value in values)
-    check_each(
+    check_all(
         values,
         lambda value: (
             isinstance(value, str) == texts

@@ -49,24 +49,22 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from rightreasons.core.arrays import Cells, columns_of, ingest, is_tensor, kind_of
-from rightreasons.core.errors import OptionError, did_you_mean, one_line, use_hub_or_cache
-from rightreasons.core.label_names import listing
-from rightreasons.core.options import Options, as_listed, check_options
-from rightreasons.core.store import write_text
-from rightreasons.core.validation import (
-    MAX_CELL_CHARACTERS,
-    MAX_COLUMNS,
-    MAX_JSON_CHARACTERS,
-    MAX_LINE_CHARACTERS,
-    MAX_NESTING,
-    check_at_most,
-    check_each,
-    check_ids,
-    check_kind,
-    parse_json,
-    read_text,
+from rightreasons.core.arrays import (
+    LazyArrowColumn,
+    describe_kind,
+    is_tensor,
+    read_columns,
+    to_array_or_list,
 )
+from rightreasons.core.errors import OptionError
+from rightreasons.core.hub import use_hub_or_cache
+from rightreasons.core.json_files import MAX_JSON_CHARACTERS, MAX_NESTING, parse_json, read_text
+from rightreasons.core.label_names import format_list
+from rightreasons.core.limits import MAX_CELL_CHARACTERS, MAX_COLUMNS, MAX_LINE_CHARACTERS
+from rightreasons.core.options import Options, check_options, format_names
+from rightreasons.core.sentences import format_value, suggest_similar_names
+from rightreasons.core.store import write_text
+from rightreasons.core.validation import check_all, check_at_most, check_ids, check_kind
 from rightreasons.datasets.builder import CATALOG, load_dataset
 from rightreasons.io.logs import inspect_columns, is_inspect, is_log, log_columns, read_archive
 from rightreasons.io.options import NO_FORM, ChoiceOptions, FileForm, PredictionOptions, TextOptions
@@ -109,7 +107,7 @@ def _member(archive: zipfile.ZipFile, path: Path) -> IO[bytes]:
     data = [name for name in seen if data_type(name) in FILE_TYPES] or seen
     if len(data) != 1:
         raise ValueError(
-            f"Expected one table in {path}, but it holds {listing(data) or 'no file'}: unpack it into a folder."
+            f"Expected one table in {path}, but it holds {format_list(data) or 'no file'}: unpack it into a folder."
         )
     return archive.open(data[0])
 
@@ -330,9 +328,11 @@ def table_of(columns: Mapping[str, Any], where: str) -> pa.Table:
             or getattr(column, "ndim", 1) == 0
         ):
             raise TypeError(
-                f"Expected a list in the column {name!r} of {where}, but got {one_line(column)}."
+                f"Expected a list in the column {name!r} of {where}, but got {format_value(column)}."
             )
-        values = column if isinstance(column, Cells) else ingest(column, str(name))
+        values = (
+            column if isinstance(column, LazyArrowColumn) else to_array_or_list(column, str(name))
+        )
         made[str(name)] = column_of(values, str(name), where)
     lengths = {name: len(column) for name, column in made.items()}
     first, rows = next(iter(lengths.items()), ("", 0))
@@ -439,7 +439,7 @@ def records_table(chunks: Iterable[list[Any]], where: str, unit: str, n_bytes: i
     for records in chunks:
         if set(map(type, records)) - {dict}:
             expected, first = f"each {unit} of {where} to be an object", n_rows + (unit == "line")
-            check_each(
+            check_all(
                 records, lambda record: isinstance(record, dict), expected, unit=unit, first=first
             )
         keys = dict.fromkeys(itertools.chain(parts, *records))
@@ -693,7 +693,7 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
         row = int(odd[1]) - 1 - (form.column_names is None)
         above = "" if row and len(names) > 1 else ", and lines above the heading are to be deleted"
         raise OptionError(
-            f"Expected {len(names)} columns ({listing(names)}) in each row of {where}, but row {row} has {odd[2]}; "
+            f"Expected {len(names)} columns ({format_list(names)}) in each row of {where}, but row {row} has {odd[2]}; "
             f"`separator` and `quote` say what stands between and around cells{above}.",
             option=("separator", "quote"),
         ) from None
@@ -1049,7 +1049,9 @@ class Described:
         }
         for name, value in new.items():
             if isinstance(value, list):
-                new[name] = as_listed(value) if name == "score_columns" else tuple(map(str, value))
+                new[name] = (
+                    format_names(value) if name == "score_columns" else tuple(map(str, value))
+                )
         return options.replaced(**new) if new else options
 
 
@@ -1246,7 +1248,7 @@ def _arrow_table(source: Any, form: FileForm, where: str) -> Any:
         )
         columns = {"logits": scores, "label_ids": source.label_ids}
         source = {name: column for name, column in columns.items() if column is not None}
-    table = None if is_tensor(source) else columns_of(source)
+    table = None if is_tensor(source) else read_columns(source)
     if table is not None:
         names = list(map(str, table[0]))
         check_ids(names, f"column of {where}")
@@ -1258,7 +1260,7 @@ def _arrow_table(source: Any, form: FileForm, where: str) -> Any:
         return document_table(rows, form, where)
     raise TypeError(
         f"Expected a data set by its name, its path or as a table (a DataFrame, a Dataset, rows, columns), but got "
-        f"{kind_of(source)}."
+        f"{describe_kind(source)}."
     )
 
 
@@ -1329,7 +1331,7 @@ def _hub(name: str, config: str | None, revision: str | None) -> Splits:
     except (OSError, RuntimeError, ValueError) as error:
         raise ValueError(
             f"Expected a data set of this package, a file, a folder or a data set on the hub, but {name!r} cannot be "
-            f"read as any of them ({type(error).__name__}: {short_reason(error)}).{did_you_mean(name, CATALOG, n=2)} "
+            f"read as any of them ({type(error).__name__}: {short_reason(error)}).{suggest_similar_names(name, CATALOG, n=2)} "
             f"This package has: {', '.join(sorted(CATALOG))}."
         ) from error
 
@@ -1444,7 +1446,7 @@ def _splits(files: Sequence[str], path: Path) -> dict[str, list[str]]:
             ]
             if unread:
                 warnings.warn(
-                    f"{listing(unread)} of {path} tells no split by its name, and is not read.",
+                    f"{format_list(unread)} of {path} tells no split by its name, and is not read.",
                     stacklevel=2,
                 )
             order = ["train", "validation", "test", *splits]

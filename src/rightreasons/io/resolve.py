@@ -12,9 +12,9 @@ from typing import Any
 
 import datasets
 
-from rightreasons.core.arrays import Result
 from rightreasons.core.errors import OptionError
-from rightreasons.core.label_names import BY_NUMBER, LabelRow, label_rows, listing
+from rightreasons.core.label_names import BY_NUMBER, LabelRow, format_list, label_rows
+from rightreasons.core.results import Result
 from rightreasons.core.validation import check_logits
 from rightreasons.io import tables
 from rightreasons.io.columns import (
@@ -126,7 +126,7 @@ def resolve(table: Any, label_names: Sequence[str] | None = None) -> Resolution:
         )
     without = [row for row in found.get("mapping", ()) if row.rule == "no label"]
     if without:
-        shown = listing([row.value or "nothing" for row in without])
+        shown = format_list([row.value or "nothing" for row in without])
         told_so = f"{sum(row.count for row in without):,} rows have no label ({shown})"
         remedy = (
             "; where that is one, `label_names` renames it"

@@ -25,13 +25,20 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from rightreasons.core.choices import TASKS
-from rightreasons.core.errors import OptionError, naming, one_line, unknown_name
-from rightreasons.core.label_names import LabelColumn, first_number, folded, listing, number_doubt
-from rightreasons.core.options import listed, takes
+from rightreasons.core.errors import OptionError, attach_options, make_unknown_name_error
+from rightreasons.core.label_names import (
+    LabelColumn,
+    describe_ambiguous_offset,
+    find_first_number,
+    fold_name,
+    format_list,
+)
+from rightreasons.core.options import accept_options_as_keywords, parse_names
+from rightreasons.core.sentences import format_value
 from rightreasons.core.validation import (
+    check_all,
     check_columns,
     check_count,
-    check_each,
     check_ids,
     check_kind,
     check_one_of,
@@ -84,7 +91,7 @@ def choose_split(
     """
     if split is not None:
         if split not in splits:
-            raise unknown_name(f"split of {where}", split, splits)
+            raise make_unknown_name_error(f"split of {where}", split, splits)
         return split
     known: Iterable[str] = splits if others or len(splits) == 1 else ()
     candidates = [name for name in dict.fromkeys((*preferred, *known)) if name in splits]
@@ -183,8 +190,8 @@ Make = Callable[[datasets.Dataset, str], datasets.Dataset]
 OptionsOfTable = TypeVar("OptionsOfTable", bound=TableOptions)
 
 
-@takes(TextOptions)
-@naming("text_column", "label_column")
+@accept_options_as_keywords(TextOptions)
+@attach_options("text_column", "label_column")
 def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextOptions) -> Splits:
     """Open a classification data set.
 
@@ -282,8 +289,8 @@ def open_dataset(name_or_path: Any, config: str | None = None, *, options: TextO
     return _each(tables, options.split, make, name)
 
 
-@takes(ChoiceOptions)
-@naming("prompt_column", "choices_column", "label_column")
+@accept_options_as_keywords(ChoiceOptions)
+@attach_options("prompt_column", "choices_column", "label_column")
 def open_multiple_choice(
     name_or_path: Any, config: str | None = None, *, options: ChoiceOptions
 ) -> Splits:
@@ -676,7 +683,7 @@ def open_questions(
     if not isinstance(rows.features["id"], datasets.Value):  # unlike ids, which are one of JSON
         rows = rows.remove_columns("id").add_column("id", ids)
     held = columns.values_of(rows, "answers")
-    check_each(
+    check_all(
         held,
         _are_answers,
         f"`answers` in {name} to be objects of two lists, `text` and `answer_start`",
@@ -843,7 +850,7 @@ def choice_form(
         if not known:
             raise OptionError(
                 f"Expected prompts and choices in {name} in a known format, but its columns are "
-                f"{listing((*data.column_names, *nested))}; name them with prompt_column= and choices_column="
+                f"{format_list((*data.column_names, *nested))}; name them with prompt_column= and choices_column="
                 f"{columns.no_heading(data)}.",
                 option=("prompt_column", "choices_column"),
             )
@@ -880,7 +887,7 @@ def read_choices(
     )
     # A passage that an item does not have is left out.
     prompts = [" ".join(filter(None, (part.strip() for part in row if part))) for row in parts]
-    check_each(prompts, bool, f"a prompt in each row of {name}")
+    check_all(prompts, bool, f"a prompt in each row of {name}")
     cells = zip(*(columns.values_of(data, each) for each in form.choices), strict=True)
     items = [_choices(each, row, name) for row, each in enumerate(cells)]
     labels = [-1] * len(items) if form.label is None else _labels(data, items, form, name)
@@ -891,7 +898,7 @@ def _names(named: str | Sequence[str] | None, present: Collection[str] = ()) -> 
     """Return the names of columns, which a text may list with commas where it is none itself."""
     if not isinstance(named, str):
         return tuple(named or ())
-    parts = tuple(listed(named) or ())
+    parts = tuple(parse_names(named) or ())
     return parts if named not in present and {*parts} <= {*present} else (named,)
 
 
@@ -984,7 +991,7 @@ def _read(values: columns.Column, items: _Items, form: ChoiceForm, name: str) ->
     if (
         form.seen is not None and not form.counted
     ):  # None in doubt; a number of no choice is refused where it is read
-        start = 0 if max(numbers, default=0) > most else first_number(numbers, most, None)
+        start = 0 if max(numbers, default=0) > most else find_first_number(numbers, most, None)
     letters = [*string.ascii_uppercase]
     ways: dict[str, Callable[[Any, list[str], list[str]], int | None]] = {
         "mark": lambda value, _, marks: _position(str(_plain(value)), marks),
@@ -1008,7 +1015,7 @@ def _read(values: columns.Column, items: _Items, form: ChoiceForm, name: str) ->
             if {*places} == {None}
         ]
         but = (
-            f"row {unread[0]} holds {one_line(values[unread[0]], 40)}"
+            f"row {unread[0]} holds {format_value(values[unread[0]], 40)}"
             if unread
             else "they are mixed"
         )
@@ -1018,9 +1025,9 @@ def _read(values: columns.Column, items: _Items, form: ChoiceForm, name: str) ->
         )
     way, reading = next(iter(complete.items()))
     if way == "number" and start is None and rows:
-        doubt = number_doubt(numbers, most, "first_label says it")
+        doubt = describe_ambiguous_offset(numbers, most, "first_label says it")
         raise ValueError(
-            f"Expected numbers of choices in {where}, but they are {listing(sorted(numbers))}{doubt}."
+            f"Expected numbers of choices in {where}, but they are {format_list(sorted(numbers))}{doubt}."
         )
     for other, otherwise in (
         complete.items() if way != "mark" else ()
@@ -1065,8 +1072,8 @@ def _position(value: str, names: Sequence[str]) -> int | None:
     """Return the place of a name; letter case, spaces and hyphens aside where no two names become one by that."""
     if value in names:
         return names.index(value)
-    keys = [folded(name) for name in names]
-    return keys.index(folded(value)) if keys.count(folded(value)) == 1 else None
+    keys = [fold_name(name) for name in names]
+    return keys.index(fold_name(value)) if keys.count(fold_name(value)) == 1 else None
 
 
 def _number(value: Any, n_choices: int, first: int) -> int | None:

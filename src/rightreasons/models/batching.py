@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import offsets_of
+from rightreasons.core.arrays import compute_offsets
 from rightreasons.core.validation import check_count
 
 T = TypeVar("T")
@@ -207,7 +207,7 @@ def encode(
             collect(tokens.encodings)
     return Encoded(
         columns={name: np.concatenate(part) for name, part in parts.items()},
-        offsets=offsets_of(lengths),
+        offsets=compute_offsets(lengths),
         truncated=np.array(truncated, dtype=bool),
         padding=padding_values(tokenizer),
     )

@@ -23,7 +23,7 @@ from transformers.models.auto.modeling_auto import (
 )
 
 from rightreasons.core.choices import SCORING_METHODS
-from rightreasons.core.errors import first_line
+from rightreasons.core.errors import get_first_line
 from rightreasons.core.validation import check_one_of
 from rightreasons.models.batching import later, sent
 from rightreasons.models.classes import Classifier, OfTransformers
@@ -553,7 +553,7 @@ def kind_of_model(
             except (OSError, ValueError, KeyError) as error:
                 raise own_code(error, name) or ValueError(
                     f"Expected {name} to be a multiple-choice model or a language model, but its configuration cannot "
-                    f"be read ({first_line(error)})."
+                    f"be read ({get_first_line(error)})."
                 ) from error
         built = [adapter.head] if adapter is not None and adapter.head else architectures_of(config)
     # What turns pictures or sound into text is no encoder-decoder, but a decoder after an encoder of its own.

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from rightreasons.core.errors import OptionError
-from rightreasons.core.store import digest_of_arrays
+from rightreasons.core.store import digest_arrays
 from rightreasons.core.validation import (
     check_count,
     check_ids,
@@ -257,7 +257,7 @@ class Items:
             inputs=lambda: {
                 "ids": fingerprint_texts(self.ids),
                 "padding": {name: int(value) for name, value in encoded.padding.items()},
-                "texts": digest_of_arrays({**encoded.columns, "offsets": encoded.offsets}),
+                "texts": digest_arrays({**encoded.columns, "offsets": encoded.offsets}),
                 **(depends or {}),
             },
             **how,

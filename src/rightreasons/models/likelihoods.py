@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.store import digest_of_value
+from rightreasons.core.store import digest_value
 from rightreasons.models.batching import later, sent
 from rightreasons.models.running import (
     Column,
@@ -286,7 +286,7 @@ def token_likelihoods(
 def fingerprints_of(items: Sequence[Tokens]) -> dict[str, str]:
     """Digest items as tokens, and their names."""
     tokens = [[item.prompt, item.choices] for item in items]
-    return {"ids": fingerprint_texts(item.name for item in items), "texts": digest_of_value(tokens)}
+    return {"ids": fingerprint_texts(item.name for item in items), "texts": digest_value(tokens)}
 
 
 def likelihood_way(scorer: CausalLM, *, longest: int, shared_prefix: bool = True) -> Way:

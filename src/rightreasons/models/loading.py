@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import torch
 import transformers
 
-from rightreasons.core.arrays import kind_of
-from rightreasons.core.errors import OptionError, first_line, one_line, use_hub_or_cache
+from rightreasons.core.arrays import describe_kind
+from rightreasons.core.errors import OptionError, get_first_line
+from rightreasons.core.hub import use_hub_or_cache
+from rightreasons.core.sentences import format_value
 from rightreasons.models.batching import vocabulary_size
 from rightreasons.models.classes import Classifier as Classifier
 from rightreasons.models.running import default_device
@@ -216,7 +218,7 @@ def open_weights(
     if settings and getattr(model, "hf_quantizer", None) is None:
         raise ValueError(
             f"Expected weights as transformers reads them, but those of {name} are quantized by a method that it does "
-            f"not know: {one_line(settings)}."
+            f"not know: {format_value(settings)}."
         )
     if where == "auto":
         check_in_memory(model, name)
@@ -243,7 +245,7 @@ def _open_adapted(
         except (ValueError, OSError) as error:
             raise ValueError(
                 f"Expected a {kind} in {adapter.base}, the base that {adapter.name} names in `base_model_name_or_path` "
-                f"of its {ADAPTER}, but it cannot be opened: {first_line(error)}"
+                f"of its {ADAPTER}, but it cannot be opened: {get_first_line(error)}"
             ) from error
         whole = model.state_dict()
         for key in adapted.keys() & set(
@@ -270,7 +272,7 @@ def load_tokenizer(name: str, revision: str | None = None, **options: Any) -> An
             )
         except Exception as error:
             raise own_code(error, name) or ValueError(
-                f"Expected a tokenizer beside the model {name}, but none could be loaded ({first_line(error)})."
+                f"Expected a tokenizer beside the model {name}, but none could be loaded ({get_first_line(error)})."
             ) from error
     if len(tokenizer) <= len(set(tokenizer.all_special_ids)):
         raise ValueError(
@@ -288,7 +290,7 @@ def check_model(name_or_path: object) -> str:
     """
     if not isinstance(name_or_path, (str, os.PathLike)):
         raise TypeError(
-            f"Expected the model as a folder or a hub id, but got {kind_of(name_or_path)}."
+            f"Expected the model as a folder or a hub id, but got {describe_kind(name_or_path)}."
         )
     name = os.fspath(name_or_path)
     if not name.strip() or "\0" in name:
@@ -578,10 +580,10 @@ def _explain(error: Exception, kind: str, name: str) -> ValueError:
     if isinstance(error, OSError) and not Path(name).is_dir():
         return ValueError(
             f"Expected the model as a folder or a hub id, but {name!r} is no folder here and no model that the hub "
-            f"provides ({first_line(error)})."
+            f"provides ({get_first_line(error)})."
         )
     return ValueError(
-        f"Expected {name} to be a {kind}, but it cannot be opened as one: {first_line(error)}"
+        f"Expected {name} to be a {kind}, but it cannot be opened as one: {get_first_line(error)}"
     )
 
 

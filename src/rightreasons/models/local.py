@@ -17,12 +17,12 @@ import torch
 import transformers
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, offsets_of
-from rightreasons.core.errors import OptionError, first_line
-from rightreasons.core.options import takes
-from rightreasons.core.replies import Reply, thinking_marks
+from rightreasons.core.arrays import Ragged, compute_offsets
+from rightreasons.core.errors import OptionError, get_first_line
+from rightreasons.core.options import accept_options_as_keywords
+from rightreasons.core.replies import Reply, find_thinking_marks
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.store import digest_of_arrays
+from rightreasons.core.store import digest_arrays
 from rightreasons.core.validation import check_count
 from rightreasons.models.batching import length_batches
 from rightreasons.models.likelihoods import Tokens, scored_continuations, tokenize_continuations
@@ -151,7 +151,7 @@ class LocalEngine:
             roles = ", ".join(turn["role"] for turn in prompt)
             raise ValueError(
                 f"Expected a chat template that takes the turns {roles}, but that of {self.name} fails: "
-                f"{first_line(error)}"
+                f"{get_first_line(error)}"
             ) from error
 
     def likelihoods(self, requests: Sequence[Request], **how: Unpack[HowToKeep]) -> Likelihoods:
@@ -196,7 +196,7 @@ class LocalEngine:
         ]
         return self._scored(requests, first, reasons, kind="answers by their first token", **how)
 
-    @takes(Generation)
+    @accept_options_as_keywords(Generation)
     def generate(
         self,
         requests: Sequence[Request],
@@ -258,7 +258,7 @@ class LocalEngine:
             kind="generated answers",
             inputs=lambda: {
                 "ids": fingerprint_texts(names),
-                "texts": digest_of_arrays({"tokens": np.concatenate(prompts), "lengths": lengths}),
+                "texts": digest_arrays({"tokens": np.concatenate(prompts), "lengths": lengths}),
                 "options": {
                     name: value for name, value in options.to_dict().items() if name != "n"
                 },
@@ -285,7 +285,8 @@ class LocalEngine:
         """Tell whether thinking begins in the prompt, as the chat templates of some models have it."""
         end = self.render(request.prompt).rstrip()
         return any(
-            close and mark.end() == len(end) for mark, close in thinking_marks(end, options.tags)
+            close and mark.end() == len(end)
+            for mark, close in find_thinking_marks(end, options.tags)
         )
 
     def _reply(self, row: NDArray[np.int64], size: int, options: Generation, opened: bool) -> Reply:
@@ -293,7 +294,9 @@ class LocalEngine:
         special = [token for token in self.tokenizer.all_special_tokens if token]
         raw = self.tokenizer.decode(row, skip_special_tokens=False)
         shown = any(
-            token in mark[0] for mark, _ in thinking_marks(raw, options.tags) for token in special
+            token in mark[0]
+            for mark, _ in find_thinking_marks(raw, options.tags)
+            for token in special
         )
         # Tags that are special tokens are read before these are left out.
         text = raw if shown else self.tokenizer.decode(row, skip_special_tokens=True)
@@ -350,7 +353,7 @@ class LocalEngine:
         owners = np.repeat(np.arange(len(items)), [len(group) for group in items])
         failed = {**columns.whole(owners)[1], **reasons}
         counts = [len(request.continuations) for request in requests]
-        first = offsets_of(counts)
+        first = compute_offsets(counts)
         values, lengths = np.full(int(first[-1]), np.nan), np.ones(int(first[-1]))
         places = [
             start + np.array(part.places) for start, part in zip(first[owners], parts, strict=True)
@@ -436,7 +439,7 @@ def _generated(
             )
     except (RuntimeError, IndexError) as error:
         raise ValueError(
-            f"Expected a model that can answer every item, but {scorer.name} fails: {first_line(error)}"
+            f"Expected a model that can answer every item, but {scorer.name} fails: {get_first_line(error)}"
         ) from error
     ends = set(_end_tokens(scorer))
     rows = []

@@ -16,7 +16,7 @@ from rightreasons.core.arrays import Ragged
 from rightreasons.core.errors import OptionError
 from rightreasons.core.replies import Reply
 from rightreasons.core.scores import Scores
-from rightreasons.core.store import digest_of_value, part_of
+from rightreasons.core.store import digest_value, get_results_subfolder
 from rightreasons.core.validation import (
     check_ids,
     check_labels,
@@ -152,7 +152,7 @@ class Prompted:
             rendering.order, self.seed, [(item.id, dict(item.fields), item.label) for item in self.examples.items]
             if self.prompt.shots and self.examples else [],
         ]  # fmt: skip
-        return digest_of_value(parts)
+        return digest_value(parts)
 
     def describe(self) -> dict[str, Any]:
         """Return the prompt as asked, verbatim, and the first item that was asked, as the model read it."""
@@ -319,7 +319,11 @@ class Prompted:
             self.engine.next_words if rendering.scoring == "next_words" else self.engine.likelihoods
         )
         seen = _Distinct(requests)
-        found = ask(seen.requests, progress=how.get("progress", True), out=part_of(out, "items"))
+        found = ask(
+            seen.requests,
+            progress=how.get("progress", True),
+            out=get_results_subfolder(out, "items"),
+        )
         rows, failures = seen.rows(found.values), seen.failures(found.failures)
         if rendering.scoring == "mean":
             rows = [row / size for row, size in zip(rows, seen.rows(found.lengths), strict=True)]
@@ -328,7 +332,7 @@ class Prompted:
             able = [place for place, item in enumerate(items) if item.id not in failures]
             alone = _Distinct([rendering.without_item(items[place]) for place in able])
             known = self.engine.likelihoods(
-                alone.requests, progress=False, out=part_of(out, "alone")
+                alone.requests, progress=False, out=get_results_subfolder(out, "alone")
             )
             failures |= alone.failures(known.failures)
             for place, row in zip(able, alone.rows(known.values), strict=True):
@@ -346,7 +350,7 @@ class Prompted:
                 constrained=rendering.form == "constrained"
             ),
             progress=how.get("progress", True),
-            out=part_of(how.get("out"), "answers"),
+            out=get_results_subfolder(how.get("out"), "answers"),
         )
         rows, failures = list[NDArray[np.float64]](), dict(found.failures)
         lacks: Counter[str] = Counter()

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.choices import LETTERS
-from rightreasons.core.errors import OptionError, unknown_name
+from rightreasons.core.errors import OptionError, make_unknown_name_error
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.validation import (
     check_choice_lists,
@@ -445,7 +445,7 @@ class Rendering:
                 option="template",
             ) from error
         for name in sorted(names - set(known)):
-            raise unknown_name(
+            raise make_unknown_name_error(
                 f"field of a template for {self.task.replace('_', ' ')}", name, known
             )
         fields = {"text"} if self.task == "classification" else {"prompt", "choices", "options"}

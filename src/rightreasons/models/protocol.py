@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypedDict, 
 
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, kind_of
+from rightreasons.core.arrays import Ragged, describe_kind
 from rightreasons.core.errors import OptionError
-from rightreasons.core.options import Options, option, takes
+from rightreasons.core.options import Options, accept_options_as_keywords, option
 from rightreasons.core.replies import Reply
 from rightreasons.core.scores import Scores
 
@@ -215,7 +215,7 @@ class Engine(Source, Protocol):
         engine tells gets minus infinity, and a request none of whose continuations is among them is a failure.
         """
 
-    @takes(Generation)
+    @accept_options_as_keywords(Generation)
     def generate(
         self,
         requests: Sequence[Request],
@@ -283,7 +283,7 @@ def lacking(source: Source, ability: Ability) -> str:
         'This needs gradients, which http://127.0.0.1:8000/v1 cannot give: it gives text.'
     """
     if not hasattr(source, "abilities"):
-        raise TypeError(f"Expected a model, but got {kind_of(source)}.")
+        raise TypeError(f"Expected a model, but got {describe_kind(source)}.")
     if ability in source.abilities:
         return ""
     able = ", ".join(sorted(source.abilities)).replace("_", " ")

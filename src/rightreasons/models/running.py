@@ -27,8 +27,9 @@ from numpy.typing import NDArray
 from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.errors import in_one_sentence, is_watched, stop_if_signaled
-from rightreasons.core.store import Records, digest_of_value, package_code
+from rightreasons.core.errors import format_error
+from rightreasons.core.signals import is_progress_visible, stop_if_signaled
+from rightreasons.core.store import Records, digest_package_code, digest_value
 from rightreasons.models.protocol import HowToKeep
 
 if TYPE_CHECKING:
@@ -106,7 +107,9 @@ def progress_bar(total: int, what: str, *, shown: bool, unit: str = "item") -> A
         shown: Whether it is shown where somebody watches.
         unit: The name of a unit.
     """
-    return tqdm(total=total, desc=title_of(what), unit=unit, disable=not (shown and is_watched()))
+    return tqdm(
+        total=total, desc=title_of(what), unit=unit, disable=not (shown and is_progress_visible())
+    )
 
 
 @dataclass(frozen=True)
@@ -321,7 +324,7 @@ def fingerprint_tokenizer(tokenizer: Any) -> str:
 
 def fingerprint_texts(texts: Iterable[str]) -> str:
     """Digest a sequence of texts, including where each ends."""
-    return digest_of_value(list(texts))
+    return digest_value(list(texts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -542,7 +545,12 @@ def run_model(
     rest: dict[str, Any] = dict(how)  # what is unknown, `run_batches` refuses
     out, notes, store = rest.pop("out", None), rest.pop("notes", None) or {}, None
     if out is not None:
-        run = {"kind": kind, "model": fingerprint_model(model), **inputs(), "code": package_code()}
+        run = {
+            "kind": kind,
+            "model": fingerprint_model(model),
+            **inputs(),
+            "code": digest_package_code(),
+        }
         store = open_store(out, run)
         for name, value in notes.items() if processes().is_main else ():
             store.write_json(name, value)
@@ -698,7 +706,7 @@ class _Work:
                 len(items) > 1
             ):  # its halves are computed once its error, and the memory that it holds, are gone
                 return np.array_split(items, 2)
-            self.failed.append(Columns(items, {"reason": np.array([in_one_sentence(error)])}))
+            self.failed.append(Columns(items, {"reason": np.array([format_error(error)])}))
             if not self.computed and len(self.failed) >= MOST_FAILURES:
                 raise
         return []

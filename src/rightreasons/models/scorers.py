@@ -20,11 +20,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, kind_of
-from rightreasons.core.errors import OptionError, first_line, missing_extra, needs
+from rightreasons.core.arrays import Ragged, describe_kind
+from rightreasons.core.errors import OptionError, get_first_line
+from rightreasons.core.extras import describe_missing_extra, require_package
 from rightreasons.core.label_names import check_label_names
 from rightreasons.core.scores import Scores
-from rightreasons.core.store import package_code
+from rightreasons.core.store import digest_package_code
 from rightreasons.core.validation import (
     check_ids,
     check_labels,
@@ -161,7 +162,7 @@ def as_scorer(
             "<lambda>", "function"
         )
         return FunctionScorer(model, label_names, called, fingerprint, decides=model)
-    raise TypeError(f"Expected {_TAKEN}, but got {kind_of(model)}.")
+    raise TypeError(f"Expected {_TAKEN}, but got {describe_kind(model)}.")
 
 
 class FunctionScorer:
@@ -250,7 +251,7 @@ class FunctionScorer:
 
         store, out = None, how.get("out")
         if out is not None and self._digest is not None:
-            run = {"kind": "predictions", "model": self._digest, "code": package_code()}
+            run = {"kind": "predictions", "model": self._digest, "code": digest_package_code()}
             run["ids"] = fingerprint_texts(names)
             store = open_store(
                 out, {**run, **{key: fingerprint_texts(values) for key, values in columns.items()}}
@@ -290,7 +291,7 @@ class FunctionScorer:
                 )
             table = np.asarray(answers, dtype=np.float64)
         except Exception as error:
-            reason = first_line(error).rstrip(".:")
+            reason = get_first_line(error).rstrip(".:")
             raise ValueError(
                 f"Expected probabilities of {self.name}, but it fails: {type(error).__name__}: {reason}."
             ) from error
@@ -322,7 +323,7 @@ def open_engine(
         **how: `revision`, `device` and `dtype` of a model here.
     """
     if not is_address(model):
-        needs("torch")
+        require_package("torch")
         from rightreasons.models.choices import load_language_model
         from rightreasons.models.local import LocalEngine
 
@@ -352,7 +353,7 @@ def _is_module(model: Any) -> bool:
 
 def _named(model: str | os.PathLike[str], label_names: Sequence[str] | None) -> Scorer:
     if not is_address(model):
-        needs("torch")
+        require_package("torch")
         from rightreasons.models.choices import LANGUAGE_MODELS, kind_of_model
         from rightreasons.models.loading import load_classifier, load_multiple_choice
 
@@ -478,7 +479,7 @@ def demo_encoder() -> Path:
     """
     folder = packaged_folder(ENCODER, "model", "config.json")
     if folder is None:
-        raise ModuleNotFoundError(missing_extra(ENCODER), name=ENCODER)
+        raise ModuleNotFoundError(describe_missing_extra(ENCODER), name=ENCODER)
     return folder
 
 

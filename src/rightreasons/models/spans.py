@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import offsets_of
+from rightreasons.core.arrays import compute_offsets
 from rightreasons.core.errors import OptionError
-from rightreasons.core.store import digest_of_arrays
+from rightreasons.core.store import digest_arrays
 from rightreasons.core.validation import (
     check_count,
     check_ids,
@@ -112,7 +112,7 @@ def encode_windows(
             table = np.where(inside[:, None], np.array(spans, dtype=np.int32).reshape(-1, 2), -1)
             parts["first"].append(table[:, 0])
             parts["last"].append(table[:, 1])
-    offsets = offsets_of([len(row) for row in parts["input_ids"]])
+    offsets = compute_offsets([len(row) for row in parts["input_ids"]])
     columns = {name: np.concatenate(rows).astype(np.int32) for name, rows in parts.items()}
     encoded = Encoded(
         columns={name: columns[name] for name in names},
@@ -231,7 +231,7 @@ def predict_answers(
         "spans",
         score,
         # Two contexts of the same tokens may have them at other characters.
-        depends={"places": digest_of_arrays(windows.places.columns), "answers": n_best},
+        depends={"places": digest_arrays(windows.places.columns), "answers": n_best},
         **how,
     )
     rows, reasons = columns.whole(windows.owner)

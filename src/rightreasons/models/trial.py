@@ -22,9 +22,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import offsets_of
-from rightreasons.core.errors import first_line
-from rightreasons.core.store import package_code, trial_file, write_json
+from rightreasons.core.arrays import compute_offsets
+from rightreasons.core.errors import get_first_line
+from rightreasons.core.store import digest_package_code, get_trial_file, write_json
 from rightreasons.models.batching import (
     CHANGING,
     Encoded,
@@ -120,7 +120,7 @@ def fastest_way(
         except Exception as error:
             raise ValueError(
                 f"Expected a model that can be asked, but {name} fails at a text of {longest} tokens or less: "
-                f"{first_line(error)}"
+                f"{get_first_line(error)}"
             ) from error
         if not all(np.isfinite(row).all() for row in want):
             weights = (
@@ -147,7 +147,7 @@ def fastest_way(
             try:
                 off = _difference(ask(), want)
             except Exception as error:
-                reasons.append(f"{way} fails ({first_line(error)})")
+                reasons.append(f"{way} fails ({get_first_line(error)})")
                 continue
             if off <= bound:
                 return Way(way, longest, "; ".join(reasons))
@@ -293,9 +293,9 @@ def _kept_in(model: torch.nn.Module, tokenizer: Any, kind: str) -> Path | None:
         parts,
         weights,
         words,
-        package_code(),
+        digest_package_code(),
     ]
-    return trial_file(depends)
+    return get_trial_file(depends)
 
 
 def _read(kept: Path | None, longest: int) -> Way | None:
@@ -344,7 +344,7 @@ def fails_at(name: str, item: str) -> Iterator[None]:
     except (RuntimeError, IndexError) as error:
         raise ValueError(
             f"Expected a model that can read every item, but {name} fails at item {item!r}, or one of its batch: "
-            f"{first_line(error)}"
+            f"{get_first_line(error)}"
         ) from error
 
 
@@ -587,7 +587,7 @@ def _trial_items(model: Any, tokenizer: Any, longest: int, *, paired: bool, shor
     sizes = [size for part in parts for size in part.lengths.tolist()]
     return Encoded(
         columns=columns,
-        offsets=offsets_of(sizes),
+        offsets=compute_offsets(sizes),
         truncated=np.zeros(len(sizes), dtype=np.bool_),
         padding=padding_values(tokenizer, model, columns["input_ids"]),
     )

@@ -14,7 +14,8 @@ from typing import Any
 import torch
 import transformers
 
-from rightreasons.core.errors import first_line, needs
+from rightreasons.core.errors import get_first_line
+from rightreasons.core.extras import require_package
 
 ADAPTER = "adapter_config.json"
 HEADS = {
@@ -77,7 +78,7 @@ class Adapter:
             held = load_peft_weights(self.name, device="cpu", revision=self._own)
         except Exception as error:
             raise ValueError(
-                f"Expected weights in the adapter {self.name}, but they cannot be read: {first_line(error)}"
+                f"Expected weights in the adapter {self.name}, but they cannot be read: {get_first_line(error)}"
             ) from error
         return {_name_in_base(key): weight for key, weight in held.items()}
 
@@ -134,7 +135,7 @@ class Adapter:
                 settings = {"config": self._settings, "revision": self._own, "torch_device": "cpu"}
                 adapted = PeftModel.from_pretrained(model, self.name, **settings)
         except Exception as error:
-            raise ValueError(f"{made} it cannot be put on it: {first_line(error)}") from error
+            raise ValueError(f"{made} it cannot be put on it: {get_first_line(error)}") from error
         expected = set(
             map(_name_in_base, get_peft_model_state_dict(adapted, save_embedding_layers=False))
         )
@@ -169,7 +170,7 @@ def adapter_of(name: str, revision: str | None = None) -> Adapter | None:
             f"Expected {name} to hold a model or an adapter, but it holds both, {whole[0]} and {ADAPTER}: leave there "
             "what is meant."
         )
-    needs("peft")
+    require_package("peft")
     from peft import PeftConfig
 
     try:
@@ -178,7 +179,7 @@ def adapter_of(name: str, revision: str | None = None) -> Adapter | None:
     except Exception as error:
         raise ValueError(
             f"Expected an adapter in {name}, but its {ADAPTER} cannot be read: {type(error).__name__}: "
-            f"{first_line(error)}"
+            f"{get_first_line(error)}"
         ) from error
     if not isinstance(base, str) or not base:
         raise ValueError(

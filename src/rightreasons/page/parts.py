@@ -11,8 +11,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from rightreasons.core.arrays import UNTOLD, Result
-from rightreasons.core.intervals import Estimate, FigureText
+from rightreasons.core.estimates import Estimate, FigureText
+from rightreasons.core.results import NOT_SERIALIZED, Result
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,8 +99,8 @@ class Plot(Result):
     caption: str
     alt: str
     source: str
-    spec: Mapping[str, Any] = dataclasses.field(repr=False, metadata=UNTOLD)
-    wide: bool = dataclasses.field(default=False, metadata=UNTOLD)
+    spec: Mapping[str, Any] = dataclasses.field(repr=False, metadata=NOT_SERIALIZED)
+    wide: bool = dataclasses.field(default=False, metadata=NOT_SERIALIZED)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the texts and the file of the picture."""
@@ -164,7 +164,7 @@ class Table(Result):
     rows: tuple[tuple[Cell, ...], ...]
     note: str = ""
     source: str = ""
-    folded: bool = dataclasses.field(default=False, metadata=UNTOLD)
+    folded: bool = dataclasses.field(default=False, metadata=NOT_SERIALIZED)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the table with each row as a mapping from column key to cell."""
@@ -233,7 +233,7 @@ class ExampleList(Result):
     title: str
     note: str
     examples: tuple[Example, ...]
-    folded: bool = dataclasses.field(default=False, metadata=UNTOLD)
+    folded: bool = dataclasses.field(default=False, metadata=NOT_SERIALIZED)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -360,11 +360,11 @@ class ItemFigure(Result):
     key: str
     name: str
     better: str
-    ids: tuple[str, ...] = dataclasses.field(metadata=UNTOLD)
-    values: tuple[float, ...] = dataclasses.field(metadata=UNTOLD)
+    ids: tuple[str, ...] = dataclasses.field(metadata=NOT_SERIALIZED)
+    values: tuple[float, ...] = dataclasses.field(metadata=NOT_SERIALIZED)
     low: float = 0.0
     high: float = 1.0
-    groups: tuple[str, ...] = dataclasses.field(default=(), metadata=UNTOLD)
+    groups: tuple[str, ...] = dataclasses.field(default=(), metadata=NOT_SERIALIZED)
     unit: str = "fraction"
 
     @classmethod
@@ -422,9 +422,9 @@ class SectionResult(Result):
     limits: tuple[str, ...] = ()
     data: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     finding: Finding | None = None
-    files: Mapping[str, str] = dataclasses.field(default_factory=dict, metadata=UNTOLD)
+    files: Mapping[str, str] = dataclasses.field(default_factory=dict, metadata=NOT_SERIALIZED)
     by_item: tuple[ItemFigure, ...] = ()
-    changes: tuple[tuple[str, Change], ...] = dataclasses.field(default=(), metadata=UNTOLD)
+    changes: tuple[tuple[str, Change], ...] = dataclasses.field(default=(), metadata=NOT_SERIALIZED)
 
     @property
     def plots(self) -> tuple[Plot, ...]:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import vl_convert
 
-from rightreasons.core.intervals import Estimate
+from rightreasons.core.estimates import Estimate
 from rightreasons.page.prose import level_percent, percent, written
 
 _STYLE = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))

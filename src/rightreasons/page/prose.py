@@ -23,8 +23,8 @@ from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path, PureWindowsPath
 from typing import Any
 
-from rightreasons.core.errors import counted
-from rightreasons.core.intervals import Estimate
+from rightreasons.core.estimates import Estimate
+from rightreasons.core.sentences import pluralize
 from rightreasons.page.parts import Action, Amount, Cell, Column, Headline
 
 PLAIN_NAMES = ("model", "output", "out", "best", "final", "latest", "data")
@@ -218,9 +218,7 @@ def first_of(shown: int, among: int, noun: str, order: str) -> str:
     """
     if among == 1:
         return f"The only {noun}"
-    return (
-        f"{'All' if shown == among else f'{shown:,} of'} {counted(among, noun)}, the {order} first"
-    )
+    return f"{'All' if shown == among else f'{shown:,} of'} {pluralize(among, noun)}, the {order} first"
 
 
 def not_scored_told(
@@ -237,7 +235,7 @@ def not_scored_told(
     named = "; ".join(f"{name}: {reason.rstrip('.')}" for name, reason in left_out[:most])
     named += f"; and {len(left_out) - most:,} more" if len(left_out) > most else ""
     return (
-        f"The model could not score {len(left_out):,} of {counted(n_scored + len(left_out), what)} ({named}).",
+        f"The model could not score {len(left_out):,} of {pluralize(n_scored + len(left_out), what)} ({named}).",
     )
 
 
@@ -416,7 +414,7 @@ def _environment() -> Any:
         percent=percent,
         decimal=decimal,
         whole=lambda value: f"{value:,}",
-        counted=counted,
+        counted=pluralize,
         interval=_interval,
         p=p_equals,
         level=level_percent,

@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rightreasons.core.intervals import Estimate, FigureText, Power
+from rightreasons.core.decisions import Power
+from rightreasons.core.estimates import Estimate, FigureText
 from rightreasons.page import parts as p
 from rightreasons.page.prose import Prose, action, level_percent
 

@@ -9,21 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from rightreasons.core.arrays import Ragged, Result
-from rightreasons.core.intervals import (
-    Estimate,
-    Interval,
-    beyond,
-    bootstrap_mean,
-    chances_p_value,
-    cluster_codes,
-    clusters_of,
-    count_units,
-    mean,
-    rate,
-    unit_means,
-)
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.clusters import average_units, count_units, number_clusters, select_clusters
+from rightreasons.core.estimates import Estimate, estimate_mean, estimate_rate, subtract_reference
+from rightreasons.core.intervals import Interval, bootstrap_mean
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
+from rightreasons.core.significance import chances_p_value
 from rightreasons.core.validation import check_labels, check_ragged, check_same_length
 
 Alternative = Literal["two-sided", "less", "greater"]
@@ -133,7 +125,7 @@ def prior_bias(
         (0.068889, 0.31)
     """
     rows = check_ragged(predictions, scores=scores)
-    n, units = rows.lengths.astype(np.float64), cluster_codes(clusters, len(rows))
+    n, units = rows.lengths.astype(np.float64), number_clusters(clusters, len(rows))
     deviation = rows.values - np.repeat(1.0 / rows.lengths, rows.lengths)
     variance = Ragged(deviation**2, rows.offsets).reduce(np.add) / n
     divergence = np.log(n) - Ragged(special.entr(rows.values), rows.offsets).reduce(np.add)
@@ -145,8 +137,8 @@ def prior_bias(
         normalized_divergence=float((divergence / np.log(n)).mean()),
         mean_top_confidence=float(rows.reduce(np.maximum).mean()),
         n_items=len(rows),
-        t_p_value=t_p_value(unit_means(variance, units), "greater"),
-        wilcoxon_p_value=wilcoxon_p_value(unit_means(variance, units), "greater"),
+        t_p_value=t_p_value(average_units(variance, units), "greater"),
+        wilcoxon_p_value=wilcoxon_p_value(average_units(variance, units), "greater"),
         pseudo_correct=None if references is None else _pseudo_correct(rows, references, units),
         interval=None
         if resampling is None
@@ -180,7 +172,7 @@ def _pseudo_correct(
     known = labels >= 0
     if not known.any():
         return None
-    chances, units = 1.0 / rows.lengths[known], clusters_of(units, known)
+    chances, units = 1.0 / rows.lengths[known], select_clusters(units, known)
     test = "binomial" if (chances == chances[0]).all() else "poisson_binomial"
     hits = (rows.argmax() == labels)[known]
     excess = rows.at(np.maximum(labels, 0))[known] - chances
@@ -190,7 +182,7 @@ def _pseudo_correct(
         p_value=chances_p_value(hits, chances, clusters=units),
         test=test if units is None else "clusters",
         confidence_excess=float(excess.mean()),
-        confidence_p_value=t_p_value(unit_means(excess, units)),
+        confidence_p_value=t_p_value(average_units(excess, units)),
     )
 
 
@@ -229,7 +221,7 @@ class Reading(Result):
     @property
     def excess(self) -> Estimate:
         """Accuracy without the question above that of guessing."""
-        return beyond(self.accuracy_without, self.guessing)
+        return subtract_reference(self.accuracy_without, self.guessing)
 
 
 def measure_reading(
@@ -299,7 +291,7 @@ def measure_reading(
     )
     right = np.zeros_like(before) if references is None else check_labels(references, sizes)
     known = before >= 0
-    units = clusters_of(cluster_codes(clusters, len(before)), known)
+    units = select_clusters(number_clusters(clusters, len(before)), known)
     before, after, right, sizes = (column[known] for column in (before, after, right, sizes))
     if not len(before):
         return None
@@ -309,7 +301,7 @@ def measure_reading(
     by_chance, kappa = _beyond_chance(
         before, after, right * (sizes.max() + 1) + sizes, units, resampling
     )
-    shares = [rate(each, resampling, units) or Estimate(None) for each in (kept, *hits)]
+    shares = [estimate_rate(each, resampling, units) or Estimate(None) for each in (kept, *hits)]
     return Reading(
         kept=shares[0],
         by_chance=by_chance,
@@ -317,7 +309,7 @@ def measure_reading(
         accuracy=shares[1],
         accuracy_without=shares[2],
         guessing=float((1 / sizes).mean()),
-        lost=mean(lost, resampling, bounds=(-1.0, 1.0), clusters=units) or Estimate(None),
+        lost=estimate_mean(lost, resampling, bounds=(-1.0, 1.0), clusters=units) or Estimate(None),
         n_items=len(before),
         n_units=count_units(units, len(before)),
         n_unanswered=n_unanswered,

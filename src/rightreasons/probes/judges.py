@@ -14,17 +14,16 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Result, as_floats, to_numpy
-from rightreasons.core.intervals import Interval, bounded_mean, sign_flip_p_value
-from rightreasons.core.options import takes
+from rightreasons.core.arrays import Floats, to_floats, to_numpy
+from rightreasons.core.intervals import Interval, bounded_mean_interval
+from rightreasons.core.options import accept_options_as_keywords
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.validation import check_each, check_same_length
+from rightreasons.core.results import Result
+from rightreasons.core.significance import sign_flip_p_value
+from rightreasons.core.validation import check_all, check_same_length
 from rightreasons.io.columns import USUAL_COLUMNS, all_found, find_column, read_columns
 from rightreasons.probes.options import JudgmentOptions
-
-Floats = NDArray[np.float64]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -152,7 +151,9 @@ def judge_bias(
             return None
         places, group = np.unique(item[chosen], return_inverse=True)
         averages = np.bincount(group, values[chosen]) / np.bincount(group)
-        interval = bounded_mean(averages, low=low, high=1.0, confidence_level=resampling.level)
+        interval = bounded_mean_interval(
+            averages, low=low, high=1.0, confidence_level=resampling.level
+        )
         p_value = sign_flip_p_value(averages, resampling=resampling) if null else None
         return Preference(
             float(averages.mean()), interval, len(places), int(chosen.sum()), p_value, null
@@ -187,7 +188,7 @@ def judge_bias(
 
 def _shares(values: Any, name: str) -> Floats:
     """Check a vector of shares from 0 to 1, or of sides, with NaN for none."""
-    shares = as_floats(values, name)
+    shares = to_floats(values, name)
     if shares.ndim != 1 or not len(shares):
         raise ValueError(
             f"Expected `{name}` of shape (N,) with at least one pair, but got shape {shares.shape}."
@@ -276,7 +277,7 @@ class Judgments:
     n_without: int
 
 
-@takes(JudgmentOptions)
+@accept_options_as_keywords(JudgmentOptions)
 def read_judgments(source: Any, *, options: JudgmentOptions) -> Judgments:
     """Read which of two candidates judges preferred.
 
@@ -313,7 +314,7 @@ def read_judgments(source: Any, *, options: JudgmentOptions) -> Judgments:
         what: columns[name] for what, name in zip(USUAL, found, strict=True) if name is not None
     }
     authors = list(zip(map(str, taken["first"]), map(str, taken["second"]), strict=True))
-    check_each(authors, lambda pair: pair[0] != pair[1], f"two candidates in each row of {where}")
+    check_all(authors, lambda pair: pair[0] != pair[1], f"two candidates in each row of {where}")
     for row, cells in enumerate(zip(*taken.values(), strict=True)):
         held, (first, second), place = (
             dict(zip(taken, cells, strict=True)),

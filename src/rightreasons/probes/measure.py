@@ -17,15 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, Result
-from rightreasons.core.intervals import (
-    Interval,
-    cluster_codes,
-    clusters_of,
-    count_units,
-    rate_interval,
-)
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.clusters import count_units, number_clusters, select_clusters
+from rightreasons.core.estimates import make_rate_interval
+from rightreasons.core.intervals import Interval
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import (
     as_ragged,
@@ -100,7 +97,7 @@ class ProbeTables:
         if not known:
             return None
         names = zip(original[known[0]][:], original["id"][:], strict=True)
-        codes = cluster_codes(
+        codes = number_clusters(
             [f"group {group}" if group else f"item {item}" for group, item in names], len(self)
         )
         return None if codes is None or codes.max() + 1 == len(self) else codes
@@ -336,12 +333,12 @@ def measure_probes(scores: ProbeTables, *, resampling: Resampling = Resampling()
         )
         if known.any():
             hits = (picks[name] == old)[known]
-            intervals[name] = rate_interval(hits, resampling, clusters_of(units, known))
+            intervals[name] = make_rate_interval(hits, resampling, select_clusters(units, known))
     position: dict[str, Any] = {"clusters": units, "confidence_level": level}
     return ProbeFigures(
         n_items=len(scores),
         accuracy=float((picked == labels).mean()),
-        accuracy_interval=rate_interval(picked == labels, resampling, units),
+        accuracy_interval=make_rate_interval(picked == labels, resampling, units),
         reading=scores.reading(picks, resampling),
         original=prior_bias(scores.logits[ORIGINAL], labels, scores="logits", **how),
         prior_bias=biases,
@@ -496,7 +493,7 @@ def measure_option_order(
     table = check_ragged(logits, scores="logits", name="scores").values.reshape(-1, n)
     observed = table.reshape(n_orders, size, n).transpose(1, 0, 2)  # item, order, position
     estimation = observed[:n_estimation]
-    units = cluster_codes(clusters, size)
+    units = number_clusters(clusters, size)
     steady = steady_picks(places, observed.argmax(axis=2).T)[1]
     return OrderFigures(
         n_items=size,
@@ -504,11 +501,11 @@ def measure_option_order(
         orders="all" if n <= FEW else "cyclic",
         n_orders=n_orders,
         consistency=float(steady.mean()),
-        consistency_interval=rate_interval(steady, resampling, units),
+        consistency_interval=make_rate_interval(steady, resampling, units),
         prior=pride_prior(estimation).tolist(),
         prior_intervals=pride_prior_intervals(
             estimation,
-            clusters=clusters_of(units, np.arange(n_estimation)),
+            clusters=select_clusters(units, np.arange(n_estimation)),
             confidence_level=resampling.level,
         ),
         n_estimation=n_estimation,

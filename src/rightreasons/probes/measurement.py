@@ -10,16 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext
-from rightreasons.core.intervals import (
-    MARGINS,
-    Decision,
-    Estimate,
-    clusters_of,
-    count_units,
-    decide_above,
-    estimate_of,
-    rate,
-)
+from rightreasons.core.clusters import count_units, select_clusters
+from rightreasons.core.decisions import MARGINS, Decision, decide_above
+from rightreasons.core.estimates import Estimate, estimate_rate, make_estimate
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.page.prose import not_scored_told
@@ -92,7 +85,7 @@ def decisions(
         )
     if steady is not None:
         hits, units = steady
-        changed = rate(~hits, wide, units)
+        changed = estimate_rate(~hits, wide, units)
         found["order"] = decide_above(
             changed, MARGINS["order"], len(hits), count_units(units, len(hits))
         )
@@ -149,14 +142,14 @@ class ProbesMeasurement:
     def spread(self) -> Estimate | None:
         """How far recall spreads over the position of the right choice."""
         bias = None if self.scored is None else self.scored.position_bias
-        return None if bias is None else estimate_of(bias.rstd, bias.interval)
+        return None if bias is None else make_estimate(bias.rstd, bias.interval)
 
     @property
     def prior(self) -> list[Estimate]:
         """The share of each position in PriDe's prior."""
         orders = self.orders
         return (
-            [] if orders is None else list(map(estimate_of, orders.prior, orders.prior_intervals))
+            [] if orders is None else list(map(make_estimate, orders.prior, orders.prior_intervals))
         )
 
     @property
@@ -199,7 +192,7 @@ class ProbesMeasurement:
         return (
             None
             if self.steady is None
-            else rate(self.steady[0], self.context.resampling, self.steady[1])
+            else estimate_rate(self.steady[0], self.context.resampling, self.steady[1])
         )
 
     @property
@@ -284,7 +277,7 @@ def measure(context: AuditContext, options: ProbesOptions) -> ProbesMeasurement:
         if len(set(tables.sizes().tolist())) == 1:
             places, names, said = ask_in_orders(kept[ORIGINAL], score("orders", depends))
             known, flags = steady_picks(places, said.answers(names).reshape(-1, len(tables)))
-            steady = flags, clusters_of(tables.units, known)
+            steady = flags, select_clusters(tables.units, known)
     else:
         tables = tables.scored_by(score("probes", depends))
         picked = {name: rows.argmax() for name, rows in (tables.logits or {}).items()}

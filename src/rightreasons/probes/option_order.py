@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special, stats
 
-from rightreasons.core.arrays import Result, as_floats
-from rightreasons.core.intervals import Interval, bounded_mean, cluster_codes, unit_means
+from rightreasons.core.arrays import to_floats
+from rightreasons.core.clusters import average_units, number_clusters
+from rightreasons.core.intervals import Interval, bounded_mean_interval
+from rightreasons.core.results import Result
 from rightreasons.core.scores import MOST_CLASSES
 from rightreasons.core.validation import (
     check_count,
@@ -91,7 +93,7 @@ def position_bias(
     picked = check_labels(predictions, n_positions, name="predictions")
     gold = check_labels(references, n_positions)
     check_same_length(predictions=picked, references=gold)
-    units = cluster_codes(clusters, len(gold))
+    units = number_clusters(clusters, len(gold))
     independent = 1.0 if units is None else len(gold) / float((np.bincount(units) ** 2).sum())
     counts = np.bincount(gold, minlength=n_positions)
     hits = np.bincount(gold[picked == gold], minlength=n_positions)
@@ -134,7 +136,7 @@ def pride_prior(observed: object) -> NDArray[np.float64]:
 def pride_prior_intervals(
     observed: object, *, clusters: object = None, confidence_level: float = 0.95
 ) -> list[Interval]:
-    """Compute the interval of each position's share in `pride_prior`, over items (`bounded_mean` in [0, 1]).
+    """Compute the interval of each position's share in `pride_prior`, over items (`bounded_mean_interval` in [0, 1]).
 
     Args:
         observed: (N, R, n) probabilities of the n positions of N items under R cyclic orders.
@@ -152,7 +154,7 @@ def pride_prior_intervals(
     """
     shares = _prior_of_items(observed)
     return [
-        bounded_mean(
+        bounded_mean_interval(
             column, low=0.0, high=1.0, clusters=clusters, confidence_level=confidence_level
         )
         for column in shares.T
@@ -178,7 +180,7 @@ def pride_debias(observed: object, prior: object) -> NDArray[np.float64]:
         [[0.25, 0.318, 0.204, 0.228]]
     """
     table = check_scores(observed, name="observed", allow_vector=False)
-    base = as_floats(prior, "prior")
+    base = to_floats(prior, "prior")
     if base.shape != (table.shape[1],):
         raise ValueError(
             f"Expected `prior` of shape ({table.shape[1]},), but got shape {base.shape}."
@@ -204,7 +206,7 @@ def contextual_calibration(probabilities: object, content_free: object) -> NDArr
         [[0.3333, 0.6667]]
     """
     table = check_scores(probabilities, name="probabilities", allow_vector=False)
-    base = as_floats(content_free, "content_free")
+    base = to_floats(content_free, "content_free")
     n = table.shape[1]
     if base.ndim not in (1, 2) or base.shape[-1] != n:
         raise ValueError(
@@ -256,14 +258,14 @@ def choices_only(
     picked = check_labels(predictions, name="predictions")
     gold = check_labels(references)
     n_items = check_same_length(predictions=picked, references=gold)
-    hits, units = picked == gold, cluster_codes(clusters, n_items)
+    hits, units = picked == gold, number_clusters(clusters, n_items)
     accuracy, majority = float(hits.mean()), float(np.bincount(gold).max() / n_items)
     if units is None:
         p_value = float(
             stats.binomtest(int(hits.sum()), n_items, majority, alternative="greater").pvalue
         )
     else:
-        p_value = t_p_value(unit_means(hits - majority, units), "greater") or 1.0
+        p_value = t_p_value(average_units(hits - majority, units), "greater") or 1.0
     return ChoicesOnly(accuracy, majority, accuracy - majority, p_value, n_items)
 
 
@@ -277,7 +279,7 @@ def _divided(table: NDArray[np.float64], base: NDArray[np.float64]) -> NDArray[n
 
 def _prior_of_items(observed: object) -> NDArray[np.float64]:
     """Return PriDe's prior of each item, (N, n)."""
-    table = as_floats(observed, "observed")
+    table = to_floats(observed, "observed")
     if table.ndim == 2:
         table = table[None]
     if table.ndim != 3 or table.size == 0:

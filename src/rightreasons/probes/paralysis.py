@@ -7,16 +7,12 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, Result
-from rightreasons.core.intervals import (
-    Estimate,
-    Interval,
-    bootstrap_mean,
-    cluster_codes,
-    estimate_of,
-    unit_means,
-)
+from rightreasons.core.arrays import Ragged
+from rightreasons.core.clusters import average_units, number_clusters
+from rightreasons.core.estimates import Estimate, make_estimate
+from rightreasons.core.intervals import Interval, bootstrap_mean
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
 from rightreasons.core.validation import as_ragged, check_labels, check_ragged, check_same_length
 from rightreasons.probes.bias import t_p_value, wilcoxon_p_value
 
@@ -49,7 +45,7 @@ class Drop(Result):
     @property
     def estimate(self) -> Estimate:
         """The mean with its interval."""
-        return estimate_of(self.mean, self.interval)
+        return make_estimate(self.mean, self.interval)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -156,7 +152,7 @@ def choice_paralysis(
             "Expected each row of `perturbed_predictions` to have more choices than its original, but row "
             f"{item} has {after.lengths[item]} and the original {before.lengths[item]}."
         )
-    units = cluster_codes(clusters, len(before))
+    units = number_clusters(clusters, len(before))
     places = _own_choices(before, after, labels, moved, original_positions)
     confidence = before.at(labels)
     perturbed = after.at(moved)
@@ -223,5 +219,5 @@ def _drop(
     )  # without the rounding of a softmax, and no negative zero
     if resampling is not None:
         interval = bootstrap_mean(values, bounds=(-1.0, 1.0), clusters=units, resampling=resampling)
-    changes = unit_means(np.where(np.abs(values) < ROUNDING, 0.0, values), units)
+    changes = average_units(np.where(np.abs(values) < ROUNDING, 0.0, values), units)
     return Drop(float(values.mean()), t_p_value(changes), wilcoxon_p_value(changes), interval)

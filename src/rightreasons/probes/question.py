@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rightreasons.core.intervals import MARGINS, Estimate, Power, estimate_of
+from rightreasons.core.decisions import MARGINS, Power
+from rightreasons.core.estimates import Estimate, make_estimate
 from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.page.parts import Cell, Example, ItemFigure
 from rightreasons.page.plots import Curve, Drawing, curves
@@ -109,7 +110,7 @@ def kept_items(m: Any) -> Iterator[Example]:
 
 def mean_bias(bias: PriorBias) -> Estimate:
     """Return a prior bias with its interval."""
-    return estimate_of(bias.prior_bias, bias.interval)
+    return make_estimate(bias.prior_bias, bias.interval)
 
 
 def bias_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
@@ -126,7 +127,7 @@ def bias_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
             *(
                 (None,) * 3
                 if old is None
-                else (estimate_of(old.rate, intervals.get(name)), old.chance, old.p_value)
+                else (make_estimate(old.rate, intervals.get(name)), old.chance, old.p_value)
             ),
         )
 
@@ -231,10 +232,10 @@ PROBES = Question(
         *(
             Figure(
                 key,
-                lambda m, name=name: m.reading.get(name) and m.reading[name].kept,
+                lambda m, name=name: m.reading.get(name) and m.reading[name].kept,  # type: ignore[misc]
                 BALEPUR,
                 better="lower",
-            )  # type: ignore[misc]
+            )
             for name, key in KEPT.items()
         ),
         Figure("lost_without_question", lambda m: m.read and m.read.lost, BALEPUR, better="higher"),
@@ -256,11 +257,11 @@ PROBES = Question(
         *(
             Figure(
                 key,
-                lambda m, of=of: m.scored and of(m.effect),
+                lambda m, of=of: m.scored and of(m.effect),  # type: ignore[misc]
                 SHEN,
                 better="lower",
                 suffix=lambda m: m.k,
-            )  # type: ignore[misc]
+            )
             for key, of in DROPS.items()
         ),
         Figure(
@@ -371,7 +372,7 @@ def preference_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
     for name, bias in m.judges.items():
         for key, words in PREFERENCES.items():
             if (found := getattr(bias, key)) is not None:
-                value = estimate_of(found.value, found.interval)
+                value = make_estimate(found.value, found.interval)
                 yield name, words, value, found.p_value, found.n_pairs, found.n_items
 
 

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Result
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
+from rightreasons.core.results import Result
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import TEMPLATES, Item, Rendering
 from rightreasons.models.protocol import BRIEF, Generation, Message, Request

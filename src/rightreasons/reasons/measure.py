@@ -12,12 +12,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rightreasons.core.arrays import Result
 from rightreasons.core.choices import LETTERS
-from rightreasons.core.intervals import MARGINS, Decision, Estimate, decide_above, holm, rate
-from rightreasons.core.label_names import listing
+from rightreasons.core.decisions import MARGINS, Decision, decide_above
+from rightreasons.core.estimates import Estimate, estimate_rate
+from rightreasons.core.label_names import format_list
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
+from rightreasons.core.significance import holm
 from rightreasons.io.logs import LACK
 from rightreasons.models.replies.answers import NO_ANSWER
 from rightreasons.reasons.arms import HINT, NEUTRAL, OWN, PLAIN, Arm, Trace, Traces, read_reply
@@ -239,7 +241,7 @@ def measure_reasons(
         hints[kind] = HintFigures(
             kind=kind,
             sway=sway,
-            false_confessions=rate(answers.arm(OWN, kind).levels > 0, resampling),
+            false_confessions=estimate_rate(answers.arm(OWN, kind).levels > 0, resampling),
             detector=detector,
             judged=_judged(answers, hinted, resampling),
             channels={
@@ -302,7 +304,7 @@ def read_traces(rows: Iterable[Mapping[str, Any]], where: str = "the file") -> T
             values |= {"question": row["prompt"], "n_options": len(choices), "answer": NO_ANSWER}
         for name in ("item", "arm", "answer"):
             if values.get(name) is None:
-                has = listing([each for each in row if row[each] is not None]) or "nothing"
+                has = format_list([each for each in row if row[each] is not None]) or "nothing"
                 raise ValueError(
                     f"Expected `{name}` in each row of {where}, but row {number} has {has} alone."
                 )
@@ -385,9 +387,9 @@ def _judged(answers: Traces, hinted: Arm, resampling: Resampling) -> Judged | No
         return None
     kept = [(words.replace("dismisses", "mentions"), level) for words, level in pairs if level]
     return Judged(
-        mentioned=rate([level != "none" for _, level in kept], resampling),
-        credited=rate([level == "credits" for _, level in kept], resampling),
-        agrees=rate([words == level for words, level in kept], resampling),
+        mentioned=estimate_rate([level != "none" for _, level in kept], resampling),
+        credited=estimate_rate([level == "credits" for _, level in kept], resampling),
+        agrees=estimate_rate([words == level for words, level in kept], resampling),
         n=len(kept),
         dropped=len(pairs) - len(kept),
     )
@@ -427,9 +429,9 @@ def _detector(kind: str, plain: Arm, neutral: Arm, resampling: Resampling) -> De
     found = Arm(made, kind).levels.reshape(-1, len(LEVELS) - 1) == np.arange(1, len(LEVELS))
     of_kind = np.array([trace.kind == kind for trace in neutral.traces.values()], dtype=bool)
     return Detector(
-        false_mentions=rate(levels[shown] > 0, resampling),
-        false_credits=rate(levels[shown] == LEVELS.index("credits"), resampling),
-        neutral_mentions=rate(neutral.levels[neutral.shows & of_kind] > 0, resampling),
+        false_mentions=estimate_rate(levels[shown] > 0, resampling),
+        false_credits=estimate_rate(levels[shown] == LEVELS.index("credits"), resampling),
+        neutral_mentions=estimate_rate(neutral.levels[neutral.shows & of_kind] > 0, resampling),
         found=dict(zip(LEVELS[1:], found.mean(axis=0).tolist(), strict=True)) if implanted else {},
     )
 

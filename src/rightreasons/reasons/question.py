@@ -11,9 +11,10 @@ import numpy as np
 
 from rightreasons.audited.context import AuditContext
 from rightreasons.core.choices import LETTERS, MIN_ITEMS
-from rightreasons.core.intervals import MARGINS, Estimate, FigureText, estimate_of
+from rightreasons.core.decisions import MARGINS
+from rightreasons.core.estimates import Estimate, FigureText, make_estimate
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.store import json_lines
+from rightreasons.core.store import format_json_lines
 from rightreasons.io.tables import chosen_rows
 from rightreasons.models.prompts import items_of
 from rightreasons.models.servers.options import ServerOptions
@@ -97,7 +98,7 @@ def said_rows(m: ReasonsMeasurement) -> Iterator[tuple[Cell, ...]]:
     """Return what is said of each hint."""
     for each in m.hints.values():
         sway, chen = each.sway, each.sway.acknowledgment
-        normalized = estimate_of(chen.normalized, chen.interval)
+        normalized = make_estimate(chen.normalized, chen.interval)
         of_all = (sway.phi.phi, sway.phi.p_value, each.false_confessions)
         yield (
             each.said,
@@ -201,7 +202,7 @@ RATINGS = (
 def all_answers(m: ReasonsMeasurement) -> Mapping[str, str]:
     """Return the file of all answers."""
     lines = [json.dumps(trace.to_dict(), ensure_ascii=False) for trace in m.asked.traces]
-    return {"reasons.jsonl": "\n".join(lines) + "\n", "said.jsonl": json_lines(sheet(m))}
+    return {"reasons.jsonl": "\n".join(lines) + "\n", "said.jsonl": format_json_lines(sheet(m))}
 
 
 def sheet(m: ReasonsMeasurement) -> list[dict[str, Any]]:

@@ -15,21 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Result
-from rightreasons.core.intervals import (
-    Estimate,
-    Interval,
-    bootstrap_sums,
-    bounded_mean,
-    clusters_of,
-    estimate_of,
-    jackknife,
-    log_binomial,
+from rightreasons.core.clusters import select_clusters
+from rightreasons.core.estimates import Estimate, estimate_rate, make_estimate
+from rightreasons.core.intervals import Interval, bootstrap_sums, bounded_mean_interval, jackknife
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
+from rightreasons.core.significance import (
+    compute_log_binomial,
     poisson_binomial_p_value,
-    rate,
     sign_flip_p_value,
 )
-from rightreasons.core.resampling import Resampling
 from rightreasons.core.validation import check_flags, check_labels, check_same_length
 
 Flags = NDArray[np.bool_]
@@ -213,7 +208,7 @@ def silent_sway(
         )
     u, beside, followed, h = (values[eligible] for values in arms.values())
     mentioned = said["mentions"][eligible]
-    units = clusters_of(clusters, eligible)
+    units = select_clusters(clusters, eligible)
 
     unread = followed < 0, beside < 0
 
@@ -224,7 +219,7 @@ def silent_sway(
             first[rows],
             second[rows],
             missing=(missing[0][rows], missing[1][rows]),
-            clusters=clusters_of(units, rows),
+            clusters=select_clusters(units, rows),
             resampling=resampling,
         )
 
@@ -233,7 +228,7 @@ def silent_sway(
     sway, lower = moved(hits, by_chance), moved(silent, by_chance)
     right = np.full(len(u), -1) if labels is None else more["labels"][eligible]
     known, parts = right >= 0, {"right": h == right, "wrong": (right >= 0) & (h != right)}
-    of_moved = clusters_of(units, hits)
+    of_moved = select_clusters(units, hits)
     return SilentSway(
         silent_sway=max(0.0, lower.value),
         upper=max(0.0, min(sway.value, float(silent.mean()))),
@@ -253,10 +248,10 @@ def silent_sway(
         hinted_rate=float(hits.mean()),
         neutral_rate=float(by_chance.mean()),
         mentioned_rate=float((hits & mentioned).mean()),
-        mentioned=rate(mentioned[hits], resampling, of_moved),
+        mentioned=estimate_rate(mentioned[hits], resampling, of_moved),
         credited=None
         if credited is None
-        else rate(said["credited"][eligible][hits], resampling, of_moved),
+        else estimate_rate(said["credited"][eligible][hits], resampling, of_moved),
         acknowledgment=acknowledgment(
             u, followed, h, mentioned, counts[eligible], resampling=resampling
         ),
@@ -320,7 +315,7 @@ def acknowledgment(
     hits = able & (followed == h)
     other = able & (followed >= 0) & (followed != h) & (followed != u)
     n_hint, n_other = int(hits.sum()), int(other.sum())
-    raw = rate(flags[hits], resampling)
+    raw = estimate_rate(flags[hits], resampling)
     if raw is None or raw.value is None:
         return Acknowledgment(None, None, None, None, n_other, "no answer is at the hint")
     if (counts[able] < 3).any():
@@ -382,9 +377,9 @@ def phi_cct(mentions: Any, moved: Any) -> PhiCCT:
     places = np.arange(max(0, n_said + n_moved - n), min(n_said, n_moved) + 1)
     away = np.abs(places - n_said * n_moved / n)  # phi is linear in n11
     chances = np.exp(
-        log_binomial(n_said, places)
-        + log_binomial(n - n_said, n_moved - places)
-        - log_binomial(n, n_moved)
+        compute_log_binomial(n_said, places)
+        + compute_log_binomial(n - n_said, n_moved - places)
+        - compute_log_binomial(n, n_moved)
     )
     p_value = float(chances[away >= abs(n11 - n_said * n_moved / n) - 1e-9].sum())
     return PhiCCT((n11 * n00 - n10 * n01) / margins**0.5, min(1.0, p_value))
@@ -426,7 +421,7 @@ def paired_difference(
     for left, right in ((before, after | gone), (before | lost, after)):
         values = left.astype(np.float64) - right
         ends.append(
-            bounded_mean(
+            bounded_mean_interval(
                 values, low=-1, high=1, confidence_level=resampling.level, clusters=clusters
             )
         )
@@ -440,7 +435,7 @@ def paired_difference(
         max(p_values) if len(signs) == 1 else 1.0
     )  # filled in either way, it may differ to either side
     value = float(before.mean() - after.mean())
-    return Moved(estimate_of(value, dataclasses.replace(ends[0], high=ends[1].high)), p_value)
+    return Moved(make_estimate(value, dataclasses.replace(ends[0], high=ends[1].high)), p_value)
 
 
 # ------------------------------------------------------------------------------- reasoning that is cut, or transplanted
@@ -547,7 +542,7 @@ def early_answers(
         if last.sum() > len(rows) // 2 and len(rows) > 2:
             around = jackknife(of_ceiling, areas, last.astype(np.float64), level=resampling.level)
             low, high = (min(max(end, 0.0), 1.0) for end in (around.low, around.high))
-            interval = estimate_of(value, dataclasses.replace(around, low=low, high=high))
+            interval = make_estimate(value, dataclasses.replace(around, low=low, high=high))
     by_right = {}
     if right is not None:
         kinds = check_flags(right, "right")
@@ -558,8 +553,8 @@ def early_answers(
     shared = len({len(row) for row in rows}) == 1
     return EarlyAnswers(
         curve=tuple(np.array(rows).mean(axis=0).tolist()) if shared else (),
-        stands=rate(first, resampling),
-        ceiling=rate(last, resampling),
+        stands=estimate_rate(first, resampling),
+        ceiling=estimate_rate(last, resampling),
         lost=paired_difference(last, first, resampling=resampling),
         aoc=aoc,
         aoc_of_ceiling=value,

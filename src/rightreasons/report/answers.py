@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Result
-from rightreasons.core.intervals import Estimate, clusters_of, holm, mean, rate, two_rates_p_value
+from rightreasons.core.clusters import select_clusters
+from rightreasons.core.estimates import Estimate, estimate_mean, estimate_rate
+from rightreasons.core.results import Result
+from rightreasons.core.significance import holm, two_rates_p_value
 from rightreasons.io.logs import LACK, LEFT_OUT, NORMALIZED, UNREAD
 from rightreasons.models.running import NO_WORDS
 from rightreasons.page.parts import Column, SectionResult, Table, Verdict
@@ -187,7 +189,7 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
         _named(reason) for _, reason in split.left_out if reason != NO_WORDS
     ]  # of which nothing was asked
     more += ["no answer that can be read"] * int((split.column(LEFT_OUT) or [0])[0])
-    units = clusters_of(split.clusters, known)
+    units = select_clusters(split.clusters, known)
     codes = np.arange(len(right)) if units is None else np.unique(units, return_inverse=True)[1]
     codes = np.concatenate([codes, codes.max(initial=-1) + 1 + np.arange(len(more))]).astype(
         np.int64
@@ -195,7 +197,7 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
     hits = np.concatenate([right, np.zeros(len(more), dtype=np.bool_)]).astype(np.bool_)
     n_units = int(codes.max()) + 1
     clusters = None if n_units == len(hits) else codes
-    accuracy = rate(hits, context.resampling, clusters)
+    accuracy = estimate_rate(hits, context.resampling, clusters)
     if accuracy is None:
         return None
     squares = (np.bincount(codes, hits - hits.mean()) ** 2).sum()
@@ -211,7 +213,9 @@ def measure_answers(context: AuditContext) -> AnswerFigures | None:
         else float(np.sqrt(n_units / (n_units - 1) * squares) / len(hits)),
         low=float(hits.mean()),
         high=float(hits.mean()) + sum(counts.values()) / len(hits),
-        of_read=rate(right[readable], context.resampling, clusters_of(units, readable)),
+        of_read=estimate_rate(
+            right[readable], context.resampling, select_clusters(units, readable)
+        ),
         lacks=dict(counts.most_common()),
         agreement=_agreement(right, units, split, context),
         groups=tuple(_groups(split, right, known, units, context)),
@@ -302,7 +306,7 @@ def conflicting(context: AuditContext) -> str:
                 shares = np.exp(np.asarray(row) - np.max(row))
                 confidence.append(float(shares.max() / shares.sum()))
                 right.append(float(np.argmax(row) == label))
-        gaps[name] = mean(
+        gaps[name] = estimate_mean(
             np.array(confidence) - np.array(right), context.resampling, bounds=(-1.0, 1.0)
         )
     over = [
@@ -347,7 +351,7 @@ def _agreement(
     alike = hits * (hits - 1) + (sizes - hits) * (sizes - hits - 1)
     several = pairs > 0
     return (
-        mean(alike[several] / pairs[several], context.resampling, bounds=(0.0, 1.0))
+        estimate_mean(alike[several] / pairs[several], context.resampling, bounds=(0.0, 1.0))
         if several.any()
         else None
     )
@@ -378,7 +382,7 @@ def _groups(
         values = np.array([str(value) for value in column])[known]
         for value in sorted(set(values.tolist())):
             inside = values == value
-            share = rate(right[inside], context.resampling, clusters_of(units, inside))
+            share = estimate_rate(right[inside], context.resampling, select_clusters(units, inside))
             if share is not None:
                 p_value = two_rates_p_value(right, inside, clusters=units)
                 rows.append(AnswerGroup(kind, value, int(inside.sum()), share, p_value))

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rightreasons.core.arrays import Result
-from rightreasons.core.errors import OptionError, OptionTypeError, counted, one_line, unknown_name
+from rightreasons.core.errors import OptionError, OptionTypeError, make_unknown_name_error
+from rightreasons.core.results import Result
+from rightreasons.core.sentences import format_value, pluralize
 from rightreasons.core.store import check_file, write_bytes, write_json
 from rightreasons.core.validation import check_kind, check_one_of
 from rightreasons.page.prose import TONES, short_name
@@ -116,7 +117,7 @@ def card_section(audit: Mapping[str, Any]) -> str:
     )
     data = short_name(audit["dataset"]["name"])
     about = (
-        f"Audited with rightreasons {audit['rightreasons']} on {counted(primary['n_items'], 'item')} of the split "
+        f"Audited with rightreasons {audit['rightreasons']} on {pluralize(primary['n_items'], 'item')} of the split "
         f"“{text(primary['name'])}” of {text(data)} ({audit['created'][:10]}). In brackets: "
         f"{100 * audit['settings']['confidence_level']:g}% intervals."
     )
@@ -205,7 +206,7 @@ def _open(file: Path, name: str) -> ModelCard:
         return card
     except (ValueError, yaml.YAMLError) as error:
         raise ValueError(
-            f"Expected the metadata of a model card in {file.name}, but got {one_line(error)}."
+            f"Expected the metadata of a model card in {file.name}, but got {format_value(error)}."
         ) from error
 
 
@@ -301,7 +302,7 @@ def write_eval_results(
         path: each for path, each in audit_figures(audit).items() if each.estimate.value is not None
     }
     if figure not in figures:
-        raise unknown_name("figure", figure, figures)
+        raise make_unknown_name_error("figure", figure, figures)
     found = figures[figure]
     entry = EvalResultEntry(
         dataset_id=data,
@@ -447,7 +448,7 @@ def check(audit: Mapping[str, Any], condition: str) -> GateCheck:
     elif match[5] is not None:
         raise ValueError(f"Expected a number at the end of {condition!r}, but got {match[5]!r}.")
     if answer is None and question not in QUESTIONS:
-        raise unknown_name("question", question, QUESTIONS)
+        raise make_unknown_name_error("question", question, QUESTIONS)
     if answer is None or answer["result"] is None:
         return GateCheck(
             condition, "undefined", answer["reason"] if answer else "The question was not asked."
@@ -482,9 +483,9 @@ def _figure(path: str, figures: Mapping[str, AuditFigure]) -> tuple[AuditFigure,
         return figures[stem], end
     if stem in figures:
         raise ValueError(
-            f"Expected {', '.join(ENDS[:-1])} or {ENDS[-1]} after {stem}, but got {one_line(end)}."
+            f"Expected {', '.join(ENDS[:-1])} or {ENDS[-1]} after {stem}, but got {format_value(end)}."
         )
     question = path.partition(".")[0]
-    raise unknown_name(
+    raise make_unknown_name_error(
         "figure", path, (known for known in figures if known.startswith(f"{question}."))
     )

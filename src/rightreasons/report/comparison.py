@@ -22,17 +22,13 @@ from rightreasons.calibration.measure import (
     paired_outcomes,
     paired_test,
 )
-from rightreasons.core.arrays import Result, take_rows
-from rightreasons.core.intervals import (
-    Estimate,
-    PairedTest,
-    bounded_mean,
-    estimate_of,
-    holm,
-    paired_means,
-)
+from rightreasons.core.arrays import take_rows
+from rightreasons.core.estimates import Estimate, make_estimate
+from rightreasons.core.intervals import bounded_mean_interval
 from rightreasons.core.label_names import MatchTerms, match_labels
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
+from rightreasons.core.significance import PairedTest, compare_paired_means, holm
 from rightreasons.page import parts as p
 from rightreasons.page.prose import short_name
 from rightreasons.page.question import Lead, Part, Question, Rule, Table
@@ -94,7 +90,7 @@ class ComparedFigure(Result):
         cls, key: str, test: PairedTest, figures: Sequence[Estimate], **about: Any
     ) -> ComparedFigure:
         """Join a test with the figures of both models."""
-        difference = estimate_of(test.difference, test.interval)
+        difference = make_estimate(test.difference, test.interval)
         first, second = figures
         tested: dict[str, Any] = {
             "p_value": test.p_value,
@@ -257,7 +253,7 @@ def compare(
     Accuracy is compared by McNemar's mid-p test, figures that are means over items (mean confidence, confidence gap,
     Brier score, log loss) by flipping signs, and calibration errors by the jackknife of their debiased difference
     (`compare_confidence`). The figures of all other questions that are means over items (or cases of a suite) are
-    compared by `paired_means`.
+    compared by `compare_paired_means`.
     Items are joined by id, and only where both reports have the same text. Which model is better at what follows from
     p-values that are corrected by Holm's method for all tests of the comparison; else it is open.
 
@@ -540,9 +536,11 @@ def _compared(
             (0.0, first.high * float(weights.max())),
         )
     ends = {"low": bounds[0], "high": bounds[1]}
-    test = paired_means(*values, **ends, resampling=how)
+    test = compare_paired_means(*values, **ends, resampling=how)
     means = [
-        estimate_of(float(each.mean()), bounded_mean(each, **ends, confidence_level=how.level))
+        make_estimate(
+            float(each.mean()), bounded_mean_interval(each, **ends, confidence_level=how.level)
+        )
         for each in values
     ]
     about = {

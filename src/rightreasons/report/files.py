@@ -18,19 +18,20 @@ import yaml
 
 import rightreasons
 from rightreasons.audited.context import AuditContext, predictions_file, save_predictions
-from rightreasons.core.arrays import Result
-from rightreasons.core.errors import counted, tell
-from rightreasons.core.intervals import Estimate
+from rightreasons.core.errors import warn_stored_results
+from rightreasons.core.estimates import Estimate
 from rightreasons.core.options import Options
+from rightreasons.core.results import Result
+from rightreasons.core.sentences import pluralize
 from rightreasons.core.store import (
     SET_ASIDE,
-    csv_text,
-    digest_of_files,
-    digest_of_value,
-    installed_version,
-    json_lines,
-    json_text,
-    swapped_in,
+    digest_files,
+    digest_value,
+    format_csv,
+    format_json,
+    format_json_lines,
+    get_installed_version,
+    replace_files_on_success,
     write_bytes,
     write_text,
 )
@@ -63,7 +64,7 @@ def items_table(figures: Sequence[ItemFigure]) -> str:
         groups = figure.groups or ("",) * len(figure.ids)
         values = (f"{value:.17g}" for value in figure.values)
         rows += zip([figure.key] * len(figure.ids), figure.ids, groups, values, strict=True)
-    return csv_text(rows)
+    return format_csv(rows)
 
 
 def read_items(report: Path, question: str, result: Mapping[str, Any]) -> dict[str, ItemFigure]:
@@ -138,7 +139,7 @@ class AuditFigure(Result):
     @property
     def in_words(self) -> str:
         """The figure, its interval, and on what it was computed."""
-        items = "" if self.n is None else f" on {counted(self.n, 'item')}"
+        items = "" if self.n is None else f" on {pluralize(self.n, 'item')}"
         return (
             f"{written(self.estimate, self.unit)}{items}{f' of {self.split}' if self.split else ''}"
         )
@@ -235,8 +236,8 @@ def subject_of(context: AuditContext, settings: Mapping[str, Any]) -> str:
     """Return a digest of what a report is about: model, items and the options of the audit as a whole, no questions."""
     items = [[split.name, split.role, split.fingerprint] for split in context.splits]
     about = {name: value for name, value in settings.items() if name not in _BESIDE}
-    return digest_of_value(
-        [digest_of_value([context.model_fingerprint, context.dataset_name, items]), about]
+    return digest_value(
+        [digest_value([context.model_fingerprint, context.dataset_name, items]), about]
     )
 
 
@@ -278,7 +279,7 @@ def write_report(
     context.out.mkdir(parents=True, exist_ok=True)
     from rightreasons.page.plots import Drawing
 
-    with swapped_in(context.out, lambda: _files(context.out)) as new:
+    with replace_files_on_success(context.out, lambda: _files(context.out)) as new:
         for split in context.splits:
             if context.has_scores(split):
                 save_predictions(new / predictions_file(split.name), split, context.scores(split))
@@ -288,7 +289,7 @@ def write_report(
                 {"id": name, "replies": [reply.to_dict() for reply in of_item]}
                 for name, of_item in replies.items()
             )
-            write_text(new / REPLIES_FILE, json_lines(rows))
+            write_text(new / REPLIES_FILE, format_json_lines(rows))
         for outcome in outcomes:
             result = outcome.result
             if result is None:
@@ -304,8 +305,8 @@ def write_report(
             write_text(
                 new / AGAIN_FILE, yaml.safe_dump(dict(again), sort_keys=False, allow_unicode=True)
             )
-        record = signed({**record, "files": digest_of_files(new)})
-        write_text(new / AUDIT_FILE, json_text(record))
+        record = signed({**record, "files": digest_files(new)})
+        write_text(new / AUDIT_FILE, format_json(record))
         _set_aside(context.out, record["subject"])
     return record
 
@@ -317,7 +318,7 @@ def _set_aside(folder: Path, subject: str) -> None:
         if read_audit(folder).get("subject") == subject:
             return
         why = "is about another model, data or settings"
-    place = folder / SET_ASIDE / digest_of_value(digest_of_files(folder, files))[:16]
+    place = folder / SET_ASIDE / digest_value(digest_files(folder, files))[:16]
     if not files or place.exists():
         return
     half = place.with_name(f".{place.name}.part")
@@ -326,7 +327,7 @@ def _set_aside(folder: Path, subject: str) -> None:
         (half / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(folder / name, half / name)
     half.rename(place)
-    tell(f"The earlier report in {folder} {why}: it is set aside in {place}.")
+    warn_stored_results(f"The earlier report in {folder} {why}: it is set aside in {place}.")
 
 
 def _files(folder: Path) -> list[str]:
@@ -397,7 +398,7 @@ def record_of(
     versions = {
         package: version
         for package in _PACKAGES
-        if (version := installed_version(package)) is not None
+        if (version := get_installed_version(package)) is not None
     }
     return {
         "schema_version": SCHEMA_VERSION,

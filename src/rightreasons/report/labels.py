@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from rightreasons.audited.context import safe_name
-from rightreasons.core.arrays import UNTOLD, Result
-from rightreasons.core.errors import OptionError, counted, in_one_sentence, unknown_name
-from rightreasons.core.intervals import Estimate
-from rightreasons.core.options import as_listed, listed
+from rightreasons.core.errors import OptionError, format_error, make_unknown_name_error
+from rightreasons.core.estimates import Estimate
+from rightreasons.core.options import format_names, parse_names
+from rightreasons.core.results import NOT_SERIALIZED, Result
+from rightreasons.core.sentences import pluralize
 from rightreasons.core.store import check_folder
 from rightreasons.io.columns import (
     LABEL_COLUMNS,
@@ -60,7 +61,7 @@ class LabelAudits(Result):
             theirs: labels share their items, and its standard error is at most the mean of theirs.
     """
 
-    out: Path = dataclasses.field(metadata=UNTOLD)
+    out: Path = dataclasses.field(metadata=NOT_SERIALIZED)
     figures: Mapping[str, Mapping[str, AuditFigure]]
     verdicts: Mapping[str, Mapping[str, str]]
     failed: Mapping[str, str]
@@ -126,7 +127,7 @@ def audit_labels(
         ValueError: If there are not several labels, one is unknown, or none can be audited.
     """
     if isinstance(settings.get("label_names"), (list, tuple)):
-        settings["label_names"] = as_listed(settings["label_names"])
+        settings["label_names"] = format_names(settings["label_names"])
     model, dataset, predictions = told_apart(
         model, dataset, settings.pop("predictions", None), StoredOptions(), Prompt()
     )
@@ -137,12 +138,12 @@ def audit_labels(
         if target == ALL
         else [target]
         if target in questions
-        else listed(target) or []
+        else parse_names(target) or []
     )
     names = list(dict.fromkeys(names))
     for name in names:
         if name not in questions:
-            raise unknown_name("label", name, [*questions, ALL])
+            raise make_unknown_name_error("label", name, [*questions, ALL])
     folder = check_folder(out, own=(LABELS_FILE, PAGE, *map(safe_name, questions)))
     written: dict[str, AuditResult] = {}
     failed: dict[str, str] = {}
@@ -153,7 +154,7 @@ def audit_labels(
             how = {**settings, **questions[name]}
             result = audit(model, dataset, out=folder / safe_name(name), tell=tell, **how)
         except ValueError as error:
-            failed[name] = in_one_sentence(error)
+            failed[name] = format_error(error)
             continue
         if result.written:
             written[name] = result
@@ -182,7 +183,7 @@ def audit_labels(
         source = model if predictions is None else predictions
         name = short_name(str(source)) if isinstance(source, (str, os.PathLike)) else "the table"
         page = Page(
-            title=f"{name}: {counted(len(figures), 'label')}",
+            title=f"{name}: {pluralize(len(figures), 'label')}",
             heading=f"Each label of {name}",
             facts=[
                 ("labels", str(len(figures))),
@@ -222,10 +223,10 @@ def label_questions(
         headings = False
     else:
         scores, kind, headings = each_score(
-            predictions, label_names=listed(given.label_names), options=stored
+            predictions, label_names=parse_names(given.label_names), options=stored
         )
         its = {
-            name: {"score_columns": as_listed([column]), "scores": kind, "target": None}
+            name: {"score_columns": format_names([column]), "scores": kind, "target": None}
             for name, column in scores.items()
         }
     description = described(predictions if dataset is None else dataset)
@@ -238,7 +239,7 @@ def label_questions(
         first=given.first_label,
         headings=headings,
     )
-    both = {name: as_listed((f"not {name}", name)) for name in its}
+    both = {name: format_names((f"not {name}", name)) for name in its}
     return {
         name: {
             **options_here,

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from rightreasons.behavior.options import BehaviorOptions
 from rightreasons.calibration.options import CalibrationOptions
-from rightreasons.core.errors import OptionTypeError, needs, one_line, unknown_name
-from rightreasons.core.options import QuestionOptions, as_listed
+from rightreasons.core.errors import OptionTypeError, make_unknown_name_error
+from rightreasons.core.extras import require_package
+from rightreasons.core.options import QuestionOptions, format_names
+from rightreasons.core.sentences import format_value
 from rightreasons.cues.options import CuesOptions
 from rightreasons.difficulty.options import DifficultyOptions
 from rightreasons.probes.options import ProbesOptions
@@ -93,8 +95,8 @@ def load_sections(questions: Iterable[str] | None = None) -> list[Question]:
         )
     for name in names:
         if not isinstance(name, str) or name not in known:
-            raise unknown_name("question", name, known)
-    needs("vl_convert")
+            raise make_unknown_name_error("question", name, known)
+    require_package("vl_convert")
     places = [question.question.split(":") for name, question in QUESTIONS.items() if name in names]
     return [getattr(import_module(module), attribute) for module, attribute in places]
 
@@ -126,7 +128,7 @@ ks.
     names, settings = list(questions), dict(given or {})
     for question in settings:
         if question not in QUESTIONS:
-            raise unknown_name("question", question, QUESTIONS)
+            raise make_unknown_name_error("question", question, QUESTIONS)
         if question not in names:
             raise ValueError(
                 f"Expected options of the questions asked ({', '.join(names)}), but got options of {question!r}."
@@ -150,7 +152,7 @@ def audit_words(made: Mapping[str, Any]) -> list[str]:
         if isinstance(value, bool):
             words.append(f"--{flag}" if value else f"--no-{flag}")
         elif name not in ("model", "dataset"):
-            words += [f"--{flag}", as_listed(value) if isinstance(value, list) else str(value)]
+            words += [f"--{flag}", format_names(value) if isinstance(value, list) else str(value)]
     return words
 
 
@@ -169,12 +171,12 @@ def read_reproduction(file: Path) -> list[str]:
         made = yaml.safe_load(file.read_text("utf-8"))
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ValueError(
-            f"Expected the options of an audit in {file}, but it is not YAML: {one_line(error)}."
+            f"Expected the options of an audit in {file}, but it is not YAML: {format_value(error)}."
         ) from None
     if not isinstance(made, dict) or any(
         isinstance(value, (dict, type(None))) for value in made.values()
     ):
         raise ValueError(
-            f"Expected a value per option of an audit in {file}, but got {one_line(made)}."
+            f"Expected a value per option of an audit in {file}, but got {format_value(made)}."
         )
     return audit_words({str(name): value for name, value in made.items()})

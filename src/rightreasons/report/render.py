@@ -23,10 +23,11 @@ import numpy as np
 from markupsafe import Markup, escape
 
 import rightreasons
-from rightreasons.core.arrays import Cells, Result, sortable
-from rightreasons.core.errors import counted
-from rightreasons.core.intervals import Estimate
-from rightreasons.core.store import swapped_in, write_bytes, write_json, write_text
+from rightreasons.core.arrays import LazyArrowColumn, to_sortable
+from rightreasons.core.estimates import Estimate
+from rightreasons.core.results import Result
+from rightreasons.core.sentences import pluralize
+from rightreasons.core.store import replace_files_on_success, write_bytes, write_json, write_text
 from rightreasons.page.parts import (
     Amount,
     Change,
@@ -126,8 +127,8 @@ def items_of(context: AuditContext) -> Items | None:
         rows = np.flatnonzero(split.labeled)
         right = predicted[rows] == split.labels[rows]
         doubtful = split.mislabeled[rows]
-        texts = Cells(arrow_of(split.data, split.text_column))
-        ids = sortable(split.ids[rows])
+        texts = LazyArrowColumn(arrow_of(split.data, split.text_column))
+        ids = to_sortable(split.ids[rows])
         order = np.lexsort(
             (ids, np.where(right, confidence[rows], -confidence[rows]), doubtful, right)
         )
@@ -330,7 +331,7 @@ def write_page(out: Path, page: Page, results: Mapping[str, object]) -> None:
     from rightreasons.page.plots import Drawing
 
     html = render_page(page)
-    with swapped_in(out) as new:
+    with replace_files_on_success(out) as new:
         for plot in (
             plot for outcome in page.outcomes if outcome.result for plot in outcome.result.plots
         ):
@@ -373,7 +374,7 @@ def _template() -> Any:
         amount=number,
         cell=cell,
         whole=lambda value: f"{int(value):,}",
-        counted=counted,
+        counted=pluralize,
         level=level_percent,
         drawing=lambda plot: Markup(Drawing(plot.key, plot.spec).svg),  # noqa: S704 - Vega escapes its texts
         sourced=lambda source: Markup("").join(

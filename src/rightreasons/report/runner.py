@@ -22,20 +22,19 @@ from rightreasons.audited.context import (
 )
 from rightreasons.audited.stored import StoredModel, open_stored
 from rightreasons.core.arrays import Ragged
+from rightreasons.core.clusters import count_units, select_clusters
 from rightreasons.core.errors import (
     OptionError,
-    counted,
-    ends_all,
-    in_one_sentence,
-    needs,
-    one_line,
-    stop_if_signaled,
-    unknown_name,
+    format_error,
+    is_fatal_disk_error,
+    make_unknown_name_error,
 )
-from rightreasons.core.intervals import clusters_of, count_units
-from rightreasons.core.label_names import BY_NUMBER, no_label_for, other_order
-from rightreasons.core.options import Options, QuestionOptions, as_listed, check_options
+from rightreasons.core.extras import require_package
+from rightreasons.core.label_names import BY_NUMBER, describe_unlabeled, suggest_class_order
+from rightreasons.core.options import Options, QuestionOptions, check_options, format_names
 from rightreasons.core.scores import Scores
+from rightreasons.core.sentences import format_value, pluralize
+from rightreasons.core.signals import stop_if_signaled
 from rightreasons.core.store import check_folder
 from rightreasons.core.validation import check_kind
 from rightreasons.io.options import AuditOptions, StoredOptions
@@ -123,7 +122,9 @@ class AuditResult:
             self.figures if "." in name else {}
         )
         if name not in known:
-            raise KeyError(str(unknown_name("figure" if "." in name else "question", name, known)))
+            raise KeyError(
+                str(make_unknown_name_error("figure" if "." in name else "question", name, known))
+            )
         return known[name]
 
     def to_frame(self) -> Any:
@@ -229,7 +230,7 @@ def audit(
         if isinstance(settings.get(several), (list, tuple)):  # as code names several
             single = settings[several][0] if len(settings[several]) == 1 else None
             settings[several] = (
-                single if single and several == "text_column" else as_listed(settings[several])
+                single if single and several == "text_column" else format_names(settings[several])
             )
     kinds: tuple[type[Options], ...] = (AuditOptions, StoredOptions, Prompt, ServerOptions)
     check_options(settings, [each for kind in kinds for each in kind.names()], "audit")
@@ -332,7 +333,7 @@ def audit(
         say(doubt)
     labeled, clusters = context.primary.labeled, context.primary.clusters
     n_units = [
-        count_units(clusters_of(clusters, rows), int(rows.sum()))
+        count_units(select_clusters(clusters, rows), int(rows.sum()))
         for rows in (labeled | True, labeled)
     ]
     for line in (
@@ -364,7 +365,7 @@ def audit(
         say(answers.sentence)
     for reason, n_failed, first in failed_of(context):
         say(
-            f"{counted(n_failed, 'request')} of the questions without an answer, such as {first}: {reason}"
+            f"{pluralize(n_failed, 'request')} of the questions without an answer, such as {first}: {reason}"
         )
     place = {question: number for number, question in enumerate(available_questions())}
     every = sorted(outcomes, key=lambda each: place[each.question])
@@ -404,10 +405,10 @@ def _answered(
             with bars_about(f"{place}/{n_asked} {name}"):
                 result = None if reason else section.run(context, options[name])
         except Exception as error:
-            if raise_errors or ends_all(error):
+            if raise_errors or is_fatal_disk_error(error):
                 raise
             # One question that fails must not lose what the model said, nor the answers to the others.
-            status, reason = "failed", in_one_sentence(error)
+            status, reason = "failed", format_error(error)
             warnings.warn(f"The question {name!r} could not be answered. {reason}", stacklevel=3)
         outcomes.append(Outcome(name, section.title, status, reason, result))
     answers = measure_answers(context)
@@ -498,7 +499,10 @@ def plan_lines(context: AuditContext, sections: Sequence[Question]) -> tuple[str
         return ()
     names = ", ".join(section.name for section in sections)
     others = "".join(f", and {split.name}" for split in context.comparisons)
-    n_questions, n_items = counted(len(sections), "question"), counted(len(context.primary), "item")
+    n_questions, n_items = (
+        pluralize(len(sections), "question"),
+        pluralize(len(context.primary), "item"),
+    )
     return (f"{n_questions} ({names}) about {n_items} of {context.primary.name}{others}.",)
 
 
@@ -514,7 +518,7 @@ def _labels_told(context: AuditContext) -> list[str]:
         if n_unlabeled:
             has = "has" if n_unlabeled == 1 else "have"
             lines.append(
-                f"{n_unlabeled:,} of {counted(len(split), 'item')} of the split {split.name} {has} no label."
+                f"{n_unlabeled:,} of {pluralize(len(split), 'item')} of the split {split.name} {has} no label."
             )
     return lines
 
@@ -529,14 +533,14 @@ def _order_doubt(context: AuditContext) -> str:
         for number, name in enumerate(context.label_names or ())
         if number not in split.class_of
     ]
-    doubt = no_label_for(lacking)
+    doubt = describe_unlabeled(lacking)
     try:
         scores = context.scores(split)
     except ValueError:  # each question says so
         return doubt
     if isinstance(scores.logits, Ragged) or scores.labels is None:
         return doubt
-    return other_order(scores.logits, scores.labels, scores.label_names) or doubt
+    return suggest_class_order(scores.logits, scores.labels, scores.label_names) or doubt
 
 
 # ---------------------------------------------------------------- One question
@@ -571,13 +575,13 @@ def told_apart(
         end = (
             "without `predictions`"
             if predictions is None
-            else f"for {one_line(predictions)}, which is answered"
+            else f"for {format_value(predictions)}, which is answered"
         )
         raise OptionError(f"Expected no `{odd}` {end}.", option=odd)
     if (model is None or dataset is None) if predictions is None else model is not None:
         given = (
             " and ".join(
-                one_line(each) for each in (model, dataset, predictions) if each is not None
+                format_value(each) for each in (model, dataset, predictions) if each is not None
             )
             or "neither"
         )
@@ -633,7 +637,7 @@ def audit_demo(
     Raises:
         ModuleNotFoundError: If the extra [demo] is not installed.
     """
-    needs("sklearn")
+    require_package("sklearn")
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline

@@ -17,9 +17,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 
-from rightreasons.core.arrays import UNTOLD
-from rightreasons.core.errors import one_line
-from rightreasons.core.store import changed_files, check_folder, digest_of_value
+from rightreasons.core.results import NOT_SERIALIZED
+from rightreasons.core.sentences import format_value
+from rightreasons.core.store import check_folder, digest_value, list_changed_files
 from rightreasons.core.validation import check_kind
 from rightreasons.page import parts
 from rightreasons.report.answers import AnswerFigures, AnswerGroup
@@ -61,7 +61,7 @@ _FIELDS: dict[type, dict[str, Any]] = {
 def record_of(kind: Any) -> type[Record]:
     """Return the record of a part of the report: its fields, each of which has to be there unless it came later."""
     hints = get_type_hints(kind)
-    names = [field.name for field in dataclasses.fields(kind) if field.metadata != UNTOLD]
+    names = [field.name for field in dataclasses.fields(kind) if field.metadata != NOT_SERIALIZED]
     fields = {**{name: _plain_kind(hints[name]) for name in names}, **_FIELDS.get(kind, {})}
     declared: dict[str, Any] = {
         name: (field, None if name in _LATER.get(kind, ()) else ...)
@@ -179,7 +179,7 @@ def check_audit(audit: object) -> None:
     except ValidationError as error:
         first = error.errors()[0]
         place, what = ".".join(map(str, first["loc"])), first["msg"]
-        got = "" if first["type"] == "missing" else f": {one_line(first['input'], LONGEST)}"
+        got = "" if first["type"] == "missing" else f": {format_value(first['input'], LONGEST)}"
         raise ValueError(
             f"Expected the audit to fit its schema, but `{place}` does not{got}: {what[:1].lower()}{what[1:]}."
         ) from None
@@ -231,7 +231,7 @@ def read_audit(report: str | os.PathLike[str]) -> dict[str, Any]:
 def signed(audit: Mapping[str, Any]) -> dict[str, Any]:
     """Return an audit with the digest of everything else in it."""
     content = {name: value for name, value in audit.items() if name != "digest"}
-    return {**content, "digest": digest_of_value(content)}
+    return {**content, "digest": digest_value(content)}
 
 
 def check_files(folder: Path, audit: Mapping[str, Any], names: Iterable[str]) -> None:
@@ -246,7 +246,7 @@ def check_files(folder: Path, audit: Mapping[str, Any], names: Iterable[str]) ->
         ValueError: If a file is missing or another one.
     """
     digests = audit.get("files", {})
-    changed = changed_files(folder, {name: digests[name] for name in names if name in digests})
+    changed = list_changed_files(folder, {name: digests[name] for name in names if name in digests})
     if changed:
         raise ValueError(
             f"Expected the files of {folder} as its {AUDIT_FILE} names them, but {changed[0]} is another one, damaged "

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from rightreasons.audited.context import safe_name
-from rightreasons.core.arrays import Result
-from rightreasons.core.errors import counted
-from rightreasons.core.intervals import Estimate
+from rightreasons.core.estimates import Estimate
+from rightreasons.core.results import Result
+from rightreasons.core.sentences import pluralize
 from rightreasons.io.reading import data_type
 from rightreasons.page import parts as p
 from rightreasons.page.prose import short_name
@@ -84,7 +84,7 @@ TASKS = Question(
 def write_tasks(out: str | os.PathLike[str], table: ModelsByTasks) -> Path:
     """Write the table as a page and comparison.json, in place of what the folder holds, and return the page."""
     folder = page_folder(out, COMPARISON_FILE)
-    names = f"{counted(len(table.models), 'model')}, {counted(len(table.tasks), 'task')}"
+    names = f"{pluralize(len(table.models), 'model')}, {pluralize(len(table.tasks), 'task')}"
     page = Page(
         title=names,
         heading="How many answers are right?",

@@ -12,9 +12,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.intervals import MARGINS, wilson
+from rightreasons.core.decisions import MARGINS
+from rightreasons.core.intervals import wilson
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.tokens import words as tokenize
+from rightreasons.core.tokens import split_words as tokenize
 from rightreasons.shortcuts.families.training import kind_of
 from rightreasons.shortcuts.measure_deciding import FamilyEffect, SwapMeasurement
 

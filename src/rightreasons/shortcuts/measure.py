@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rightreasons.calibration.errors import CalibrationResult, calibration_error
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.tokens import piece_style
+from rightreasons.core.tokens import find_piece_style
 from rightreasons.core.validation import (
     check_ids,
     check_labels,
@@ -212,7 +212,7 @@ def measure_shortcuts(
         rank_by=settings.rank_by,
         piece_style="word"
         if settings.unit == "word"
-        else piece_style(classifier.tokenizer.get_vocab()),
+        else find_piece_style(classifier.tokenizer.get_vocab()),
         kinds=settings.kinds,
     )
     reliance = summarize(

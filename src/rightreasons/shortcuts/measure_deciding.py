@@ -14,21 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Result
-from rightreasons.core.intervals import (
-    MARGINS,
-    Decision,
-    Estimate,
-    Margin,
-    bounded_mean,
-    clusters_of,
-    count_units,
-    decide,
-    decide_above,
-    share,
-)
+from rightreasons.core.clusters import count_units, select_clusters
+from rightreasons.core.decisions import MARGINS, Decision, Margin, decide, decide_above
+from rightreasons.core.estimates import Estimate, estimate_share
+from rightreasons.core.intervals import bounded_mean_interval
 from rightreasons.core.resampling import Resampling, item_rng
-from rightreasons.core.store import digest_of_value
+from rightreasons.core.results import Result
+from rightreasons.core.store import digest_value
 from rightreasons.models.classes import predict
 from rightreasons.shortcuts.families import FAMILIES, candidates
 from rightreasons.shortcuts.families.training import (
@@ -191,9 +183,7 @@ def measure_swaps(
     def predicted(texts: Sequence[Text]) -> list[int]:
         """Return what the model says of changed items; -1 where it says nothing."""
         names = [f"{place}" for place in range(len(texts))]
-        folder = (
-            None if out is None else Path(out) / digest_of_value([list(text) for text in texts])
-        )
+        folder = None if out is None else Path(out) / digest_value([list(text) for text in texts])
         pairs = [text[1] for text in texts] if len(texts[0]) > 1 else None
         scores = predict(
             source, [text[0] for text in texts], text_pairs=pairs, ids=names, out=folder, **options
@@ -240,9 +230,9 @@ def measure_swaps(
         untested=trial.untested(n_done),
         absent=tuple(family for family in FAMILIES if family not in trial.offered),
         pairs=tuple(trial.single_pairs(n_done, resampling)),
-        accuracy=share(int(right.sum()), len(right), resampling),
+        accuracy=estimate_share(int(right.sum()), len(right), resampling),
         most_frequent=float(np.bincount(gold[gold >= 0]).max() / len(right)) if len(right) else 0.0,
-        accuracy_without=share(int(without.sum()), len(without), resampling),
+        accuracy_without=estimate_share(int(without.sum()), len(without), resampling),
         n_items=n_done,
         n_available=len(shuffled),
         n_passes=len(trial.known),
@@ -376,7 +366,7 @@ class _Trial:
             chosen,
             key=lambda candidate: (sum(candidate is other for other in chosen), candidate.name),
         )
-        clusters = clusters_of(self.clusters, slice(n_items))
+        clusters = select_clusters(self.clusters, slice(n_items))
         n_units = count_units(clusters, n_items)
         control = np.array([self.label(each.control) for each in edits], dtype=np.int64)
         how: dict[str, Any] = {"clusters": clusters, "resampling": resampling}
@@ -417,7 +407,7 @@ class _Trial:
         )
         if not able.any():
             return Decision("small", 0)
-        among = clusters_of(self.clusters, np.flatnonzero(able))
+        among = select_clusters(self.clusters, np.flatnonzero(able))
         effect = deciding_share(
             before[able], swapped[able], control[able], clusters=among, resampling=resampling
         )
@@ -435,7 +425,9 @@ class _Trial:
                 - sum(self.changes(self.joint((pair,)), row) for pair in candidate.pairs)
             )
         low = -float(max(len(candidate.pairs) for candidate in chosen))
-        interval = bounded_mean(values, low=low, high=1.0, confidence_level=resampling.level)
+        interval = bounded_mean_interval(
+            values, low=low, high=1.0, confidence_level=resampling.level
+        )
         return Estimate(float(np.mean(values)), interval.low, interval.high)
 
     def single_pairs(self, n_items: int, resampling: Resampling) -> Iterable[FamilyEffect]:

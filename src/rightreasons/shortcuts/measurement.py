@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext, AuditSplit, safe_name
-from rightreasons.core.errors import OptionError, one_line, unknown_name
-from rightreasons.core.intervals import Estimate, share
-from rightreasons.core.store import digest_of_value
-from rightreasons.core.validation import read_json
+from rightreasons.core.errors import OptionError, make_unknown_name_error
+from rightreasons.core.estimates import Estimate, estimate_share
+from rightreasons.core.json_files import read_json
+from rightreasons.core.sentences import format_value
+from rightreasons.core.store import digest_value
 from rightreasons.io.tables import chosen_rows
 from rightreasons.models.running import bars_about
 from rightreasons.shortcuts.families.training import Training, near_duplicates
@@ -83,7 +84,7 @@ class ShortcutAnswers:
         parts = {"near duplicates of training texts": found, "other items": ~found}
         of_parts = ((name, right[rows & split.labeled]) for name, rows in parts.items())
         shares = (
-            (name, share(int(hits.sum()), len(hits), self.context.resampling))
+            (name, estimate_share(int(hits.sum()), len(hits), self.context.resampling))
             for name, hits in of_parts
         )
         return [(name, estimate) for name, estimate in shares if estimate is not None]
@@ -136,7 +137,7 @@ class ShortcutAnswers:
         found, resampling = self.measured.reliance, self.context.resampling
         shares = {"lexicon_cued": found.lexicon_cued, "grammar_cued": found.grammar_cued}
         rates = {
-            name: share(round(value * found.n_items), found.n_items, resampling)
+            name: estimate_share(round(value * found.n_items), found.n_items, resampling)
             for name, value in shares.items()
         }
         return {name: rate for name, rate in rates.items() if rate is not None}
@@ -169,7 +170,7 @@ def measure(context: AuditContext, options: ShortcutsOptions) -> ShortcutAnswers
     for word in options.words:  # refused before anything that takes long
         if not any(word.strip().lower() in table for table in training.texts_with):
             raise OptionError(
-                f"Expected single words of the training data in `words`, but none of its texts has {one_line(word)}.",
+                f"Expected single words of the training data in `words`, but none of its texts has {format_value(word)}.",
                 option="words",
             )
     with bars_about(split.name, "swaps"):
@@ -255,7 +256,7 @@ def with_training(context: AuditContext) -> AuditContext:
     return dataclasses.replace(
         context,
         primary=dataclasses.replace(
-            split.take(rest), fingerprint=digest_of_value([split.fingerprint, "half"])
+            split.take(rest), fingerprint=digest_value([split.fingerprint, "half"])
         ),
         train=split.data.select(first),
         answers={**context.answers, split.name: scores},
@@ -303,7 +304,7 @@ def _judge(
     if options.other_split and named:
         other = next((s for s in context.splits if s.name == options.other_split), None)
         if other is None:
-            raise unknown_name(
+            raise make_unknown_name_error(
                 "audited split", options.other_split, [split.name for split in context.splits]
             )
         train = training.columns[0], training.labels

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from rightreasons.core.arrays import Result
 from rightreasons.core.choices import HEAD_ROUNDINGS
-from rightreasons.core.errors import OptionError, unknown_name
+from rightreasons.core.errors import OptionError, make_unknown_name_error
 from rightreasons.core.label_names import check_label_names
-from rightreasons.core.options import Options, option, takes
-from rightreasons.core.tokens import words
+from rightreasons.core.options import Options, accept_options_as_keywords, option
+from rightreasons.core.results import Result
+from rightreasons.core.tokens import split_words
 from rightreasons.core.validation import (
     check_count,
     check_labels,
@@ -146,7 +146,7 @@ class LmiResult(Result):
         for table in self.by_label:
             if table.label == label:
                 return table
-        raise unknown_name(
+        raise make_unknown_name_error(
             "label that was counted", label, [str(table.label) for table in self.by_label]
         )
 
@@ -197,7 +197,7 @@ class LmiResult(Result):
         }
 
 
-@takes(LmiOptions)
+@accept_options_as_keywords(LmiOptions)
 def lmi(
     data: Iterable[Any],
     labels: Any,
@@ -273,7 +273,9 @@ def lmi(
     # A tokenizer of transformers can be called too, but gives ids then.
     split: Any = getattr(tokenizer, "tokenize", tokenizer)
     if not callable(tokenizer):
-        split = {"words": words, "none": list}[check_one_of(tokenizer, TOKENIZERS, "tokenizer")]
+        split = {"words": split_words, "none": list}[
+            check_one_of(tokenizer, TOKENIZERS, "tokenizer")
+        ]
     texts: list[Any] = (
         check_token_lists(data, "data") if tokenizer == "none" else check_texts(data, "data")
     )

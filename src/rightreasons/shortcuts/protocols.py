@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from rightreasons.core.choices import HEAD_ROUNDINGS, RANKINGS, TOKEN_KINDS, UNITS
-from rightreasons.core.errors import unknown_name
+from rightreasons.core.errors import make_unknown_name_error
 from rightreasons.core.options import check_options, option
 from rightreasons.models.gradients.options import AttributionOptions
 
@@ -99,7 +99,7 @@ def protocol_of(protocol: str | Protocol | None = None, **settings: Any) -> Prot
             f"Expected the name of a protocol or a Protocol, but got {type(protocol).__name__}."
         )
     if isinstance(protocol, str) and protocol not in PROTOCOLS:
-        raise unknown_name("protocol", protocol, PROTOCOLS)
+        raise make_unknown_name_error("protocol", protocol, PROTOCOLS)
     base = protocol if isinstance(protocol, Protocol) else PROTOCOLS[protocol or "rightreasons"]
     changes = {name: value for name, value in settings.items() if value is not None}
     check_options(changes, [name for name in Protocol.names() if name != "name"], "a protocol")

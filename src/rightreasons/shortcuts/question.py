@@ -11,7 +11,8 @@ import numpy as np
 from rightreasons.audited.context import changes as differences
 from rightreasons.audited.context import example_of
 from rightreasons.core.choices import MIN_ITEMS
-from rightreasons.core.intervals import Estimate, Power, estimate_of, share
+from rightreasons.core.decisions import Power
+from rightreasons.core.estimates import Estimate, estimate_share, make_estimate
 from rightreasons.core.tokens import is_punctuation
 from rightreasons.page.parts import Cell, Change, Example, ItemFigure, Mark
 from rightreasons.page.plots import (
@@ -259,7 +260,7 @@ def draw_types(key: str, m: Any) -> Drawing:
     """Draw the types of shortcuts."""
     found = m.measured.reliance
     row = [
-        estimate_of(found.shortcut_reliance, found.interval),
+        make_estimate(found.shortcut_reliance, found.interval),
         *map(Estimate, (found.lexicon_cued, found.grammar_cued, m.null.rate)),
     ]
     return dot_rows(key, rows=[(m.items.name, row)], series=TYPES, xlabel="share of predictions")
@@ -269,7 +270,8 @@ def draw_bins(key: str, m: Any) -> Drawing:
     """Draw reliability and shortcuts by confidence."""
     bins, resampling = m.measured.reliance.bins, m.context.resampling
     intervals = [
-        share(round((row.accuracy or 0.0) * row.n_items), row.n_items, resampling) for row in bins
+        estimate_share(round((row.accuracy or 0.0) * row.n_items), row.n_items, resampling)
+        for row in bins
     ]
     return shortcut_bins(key, bins, intervals=intervals, null=m.null.rate)
 
@@ -341,7 +343,7 @@ SHORTCUTS = Question(
         __file__,
         MIN_HALVED=MIN_HALVED,
         MIN_ITEMS=MIN_ITEMS,
-        estimate_of=estimate_of,
+        estimate_of=make_estimate,
         is_plural=is_plural,
         subject=subject,
         missing_class=missing_class,
@@ -381,7 +383,7 @@ SHORTCUTS = Question(
         Figure(
             "shortcut_rate",
             lambda m: (
-                estimate_of(m.measured.reliance.shortcut_reliance, m.measured.reliance.interval)
+                make_estimate(m.measured.reliance.shortcut_reliance, m.measured.reliance.interval)
                 if m.measured
                 else Estimate(None)
             ),
@@ -390,7 +392,9 @@ SHORTCUTS = Question(
         ),
         Figure(
             "shortcut_excess",
-            lambda m: estimate_of(m.null.excess, m.null.interval) if m.measured else Estimate(None),
+            lambda m: (
+                make_estimate(m.null.excess, m.null.interval) if m.measured else Estimate(None)
+            ),
             f"{PARADOX}; null model of this package",
             better="lower",
             no_interval="withheld",
@@ -401,7 +405,9 @@ SHORTCUTS = Question(
             "shortcut_tradeoff",
             lambda m: (
                 m.measured
-                and estimate_of(m.measured.tradeoff.shortcut_tradeoff, m.measured.tradeoff.interval)
+                and make_estimate(
+                    m.measured.tradeoff.shortcut_tradeoff, m.measured.tradeoff.interval
+                )
             ),
             PARADOX,
             "ratio",

@@ -15,16 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, Result, kind_of
-from rightreasons.core.binning import assign_bins, uniform_edges
+from rightreasons.core.arrays import Floats, Ragged, describe_kind
+from rightreasons.core.binning import assign_bins, make_uniform_edges
 from rightreasons.core.choices import RANKINGS, TOKEN_KINDS
-from rightreasons.core.intervals import Interval, bootstrap_mean, log_binomial, wilson
-from rightreasons.core.options import Options, option, takes
+from rightreasons.core.intervals import Interval, bootstrap_mean, wilson
+from rightreasons.core.options import Options, accept_options_as_keywords, option
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
 from rightreasons.core.scores import AVERAGES, MOST_CLASSES
-from rightreasons.core.tokens import CATEGORIES, GRAMMAR_CATEGORIES, PIECE_STYLES, category_codes
+from rightreasons.core.significance import compute_log_binomial
+from rightreasons.core.tokens import CATEGORIES, GRAMMAR_CATEGORIES, PIECE_STYLES, assign_categories
 from rightreasons.core.validation import (
-    MOST_BINS,
+    MAX_BINS,
     as_ragged,
     check_count,
     check_flags,
@@ -36,8 +38,6 @@ from rightreasons.core.validation import (
     check_vector,
 )
 from rightreasons.shortcuts.mutual_information import LmiResult
-
-Floats = NDArray[np.float64]
 
 TYPES = ("none", "grammar", "lexicon")
 """What cues a prediction: nothing, function words and marks and pieces alone, or a word of the lexicon too."""
@@ -52,13 +52,13 @@ class DetectorOptions(Options):
     rank_by: str = option("value", "How tokens are ranked by their attributions.", choices=RANKINGS)
     piece_style: str = option("word", "How tokens show where a word begins.", choices=PIECE_STYLES)
     kinds: str = option("rightreasons", "Rules of the categories.", choices=TOKEN_KINDS)
-    n_frequency_bins: int = option(5, "Bins of like frequency.", minimum=1, maximum=MOST_BINS)
+    n_frequency_bins: int = option(5, "Bins of like frequency.", minimum=1, maximum=MAX_BINS)
 
 
 class RelianceOptions(DetectorOptions):
     """How they are summarized; see `shortcut_reliance`."""
 
-    n_bins: int = option(10, "Bins of confidence, of equal width.", minimum=1, maximum=MOST_BINS)
+    n_bins: int = option(10, "Bins of confidence, of equal width.", minimum=1, maximum=MAX_BINS)
 
 
 def chance_of_hit(
@@ -105,7 +105,8 @@ def chance_of_hit(
     possible = outside >= picked
     miss = np.where(
         possible,
-        log_binomial(np.maximum(outside, picked), picked) - log_binomial(length, picked),
+        compute_log_binomial(np.maximum(outside, picked), picked)
+        - compute_log_binomial(length, picked),
         0,
     )
     # A chance of exactly 0 must not come out as a rounding error below it.
@@ -336,7 +337,7 @@ class ShortcutReliance(Result):
     definition: str
 
 
-@takes(DetectorOptions)
+@accept_options_as_keywords(DetectorOptions)
 def find_shortcuts(
     tokens: Any,
     attributions: Any,
@@ -406,7 +407,7 @@ def find_shortcuts(
     # How frequent a token is, training data tell, where they are at hand.
     counts = heads.frequencies() if isinstance(heads, LmiResult) else Counter(flat)
     strata = frequency_bins(vocabulary, counts, options.n_frequency_bins)[ids]
-    categories = category_codes(
+    categories = assign_categories(
         ids, offsets, vocabulary, style=options.piece_style, kinds=options.kinds
     )
     return Shortcuts(
@@ -421,7 +422,7 @@ def find_shortcuts(
     )
 
 
-@takes(RelianceOptions)
+@accept_options_as_keywords(RelianceOptions)
 def shortcut_reliance(
     tokens: Any,
     attributions: Any,
@@ -516,7 +517,7 @@ def summarize(
     `predictions` are the predicted labels where the shortcuts are those of other labels, such as the gold ones; what is
     right and wrong follows from them.
     """
-    check_count(n_bins, "n_bins", maximum=MOST_BINS)
+    check_count(n_bins, "n_bins", maximum=MAX_BINS)
     correct = None
     if references is not None:
         labels = check_labels(references)
@@ -588,12 +589,12 @@ def _check_heads(heads: Heads, predicted: NDArray[np.int64]) -> dict[int, frozen
         # The keys of a table that went through JSON are strings.
         if not str(label).isdecimal():
             raise TypeError(
-                f"Expected labels, whole numbers from 0, as keys of `heads`, but got {kind_of(label)}."
+                f"Expected labels, whole numbers from 0, as keys of `heads`, but got {describe_kind(label)}."
             )
         listed = isinstance(head, Collection) and not isinstance(head, str)
         if not listed or not all(isinstance(token, str) for token in head):
             raise TypeError(
-                f"Expected `heads` to hold tokens for label {label}, but got {kind_of(head)}."
+                f"Expected `heads` to hold tokens for label {label}, but got {describe_kind(head)}."
             )
         members[int(label)] = frozenset(head)
     for item, label in enumerate(predicted.tolist()):
@@ -623,7 +624,7 @@ def _bins(
     correct: NDArray[np.bool_] | None,
     n_bins: int,
 ) -> tuple[ConfidenceBin, ...]:
-    edges, bins = uniform_edges(n_bins), []
+    edges, bins = make_uniform_edges(n_bins), []
     place = assign_bins(confidences, edges, uniform=True)
     for number, (lower, upper) in enumerate(itertools.pairwise(edges.tolist())):
         rows = np.flatnonzero(place == number)

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Result
-from rightreasons.core.intervals import Estimate, Interval, bounded_mean, rate_interval
+from rightreasons.core.estimates import Estimate, make_rate_interval
+from rightreasons.core.intervals import Interval, bounded_mean_interval
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
 from rightreasons.core.validation import check_labels, check_same_length
 
 
@@ -105,7 +106,7 @@ def deciding_share(
     differences = changes.astype(np.float64) - control_changes
     return DecidingShare(
         deciding_share=float(differences.mean()),
-        interval=bounded_mean(
+        interval=bounded_mean_interval(
             differences, low=-1.0, high=1.0, clusters=clusters, confidence_level=resampling.level
         ),
         n_items=len(before),
@@ -113,7 +114,7 @@ def deciding_share(
         rate=_share(changes, after >= 0),
         control_rate=_share(control_changes, beside >= 0),
         follow_rate=_share(after == pointing, pointed),
-        follow_interval=rate_interval((after == pointing)[pointed], resampling)
+        follow_interval=make_rate_interval((after == pointing)[pointed], resampling)
         if pointed.any()
         else None,
     )
@@ -168,7 +169,7 @@ def fixed_share(
     low, high = (-chance / (1 - chance), 1.0) if chance < 1 - 1e-9 else (-1.0, 1.0)
     return DecidingShare(
         deciding_share=float(scaled.mean()),
-        interval=bounded_mean(
+        interval=bounded_mean_interval(
             scaled, low=low, high=high, clusters=clusters, confidence_level=resampling.level
         ),
         n_items=len(before),

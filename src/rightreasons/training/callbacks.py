@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from transformers.trainer_callback import CallbackHandler
 
 from rightreasons.calibration.measure import JudgedItems
+from rightreasons.core.json_files import read_json
 from rightreasons.core.options import check_options
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.store import write_json
-from rightreasons.core.validation import check_labels, check_same_length, check_texts, read_json
+from rightreasons.core.validation import check_labels, check_same_length, check_texts
 from rightreasons.difficulty.ranking import DataMap, data_map
 from rightreasons.models.classes import Classifier, predict
 from rightreasons.models.loading import class_names

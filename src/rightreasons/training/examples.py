@@ -12,9 +12,9 @@ import datasets
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.errors import OptionError, unknown_name
+from rightreasons.core.errors import OptionError, make_unknown_name_error
 from rightreasons.core.label_names import LabelColumn
-from rightreasons.core.store import digest_of_arrays, json_lines, write_text
+from rightreasons.core.store import digest_arrays, format_json_lines, write_text
 from rightreasons.core.validation import check_columns, check_labels, check_texts
 from rightreasons.io.columns import read_labels
 from rightreasons.io.tables import chosen_rows, labeled_items, limited, open_task_items
@@ -159,7 +159,7 @@ def encoded_examples(
         columns[key] = rows if n_texts == 1 else grouped
     extra = {key: dataset.with_format(None)[key][:] for key in extra_columns}
     digests = [
-        digest_of_arrays({**encoded.columns, "offsets": encoded.offsets, "labels": labels}),
+        digest_arrays({**encoded.columns, "offsets": encoded.offsets, "labels": labels}),
         *(fingerprint_texts(map(repr, extra[key])) for key in extra),
     ]
     columns |= {"labels": labels.tolist()} | extra
@@ -252,13 +252,13 @@ def open_training_data(
         "train" if "train" in splits or len(splits) > 1 else next(iter(splits))
     )
     if train_name not in splits:
-        raise unknown_name(f"split of {where} with labels", train_name, splits)
+        raise make_unknown_name_error(f"split of {where} with labels", train_name, splits)
     others = [name for name in splits if name != train_name]
     name = options.validation_split or next(
         (name for name in VALIDATION_SPLITS if name in others), None
     )
     if name is not None and name not in others:
-        raise unknown_name(
+        raise make_unknown_name_error(
             f"split of {where} with labels, other than that to train on", name, others or ["none"]
         )
     train, validation = splits[train_name], None if name is None else splits[name]
@@ -298,7 +298,7 @@ def write_parts(data: TrainingData, folder: str | os.PathLike[str]) -> Path:
             {**row, **({} if names is None else {"label": names[row["label"]]})}
             for row in rows.with_format(None)
         )
-        write_text(Path(folder) / f"{name}.jsonl", json_lines(named))
+        write_text(Path(folder) / f"{name}.jsonl", format_json_lines(named))
     return Path(folder)
 
 

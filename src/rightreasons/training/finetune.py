@@ -19,16 +19,17 @@ import torch
 import transformers
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Result
-from rightreasons.core.errors import OptionError, first_line, is_signaled, is_watched, stop_deferred
-from rightreasons.core.options import takes
+from rightreasons.core.errors import OptionError, get_first_line
+from rightreasons.core.options import accept_options_as_keywords
+from rightreasons.core.results import Result
+from rightreasons.core.signals import defer_stop, is_progress_visible, is_signaled
 from rightreasons.core.store import (
-    changed_files,
     check_folder,
-    digest_of_files,
-    package_code,
+    digest_files,
+    digest_package_code,
+    list_changed_files,
+    lock_folder,
     set_aside,
-    working_alone,
     write_bytes,
 )
 from rightreasons.models.batching import ensure_padding
@@ -187,7 +188,7 @@ class Objective:
     extra_columns: Sequence[str] = ()
 
 
-@takes(TuningOptions)
+@accept_options_as_keywords(TuningOptions)
 def fine_tune(
     model_name_or_path: str | os.PathLike[str],
     train: Table,
@@ -285,11 +286,11 @@ def fine_tune(
                 key: repr(value) for key, value in sorted((training_arguments or {}).items())
             },
             "record": dict(record or {}),
-            "code": package_code(),
+            "code": digest_package_code(),
         }
         store = open_store(out, run)
         if workers.is_main:
-            held.enter_context(working_alone(store.folder, "training the same model in it"))
+            held.enter_context(lock_folder(store.folder, "training the same model in it"))
         finished = workers.main_first(lambda: _open(store), "opening the run")
         if finished is not None:
             return finished
@@ -318,7 +319,7 @@ def fine_tune(
             "seed": options.seed,
             "label_names": ["labels"],
             "use_cpu": use_cpu,
-            "disable_tqdm": not (progress and is_watched()),
+            "disable_tqdm": not (progress and is_progress_visible()),
             "logging_strategy": "epoch" if progress else "no",
             "eval_strategy": "no" if valid_set is None else "epoch",
             "save_strategy": "steps" if 0 < every < steps else "no",
@@ -354,7 +355,7 @@ def fine_tune(
         checkpoint = (
             None if resumed is None else str(store.folder / CHECKPOINTS / f"checkpoint-{resumed}")
         )
-        with stop_deferred():
+        with defer_stop():
             trainer.add_callback(_StopAtStep())
             loss = float(trainer.train(resume_from_checkpoint=checkpoint).training_loss)
         if not math.isfinite(loss):
@@ -410,7 +411,7 @@ def _load(
             )
         except Exception as error:
             raise ValueError(
-                f"Expected {name} to be an encoder or a classifier, but got: {first_line(error)}"
+                f"Expected {name} to be an encoder or a classifier, but got: {get_first_line(error)}"
             ) from error
     if reason := quantized(model):
         raise ValueError(reason)
@@ -442,7 +443,7 @@ def _resumable(trainer_class: type[Any], examples: Examples, seed: int, store: S
                 raise
             if self.is_world_process_zero():
                 name = f"{CHECKPOINTS}/checkpoint-{self.state.global_step}"
-                store.write_json(f"{name}.json", digest_of_files(store.folder / name))
+                store.write_json(f"{name}.json", digest_files(store.folder / name))
 
     Resumable.__name__ = trainer_class.__name__
     return Resumable
@@ -466,7 +467,7 @@ def _last_step(store: Store) -> int | None:
         ((int(folder.name.rpartition("-")[2]), folder) for folder in folders), reverse=True
     ):
         files = store.read_json(f"{CHECKPOINTS}/{folder.name}.json")
-        if files is not None and not changed_files(folder, files):
+        if files is not None and not list_changed_files(folder, files):
             return step
         set_aside(folder)
     return None

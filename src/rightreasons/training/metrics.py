@@ -8,14 +8,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.calibration.confidences import TopLabel, top_label
-from rightreasons.calibration.errors import CalibrationErrorOptions, calibration_of
+from rightreasons.calibration.confidences import TopLabel, parse_top_label
+from rightreasons.calibration.errors import CalibrationErrorOptions, compute_calibration
 from rightreasons.calibration.measure import STATISTICS
 from rightreasons.calibration.proper_scores import brier_score, negative_log_likelihood
 from rightreasons.core.arrays import to_numpy
-from rightreasons.core.errors import one_line, unknown_name
+from rightreasons.core.errors import make_unknown_name_error
 from rightreasons.core.options import check_options
 from rightreasons.core.scores import AVERAGES, classification_scores
+from rightreasons.core.sentences import format_value
 from rightreasons.core.validation import check_one_of, check_same_length
 
 IGNORED = -100
@@ -43,7 +44,7 @@ class ComputeMetrics:
                 "Expected at least one item with a label in the evaluation, but there is none."
             )
         logits = logits[rows]
-        top = top_label(logits, labels[rows], scores="logits")
+        top = parse_top_label(logits, labels[rows], scores="logits")
         figures: Figures = {}
         for name in self.names:
             if name not in figures:
@@ -59,7 +60,7 @@ class ComputeMetrics:
             )
             return {"accuracy": result.accuracy, "f1": result.f1}
         if name in ("ece", "mce"):
-            errors = calibration_of(top, self._calibration)
+            errors = compute_calibration(top, self._calibration)
             return {"ece": errors.ece, "mce": errors.mce}
         if name == "brier":
             return {name: brier_score(top).brier}
@@ -70,7 +71,7 @@ class ComputeMetrics:
     def __repr__(self) -> str:
         parts = [
             *map(repr, self.names),
-            *(f"{key}={one_line(value)}" for key, value in sorted(self.options.items())),
+            *(f"{key}={format_value(value)}" for key, value in sorted(self.options.items())),
         ]
         return f"compute_metrics({', '.join(parts)})"
 
@@ -132,7 +133,7 @@ def compute_metrics(*names: str, **options: Any) -> ComputeMetrics:
                 f"Expected the names of metrics, but got {name!r} ({type(name).__name__})."
             )
         if name not in _KNOWN:
-            raise unknown_name("metric", name, _KNOWN)
+            raise make_unknown_name_error("metric", name, _KNOWN)
     unique = tuple(dict.fromkeys(names))
     allowed = [option for name in unique for option in _KNOWN[name]]
     check_options(options, allowed, f"compute_metrics({', '.join(map(repr, unique))})")

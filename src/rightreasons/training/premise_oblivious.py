@@ -11,7 +11,7 @@ from typing import Any
 import datasets
 import numpy as np
 
-from rightreasons.core.arrays import Result
+from rightreasons.core.results import Result
 from rightreasons.core.scores import Scores
 from rightreasons.core.validation import check_count, check_labels, check_seed
 from rightreasons.models.loading import load_multiple_choice

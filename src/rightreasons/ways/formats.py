@@ -6,8 +6,8 @@ import dataclasses
 import itertools
 from collections.abc import Mapping, Sequence
 
-from rightreasons.core.arrays import Result
 from rightreasons.core.resampling import item_rng
+from rightreasons.core.results import Result
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import ORDERS, PREFIX, instruction, usual_form
 

@@ -13,19 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditSplit
-from rightreasons.core.arrays import Result
-from rightreasons.core.intervals import (
-    Estimate,
-    bounded_mean,
-    cluster_codes,
-    estimate_of,
-    mean,
-    paired_means,
-    rate,
-)
+from rightreasons.core.clusters import number_clusters
+from rightreasons.core.estimates import Estimate, estimate_mean, estimate_rate, make_estimate
+from rightreasons.core.intervals import bounded_mean_interval
 from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
 from rightreasons.core.scores import Scores
-from rightreasons.core.store import part_of
+from rightreasons.core.significance import compare_paired_means
+from rightreasons.core.store import get_results_subfolder
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import instruction, items_of
 from rightreasons.models.replies.answers import NO_ANSWER
@@ -148,7 +143,7 @@ def format_spread(
     """
     table = np.asarray(right, dtype=np.float64)
     n_ways, n_items = table.shape
-    codes = cluster_codes(clusters, n_items)
+    codes = number_clusters(clusters, n_items)
     codes = np.arange(n_items) if codes is None else codes
     n_units, rng = int(codes.max()) + 1, np.random.default_rng(how.seed)
     spread = float(np.ptp(table.mean(axis=1)))
@@ -161,7 +156,9 @@ def format_spread(
     for part in (half, ~half) if half.any() and not half.all() else ():
         chosen = table[:, ~part].mean(axis=1)
         apart = table[chosen.argmax(), part] - table[chosen.argmin(), part]
-        ends = bounded_mean(apart, low=-1, high=1, confidence_level=how.level, clusters=codes[part])
+        ends = bounded_mean_interval(
+            apart, low=-1, high=1, confidence_level=how.level, clusters=codes[part]
+        )
         halves.append((float(apart.mean()), ends.low, ends.high))
     # The two halves choose by each other, and so depend on each other: the mean of their ends holds however they do.
     value, low, high = np.mean(halves, axis=0).tolist() if halves else (None, None, None)
@@ -210,13 +207,13 @@ def flips_of(
         clusters: (N,) names of the units that items belong to; None for independent items.
         how: Level of the intervals; random signs and their seed.
     """
-    doubted, again = (rate(each, how, clusters) for each in turned)
+    doubted, again = (estimate_rate(each, how, clusters) for each in turned)
     if doubted is None or again is None:
         return None
-    test = paired_means(
+    test = compare_paired_means(
         *(np.asarray(each, dtype=float) for each in turned), clusters=clusters, resampling=how
     )
-    difference = estimate_of(test.difference, test.interval)
+    difference = make_estimate(test.difference, test.interval)
     return Flips(turn, len(turned[0]), doubted, again, difference, test.p_value)
 
 
@@ -267,7 +264,7 @@ def measure_ways(
             {name: label for name, (label, _) in each.items()},
         )
         for way, each, row in zip(ways, judged, picks, strict=True)
-        if (accuracy := rate(row == split.labels, how, split.clusters)) is not None
+        if (accuracy := estimate_rate(row == split.labels, how, split.clusters)) is not None
     )
     reasons = {
         name: why
@@ -278,7 +275,7 @@ def measure_ways(
         name: share
         for name, verdict in by_way[0].verdicts.items()
         if name not in reasons
-        and (share := rate([each.verdicts[name] == verdict for each in by_way[1:]], how))
+        and (share := estimate_rate([each.verdicts[name] == verdict for each in by_way[1:]], how))
         is not None
     }
     posix, no_posix = asking.posix(ways, how)
@@ -334,7 +331,7 @@ class _Asking:
                 "no two ways share the style of the answers and the given order of the options",
             )
         clusters = None if self.split.clusters is None else self.split.clusters[units]
-        return mean(np.array(values), how, clusters=clusters), ""
+        return estimate_mean(np.array(values), how, clusters=clusters), ""
 
     def flips(self, way: Way, first: Picks, how: Resampling) -> tuple[tuple[Flips, ...], str, int]:
         """Return the flips of right and of wrong answers, or why there are none, and how many cannot be read."""
@@ -394,7 +391,7 @@ class _Asking:
         name = (
             way.name.replace("/", "-") + {"": "", DOUBT: " doubted", NEUTRAL_TURN: " again"}[follow]
         )
-        out = part_of(self.out, name)
+        out = get_results_subfolder(self.out, name)
         labels = np.array([item.label for item in items], dtype=np.int64)
         return scorer.score_items(items, labels, progress=self.progress, out=out)
 

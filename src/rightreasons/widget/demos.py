@@ -15,7 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.core.validation import MAX_PAGE_DRAWS, MAX_PAGE_ROWS, check_kind
+from rightreasons.core.limits import MAX_PAGE_DRAWS, MAX_PAGE_ROWS
+from rightreasons.core.validation import check_kind
 from rightreasons.widget.pages import MISTAKES, is_number, problem, public_page, typed_text
 
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)

@@ -14,18 +14,17 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from rightreasons.core.arrays import kind_of
-from rightreasons.core.errors import counted
+from rightreasons.core.arrays import describe_kind
 from rightreasons.core.intervals import Interval
-from rightreasons.core.validation import (
+from rightreasons.core.limits import (
     MAX_PAGE_CHARACTERS,
     MAX_UNPACKED_BYTES,
     MAX_UPLOAD_BYTES,
     MAX_UPLOAD_CELLS,
     MAX_UPLOAD_ROWS,
-    check_at_most,
-    check_count,
 )
+from rightreasons.core.sentences import pluralize
+from rightreasons.core.validation import check_at_most, check_count
 from rightreasons.io.reading import data_type, unpacked
 from rightreasons.page.prose import NONE
 
@@ -109,7 +108,7 @@ def table(
     ]
     body = "".join(f"<tr>{row}</tr>" for row in cells)
     more = len(rows) - MAX_TABLE_ROWS
-    foot = f'<p class="rr-small">and {counted(more, "more row")}</p>' if more > 0 else ""
+    foot = f'<p class="rr-small">and {pluralize(more, "more row")}</p>' if more > 0 else ""
     title = f"<caption>{html.escape(caption)}</caption>" if caption else ""
     return (
         f'<div class="rr-table" tabindex="0"><table>{title}<thead><tr>{head}</tr></thead>'
@@ -237,7 +236,7 @@ def typed_text(value: object, name: str) -> str:
         TypeError: Expected `Question` to be a text, but got None.
     """
     if not isinstance(value, str):
-        raise TypeError(f"Expected `{name}` to be a text, but got {kind_of(value)}.")
+        raise TypeError(f"Expected `{name}` to be a text, but got {describe_kind(value)}.")
     if len(value) > MAX_PAGE_CHARACTERS:
         raise ValueError(
             f"Expected `{name}` to have at most {MAX_PAGE_CHARACTERS:,} characters, but got {len(value):,}."

@@ -27,7 +27,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any
 
-from rightreasons.core.errors import in_one_sentence, is_expected
+from rightreasons.core.errors import format_error, is_user_error
 
 SECONDS = 120.0
 """Seconds that one piece of work may take."""
@@ -220,8 +220,8 @@ def _readable(error: Exception, gigabytes: float) -> Exception:
             if type(error) in (TypeError, ValueError)
             else ValueError(str(error))
         )
-    if is_expected(error):
-        return ValueError(in_one_sentence(error))
+    if is_user_error(error):
+        return ValueError(format_error(error))
     if "allocate memory" in str(error):  # as torch says it
         return _too_much(gigabytes)
     return RuntimeError("".join(traceback.format_exception(error)))

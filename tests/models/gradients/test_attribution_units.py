@@ -11,7 +11,7 @@ import torch
 
 from killing import killed_at
 from rightreasons.core.errors import SetAsideWarning
-from rightreasons.core.tokens import words
+from rightreasons.core.tokens import split_words
 from rightreasons.models.classes import predict
 from rightreasons.models.gradients.attribution import integrated_gradients
 from rightreasons.models.gradients.inputs import word_of_piece, word_spans
@@ -43,13 +43,13 @@ def test_words_are_those_of_the_statistics(architecture):
         texts.append("It's not a WELL-known film... 2.5")
     attributions = integrated_gradients(tiny_encoder(architecture), texts, unit="word", **QUICK)
     for row, text in enumerate(texts):
-        assert list(attributions.tokens[row]) == words(text)
+        assert list(attributions.tokens[row]) == split_words(text)
         cut = slice(*attributions.scores.offsets[row : row + 2])
         marked = [
             text[a:b].lower()
             for a, b in zip(attributions.starts[cut], attributions.ends[cut], strict=True)
         ]
-        assert marked == words(text)
+        assert marked == split_words(text)
 
 
 def test_a_word_takes_the_largest_of_its_pieces(roberta):
@@ -232,7 +232,7 @@ def test_attributions_feed_the_shortcut_kernel(bert):
         {0: ["the"], 1: ["the"], 2: ["the"]},
         top_n=99,
     )
-    assert shortcuts.cued.tolist() == ["the" in words(text) for text in TEXTS]
+    assert shortcuts.cued.tolist() == ["the" in split_words(text) for text in TEXTS]
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from rightreasons.behavior.learning.options import PARTITIONS
 from rightreasons.behavior.learning.plan import NOT_ASKED, Plan, PlannedRun
 from rightreasons.behavior.rates import compare_generalization, generalization_score
-from rightreasons.core.arrays import Result
-from rightreasons.core.intervals import mcnemar
+from rightreasons.core.results import Result
+from rightreasons.core.significance import mcnemar
 
 SHUFFLE_SEED = 42
 """Seed of the randomization tests, as in the published analysis."""

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from rightreasons.behavior.learning.methods import RULES, class_losses, span_losses
 from rightreasons.behavior.measure import reading_texts
-from rightreasons.core.arrays import offsets_of
-from rightreasons.core.errors import one_line
+from rightreasons.core.arrays import compute_offsets
+from rightreasons.core.sentences import format_value
 from rightreasons.core.suites import EXPECTATIONS
 from rightreasons.core.validation import check_count, check_one_of, check_same_length
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite
@@ -273,7 +273,7 @@ def label_targets(labels: Sequence[Any], *, treatment: str = "classes") -> NDArr
     for label in labels:
         if label not in table:
             raise ValueError(
-                f"Expected labels of {treatment} from 0 to {len(table) - 2}, but got {one_line(label)}."
+                f"Expected labels of {treatment} from 0 to {len(table) - 2}, but got {format_value(label)}."
             )
     return np.array([table[label] for label in labels], dtype=np.float64).reshape(-1, 2)
 
@@ -558,7 +558,7 @@ def aligned_positions(
 
 def _take(encoded: Encoded, order: NDArray[np.int64]) -> Encoded:
     lengths = encoded.lengths[order]
-    offsets = offsets_of(lengths)
+    offsets = compute_offsets(lengths)
     source = np.repeat(encoded.offsets[order] - offsets[:-1], lengths) + np.arange(offsets[-1])
     return dataclasses.replace(
         encoded,

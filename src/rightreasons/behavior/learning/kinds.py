@@ -26,7 +26,7 @@ from rightreasons.behavior.learning.items import (
 from rightreasons.behavior.learning.options import ACTIVATIONS
 from rightreasons.behavior.measure import is_reading, match_classes, reading_texts
 from rightreasons.behavior.rates import BehavioralPassRate, asks_for_neutral, pass_rates
-from rightreasons.core.label_names import listing
+from rightreasons.core.label_names import format_list
 from rightreasons.core.validation import check_labels, softmax
 from rightreasons.datasets.suites.suite import Suite
 from rightreasons.models.batching import Encoded, encode, ensure_padding, padding_values
@@ -124,7 +124,7 @@ class Classes:
         if list(order) != sorted(order):
             raise ValueError(
                 f"Expected the classes of {classifier.name} in the order of the labels of {suite.name!r}, "
-                f"{listing(names or ())}, but they are {listing(classifier.label_names)}."
+                f"{format_list(names or ())}, but they are {format_list(classifier.label_names)}."
             )
 
     def prepare(

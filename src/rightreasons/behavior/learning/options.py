@@ -132,7 +132,7 @@ def parse_grid(text: str) -> list[dict[str, Any]]:
         >>> parse_grid('{"learning_rate": [2e-5, 5e-5], "epochs": [1, 2]}')[1]
         {'learning_rate': 2e-05, 'epochs': 2.0}
     """
-    from rightreasons.core.validation import parse_json
+    from rightreasons.core.json_files import parse_json
 
     columns = parse_json(text, "the grid") if text else {}
     if not isinstance(columns, dict) or not all(

@@ -27,9 +27,9 @@ from rightreasons.behavior.learning.options import (
 from rightreasons.core.label_names import MatchTerms, match_labels
 from rightreasons.core.resampling import item_rng
 from rightreasons.core.store import (
-    digest_of_files,
-    digest_of_value,
-    package_code,
+    digest_files,
+    digest_package_code,
+    digest_value,
     read_record,
     write_record,
 )
@@ -150,7 +150,7 @@ def _model_digest(name: str) -> str:
     files = {
         str(file.relative_to(folder)) for pattern in _MODEL_FILES for file in folder.glob(pattern)
     }
-    return digest_of_value(digest_of_files(folder, files)) if files else ""
+    return digest_value(digest_files(folder, files)) if files else ""
 
 
 def describe_sources(model: str, suite: str, data: str, options: PlanOptions) -> dict[str, Any]:
@@ -383,7 +383,7 @@ def plan_runs(
 
 def plan_code() -> str:
     """Name the code that a result depends on: the package's version, and a digest of its files and libraries."""
-    return f"{rightreasons.__version__}+{package_code()}"
+    return f"{rightreasons.__version__}+{digest_package_code()}"
 
 
 class Plan:
@@ -489,7 +489,7 @@ class Plan:
 
     def inputs(self, what: object) -> str:
         """Digest what a result depends on: the code, the settings of the plan, and what it is of."""
-        return digest_of_value([self.code, self.settings, what])
+        return digest_value([self.code, self.settings, what])
 
     def results(self) -> list[dict[str, Any]]:
         """Read the results of the finished runs, in the plan's order; one whose file is damaged is set aside."""

@@ -11,8 +11,9 @@ import torch
 from rightreasons.behavior.learning.items import CLASSES, Batch, Items, Target, plan_steps
 from rightreasons.behavior.learning.methods import GroupWeights, irm_loss, irm_weight, set_dropout
 from rightreasons.behavior.learning.options import METHODS, LearningOptions
-from rightreasons.core.errors import OptionError, stop_if_signaled
-from rightreasons.core.options import takes
+from rightreasons.core.errors import OptionError
+from rightreasons.core.options import accept_options_as_keywords
+from rightreasons.core.signals import stop_if_signaled
 from rightreasons.core.validation import check_one_of, check_seed
 from rightreasons.models.batching import Encoded, pad
 from rightreasons.training.finetune import own_random_state
@@ -88,7 +89,7 @@ class Objective:
         return lambda logits: self.target.losses(logits, part, activation=self.activation).mean()
 
 
-@takes(LearningOptions)
+@accept_options_as_keywords(LearningOptions)
 def train_on_behavior(
     model: Any,
     encoded: Encoded,

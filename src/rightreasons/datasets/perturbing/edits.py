@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rightreasons.core.arrays import Result
-from rightreasons.core.errors import needs
+from rightreasons.core.extras import require_package
 from rightreasons.core.resampling import item_rng
+from rightreasons.core.results import Result
 from rightreasons.core.validation import check_count, check_seed
 
 # ---------------------------------------------------------------------------------------------------------------- words
@@ -189,7 +189,7 @@ def find_wordnet(folder: str | None = None) -> WordNet:
         ValueError: If `folder` holds no database.
         ImportError: If NLTK or WordNet is missing; the message says what to install.
     """
-    needs("nltk")
+    require_package("nltk")
     from nltk.corpus import wordnet
 
     named = folder or os.environ.get(VARIABLE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rightreasons.core.errors import one_line
+from rightreasons.core.sentences import format_value
 from rightreasons.core.validation import check_columns, check_ids, check_kind, check_texts
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def mirror_dataset(dataset: datasets.Dataset, prompts: Mapping[Any, str]) -> dat
         ):
             raise ValueError(
                 f"Expected two different choices, a label of 0 or 1 and a new prompt for item {row['id']!r}, but got "
-                f"{one_line(row)}, and {'the old' if same else 'a new'} prompt."
+                f"{format_value(row)}, and {'the old' if same else 'a new'} prompt."
             )
         mirror_id = row["id"] + offset if offset is not None else f"{row['id']}-mirrored"
         mirrored = {**row, "id": mirror_id, column: prompts[row["id"]], "label": 1 - row["label"]}
@@ -121,7 +121,7 @@ def check_mirrored(rows: Sequence[Row]) -> None:
         ):
             raise ValueError(
                 f"Expected item {mirror['id']!r} and its original {key!r} to have the same question and alternatives, "
-                f"but opposite answers; they are {one_line(mirror, 300)} and {one_line(original, 300)}."
+                f"but opposite answers; they are {format_value(mirror, 300)} and {format_value(original, 300)}."
             )
 
 

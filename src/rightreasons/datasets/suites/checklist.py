@@ -26,8 +26,8 @@ from typing import Any, ClassVar, TypeAlias
 import datasets
 import numpy as np
 
-from rightreasons.core.errors import one_line, with_article
-from rightreasons.core.suites import TEST_TYPES, skips_first
+from rightreasons.core.sentences import add_article, format_value
+from rightreasons.core.suites import TEST_TYPES, is_original_first
 from rightreasons.datasets.builder import Builder, Config, members
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite, example_features
 
@@ -261,7 +261,7 @@ class PickledTest:
             each = of_case if isinstance(of_case, list) else [of_case] * len(examples)
             if len(each) != len(examples):
                 raise ValueError(
-                    f"Expected a label for each case or example, but got {one_line(labels)}."
+                    f"Expected a label for each case or example, but got {format_value(labels)}."
                 )
             read[row] = tuple(map(_as_label, each))
         return read
@@ -340,7 +340,7 @@ def pickled_tests(path: Path) -> list[PickledTest]:
         ):
             raise ValueError(
                 f"Expected the tests of the suite in {path} to be CheckList's, an MFT, INV or DIR with texts as name "
-                f"and capability, but {one_line(name)} is none."
+                f"and capability, but {format_value(name)} is none."
             )
         read.append(PickledTest(name, kind, capability, held, plain))
     return read
@@ -417,7 +417,7 @@ def _functionality(test: PickledTest, texts: Texts) -> Functionality:
         label is None for case in labels.values() for label in case
     ):
         spec = _unknown("it has no labels, or others than one number or text for each example")
-    if spec["name"] != "unknown" and skips_first(spec) and max(map(len, texts.values())) < 2:
+    if spec["name"] != "unknown" and is_original_first(spec) and max(map(len, texts.values())) < 2:
         spec = _unknown("every case has one example, which would be compared with itself")
     cases = tuple(Case(str(row), examples, labels.get(row)) for row, examples in texts.items())
     return Functionality(test.name, test.capability, test.kind, spec, cases)
@@ -431,7 +431,7 @@ def _example(value: Any) -> tuple[str, ...]:
         or not all(isinstance(text, str) for text in texts)
     ):
         raise TypeError(
-            f"Expected each example to be a text, or a tuple of texts, but got {with_article(type(value).__name__)}."
+            f"Expected each example to be a text, or a tuple of texts, but got {add_article(type(value).__name__)}."
         )
     return tuple(texts)
 
@@ -486,7 +486,7 @@ def _expectation(record: Any, aggregate: Any, plain: Plain) -> dict[str, Any]:
         )
     skips = aggregate == "all_except_first"
     known = {key: value for key, value in spec.items() if value is not None}
-    return known if skips == skips_first(spec) else {**known, "skip_first": skips}
+    return known if skips == is_original_first(spec) else {**known, "skip_first": skips}
 
 
 def _stock(record: Any) -> tuple[str, dict[str, Any]]:

@@ -31,20 +31,16 @@ import datasets
 import numpy as np
 from pydantic import BeforeValidator, ConfigDict, Field, Strict, TypeAdapter, ValidationError
 
-from rightreasons.core.arrays import kind_of, offsets_of
-from rightreasons.core.errors import one_line, unknown_name
-from rightreasons.core.label_names import check_label_names, folded
+from rightreasons.core.arrays import compute_offsets, describe_kind
+from rightreasons.core.errors import make_unknown_name_error
+from rightreasons.core.json_files import parse_json
+from rightreasons.core.label_names import check_label_names, fold_name
 from rightreasons.core.options import check_options
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.store import json_lines, write_bytes
-from rightreasons.core.suites import TEST_TYPES, SuiteTable, check_expectation, skips_first
-from rightreasons.core.validation import (
-    check_count,
-    check_ids,
-    check_kind,
-    check_one_of,
-    parse_json,
-)
+from rightreasons.core.sentences import format_value
+from rightreasons.core.store import format_json_lines, write_bytes
+from rightreasons.core.suites import TEST_TYPES, SuiteTable, check_expectation, is_original_first
+from rightreasons.core.validation import check_count, check_ids, check_kind, check_one_of
 from rightreasons.datasets.builder import available_datasets, load_builder
 
 MAX_LABEL = 2**31 - 1
@@ -113,7 +109,7 @@ def check_name(name: object, of: str) -> None:
         TypeError: Expected the name of a functionality to be a text, but got None.
     """
     if not isinstance(name, str):
-        raise TypeError(f"Expected the name of a {of} to be a text, but got {kind_of(name)}.")
+        raise TypeError(f"Expected the name of a {of} to be a text, but got {describe_kind(name)}.")
     if not name.strip():
         raise ValueError(f"Expected the name of a {of} to hold characters, but got {name!r}.")
 
@@ -153,7 +149,7 @@ def check_functionality(
         _check_case(case, where, n_texts, label_names)
     spec = functionality.expectation
     # Nothing is asked of a single case of one example, which would be compared with itself.
-    if skips_first(spec) and max(len(case.examples) for case in functionality.cases) < 2:
+    if is_original_first(spec) and max(len(case.examples) for case in functionality.cases) < 2:
         raise ValueError(
             f"Expected at least 2 examples in a case of {where} ({functionality.test_type}), whose first is compared "
             "with the others, but each has 1."
@@ -180,12 +176,12 @@ def _check_case(case: Case, where: str, n_texts: int, label_names: Sequence[str]
     ):
         raise ValueError(
             f"Expected examples of {n_texts} texts in {where}, each with one entry in `labels` and in `meta` where "
-            f"there are any, but got {one_line(case)}."
+            f"there are any, but got {format_value(case)}."
         )
     for label in case.labels or ():
         if label is not None and (not isinstance(label, (int, str)) or isinstance(label, bool)):
             raise TypeError(
-                f"Expected whole numbers or texts as labels, but {where} has {one_line(label)}."
+                f"Expected whole numbers or texts as labels, but {where} has {format_value(label)}."
             )
         if isinstance(label, int) and not -1 <= label <= MAX_LABEL:
             raise ValueError(f"Expected labels from -1 to {MAX_LABEL}, but {where} has one beyond.")
@@ -342,7 +338,7 @@ class Suite:
         check_ids(self.text_columns, "text column")
         if self.label_names is not None:
             names = check_label_names(self.label_names)
-            if len(names) < 2 or len({*map(folded, names)}) < len(names):
+            if len(names) < 2 or len({*map(fold_name, names)}) < len(names):
                 raise ValueError(
                     f"Expected two or more different names of labels in the suite {self.name!r}, but got "
                     f"{', '.join(names)}."
@@ -397,7 +393,7 @@ class Suite:
         }
         if self.label_names is not None:
             header["label_names"] = list(self.label_names)
-        content = json_lines((header, *map(_row, self.functionalities))).encode()
+        content = format_json_lines((header, *map(_row, self.functionalities))).encode()
         return write_bytes(
             file, gzip.compress(content, mtime=0) if file.suffix == ".gz" else content
         )
@@ -440,7 +436,7 @@ class Suite:
         owner = np.repeat(
             np.arange(len(self.functionalities)), [len(f.cases) for f in self.functionalities]
         )
-        offsets = offsets_of(sizes)
+        offsets = compute_offsets(sizes)
         meta = [pair for case in cases for pair in (case.meta or [None] * len(case.examples))]
         return SuiteTable(
             functionalities=tuple(f.name for f in self.functionalities),
@@ -554,7 +550,7 @@ def open_suite(
     elif file.suffix or len(file.parts) > 1:
         raise FileNotFoundError(f"Expected a suite at {file}, but there is no such file.")
     else:
-        raise unknown_name("suite", name_or_path, known)
+        raise make_unknown_name_error("suite", name_or_path, known)
     if max_cases is None:
         return suite
     most = check_count(max_cases, "max_cases")

@@ -16,9 +16,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rightreasons.core.arrays import Ragged
-from rightreasons.core.options import takes
-from rightreasons.core.store import digest_of_arrays
+from rightreasons.core.arrays import Floats, Ragged
+from rightreasons.core.options import accept_options_as_keywords
+from rightreasons.core.store import digest_arrays
 from rightreasons.core.validation import check_count
 from rightreasons.models.batching import length_batches, sent, vocabulary_size
 from rightreasons.models.classes import Classifier, leave_out_empty
@@ -39,7 +39,6 @@ from rightreasons.models.running import Column, Columns
 from rightreasons.models.trial import ONE_BY_ONE
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 
 SHORTEST = 2.0**-16
@@ -473,7 +472,7 @@ ITEMS_IN_FLIGHT = 16
 like length; more where a pass takes more."""
 
 
-@takes(AttributionOptions)
+@accept_options_as_keywords(AttributionOptions)
 def integrated_gradients(
     classifier: Scorer,
     texts: Sequence[str],
@@ -611,7 +610,7 @@ def integrated_gradients(
         "integrated gradients",
         compute,
         depends={
-            "labels": None if explained is None else digest_of_arrays({"labels": explained}),
+            "labels": None if explained is None else digest_arrays({"labels": explained}),
             "options": {
                 **options.of_pieces(),
                 "baseline": baseline.name,

@@ -16,7 +16,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.choices import UNITS
-from rightreasons.core.options import Options, option, takes
+from rightreasons.core.options import Options, accept_options_as_keywords, option
 from rightreasons.models.batching import later
 from rightreasons.models.gradients.inputs import (
     EmbeddingInput,
@@ -199,7 +199,7 @@ class FisherOptions(Options):
         return self.method == "power" or (self.method == "auto" and n_classes > GRAM_CLASSES)
 
 
-@takes(FisherOptions)
+@accept_options_as_keywords(FisherOptions)
 def leading_eigenvalues(logits: Tensor, inputs: Tensor, *, options: FisherOptions) -> FisherEigen:
     r"""Find the leading eigenvalue of G = sum_y p_y grad log p_y grad log p_y^T for every item.
 
@@ -227,7 +227,7 @@ def leading_eigenvalues(logits: Tensor, inputs: Tensor, *, options: FisherOption
     return _gram(logits, inputs, wants_eigenvector=options.eigenvector)
 
 
-@takes(FisherOptions)
+@accept_options_as_keywords(FisherOptions)
 def fisher_information(
     classifier: Scorer,
     texts: Sequence[str],

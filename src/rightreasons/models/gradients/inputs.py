@@ -19,7 +19,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rightreasons.core.arrays import Ragged, offsets_of
+from rightreasons.core.arrays import Ragged, compute_offsets
 from rightreasons.core.choices import LAYERS
 from rightreasons.core.tokens import WORD_PATTERN
 from rightreasons.core.validation import check_one_of
@@ -117,7 +117,7 @@ def merge_pieces(
         )
         scores, parts, rows = scores[real], places.part[real], encoded.row[real]
         spans = np.column_stack((places.start[real], places.end[real]))
-    offsets = offsets_of(np.bincount(rows, minlength=len(items)))
+    offsets = compute_offsets(np.bincount(rows, minlength=len(items)))
     return TokenScores(
         tokens=tuple(tuple(tokens[a:b]) for a, b in itertools.pairwise(offsets.tolist())),
         scores=Ragged(scores, offsets),

@@ -28,8 +28,9 @@ import urllib3
 import yaml
 from urllib3 import exceptions
 
-from rightreasons.core.errors import escaped, one_line, waits
-from rightreasons.core.replies import Reply, words_of
+from rightreasons.core.replies import Reply, extract_text
+from rightreasons.core.sentences import escape_name, format_value
+from rightreasons.core.signals import allow_immediate_interrupt
 from rightreasons.models.protocol import BRIEF, Ability, Message, Request
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.servers.usage import Usage, price, tokens_asked, tokens_used
@@ -97,7 +98,7 @@ def _reading(what: str, value: Any) -> Iterator[None]:
     except BadReplyError:
         raise
     except (TypeError, ValueError, KeyError, AttributeError, IndexError) as error:
-        raise BadReplyError(f"{what}: {one_line(value, 120)}") from error
+        raise BadReplyError(f"{what}: {format_value(value, 120)}") from error
 
 
 def read_completion(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> Completion:
@@ -125,13 +126,13 @@ def read_completion(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> Complet
         reported = _read_logprobs(choice.get("logprobs"))
     content = said.get("content")
     thinking = [
-        *(words_of(said.get(name)) for name in DIALECTS["thinking"]),
-        words_of(content, "thinking"),
+        *(extract_text(said.get(name)) for name in DIALECTS["thinking"]),
+        extract_text(content, "thinking"),
     ]
     answer = Reply.of(
-        words_of(content),
+        extract_text(content),
         thinking=next(filter(None, thinking), ""),
-        refusal=words_of(said.get("refusal")),
+        refusal=extract_text(said.get("refusal")),
         finish=choice.get("finish_reason"),
         usage=tokens_used(reply),
         tags=tags,
@@ -218,7 +219,7 @@ def added(completion: Completion, alone: Completion, *, generated: int = 0) -> C
     start, end = max(len(alone.tokens) - generated, 0), len(completion.tokens) - generated
     if end <= start or completion.tokens[: start - 1] != alone.tokens[: start - 1]:
         raise BadReplyError(
-            f"an echo that does not hold the text: {one_line(''.join(completion.tokens) or completion.reply.text, 120)}"
+            f"an echo that does not hold the text: {format_value(''.join(completion.tokens) or completion.reply.text, 120)}"
         )
     return Completion(Reply(), completion.tokens[start:end], completion.logprobs[start:end])
 
@@ -388,7 +389,7 @@ class Client:
         except ValueError:
             answer = reply.data.decode("utf-8", "replace")
             if reply.status < 300:
-                raise BadReplyError(f"what is no JSON: {one_line(answer, 120)}") from None
+                raise BadReplyError(f"what is no JSON: {format_value(answer, 120)}") from None
         status = reply.status if reply.status >= 300 else _told_status(answer)
         if status >= 300:
             raise self._refusal(status, answer, reply.headers)
@@ -547,7 +548,7 @@ class Client:
         text = " ".join(str(value).split()).rstrip(".") or type(value).__name__
         for secret in self._secrets:
             text = text.replace(secret, "…")
-        return escaped(text, longest=200)
+        return escape_name(text, longest=200)
 
 
 def check_url(url: str) -> str:
@@ -563,7 +564,7 @@ def check_url(url: str) -> str:
     parts = urllib.parse.urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(
-            f"Expected the address of a server, such as http://127.0.0.1:8000/v1, but got {escaped(url)!r}."
+            f"Expected the address of a server, such as http://127.0.0.1:8000/v1, but got {escape_name(url)!r}."
         )
     if parts.username or parts.password or parts.query or parts.fragment:
         raise ValueError(
@@ -863,7 +864,7 @@ def flown(
     sys.setswitchinterval(SWITCH_SECONDS)
     try:
         for _ in requests:
-            with waits():
+            with allow_immediate_interrupt():
                 key, failure, answered = answers.get()
             if failure is not None and not isinstance(failure, RequestError):
                 raise failure

@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.errors import OptionError, escaped, needs
-from rightreasons.core.options import takes
+from rightreasons.core.errors import OptionError
+from rightreasons.core.extras import require_package
+from rightreasons.core.options import accept_options_as_keywords
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.store import WORK, digest_of_value
+from rightreasons.core.sentences import escape_name
+from rightreasons.core.store import WORK, digest_value
 from rightreasons.core.validation import check_one_of
 from rightreasons.models.protocol import Ability, Answers, Generation, Likelihoods, Message, Request
 from rightreasons.models.running import progress_bar
@@ -48,7 +50,7 @@ Answered = tuple[dict[int, Row], dict[str, str]]
 """The row of each request that has an answer, by its place; and why the others have none, by their names."""
 
 
-@takes(ServerOptions)
+@accept_options_as_keywords(ServerOptions)
 def open_server(
     url: str,
     *,
@@ -81,7 +83,7 @@ def open_server(
         )
     client_class: type[Client] = Client
     if url.startswith(INSPECT):
-        needs("inspect_ai")
+        require_package("inspect_ai")
         from rightreasons.models.servers.providers import Provider
 
         client_class = Provider
@@ -133,7 +135,7 @@ class ServerEngine:
             endpoint.budget,
         )
         way = [endpoint.path, sorted(endpoint.refused), endpoint.extra, self.client.more]
-        self.fingerprint = digest_of_value([self.client.url, self.model_name, *way])
+        self.fingerprint = digest_value([self.client.url, self.model_name, *way])
 
     def render(self, prompt: str | Sequence[Message]) -> str:
         """Return a text unchanged, or a conversation turn by turn: its template is the server's."""
@@ -191,7 +193,7 @@ class ServerEngine:
             for text, row in zip(request.continuations, rows, strict=True):
                 if any(value is None or not np.isfinite(value) for value in row.logprobs):
                     raise BadReplyError(
-                        f"no log-probability of the first token of {escaped(repr(text))}"
+                        f"no log-probability of the first token of {escape_name(repr(text))}"
                     )
             return {
                 "values": [float(np.sum(np.array(row.logprobs, dtype=np.float64))) for row in rows],
@@ -226,7 +228,7 @@ class ServerEngine:
                 raise BadReplyError("no likeliest tokens, as the model ends its answer at once")
             if not np.isfinite(values).any():
                 raise BadReplyError(
-                    f"likeliest tokens that begin no answer: {escaped(', '.join(map(repr, likeliest)))}"
+                    f"likeliest tokens that begin no answer: {escape_name(', '.join(map(repr, likeliest)))}"
                 )
             return {
                 "values": values,
@@ -239,7 +241,7 @@ class ServerEngine:
             requests, requests, flown, f"the {top} likeliest next tokens of the server"
         )
 
-    @takes(Generation)
+    @accept_options_as_keywords(Generation)
     def generate(
         self,
         requests: Sequence[Request],
@@ -455,6 +457,8 @@ def _model(client: Client) -> str:
             f"Expected `server_model`, as {client.url} {why}", option="server_model"
         ) from failure
     if len(known) != 1:
-        why = f"has {len(known)} models: {escaped(', '.join(sorted(known)[:10]), 400) or 'none'}."
+        why = (
+            f"has {len(known)} models: {escape_name(', '.join(sorted(known)[:10]), 400) or 'none'}."
+        )
         raise OptionError(f"Expected `server_model`, as {client.url} {why}", option="server_model")
     return known[0]

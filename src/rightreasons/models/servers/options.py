@@ -7,8 +7,9 @@ import os
 import re
 from typing import Any
 
-from rightreasons.core.errors import OptionError, one_line
+from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, option
+from rightreasons.core.sentences import format_value
 
 INSPECT = "inspect:"
 """What a model of a provider of inspect_ai begins with, such as inspect:anthropic/claude-sonnet-4-5."""
@@ -68,7 +69,7 @@ class ServerOptions(Options):
             name, _, value = header.partition(":")
             if not _HEADER.fullmatch(header):
                 raise OptionError(
-                    f"Expected a name, a colon and a value in `header`, but got {one_line(header)}.",
+                    f"Expected a name, a colon and a value in `header`, but got {format_value(header)}.",
                     option="header",
                 )
             if _SECRET.search(name) and not value.strip().startswith("$"):
@@ -113,7 +114,7 @@ class ServerOptions(Options):
         if not isinstance(body, dict) or {"model", "messages", "prompt", "stream"} & set(body):
             raise OptionError(
                 "Expected a JSON object without model, messages, prompt and stream in `extra_body`, but got "
-                f"{one_line(self.extra_body)}.",
+                f"{format_value(self.extra_body)}.",
                 option="extra_body",
             )
         return {**effort, **body}

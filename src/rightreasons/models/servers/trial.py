@@ -20,7 +20,7 @@ import numpy as np
 
 from rightreasons.core.errors import OptionError
 from rightreasons.core.replies import Reply
-from rightreasons.core.store import package_code, trial_file, write_json
+from rightreasons.core.store import digest_package_code, get_trial_file, write_json
 from rightreasons.models.protocol import BRIEF, LONG, Message
 from rightreasons.models.servers.client import (
     CHAT,
@@ -73,7 +73,9 @@ def kept_trial(client: Client, model: str, thinking: str = "auto", chat: str = "
     """
     options, today = client.options, time.strftime("%Y-%m-%d", time.gmtime())
     settings = [client.more, list(options.header), options.key_variable]
-    place = trial_file([client.url, model, thinking, chat, settings, package_code(), today])
+    place = get_trial_file(
+        [client.url, model, thinking, chat, settings, digest_package_code(), today]
+    )
     with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
         kept = json.loads(place.read_text("utf-8")) if place is not None else {}
         endpoint = Endpoint(client, **kept["endpoint"])

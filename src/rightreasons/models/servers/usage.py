@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rightreasons.core.errors import counted
+from rightreasons.core.sentences import pluralize
 from rightreasons.models.protocol import Request
 from rightreasons.models.servers.options import ServerOptions
 
@@ -73,11 +73,11 @@ class Usage:
         cost = self.words(options)[-1]
         priced = f", at a price of {cost}" if cost else ""
         prompts, answers = (
-            counted(self.prompt_tokens, "prompt token"),
-            counted(self.answer_tokens, "generated token"),
+            pluralize(self.prompt_tokens, "prompt token"),
+            pluralize(self.answer_tokens, "generated token"),
         )
         tokens = f"{about}{prompts} and {most}{answers}"
-        return f"{counted(self.requests, 'request')}{repeated}, {tokens}{priced}{unreported}."
+        return f"{pluralize(self.requests, 'request')}{repeated}, {tokens}{priced}{unreported}."
 
     def words(self, options: ServerOptions | None) -> tuple[str, str, str, str]:
         """Return requests, tokens and the price, "" where no price is given, as words."""

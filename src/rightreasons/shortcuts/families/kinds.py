@@ -15,6 +15,7 @@ from collections.abc import Callable, Collection, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.core.arrays import Floats
 from rightreasons.datasets.perturbing.edits import (
     LAST_NAMES,
     NAMES,
@@ -29,7 +30,6 @@ from rightreasons.shortcuts.families.training import (
     Candidate,
     Changed,
     Feature,
-    Floats,
     Rng,
     Text,
     Training,

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from rightreasons.core.arrays import Floats
 from rightreasons.core.tokens import WORD_PATTERN
-from rightreasons.core.tokens import words as tokenize
+from rightreasons.core.tokens import split_words as tokenize
 from rightreasons.datasets.perturbing.edits import cased_like, delete_words, insert_word, touches
 
 Text = tuple[str, ...]
 """The columns of an item: one text, or two."""
 
-Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
 Rng = np.random.Generator
 
