@@ -42,8 +42,9 @@ def at_hand(world, monkeypatch):
 
     monkeypatch.setattr(rightreasons, "load_dataset", load_dataset)
     monkeypatch.setattr(rightreasons.datasets, "load_dataset", load_dataset)
-    texts, _ = tiny_texts(8)
-    return {"__name__": "__main__", "texts": texts, "my_items": items}
+    texts, numbers = tiny_texts(8)
+    labels = [("negative", "positive")[number] for number in numbers]
+    return {"__name__": "__main__", "texts": texts, "labels": labels, "my_items": items}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)

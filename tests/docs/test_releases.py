@@ -19,7 +19,7 @@ def test_the_pages_say_what_the_list_says(zoo, root):
     assert read_block(zoo.DATA_PAGE, "releases") == zoo.summary(zoo.by_outcome(zoo.releases()))
     as_it_is, with_yaml = (len(zoo.by_outcome(zoo.releases())[name]) for name in zoo.OUTCOMES[:2])
     readme = (root / "README.md").read_text("utf-8")
-    assert f"it reads {as_it_is} as they are, {with_yaml} with a few lines of yaml" in readme
+    assert f"{as_it_is} load unchanged and {with_yaml} with a few lines of YAML" in readme
 
 
 def test_every_release_is_told_whole(zoo):
