@@ -10,19 +10,25 @@ there is no Python object for a (word, text).
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from array import array
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import compute_offsets
-from rightreasons.core.scanning import Codes, Flags, Positions, encode_text, find_words
-from rightreasons.core.token_pool import TokenPool, list_positions
+from rightreasons.core.interning.pool import TokenPool
+from rightreasons.core.interning.runs import (
+    Positions,
+    flag_changes,
+    group_rows,
+    iterate_blocks,
+    list_positions,
+)
+from rightreasons.core.interning.scanning import Codes, encode_text, find_words
 
 Ids = NDArray[np.int32]
 """Tokens as positions in a vocabulary."""
@@ -31,8 +37,8 @@ CHUNK_CHARACTERS = 1 << 19
 """Number of characters that are split at once: many enough to hide the cost of a step of numpy, few
 enough that its arrays stay small."""
 
-BLOCK_TOKENS = 1 << 20
-"""Number of tokens that are sorted at once, which bounds the memory of a sort."""
+DOTTED_I = "\u0130"
+"""The capital of Turkish, the only letter whose lower case is longer: it moves what follows."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -72,25 +78,29 @@ class InternedTexts:
 
     def get_tokens(self, row: int) -> list[Any]:
         """Return the tokens of one row, in order."""
-        ids = self.ids[self.offsets[row] : self.offsets[row + 1]]
-        return [self.vocabulary[token_id] for token_id in ids.tolist()]
+        start = self.offsets[row]
+        stop = self.offsets[row + 1]
+        return [self.vocabulary[token_id] for token_id in self.ids[start:stop].tolist()]
 
     def find_id(self, token: Any) -> int | None:
         """Return the id of a token, or None if no row has it."""
         position = bisect_left(self.vocabulary, token)
-        if position < len(self.vocabulary) and self.vocabulary[position] == token:
-            return position
-        return None
+        if position == len(self.vocabulary):
+            return None
+        return position if self.vocabulary[position] == token else None
 
     def select_rows(self, rows: NDArray[np.integer[Any]]) -> InternedTexts:
         """Return some rows, in the given order, with the same vocabulary."""
         lengths = self.lengths[rows]
         positions = list_positions(self.offsets[rows], lengths)
+        spans = None
+        if self.spans is not None:
+            spans = self.spans[positions]
         return InternedTexts(
             ids=self.ids[positions],
             offsets=compute_offsets(lengths),
             vocabulary=self.vocabulary,
-            spans=None if self.spans is None else self.spans[positions],
+            spans=spans,
         )
 
     def select_distinct(self) -> InternedTexts:
@@ -101,19 +111,23 @@ class InternedTexts:
             >>> texts.get_tokens(0), texts.offsets.tolist()
             (['a', 'b'], [0, 2, 3])
         """
-        # A row and an id are one sort key: the row in the upper bits.
         id_bits = len(self.vocabulary).bit_length()
-        parts = []
+        id_mask = (1 << id_bits) - 1
+        ids = [self.ids[:0]]
         lengths = np.zeros(len(self), dtype=np.int64)
         for start, stop in iterate_blocks(self.offsets):
-            block = slice(self.offsets[start], self.offsets[stop])
-            rows = np.repeat(np.arange(stop - start), np.diff(self.offsets[start : stop + 1]))
-            keys = np.sort(rows << id_bits | self.ids[block])
+            # A row and an id make one sort key, with the row in the upper bits.
+            block_lengths = self.lengths[start:stop]
+            rows = np.repeat(np.arange(stop - start), block_lengths)
+            block_ids = self.ids[self.offsets[start] : self.offsets[stop]]
+            keys = np.sort(rows << id_bits | block_ids)
+
             keys = keys[flag_changes(keys)]
             lengths[start:stop] = np.bincount(keys >> id_bits, minlength=stop - start)
-            parts.append((keys & ((1 << id_bits) - 1)).astype(np.int32))
+            ids.append((keys & id_mask).astype(np.int32))
+
         return InternedTexts(
-            ids=np.concatenate(parts) if parts else self.ids[:0],
+            ids=np.concatenate(ids),
             offsets=compute_offsets(lengths),
             vocabulary=self.vocabulary,
         )
@@ -132,10 +146,15 @@ class InternedTexts:
             >>> texts.count_tokens().tolist(), texts.select_distinct().count_tokens().tolist()
             ([1, 3], [1, 2])
         """
+        # Tokens of the vocabulary that no selected row has are counted as 0.
         texts = self if rows is None else self.select_rows(rows)
         return np.bincount(texts.ids, minlength=len(self.vocabulary))
 
-    def count_by_label(self, labels: NDArray[np.integer[Any]], n_labels: int) -> Positions:
+    def count_by_label(
+        self,
+        labels: NDArray[np.integer[Any]],
+        n_labels: int,
+    ) -> Positions:
         """Count the occurrences of each token in the rows of each label.
 
         Args:
@@ -163,6 +182,7 @@ class InternedTexts:
             [0, 1]
         """
         distinct = self.select_distinct()
+        # A stable sort leaves the rows of a token in ascending order.
         order = np.argsort(distinct.ids, kind="stable")
         return RowIndex(
             rows=distinct.rows[order].astype(np.int32),
@@ -183,20 +203,23 @@ class InternedTexts:
         if size == 1:
             return self
 
+        # A run begins wherever the token that would end it is in the same row.
         rows = self.rows
         n_starts = max(self.n_tokens - size + 1, 0)
-        starts = np.flatnonzero(rows[:n_starts] == rows[self.n_tokens - n_starts :])
+        last_rows = rows[self.n_tokens - n_starts :]
+        starts = np.flatnonzero(rows[:n_starts] == last_rows)
 
-        # One more token at a time: a run is its first tokens, as a rank among all of these, and its
-        # last. The ranks stay in the order of the tokens, and far below the 2^63 of a key.
+        # Runs grow by one token at a time: a longer run is the rank of the shorter one among all of
+        # its length, and one more id. So keys stay small, and in the order of the tokens.
         ranks = self.ids[starts].astype(np.int64)
-        firsts = starts
+        examples = np.zeros(0, dtype=np.int64)
         for shift in range(1, size):
-            keys = ranks * len(self.vocabulary) + self.ids[starts + shift]
-            _, firsts, ranks = np.unique(keys, return_index=True, return_inverse=True)
-            firsts = starts[firsts]
-        grams = self.ids[firsts[:, None] + np.arange(size)]
+            last_ids = self.ids[starts + shift]
+            keys = ranks * len(self.vocabulary) + last_ids
+            _, examples, ranks = np.unique(keys, return_index=True, return_inverse=True)
 
+        example_starts = starts[examples]
+        grams = self.ids[example_starts[:, None] + np.arange(size)]
         lengths = np.bincount(rows[starts], minlength=len(self))
         return InternedTexts(
             ids=ranks.astype(np.int32),
@@ -219,7 +242,9 @@ class RowIndex:
 
     def list_rows(self, token_id: int) -> Ids:
         """Return the rows that have a token, in ascending order."""
-        return self.rows[self.offsets[token_id] : self.offsets[token_id + 1]]
+        start = self.offsets[token_id]
+        stop = self.offsets[token_id + 1]
+        return self.rows[start:stop]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -239,16 +264,23 @@ class JoinedTokens(Sequence[str]):
 
     @overload
     def __getitem__(self, position: int) -> str: ...
+
     @overload
     def __getitem__(self, position: slice) -> JoinedTokens: ...
+
     def __getitem__(self, position: int | slice) -> str | JoinedTokens:
         """Return one joined run, or some of the runs."""
+        grams = self.grams[position]
         if isinstance(position, slice):
-            return JoinedTokens(self.grams[position], self.vocabulary)
-        return " ".join([self.vocabulary[token_id] for token_id in self.grams[position].tolist()])
+            return JoinedTokens(grams, self.vocabulary)
+        return " ".join([self.vocabulary[token_id] for token_id in grams.tolist()])
 
 
-def intern_texts(texts: Sequence[str], *, with_spans: bool = False) -> InternedTexts:
+def intern_texts(
+    texts: Sequence[str],
+    *,
+    with_spans: bool = False,
+) -> InternedTexts:
     """Split texts into words and marks, and number the distinct ones.
 
     The tokens of a row are those of `split_words`. It takes about a third of the time.
@@ -271,14 +303,16 @@ def intern_texts(texts: Sequence[str], *, with_spans: bool = False) -> InternedT
     numbers = [np.empty(0, dtype=np.int32)]
     spans = [np.empty((0, 2), dtype=np.int32)]
     n_tokens = np.zeros(len(texts), dtype=np.int64)
-    text_ends = np.cumsum(np.fromiter(map(len, texts), dtype=np.int64, count=len(texts)))
-    for start, stop in iterate_blocks(np.concatenate(([0], text_ends)), CHUNK_CHARACTERS):
-        chunk = _Chunk.of(texts[start:stop])
+
+    text_offsets = compute_offsets(list(map(len, texts)))
+    for start, stop in iterate_blocks(text_offsets, CHUNK_CHARACTERS):
+        chunk = _Chunk.read(texts[start:stop])
         numbers.append(pool.number_tokens(chunk.codes, chunk.starts, chunk.ends))
-        n_tokens[start:stop] = np.diff(chunk.offsets)
+        n_tokens[start:stop] = chunk.n_tokens
         if with_spans:
             spans.append(chunk.compute_spans(texts[start:stop]))
 
+    # The pool numbers tokens as it meets them; ids are their ranks in the sorted vocabulary.
     vocabulary, ranks = _sort_tokens(pool.list_tokens())
     return InternedTexts(
         ids=ranks[np.concatenate(numbers)],
@@ -302,7 +336,7 @@ def intern_token_lists(token_lists: Iterable[Iterable[Any]]) -> InternedTexts:
         >>> texts.vocabulary, texts.ids.tolist(), texts.offsets.tolist()
         (['film', 'good'], [1, 0, 0], [0, 2, 2, 3])
     """
-    # A missing token is given the next number.
+    # A token that is looked up for the first time gets the next number.
     number_by_token = defaultdict[Any, int]()
     number_by_token.default_factory = number_by_token.__len__
     numbers = array("i")
@@ -313,53 +347,10 @@ def intern_token_lists(token_lists: Iterable[Iterable[Any]]) -> InternedTexts:
 
     vocabulary, ranks = _sort_tokens(list(number_by_token))
     return InternedTexts(
-        ids=ranks[np.frombuffer(numbers, dtype=np.intc)] if numbers else ranks[:0],
-        offsets=np.frombuffer(offsets, dtype=np.int64),
+        ids=ranks[np.array(numbers, dtype=np.int32)],
+        offsets=np.array(offsets, dtype=np.int64),
         vocabulary=vocabulary,
     )
-
-
-def iterate_blocks(offsets: Positions, size: int = BLOCK_TOKENS) -> Iterator[tuple[int, int]]:
-    """Divide rows into consecutive blocks of about `size` elements.
-
-    Args:
-        offsets: (N + 1,) position at which each row begins, and the total.
-        size: Number of elements of a block. A block exceeds it by at most its first row.
-
-    Yields:
-        First row of a block, and the row after its last.
-
-    Example:
-        >>> list(iterate_blocks(np.array([0, 3, 6, 9, 12]), 6))
-        [(0, 1), (1, 3), (3, 4)]
-    """
-    if len(offsets) > 1:
-        borders = np.flatnonzero(np.diff(offsets[1:] // size)) + 1
-        yield from itertools.pairwise([0, *borders.tolist(), len(offsets) - 1])
-
-
-def group_rows(labels: NDArray[np.integer[Any]], n_labels: int) -> list[Positions]:
-    """Return the rows of each label from 0, in ascending order; rows with other labels are left out.
-
-    Example:
-        >>> [rows.tolist() for rows in group_rows(np.array([1, 0, 1, -1]), 2)]
-        [[1], [0, 2]]
-    """
-    order = np.argsort(labels, kind="stable")
-    borders = np.searchsorted(labels[order], np.arange(n_labels + 1))
-    return [order[start:stop] for start, stop in itertools.pairwise(borders.tolist())]
-
-
-def flag_changes(values: NDArray[Any]) -> Flags:
-    """Return which values differ from the one before; the first always does.
-
-    Example:
-        >>> flag_changes(np.array([3, 3, 5])).tolist()
-        [True, False, True]
-    """
-    is_change = np.ones(len(values), dtype=np.bool_)
-    np.not_equal(values[1:], values[:-1], out=is_change[1:])
-    return is_change
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -381,7 +372,7 @@ class _Chunk:
     offsets: Positions
 
     @classmethod
-    def of(cls, texts: Sequence[str]) -> _Chunk:
+    def read(cls, texts: Sequence[str]) -> _Chunk:
         """Find the tokens of some texts."""
         # Text by text, because the lower case of a letter may depend on its neighbors.
         lowered = [text.lower() for text in texts]
@@ -389,29 +380,46 @@ class _Chunk:
         starts, ends = find_words(codes)
 
         # The line feed between two texts is white space, so that no token crosses it.
-        steps = np.fromiter(map(len, lowered), dtype=np.int64, count=len(lowered)) + 1
+        steps = np.array(list(map(len, lowered)), dtype=np.int64) + 1
         text_starts = np.cumsum(steps) - steps
-        offsets = np.searchsorted(starts, np.append(text_starts, len(codes)))
-        return cls(codes, text_starts, starts, ends, offsets)
+        borders = np.append(text_starts, len(codes))
+        return cls(
+            codes=codes,
+            text_starts=text_starts,
+            starts=starts,
+            ends=ends,
+            offsets=np.searchsorted(starts, borders),
+        )
+
+    @property
+    def n_tokens(self) -> Positions:
+        """(n,) number of tokens of each text."""
+        return np.diff(self.offsets)
 
     def compute_spans(self, texts: Sequence[str]) -> NDArray[np.int32]:
-        """Return (t, 2) the place of each token in its text as it was given, not in lower case."""
-        spans = np.column_stack((self.starts, self.ends))
-        spans -= np.repeat(self.text_starts, np.diff(self.offsets))[:, None]
+        """Return (t, 2) the place of each token in its text as given, not in lower case.
+
+        Args:
+            texts: The texts of this chunk.
+        """
+        text_starts = np.repeat(self.text_starts, self.n_tokens)
+        starts = self.starts - text_starts
+        ends = self.ends - text_starts
         for row, text in enumerate(texts):
-            # The lower case of this letter alone has two characters, which moves what follows.
-            if "\u0130" in text:
+            if DOTTED_I in text:
+                # Each character of the lower case belongs to one of the text.
                 widths = [len(letter.lower()) for letter in text]
-                original = np.repeat(np.arange(len(text)), widths)
-                own = spans[self.offsets[row] : self.offsets[row + 1]]
-                own[:, 0] = original[own[:, 0]]
-                own[:, 1] = original[own[:, 1] - 1] + 1
-        return spans.astype(np.int32)
+                originals = np.repeat(np.arange(len(text)), widths)
+                tokens = slice(self.offsets[row], self.offsets[row + 1])
+                starts[tokens] = originals[starts[tokens]]
+                ends[tokens] = originals[ends[tokens] - 1] + 1
+        return np.column_stack((starts, ends)).astype(np.int32)
 
 
 def _sort_tokens(tokens: list[Any]) -> tuple[list[Any], Ids]:
-    """Return tokens in sorted order, and the position there of each one as given."""
+    """Return tokens in sorted order, and (V,) the position there of each token as given."""
     order = sorted(range(len(tokens)), key=tokens.__getitem__)
     ranks = np.empty(len(tokens), dtype=np.int32)
-    ranks[order] = np.arange(len(tokens), dtype=np.int32)
-    return [tokens[position] for position in order], ranks
+    ranks[order] = np.arange(len(tokens))
+    vocabulary = [tokens[position] for position in order]
+    return vocabulary, ranks

@@ -12,19 +12,20 @@ import sys
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.core.interning.runs import Flags, Positions
 from rightreasons.core.tokens import WORD_PATTERN
 
 Codes = NDArray[np.uint32]
 """Characters as Unicode code points."""
 
-Positions = NDArray[np.int64]
-"""Positions of characters or of tokens."""
-
-Flags = NDArray[np.bool_]
-
-UNKNOWN, SPACE, MARK, SIGN, LETTER = range(5)
-"""Kinds of characters: not yet classified; white space; marks, which are tokens by themselves
-(punctuation and ideographs); signs, which continue a word (vowel signs, accents, joiners); letters."""
+# Kinds of characters. A character that has not been looked up yet is of no kind.
+UNKNOWN = 0
+SPACE = 1
+# A token by itself: punctuation, or an ideograph.
+MARK = 2
+# Continues a word but cannot begin one: vowel signs, accents and joiners.
+SIGN = 3
+LETTER = 4
 
 # One byte for each character of Unicode, filled as characters occur: a corpus has a few hundred.
 _KIND_BY_CODE = np.zeros(sys.maxunicode + 1, dtype=np.uint8)
@@ -38,7 +39,8 @@ def encode_text(text: str) -> Codes:
         [97, 233]
     """
     # Lone surrogates, which broken files contain, are characters like any other.
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    encoded = text.encode("utf-32-le", "surrogatepass")
+    return np.frombuffer(encoded, dtype=np.uint32)
 
 
 def decode_text(codes: Codes) -> str:
@@ -57,7 +59,8 @@ def classify_characters(codes: Codes) -> NDArray[np.uint8]:
     if kinds.all():
         return kinds
 
-    for code in np.unique(codes[kinds == UNKNOWN]).tolist():
+    unknown = codes[kinds == UNKNOWN]
+    for code in np.unique(unknown).tolist():
         _KIND_BY_CODE[code] = _classify_character(chr(code))
     return _KIND_BY_CODE[codes]
 
@@ -82,15 +85,16 @@ def find_words(codes: Codes) -> tuple[Positions, Positions]:
     if is_sign.any():
         in_word |= _find_signs_in_words(in_word, is_sign)
 
-    # A sign without a letter before it is a mark like any other.
-    is_mark = (kinds != SPACE) & ~in_word
-    is_start = is_mark.copy()
-    is_start[:1] |= in_word[:1]
-    is_start[1:] |= in_word[1:] & ~in_word[:-1]
-    is_last = is_mark.copy()
-    is_last[-1:] |= in_word[-1:]
-    is_last[:-1] |= in_word[:-1] & ~in_word[1:]
-    return np.flatnonzero(is_start), np.flatnonzero(is_last) + 1
+    # Every character that is neither in a word nor white space is a token by itself; that includes a
+    # sign without a letter before it. A word begins and ends where its neighbor is not in it.
+    is_start = kinds != SPACE
+    is_last = is_start.copy()
+    is_inside = in_word[1:] & in_word[:-1]
+    is_start[1:] &= ~is_inside
+    is_last[:-1] &= ~is_inside
+    starts = np.flatnonzero(is_start)
+    ends = np.flatnonzero(is_last) + 1
+    return starts, ends
 
 
 def _find_signs_in_words(is_letter: Flags, is_sign: Flags) -> Flags:
@@ -109,5 +113,6 @@ def _classify_character(character: str) -> int:
         return SPACE
     if WORD_PATTERN.fullmatch(f"a{character}") is None:
         return MARK
-    # A sign continues a word but cannot begin one.
-    return LETTER if WORD_PATTERN.fullmatch(f"{character}a") else SIGN
+    if WORD_PATTERN.fullmatch(f"{character}a") is None:
+        return SIGN
+    return LETTER

@@ -12,7 +12,8 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.scanning import Codes, Flags, Positions, decode_text
+from rightreasons.core.interning.runs import Flags, Positions, flag_changes, list_positions
+from rightreasons.core.interning.scanning import Codes, decode_text
 
 Hashes = NDArray[np.uint64]
 Numbers = NDArray[np.int32]
@@ -43,10 +44,16 @@ class TokenPool:
     def list_tokens(self) -> list[str]:
         """Return the distinct tokens by number."""
         text = decode_text(self._codes[: self._size])
-        spans = zip(self._starts.tolist(), self._ends.tolist(), strict=True)
-        return [text[start:end] for start, end in spans]
+        starts = self._starts.tolist()
+        ends = self._ends.tolist()
+        return [text[start:end] for start, end in zip(starts, ends, strict=True)]
 
-    def number_tokens(self, codes: Codes, starts: Positions, ends: Positions) -> Numbers:
+    def number_tokens(
+        self,
+        codes: Codes,
+        starts: Positions,
+        ends: Positions,
+    ) -> Numbers:
         """Return the number of each token of a chunk, and add the tokens that are new.
 
         Args:
@@ -60,20 +67,25 @@ class TokenPool:
         hashes = hash_spans(codes, starts, ends)
         order = np.argsort(hashes)
         sorted_hashes = hashes[order]
-        is_first = np.ones(len(order), dtype=np.bool_)
-        is_first[1:] = sorted_hashes[1:] != sorted_hashes[:-1]
+        is_first = flag_changes(sorted_hashes)
 
         # One token of the chunk represents all that have its hash.
         samples = order[is_first]
         sample_numbers = self._number_hashes(
-            sorted_hashes[is_first], codes, starts[samples], ends[samples]
+            hashes[samples],
+            codes,
+            starts[samples],
+            ends[samples],
         )
+        sample_of_token = np.cumsum(is_first) - 1
         numbers = np.empty(len(order), dtype=np.int32)
-        numbers[order] = sample_numbers[np.cumsum(is_first) - 1]
+        numbers[order] = sample_numbers[sample_of_token]
 
+        # Tokens that share a hash with another token are numbered one by one.
         is_equal = self._compare(numbers, codes, starts, ends)
         for token in np.flatnonzero(~is_equal).tolist():
-            numbers[token] = self._number_collided(codes[starts[token] : ends[token]])
+            span = slice(starts[token], ends[token])
+            numbers[token] = self._number_collided(codes[span])
         return numbers
 
     @property
@@ -82,7 +94,11 @@ class TokenPool:
         return int(self._ends[-1]) if len(self._ends) else 0
 
     def _number_hashes(
-        self, hashes: Hashes, codes: Codes, starts: Positions, ends: Positions
+        self,
+        hashes: Hashes,
+        codes: Codes,
+        starts: Positions,
+        ends: Positions,
     ) -> Numbers:
         """Return the number of the owner of each hash; new hashes are owned by the given spans.
 
@@ -93,51 +109,64 @@ class TokenPool:
             ends: (D,) position after its last.
         """
         positions = np.searchsorted(self._hashes, hashes)
-        is_new = np.ones(len(hashes), dtype=np.bool_)
-        inside = positions < len(self._hashes)
-        is_new[inside] = self._hashes[positions[inside]] != hashes[inside]
-
+        next_positions = np.searchsorted(self._hashes, hashes, side="right")
+        is_new = positions == next_positions
+        new_positions = positions[is_new]
+        new_numbers = np.arange(len(new_positions)) + len(self)
         numbers = np.empty(len(hashes), dtype=np.int32)
+        numbers[is_new] = new_numbers
         numbers[~is_new] = self._owners[positions[~is_new]]
-        numbers[is_new] = np.arange(len(self), len(self) + np.count_nonzero(is_new))
 
-        self._append(codes, starts[is_new], ends[is_new])
         # Both columns stay sorted by hash, as new hashes go to where the search has ended.
-        self._hashes = np.insert(self._hashes, positions[is_new], hashes[is_new])
-        self._owners = np.insert(self._owners, positions[is_new], numbers[is_new])
+        self._hashes = np.insert(self._hashes, new_positions, hashes[is_new])
+        self._owners = np.insert(self._owners, new_positions, new_numbers)
+        self._append(codes, starts[is_new], ends[is_new])
         return numbers
 
-    def _append(self, codes: Codes, starts: Positions, ends: Positions) -> None:
+    def _append(
+        self,
+        codes: Codes,
+        starts: Positions,
+        ends: Positions,
+    ) -> None:
         """Add spans of a chunk as new tokens."""
         lengths = ends - starts
-        characters = codes[list_positions(starts, lengths)]
         size = self._size
-        required = size + len(characters)
-        if required > len(self._codes):
+        new_size = size + int(lengths.sum())
+        if new_size > len(self._codes):
             # Twice the size each time, so that all copies together cost no more than the last.
-            grown = np.empty(2 * required, dtype=np.uint32)
+            grown = np.empty(2 * new_size, dtype=np.uint32)
             grown[:size] = self._codes[:size]
             self._codes = grown
 
-        self._codes[size:required] = characters
+        positions = list_positions(starts, lengths)
+        self._codes[size:new_size] = codes[positions]
         new_ends = size + np.cumsum(lengths)
-        self._starts = np.concatenate((self._starts, new_ends - lengths))
+        new_starts = new_ends - lengths
+        self._starts = np.concatenate((self._starts, new_starts))
         self._ends = np.concatenate((self._ends, new_ends))
 
     def _compare(
-        self, numbers: Numbers, codes: Codes, starts: Positions, ends: Positions
+        self,
+        numbers: Numbers,
+        codes: Codes,
+        starts: Positions,
+        ends: Positions,
     ) -> Flags:
         """Return which spans of a chunk equal the token with their number, to the character."""
         lengths = ends - starts
-        pool_starts = self._starts[numbers]
-        is_equal = np.asarray(self._ends[numbers] - pool_starts == lengths)
+        token_starts = self._starts[numbers]
+        token_lengths = self._ends[numbers] - token_starts
+        is_equal = np.asarray(token_lengths == lengths)
 
-        # Spans of another length than their token may point beyond the pool, hence the clipping.
-        characters = codes[list_positions(starts, lengths)]
-        expected = self._codes.take(list_positions(pool_starts, lengths), mode="clip")
-        differences = np.flatnonzero(characters != expected)
+        # Spans that are longer than their token may point beyond the pool, hence the clipping.
+        positions = list_positions(starts, lengths)
+        token_positions = list_positions(token_starts, lengths)
+        expected = self._codes.take(token_positions, mode="clip")
+        differences = np.flatnonzero(codes[positions] != expected)
         if differences.size:
-            token_of_character = np.repeat(np.arange(len(numbers)), lengths)
+            tokens = np.arange(len(numbers))
+            token_of_character = np.repeat(tokens, lengths)
             is_equal[token_of_character[differences]] = False
         return is_equal
 
@@ -150,7 +179,11 @@ class TokenPool:
         return self._number_by_collided[token]
 
 
-def hash_spans(codes: Codes, starts: Positions, ends: Positions) -> Hashes:
+def hash_spans(
+    codes: Codes,
+    starts: Positions,
+    ends: Positions,
+) -> Hashes:
     r"""Return the hash of each span of an array of code points.
 
     \[ h = \sum_{j=0}^{n-1} c_j B^j \bmod 2^{64} \]
@@ -168,28 +201,19 @@ def hash_spans(codes: Codes, starts: Positions, ends: Positions) -> Hashes:
     powers, inverse_powers = _list_powers(1 << len(codes).bit_length())
     # Running sums over all characters, so that a span is the difference of two of them. It then has
     # the powers of its position in the chunk, which the inverse power of its start takes out.
+    terms = codes * powers[: len(codes)]
     sums = np.zeros(len(codes) + 1, dtype=np.uint64)
-    np.cumsum(codes * powers[: len(codes)], out=sums[1:])
-    return np.asarray((sums[ends] - sums[starts]) * inverse_powers[starts])
-
-
-def list_positions(starts: Positions, lengths: Positions) -> Positions:
-    """Return the positions that spans cover, one span after another.
-
-    Example:
-        >>> list_positions(np.array([5, 0]), np.array([2, 3])).tolist()
-        [5, 6, 0, 1, 2]
-    """
-    ends = np.cumsum(lengths)
-    n_positions = int(ends[-1]) if len(ends) else 0
-    return np.arange(n_positions) + np.repeat(starts - ends + lengths, lengths)
+    np.cumsum(terms, out=sums[1:])
+    span_sums = sums[ends] - sums[starts]
+    return np.asarray(span_sums * inverse_powers[starts])
 
 
 @functools.lru_cache(maxsize=1)
 def _list_powers(size: int) -> tuple[Hashes, Hashes]:
     """Return the powers of the base and of its inverse modulo 2^64, exponents from 0."""
-    powers = np.full(size, _HASH_BASE, dtype=np.uint64)
-    powers[0] = 1
-    inverse_powers = np.full(size, pow(_HASH_BASE, -1, 1 << 64), dtype=np.uint64)
-    inverse_powers[0] = 1
-    return np.cumprod(powers), np.cumprod(inverse_powers)
+    inverse = pow(_HASH_BASE, exp=-1, mod=1 << 64)
+    factors = np.ones((2, size), dtype=np.uint64)
+    factors[0, 1:] = _HASH_BASE
+    factors[1, 1:] = inverse
+    powers, inverse_powers = np.cumprod(factors, axis=1)
+    return powers, inverse_powers
