@@ -92,7 +92,6 @@ MIRRORS = {
     "core/binning.py": ("calibration/test_errors.py",),
     "core/options.py": ("cli/test_declared.py", "cli/test_mistakes.py"),
     "core/scores.py": ("calibration/test_elicit.py", "probes/test_measure.py"),
-    "core/errors.py": ("models/test_running.py", "models/test_local.py"),
     "evaluate_module.py": (
         "modules/test_contract.py",
         "modules/test_kernel_options.py",

@@ -1,4 +1,4 @@
-"""Thinking is parted from answers by every usual tag, and what does not end is no answer."""
+"""Reasoning is separated from answers by every usual tag, and an unfinished reply is no answer."""
 
 from __future__ import annotations
 
@@ -8,110 +8,206 @@ import json
 import pytest
 
 from rightreasons.core.replies import THINKING_TAGS, Reply, extract_text, split_thinking
-from rightreasons.models.replies.answers import NO_ANSWER, read_answer
 
-NAMED = ("think", "thinking", "thought", "reasoning", "reason", "scratchpad", "seed:think", "Think", "|think|", "cot",
-         "longcat_think", "analysis", "inner_monologue")  # fmt: skip
-TAGS = (
-    *THINKING_TAGS,
-    *((f"<{name}>", f"<{'|/' if '|' in name else '/'}{name.lstrip('|')}>") for name in NAMED),
+NAMED_TAGS = (
+    "think",
+    "thinking",
+    "thought",
+    "reasoning",
+    "reason",
+    "scratchpad",
+    "reflection",
+    "rationale",
+    "seed:think",
+    "Think",
+    "|think|",
+    "cot",
+    "longcat_think",
+    "analysis",
+    "inner_monologue",
 )
 
 
-@pytest.mark.parametrize(("begin", "end"), TAGS)
-def test_thinking_between_tags_is_no_text(begin, end):
-    whole = Reply.of(f"{begin}The answer is A? No, wait.{end}\n\n**B**")
-    assert (whole.text, whole.thinking, whole.finish, whole.lack) == (
-        "**B**",
-        "The answer is A? No, wait.",
-        "stop",
-        "",
-    )
-    begun_before = Reply.of(f"The answer is A?{end}B")
-    assert (begun_before.text, begun_before.thinking) == ("B", "The answer is A?")
-    for finish in ("stop", "length", None):
-        cut = Reply.of(f"{begin}The answer is A", finish=finish)
-        assert (cut.text, cut.thinking, cut.finish) == ("", "The answer is A", "thinking")
-        assert cut.lack == "not finished: its thinking does not end"
+def make_pair(name):
+    """Return the opening and the closing tag of a name."""
+    if name.startswith("|"):
+        return f"<{name}>", f"<|/{name[1:]}>"
+    return f"<{name}>", f"</{name}>"
 
 
-def test_thinking_that_begins_in_the_prompt_is_not_finished_without_its_end():
-    assert Reply.of("The answer is A", opened=True).finish == "thinking"
-    assert Reply.of("The answer is A</think>B", opened=True).text == "B"
+TAGS = (*THINKING_TAGS, *map(make_pair, NAMED_TAGS))
+
+LENGTH = "not finished: the bound of new tokens was reached"
+THINKING = "not finished: its thinking does not end"
 
 
-def test_thoughts_of_several_kinds_are_parted_in_their_order():
-    # A thought that names other tags does not end at them; a stray end takes what is before it with it.
-    pairs = list(itertools.permutations(TAGS, 2))
-    for (begin, end), (other, other_end) in pairs:
-        text, thoughts, closed = split_thinking(f"{begin}a{end}x{other}b{other_end}y")
-        assert (text, thoughts, closed) == ("x\ny", ["a", "b"], True)
-    assert split_thinking("<think>I write <reasoning> and </reasoning> here</think>B")[0] == "B"
+@pytest.mark.parametrize(("opening", "closing"), TAGS)
+def test_reasoning_between_tags_is_not_text(opening, closing):
+    reply = Reply.parse(f"{opening}The answer is A? No, wait.{closing}\n\n**B**")
+
+    assert reply.text == "**B**"
+    assert reply.thinking == "The answer is A? No, wait."
+    assert reply.finish == "stop"
+    assert reply.no_answer_reason == ""
+
+
+@pytest.mark.parametrize(("opening", "closing"), TAGS)
+def test_a_closing_tag_ends_reasoning_that_began_before_the_text(opening, closing):
+    reply = Reply.parse(f"The answer is A?{closing}B")
+
+    assert reply.text == "B"
+    assert reply.thinking == "The answer is A?"
+
+
+@pytest.mark.parametrize("finish", ["stop", "length", None])
+@pytest.mark.parametrize(("opening", "closing"), TAGS)
+def test_reasoning_that_does_not_end_is_no_answer(opening, closing, finish):
+    reply = Reply.parse(f"{opening}The answer is A", finish=finish)
+
+    assert reply.text == ""
+    assert reply.thinking == "The answer is A"
+    assert reply.finish == "thinking"
+    assert reply.no_answer_reason == THINKING
+    assert not reply.finished
+
+
+def test_reasoning_that_begins_in_the_prompt_needs_its_end():
+    assert Reply.parse("The answer is A", opened=True).finish == "thinking"
+    assert Reply.parse("The answer is A</think>B", opened=True).text == "B"
+    # Any closing tag ends it, but an opening one within it does not.
+    assert split_thinking("a<cot>b</reason>c", opened=True) == ("c", ["a<cot>b"], True)
+
+
+def test_kinds_of_reasoning_are_separated_in_their_order():
+    for (opening, closing), (other_opening, other_closing) in itertools.permutations(TAGS, 2):
+        text = f"{opening}a{closing}x{other_opening}b{other_closing}y"
+
+        assert split_thinking(text) == ("x\ny", ["a", "b"], True)
+
+
+def test_reasoning_that_mentions_other_tags_goes_on():
+    text = "<think>I write <reasoning> and </reasoning> here</think>B"
+
+    assert split_thinking(text)[0] == "B"
+
+
+def test_a_stray_closing_tag_takes_the_text_before_it_along():
     assert split_thinking("<think>a</think>A</think>B") == ("B", ["a", "A"], True)
-    assert split_thinking("2 < 3, as in <b>bold</b>") == ("2 < 3, as in <b>bold</b>", [], True)
-    asked = "<sentiment_analysis>positive</sentiment_analysis>"
-    assert split_thinking(asked) == (asked, [], True)
+    assert split_thinking("a<cot>b</cot>c</cot>d") == ("d", ["b", "a\nc"], True)
 
 
-def test_what_is_said_to_a_tool_is_no_answer():
+@pytest.mark.parametrize(
+    "text",
+    [
+        " 2 < 3, as in <b>bold</b> \n",
+        # The user asked for these tags.
+        "<sentiment_analysis>positive</sentiment_analysis>",
+    ],
+)
+def test_a_text_without_reasoning_stays_as_it_is(text):
+    assert split_thinking(text) == (text, [], True)
+
+
+def test_a_call_of_a_tool_is_no_answer():
     call = (
         '<|channel|>commentary to=functions.say <|constrain|>json<|message|>{"answer": "A"}<|call|>'
     )
-    assert Reply.of(call).lack == "not finished: its thinking does not end"
     final = "<|end|><|start|>assistant<|channel|>final<|message|>B<|return|>"
-    assert (
-        Reply.of(f"<|channel|>analysis<|message|>A?{final}").thinking
-        == "A?<|end|><|start|>assistant"
-    )
-    assert (
-        read_answer('<tool_call>{"arguments": {"answer": "A"}}</tool_call>', ["A", "B"])
-        == NO_ANSWER
-    )
+
+    assert Reply.parse(call).no_answer_reason == THINKING
+    reply = Reply.parse(f"<|channel|>analysis<|message|>A?{final}")
+    assert reply.thinking == "A?<|end|><|start|>assistant"
 
 
-def test_parts_of_a_message_are_read_whatever_holds_them():
-    for content in (
+@pytest.mark.parametrize(
+    "content",
+    [
         "B",
         ["B"],
         {"text": "B"},
+        {"type": "text", "text": {"text": "B"}},
         [{"type": "output_text", "text": "B"}],
-        [{"type": "text", "text": "B"}],
-    ):
-        assert extract_text(content) == "B"
-    assert (
-        extract_text(
-            [{"type": "refusal", "refusal": "no"}, {"type": "redacted_thinking", "data": "x"}]
-        )
-        == ""
-    )
+        [{"type": "thinking", "thinking": "A"}, {"type": "text", "text": "B"}, 5, None],
+    ],
+)
+def test_the_text_of_a_message_is_found_in_every_form(content):
+    assert extract_text(content) == "B"
 
 
-def test_tags_of_ones_own_are_known_beside_the_usual_ones():
+def test_other_parts_of_a_message_are_no_text():
+    content = [{"type": "refusal", "refusal": "no"}, {"type": "redacted_thinking", "data": "x"}]
+
+    assert extract_text(content) == ""
+    assert extract_text(content, "refusal") == "no"
+    assert extract_text("B", "thinking") == ""
+
+
+def test_tags_of_a_user_are_known_in_addition_to_the_usual_ones():
     tags = (("{{", "}}"),)
-    assert Reply.of("{{A?}}B", tags=tags).text == "B"
-    assert Reply.of("{{A?}}B").text == "{{A?}}B"
-    assert Reply.of("<think>A?</think>B", tags=tags).text == "B"
+
+    assert Reply.parse("{{A?}}B", tags=tags).text == "B"
+    assert Reply.parse("{{A?}}B").text == "{{A?}}B"
+    assert Reply.parse("<think>A?</think>B", tags=tags).text == "B"
 
 
-def test_a_text_that_was_cut_refused_or_filtered_is_no_answer():
-    told = [
-        ("A", {"finish": "length"}, "not finished: the bound of new tokens was reached"),
-        ("A", {"finish": "max_tokens"}, "not finished: the bound of new tokens was reached"),
-        ("", {"thinking": "A? B?", "finish": "length"}, "not finished: its thinking does not end"),
+def test_the_longest_of_two_tags_counts():
+    # The second pair begins with the first one.
+    tags = (("<<", ">>"), ("<<!", "!>>"))
+
+    assert split_thinking("<<!a>>b!>>c", tags) == ("c", ["a>>b"], True)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "reason"),
+    [
+        ("A", {"finish": "length"}, LENGTH),
+        ("A", {"finish": "MAX_TOKENS"}, LENGTH),
+        ("A", {"finish": "max_output_tokens: 5"}, LENGTH),
+        ("A", {"finish": "length", "thinking": "so"}, LENGTH),
+        ("", {"finish": "length"}, LENGTH),
+        ("", {"finish": "length", "thinking": "A? B?"}, THINKING),
+        ("<think>A? B?</think>", {"finish": "length"}, THINKING),
+        ("<think>A", {"finish": "safety"}, "stopped by a content filter"),
         ("A", {"finish": "content_filter"}, "stopped by a content filter"),
+        ("A", {"finish": "refusal"}, "refused"),
         ("", {"refusal": "I cannot."}, "refused"),
+        ("A", {"refusal": "I cannot.", "finish": "length"}, LENGTH),
         (" \n", {"finish": "stop"}, "empty"),
         (None, {}, "empty"),
         ("A", {"finish": "stop"}, ""),
         ("A", {"finish": "eos"}, ""),
         ("A", {"thinking": "B?", "finish": "stop"}, ""),
-    ]
-    for text, how, lack in told:
-        assert Reply.of(text, **how).lack == lack
+    ],
+)
+def test_a_truncated_refused_or_filtered_text_is_no_answer(text, options, reason):
+    assert Reply.parse(text, **options).no_answer_reason == reason
 
 
-def test_it_goes_through_json():
-    reply = Reply.of("<think>so</think>B", finish="length", usage={"answer_tokens": 7})
-    assert Reply.from_dict(json.loads(json.dumps(reply.to_dict()))) == reply
-    assert reply.thinks
-    assert Reply.of("B", usage={"thinking_tokens": 64}).thinks  # hidden
+@pytest.mark.parametrize(
+    ("finish", "finished"),
+    [("stop", True), ("refusal", True), ("content_filter", True), ("length", False)],
+)
+def test_only_a_limit_leaves_a_reply_unfinished(finish, finished):
+    assert Reply(text="A", finish=finish).finished is finished
+
+
+def test_reasoning_of_the_server_and_of_the_text_are_joined():
+    reply = Reply.parse(" <think> b </think> <cot></cot>C", thinking=" a ")
+
+    assert reply.thinking == "a\n\nb"
+    assert reply.text == "C"
+
+
+def test_hidden_reasoning_is_known_by_its_tokens():
+    assert Reply(thinking="so").thinks
+    assert Reply(usage={"thinking_tokens": 64}).thinks
+    assert not Reply(usage={"thinking_tokens": 0}).thinks
+
+
+def test_a_reply_survives_json():
+    reply = Reply.parse("<think>so</think>B", finish="length", usage={"answer_tokens": 7})
+
+    values = json.loads(json.dumps(reply.to_dict()))
+
+    assert Reply.from_dict(values) == reply
+    assert Reply.from_dict({"text": "B", "unknown": 1}) == Reply(text="B")

@@ -1,4 +1,4 @@
-"""Categories of tokens."""
+"""Words of a text, and the category of each token of a tokenizer."""
 
 import itertools
 
@@ -17,77 +17,73 @@ from rightreasons.core.tokens import (
 )
 
 
-def categorize(tokens, **options):
+def categorize(texts, **options):
     """Return the category of every token of every text."""
-    pieces = [piece for row in tokens for piece in row]
-    offsets = np.cumsum([0, *map(len, tokens)])
-    codes = assign_categories(np.arange(len(pieces)), offsets, pieces, **options)
-    return [[CATEGORIES[code] for code in codes[a:b]] for a, b in itertools.pairwise(offsets)]
+    tokens = [token for text in texts for token in text]
+    offsets = np.cumsum([0, *map(len, texts)])
+    codes = assign_categories(np.arange(len(tokens)), offsets, tokens, **options)
+    rows = []
+    for start, end in itertools.pairwise(offsets):
+        rows.append([CATEGORIES[code] for code in codes[start:end]])
+    return rows
 
 
-def test_words_are_the_ones_bert_splits():
+def test_words_are_split_as_by_bert():
     assert split_words("Isn't 3.5% of U.S. films well-known?") == [
-        *(
-            "isn",
-            "'",
-            "t",
-            "3",
-            ".",
-            "5",
-            "%",
-            "of",
-            "u",
-            ".",
-            "s",
-            ".",
-            "films",
-            "well",
-            "-",
-            "known",
-            "?",
-        )
+        *("isn", "'", "t", "3", ".", "5", "%", "of", "u", ".", "s", "."),
+        *("films", "well", "-", "known", "?"),
     ]
 
 
-def test_words_of_scripts_without_spaces_or_with_vowel_signs():
+def test_an_ideograph_is_a_word():
     assert split_words("我爱 film电影。") == ["我", "爱", "film", "电", "影", "。"]
+    # The first and the last of each block, and their neighbors, which are letters or unassigned.
+    for ideograph in "\u3400\u4dbf\u4e00\u9fff\uf900\ufad9\U00020000\U0002a6d6":
+        assert split_words(f"a{ideograph}b") == ["a", ideograph, "b"]
+    assert split_words("aコb") == ["aコb"]
+
+
+def test_vowel_signs_and_joiners_belong_to_their_word():
     assert split_words("अच्छी फिल्म, می‌خواهم e\u0301!") == [
-        "अच्छी",
-        "फिल्म",
-        ",",
-        "می‌خواهم",
-        "e\u0301",
-        "!",
+        *("अच्छी", "फिल्म", ",", "می‌خواهم", "e\u0301", "!"),
     ]
+    # The first combining accent, and a word that ends with one.
+    assert split_words("a\u0300b c\u0300") == ["a\u0300b", "c\u0300"]
 
 
 def test_every_category_of_word_pieces():
-    row = ["the", "unwatch", "##able", "2021", "3,000", ",", "$", "don", "'", "t", "##s", "##."]
-    assert categorize([row], style="wordpiece") == [
+    tokens = [
+        *("the", "unwatch", "##able", "2021", "3,000", ",", "$", "don", "'", "t", "##s", "##."),
+    ]
+
+    assert categorize([tokens], style="wordpiece") == [
         [
-            *("stop_word", "lexical", "sub_word", "number", "number", "punctuation", "punctuation"),
-            *("stop_word", "punctuation", "stop_word", "sub_word", "punctuation"),
+            *("stop_word", "lexical", "sub_word", "number", "number", "punctuation"),
+            *("punctuation", "stop_word", "punctuation", "stop_word", "sub_word", "punctuation"),
         ]
     ]
 
 
+def test_two_number_signs_are_punctuation_and_not_an_empty_piece():
+    assert categorize([["##", "##s"]], style="wordpiece") == [["punctuation", "sub_word"]]
+
+
+@pytest.mark.parametrize("token", ["2021", "-5", "+3,000.5", "1:2", "1/2"])
+def test_numbers_may_have_signs_and_separators(token):
+    assert categorize([[token]]) == [["number"]]
+
+
+@pytest.mark.parametrize("token", ["2nd", "1..2", "5%", "１a"])
+def test_other_tokens_with_digits_are_words(token):
+    assert categorize([[token]]) == [["lexical"]]
+
+
 @pytest.mark.parametrize(("style", "mark"), [("byte_level", "Ġ"), ("metaspace", "▁")])
-def test_pieces_without_the_mark_of_a_space_are_sub_words_unless_first_or_after_punctuation(
-    style, mark
-):
-    row = [
-        "Un",
-        "real",
-        f"{mark}plot",
-        f"{mark}of",
-        f"{mark}well",
-        "-",
-        "known",
-        "s",
-        f"{mark}1999",
-        ".",
-    ]
-    assert categorize([row], style=style) == [
+def test_a_piece_begins_a_word_by_its_mark_or_first_or_after_punctuation(style, mark):
+    tokens = ["Un", "real", f"{mark}plot", f"{mark}of", f"{mark}well", "-", "known", "s"]
+    tokens += [f"{mark}1999", "."]
+
+    assert categorize([tokens], style=style) == [
         [
             *("lexical", "sub_word", "lexical", "stop_word", "lexical"),
             *("punctuation", "lexical", "sub_word", "number", "punctuation"),
@@ -109,26 +105,72 @@ def test_the_first_piece_of_each_text_begins_a_word_also_after_an_empty_text():
     ]
 
 
+RELEASED_CASES = {
+    # Numbers are words, "..." is not punctuation, and "The" is not a stop word.
+    "wordpiece": {
+        "[CLS]": "lexical",
+        "the": "stop_word",
+        "The": "lexical",
+        "2021": "lexical",
+        "##s": "sub_word",
+        "##.": "sub_word",
+        "#": "punctuation",
+        "...": "lexical",
+        "!": "punctuation",
+    },
+    # The first token of a text is whole. "known" after a mark, and "</s>", are pieces.
+    "byte_level": {
+        "<s>": "lexical",
+        "Un": "sub_word",
+        "Ġthe": "stop_word",
+        "ĠThe": "lexical",
+        "Ġwell": "lexical",
+        "-": "punctuation",
+        "known": "sub_word",
+        "Ġ(": "punctuation",
+        "Ġ": "punctuation",
+        "</s>": "sub_word",
+    },
+    "metaspace": {
+        "the": "stop_word",
+        "▁the": "stop_word",
+        "▁film": "lexical",
+        ".": "sub_word",
+        "s": "sub_word",
+        "▁": "punctuation",
+    },
+    "word": {"film": "lexical", "of": "stop_word", "!": "punctuation", "3": "lexical"},
+}
+
+
+@pytest.mark.parametrize(("style", "cases"), RELEASED_CASES.items())
+def test_categories_of_the_released_code(style, cases):
+    categories = categorize([[*cases], []], style=style, kinds="bihani2025")
+
+    assert categories == [[*cases.values()], []]
+
+
+def test_the_released_code_takes_the_first_token_of_each_text_as_a_word():
+    categories = categorize([[".", "."], [".", "the"]], style="metaspace", kinds="bihani2025")
+
+    assert categories == [["punctuation", "sub_word"], ["punctuation", "sub_word"]]
+
+
 @pytest.mark.parametrize(
-    ("style", "row", "expected"),
+    ("vocabulary", "style"),
     [
-        # Numbers are words, "..." is no punctuation, "The" is no stop word.
-        ("wordpiece", ["[CLS]", "the", "The", "2021", "##s", "##.", "#", "...", "!"],
-         "lexical stop_word lexical lexical sub_word sub_word punctuation lexical punctuation"),
-        # The first of all is whole; "known" after a mark, and "</s>", are pieces.
-        ("byte_level", ["<s>", "Un", "Ġthe", "ĠThe", "Ġwell", "-", "known", "Ġ(", "Ġ", "</s>"],
-         "lexical sub_word stop_word lexical lexical punctuation sub_word punctuation punctuation sub_word"),
-        ("metaspace", ["the", "▁the", "▁film", ".", "s", "▁"],
-         "stop_word stop_word lexical sub_word sub_word punctuation"),
-        ("word", ["film", "of", "!", "3"], "lexical stop_word punctuation lexical"),
+        ({"the": 0, "▁film": 1, "##": 2}, "metaspace"),
+        (["the", "##s"], "wordpiece"),
+        (["Ġthe", "Ġof", "##s"], "byte_level"),
+        # A mark alone does not show a style.
+        (["##", "Ġ", "▁"], "word"),
+        # As many of both: the first of the known styles.
+        (["▁the", "##s"], "wordpiece"),
+        ([], "word"),
     ],
-)  # fmt: skip
-def test_kinds_of_the_released_code(style, row, expected):
-    assert categorize([row, []], style=style, kinds="bihani2025") == [expected.split(), []]
-
-
-def test_the_style_of_a_vocabulary():
-    assert find_piece_style({"the": 0, "▁film": 1, "##": 2}) == "metaspace"
+)
+def test_the_style_of_a_vocabulary_is_that_of_most_marks(vocabulary, style):
+    assert find_piece_style(vocabulary) == style
 
 
 def test_byte_level_letters_are_read_as_text():
@@ -139,7 +181,42 @@ def test_byte_level_letters_are_read_as_text():
     ]
 
 
-def test_a_mark_of_a_space_that_stands_alone_is_no_word():
+@pytest.mark.parametrize(
+    ("token", "text"),
+    [
+        # The ends of the ranges of bytes that stand for themselves, and what lies beyond them.
+        ("!~", "!~"),
+        # C2 A1 (¡), C2 AC (¬), C2 AE (®) and C3 BF (ÿ).
+        ("Â¡Â¬Â®Ã¿", "¡¬®ÿ"),
+        # Bytes 7F, A0 behind C2, and AD behind C2: the 34th, 67th and 68th other byte.
+        ("aġb", "a\x7fb"),
+        ("aÂłb", "a\xa0b"),
+        ("aÂŃb", "a\xadb"),
+        ("Ġthe", "the"),
+        # A letter that is not of the alphabet is left out, and half a character is replaced.
+        ("a漢b", "ab"),
+        ("aâĢ", "a\ufffd"),
+    ],
+)
+def test_every_byte_has_a_letter(token, text):
+    assert strip_marks(token, "byte_level") == text
+
+
+@pytest.mark.parametrize(
+    ("token", "style", "text"),
+    [
+        ("##ing", "wordpiece", "ing"),
+        ("##", "wordpiece", "##"),
+        ("a##", "wordpiece", "a##"),
+        ("▁▁the", "metaspace", "the"),
+        ("##▁Ġ", "word", "##▁Ġ"),
+    ],
+)
+def test_marks_are_stripped_in_their_own_style(token, style, text):
+    assert strip_marks(token, style) == text
+
+
+def test_a_mark_alone_is_not_a_word():
     assert categorize([["▁", "film"]], style="metaspace") == [["punctuation", "lexical"]]
 
 
@@ -147,29 +224,52 @@ def test_emoji_are_lexical_and_ascii_symbols_punctuation():
     assert categorize([["😂", "^", "`", "«"]]) == [
         ["lexical", "punctuation", "punctuation", "punctuation"]
     ]
-    assert not is_punctuation("")
 
 
-def test_stop_words_are_lower_case_and_hold_the_usual_ones():
+@pytest.mark.parametrize("text", ["...", "$", "^`", "«»", "。", "+"])
+def test_punctuation_and_ascii_symbols(text):
+    assert is_punctuation(text)
+
+
+@pytest.mark.parametrize("text", ["", "a", "5", "a.", ".a", "€", "\n", "\x7f", "😂"])
+def test_other_texts_are_not_punctuation(text):
+    assert not is_punctuation(text)
+
+
+def test_stop_words_are_lower_case_function_words():
     assert all(word == word.lower() for word in STOP_WORDS)
-    assert {"i", "the", "not", "because", "wouldn't", "themselves", "s", "very"} <= STOP_WORDS
-    # Words of content that some lists carry are no function words.
-    assert not STOP_WORDS & {"good", "bad", "film", "computer", "fire", "system", "happy", "first"}
+    usual = {"i", "the", "not", "because", "wouldn't", "themselves", "s", "very"}
+    assert usual <= STOP_WORDS
+    # Content words that some lists contain.
+    content = {"good", "bad", "film", "computer", "fire", "system", "happy", "first"}
+    assert not STOP_WORDS & content
     assert sum(len(group.split()) for group in FUNCTION_WORDS.values()) >= len(STOP_WORDS)
 
 
-def test_stop_words_cover_what_stopwordsiso_and_scikit_learn_agree_are_pronouns_and_auxiliaries():
+@pytest.mark.parametrize("group", ["pronouns", "auxiliaries", "conjunctions"])
+def test_most_function_words_are_stop_words_of_scikit_learn(group):
     text = pytest.importorskip("sklearn.feature_extraction.text")
-    for group in ("pronouns", "auxiliaries", "conjunctions"):
-        known = [word for word in FUNCTION_WORDS[group].split() if word in text.ENGLISH_STOP_WORDS]
-        assert len(known) >= 0.7 * len(FUNCTION_WORDS[group].split())
+    words = FUNCTION_WORDS[group].split()
+
+    shared = [word for word in words if word in text.ENGLISH_STOP_WORDS]
+
+    assert len(shared) >= 0.7 * len(words)
 
 
-def test_codes_are_positions_in_the_categories():
+def test_codes_follow_the_ids_and_not_the_vocabulary():
     codes = assign_categories(np.array([1, 0]), np.array([0, 2]), ["the", "film"])
+
     assert [CATEGORIES[code] for code in codes] == ["lexical", "stop_word"]
+    assert codes.dtype == np.int8
 
 
-def test_an_unknown_style_is_told_with_the_nearest():
-    with pytest.raises(ValueError, match=r"`piece_style`.*'wordpieces'\. Did you mean 'wordpiece'"):
-        categorize([["a"]], style="wordpieces")
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"style": "wordpieces"}, "`piece_style`.*Did you mean 'wordpiece'"),
+        ({"kinds": "bihani"}, "`kinds`.*Did you mean 'bihani2025'"),
+    ],
+)
+def test_unknown_options_are_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        categorize([["a"]], **options)

@@ -1,6 +1,8 @@
 """Checks of scores, rows, labels and their softmax: what is accepted, in which form it comes back, what is refused."""
 
 import io
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from rightreasons.core.validation import (
     ROW_SUM_TOLERANCE,
     as_ragged,
     check_all,
+    check_kind,
     check_labels,
     check_logits,
     check_ragged,
@@ -133,3 +136,23 @@ def test_the_first_row_may_have_another_number():
 def test_a_file_that_can_be_detached_is_no_tensor():
     assert is_tensor(torch.ones(2))
     assert not is_tensor(io.TextIOWrapper(io.BytesIO()))
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [("a", str), (None, str | None), (Path("a"), str | os.PathLike), (5, int | None)],
+)
+def test_a_value_of_the_right_kind_passes(value, kind):
+    check_kind(value, "name", kind)
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "words"),
+    [
+        (5, str | os.PathLike[str], r"`name` to be a text or a path, but got 5 \(int\)"),
+        ([1], dict[str, int] | None, r"`name` to be a mapping, but got \[1\] \(list\)"),
+    ],
+)
+def test_a_value_of_another_kind_is_refused(value, kind, words):
+    with pytest.raises(TypeError, match=words):
+        check_kind(value, "name", kind)

@@ -551,12 +551,12 @@ def test_parts_of_a_message_of_inspect_are_thinking_refusal_and_text():
         "stop_reason": "stop",
     }
     reply = inspect_reply({"choices": [refused]})
-    assert (reply.text, reply.refusal, reply.lack) == ("", "I can't help.", "refused")
+    assert (reply.text, reply.refusal, reply.no_answer_reason) == ("", "I can't help.", "refused")
     hidden = [
         {"type": "reasoning", "reasoning": "x9", "redacted": True, "summary": "Lyon?"},
         {"type": "text", "text": "B"},
     ]
     reply = inspect_reply({"choices": [{"message": {"content": hidden}, "stop_reason": "stop"}]})
-    assert (reply.text, reply.thinking, reply.lack) == ("B", "Lyon?", "")
+    assert (reply.text, reply.thinking, reply.no_answer_reason) == ("B", "Lyon?", "")
     assert inspect_reply({"completion": "<think>A?</think>B"}).text == "B"
-    assert inspect_reply({"choices": [{"message": {"content": None}}]}).lack == "empty"
+    assert inspect_reply({"choices": [{"message": {"content": None}}]}).no_answer_reason == "empty"

@@ -592,3 +592,9 @@ LINED = [
 @pytest.mark.parametrize(("text", "answer"), LINED)
 def test_the_line_that_is_asked_for_decides_then_a_pattern_then_the_rules(text, answer):
     assert read_answer(text, ["A", "B"], others=["Paris", "Lyon"], pattern=r"Final: (\w)") == answer
+
+
+def test_a_call_of_a_tool_is_not_an_answer():
+    call = '<tool_call>{"arguments": {"answer": "A"}}</tool_call>'
+
+    assert read_answer(call, ["A", "B"]) == NO_ANSWER

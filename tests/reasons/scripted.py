@@ -69,12 +69,12 @@ class Script:
         ]
         hint, source = HINTED.search(asked), SOURCES.search(asked)
         if len(turns) == 1 and not asked.endswith((REASONED, SHORT)):
-            return Reply.of(base if "Number" in asked else f"Fine {draw.integers(1000)}.")
+            return Reply.parse(base if "Number" in asked else f"Fine {draw.integers(1000)}.")
         given = next((turn["content"] for turn in turns if turn["role"] == "assistant"), "")
         if turns[-1]["content"].endswith(SHORT):
             said = re.findall(r"leads to option ([A-Z])", given)
             moved = hint and not self.through and draw.random() < self.sway
-            return Reply.of(hint[1] if moved else said[-1] if said else base)
+            return Reply.parse(hint[1] if moved else said[-1] if said else base)
         led = re.findall(r"leads to option ([A-Z])", given)
         base = led[-1] if led else base
         answer = letters[draw.integers(len(letters))] if draw.random() < self.churn else base
@@ -89,16 +89,16 @@ class Script:
         ):
             said = f"There is a word by {name} here."
         if self.bare:
-            return Reply.of(
+            return Reply.parse(
                 f"Answer: {answer}", usage={"thinking_tokens": 40} if self.hides else {}
             )
         shown = answer if self.through or not moved else base
         text = f"Let me look at the question and the options. {said} The sense leads to option {shown}. That is all."
         if hint and draw.random() < self.cut:
-            return Reply.of(text, finish="length")
+            return Reply.parse(text, finish="length")
         if self.thinks:
-            return Reply.of(f"<think>{text}</think>Answer: {answer}")
-        return Reply.of(f"{text}\nAnswer: {answer}")
+            return Reply.parse(f"<think>{text}</think>Answer: {answer}")
+        return Reply.parse(f"{text}\nAnswer: {answer}")
 
 
 class ScriptedEngine:

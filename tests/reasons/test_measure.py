@@ -479,7 +479,7 @@ def test_refusals_are_unread_and_widen_the_intervals():
             made = super().generate(requests, **how)
             hinted = ["colleague, thinks" in str(request.prompt) for request in requests]
             rows = [
-                [Reply.of("", refusal="I can't help with that.")] if hint and n % 2 else row
+                [Reply.parse("", refusal="I can't help with that.")] if hint and n % 2 else row
                 for n, (hint, row) in enumerate(zip(hinted, made.replies, strict=True))
             ]
             return type(made)(rows)

@@ -398,7 +398,7 @@ def match_classes(
         rest = tuple(number for number in order if number not in first)
         named = wanted + tuple(names[number] for number in rest)
         return first + rest, named, match.in_words
-    highest = suite.table().highest
+    highest = suite.table().max_label
     n_labels = len(wanted) if wanted is not None else highest + 1
     if n_classes < n_labels:
         raise ValueError(

@@ -1,4 +1,7 @@
-"""Many independent tasks: which engine runs them, and how they are run."""
+"""Running many independent tasks: one after the other, in processes, or on a cluster of dask.
+
+`EngineOptions` says where, and `run_tasks` yields each result as soon as it is there.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,17 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 ENGINES = ("serial", "loky", "dask")
-FORMS = "serial, loky, dask or dask://HOST:PORT"
+ENGINE_FORMS = "serial, loky, dask or dask://HOST:PORT"
+
+_CONNECTION_TIMEOUT_SECONDS = 10
 
 
 class EngineOptions(Options):
-    """Where the independent tasks of a command run.
+    """Engine that runs the independent tasks of a command.
 
     Example:
-        >>> EngineOptions("dask://10.0.0.1:8786").name, EngineOptions("dask://10.0.0.1:8786").address
+        >>> options = EngineOptions("dask://10.0.0.1:8786")
+        >>> options.name, options.address
         ('dask', '10.0.0.1:8786')
         >>> EngineOptions().name, EngineOptions(jobs=4).name
         ('serial', 'loky')
@@ -34,35 +40,35 @@ class EngineOptions(Options):
 
     engine: str | None = option(
         None,
-        f"Where tasks run: {FORMS}; by default loky, processes of this machine, with --jobs above 1, else serial.",
+        f"Engine that runs tasks: {ENGINE_FORMS}. By default loky (processes of this computer) if "
+        "--jobs is above 1, otherwise serial.",
     )
     jobs: int | None = option(
-        None, "Tasks at a time; by default as many as the engine has cores or workers.", minimum=1
+        None,
+        "Number of tasks at a time. By default the number of cores or workers of the engine.",
+        minimum=1,
     )
 
     def _check(self) -> None:
-        from rightreasons.core.validation import (
-            check_one_of,
-        )  # loads numpy, which a command's help does not
+        # It imports numpy, which would slow down `--help`.
+        from rightreasons.core.validation import check_one_of
 
         check_one_of(self.name, ENGINES, "engine")
-        if (
-            self.engine is not None
-            and "://" in self.engine
-            and not (self.address and self.name == "dask")
-        ):
-            raise ValueError(f"Expected `engine` to be {FORMS}, but got {self.engine!r}.")
+        if self.engine is None or "://" not in self.engine:
+            return
+        if self.name != "dask" or not self.address:
+            raise ValueError(f"Expected `engine` to be {ENGINE_FORMS}, but got {self.engine!r}.")
 
     @property
     def name(self) -> str:
-        """One of `ENGINES`."""
+        """Name of the engine, one of `ENGINES`."""
         if self.engine is None:
             return "loky" if (self.jobs or 1) > 1 else "serial"
         return self.engine.partition("://")[0]
 
     @property
     def address(self) -> str:
-        """The host and the port of the engine; "" for one that is started here."""
+        """HOST:PORT of a running cluster, or "" if the engine is started here."""
         return (self.engine or "").partition("://")[2]
 
 
@@ -73,101 +79,106 @@ def run_tasks(
     options: EngineOptions | None = None,
     progress: bool = True,
 ) -> Iterator[tuple[int, R]]:
-    """Run a function on each task, and yield the place of each with its result as it is finished.
+    """Run a function on each task, and yield the results as they are finished.
 
-    A result does not depend on where it is computed, provided that the function does not: arithmetic of PyTorch differs
-    in its last digits between numbers of threads, which `OMP_NUM_THREADS` sets. What is finished stays finished,
-    provided that the function or the caller stores it.
+    Where a task runs does not change its result, if the number of threads is fixed: PyTorch rounds
+    differently with other values of `OMP_NUM_THREADS`. After an error, the results that the
+    function or the caller has stored remain.
 
     Args:
-        function: Takes one task. Beside the serial engine it has to be importable in the workers, which have the same
-            version of this package, and read and write the same folders.
+        function: Function of one task. Engines other than serial import it in their workers, which
+            need the same version of this package, and access to the same folders.
         tasks: The tasks.
-        options: The engine; None runs the tasks here, one after the other.
+        options: The engine. If None, the tasks run here, one after the other.
         progress: Whether to show a progress bar.
 
     Yields:
-        (place, result) of every task: in the order of the tasks from the serial engine, as they end from others.
+        (index of the task, result). The serial engine keeps the order of the tasks.
 
     Raises:
-        Exception: What the function raises; tasks that have not begun are not run then.
-        RuntimeError: If a worker dies, as where memory runs out.
-        ValueError: If an engine cannot be reached.
+        Exception: An error of the function. Tasks that have not started by then are not run.
+        RuntimeError: If a worker process dies, for example because memory runs out.
+        ValueError: If a cluster cannot be reached.
 
     Example:
         >>> list(run_tasks(abs, [-3, 2], progress=False))
         [(0, 3), (1, 2)]
     """
     options = options or EngineOptions()
-    finished: Iterator[tuple[int, R]] = (
-        (_run_with_index(function, place, task) for place, task in enumerate(tasks))
-        if options.name == "serial"
-        else _run_remotely(function, tasks, options)
-    )
+    results: Iterator[tuple[int, R]]
+    # Both branches are lazy: the caller stores one result before the next task starts.
+    if options.name == "serial":
+        results = (_run_with_index(function, index, task) for index, task in enumerate(tasks))
+    else:
+        results = _run_remotely(function, tasks, options)
     if progress and tasks and is_progress_visible():
         from tqdm.auto import tqdm  # type: ignore[import-untyped]
 
-        finished = tqdm(finished, total=len(tasks), desc="tasks", unit="task")
-    yield from finished
+        results = tqdm(results, total=len(tasks), desc="tasks", unit="task")
+    yield from results
 
 
 def _run_remotely(
     function: Callable[[T], R], tasks: Sequence[T], options: EngineOptions
 ) -> Iterator[tuple[int, R]]:
+    """Run tasks in worker processes, and yield the results in the order in which they arrive."""
     require_package("joblib")
     import joblib
 
     with contextlib.ExitStack() as stack:
-        about = (
-            {"client": stack.enter_context(_connect_dask(options))}
-            if options.name == "dask"
-            else {}
-        )
-        stack.enter_context(
-            joblib.parallel_config(options.name, n_jobs=options.jobs or -1, **about)
-        )
-        work = joblib.Parallel(return_as="generator_unordered", batch_size=1)
+        backend_options = {}
+        if options.name == "dask":
+            backend_options["client"] = stack.enter_context(_connect_dask(options))
+        # -1 stands for all cores or workers.
+        n_jobs = options.jobs or -1
+        stack.enter_context(joblib.parallel_config(options.name, n_jobs=n_jobs, **backend_options))
+
+        # One task per batch: tasks take minutes, and each result should be stored at once.
+        parallel = joblib.Parallel(return_as="generator_unordered", batch_size=1)
+        run = joblib.delayed(_run_with_index)
         try:
-            finished = work(
-                joblib.delayed(_run_with_index)(function, place, task)
-                for place, task in enumerate(tasks)
-            )
+            results = parallel(run(function, index, task) for index, task in enumerate(tasks))
             for _ in tasks:
                 with allow_immediate_interrupt():
-                    result = next(finished)
+                    result = next(results)
                 yield result
         except BrokenExecutor as error:
             raise RuntimeError(
-                "Expected the worker processes to live, but one died, as where memory runs out; what is finished is "
-                "kept where the command stores it."
+                "Expected the worker processes to finish, but one died, possibly because it ran "
+                "out of memory. Results that were already stored are kept."
             ) from error
 
 
-def _run_with_index(function: Callable[[T], R], place: int, task: T) -> tuple[int, R]:
+def _run_with_index(function: Callable[[T], R], index: int, task: T) -> tuple[int, R]:
     stop_if_signaled()
-    return place, function(task)
+    return index, function(task)
 
 
 @contextlib.contextmanager
 def _connect_dask(options: EngineOptions) -> Iterator[Any]:
-    """Connect to the cluster at an address, or start one of processes on this machine."""
+    """Connect to the cluster at an address, or start one of processes on this computer."""
     require_package("distributed")
     import distributed
 
     try:
-        client = (
-            distributed.Client(f"tcp://{options.address}", timeout=10, set_as_default=False)
-            if options.address
-            else distributed.Client(
+        if options.address:
+            client = distributed.Client(
+                f"tcp://{options.address}",
+                timeout=_CONNECTION_TIMEOUT_SECONDS,
+                set_as_default=False,
+            )
+        else:
+            # Processes instead of threads: PyTorch and the seeds of a task are global to a process.
+            client = distributed.Client(
                 n_workers=options.jobs,
                 threads_per_worker=1,
                 dashboard_address=None,
                 set_as_default=False,
             )
-        )
     except (OSError, ValueError) as error:
         raise ValueError(
             f"Expected a dask scheduler at {options.address}, but got none: {error}."
         ) from None
+    # A cluster that was started here ends with its client.
     with client:
         yield client

@@ -1,8 +1,9 @@
-"""What stops work: errors as a person reads them, a missing package, a wrong name, a signal, a hub that is silent.
+"""Error types of the package, which errors a user can cause, and how an error reads in one line.
 
-Imports are plain; the doors of the package say the sentence: a wing's `make_facade`, whose public names are those of its
-stub, the command line, and `require_package` in a function that imports at its call. A signal is a flag that long work looks at
-between two steps.
+Code raises `OptionError` (or one of its siblings) if the value of an option is to blame. The
+command line then writes the option as a flag. `is_user_error` separates errors that users can cause
+from mistakes of this package, and `is_fatal_disk_error` finds those that would also stop whatever
+comes next. `format_error` returns the line that a person reads.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 
 from rightreasons.core.sentences import (
-    MAX_MESSAGE_CHARS,
     add_article,
     escape_name,
     format_value,
@@ -23,94 +23,126 @@ from rightreasons.core.sentences import (
 )
 
 USER_ERRORS = (ValueError, TypeError, OSError, ImportError)
-"""What users can cause and understand; anything else is a mistake of ours."""
+"""Types of errors that users can cause and understand. Any other error is a mistake of ours."""
+
+MAX_MESSAGE_CHARS = 1000
+"""Maximum length of an error message. The middle of a longer message is cut out."""
+
+_MAX_FIRST_LINE_CHARS = 300
+
+_DISK_FULL_CODES = (errno.ENOSPC, errno.EDQUOT)
+"""Codes of a full disk and of an exhausted quota."""
+
+_DISK_FAILURE_CODES = (errno.EROFS, errno.EIO)
+"""Codes of a read-only and of a broken disk."""
+
+_NETWORK_PACKAGES = frozenset(("httpx", "httpcore", "httpx2", "requests", "urllib3", "aiohttp"))
 
 
 class _OptionAwareError(Exception):
-    def __init__(self, sentence: str = "", *, option: str | Sequence[str] = ()) -> None:
-        super().__init__(sentence)
+    def __init__(self, message: str = "", *, option: str | Sequence[str] = ()) -> None:
+        super().__init__(message)
+        # Always a tuple, so that a command line need not ask how many options are to blame.
         self.option = (option,) if isinstance(option, str) else tuple(option)
 
 
 class OptionError(_OptionAwareError, ValueError):
-    """A wrong value of an option, or a missing option.
+    """A missing option, or an option with an invalid value.
 
     Args:
-        sentence: What was expected and what came, with the option as `name` or `name=value`, as in Python.
-        option: Its name, or several names, which a command line writes as flags.
+        message: What was expected and what came, with the option written as in Python: `name` or
+            `name=value`.
+        option: Name of the option, or several names. A command line writes them as flags.
     """
 
 
 class OptionTypeError(_OptionAwareError, TypeError):
-    """The same for a value of the wrong kind."""
+    """An option with a value of the wrong type. It takes the arguments of `OptionError`."""
 
 
 class OptionFileError(_OptionAwareError, FileNotFoundError):
-    """The same for a file that is not where the option says."""
+    """An option that names a missing file. It takes the arguments of `OptionError`."""
 
 
 class OptionConnectionError(_OptionAwareError, ConnectionError):
-    """The same for what the option would have made needless to download."""
+    """A failed download that the option would have avoided. It takes the arguments of `OptionError`."""
+
+
+class SetAsideWarning(UserWarning):
+    """Stored results were damaged or outdated. They were moved aside and are computed again."""
+
+
+def warn_stored_results(message: str) -> None:
+    """Warn about stored results. The command line prints the message without further decoration."""
+    # The caller of the function that found the results is to be named.
+    warnings.warn(message, SetAsideWarning, stacklevel=3)
 
 
 @contextlib.contextmanager
 def attach_options(*options: str) -> Iterator[None]:
-    """Let the errors of a block, or of a function that it decorates, carry the options that settle them."""
+    """Add the names of options to the errors of a block, or of a function that this decorates.
+
+    An error that already names its option is raised as it is.
+    """
     try:
         yield
     except (TypeError, ValueError) as error:
         if getattr(error, "option", ()):
             raise
-        kind = OptionTypeError if isinstance(error, TypeError) else OptionError
-        raise kind(str(error), option=options) from error
-
-
-_FULL = (errno.ENOSPC, errno.EDQUOT)
-
-_CLIENTS = frozenset(("httpx", "httpcore", "httpx2", "requests", "urllib3", "aiohttp"))
+        # The type is kept: a caller may catch TypeError.
+        if isinstance(error, TypeError):
+            raise OptionTypeError(str(error), option=options) from error
+        raise OptionError(str(error), option=options) from error
 
 
 def is_user_error(error: BaseException) -> bool:
-    """Tell whether users can cause and understand an error, or the network or a full disk did."""
-    return (
-        isinstance(error, USER_ERRORS)
-        or _is_network_error(error)
-        or _find_full_disk_error(error) is not None
-    )
+    """Return whether a user, the network or a full disk can cause an error."""
+    if isinstance(error, USER_ERRORS) or _is_network_error(error):
+        return True
+    return _find_full_disk_error(error) is not None
 
 
 def is_fatal_disk_error(error: BaseException) -> bool:
-    """Tell whether an error is one of the disk, which whatever comes next would meet as well."""
-    return (isinstance(error, OSError) and error.errno in (*_FULL, errno.EROFS, errno.EIO)) or bool(
-        _find_full_disk_error(error)
-    )
+    """Return whether an error comes from a full, read-only or broken disk.
+
+    The next step would fail for the same reason, so it is no use to go on with other items.
+    """
+    fatal_codes = (*_DISK_FULL_CODES, *_DISK_FAILURE_CODES)
+    if isinstance(error, OSError) and error.errno in fatal_codes:
+        return True
+    return _find_full_disk_error(error) is not None
 
 
 def _find_full_disk_error(error: BaseException) -> BaseException | None:
-    """Return the error that says that the disk is full, among an error and those that it followed from."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if (isinstance(seen, OSError) and seen.errno in _FULL) or "No space left on device" in str(
-            seen
-        ):
-            return seen
-        seen = seen.__cause__ or seen.__context__
+    """Return the error that reports a full disk: the given one, or one of its causes."""
+    candidate: BaseException | None = error
+    while candidate is not None:
+        if isinstance(candidate, OSError) and candidate.errno in _DISK_FULL_CODES:
+            return candidate
+        # Libraries written in other languages only pass on the text of the system's error.
+        if "No space left on device" in str(candidate):
+            return candidate
+        candidate = candidate.__cause__ or candidate.__context__
     return None
 
 
 def _is_network_error(error: BaseException) -> bool:
-    return any(kind.__module__.partition(".")[0] in _CLIENTS for kind in type(error).__mro__)
+    """Return whether an error comes from a network client.
+
+    Clients are recognized by package name, since importing them only for their types is slow.
+    """
+    packages = {base.__module__.partition(".")[0] for base in type(error).__mro__}
+    return not packages.isdisjoint(_NETWORK_PACKAGES)
 
 
 def format_error(error: BaseException) -> str:
-    r"""Write an error in one line.
+    r"""Return an error as one line of bounded length.
+
+    An error of the operating system names its file, and a mistake of ours its type. Invisible
+    characters in the names that a message quotes are escaped.
 
     Args:
         error: Any error.
-
-    Returns:
-        Its message, in one line and of bounded length, in which a name of somebody else has no marks that nobody sees.
-        An error of the operating system names the file; an error that is a mistake of ours names its kind.
 
     Example:
         >>> format_error(ValueError("Expected 2 rows,\n but got 3."))
@@ -122,54 +154,74 @@ def format_error(error: BaseException) -> str:
         >>> format_error(KeyError("text"))
         "An error inside rightreasons: KeyError: 'text'."
     """
-    text = str(error)
-    if text.startswith("Expected"):
-        # The lines of an array are one; what else has several lines is somebody's name.
-        text = escape_name(re.sub("\n +", " ", text), longest=len(text))
-    text = " ".join(text.split())
-    if (full := _find_full_disk_error(error)) is not None:
-        file = getattr(full, "filename", None)
-        where = f" to write {os.fspath(file)!r}" if isinstance(file, (str, os.PathLike)) else ""
-        text = (
-            f"Expected room on the disk{where}, but it is full: free some, and repeat the same command; what "
-            "was kept is not computed again."
-        )
-    elif isinstance(error, OSError) and error.strerror:
-        where = f" to {error.filename!r}" if error.filename is not None else ""
-        text = f"Expected access{where}, but got: {error.strerror.lower()}."
-    elif _is_network_error(error):
-        text = f"Expected an answer from the network, but got {type(error).__name__}{f': {text}' if text else ''}."
-    elif not isinstance(error, USER_ERRORS):
-        text = f"An error inside rightreasons: {type(error).__name__}{f': {text}' if text else ''}."
-    if len(text) > MAX_MESSAGE_CHARS:
-        text = f"{text[: MAX_MESSAGE_CHARS // 2 - 2]} … {text[1 - MAX_MESSAGE_CHARS // 2 :]}"
-    return text or type(error).__name__
+    message = _describe_error(error)
+    if len(message) > MAX_MESSAGE_CHARS:
+        # The beginning says what was expected, and the end what to do about it.
+        half = MAX_MESSAGE_CHARS // 2
+        beginning = message[: half - 2]
+        end = message[1 - half :]
+        message = f"{beginning} … {end}"
+    return message or type(error).__name__
+
+
+def _describe_error(error: BaseException) -> str:
+    """Return the message of an error in one line, in the words of this package if it has none."""
+    message = str(error)
+    if message.startswith("Expected"):
+        # Indented lines are a printed array. Any other line break stands in a name of the user's,
+        # which is escaped.
+        message = re.sub("\n +", " ", message)
+        message = escape_name(message, max_chars=len(message))
+    message = " ".join(message.split())
+
+    full_disk_error = _find_full_disk_error(error)
+    if full_disk_error is not None:
+        return _describe_full_disk(full_disk_error)
+    if isinstance(error, OSError) and error.strerror:
+        target = "" if error.filename is None else f" to {error.filename!r}"
+        return f"Expected access{target}, but got: {error.strerror.lower()}."
+
+    type_and_message = type(error).__name__
+    if message:
+        type_and_message += f": {message}"
+    if _is_network_error(error):
+        return f"Expected an answer from the network, but got {type_and_message}."
+    if not isinstance(error, USER_ERRORS):
+        return f"An error inside rightreasons: {type_and_message}."
+    return message
+
+
+def _describe_full_disk(error: BaseException) -> str:
+    file = getattr(error, "filename", None)
+    target = ""
+    if isinstance(file, (str, os.PathLike)):
+        target = f" to write {os.fspath(file)!r}"
+    return (
+        f"Expected room on the disk{target}, but it is full: free some, and repeat the same "
+        "command; what was kept is not computed again."
+    )
 
 
 def get_first_line(error: Exception) -> str:
-    """Return the first line of an error's text, or the error's type where it has none."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+    """Return the first line of an error's message, or its type if the message is empty."""
+    lines = str(error).strip().splitlines()
+    if not lines:
+        return type(error).__name__
+    return lines[0][:_MAX_FIRST_LINE_CHARS]
 
 
-def make_unknown_name_error(kind: str, name: object, known: Iterable[str]) -> ValueError:
-    """Build the error for a name that is not known, with the nearest known names.
+def make_unknown_name_error(kind: str, name: object, known_names: Iterable[str]) -> ValueError:
+    """Return the error for an unknown name, with the known names and the most similar ones.
 
     Example:
         >>> str(make_unknown_name_error("module", "eec", ["ece", "lmi"]))
         "Expected the name of a module, but got 'eec'. Did you mean 'ece'? Known: ece, lmi."
     """
-    names = sorted(known)
-    hint = suggest_similar_names(name, names, n=2)
-    listed = ", ".join(map(escape_name, names))
+    names = sorted(known_names)
+    expected = add_article(kind)
+    suggestion = suggest_similar_names(name, names, n=2)
+    listing = ", ".join(map(escape_name, names))
     return ValueError(
-        f"Expected the name of {add_article(kind)}, but got {format_value(name)}.{hint} Known: {listed}."
+        f"Expected the name of {expected}, but got {format_value(name)}.{suggestion} "
+        f"Known: {listing}."
     )
-
-
-class SetAsideWarning(UserWarning):
-    """Stored results were damaged or stale; they are set aside and computed again."""
-
-
-def warn_stored_results(sentence: str) -> None:
-    """Say one line about stored results: a warning, which the command line prints as it is."""
-    warnings.warn(sentence, SetAsideWarning, stacklevel=3)

@@ -1,56 +1,91 @@
-"""Whether the hub can be reached."""
+"""Working without the Hugging Face hub while it cannot be reached.
+
+`huggingface_hub` retries each file for half a minute if the hub is silent, so that a model of ten
+files takes five minutes to load from the cache. `use_hub_or_cache` tries one connection instead,
+and takes the library offline if that fails.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import socket
 import time
 import warnings
 
 HUB_TIMEOUT_SECONDS = 3.0
-"""How long the hub, or the proxy before it, is waited for."""
+"""Time to wait for a connection to the hub, or to the proxy in front of it."""
 
 HUB_STATUS_TTL_SECONDS = 60.0
-"""Seconds for which its answer holds."""
+"""Time for which the result of a connection is remembered."""
 
-_hub_status = {"until": 0.0, "offline": False}
+
+@dataclasses.dataclass
+class _HubStatus:
+    """Result of the last connection.
+
+    Attributes:
+        expires: Time of `time.monotonic` from which on the hub is tried again.
+        is_offline: Whether this module took `huggingface_hub` offline.
+    """
+
+    expires: float = 0.0
+    is_offline: bool = False
+
+
+_status = _HubStatus()
 
 
 def explain_unreachable_hub() -> str:
-    """Return why the hub, or the proxy before it, cannot be connected to; "" if it can."""
-    import urllib.request  # not where the package is imported
+    """Return why no connection to the hub, or to the proxy in front of it, can be made.
+
+    Returns:
+        The reason, in the words of the operating system. "" if a connection can be made.
+    """
+    # Importing the package must stay quick, and few calls of it need the network.
+    import urllib.request
     from urllib.parse import urlsplit
 
     from huggingface_hub import constants
 
     address = urlsplit(constants.ENDPOINT)
-    proxies = (
-        {} if urllib.request.proxy_bypass(address.hostname or "") else urllib.request.getproxies()
-    )
-    address = urlsplit(proxies.get(address.scheme) or proxies.get("all") or constants.ENDPOINT)
-    port = address.port or (443 if address.scheme == "https" else 80)
+    proxies = {}
+    if not urllib.request.proxy_bypass(address.hostname or ""):
+        proxies = urllib.request.getproxies()
+    # Behind a proxy the name of the hub often cannot be resolved: it is the proxy that must answer.
+    proxy = proxies.get(address.scheme) or proxies.get("all")
+    if proxy:
+        address = urlsplit(proxy)
+
+    default_port = 443 if address.scheme == "https" else 80
+    port = address.port or default_port
     try:
-        with socket.create_connection((address.hostname or "", port), timeout=HUB_TIMEOUT_SECONDS):
-            return ""
+        connection = socket.create_connection(
+            (address.hostname or "", port), timeout=HUB_TIMEOUT_SECONDS
+        )
     except OSError as error:
         return error.strerror or str(error)
+    connection.close()
+    return ""
 
 
 def use_hub_or_cache() -> None:
-    """Take `huggingface_hub` offline while the hub cannot be reached: it would try each file for half a minute.
+    """Take `huggingface_hub` offline while the hub cannot be reached, and online again afterwards.
 
-    Whoever set HF_HUB_OFFLINE stays offline.
+    A user who set HF_HUB_OFFLINE stays offline.
     """
     from huggingface_hub import constants
 
-    if (constants.HF_HUB_OFFLINE and not _hub_status["offline"]) or time.monotonic() < _hub_status[
-        "until"
-    ]:
+    is_offline_by_choice = constants.HF_HUB_OFFLINE and not _status.is_offline
+    if is_offline_by_choice or time.monotonic() < _status.expires:
         return
-    why = explain_unreachable_hub()
-    constants.HF_HUB_OFFLINE = bool(why)
-    _hub_status.update(until=time.monotonic() + HUB_STATUS_TTL_SECONDS, offline=bool(why))
-    if why:
-        sentence = (
-            f"{constants.ENDPOINT} cannot be reached ({why}): what was downloaded before is used."
+
+    reason = explain_unreachable_hub()
+    # The library reads this constant at each request, unlike the environment variable.
+    constants.HF_HUB_OFFLINE = bool(reason)
+    _status.is_offline = bool(reason)
+    _status.expires = time.monotonic() + HUB_STATUS_TTL_SECONDS
+    if reason:
+        warnings.warn(
+            f"{constants.ENDPOINT} cannot be reached ({reason}): what was downloaded before is used.",
+            stacklevel=2,
         )
-        warnings.warn(sentence, stacklevel=2)

@@ -480,7 +480,7 @@ position 1.
 
 def format_list(names: Sequence[object]) -> str:
     """List names for a sentence: twelve at most, and how many there are."""
-    texts = [escape_name(name, longest=60) for name in names[:12]]
+    texts = [escape_name(name, max_chars=60) for name in names[:12]]
     return ", ".join(texts) + (f", … ({len(names):,} in all)" if len(names) > 12 else "")
 
 

@@ -1,4 +1,9 @@
-"""The public names of the package, loaded when they are used."""
+"""Public names of the package: loaded at their first use, and suggested for names that do not exist.
+
+The public names of a package are those that its stub `__init__.pyi` imports. `make_facade` makes the
+three module attributes that serve them lazily. `suggest_public_name` looks for the public name that a person
+may have meant.
+"""
 
 from __future__ import annotations
 
@@ -14,67 +19,113 @@ import lazy_loader
 from rightreasons.core.extras import with_install_hint
 
 OTHER_NAMES = Path(__file__).with_name("other_names.json")
-"""What people call things, and their names here."""
+"""File that maps what other libraries call things to the public names of this package."""
+
+_PACKAGE_FOLDER = Path(__file__).parents[1]
 
 _EXPORT = re.compile(r"^from \.([\w.]*) import (\w+) as", re.M)
+"""One line of a stub: `from .file import name as name`."""
+
+_MIN_SIMILARITY_WITH_SHARED_WORD = 0.4
+_MIN_SIMILARITY = 0.75
+"""Minimum `difflib` ratio of a suggestion. It is higher if the two names share no word."""
 
 
 def make_facade(
     name: str, file: str
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return `__getattr__`, `__dir__` and `__all__` of a package whose public names are those of its stub."""
-    attribute, listed, names = lazy_loader.attach_stub(name, file)
+    """Return `__getattr__`, `__dir__` and `__all__` of a package that is described by its stub.
 
-    def looked_up(wanted: str) -> Any:
+    Args:
+        name: Dotted name of the package, its `__name__`.
+        file: Path of its `__init__.py`, next to which the stub is.
+    """
+    get_attribute, list_names, names = lazy_loader.attach_stub(name, file)
+
+    def get_public_name(attribute: str) -> Any:
         try:
-            return attribute(wanted)
+            return get_attribute(attribute)
         except ModuleNotFoundError as error:
             raise with_install_hint(error) from error
         except AttributeError:
-            if wanted.startswith("_"):
+            # Python itself probes for names such as `__path__`, and expects the plain error.
+            if attribute.startswith("_"):
                 raise
             raise AttributeError(
-                f"Expected a public name of {name}, but got {wanted!r}.{suggest_public_name(wanted, name)}"
+                f"Expected a public name of {name}, but got {attribute!r}."
+                f"{suggest_public_name(attribute, name)}"
             ) from None
 
-    return looked_up, listed, names
+    return get_public_name, list_names, names
 
 
-def suggest_public_name(wanted: str, package: str = "rightreasons") -> str:
-    """Name the nearest public name of the package, at the end of a sentence; "" where none is near.
+def suggest_public_name(attribute: str, package: str = "rightreasons") -> str:
+    """Return a closing sentence that suggests the nearest public name, or "" if none is near.
+
+    Args:
+        attribute: The name that does not exist.
+        package: Dotted name of the package in which it was looked up.
 
     Example:
-        >>> suggest_public_name("expected_calibration_error"), suggest_public_name("load_suite")
-        (' Did you mean rightreasons.ece?', ' Did you mean rightreasons.datasets.open_suite?')
+        >>> suggest_public_name("expected_calibration_error")
+        ' Did you mean rightreasons.ece?'
+        >>> suggest_public_name("load_suite")
+        ' Did you mean rightreasons.datasets.open_suite?'
     """
-    places, others = list_public_names(), json.loads(OTHER_NAMES.read_text("utf-8"))
-    inside, lower = f"{package}.{wanted}".partition(".")[2], wanted.lower()
-    words = lower.split("_")
-    known_as = (
-        found
-        for key in (inside, wanted, lower, *words)
-        if (found := others.get(key) or places.get(key))
-    )
-    near = next(known_as, None)
-    if near is None:
-        sharing = [
-            known
-            for known in places
-            if {*words} & {*known.split("_")} or (len(known) > 4 and known in lower)
-        ]
-        close = difflib.get_close_matches(
-            lower, sharing or list(places), n=1, cutoff=0.4 if sharing else 0.75
-        )
-        near = places[close[0]] if close else None
-    return f" Did you mean rightreasons.{near}?" if near else ""
+    paths = list_public_names()
+    path = _find_synonym(attribute, package, paths) or _find_similar_name(attribute, paths)
+    if path is None:
+        return ""
+    return f" Did you mean rightreasons.{path}?"
+
+
+def _find_synonym(attribute: str, package: str, paths: dict[str, str]) -> str | None:
+    """Return the path of what a name, or one of its words, is called in this package."""
+    synonyms = json.loads(OTHER_NAMES.read_text("utf-8"))
+    path_below_root = f"{package}.{attribute}".partition(".")[2]
+    lower = attribute.lower()
+    # From the most to the least specific: a word alone must not win over the whole name.
+    for key in (path_below_root, attribute, lower, *lower.split("_")):
+        path = synonyms.get(key) or paths.get(key)
+        if path:
+            return str(path)
+    return None
+
+
+def _find_similar_name(attribute: str, paths: dict[str, str]) -> str | None:
+    """Return the path of the public name that is spelled most like a name."""
+    lower = attribute.lower()
+    words = set(lower.split("_"))
+    related = []
+    for name in paths:
+        # A short name, such as `ece`, is contained in too many words by chance.
+        is_contained = len(name) > 4 and name in lower
+        if is_contained or not words.isdisjoint(name.split("_")):
+            related.append(name)
+
+    # A shared word is evidence by itself, so that the spelling may differ more.
+    if related:
+        cutoff = _MIN_SIMILARITY_WITH_SHARED_WORD
+    else:
+        cutoff = _MIN_SIMILARITY
+    matches = difflib.get_close_matches(lower, related or list(paths), n=1, cutoff=cutoff)
+    return paths[matches[0]] if matches else None
 
 
 def list_public_names() -> dict[str, str]:
-    """Return each public name and its place below `rightreasons`, from the stubs; the front door comes first."""
-    root = Path(__file__).parents[1]
-    places: dict[str, str] = {}
-    for stub in (root / "__init__.pyi", *sorted(root.glob("[!w]*/__init__.pyi"))):
-        door = "" if stub.parent == root else f"{stub.parent.name}."
+    """Return every public name with its path below `rightreasons`, as the stubs list them.
+
+    A name that the package itself exports has that path, even if a subpackage exports it too.
+    """
+    paths: dict[str, str] = {}
+    for stub in (_PACKAGE_FOLDER / "__init__.pyi", *sorted(_PACKAGE_FOLDER.glob("*/__init__.pyi"))):
+        folder = stub.parent
+        # The widget is an app: a person opens it, and no program calls it.
+        if folder.name == "widget":
+            continue
         for _, name in _EXPORT.findall(stub.read_text("utf-8")):
-            places.setdefault(name, door + name)
-    return places
+            path = name
+            if folder != _PACKAGE_FOLDER:
+                path = f"{folder.name}.{name}"
+            paths.setdefault(name, path)
+    return paths

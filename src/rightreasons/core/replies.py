@@ -1,4 +1,9 @@
-"""What a language model wrote once: its thinking, its text, its refusal, how it ended and what it cost."""
+"""Replies of language models: the text, the reasoning before it, a refusal, the ending and the cost.
+
+Servers, local models and logs report a reply in different forms. `Reply.parse` turns each into one
+value: it separates reasoning between tags (`split_thinking`) from the text, and normalizes why the
+reply ended. `Reply.no_answer_reason` says whether the text can be an answer at all.
+"""
 
 from __future__ import annotations
 
@@ -13,29 +18,49 @@ from rightreasons.core.results import Result
 Finish: TypeAlias = Literal["stop", "length", "thinking", "refusal", "content_filter"]
 
 THINKING_TAGS: tuple[tuple[str, str], ...] = (
-    ("[THINK]", "[/THINK]"),
-    ("◁think▷", "◁/think▷"),
-    ("<|begin_of_thought|>", "<|end_of_thought|>"),
-    ("<|START_THINKING|>", "<|END_THINKING|>"),
-    ("<unused94>", "<unused95>"),
-    ("<|channel>thought", "<channel|>"),
-    ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),
-    ("<|channel|>commentary", "<|channel|>final<|message|>"),
+    ("[THINK]", "[/THINK]"),  # Magistral
+    ("◁think▷", "◁/think▷"),  # Kimi
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),  # OpenThinker
+    ("<|START_THINKING|>", "<|END_THINKING|>"),  # Command
+    ("<unused94>", "<unused95>"),  # MedGemma
+    ("<|channel>thought", "<channel|>"),  # Gemma 4
+    ("<|channel|>analysis<|message|>", "<|channel|>final<|message|>"),  # gpt-oss
+    ("<|channel|>commentary", "<|channel|>final<|message|>"),  # gpt-oss, to a tool
 )
-"""Marks between which models think, beside `_TAG`: of Magistral, Kimi, OpenThinker, Command, MedGemma, Gemma 4 and
-gpt-oss."""
+"""Opening and closing tags of reasoning that `_NAMED_TAG` does not match."""
 
-_NAMES = r"cot|reason|analysis|reflection|rationale|scratchpad|[\w:]*(?:think|thought|reasoning|monologue)[\w:]*"
-_TAG = rf"(?i:<\|?/?(?:{_NAMES})\|?>)"
-"""A tag of thinking by its name, such as <think> of DeepSeek, Qwen and many others, <seed:think> and <reasoning>."""
+_TAG_NAMES = (
+    r"cot|reason|analysis|reflection|rationale|scratchpad"
+    r"|[\w:]*(?:think|thought|reasoning|monologue)[\w:]*"
+)
+_NAMED_TAG = rf"(?i:<\|?/?(?:{_TAG_NAMES})\|?>)"
+"""Tag whose name says that it holds reasoning.
 
-_FINISHES: Mapping[str, Finish] = {
-    "length": "length", "max_tokens": "length", "max_output_tokens": "length", "model_length": "length",
-    **dict.fromkeys(("content_filter", "safety", "recitation", "prohibited_content", "blocklist", "spii", "sensitive",
-                     "guardrail_intervened"), "content_filter"),
+Examples are <think> of DeepSeek, Qwen and many others, <seed:think>, <reasoning> and <|think|>.
+"""
+
+_UNKNOWN_TAG = "any"
+"""Closing tag of reasoning that began before the text: any closing tag ends it."""
+
+_FINISH_BY_REPORTED_REASON: Mapping[str, Finish] = {
+    "length": "length",
+    "max_tokens": "length",
+    "max_output_tokens": "length",
+    "model_length": "length",
+    "content_filter": "content_filter",
+    "safety": "content_filter",
+    "recitation": "content_filter",
+    "prohibited_content": "content_filter",
+    "blocklist": "content_filter",
+    "spii": "content_filter",
+    "sensitive": "content_filter",
+    "guardrail_intervened": "content_filter",
     "refusal": "refusal",
-}  # fmt: skip
-"""What servers and logs say of an end that is none; everything else is an end ("stop", "end_turn", "eos", none)."""
+}
+"""Reasons for which a reply ended, as servers and logs report them.
+
+Any other reason, such as "stop", "end_turn", "eos" or none, is a regular end.
+"""
 
 UNANSWERED: Mapping[str, str] = {
     "length": "not finished: the bound of new tokens was reached",
@@ -43,21 +68,23 @@ UNANSWERED: Mapping[str, str] = {
     "refusal": "refused",
     "content_filter": "stopped by a content filter",
 }
-"""Why a reply is no answer, by its finish."""
+"""Finish of a reply -> why the reply is not an answer."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Reply(Result):
-    """What a language model wrote once. Thinking is never an answer, nor is a text that was cut.
+    """One reply of a language model. Neither reasoning nor a truncated text is an answer.
 
     Attributes:
-        text: The text without thinking and refusal.
-        thinking: What it thought before or between, where it shows that; "" for none, or hidden.
-        refusal: The words of a refusal that the server marks as one; "" for none.
-        finish: "stop" for a text that ended by itself; "length" where the bound of new tokens cut it, "thinking" where
-            it ended within its thinking, "refusal", "content_filter".
-        usage: "prompt_tokens", "answer_tokens" (its thinking among them) and "thinking_tokens" of the request, as far
-            as they were told; {} also for all but the first of several replies to one request.
+        text: The text, without reasoning and refusal.
+        thinking: The reasoning before or within the text. "" if there is none, or it is hidden.
+        refusal: The refusal, if the server reports it apart from the text. "" if there is none.
+        finish: How the reply ended: "stop" for a regular end, "length" if the limit of new tokens
+            truncated the text, "thinking" if it truncated the reasoning, "refusal", or
+            "content_filter".
+        usage: Tokens of the request, as far as they are known: "prompt_tokens", "answer_tokens"
+            (reasoning included) and "thinking_tokens". If a request has several replies, only the
+            first has its usage.
     """
 
     text: str = ""
@@ -67,7 +94,7 @@ class Reply(Result):
     usage: Mapping[str, int] = dataclasses.field(default_factory=dict)
 
     @classmethod
-    def of(
+    def parse(
         cls,
         text: str | None,
         *,
@@ -78,140 +105,176 @@ class Reply(Result):
         tags: Sequence[tuple[str, str]] = (),
         opened: bool = False,
     ) -> Reply:
-        r"""Make a reply of what a server, a model here or a log tells.
+        r"""Parse a reply of a server, a local model or a log.
 
         Args:
-            text: What was generated, perhaps with thinking between tags; None for nothing.
-            thinking: What the server parted from it.
-            refusal: The words of a refusal.
-            finish: Why it ended, in the words of a server or a log; None where that is not known.
+            text: The generated text, perhaps with reasoning between tags. None for an empty text.
+            thinking: Reasoning that the server reports apart from the text.
+            refusal: Refusal that the server reports apart from the text.
+            finish: Why the reply ended, in the words of the server or the log. None if unknown.
             usage: Tokens of the request.
-            tags: (open, close) of thinking beside `THINKING_TAGS`.
-            opened: Whether thinking began in the prompt, as some chat templates have it.
+            tags: (opening, closing) tags of reasoning, in addition to the usual ones.
+            opened: Whether the prompt ends inside the reasoning, as with some chat templates.
 
         Example:
-            >>> Reply.of("<think>A? No.</think>B").text, Reply.of("<think>The answer is A").finish
-            ('B', 'thinking')
-            >>> Reply.of("Let me see.\n</think>\n\nB", finish="stop").thinking
+            >>> reply = Reply.parse("<think>A? No.</think>B")
+            >>> reply.text, reply.thinking
+            ('B', 'A? No.')
+            >>> Reply.parse("<think>The answer is A").finish
+            'thinking'
+            >>> Reply.parse("Let me see.\n</think>\n\nB", finish="stop").thinking
             'Let me see.'
-            >>> Reply.of("", refusal="I can't help with that.").lack
+            >>> Reply.parse("", refusal="I can't help with that.").no_answer_reason
             'refused'
         """
-        rest, thoughts, closed = split_thinking(text or "", tags, opened=opened)
-        ended = _FINISHES.get(str(finish or "").lower().partition(":")[0], "stop")
-        if refusal and ended == "stop":
-            ended = "refusal"
-        if ended in ("stop", "length") and (
-            not closed or (ended == "length" and not rest and (thinking or thoughts))
-        ):
-            ended = "thinking"
-        parts = [part.strip() for part in (thinking or "", *thoughts)]
-        return cls(rest, "\n\n".join(filter(None, parts)), refusal or "", ended, dict(usage or {}))
+        answer, thoughts, is_closed = split_thinking(text or "", tags, opened=opened)
+        has_thinking = bool(thinking or thoughts)
+
+        # Some servers append details after a colon.
+        reported_reason = str(finish or "").lower().partition(":")[0]
+        normalized = _FINISH_BY_REPORTED_REASON.get(reported_reason, "stop")
+        if refusal and normalized == "stop":
+            normalized = "refusal"
+        # A limit that leaves reasoning but no text was reached within the reasoning, even if the
+        # server closes its tags or reports it apart.
+        is_only_thinking = normalized == "length" and not answer and has_thinking
+        if normalized in ("stop", "length") and (not is_closed or is_only_thinking):
+            normalized = "thinking"
+
+        all_thoughts = [thought.strip() for thought in (thinking or "", *thoughts)]
+        return cls(
+            text=answer,
+            thinking="\n\n".join(filter(None, all_thoughts)),
+            refusal=refusal or "",
+            finish=normalized,
+            usage=dict(usage or {}),
+        )
 
     @classmethod
-    def from_dict(cls, kept: Mapping[str, Any]) -> Reply:
-        """Read what `to_dict` gave; fields that are not there have their defaults."""
-        return cls(
-            **{
-                field.name: kept[field.name]
-                for field in dataclasses.fields(cls)
-                if field.name in kept
-            }
-        )
+    def from_dict(cls, values: Mapping[str, Any]) -> Reply:
+        """Make a reply from the output of `to_dict`. Missing fields have their defaults."""
+        names = {field.name for field in dataclasses.fields(cls)}
+        return cls(**{name: value for name, value in values.items() if name in names})
 
     @property
     def finished(self) -> bool:
-        """Whether it ended by itself, outside its thinking."""
+        """Whether the reply ended by itself, outside of its reasoning."""
         return self.finish not in ("length", "thinking")
 
     @property
     def thinks(self) -> bool:
-        """Whether there was thinking, shown or hidden."""
+        """Whether the model reasoned, visibly or not."""
         return bool(self.thinking or self.usage.get("thinking_tokens"))
 
     @property
-    def lack(self) -> str:
-        """Why it is no answer, in words; "" where its text can be one."""
-        return UNANSWERED.get(self.finish, "" if self.text.strip() else "empty")
+    def no_answer_reason(self) -> str:
+        """Reason why the reply is not an answer, or "" if its text can be one."""
+        if self.finish in UNANSWERED:
+            return UNANSWERED[self.finish]
+        return "" if self.text.strip() else "empty"
 
 
 def split_thinking(
     text: str, tags: Sequence[tuple[str, str]] = (), *, opened: bool = False
 ) -> tuple[str, list[str], bool]:
-    """Part thinking between tags from a text.
+    """Split a text into what a reader should see, and the reasoning between tags.
+
+    A closing tag without an opening one ends reasoning that began before the text. Reasoning
+    without a closing tag extends to the end of the text.
 
     Args:
         text: The text.
-        tags: (open, close) beside `THINKING_TAGS`.
-        opened: Whether thinking began before the text; a close without an open says so too.
+        tags: (opening, closing) tags, in addition to the usual ones.
+        opened: Whether the reasoning begins before the text.
 
     Returns:
-        The text without its thinking, the thoughts, and whether every thought is closed: of one that is not, the rest
-        of the text is thinking.
+        The text without reasoning, the pieces of reasoning, and whether each of them is closed.
 
     Example:
         >>> split_thinking("<think>a</think>b<think>c")
         ('b', ['a', 'c'], False)
     """
-    kept: list[str] = []
+    visible: list[str] = []
     thoughts: list[str] = []
-    start, within = 0, "any" if opened else ""
-    for match, close in find_thinking_marks(text, tags):
-        part, mark = text[start : match.start()], match[0]
-        if not within and close:
-            kept.append(part)
-            within = close
-        elif not within:  # what comes before a close without an open was thought as well
-            thoughts.append("\n".join(filter(None, (*kept, part))))
-            kept = []
-        elif within == mark or (within == "any" and not close):
-            thoughts.append(part)
-            within = ""
+    start = 0
+    # The tag that closes the present reasoning: "" outside of reasoning.
+    expected_tag = _UNKNOWN_TAG if opened else ""
+    for match, closing_tag in find_thinking_marks(text, tags):
+        segment = text[start : match.start()]
+        is_opening = bool(closing_tag)
+        if not expected_tag and is_opening:
+            visible.append(segment)
+            expected_tag = closing_tag
+        elif not expected_tag:
+            # Nothing was opened, so everything up to here belongs to the reasoning.
+            thoughts.append("\n".join(filter(None, (*visible, segment))))
+            visible = []
+        elif expected_tag == match[0] or (expected_tag == _UNKNOWN_TAG and not is_opening):
+            thoughts.append(segment)
+            expected_tag = ""
         else:
-            continue  # a thought that speaks of thinking
+            # Reasoning that mentions other tags goes on.
+            continue
         start = match.end()
-    (thoughts if within else kept).append(text[start:])
-    return ("\n".join(kept).strip() if thoughts else text), thoughts, not within
+
+    is_closed = not expected_tag
+    remainder = text[start:]
+    if is_closed:
+        visible.append(remainder)
+    else:
+        thoughts.append(remainder)
+    if not thoughts:
+        # Without reasoning the text stays as it is, with the white space around it.
+        return text, thoughts, is_closed
+    return "\n".join(visible).strip(), thoughts, is_closed
 
 
 def find_thinking_marks(
     text: str, tags: Sequence[tuple[str, str]] = ()
 ) -> Iterator[tuple[re.Match[str], str]]:
-    """Find the marks of thinking in a text, each with the mark that closes it, "" for one that closes.
+    """Find the tags of reasoning in a text.
 
     Args:
         text: The text.
-        tags: (open, close) beside `THINKING_TAGS`.
+        tags: (opening, closing) tags, in addition to the usual ones.
+
+    Yields:
+        The match of each tag, and the tag that closes it, or "" if it is a closing tag itself.
 
     Example:
-        >>> [(mark[0], close) for mark, close in find_thinking_marks("<Thought>a</Thought>")]
+        >>> [(tag[0], closing) for tag, closing in find_thinking_marks("<Thought>a</Thought>")]
         [('<Thought>', '</Thought>'), ('</Thought>', '')]
     """
-    closes, marks = _marks(tuple(tags))
-    for match in marks.finditer(text):
-        mark = match[0]
-        yield (
-            match,
-            closes[mark]
-            if mark in closes
-            else ""
-            if "/" in mark
-            else re.sub(r"<\|?", r"\g<0>/", mark),
-        )
+    closing_by_tag, pattern = _compile_tags(tuple(tags))
+    for match in pattern.finditer(text):
+        tag = match[0]
+        if tag in closing_by_tag:
+            yield match, closing_by_tag[tag]
+        elif "/" in tag:
+            yield match, ""
+        else:
+            # <think> is closed by </think>, and <|think|> by <|/think|>.
+            yield match, re.sub(r"<\|?", r"\g<0>/", tag)
 
 
 @functools.lru_cache(maxsize=16)
-def _marks(tags: tuple[tuple[str, str], ...]) -> tuple[dict[str, str], re.Pattern[str]]:
-    """Return what closes each mark, "" for one that closes, and the pattern of all marks."""
-    opens = dict((*THINKING_TAGS, *tags))
-    closes = dict.fromkeys(opens.values(), "") | opens
-    return closes, re.compile(
-        "|".join([*sorted(map(re.escape, closes), key=len, reverse=True), _TAG])
-    )
+def _compile_tags(tags: tuple[tuple[str, str], ...]) -> tuple[dict[str, str], re.Pattern[str]]:
+    """Return the closing tag of each tag, "" for a closing one, and the pattern of all tags."""
+    closing_by_opening = dict((*THINKING_TAGS, *tags))
+    closing_by_tag = dict.fromkeys(closing_by_opening.values(), "")
+    closing_by_tag.update(closing_by_opening)
+    # The longest alternative first: a regular expression takes the first that matches, and a tag
+    # may begin with another one.
+    literals = sorted(map(re.escape, closing_by_tag), key=len, reverse=True)
+    return closing_by_tag, re.compile("|".join([*literals, _NAMED_TAG]))
 
 
 def extract_text(content: Any, kind: str = "text") -> str:
-    """Return the words of a message: a text, or the parts of one kind, alone or in a list.
+    """Return the text of the content of a message, or that of its parts of one kind.
+
+    Args:
+        content: A text, a part, or a list of them.
+        kind: Type of the parts to join, such as "text" or "thinking".
 
     Example:
         >>> parts = [{"type": "thinking", "thinking": "A?"}, {"type": "text", "text": "B"}]
@@ -219,8 +282,11 @@ def extract_text(content: Any, kind: str = "text") -> str:
         ('B', 'A?')
     """
     if isinstance(content, Mapping):
-        type_name = str(content.get("type", "text")).removeprefix("output_")
-        return extract_text(content.get(kind)) if type_name == kind else ""
+        # OpenAI's "output_text" is what others call "text".
+        part_type = str(content.get("type", "text")).removeprefix("output_")
+        return extract_text(content.get(kind)) if part_type == kind else ""
     if isinstance(content, list):
-        return "".join(extract_text(part, kind) for part in content)
-    return content if isinstance(content, str) and kind == "text" else ""
+        return "".join(extract_text(item, kind) for item in content)
+    if isinstance(content, str) and kind == "text":
+        return content
+    return ""

@@ -1,82 +1,125 @@
-"""Parts of sentences for messages."""
+"""Pieces of sentences for messages: counts with their nouns, quoted values and suggestions.
+
+Whatever comes from a user is quoted in one line of bounded length, without invisible characters:
+`escape_name` quotes a name, and `format_value` any other value.
+"""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 
-MAX_MESSAGE_CHARS = 1000
-"""Characters of an error; of a longer one, the middle is left out."""
+_MIN_SIMILARITY = 0.5
+"""Minimum `difflib` ratio of a name that is suggested in place of an unknown one."""
 
 
-def pluralize(number: int, one: str, many: str = "") -> str:
-    """Write a number with its noun.
+def pluralize(count: int, singular: str, plural: str = "") -> str:
+    """Return a count with its noun.
 
     Args:
-        number: The number.
-        one: The noun, perhaps with its verb, behind 1.
-        many: The same behind other numbers; by default `one` with an s.
+        count: The count.
+        singular: Text after the count 1: a noun, perhaps with its verb.
+        plural: Text after any other count. If empty, `singular` with an s.
 
     Example:
         >>> pluralize(1, "item"), pluralize(2_000, "item"), pluralize(0, "text was", "texts were")
         ('1 item', '2,000 items', '0 texts were')
     """
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    noun = singular
+    if count != 1:
+        noun = plural or f"{singular}s"
+    return f"{count:,} {noun}"
 
 
-def suggest_similar_names(name: object, known: Iterable[str], n: int = 1) -> str:
-    """Name the nearest of the known names, at the end of a sentence; "" where none is near.
+def suggest_similar_names(name: object, known_names: Iterable[str], n: int = 1) -> str:
+    """Return a closing sentence that suggests the most similar names, or "" if none is similar.
+
+    Args:
+        name: The unknown name.
+        known_names: The known names.
+        n: Maximum number of suggestions.
 
     Example:
         >>> suggest_similar_names("eec", ["ece", "lmi"])
         " Did you mean 'ece'?"
     """
-    near = difflib.get_close_matches(str(name), list(known), n=n, cutoff=0.5)
-    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+    matches = difflib.get_close_matches(
+        str(name),
+        list(known_names),
+        n=n,
+        cutoff=_MIN_SIMILARITY,
+    )
+    if not matches:
+        return ""
+    suggestions = " or ".join(map(repr, matches))
+    return f" Did you mean {suggestions}?"
 
 
-def escape_name(text: object, longest: int = 80) -> str:
-    r"""Write a name of somebody else for a sentence: in one line, without marks that nobody sees, and not endless.
+def escape_name(text: object, max_chars: int = 80) -> str:
+    r"""Return a name in one line of bounded length, with invisible characters escaped.
 
     Example:
-        >>> escape_name("a\nb"), escape_name("x" * 99, longest=4)
+        >>> escape_name("a\nb"), escape_name("x" * 99, max_chars=4)
         ('a\\nb', 'xxx…')
     """
-    name = str(text)
-    if len(name) > longest:
-        name = f"{name[: longest - 1]}…"
-    return (
-        name
-        if name.isprintable()
-        else "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in name)
-    )
+    name = _truncate(str(text), max_chars)
+    # Most names are printable: they need no loop.
+    if name.isprintable():
+        return name
+    return "".join(map(_escape_character, name))
 
 
-def format_value(value: object, longest: int = 80) -> str:
-    r"""Write a value for an error: in one line, and not endless; a large table by its kind and size.
+def _escape_character(character: str) -> str:
+    if character.isprintable():
+        return character
+    # Without the quotes.
+    return repr(character)[1:-1]
+
+
+def _truncate(text: str, max_chars: int) -> str:
+    if len(text) <= max_chars:
+        return text
+    beginning = text[: max_chars - 1]
+    return f"{beginning}…"
+
+
+def format_value(value: object, max_chars: int = 80) -> str:
+    r"""Return a value for a message: its `repr` in one line of bounded length.
+
+    A long table is described by its type and shape.
 
     Example:
         >>> import numpy as np
-        >>> format_value("a\nb"), format_value([1] * 99, longest=20), format_value(np.ones((50, 2)))
+        >>> format_value("a\nb"), format_value([1] * 99, max_chars=20), format_value(np.ones((50, 2)))
         ("'a\\nb'", '[1, 1, 1, 1, 1, 1, …', 'an ndarray of 50 × 2')
     """
+    type_name = type(value).__name__
     try:
         text = " ".join(repr(value).split())
     except Exception:
-        text = f"an object of {type(value).__name__}"
-    if len(text) <= longest:
+        # The value of a user may have a broken `__repr__`, which must not hide the real error.
+        text = f"an object of {type_name}"
+    if len(text) <= max_chars:
         return text
+
+    # The first numbers of a table say less about a mistake than its shape does.
     shape = getattr(value, "shape", ())
     if isinstance(shape, tuple) and len(shape) > 1:
-        return f"{add_article(type(value).__name__)} of {' × '.join(f'{size:,}' for size in shape)}"
-    return f"{text[: longest - 1]}…"
+        subject = add_article(type_name)
+        sizes = " × ".join(f"{size:,}" for size in shape)
+        return f"{subject} of {sizes}"
+    return _truncate(text, max_chars)
 
 
 def add_article(noun: str) -> str:
-    """Write a noun, or the name of a type, behind its article.
+    """Return a noun, or the name of a type, with its indefinite article.
 
     Example:
         >>> add_article("list"), add_article("option"), add_article("ndarray")
         ('a list', 'an option', 'an ndarray')
     """
-    return f"{'an' if noun[:1].lower() in ('a', 'e', 'i', 'o', 'u') or noun.startswith('nd') else 'a'} {noun}"
+    starts_with_vowel = noun[:1].lower() in ("a", "e", "i", "o", "u")
+    # The "nd" of ndarray is spelled out: "an en-dee array".
+    if starts_with_vowel or noun.startswith("nd"):
+        return f"an {noun}"
+    return f"a {noun}"

@@ -1,4 +1,10 @@
-"""Signals that stop long work."""
+"""Stopping at a signal between two steps of long work, so that nothing is left half done.
+
+A command runs in `catch_signals`, whose handler only sets a flag. Long work calls
+`stop_if_signaled` between two steps, which raises `KeyboardInterrupt`. Two kinds of work differ:
+work that stops itself at a better point runs in `defer_stop` and looks at `is_signaled`, and
+work that only waits for others runs in `allow_immediate_interrupt`.
+"""
 
 from __future__ import annotations
 
@@ -10,99 +16,128 @@ import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
-"""The signals that stop a command; not every system has all of them."""
+STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
+"""Names of the signals that stop a command. Windows has no SIGHUP."""
 
-NOTICE = b"\nStopping after this step; a second signal stops at once.\n"
+STOP_NOTICE = b"\nStopping after this step; a second signal stops at once.\n"
+
+_EXIT_CODE_OFFSET = 128
+"""A shell reports a command that a signal ended as 128 plus the number of the signal."""
 
 
-class _Signals:
-    """The signal that came. An exception that a handler raises may be lost, as in a `__del__`; a flag is not."""
+class _SignalFlag:
+    """Signal handler that records the first signal, and lets a second one end the process.
+
+    A handler may run inside a destructor or the callback of a weak reference. Python prints and
+    drops an exception that is raised there, so the signal would be lost. A flag is not.
+
+    Attributes:
+        received: Number of the signal that came. None if none did.
+        is_deferred: Whether the work stops itself, so that `stop_if_signaled` must not raise.
+        is_waiting: Whether the main thread only waits, so that a signal may interrupt it at once.
+    """
 
     def __init__(self) -> None:
         self.received: int | None = None
-        self.deferred = self.waiting = False
+        self.is_deferred = False
+        self.is_waiting = False
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         if self.received is not None:
+            # The person insists. The default action ends the process wherever it is, even in
+            # compiled code that never returns to Python.
             signal.signal(number, signal.SIG_DFL)
-            signal.raise_signal(number)  # ends the process, whatever it is amid
+            signal.raise_signal(number)
         self.received = number
-        if self.waiting:
+        if self.is_waiting:
             raise KeyboardInterrupt
+        # A signal may arrive while Python itself writes to stderr: `print` would then raise about
+        # a reentrant call, but a write to the descriptor does not. A closed stderr is no reason
+        # to fail.
         with contextlib.suppress(OSError):
-            os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, NOTICE)
+            os.write(sys.__stderr__.fileno() if sys.__stderr__ else 2, STOP_NOTICE)
 
 
-_signals = _Signals()
+_flag = _SignalFlag()
 
 
 @contextlib.contextmanager
 def catch_signals() -> Iterator[Callable[[], int]]:
-    """Note the first of `SIGNALS`, which `stop_if_signaled` looks at; a second one ends the process at once.
+    """Record the first of `STOP_SIGNALS` for `stop_if_signaled`. A second one ends the process.
 
-    In another thread than the main one signals stay as they are.
+    Python only lets the main thread handle signals: elsewhere the handlers stay as they are.
 
     Yields:
-        A function that returns the exit code of a stopped command: 128 plus the number of the signal.
+        A function that returns the exit code of a stopped command: 128 plus the signal's number.
     """
-    global _signals
-    before, _signals = _signals, _Signals()
-    earlier = {}
+    global _flag
+    outer_flag = _flag
+    flag = _flag = _SignalFlag()
+    outer_handlers = {}
     try:
-        for name in SIGNALS:
+        for name in STOP_SIGNALS:
             number = getattr(signal, name, None)
-            # A hangup that is ignored, as under nohup, stays ignored.
-            if number is not None and signal.getsignal(number) != signal.SIG_IGN:
-                with contextlib.suppress(ValueError):
-                    earlier[number] = signal.signal(number, _signals)
-        yield lambda: 128 + int(_signals.received or signal.SIGINT)
+            # `nohup` ignores hangups, and a shell the interrupts of a background job: keep to it.
+            if number is None or signal.getsignal(number) == signal.SIG_IGN:
+                continue
+            with contextlib.suppress(ValueError):
+                outer_handlers[number] = signal.signal(number, flag)
+
+        # Without a signal, somebody raised KeyboardInterrupt: the code of SIGINT is meant.
+        yield lambda: _EXIT_CODE_OFFSET + int(flag.received or signal.SIGINT)
     finally:
-        for number, handler in earlier.items():
+        for number, handler in outer_handlers.items():
             signal.signal(number, handler)
-        _signals = before
+        _flag = outer_flag
 
 
 def is_signaled() -> bool:
-    """Tell whether a signal came, for work that stops itself at a good place."""
-    return _signals.received is not None
-
-
-is_quiet = contextvars.ContextVar("unwatched", default=False)
-"""Whether how the work goes is shown to nobody, as the command line is asked to be quiet."""
-
-
-def is_progress_visible() -> bool:
-    """Return whether somebody sees a bar: stderr is a terminal, or a notebook shows it."""
-    return not is_quiet.get() and (sys.stderr.isatty() or "ipykernel" in sys.modules)
+    """Return whether a signal came, for work that stops itself at a good point."""
+    return _flag.received is not None
 
 
 def stop_if_signaled() -> None:
-    """Stop where a signal came; called between two steps of long work.
+    """Stop if a signal came. Called between two steps of long work.
 
     Raises:
-        KeyboardInterrupt: If a signal came, unless `defer_stop`.
+        KeyboardInterrupt: If a signal came, except inside `defer_stop`.
     """
-    if is_signaled() and not _signals.deferred:
+    if is_signaled() and not _flag.is_deferred:
         raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
 def defer_stop() -> Iterator[None]:
-    """Let the steps inside go on after a signal, for work that looks at `is_signaled` and stops itself."""
-    before, _signals.deferred = _signals.deferred, True
+    """Keep `stop_if_signaled` from raising, for work that checks `is_signaled` and stops itself."""
+    was_deferred = _flag.is_deferred
+    _flag.is_deferred = True
     try:
         yield
     finally:
-        _signals.deferred = before
+        _flag.is_deferred = was_deferred
 
 
 @contextlib.contextmanager
 def allow_immediate_interrupt() -> Iterator[None]:
-    """Wait for other threads or processes: nothing runs here meanwhile, so that a signal may end it at once."""
+    """Let a signal interrupt a block that only waits for other threads or processes.
+
+    Nothing runs in this thread meanwhile, so an interrupt leaves nothing half done. Waiting for the
+    next step could take forever.
+    """
     stop_if_signaled()
-    _signals.waiting = not _signals.deferred
+    _flag.is_waiting = not _flag.is_deferred
     try:
         yield
     finally:
-        _signals.waiting = False
+        _flag.is_waiting = False
+
+
+is_quiet = contextvars.ContextVar("is_quiet", default=False)
+"""Whether the command was called with --quiet, so that nothing shows progress."""
+
+
+def is_progress_visible() -> bool:
+    """Return whether a person sees a progress bar: in a terminal or a notebook, without --quiet."""
+    if is_quiet.get():
+        return False
+    return sys.stderr.isatty() or "ipykernel" in sys.modules

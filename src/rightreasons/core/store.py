@@ -1,4 +1,10 @@
-"""Stored results: the code they depend on, files written as a unit, leases of folders, and the records on disk."""
+"""Results on disk: files that are never half written, locked folders, and records with digests.
+
+Three layers build on one another. `write_atomically` and the functions around it write a file as a
+whole. `lock_folder` and `replace_files_on_success` keep two commands from writing to one folder.
+`Records` holds the results of one run, each with a digest of its content and of its inputs, so that
+an interrupted run resumes, and damaged or outdated results are moved aside instead of being used.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +15,9 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
+import socket
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
@@ -23,14 +31,20 @@ from rightreasons.core.errors import OptionError, warn_stored_results
 from rightreasons.core.sentences import escape_name
 
 LIBRARIES = ("numpy", "scipy", "torch", "transformers")
+"""Libraries whose versions may change a result."""
+
+_CODE_SUFFIXES = (".py", ".j2", ".json", ".yaml")
+
+_CHUNK_BYTES = 1 << 20
+"""Number of bytes that are read at once to digest a file."""
 
 
 @functools.cache
 def digest_package_code() -> str:
-    """Digest every file of code and every template of this package, and the versions of `LIBRARIES`.
+    """Return a digest of the code and templates of this package, and of the versions of `LIBRARIES`.
 
     Returns:
-        16 hexadecimal digits, the same in every process of one environment.
+        16 hexadecimal digits, equal in all processes of one environment.
 
     Example:
         >>> len(digest_package_code())
@@ -38,43 +52,43 @@ def digest_package_code() -> str:
     """
     digest = hashlib.blake2b(digest_size=8)
     root = Path(__file__).parents[1]
-    for path in sorted(
-        path for path in root.rglob("*") if path.suffix in (".py", ".j2", ".json", ".yaml")
-    ):
-        digest.update(
-            path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes() + b"\0"
-        )
-    for name in LIBRARIES:
-        digest.update(f"{name}=={get_installed_version(name)}\0".encode())
+    for path in sorted(root.rglob("*")):
+        if path.suffix in _CODE_SUFFIXES:
+            # The name counts as well: a file that is moved is other code.
+            name = path.relative_to(root).as_posix()
+            digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
+    for library in LIBRARIES:
+        digest.update(f"{library}=={get_installed_version(library)}\0".encode())
     return digest.hexdigest()
 
 
 def get_installed_version(name: str) -> str | None:
-    """Return the version of a package; None where it is not installed."""
+    """Return the version of a package, or None if it is not installed."""
     try:
         return version(name)
     except PackageNotFoundError:
         return None
 
 
-# ------------------ Writing files so that a reader never finds half of one, and checking first that they can be written
+# ---------------------------------------------------------------- Checking where a result will go
 
 
 def check_folder(path: object, name: str = "out", *, own: Sequence[str] = ()) -> Path:
-    """Check that a folder can take a result, before anything long begins; nothing is left behind.
+    """Check that a folder can take a result, before a long computation starts. Nothing is created.
 
     Args:
-        path: The folder; it need not exist.
-        name: The name of the argument, for errors.
-        own: What an earlier result of this kind leaves in its folder, the file that marks it first. With it, a folder
-            that holds anything else, such as a model, is refused.
+        path: The folder, which need not exist.
+        name: Name of the argument, for errors.
+        own: Files and folders of an earlier result of the same kind, beginning with the file that
+            identifies it. If given, a folder with any other content, such as a model, is refused.
 
     Returns:
         The folder.
 
     Raises:
-        TypeError: If it is no path.
-        ValueError: If it is empty, a file, cannot be written, or holds other files than an earlier result.
+        TypeError: If `path` is not a path.
+        ValueError: If `path` is empty or a file, cannot be written, or holds other content than an
+            earlier result.
 
     Example:
         >>> check_folder("/dev/null/report")
@@ -82,51 +96,52 @@ def check_folder(path: object, name: str = "out", *, own: Sequence[str] = ()) ->
         ...
         rightreasons.core.errors.OptionError: Expected `out` to be a folder, but /dev/null is a file.
     """
-    folder = _path(path, name, "a folder")
+    folder = _parse_path(path, name, "a folder")
     try:
-        there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
-        if not there.is_dir():
+        ancestor = _find_existing_ancestor(folder)
+        if not ancestor.is_dir():
             raise OptionError(
-                f"Expected `{name}` to be a folder, but {there} is a file.", option=name
+                f"Expected `{name}` to be a folder, but {ancestor} is a file.", option=name
             )
-        # Whether a folder can be written is known for certain by writing: a superuser may do what a file system cannot.
-        with tempfile.TemporaryFile(dir=there):
+        # Permission bits do not tell whether a folder can be written: a superuser ignores them, and
+        # a read-only file system ignores the superuser. Writing does.
+        with tempfile.TemporaryFile(dir=ancestor):
             pass
-        marked = there != folder or not own or (folder / own[0]).exists()
-        held = (
-            []
-            if marked
-            else sorted(each.name for each in folder.iterdir() if not each.name.startswith("."))
-        )
+        foreign_names = []
+        is_own = not own or ancestor != folder or (folder / own[0]).exists()
+        if not is_own:
+            foreign_names = [entry for entry in _list_visible_files(folder) if entry not in own]
     except OSError as error:
+        reason = (error.strerror or str(error)).lower()
         raise OptionError(
-            f"Expected `{name}` to be a folder that can be written, but {escape_name(folder, 200)} cannot: "
-            f"{(error.strerror or str(error)).lower()}.",
+            f"Expected `{name}` to be a folder that can be written, but "
+            f"{escape_name(folder, 200)} cannot: {reason}.",
             option=name,
         ) from error
-    others = [each for each in held if each not in own]
-    if others:
+
+    if foreign_names:
+        ellipsis = ", …" if len(foreign_names) > 5 else ""
         raise OptionError(
             f"Expected `{name}` to be a new folder or that of an earlier result, but {folder} holds "
-            f"{', '.join(others[:5])}{', …' if len(others) > 5 else ''}.",
+            f"{', '.join(foreign_names[:5])}{ellipsis}.",
             option=name,
         )
     return folder
 
 
 def check_file(path: object, name: str = "out") -> Path:
-    """Check that a file can be written, before anything long begins; what is in it stays.
+    """Check that a file can be written, before a long computation starts. Its content stays.
 
     Args:
-        path: The file; it need not exist.
-        name: The name of the argument, for errors.
+        path: The file, which need not exist.
+        name: Name of the argument, for errors.
 
     Returns:
         The file.
 
     Raises:
-        TypeError: If it is no path.
-        ValueError: If it is empty or a folder, or its folder cannot be written.
+        TypeError: If `path` is not a path.
+        ValueError: If `path` is empty or a folder, or its folder cannot be written.
 
     Example:
         >>> check_file("/")
@@ -134,55 +149,132 @@ def check_file(path: object, name: str = "out") -> Path:
         ...
         rightreasons.core.errors.OptionError: Expected `out` to be a file, but / is a folder.
     """
-    file = _path(path, name, "a file")
+    file = _parse_path(path, name, "a file")
     check_folder(file.absolute().parent, name)
     if file.is_dir():
         raise OptionError(f"Expected `{name}` to be a file, but {file} is a folder.", option=name)
     return file
 
 
+def _parse_path(path: object, name: str, kind: str) -> Path:
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(
+            f"Expected `{name}` to be {kind}, but got {path!r} ({type(path).__name__})."
+        )
+    text = os.fspath(path)
+    # A path of bytes could not be written into a report, and no system takes a null character.
+    if not isinstance(text, str) or not text.strip() or "\0" in text:
+        raise OptionError(f"Expected `{name}` to be {kind}, but got {text!r}.", option=name)
+    return Path(text)
+
+
+def _find_existing_ancestor(path: Path) -> Path:
+    """Return a path itself if it exists, otherwise the closest of its parents that does."""
+    for candidate in (path, *path.absolute().parents):
+        if candidate.exists():
+            return candidate
+    raise FileNotFoundError(f"no part of {path} exists")
+
+
+# ---------------------------------------------------------------- Writing files as a whole
+
+_PART_NAME = re.compile(r"\..+\.(?P<pid>\d+)(?:@(?P<host>.+))?\.part")
+"""Name of an unfinished file: that of the finished one, its process, and its computer.
+
+Earlier versions left out the computer.
+"""
+
+
 def write_atomically(path: Path, write: Callable[[Path], object]) -> Path:
-    """Let `write` fill a file beside `path`, then put it in its place: it is there whole, or as it was before."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    """Write a file so that a reader finds either all of it, or what was there before.
+
+    Args:
+        path: The file. Its folder is created if it does not exist.
+        write: Function that fills the file at a path. It gets a temporary one in the same folder.
+
+    Returns:
+        The file.
+    """
+    # A rename is atomic within one file system only, so the temporary file is a neighbor. Its name
+    # says who writes it, so that `remove_stale_parts` can tell whether the writer is still alive.
+    temporary = path.with_name(f".{path.name}.{os.getpid()}@{socket.gethostname()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write(temporary)
         temporary.replace(path)
     except OSError as error:
-        # Python names a file that it cannot open, but not one that the disk has no room for.
-        if error.errno is not None and (
-            error.filename is None or Path(error.filename) == temporary
-        ):
-            error.filename, error.filename2 = str(path), None
+        # Python names a file that it cannot open, but not one for which the disk has no room. And
+        # a user knows the file, not the part.
+        is_unnamed = error.filename is None or Path(error.filename) == temporary
+        if error.errno is not None and is_unnamed:
+            error.filename = str(path)
+            error.filename2 = None
         raise
     finally:
+        # After a success the part is gone. After an error it is worthless.
         with contextlib.suppress(OSError):
             temporary.unlink()
     return path
 
 
+def remove_stale_parts(folder: Path) -> None:
+    """Delete the unfinished files that killed processes left in a folder.
+
+    Parts of living processes stay, and so do those of other computers that share the folder, since
+    whether their processes live cannot be known here.
+    """
+    this_host = socket.gethostname()
+    for path in folder.glob(".*.part"):
+        match = _PART_NAME.fullmatch(path.name)
+        if match is None:
+            continue
+        host = match["host"] or this_host
+        if host == this_host and not _is_process_alive(int(match["pid"])):
+            # Another process may sweep the same folder, and a read-only folder does no harm.
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+
+def _is_process_alive(pid: int) -> bool:
+    """Return whether a process of this computer lives, or True if that cannot be known."""
+    if os.name != "posix":
+        # Elsewhere the call below does not ask whether a process lives: it ends it.
+        return True
+    try:
+        os.kill(pid, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        # The process exists, but belongs to another user.
+        return True
+    return True
+
+
 def write_bytes(path: Path, content: bytes) -> Path:
-    """Write a file whole."""
+    """Write bytes to a file atomically."""
     return write_atomically(path, lambda temporary: temporary.write_bytes(content))
 
 
 def write_text(path: Path, content: str) -> Path:
-    """Write a UTF-8 text whole; what UTF-8 cannot hold, such as half a surrogate pair, becomes a question mark."""
+    """Write text to a UTF-8 file atomically.
+
+    A character that UTF-8 cannot encode, such as half of a surrogate pair, becomes a question mark.
+    """
     return write_bytes(path, content.encode("utf-8", "replace"))
 
 
 def format_json(value: Any) -> str:
-    """Write a value as JSON; NaN, which JSON has not, is an error."""
+    """Return a value as indented JSON. NaN, which JSON does not have, is an error."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
 def write_json(path: Path, value: Any) -> Path:
-    """Write JSON whole, as `format_json` makes it."""
+    """Write a value to a JSON file atomically, as `format_json` formats it."""
     return write_text(path, format_json(value))
 
 
 def format_json_lines(rows: Iterable[Any]) -> str:
-    r"""Write values as JSON, each on a line of its own.
+    r"""Return values as JSON lines.
 
     Example:
         >>> format_json_lines([{"text": "é"}, [1, None]])
@@ -192,7 +284,9 @@ def format_json_lines(rows: Iterable[Any]) -> str:
 
 
 def format_csv(rows: Iterable[Iterable[Any]]) -> str:
-    r"""Write rows as comma-separated values, the first with the names of the columns; None is empty.
+    r"""Return rows as comma-separated values. The first row holds the column names.
+
+    None becomes an empty cell.
 
     Example:
         >>> format_csv([("id", "share"), ("a,b", 0.5), ("c", None)])
@@ -203,43 +297,33 @@ def format_csv(rows: Iterable[Iterable[Any]]) -> str:
     return stream.getvalue()
 
 
-def _path(path: object, name: str, kind: str) -> Path:
-    if not isinstance(path, (str, os.PathLike)):
-        raise TypeError(
-            f"Expected `{name}` to be {kind}, but got {path!r} ({type(path).__name__})."
-        )
-    text = os.fspath(path)
-    if not isinstance(text, str) or not text.strip() or "\0" in text:
-        raise OptionError(f"Expected `{name}` to be {kind}, but got {text!r}.", option=name)
-    return Path(text)
-
-
-# -------- A lease of a folder: who works in it holds one, and no other command moves or deletes what is under way there
-
+# ---------------------------------------------------------------- Locking folders
 
 WORK = ".work"
-"""The folder of a report that holds results under way, so that a killed audit goes on where it stopped."""
+"""Folder inside a report for intermediate results, from which an interrupted audit resumes."""
+
+LEASE = ".lease"
+"""File inside a folder that holds its lock."""
+
+STAGING_DIR = ".new"
+"""Folder inside a result folder for files that are about to replace those around it."""
 
 
 def get_results_subfolder(out: str | os.PathLike[str] | None, name: str) -> Path | None:
-    """Return a folder inside that for the results of a run; None where none are kept."""
+    """Return a subfolder for the results of a run, or None if no results are stored."""
     return None if out is None else Path(out) / name
 
 
-LEASE = ".lease"
-"""The file of a folder that leases are taken on."""
-
-
 @contextlib.contextmanager
-def lock_folder(folder: Path, what: str) -> Iterator[None]:
-    """Work in a folder that no other command works in meanwhile; a file system without locks does not hinder.
+def lock_folder(folder: Path, activity: str) -> Iterator[None]:
+    """Keep other commands out of a folder, as long as the block runs.
 
     Args:
-        folder: The folder, which exists.
-        what: What the other command does there, for the error.
+        folder: The folder, which must exist.
+        activity: What a command does with the lock, such as "writing to it", for the error.
 
     Raises:
-        ValueError: If another command works there.
+        ValueError: If another command holds the lock.
 
     Example:
         >>> with tempfile.TemporaryDirectory() as folder, lock_folder(Path(folder), "writing to it"):
@@ -247,46 +331,45 @@ def lock_folder(folder: Path, what: str) -> Iterator[None]:
         ...         pass
         Traceback (most recent call last):
         ...
-        ValueError: Expected ... to be free, but another command is writing to it: wait until it ends, or choose \
-another folder.
+        ValueError: Expected ... to be free, but another command is writing to it: wait until it \
+ends, or choose another folder.
     """
-    from filelock import FileLock, Timeout  # not where a command's help is imported
+    from filelock import FileLock, Timeout  # importing it would slow down `--help`
 
-    lease = FileLock(folder / LEASE)
+    lock = FileLock(folder / LEASE)
     try:
-        lease.acquire(blocking=False)
+        lock.acquire(blocking=False)
     except Timeout:
         raise ValueError(
-            f"Expected {folder} to be free, but another command is {what}: wait until it ends, or choose another "
-            "folder."
+            f"Expected {folder} to be free, but another command is {activity}: wait until it ends, "
+            "or choose another folder."
         ) from None
-    except (OSError, NotImplementedError):  # a folder that can be read alone, a full disk, no locks
+    except (OSError, NotImplementedError):
+        # Some network file systems have no locks, and a folder may be read-only. Refusing to work
+        # there would cost more than the rare second command.
         pass
     try:
         yield
     finally:
-        lease.release()
-
-
-STAGING_DIR = ".new"
-"""The folder of files that are to be put into the folder around it."""
+        lock.release()
 
 
 @contextlib.contextmanager
 def replace_files_on_success(
-    folder: Path, earlier: Callable[[], Iterable[str]] = tuple
+    folder: Path, list_old_files: Callable[[], Iterable[str]] = tuple
 ) -> Iterator[Path]:
-    """Write files that are put into a folder one after the other, if no error comes before.
+    """Collect new files, and move them into a folder if the block raises no error.
 
     Args:
-        folder: The folder; made if it does not exist.
-        earlier: Names the files of which those that are not among the new ones go.
+        folder: The folder, which is created if it does not exist.
+        list_old_files: Function that returns the files of an earlier result, relative to `folder`.
+            Those without a new version are deleted.
 
     Yields:
-        An empty folder to write the files to, and folders of files, as they are to be in `folder`.
+        An empty folder, to be filled with files and folders as they should be in `folder`.
 
     Raises:
-        ValueError: If another command is putting files into the folder.
+        ValueError: If another command is writing to the folder.
 
     Example:
         >>> import tempfile
@@ -299,41 +382,55 @@ def replace_files_on_success(
     existed = folder.is_dir()
     folder.mkdir(parents=True, exist_ok=True)
     with lock_folder(folder, "writing to it"):
-        new = folder / STAGING_DIR
-        shutil.rmtree(new, ignore_errors=True)
-        new.mkdir()
+        staging = folder / STAGING_DIR
+        # A killed command may have left its files there.
+        shutil.rmtree(staging, ignore_errors=True)
+        staging.mkdir()
         try:
-            yield new
-            stale = [name for name in earlier() if not (new / name).exists()]
-            # In falling order: the digests of a report, in audit.json, come last, and tell what a kill left half done.
-            for path in sorted((path for path in new.rglob("*") if path.is_file()), reverse=True):
-                place = folder / path.relative_to(new)
-                place.parent.mkdir(parents=True, exist_ok=True)
-                path.replace(place)
-            for name in stale:
-                (folder / name).unlink(missing_ok=True)
+            yield staging
+            _replace_files(folder, staging, list_old_files())
         finally:
-            shutil.rmtree(new, ignore_errors=True)
+            shutil.rmtree(staging, ignore_errors=True)
             if not existed and not _list_visible_files(folder):
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-# ------------------------------------------- Records: the one form in which results are kept on disk, whatever they are
+def _replace_files(folder: Path, staging: Path, old_files: Iterable[str]) -> None:
+    """Move all files from a staging folder to their final places, and delete outdated ones."""
+    outdated = [name for name in old_files if not (staging / name).exists()]
+    new_files = [path for path in staging.rglob("*") if path.is_file()]
+    # In falling order, so that audit.json comes last. It holds the digests of the other files: if
+    # a kill stops the moves halfway, a reader sees that they do not match.
+    for path in sorted(new_files, reverse=True):
+        target = folder / path.relative_to(staging)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        path.replace(target)
+    for name in outdated:
+        (folder / name).unlink(missing_ok=True)
 
+
+# ---------------------------------------------------------------- Records
 
 VERSION = 2
-"""The version of the form."""
+"""Version of the format of records."""
 
 MANIFEST = "manifest.json"
-"""The record of a folder that lists what its other records depend on."""
+"""Record of a folder that lists what its other records depend on."""
 
 SEAL = "record.json"
-"""The record in a folder of files that lists their digests."""
+"""Record of a folder of files that lists their digests."""
 
 SET_ASIDE = ".set-aside"
-"""The folder beside damaged and stale parts to which they are moved."""
+"""Subfolder to which damaged and outdated results are moved."""
+
+CACHE_VARIABLE = "RIGHTREASONS_CACHE_DIR"
+"""Environment variable with the folder in which the trials of models are cached.
+
+Defaults to ~/.cache/rightreasons. If it is set to the empty string, nothing is cached.
+"""
 
 _HEADER = "record"
+"""Key of the header in a record."""
 
 R = TypeVar("R", bound="Records")
 
@@ -342,45 +439,52 @@ class Records:
     """The records of one run in one folder.
 
     Args:
-        folder: The folder; made if it does not exist. What another run left in it is set aside.
-        run: What the records depend on, as short plain values: fingerprints of model and inputs, the version of the
-            code, and every option that changes a result.
+        folder: The folder, which is created if it does not exist. Results of another run in it are
+            moved aside.
+        run: Everything that the records depend on, as short plain values: fingerprints of the model
+            and the inputs, the version of the code, and each option that changes a result.
 
     Raises:
-        ValueError: If the folder holds other files than records, or another command is writing results of another run
-            to it.
+        ValueError: If the folder holds files that are not records, or another command is writing
+            results of another run to it.
     """
 
     def __init__(self, folder: str | os.PathLike[str], run: Mapping[str, Any]) -> None:
         self.folder = Path(folder)
+        # Through JSON and back, so that it equals what a manifest gives: tuples become lists.
         self.run = json.loads(json.dumps(dict(run)))
         self.digest = digest_value(self.run)
         if self.folder.is_file():
             raise OptionError(
                 f"Expected `out` to be a folder, but {self.folder} is a file.", option="out"
             )
-        earlier = _read_manifest(self.folder)
-        if earlier == self.run:
+        remove_stale_parts(self.folder)
+        earlier_run = _read_manifest(self.folder)
+        if earlier_run == self.run:
             return
-        held = _list_visible_files(self.folder)
-        if held and earlier is None and not (self.folder / SET_ASIDE / MANIFEST).exists():
+
+        names = _list_visible_files(self.folder)
+        # A manifest that was set aside proves that the files beside it are records.
+        had_manifest = (self.folder / SET_ASIDE / MANIFEST).exists()
+        if names and earlier_run is None and not had_manifest:
             raise OptionError(
-                f"Expected `out` to be an empty folder or one of an earlier run, but {self.folder} holds other files.",
+                "Expected `out` to be an empty folder or one of an earlier run, but "
+                f"{self.folder} holds other files.",
                 option="out",
             )
         self.folder.mkdir(parents=True, exist_ok=True)
         with lock_folder(self.folder, "writing results of another run to it"):
-            if earlier is not None:
-                self._set_aside(earlier, held)
-            # With a damaged manifest the other records stay: each says what it depends on.
+            if earlier_run is not None:
+                self._set_aside(earlier_run, names)
+            # If the manifest was damaged, the other records stay: each names its own inputs.
             self.write_json(MANIFEST, self.run)
 
     @classmethod
     def open(cls: type[R], folder: str | os.PathLike[str]) -> R:
-        """Open the records of any earlier run.
+        """Open the records of an earlier run, whatever it depends on.
 
         Raises:
-            ValueError: If there are none.
+            ValueError: If the folder has no intact manifest.
         """
         run = _read_manifest(Path(folder))
         if run is None:
@@ -390,85 +494,90 @@ class Records:
         return cls(folder, run)
 
     def write_json(self, name: str, value: Any) -> None:
-        """Write a JSON value, whole or not at all."""
+        """Write a JSON value atomically."""
         write_record(self.folder / name, value, self.digest)
 
     def read_json(self, name: str) -> Any:
-        """Read a JSON value; None where there is none, or where it was damaged or stale and is set aside."""
+        """Return a JSON value, or None if it is missing. A damaged or outdated one is set aside."""
         return read_record(self.folder / name, self.digest)
 
     def write_arrays(self, name: str, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Write named arrays as an .npz file, whole or not at all."""
-        header = np.array(json.dumps(_header(self.digest, digest_arrays(arrays))))
+        """Write named arrays to an .npz file atomically."""
+        header = np.array(json.dumps(_make_header(self.digest, digest_arrays(arrays))))
 
         def save(path: Path) -> None:
-            with path.open(
-                "wb"
-            ) as file:  # a path that does not end in .npz would be given another name
+            # numpy appends .npz to a path with another suffix, but not to an open file.
+            with path.open("wb") as file:
                 np.savez(file, **{_HEADER: header, **arrays})  # type: ignore[arg-type]
 
         write_atomically(self.folder / name, save)
 
     def read_arrays(self, name: str) -> dict[str, NDArray[Any]] | None:
-        """Read named arrays; None where there are none, or where they were damaged or stale and are set aside."""
+        """Return named arrays, or None if they are missing.
+
+        Damaged or outdated arrays count as missing, and are set aside.
+        """
         path = self.folder / name
         try:
+            # A pickle could run code, and somebody else may have written the folder.
             with np.load(path, allow_pickle=False) as file:
                 arrays = {key: file[key] for key in file.files}
             header = json.loads(str(arrays.pop(_HEADER)))
-            if header == _header(self.digest, digest_arrays(arrays)):
+            if header == _make_header(self.digest, digest_arrays(arrays)):
                 return arrays
         except FileNotFoundError:
             return None
         except PermissionError:
             raise
-        except Exception:  # noqa: S110 - a damaged file may look like anything: encrypted, of another type
+        except Exception:  # noqa: S110
+            # A damaged file can fail in any way: as an encrypted archive, or an unknown type.
             pass
         set_aside(path)
         return None
 
-    def _set_aside(self, earlier: Mapping[str, Any], held: Iterable[str]) -> None:
-        """Set aside what another run left."""
-        place = self.folder / SET_ASIDE / digest_value(earlier)[:16]
-        place.mkdir(parents=True, exist_ok=True)
-        for name in sorted(
-            held, key=lambda name: name == MANIFEST
-        ):  # last, as it tells whose the others are
-            (self.folder / name).rename(_find_free_path(place / name))
-        differ = sorted(
-            key for key in {*earlier, *self.run} if earlier.get(key) != self.run.get(key)
-        )
+    def _set_aside(self, earlier_run: Mapping[str, Any], names: Iterable[str]) -> None:
+        """Move the results of another run aside, and warn about it."""
+        target = self.folder / SET_ASIDE / digest_value(earlier_run)[:16]
+        target.mkdir(parents=True, exist_ok=True)
+        # The manifest last: it says whose results these are, if a kill stops the moves halfway.
+        for name in sorted(names, key=lambda name: name == MANIFEST):
+            (self.folder / name).rename(_find_free_path(target / name))
+
+        differences = []
+        for key in sorted({*earlier_run, *self.run}):
+            if earlier_run.get(key) != self.run.get(key):
+                differences.append(key)
         warn_stored_results(
-            f"{self.folder} held results of another run, which differs in {' and '.join(differ)}: they are set aside "
-            f"in {place}."
+            f"{self.folder} held results of another run, which differs in "
+            f"{' and '.join(differences)}: they are set aside in {target}."
         )
 
 
 def write_record(path: Path, value: Any, inputs: str) -> None:
-    """Write a JSON value as a record, whole or not at all.
+    """Write a JSON value as a record, atomically.
 
     Args:
         path: The file.
         value: A plain value.
-        inputs: A digest of what it depends on.
+        inputs: Digest of everything that the value depends on.
     """
+    # Through JSON and back, so that the digest is that of what a reader gets.
     value = json.loads(json.dumps(value, allow_nan=False))
-    write_text(
-        path,
-        json.dumps({_HEADER: _header(inputs, digest_value(value)), "value": value}, indent=1)
-        + "\n",
-    )
+    record = {_HEADER: _make_header(inputs, digest_value(value)), "value": value}
+    write_text(path, json.dumps(record, indent=1) + "\n")
 
 
 def read_record(path: Path, inputs: str) -> Any:
-    """Read the value of a record; None where there is none, or where it was damaged or stale and is set aside.
+    """Return the value of a record, or None if it is missing.
+
+    A damaged or outdated record counts as missing, and is set aside.
 
     Args:
         path: The file.
-        inputs: The digest of what it must depend on.
+        inputs: Digest of everything that the value should depend on.
     """
-    value, read = _read_value(path)
-    if read == inputs:
+    value, stored_inputs = _read_value(path)
+    if stored_inputs == inputs:
         return value
     if path.exists():
         set_aside(path)
@@ -476,121 +585,74 @@ def read_record(path: Path, inputs: str) -> Any:
 
 
 def seal(folder: Path, inputs: str) -> None:
-    """Write `record.json` into a folder: the digests of all its files, as they must be to be used again.
+    """Write the digests of all files of a folder into it, so that `is_sealed` can check them.
 
     Args:
-        folder: The folder, with everything in it.
-        inputs: A digest of what they depend on.
+        folder: The folder with its final content.
+        inputs: Digest of everything that the files depend on.
     """
     write_record(folder / SEAL, digest_files(folder), inputs)
 
 
 def is_sealed(folder: Path, inputs: str) -> bool:
-    """Tell whether a folder holds the files that it was sealed with; if not, it is set aside, where there is one.
+    """Return whether a folder still holds the files with which it was sealed.
+
+    A folder that does not is set aside.
 
     Args:
-        folder: The folder.
-        inputs: The digest of what they must depend on.
+        folder: The folder, which need not exist.
+        inputs: Digest of everything that the files should depend on.
     """
     if not folder.is_dir():
         return False
-    files, read = _read_value(folder / SEAL)
-    if read == inputs and not list_changed_files(folder, files):
+    digests, stored_inputs = _read_value(folder / SEAL)
+    if stored_inputs == inputs and not list_changed_files(folder, digests):
         return True
     set_aside(folder)
     return False
 
 
-CACHE_VARIABLE = "RIGHTREASONS_CACHE_DIR"
-"""The environment variable of the folder in which trials are kept; ~/.cache/rightreasons where it is not set, and none
-where it is empty."""
-
-
 def get_trial_file(depends: Any) -> Path | None:
-    """Return the file that keeps what the trial of a model found for later processes; None where none is kept."""
-    folder = os.environ.get(CACHE_VARIABLE, str(Path.home() / ".cache" / "rightreasons"))
-    return Path(folder) / "trials" / f"{digest_value(depends)}.json" if folder else None
+    """Return the file that caches the trial of a model, or None if nothing is cached.
+
+    Args:
+        depends: Everything that the trial depends on, as a plain value.
+    """
+    default = str(Path.home() / ".cache" / "rightreasons")
+    folder = os.environ.get(CACHE_VARIABLE, default)
+    if not folder:
+        return None
+    return Path(folder) / "trials" / f"{digest_value(depends)}.json"
 
 
 def set_aside(path: Path) -> None:
-    """Move a part into the folder `.set-aside` beside it, and say so, unless another process was faster."""
-    place = _find_free_path(path.parent / SET_ASIDE / path.name)
-    place.parent.mkdir(exist_ok=True)
+    """Move a file or folder to the subfolder `.set-aside` next to it, and warn about it.
+
+    Nothing is deleted, since results may have cost hours or money.
+    """
+    target = _find_free_path(path.parent / SET_ASIDE / path.name)
+    target.parent.mkdir(exist_ok=True)
+    # Another process of the same run may have found the damage first.
     with contextlib.suppress(FileNotFoundError):
-        path.rename(place)
+        path.rename(target)
         warn_stored_results(
-            f"{path} is computed again, as it is damaged or of another run; what it held is set aside in {place}."
+            f"{path} is computed again, as it is damaged or of another run; what it held is set "
+            f"aside in {target}."
         )
 
 
-def digest_value(value: Any) -> str:
-    """Digest a plain value: the same for the same JSON."""
-    return hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=16).hexdigest()
-
-
-def digest_arrays(arrays: Mapping[str, NDArray[Any]]) -> str:
-    """Digest named arrays: names, types, shapes and values."""
-    digest = hashlib.blake2b(digest_size=16)
-    for name in sorted(arrays):
-        array = np.ascontiguousarray(arrays[name])
-        digest.update(f"{name}|{array.dtype.str}|{array.shape}|".encode())
-        digest.update(array.data if array.dtype.kind not in "Mm" else array.view(np.int64).data)
-    return digest.hexdigest()
-
-
-def digest_file(path: Path) -> str:
-    """Digest the bytes of a file."""
-    digest = hashlib.blake2b(digest_size=16)
-    with path.open("rb") as file:
-        while part := file.read(1 << 20):
-            digest.update(part)
-    return digest.hexdigest()
-
-
-def list_files(folder: Path) -> list[str]:
-    """Return the files in a folder and below it, relative to it, but for those whose names begin with a dot."""
-    paths = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
-    return sorted(
-        path.as_posix() for path in paths if not any(part.startswith(".") for part in path.parts)
-    )
-
-
-def digest_files(folder: Path, names: Iterable[str] | None = None) -> dict[str, str]:
-    """Digest files of a folder.
-
-    Args:
-        folder: The folder.
-        names: The files, relative to it; None for those of `list_files`.
-
-    Returns:
-        File -> digest.
-    """
-    return {
-        name: digest_file(folder / name)
-        for name in sorted(list_files(folder) if names is None else names)
-    }
-
-
-def list_changed_files(folder: Path, digests: Mapping[str, str]) -> list[str]:
-    """Return the files that are missing or hold other bytes than when they were digested."""
-    return [
-        name
-        for name, digest in digests.items()
-        if not (folder / name).is_file() or digest_file(folder / name) != digest
-    ]
-
-
-# ------------------------------------------------------------------------------------------------------------- private
-
-
-def _header(inputs: str, content: str) -> dict[str, Any]:
+def _make_header(inputs: str, content: str) -> dict[str, Any]:
     return {"version": VERSION, "inputs": inputs, "content": content}
 
 
 def _read_manifest(folder: Path) -> dict[str, Any] | None:
-    """Read the run that a folder belongs to; None where there is none, or it was damaged and is set aside."""
+    """Return the run to which a folder belongs, or None if its manifest is missing or damaged.
+
+    A damaged manifest is set aside.
+    """
     path = folder / MANIFEST
     run, inputs = _read_value(path)
+    # A manifest depends on nothing but itself.
     if isinstance(run, dict) and inputs == digest_value(run):
         return run
     if path.exists():
@@ -599,35 +661,107 @@ def _read_manifest(folder: Path) -> dict[str, Any] | None:
 
 
 def _read_value(path: Path) -> tuple[Any, str | None]:
-    """Read a value and the digest of what it depends on; (None, None) where there is none or it is damaged."""
+    """Return the value of a record and the digest of its inputs.
+
+    Returns:
+        (value, digest), or (None, None) if the record is missing, damaged, or of another version.
+    """
     try:
         record = json.loads(path.read_text("utf-8"))
-        header, value = record[_HEADER], record["value"]
+        header = record[_HEADER]
+        value = record["value"]
         if header["version"] == VERSION and header["content"] == digest_value(value):
             return value, str(header["inputs"])
-    except (
-        FileNotFoundError,
-        NotADirectoryError,
-        IsADirectoryError,
-        ValueError,
-        KeyError,
-        TypeError,
-        RecursionError,
-    ):
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        pass
+    except (ValueError, KeyError, TypeError, RecursionError):
+        # Not JSON, JSON of another form, or JSON of absurd depth: the record is damaged.
         pass
     return None, None
 
 
 def _list_visible_files(folder: Path) -> list[str]:
-    with contextlib.suppress(FileNotFoundError):
+    """Return the names of the files and folders in a folder, except hidden ones."""
+    try:
         return sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
-    return []
+    except FileNotFoundError:
+        return []
 
 
 def _find_free_path(path: Path) -> Path:
-    """Return the path, or with a number behind it where it is taken."""
-    number, free = 1, path
-    while free.exists():
+    """Return a path, with a number appended if it exists already."""
+    candidate = path
+    number = 1
+    while candidate.exists():
         number += 1
-        free = path.with_name(f"{path.name}.{number}")
-    return free
+        candidate = path.with_name(f"{path.name}.{number}")
+    return candidate
+
+
+# ---------------------------------------------------------------- Digests
+
+
+def digest_value(value: Any) -> str:
+    """Return a digest of a plain value. Values with equal JSON have equal digests."""
+    return hashlib.blake2b(json.dumps(value, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
+def digest_arrays(arrays: Mapping[str, NDArray[Any]]) -> str:
+    """Return a digest of named arrays: their names, types, shapes and values."""
+    digest = hashlib.blake2b(digest_size=16)
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name}|{array.dtype.str}|{array.shape}|".encode())
+        # Dates have no buffer. They are 64-bit numbers of their unit, which the type above names.
+        if array.dtype.kind in "Mm":
+            array = array.view(np.int64)
+        digest.update(array.data)
+    return digest.hexdigest()
+
+
+def digest_file(path: Path) -> str:
+    """Return a digest of the bytes of a file."""
+    digest = hashlib.blake2b(digest_size=16)
+    with path.open("rb") as file:
+        while chunk := file.read(_CHUNK_BYTES):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def list_files(folder: Path) -> list[str]:
+    """Return the files in a folder and its subfolders, relative to it.
+
+    Files are left out if their name, or that of a subfolder above them, begins with a dot.
+    """
+    names = []
+    for path in folder.rglob("*"):
+        relative = path.relative_to(folder)
+        is_hidden = any(name.startswith(".") for name in relative.parts)
+        if path.is_file() and not is_hidden:
+            names.append(relative.as_posix())
+    return sorted(names)
+
+
+def digest_files(folder: Path, names: Iterable[str] | None = None) -> dict[str, str]:
+    """Return the digests of files of a folder.
+
+    Args:
+        folder: The folder.
+        names: The files, relative to the folder. If None, those of `list_files`.
+
+    Returns:
+        File -> digest, in alphabetical order.
+    """
+    if names is None:
+        names = list_files(folder)
+    return {name: digest_file(folder / name) for name in sorted(names)}
+
+
+def list_changed_files(folder: Path, digests: Mapping[str, str]) -> list[str]:
+    """Return the files that are missing, or no longer have the given digests."""
+    changed = []
+    for name, digest in digests.items():
+        path = folder / name
+        if not path.is_file() or digest_file(path) != digest:
+            changed.append(name)
+    return changed

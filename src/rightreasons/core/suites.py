@@ -1,12 +1,15 @@
-"""Behavioral suites as several floors see them: the table without texts, and what a suite expects of a model.
+"""Behavioral suites without their texts, and the expectations that a suite can have of a model.
 
-An expectation of a suite is a mapping: `name`, the parameters of that expectation, and optionally
+Several layers share what is here: `check_expectation` validates what the file of a suite says, and
+a `SuiteTable` is what predictions are scored against. `behavior.expectations` computes whether a
+case passes.
 
-- `where_first`: {"is": labels} or {"not": labels}, only cases whose first answer is, or is not, one of them;
-- `skip_first`: whether the first example of a case is the original that the others are compared with, and so does not
-  count.
+An expectation in a suite is a mapping: `name`, the parameters of that expectation, and optionally
 
-What each of them computes is in `behavior.expectations`.
+- `where_first`: {"is": labels} or {"not": labels}. The expectation only applies to cases whose
+  first answer is one of the labels, or none of them.
+- `skip_first`: whether the first example of a case is the original with which the others are
+  compared, and is therefore not counted.
 """
 
 from __future__ import annotations
@@ -27,87 +30,111 @@ TEST_TYPES = ("MFT", "INV", "DIR")
 """Minimum functionality, invariance and directional expectation tests (Ribeiro et al. 2020)."""
 
 TOLERANCE = 0.1
-"""How far a probability may move before a test of invariance of CheckList calls it a change."""
+"""Largest change of a probability that CheckList's invariance tests ignore."""
 
 NORMALIZATIONS = ("none", "article", "squad")
-"""What may be done to texts before they are compared; see `behavior.expectations`."""
+"""Normalizations of texts before they are compared. See `behavior.expectations`."""
 
 Labels = Annotated[Sequence[int], Field(min_length=1)]
+LabelNumber = Annotated[int, Field(ge=0)]
+LabelCondition = Annotated[
+    dict[Literal["is", "not"], Labels],
+    Field(min_length=1, max_length=1),
+]
 Tolerance = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Expectation(BaseModel):
-    """What every expectation of a suite may say."""
+    """Fields that every expectation of a suite may have."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
     name: str
-    where_first: (
-        Annotated[dict[Literal["is", "not"], Labels], Field(min_length=1, max_length=1)] | None
-    ) = None
+    where_first: LabelCondition | None = None
     skip_first: bool | None = None
 
 
 _PARAMETERS: Mapping[str, Mapping[str, Any]] = {
-    "equal": {"value": (int | str | None, None), "clean": (Literal[NORMALIZATIONS], "none")},
+    "equal": {
+        "value": (int | str | None, None),
+        "clean": (Literal[NORMALIZATIONS], "none"),
+    },
     "not_equal": {"value": (int | str, ...)},
     "invariant": {"tolerance": (Tolerance, TOLERANCE)},
     "monotonic": {
         "increasing": (bool, ...),
         "tolerance": (Tolerance, 0.0),
-        "label": (Annotated[int, Field(ge=0)] | None, None),
+        "label": (LabelNumber | None, None),
     },
-    "sentiment_shift": {"positive": (bool, ...), "tolerance": (Tolerance, TOLERANCE)},
+    "sentiment_shift": {
+        "positive": (bool, ...),
+        "tolerance": (Tolerance, TOLERANCE),
+    },
     "transitive": {},
+    # What a converted suite expects, if this package does not have it: only the reason is known.
     "unknown": {"why": (str, ...)},
 }
+"""Expectation -> its parameters, each with type and default. A default of ... means required."""
 
 EXPECTATIONS: Mapping[str, type[Expectation]] = {
     name: create_model(name, __base__=Expectation, **parameters)
     for name, parameters in _PARAMETERS.items()
 }
-"""What every expectation may say, by the name that a suite gives it; null is the same as nothing."""
+"""Expectation -> pydantic model of its fields. A null in a suite file counts as a missing field."""
 
 PAIRWISE = ("invariant", "monotonic", "sentiment_shift")
-"""Expectations that compare with the first example of a case, which therefore does not count."""
+"""Expectations that compare each example of a case with the first, which is not counted itself."""
 
 
 def is_original_first(spec: Mapping[str, Any]) -> bool:
-    """Tell whether the first example of a case is the original that the others are compared with.
+    """Return whether the first example of a case is the original of the others.
+
+    Args:
+        spec: The expectation, as in the suite.
 
     Example:
         >>> is_original_first({"name": "invariant"}), is_original_first({"name": "equal"})
         (True, False)
     """
-    return bool(spec["name"] in PAIRWISE if spec.get("skip_first") is None else spec["skip_first"])
+    skip_first = spec.get("skip_first")
+    # What the suite says goes first: a case of "equal" may repeat its original too.
+    if skip_first is None:
+        return spec["name"] in PAIRWISE
+    return bool(skip_first)
 
 
 def get_expectation_parameters(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters that an expectation of a suite gives.
+    """Return the parameters of an expectation, without the fields that all expectations have.
 
     Example:
-        >>> get_expectation_parameters({"name": "equal", "value": 1, "where_first": {"is": [0]}})
+        >>> spec = {"name": "equal", "value": 1, "where_first": {"is": [0]}}
+        >>> get_expectation_parameters(spec)
         {'value': 1}
     """
-    return {
-        key: value
-        for key, value in spec.items()
-        if key not in Expectation.model_fields and value is not None
-    }
+    parameters = _drop_nulls(spec)
+    for field in Expectation.model_fields:
+        parameters.pop(field, None)
+    return parameters
+
+
+def _drop_nulls(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of an expectation without those that are null, which count as missing."""
+    return {key: value for key, value in spec.items() if value is not None}
 
 
 def check_expectation(spec: Mapping[str, Any]) -> None:
-    """Check that an expectation of a suite has a known name, and parameters that it takes.
+    """Check the name and the parameters of an expectation.
 
     Raises:
-        TypeError: If it is no mapping.
-        ValueError: If the name or a parameter is unknown or wrong, or a parameter is missing.
+        TypeError: If the expectation is not a mapping.
+        ValueError: If the name or a parameter is unknown, or a parameter is missing or invalid.
 
     Example:
         >>> check_expectation({"name": "monotonic"})
         Traceback (most recent call last):
         ...
-        ValueError: Expected a valid `increasing` of the expectation 'monotonic', but got None: field required.
+        ValueError: Expected a valid `increasing` of the expectation 'monotonic', but got None: \
+field required.
     """
     if not isinstance(spec, Mapping):
         raise TypeError(
@@ -116,37 +143,43 @@ def check_expectation(spec: Mapping[str, Any]) -> None:
     name = spec.get("name")
     if not isinstance(name, str) or name not in EXPECTATIONS:
         raise make_unknown_name_error("expectation", str(name), EXPECTATIONS)
-    where = f"the expectation {name!r}"
-    check_options(spec, EXPECTATIONS[name].model_fields, where)
+
+    model = EXPECTATIONS[name]
+    description = f"the expectation {name!r}"
+    # pydantic would reject unknown parameters too, but without suggesting a similar name.
+    check_options(spec, model.model_fields, description)
     try:
-        EXPECTATIONS[name].model_validate(
-            {key: value for key, value in spec.items() if value is not None}
-        )
+        model.model_validate(_drop_nulls(spec))
     except ValidationError as error:
-        wrong = error.errors()[0]
-        key, why = str(wrong["loc"][0]), wrong["msg"]
+        # One sentence about the first mistake: it may cause the others.
+        details = error.errors()[0]
+        key = str(details["loc"][0])
+        reason = details["msg"]
         raise ValueError(
-            f"Expected a valid `{key}` of {where}, but got {spec.get(key)!r}: {why[:1].lower()}{why[1:]}."
+            f"Expected a valid `{key}` of {description}, but got {spec.get(key)!r}: "
+            f"{reason[:1].lower()}{reason[1:]}."
         ) from None
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SuiteTable:
-    """A behavioral suite without its texts: what predictions in the suite's order are scored against.
+    """A behavioral suite without its texts, against which predictions are scored.
 
-    The examples of a case stand together, and so do the cases of a functionality.
+    Predictions have the order of the suite: functionality by functionality, case by case. F is the
+    number of functionalities, C that of cases, and n that of examples.
 
     Attributes:
         functionalities: F names.
-        classes: F functionality classes (capabilities).
+        classes: F classes of functionalities, which CheckList calls capabilities.
         test_types: F test types: "MFT", "INV" or "DIR".
-        expectations: F expectations: `name` and its parameters.
+        expectations: F expectations: `name` and parameters.
         case_ids: C ids.
-        case_functionality: (C,) which functionality each case belongs to, not decreasing.
-        case_offsets: (C + 1,) where each case begins among the n examples.
-        labels: n expected answers (labels or texts), None where an example has none.
-        meta: n replaced pairs (old, new) or None; None where no example has one.
-        label_names: The names of the labels 0, 1, …; None where they have none, or are texts.
+        case_functionality: (C,) index of the functionality of each case, in ascending order.
+        case_offsets: (C + 1,) position of the first example of each case, and n.
+        labels: n expected answers: numbers of labels, or texts. None for an example without one.
+        meta: n replaced pairs (old, new), None for an example without one. None instead of the
+            tuple if no example has one.
+        label_names: Names of the labels 0, 1, …. None if they have no names, or are texts.
     """
 
     functionalities: tuple[str, ...]
@@ -164,14 +197,18 @@ class SuiteTable:
         return int(self.case_offsets[-1])
 
     @property
-    def highest(self) -> int:
-        """The highest number of a label; -1 where no label is a number."""
-        return max(
-            (int(label) for label in self.labels if isinstance(label, numbers.Integral)), default=-1
-        )
+    def max_label(self) -> int:
+        """Largest number of a label, or -1 if no label is a number."""
+        max_label = -1
+        for label in self.labels:
+            # Numbers of numpy are not instances of int.
+            if isinstance(label, numbers.Integral):
+                max_label = max(max_label, int(label))
+        return max_label
 
     @property
     def asks_for_texts(self) -> bool:
-        """Whether the answers are texts rather than labels."""
-        values = (spec.get("value") for spec in self.expectations)
+        """Whether the expected answers are texts instead of labels."""
+        # The expectation may give one answer for all examples, in place of their labels.
+        values = [spec.get("value") for spec in self.expectations]
         return any(isinstance(answer, str) for answer in (*self.labels, *values))

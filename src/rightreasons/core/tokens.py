@@ -1,6 +1,8 @@
-"""What kind of thing a token is: a word of the lexicon, a function word, punctuation, a number or a piece of a word.
+"""Words of a text, and categories of tokens: words, function words, pieces, punctuation, numbers.
 
-Also the words of a text, in the sense that every word-level statistic of this package uses.
+`split_words` defines a word for every word-level statistic of this package. `assign_categories`
+gives each token of a tokenizer one of `CATEGORIES`, by the rules of this package or by those of the
+code that Bihani and Rayz (2025) released.
 """
 
 from __future__ import annotations
@@ -20,18 +22,22 @@ from rightreasons.core.validation import check_one_of
 
 _IDEOGRAPHS = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _LETTERS = rf"[^\W{_IDEOGRAPHS}]"
-# Vowel signs, accents of their own, and the joiners between letters, which \w leaves out.
-_SIGNS = "".join(
+
+# Vowel signs of Indic scripts, combining accents and the joiners between letters belong to a word,
+# but \w does not match them.
+_SIGNS = "\u200c\u200d" + "".join(
     chr(code) for code in range(0x300, 0x10000) if unicodedata.category(chr(code)) in ("Mn", "Mc")
 )
-_SIGNS += "\u200c\u200d"
 
 WORD_PATTERN = re.compile(rf"{_LETTERS}+(?:[{_SIGNS}]+{_LETTERS}*)*|[^\w\s]|[{_IDEOGRAPHS}]")
-"""A word (letters with their vowel signs, digits, underscore), one ideograph of Chinese or Japanese, which are written
-without spaces, or one mark of punctuation. BERT splits its text in the same way."""
+"""Pattern of one word, one ideograph, or one punctuation mark, as BERT splits texts.
+
+A word consists of letters with their vowel signs, digits and underscores. Chinese and Japanese are
+written without spaces, so each of their ideographs counts as a word.
+"""
 
 PIECE_STYLES = ("word", "wordpiece", "byte_level", "metaspace")
-"""How tokens show where a word begins.
+"""How tokens mark the beginning of a word.
 
 - "word": every token is a whole word.
 - "wordpiece": a piece that continues a word starts with "##" (BERT, DistilBERT, ELECTRA).
@@ -40,36 +46,46 @@ PIECE_STYLES = ("word", "wordpiece", "byte_level", "metaspace")
 """
 
 CATEGORIES = ("lexical", "stop_word", "punctuation", "sub_word", "number")
-"""The categories of tokens; each token has exactly one."""
+"""Categories of tokens. Each token has exactly one."""
 
 GRAMMAR_CATEGORIES = ("stop_word", "punctuation", "sub_word")
-"""The categories that carry no lexical meaning (Bihani and Rayz 2025, section 2.2). Numbers are lexical there."""
+"""Categories without lexical meaning (Bihani and Rayz 2025, section 2.2). Numbers are lexical."""
+
+_LEXICAL = CATEGORIES.index("lexical")
+_STOP_WORD = CATEGORIES.index("stop_word")
+_PUNCTUATION = CATEGORIES.index("punctuation")
+_SUB_WORD = CATEGORIES.index("sub_word")
+_NUMBER = CATEGORIES.index("number")
 
 FUNCTION_WORDS: Mapping[str, str] = json.loads(
     Path(__file__).with_name("function_words.json").read_text("utf-8")
 )
-"""The closed word classes of English, by part of speech: compiled for this package from a grammar's classes
-(Apache-2.0 as the package). It serves where the paper uses NLTK's list of stop words; to use that very list, pass it
-as `stop_words`. The contractions are what word splitters leave of "don't", "it's" and their
-like, and the whole forms."""
+"""Closed word classes of English, by part of speech.
+
+The list was compiled for this package from the classes of a grammar (Apache-2.0, as the package).
+It takes the place of NLTK's list of stop words, which the paper uses. To use NLTK's list, pass it as
+`stop_words`. Contractions such as "don't" are listed whole, and in the pieces that word splitters
+make of them.
+"""
 
 STOP_WORDS: frozenset[str] = frozenset(
     word for words in FUNCTION_WORDS.values() for word in words.split()
 )
-"""The function words of English, lower case; see `FUNCTION_WORDS`."""
+"""Function words of English in lower case. See `FUNCTION_WORDS`."""
 
-_BEGIN_MARKS = {"byte_level": "Ġ", "metaspace": "▁"}
-_NUMBER = re.compile(r"[+-]?\d+(?:[.,:/]\d+)*")
+_CONTINUATION_MARK = "##"
+_SPACE_MARKS = {"byte_level": "Ġ", "metaspace": "▁"}
+_NUMBER_PATTERN = re.compile(r"[+-]?\d+(?:[.,:/]\d+)*")
 
 
 def split_words(text: str) -> list[str]:
-    """Split a text into lower-case words and single marks of punctuation.
+    """Split a text into lower-case words and single punctuation marks.
 
     Args:
         text: Any text.
 
     Returns:
-        Its tokens in order, `WORD_PATTERN` on the lower-case text.
+        The matches of `WORD_PATTERN` in the lower-case text, in order.
 
     Example:
         >>> split_words("It's GOOD, isn't it?")
@@ -86,35 +102,43 @@ def assign_categories(
     style: str = "word",
     kinds: str = "rightreasons",
 ) -> NDArray[np.int8]:
-    """Return the category of every token, as positions in `CATEGORIES`, from flat token ids.
+    """Return the category of every token, as an index into `CATEGORIES`.
 
-    The first that holds: punctuation (every character is punctuation, or an ASCII symbol), sub-word (the piece does
-    not begin a word), number, stop word, lexical. A piece begins a word when its style's mark says so, when it is the
-    first of its text, or when it follows punctuation: the last rule makes "known" of "well-known" a word in every
-    style, as it is in BERT's.
+    A token has the first category that applies: punctuation (all characters are punctuation or
+    ASCII symbols), sub-word (a piece that does not begin a word), number, stop word, lexical. A
+    piece begins a word if the mark of its style says so, if it is the first of its text, or if it
+    follows punctuation. The last rule makes "known" in "well-known" a word in every style, as BERT
+    does.
 
-    kinds="bihani2025" are the rules of the paper's released code: punctuation, then stop word (in the case in which it
-    stands), then sub-word, else lexical. There are no numbers; punctuation is what occurs in `string.punctuation`, so
-    "..." is none; with "##" a piece is a sub-word; with "Ġ" or "▁" a piece without the mark is one, after punctuation
-    too, unless it is the first token of all (special tokens counted); with "▁" punctuation without the mark is a
-    sub-word. The code knows two more tokens, [CLS] and [SEP]; they are in no head, so that nothing follows from it.
+    kinds="bihani2025" follows the code that the paper released: punctuation, then stop word (case
+    matters), then sub-word, else lexical. It differs in several ways:
+
+    - There are no numbers.
+    - Punctuation is what occurs in `string.punctuation`, so "..." is not punctuation.
+    - With "##", a piece is a sub-word, whatever comes before it.
+    - With "Ġ" or "▁", a piece without the mark is a sub-word, even after punctuation, unless it is
+      the first token of its text (special tokens included).
+    - With "▁", punctuation without the mark is a sub-word.
+
+    The code also treats the tokens [CLS] and [SEP] apart. They are never in the head of a
+    distribution, so this makes no difference.
 
     Args:
-        ids: (total,) positions in `vocabulary` of the tokens of all texts, one text after another.
-        offsets: (N + 1,) where each text begins.
+        ids: (total,) indices into `vocabulary` of the tokens of all texts, text by text.
+        offsets: (N + 1,) position of the first token of each text, and the total.
         vocabulary: The distinct tokens.
-        style: How the tokens show where a word begins, one of `PIECE_STYLES`; default "word".
+        style: How tokens mark the beginning of a word, one of `PIECE_STYLES`. Defaults to "word".
         kinds: "rightreasons" (default) or "bihani2025".
 
     Returns:
-        (total,) codes.
+        (total,) indices into `CATEGORIES`.
 
     Raises:
-        ValueError: If the style is unknown.
+        ValueError: If `style` or `kinds` is unknown.
 
     References:
-        Bihani and Rayz 2025, "The Reliability Paradox", section 2.2; Du et al. 2021, section 2.1 (stop words,
-        punctuation and numbers fill the head of the distribution).
+        Bihani and Rayz 2025, "The Reliability Paradox", section 2.2; Du et al. 2021, section 2.1
+        (stop words, punctuation and numbers fill the head of the distribution).
 
     Example:
         >>> pieces = ["the", "film", "##s", "2021", "!"]
@@ -125,126 +149,169 @@ def assign_categories(
     check_one_of(style, PIECE_STYLES, "piece_style")
     check_one_of(kinds, TOKEN_KINDS, "kinds")
     if kinds == "bihani2025":
-        return _released_codes(ids, offsets, vocabulary, style)
-    bare = [strip_marks(token, style) for token in vocabulary]
-    # A mark of a space that stands alone is no word either.
-    punctuation = np.fromiter(
-        (not token or is_punctuation(token) for token in bare), dtype=np.bool_, count=len(bare)
-    )
-    number = np.fromiter(
-        (_NUMBER.fullmatch(token) is not None for token in bare), dtype=np.bool_, count=len(bare)
-    )
-    stop = np.fromiter(
-        (token.lower() in STOP_WORDS for token in bare), dtype=np.bool_, count=len(bare)
-    )
-    is_mark, begins = punctuation[ids], np.ones(len(ids), dtype=np.bool_)
-    if style == "wordpiece":
-        begins = ~np.array(
-            [token.startswith("##") and len(token) > 2 for token in vocabulary], dtype=np.bool_
-        )[ids]
-    elif style in _BEGIN_MARKS:
-        begins = np.array(
-            [token.startswith(_BEGIN_MARKS[style]) for token in vocabulary], dtype=np.bool_
-        )[ids]
-        begins[1:] |= is_mark[:-1]
-        begins[_find_first_tokens(offsets)] = True
+        return _assign_released_categories(ids, offsets, vocabulary, style)
+
+    # Each distinct token is classified once. What depends on the neighbors comes afterwards.
+    n_tokens = len(vocabulary)
+    is_punctuation_type = np.zeros(n_tokens, dtype=np.bool_)
+    is_number_type = np.zeros(n_tokens, dtype=np.bool_)
+    is_stop_word_type = np.zeros(n_tokens, dtype=np.bool_)
+    for index, token in enumerate(vocabulary):
+        text = strip_marks(token, style)
+        # A mark without letters stands for a space, which is not a word either.
+        is_punctuation_type[index] = not text or is_punctuation(text)
+        is_number_type[index] = _NUMBER_PATTERN.fullmatch(text) is not None
+        is_stop_word_type[index] = text.lower() in STOP_WORDS
+
+    is_mark = is_punctuation_type[ids]
+    begins_word = _find_word_beginnings(ids, offsets, vocabulary, style, is_mark)
     return np.select(
-        [is_mark, ~begins, number[ids], stop[ids]],
-        [CATEGORIES.index(name) for name in ("punctuation", "sub_word", "number", "stop_word")],
-        default=CATEGORIES.index("lexical"),
+        [is_mark, ~begins_word, is_number_type[ids], is_stop_word_type[ids]],
+        [_PUNCTUATION, _SUB_WORD, _NUMBER, _STOP_WORD],
+        default=_LEXICAL,
     ).astype(np.int8)
 
 
+def _find_word_beginnings(
+    ids: NDArray[np.int64],
+    offsets: NDArray[np.int64],
+    vocabulary: Sequence[str],
+    style: str,
+    is_punctuation_mark: NDArray[np.bool_],
+) -> NDArray[np.bool_]:
+    """Return for each token whether it begins a word."""
+    if style == "wordpiece":
+        # "##" alone is two number signs.
+        is_piece = [
+            token.startswith(_CONTINUATION_MARK) and len(token) > len(_CONTINUATION_MARK)
+            for token in vocabulary
+        ]
+        return ~np.array(is_piece, dtype=np.bool_)[ids]
+    if style not in _SPACE_MARKS:
+        return np.ones(len(ids), dtype=np.bool_)
+
+    mark = _SPACE_MARKS[style]
+    has_mark = [token.startswith(mark) for token in vocabulary]
+    begins_word = np.array(has_mark, dtype=np.bool_)[ids]
+    # A letter after a hyphen or a bracket begins a word, although no space stands between them.
+    begins_word[1:] |= is_punctuation_mark[:-1]
+    begins_word[_find_first_tokens(offsets)] = True
+    return begins_word
+
+
 def find_piece_style(vocabulary: Iterable[str]) -> str:
-    """Tell how the pieces of a tokenizer's vocabulary show where a word begins: the mark that most of them carry.
+    """Return the style of the tokens of a vocabulary: that whose mark most of them carry.
 
     Example:
-        >>> find_piece_style(["the", "##s", "##ing"]), find_piece_style(["Ġthe", "s"]), find_piece_style(["the", "film"])
-        ('wordpiece', 'byte_level', 'word')
+        >>> find_piece_style(["the", "##s", "##ing"]), find_piece_style(["Ġthe", "s"])
+        ('wordpiece', 'byte_level')
+        >>> find_piece_style(["the", "film"])
+        'word'
     """
-    marks = {"wordpiece": "##", **_BEGIN_MARKS}
-    pieces = list(vocabulary)
-    counts = {
-        style: sum(len(piece) > len(m) and piece.startswith(m) for piece in pieces)
-        for style, m in marks.items()
-    }
-    style = max(counts, key=lambda name: counts[name])
-    return style if counts[style] else "word"
+    tokens = list(vocabulary)
+    best_style = "word"
+    best_count = 0
+    for style, mark in {"wordpiece": _CONTINUATION_MARK, **_SPACE_MARKS}.items():
+        count = sum(len(token) > len(mark) and token.startswith(mark) for token in tokens)
+        if count > best_count:
+            best_style = style
+            best_count = count
+    return best_style
 
 
 def strip_marks(token: str, style: str) -> str:
-    """Take the style's marks off a token, and turn byte-level letters back into the text that they stand for.
+    """Remove the marks of a style from a token, and decode byte-level letters into text.
 
     Example:
-        >>> strip_marks("##ing", "wordpiece"), strip_marks("▁the", "metaspace"), strip_marks("âĢĻ", "byte_level")
-        ('ing', 'the', '’')
+        >>> strip_marks("##ing", "wordpiece"), strip_marks("▁the", "metaspace")
+        ('ing', 'the')
+        >>> strip_marks("âĢĻ", "byte_level")
+        '’'
     """
     if style == "wordpiece":
-        return token.removeprefix("##") if len(token) > 2 else token
+        # "##" alone is two number signs.
+        if len(token) > len(_CONTINUATION_MARK):
+            return token.removeprefix(_CONTINUATION_MARK)
+        return token
     if style == "metaspace":
-        return token.lstrip("▁")
+        return token.lstrip(_SPACE_MARKS[style])
     if style == "byte_level":
-        raw = bytes(_BYTE_OF_LETTER[letter] for letter in token if letter in _BYTE_OF_LETTER)
-        # A piece may end inside a character; what it holds of it is no text.
+        raw = bytes(_BYTE_BY_LETTER[letter] for letter in token if letter in _BYTE_BY_LETTER)
+        # A piece may end within a character, whose first bytes alone are not text.
         return raw.decode("utf-8", errors="replace").strip()
     return token
 
 
 def is_punctuation(text: str) -> bool:
-    """Tell whether every character is punctuation (Unicode P*) or an ASCII symbol, as BERT's splitter has it.
+    """Return whether all characters are punctuation (Unicode P*) or ASCII symbols, as in BERT.
 
     Example:
         >>> is_punctuation("..."), is_punctuation("$"), is_punctuation("a."), is_punctuation("")
         (True, True, False, False)
     """
-    return bool(text) and all(
-        unicodedata.category(letter)[0] == "P"
-        or (letter.isascii() and letter.isprintable() and not letter.isalnum())
-        for letter in text
-    )
+    return bool(text) and all(map(_is_punctuation_character, text))
 
 
-def _released_codes(
+def _is_punctuation_character(character: str) -> bool:
+    if unicodedata.category(character).startswith("P"):
+        return True
+    # Of the ASCII characters, all that are neither letters nor digits: "$", "+" and "^" too.
+    if not character.isascii() or not character.isprintable():
+        return False
+    return not character.isalnum()
+
+
+def _assign_released_categories(
     ids: NDArray[np.int64],
     offsets: NDArray[np.int64],
     vocabulary: Sequence[str],
     style: str,
 ) -> NDArray[np.int8]:
-    """Return the categories by the rules of the released code of Bihani and Rayz, kinds="bihani2025"."""
-
-    def kind(token: str, piece: bool = False) -> int:
-        if token in string.punctuation:
-            return CATEGORIES.index("punctuation")
-        return CATEGORIES.index(
-            "stop_word" if token in STOP_WORDS else "sub_word" if piece else "lexical"
-        )
-
-    def inside(token: str) -> int:
-        """Return the kind of a token that is not the first of its text."""
-        if style not in _BEGIN_MARKS:
-            return kind(token, piece=style == "wordpiece" and "#" in token)
-        mark = _BEGIN_MARKS[style]
-        if mark in token:
-            return kind(token.replace(mark, ""))
-        punctuation = style == "byte_level" and token in string.punctuation
-        return CATEGORIES.index("punctuation" if punctuation else "sub_word")
-
-    codes = np.array([inside(token) for token in vocabulary], dtype=np.int8)[ids]
-    if style in _BEGIN_MARKS:
-        codes[_find_first_tokens(offsets)] = [
-            kind(vocabulary[at]) for at in ids[_find_first_tokens(offsets)].tolist()
-        ]
+    """Return the categories by the rules of the code that Bihani and Rayz released."""
+    codes_by_id = np.zeros(len(vocabulary), dtype=np.int8)
+    for index, token in enumerate(vocabulary):
+        codes_by_id[index] = _categorize_later_token(token, style)
+    codes = codes_by_id[ids]
+    if style in _SPACE_MARKS:
+        # The released code takes the first token of a text as a whole word, mark or not.
+        for position in _find_first_tokens(offsets).tolist():
+            codes[position] = _categorize_released(vocabulary[ids[position]])
     return codes
 
 
+def _categorize_later_token(token: str, style: str) -> int:
+    """Return the category of a token that is not the first of its text, by the released code."""
+    if style not in _SPACE_MARKS:
+        is_piece = style == "wordpiece" and "#" in token
+        return _categorize_released(token, is_piece=is_piece)
+    mark = _SPACE_MARKS[style]
+    if mark in token:
+        return _categorize_released(token.replace(mark, ""))
+    if style == "byte_level" and token in string.punctuation:
+        return _PUNCTUATION
+    return _SUB_WORD
+
+
+def _categorize_released(token: str, *, is_piece: bool = False) -> int:
+    """Return the category of a token without its marks, by the released code."""
+    # `in` looks for a substring, as the released code does: "()" is punctuation, "..." is not.
+    if token in string.punctuation:
+        return _PUNCTUATION
+    if token in STOP_WORDS:
+        return _STOP_WORD
+    return _SUB_WORD if is_piece else _LEXICAL
+
+
 def _find_first_tokens(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the places of the first tokens of texts."""
-    return offsets[:-1][offsets[:-1] < offsets[1:]]
+    """Return the position of the first token of each text that is not empty."""
+    starts = offsets[:-1]
+    ends = offsets[1:]
+    return starts[starts < ends]
 
 
-# The printable letters of a byte-level vocabulary, and the bytes that they stand for (Radford et al. 2019).
-_PRINTABLE = (*range(33, 127), *range(161, 173), *range(174, 256))
-_HIDDEN = [byte for byte in range(256) if byte not in _PRINTABLE]
-_BYTE_OF_LETTER = {chr(byte): byte for byte in _PRINTABLE} | {
-    chr(256 + rank): byte for rank, byte in enumerate(_HIDDEN)
-}
+# A byte-level vocabulary writes each byte as one printable letter (Radford et al. 2019). Printable
+# bytes of Latin-1 stand for themselves, and the others for the letters from U+0100 on.
+_PRINTABLE_BYTES = (*range(33, 127), *range(161, 173), *range(174, 256))
+_OTHER_BYTES = sorted({*range(256)} - {*_PRINTABLE_BYTES})
+_BYTE_LETTERS = (*map(chr, _PRINTABLE_BYTES), *map(chr, range(256, 256 + len(_OTHER_BYTES))))
+_BYTE_BY_LETTER = dict(zip(_BYTE_LETTERS, (*_PRINTABLE_BYTES, *_OTHER_BYTES), strict=True))

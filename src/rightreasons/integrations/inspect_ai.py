@@ -111,7 +111,7 @@ def answer_scorer() -> Any:
             options, label = row["options"], row["label"]
             reply = inspect_reply(state.output.model_dump(mode="json"))
             place = NO_ANSWER
-            if not reply.lack or reply.finish == "length":
+            if not reply.no_answer_reason or reply.finish == "length":
                 place = read_answer(
                     reply.text, options, others=row["choices"], cut=reply.finish == "length"
                 )

@@ -105,7 +105,7 @@ def _thought(replies: Sequence[Reply]) -> LogColumns:
         "text": [reply.text for reply in replies],
         "thinking": [reply.thinking for reply in replies],
         "hidden": [reply.thinks and not reply.thinking for reply in replies],
-        LACK: [reply.lack for reply in replies],
+        LACK: [reply.no_answer_reason for reply in replies],
     }
 
 
@@ -123,7 +123,7 @@ def _lacks(
     With `read_alone`, one that could be read is an answer, however it ended.
     """
     lacks = [
-        (reply.lack or ("no answer that can be read" if lost else ""))
+        (reply.no_answer_reason or ("no answer that can be read" if lost else ""))
         if lost or not read_alone
         else ""
         for reply, lost in zip(replies, unread, strict=True)
@@ -628,7 +628,7 @@ def inspect_reply(output: Row) -> Reply:
     said: Any = inspect_words(
         message.get("content") if isinstance(message, Mapping) else output.get("completion")
     )
-    return Reply.of(
+    return Reply.parse(
         **said,
         finish=_at(output, "choices", 0, "stop_reason"),
         usage={name: count for name, count in counts.items() if isinstance(count, int)},
@@ -759,7 +759,7 @@ def _by_paths(rows: Sequence[Row], where: str, form: Form) -> LogColumns:
     said = [(_listed(answers) or [""])[form["place"]] for answers in held("answer")]
     thoughts = ["\n".join(map(str, _listed(text))) for text in held("thinking")]
     replies = [
-        Reply.of(str(text), thinking=thought) for text, thought in zip(said, thoughts, strict=True)
+        Reply.parse(str(text), thinking=thought) for text, thought in zip(said, thoughts, strict=True)
     ]
     for target, gold, entry in zip(targets, golds, choices, strict=True):
         target += [entry[place] for place in gold if 0 <= place < len(entry)]
@@ -795,9 +795,9 @@ def _lm_eval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColu
     generated = kinds[0] == "a generated answer"
     ids = _ids(rows, documents, where)
     if are_exported(documents):
-        return exported_columns(documents, [Reply.of(str(text)) for text in raw])
+        return exported_columns(documents, [Reply.parse(str(text)) for text in raw])
     if generated:
-        replies, texts = ([Reply.of(_text(resp)) for resp in raw], [_text(resp) for resp in read])
+        replies, texts = ([Reply.parse(_text(resp)) for resp in raw], [_text(resp) for resp in read])
         lacks = _lacks(replies, [text.strip() in ("", "[invalid]") for text in texts])
         columns = _answered(
             [str(pair[0][0]) for pair in requests],

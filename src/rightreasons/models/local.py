@@ -303,7 +303,7 @@ class LocalEngine:
         cut = _before(text, options.stop)
         usage = {"prompt_tokens": size, "answer_tokens": len(row)}
         finish = "stop" if ended or cut != text else "length"
-        reply = Reply.of(cut, finish=finish, usage=usage, tags=options.tags, opened=opened)
+        reply = Reply.parse(cut, finish=finish, usage=usage, tags=options.tags, opened=opened)
         if not shown:
             return reply
         bare = re.compile("|".join(map(re.escape, special)))

@@ -360,8 +360,8 @@ class Prompted:
             for reply in replies:
                 place = self.read(item, reply)
                 if place == NO_ANSWER:
-                    lacks[reply.lack or "give no answer"] += 1
-                    lacking.append(reply.lack or f"no answer in {reply.text.strip()[:80]!r}")
+                    lacks[reply.no_answer_reason or "give no answer"] += 1
+                    lacking.append(reply.no_answer_reason or f"no answer in {reply.text.strip()[:80]!r}")
                 else:
                     counts[place] += 1
             if item.id not in failures and not any(counts):
@@ -410,7 +410,7 @@ class Prompted:
 
     def read(self, item: Item, reply: Reply) -> int:
         """Return which answer a reply gives to an item, by `read_answer`; `NO_ANSWER` for one that gives none."""
-        if reply.lack and reply.finish != "length":
+        if reply.no_answer_reason and reply.finish != "length":
             return NO_ANSWER
         answers, texts = self.rendering.answers(item), self.rendering.texts(item)
         places = self.rendering.places(

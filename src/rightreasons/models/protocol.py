@@ -100,11 +100,11 @@ class Answers:
         cls, texts: Sequence[Sequence[str]], failures: Mapping[str, str] | None = None
     ) -> Answers:
         """Make answers of plain texts, which may hold thinking between tags."""
-        return cls([[Reply.of(text) for text in row] for row in texts], failures or {})
+        return cls([[Reply.parse(text) for text in row] for row in texts], failures or {})
 
     @property
     def texts(self) -> list[list[str]]:
-        """The texts of the replies, also of those that are no answers; see `Reply.lack`."""
+        """The texts of the replies, also of those that are no answers; see `Reply.no_answer_reason`."""
         return [[reply.text for reply in row] for row in self.replies]
 
 

@@ -129,7 +129,7 @@ def read_completion(reply: Any, tags: Sequence[tuple[str, str]] = ()) -> Complet
         *(extract_text(said.get(name)) for name in DIALECTS["thinking"]),
         extract_text(content, "thinking"),
     ]
-    answer = Reply.of(
+    answer = Reply.parse(
         extract_text(content),
         thinking=next(filter(None, thinking), ""),
         refusal=extract_text(said.get("refusal")),
@@ -548,7 +548,7 @@ class Client:
         text = " ".join(str(value).split()).rstrip(".") or type(value).__name__
         for secret in self._secrets:
             text = text.replace(secret, "…")
-        return escape_name(text, longest=200)
+        return escape_name(text, max_chars=200)
 
 
 def check_url(url: str) -> str:
