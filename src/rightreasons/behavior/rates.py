@@ -360,7 +360,10 @@ def _answers(
         probabilities = neutral_probabilities(check_scores(predictions)[:, 1])
     else:
         probabilities = check_scores(predictions, scores=outputs)
-    n_labels, n_columns = len(suite.label_names or ()) or suite.max_label + 1, probabilities.shape[1]
+    n_labels, n_columns = (
+        len(suite.label_names or ()) or suite.max_label + 1,
+        probabilities.shape[1],
+    )
     if n_columns < n_labels or (suite.label_names and n_columns > n_labels):
         hint = (
             ": say outputs='binary_sentiment'" if n_columns == 2 and asks_for_neutral(suite) else ""

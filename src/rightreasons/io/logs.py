@@ -759,7 +759,8 @@ def _by_paths(rows: Sequence[Row], where: str, form: Form) -> LogColumns:
     said = [(_listed(answers) or [""])[form["place"]] for answers in held("answer")]
     thoughts = ["\n".join(map(str, _listed(text))) for text in held("thinking")]
     replies = [
-        Reply.parse(str(text), thinking=thought) for text, thought in zip(said, thoughts, strict=True)
+        Reply.parse(str(text), thinking=thought)
+        for text, thought in zip(said, thoughts, strict=True)
     ]
     for target, gold, entry in zip(targets, golds, choices, strict=True):
         target += [entry[place] for place in gold if 0 <= place < len(entry)]
@@ -797,7 +798,10 @@ def _lm_eval(rows: Sequence[Row], where: str, log_filter: str | None) -> LogColu
     if are_exported(documents):
         return exported_columns(documents, [Reply.parse(str(text)) for text in raw])
     if generated:
-        replies, texts = ([Reply.parse(_text(resp)) for resp in raw], [_text(resp) for resp in read])
+        replies, texts = (
+            [Reply.parse(_text(resp)) for resp in raw],
+            [_text(resp) for resp in read],
+        )
         lacks = _lacks(replies, [text.strip() in ("", "[invalid]") for text in texts])
         columns = _answered(
             [str(pair[0][0]) for pair in requests],

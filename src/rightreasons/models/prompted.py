@@ -361,7 +361,9 @@ class Prompted:
                 place = self.read(item, reply)
                 if place == NO_ANSWER:
                     lacks[reply.no_answer_reason or "give no answer"] += 1
-                    lacking.append(reply.no_answer_reason or f"no answer in {reply.text.strip()[:80]!r}")
+                    lacking.append(
+                        reply.no_answer_reason or f"no answer in {reply.text.strip()[:80]!r}"
+                    )
                 else:
                     counts[place] += 1
             if item.id not in failures and not any(counts):

@@ -531,7 +531,11 @@ def name_of(item: Item, arm: str, kind: str) -> str:
 def read_reply(reply: Reply, beside: str, texts: Sequence[str]) -> int:
     """Return the option that a reply gives by its letter; -1 for none. A hint that is quoted is no answer."""
     text = reply.text.replace(beside, " ") if beside else reply.text
-    return NO_ANSWER if reply.no_answer_reason else read_answer(text, LETTERS[: len(texts)], others=texts)
+    return (
+        NO_ANSWER
+        if reply.no_answer_reason
+        else read_answer(text, LETTERS[: len(texts)], others=texts)
+    )
 
 
 def cut(text: str, share: float) -> str:

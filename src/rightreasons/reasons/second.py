@@ -116,7 +116,9 @@ class Second:
         ]
         options = Generation(max_new_tokens=max(1024, self.engine.budget))
         answers = self.engine.generate(requests, options=options, **self.how(f"second {kind}"))
-        return ["" if not row or row[0].no_answer_reason else row[0].text for row in answers.replies]
+        return [
+            "" if not row or row[0].no_answer_reason else row[0].text for row in answers.replies
+        ]
 
 
 def read_judgment(reply: str, text: str) -> str:
