@@ -8,16 +8,13 @@ from itertools import product
 import numpy as np
 from benchmarks.validity.scenario import Outcome, Scenario
 
+from rightreasons.core.bootstrap import bootstrap, bootstrap_mean, bootstrap_sums, jackknife
 from rightreasons.core.estimates import estimate_mean, estimate_rate, estimate_share
 from rightreasons.core.intervals import (
-    bootstrap,
-    bootstrap_mean,
-    bootstrap_sums,
     bounded_mean_interval,
     cluster_wilson,
     compute_placements,
     delong,
-    jackknife,
     stratified_wilson,
     wilson,
 )

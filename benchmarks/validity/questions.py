@@ -10,7 +10,7 @@ from rightreasons.behavior.rates import compare_generalization, pass_rates
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.calibration.human import human_calibration
 from rightreasons.calibration.smooth import consistency
-from rightreasons.core.scores import compute_macro_f1
+from rightreasons.core.classification import compute_macro_f1
 from rightreasons.core.suites import SuiteTable
 from rightreasons.cues.easy_hard import easy_hard_gap
 from rightreasons.cues.ratings import fleiss_kappa, human_performance

@@ -16,7 +16,8 @@ from rightreasons.behavior.learning.collect import collect_scores
 from rightreasons.behavior.learning.options import PARTITIONS
 from rightreasons.behavior.learning.plan import Plan
 from rightreasons.behavior.plots import behavior_heat_map
-from rightreasons.core.intervals import Interval, make_quantile_interval
+from rightreasons.core.bootstrap import make_quantile_interval
+from rightreasons.core.intervals import Interval
 
 ROUNDING = 1e-9
 """G scores that differ by less are equal."""

@@ -30,8 +30,8 @@ from across_report import CLAIMS, FIGURES, MODELS, SEEDS, Runs, whole, within_ta
 from run import DATA, HERE, N_BINS, look, take
 
 from rightreasons.calibration.errors import calibration_error
+from rightreasons.core.classification import classification_scores
 from rightreasons.core.engines import EngineOptions, run_tasks
-from rightreasons.core.scores import classification_scores
 from rightreasons.core.validation import softmax
 from rightreasons.models.classes import predict
 from rightreasons.models.loading import load_classifier, load_tokenizer

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.core.binning import assign_bins, make_uniform_edges
-from rightreasons.core.intervals import bootstrap, cluster_wilson
+from rightreasons.core.bootstrap import bootstrap
+from rightreasons.core.classification import classification_scores
+from rightreasons.core.intervals import cluster_wilson
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.scores import classification_scores
 
 N_BINS = 10
 

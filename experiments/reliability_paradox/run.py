@@ -35,9 +35,9 @@ from scipy import stats
 
 import rightreasons
 from rightreasons.calibration.errors import calibration_error
+from rightreasons.core.classification import classification_scores
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.intervals import wilson
-from rightreasons.core.scores import classification_scores
 from rightreasons.core.validation import softmax
 from rightreasons.io.tables import chosen_rows
 from rightreasons.models.classes import predict

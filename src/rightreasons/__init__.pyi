@@ -18,8 +18,8 @@ from .calibration.errors import reliability_diagram as reliability_diagram
 from .calibration.proper_scores import auroc as auroc
 from .calibration.proper_scores import brier as brier
 from .core.arrays import Ragged as Ragged
+from .core.classification import label_errors as label_errors
 from .core.resampling import Resampling as Resampling
-from .core.scores import label_errors as label_errors
 from .cues.easy_hard import easy_hard_gap as easy_hard_gap
 from .cues.statistics import cue_statistics as cue_statistics
 from .datasets.builder import load_dataset as load_dataset

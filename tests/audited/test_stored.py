@@ -16,7 +16,7 @@ import rightreasons
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.calibration.human import human_calibration
 from rightreasons.calibration.recalibration import calibration_summary
-from rightreasons.core.scores import label_errors
+from rightreasons.core.classification import label_errors
 from rightreasons.report.runner import audit
 
 pytestmark = pytest.mark.usefixtures("unrendered")

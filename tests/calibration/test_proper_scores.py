@@ -5,7 +5,7 @@ import pytest
 
 from rightreasons.calibration.proper_scores import auroc, brier_score, label_log_probability
 from rightreasons.core.arrays import Ragged
-from rightreasons.core.intervals import jackknife
+from rightreasons.core.bootstrap import jackknife
 
 
 def test_reliability_by_hand():

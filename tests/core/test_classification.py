@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score
 
-from rightreasons.core.resampling import Resampling
-from rightreasons.core.scores import (
+from rightreasons.core.classification import (
     accuracy,
     classification_scores,
     compute_macro_f1,
     label_errors,
 )
+from rightreasons.core.resampling import Resampling
 
 
 def items(n=200, k=4, seed=0):

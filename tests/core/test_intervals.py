@@ -7,18 +7,21 @@ import numpy as np
 import pytest
 from scipy import stats
 
+import rightreasons.core.bootstrap as bootstrap_module
 from rightreasons.core import clusters, intervals
-from rightreasons.core.estimates import estimate_rate, estimate_share
-from rightreasons.core.intervals import (
+from rightreasons.core.bootstrap import (
     bootstrap,
     bootstrap_mean,
     bootstrap_sums,
-    bounded_mean_interval,
-    cluster_wilson,
     compute_jackknife,
-    delong,
     jackknife,
     make_group_interval,
+)
+from rightreasons.core.estimates import estimate_rate, estimate_share
+from rightreasons.core.intervals import (
+    bounded_mean_interval,
+    cluster_wilson,
+    delong,
     stratified_wilson,
     wilson,
 )
@@ -133,7 +136,7 @@ class TestBootstrap:
 
     def test_cluster_order_does_not_matter_to_the_grouping(self):
         values, names = np.arange(6.0), np.array(["a", "b", "a", "b", "a", "b"])
-        sums = clusters.sum_clusters(values[:, None], names)
+        sums = clusters.sum_rows(clusters.number_clusters(names, 6), values[:, None])
         assert sums[:, 0].tolist() == [6, 9]
 
     def test_seed(self):
@@ -218,7 +221,7 @@ class TestManyUnits:
 
     @pytest.fixture(autouse=True)
     def few_are_many(self, monkeypatch):
-        monkeypatch.setattr(intervals, "MAX_BOOTSTRAP_UNITS", 999)
+        monkeypatch.setattr(bootstrap_module, "MAX_BOOTSTRAP_UNITS", 999)
 
     def test_by_hand(self):
         # 40 groups of 25 items; whatever falls into a group, the mean of means is that of the items.

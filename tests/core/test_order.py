@@ -18,7 +18,7 @@ from rightreasons.calibration.measure import (
 from rightreasons.calibration.proper_scores import brier_score, selective_scores
 from rightreasons.calibration.recalibration import fit_temperature
 from rightreasons.calibration.smooth import ece_sweep, smooth_ece
-from rightreasons.core import estimates, intervals, significance
+from rightreasons.core import bootstrap, estimates, intervals, significance
 from rightreasons.core.arrays import argsort_descending
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import to_plain_python
@@ -100,13 +100,13 @@ KERNELS = {
     ),
     "AUROC": lambda i: intervals.delong(i.values, i.flags, clusters=i.clusters),
     "means": lambda i: [
-        intervals.bootstrap_mean(i.values, clusters=i.clusters, resampling=FEW),
+        bootstrap.bootstrap_mean(i.values, clusters=i.clusters, resampling=FEW),
         significance.compare_paired_means(
             i.values, i.others, low=None, high=None, clusters=i.clusters, resampling=FEW
         ),
         intervals.bounded_mean_interval(i.values, low=0, high=3, clusters=i.clusters),
-        intervals.bootstrap(np.median, i.values, clusters=i.clusters, resampling=FEW),
-        intervals.jackknife(lambda x: float(x.var()), i.values, clusters=i.clusters),
+        bootstrap.bootstrap(np.median, i.values, clusters=i.clusters, resampling=FEW),
+        bootstrap.jackknife(lambda x: float(x.var()), i.values, clusters=i.clusters),
     ],
     "rates": lambda i: [
         estimates.estimate_rate(i.flags, FEW, i.clusters),

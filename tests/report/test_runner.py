@@ -15,8 +15,8 @@ from transformers import BertTokenizerFast
 from rightreasons.audited.context import AuditContext, choose_splits, read_predictions
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.calibration.question import CALIBRATION
+from rightreasons.core.classification import classification_scores
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.scores import classification_scores
 from rightreasons.models.loading import load_classifier
 from rightreasons.page.prose import short_name
 from rightreasons.report.comparison import compare

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
+from rightreasons.core.classification import classification_scores
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.scores import classification_scores
 from rightreasons.shortcuts.reliance import shortcut_tradeoff
 
 

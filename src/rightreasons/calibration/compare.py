@@ -20,8 +20,9 @@ from rightreasons.core.binning import (
     make_uniform_edges,
     resample_rows,
 )
+from rightreasons.core.bootstrap import compute_jackknife
 from rightreasons.core.clusters import count_units, number_clusters
-from rightreasons.core.intervals import Interval, compute_jackknife
+from rightreasons.core.intervals import Interval
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.significance import PairedTest, compare_paired_means, holm

@@ -27,9 +27,10 @@ from rightreasons.calibration.errors import (
 from rightreasons.calibration.options import CalibrationOptions
 from rightreasons.calibration.proper_scores import auroc, label_log_probability, ranked
 from rightreasons.calibration.smooth import ConsistencyResult, consistency, ece_sweep, smooth_ece
-from rightreasons.core import intervals
+from rightreasons.core import bootstrap, intervals
 from rightreasons.core.arrays import Floats, Ragged, argsort_canonical, take_rows
 from rightreasons.core.binning import assign_bins, make_uniform_edges
+from rightreasons.core.classification import compute_macro_f1
 from rightreasons.core.clusters import count_units, number_clusters, select_clusters
 from rightreasons.core.estimates import (
     Estimate,
@@ -39,7 +40,6 @@ from rightreasons.core.estimates import (
     make_estimate,
 )
 from rightreasons.core.resampling import Resampling
-from rightreasons.core.scores import compute_macro_f1
 from rightreasons.core.significance import PairedTest, compare_paired_means
 
 SLOW_RESAMPLES = 100
@@ -500,7 +500,7 @@ def _left_out(
     columns, clusters = items.in_order
     n_known = min(_units(items, right) for right in (items.top.correct, ~items.top.correct))
     how: dict[str, Any] = {"level": resampling.level, "on_logit": True, "n_known": n_known}
-    return intervals.jackknife(figure, *columns, clusters=clusters, **how)
+    return bootstrap.jackknife(figure, *columns, clusters=clusters, **how)
 
 
 def _mirrored(
@@ -513,7 +513,7 @@ def _mirrored(
     """
     top, (columns, clusters) = items.top, items.in_order
     slow = resampling.at_most(SLOW_RESAMPLES)
-    drawn = intervals.bootstrap(figure, *columns, clusters=clusters, resampling=slow, mirrored=True)
+    drawn = bootstrap.bootstrap(figure, *columns, clusters=clusters, resampling=slow, mirrored=True)
     gap = bound_mean_gap(top.confidence, top.correct, items.clusters, resampling)
     low = drawn.low if _null(items, resampling).p_value <= 1 - resampling.level else 0.0
     return dataclasses.replace(drawn, low=low, high=max(drawn.high, gap))

@@ -29,13 +29,13 @@ from rightreasons.calibration.measure import (
 )
 from rightreasons.calibration.options import CalibrationOptions
 from rightreasons.core.arrays import Ragged
+from rightreasons.core.classification import label_errors
 from rightreasons.core.decisions import MARGINS, Decision, decide
 from rightreasons.core.errors import OptionError, make_unknown_name_error
 from rightreasons.core.estimates import Estimate
 from rightreasons.core.json_files import parse_json
 from rightreasons.core.label_names import format_list, match_columns
 from rightreasons.core.options import parse_names as listed_names
-from rightreasons.core.scores import label_errors
 from rightreasons.core.validation import check_scores, softmax
 from rightreasons.page.parts import Example, Headline
 

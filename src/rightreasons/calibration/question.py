@@ -163,7 +163,7 @@ CALIBRATION = Question(
         Need("elicited", lambda context, options: options.elicit or not context.answers_once),
     ),
     measure=measure,
-    power=Power("confidence", tests=2),
+    power=Power("confidence", n_tests=2),
     figures=(
         *(
             Figure(

@@ -1,84 +1,169 @@
-"""Clusters of items that belong together."""
+"""Clusters: groups of items that belong together, such as all perturbations of one original.
+
+Items of one cluster vary together, so an interval that treated them as independent would be too
+narrow. In all intervals and tests, the independent *units* are therefore the clusters, or the items
+themselves if there are no clusters. Callers name the cluster of each item; `number_clusters` checks
+these names and replaces them by numbers, and `sum_units` adds up the values of each unit. With very
+many units, `pool_units` puts them into random groups before they are resampled.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Floats, argsort_canonical, to_numpy
+from rightreasons.core.arrays import Floats, to_numpy
 
 MAX_UNITS = 5_000
-"""Above this number, units (items or clusters) are pooled into this many random groups and the groups are resampled.
+"""Largest number of units that are resampled one by one. More are first pooled into so many groups.
 
-The variance of a resampled sum is then itself estimated from this many groups, so that the width of an interval is
-right to 1 / sqrt(2 * 5000) = 1 %, far inside the width's own sampling error on fewer items.
+The variance of a resampled sum is then estimated from this many random groups, so that the width of
+an interval is accurate to 1 / sqrt(2 * 5000) = 1 %. The sampling error of the width of an interval
+of fewer items is far larger.
 """
 
 
+@dataclasses.dataclass(frozen=True, eq=False)
+class UnitSums:
+    """Values that are added up within each independent unit.
+
+    Attributes:
+        sums: (G,) sum of the values of each unit.
+        sizes: (G,) number of values of each unit.
+    """
+
+    sums: Floats
+    sizes: Floats
+
+    def __len__(self) -> int:
+        return len(self.sums)
+
+
 def number_clusters(clusters: Any, n_items: int) -> NDArray[np.intp] | None:
-    """Number the clusters of (N,) items from 0; None where there are none."""
+    """Number the clusters of N items from 0, in the order of their names.
+
+    Args:
+        clusters: (N,) cluster names. If None, the items are independent.
+        n_items: Number of items N.
+
+    Returns:
+        (N,) cluster numbers, without gaps. None if the items are independent.
+
+    Raises:
+        ValueError: If there isn't exactly one name per item, or if a name is NaN.
+
+    Example:
+        >>> number_clusters(["b", "a", "b"], 3)
+        array([1, 0, 1])
+    """
     if clusters is None:
         return None
     names = to_numpy(clusters, "clusters")
     if names.ndim != 1 or len(names) != n_items:
         raise ValueError(
-            f"Expected `clusters` to name the cluster of each of {n_items} items, but got {len(names)}."
+            f"Expected `clusters` to name the cluster of each of {n_items} items, "
+            f"but got {len(names)}."
         )
-    missing = np.flatnonzero(
-        names != names
-    )  # NaN, as tables have it in the place of a missing name
+
+    # Tables hold NaN if a name is missing, and NaN is the only value that differs from itself.
+    missing = np.flatnonzero(names != names)
     if missing.size:
         raise ValueError(
             f"Expected a value in each item of `clusters`, but item {missing[0]} is NaN."
         )
+
+    # Objects of several types cannot be sorted, but their texts can.
     if names.dtype == object:
         names = names.astype(np.str_)
-    return np.asarray(np.unique(names, return_inverse=True)[1], dtype=np.intp)
+    _, codes = np.unique(names, return_inverse=True)
+    return np.asarray(codes, dtype=np.intp)
 
 
 def select_clusters(clusters: Any, rows: Any) -> Any:
-    """Return the clusters of some of the items; None where there are none."""
-    return None if clusters is None else np.asarray(clusters)[rows]
+    """Return the cluster names of selected items, or None if there are no clusters."""
+    if clusters is None:
+        return None
+    return np.asarray(clusters)[rows]
 
 
 def count_units(clusters: Any, n_items: int) -> int:
-    """Count what is independent among items: their clusters, or themselves where there are none."""
-    return n_items if clusters is None else len(np.unique(clusters))
+    """Count the independent units: the clusters, or the items if there are no clusters."""
+    if clusters is None:
+        return n_items
+    return len(np.unique(clusters))
+
+
+def sum_units(values: Floats, codes: NDArray[np.intp] | None) -> UnitSums:
+    """Add up the values of each unit.
+
+    Args:
+        values: (N,) values.
+        codes: (N,) cluster numbers. If None, each value is a unit.
+
+    Example:
+        >>> units = sum_units(np.array([1.0, 2.0, 4.0]), np.array([0, 1, 0]))
+        >>> units.sums, units.sizes
+        (array([5., 2.]), array([2., 1.]))
+    """
+    if codes is None:
+        return UnitSums(sums=values, sizes=np.ones(len(values)))
+    sums = np.bincount(codes, values)
+    sizes = np.bincount(codes)
+    return UnitSums(
+        sums=np.asarray(sums, dtype=np.float64),
+        sizes=np.asarray(sizes, dtype=np.float64),
+    )
 
 
 def average_units(values: Floats, clusters: Any) -> Floats:
-    """Return the mean value of each cluster; the values themselves without clusters."""
+    """Return the mean value of each cluster, or the values themselves without clusters."""
     if clusters is None:
         return values
-    sums, sizes = sum_with_sizes(values, clusters).T
-    return np.asarray(sums / sizes, dtype=np.float64)
+    units = sum_units(values, number_clusters(clusters, len(values)))
+    return units.sums / units.sizes
 
 
-def sum_clusters(table: Floats, clusters: Any, rng: np.random.Generator | None = None) -> Floats:
-    """Sum the rows of each cluster; with `rng`, put units beyond `MAX_UNITS` into random groups."""
-    codes = number_clusters(clusters, len(table))
-    if codes is None:
-        units = table if rng is None else table[argsort_canonical(*table.T)]
-    else:
-        units = sum_by_code(codes, table)
-    if rng is None or len(units) <= MAX_UNITS:
+def sum_rows(
+    codes: NDArray[np.intp],
+    table: Floats,
+    n_groups: int = 0,
+) -> Floats:
+    """Add up the rows of an (N, S) table that have the same code.
+
+    Args:
+        codes: (N,) codes from 0.
+        table: (N, S) values.
+        n_groups: Smallest number of rows of the result. Codes that do not occur get zeros.
+
+    Returns:
+        (G, S) sums by code.
+    """
+    columns = []
+    for column in table.T:
+        columns.append(np.bincount(codes, column, minlength=n_groups))
+    return np.stack(columns, axis=1)
+
+
+def pool_units(units: Floats, seed: int) -> Floats:
+    """Add up (G, S) units in `MAX_UNITS` random groups if there are more units than that."""
+    if len(units) <= MAX_UNITS:
         return units
-    return sum_by_code(rng.integers(MAX_UNITS, size=len(units)), units, MAX_UNITS)
-
-
-def sum_with_sizes(values: Floats, clusters: Any) -> Floats:
-    """Return (G, 2) sums and numbers of the values of each cluster."""
-    return sum_clusters(np.column_stack((values, np.ones(len(values)))), clusters)
-
-
-def sum_by_code(codes: NDArray[np.intp], table: Floats, n_groups: int = 0) -> Floats:
-    """Sum the rows of each code: (N,) codes and an (N, S) table give (G, S) sums."""
-    return np.stack([np.bincount(codes, column, minlength=n_groups) for column in table.T], axis=1)
+    # Groups are drawn, not cut from the order of the units, which may be sorted by value.
+    groups = np.random.default_rng(seed).integers(MAX_UNITS, size=len(units))
+    return sum_rows(groups, units, MAX_UNITS)
 
 
 def list_members(codes: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-    """List the items of each cluster, by its number."""
+    """Return the rows of each code that occurs, by increasing code.
+
+    Example:
+        >>> list_members(np.array([1, 0, 1]))
+        [array([1]), array([0, 2])]
+    """
+    # A stable sort keeps the rows of a code in their order.
     order = np.argsort(codes, kind="stable")
-    return np.split(order, np.flatnonzero(np.diff(codes[order])) + 1)
+    borders = np.flatnonzero(np.diff(codes[order])) + 1
+    return np.split(order, borders)

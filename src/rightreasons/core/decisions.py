@@ -1,4 +1,11 @@
-"""From a figure with its interval to a verdict."""
+r"""Decisions: whether a figure is small, large or unknown, compared with a margin.
+
+Each question of an audit names a margin of `MARGINS` and compares its figure with it by `decide`.
+The decision follows from the confidence interval of the figure alone, by two one-sided tests, each
+at half the error of the interval. A question that makes several tests first widens its intervals
+with `Resampling.of_family`, so that its verdict as a whole keeps the level. `Power` describes
+beforehand which differences a number of items can detect.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +20,17 @@ from rightreasons.core.estimates import Estimate
 from rightreasons.core.results import Result
 from rightreasons.core.sentences import pluralize
 
+MAX_NEEDED_ITEMS = 10_000_000
+"""Largest number of items that is worth recommending."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Margin:
-    """What a figure is compared with, in its unit.
+    """Thresholds for a figure, in its unit.
 
     Attributes:
-        small: A figure surely below this is no effect worth the name.
-        large: A figure surely above this is a problem.
+        small: A figure significantly below this threshold is negligible.
+        large: A figure significantly above this threshold is a problem.
     """
 
     small: float
@@ -30,62 +40,69 @@ class Margin:
 MARGINS = {
     "decides": Margin(0.10, 0.25),  # share of all predictions that a cue decides
     "confidence": Margin(0.05, 0.05),  # mean confidence minus accuracy
-    "kept": Margin(
-        0.10, 0.25
-    ),  # share of all answers that stay without the question, beyond chance
-    "accuracy": Margin(0.10, 0.10),  # accuracy by cues alone, or lost, beyond chance
+    "kept": Margin(0.10, 0.25),  # share of answers unchanged without the question, beyond chance
+    "accuracy": Margin(0.10, 0.10),  # accuracy by cues only, or lost accuracy, beyond chance
     "order": Margin(0.10, 0.50),  # share of all answers that change with the order of the choices
-    "sway": Margin(0.05, 0.05),  # share of all answers that a hint moves, beyond a neutral sentence
+    "sway": Margin(0.05, 0.05),  # share of answers that a hint changes, beyond a neutral sentence
     "paralysis": Margin(0.02, 0.02),  # confidence lost to added choices, beyond dilution
 }
-"""The margins of all verdicts."""
+"""Margins of all verdicts by name."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Power:
-    r"""What a number of items can tell, before any is asked, with 95 % confidence.
+    r"""Statistical power: the differences that a number of items can detect, with 95 % confidence.
 
-    The interval of a share near a half reaches \(z / (2 \sqrt n)\) to each side, z being the normal quantile of
-    \(1 - 0.05 / (2 T)\) for T tests: other shares are told from fewer items. A verdict looks for the smaller margin.
+    The interval of a share near one half has the half width \(z / (2 \sqrt n)\), where z is the
+    normal quantile of \(1 - 0.05 / (2 T)\) for T tests. Other shares need fewer items. A verdict
+    has to detect its smaller margin.
 
     Attributes:
-        margin: Its name in `MARGINS`.
-        tests: How many tests share the error T.
-        part: The share of the items that the figure is estimated from.
+        margin: Name of the margin in `MARGINS`.
+        n_tests: Number of tests T that share the error.
+        item_fraction: Fraction of the items from which the figure is estimated.
     """
 
     margin: str
-    tests: int = 1
-    part: float = 1.0
+    n_tests: int = 1
+    item_fraction: float = 1.0
 
-    def told(self, n_items: int) -> str:
-        """Say what these items can tell.
+    def describe(self, n_items: int) -> str:
+        """Describe the difference that a number of items can detect.
 
         Example:
-            >>> Power("confidence").told(80)
+            >>> Power("confidence").describe(80)
             '80 items tell differences of 11 points; its verdict looks for 5, which takes about 390 items'
-            >>> Power("decides", tests=8, part=0.5).told(1000)
+            >>> Power("decides", n_tests=8, item_fraction=0.5).describe(1000)
             '1,000 items tell differences of 6 points; its verdict looks for 10'
         """
-        z = float(special.ndtri(1 - 0.05 / (2 * self.tests)))
-        small = MARGINS[self.margin].small
-        width = z / 2 / math.sqrt(max(self.part * n_items, 1))
-        line = f"{pluralize(n_items, 'item tells', 'items tell')} differences of {100 * min(width, 1):.0f} points; "
-        needed = math.ceil((z / 2 / small) ** 2 / self.part / 10) * 10
-        more = "" if width <= small else f", which takes about {needed:,} items"
-        return f"{line}its verdict looks for {100 * small:.0f}{more}"
+        z = float(special.ndtri(1 - 0.05 / (2 * self.n_tests)))
+        n_used = max(self.item_fraction * n_items, 1)
+        half_width = z / 2 / math.sqrt(n_used)
+        points = 100 * min(half_width, 1)
+        margin = MARGINS[self.margin].small
+
+        items = pluralize(n_items, "item tells", "items tell")
+        text = (
+            f"{items} differences of {points:.0f} points; its verdict looks for {100 * margin:.0f}"
+        )
+        if half_width > margin:
+            # The half width solved for the number of items, rounded up to tens.
+            tens = math.ceil((z / 2 / margin) ** 2 / self.item_fraction / 10)
+            text += f", which takes about {10 * tens:,} items"
+        return text
 
 
 @dataclasses.dataclass(frozen=True)
 class Decision(Result):
-    """What an interval says about a figure beside its margin.
+    """The size of a figure compared with its margin.
 
     Attributes:
-        level: "small" (surely below `small`), "large" (surely above `large`), "some" (surely above `small`) or
-            "unknown".
-        n_items: The number of items that the figure is of.
-        n_needed: About how many items would tell the figure from a margin; None where it is known, or where it lies on
-            a margin, so that no number of items would.
+        level: "small" (significantly below `Margin.small`), "large" (significantly above
+            `Margin.large`), "some" (significantly above `Margin.small`), or "unknown".
+        n_items: Number of items from which the figure is computed.
+        n_needed: Approximate number of items that would decide an unknown figure. None if the
+            figure is decided, or if it lies on a margin, so that no number of items would do.
     """
 
     level: Literal["small", "some", "large", "unknown"]
@@ -94,85 +111,132 @@ class Decision(Result):
 
 
 def decide(
-    estimate: Estimate | None, margin: Margin, n_items: int, n_units: int | None = None
+    estimate: Estimate | None,
+    margin: Margin,
+    n_items: int,
+    n_units: int | None = None,
 ) -> Decision:
     r"""Decide whether a figure is small, some, large or unknown.
 
-    With the interval \([l, h]\) of the figure \(d\) that is good at 0: "small" if \(-s < l\) and \(h < s\); "large" if
-    \(l > L\) or \(h < -L\); "some" if \(l > s\) or \(h < -s\); "unknown" otherwise, and with fewer than 20 units. An
-    interval half as wide takes four times as many items, so that the distance \(\Delta\) to the margin takes
-    \(n (w / \Delta)^2\) of them, \(w\) being half of its width.
+    The figure \(d\) is ideal at 0, and has the interval \([l, h]\). It is "small" if \(-s < l\) and
+    \(h < s\); "large" if \(l > L\) or \(h < -L\); "some" if \(l > s\) or \(h < -s\); otherwise, and
+    with fewer than 20 units, it is "unknown". The width of an interval is inversely proportional to
+    the root of the number of items, so that a half width w becomes the distance \(\Delta\) to the
+    margin with \(n (w / \Delta)^2\) items.
 
     Args:
-        estimate: The figure with its interval; None or without an interval is unknown.
-        margin: s and L.
-        n_items: The number of items n.
-        n_units: The number of clusters that they belong to; None where each stands for itself.
+        estimate: The figure with its interval. If there is none, the decision is "unknown".
+        margin: The thresholds s and L.
+        n_items: Number of items n.
+        n_units: Number of clusters of the items. If None, the items are independent.
 
     Returns:
-        `Decision`.
+        The decision.
 
     References:
         Schuirmann (1987), A comparison of the two one-sided tests procedure and the power approach.
 
     Example:
         >>> margin = Margin(small=0.1, large=0.25)
-        >>> [decide(Estimate(d, d - w, d + w), margin, 100).level for d, w in ((0.02, 0.05), (0.5, 0.1), (0.2, 0.08))]
+        >>> figures = [(0.02, 0.05), (0.5, 0.1), (0.2, 0.08)]
+        >>> [decide(Estimate(d, d - w, d + w), margin, 100).level for d, w in figures]
         ['small', 'large', 'some']
-        >>> decide(Estimate(0.05, -0.05, 0.15), margin, 100)  # half as wide would do: 100 * (0.1 / 0.05) ** 2
+
+        An interval half as wide would do: 100 * (0.1 / 0.05) ** 2 items.
+
+        >>> decide(Estimate(0.05, -0.05, 0.15), margin, 100)
         Decision(level='unknown', n_items=100, n_needed=400)
     """
-    if estimate is None or estimate.value is None or estimate.low is None or estimate.high is None:
+    if estimate is None or estimate.value is None:
         return Decision("unknown", n_items)
-    value, low, high = estimate.value, estimate.low, estimate.high
-    n_units = n_items if n_units is None else n_units
+    if estimate.low is None or estimate.high is None:
+        return Decision("unknown", n_items)
+    low = estimate.low
+    high = estimate.high
+
+    # The interval tells how far from 0 the figure is at least, and how far at most.
+    min_distance = max(low, -high)
+    max_distance = max(-low, high)
+    if n_units is None:
+        n_units = n_items
     if n_units < MIN_ITEMS:
-        # Where the interval is wide, so few items say little of their spread: as many as any share takes.
-        units = (
-            MIN_ITEMS
-            if max(-low, high) < margin.small
-            else max(MIN_ITEMS, math.ceil((0.98 / margin.small) ** 2))
-        )
-        return Decision("unknown", n_items, math.ceil(units * n_items / max(n_units, 1)))
-    if max(low, -high) > margin.large:
+        n_needed_units = _count_needed_units(max_distance < margin.small, margin)
+        # A new cluster brings as many items as the clusters so far have on average.
+        n_needed = math.ceil(n_needed_units * n_items / max(n_units, 1))
+        return Decision("unknown", n_items, n_needed)
+
+    if min_distance > margin.large:
         return Decision("large", n_items)
-    if max(-low, high) < margin.small:
+    if max_distance < margin.small:
         return Decision("small", n_items)
-    if max(low, -high) > margin.small:
+    if min_distance > margin.small:
         return Decision("some", n_items)
+    distance_to_margin = abs(abs(estimate.value) - margin.small)
+    half_width = (high - low) / 2
     return Decision(
-        "unknown",
-        n_items,
-        _required_sample_size(abs(abs(value) - margin.small), (high - low) / 2, n_items),
+        "unknown", n_items, _required_sample_size(distance_to_margin, half_width, n_items)
     )
 
 
 def decide_above(
-    estimate: Estimate | None, margin: Margin, n_items: int, n_units: int | None = None
+    estimate: Estimate | None,
+    margin: Margin,
+    n_items: int,
+    n_units: int | None = None,
 ) -> Decision:
-    """Decide as `decide` of a figure that is a problem above 0 alone; below, it is small.
+    """Decide like `decide`, for a figure that is a problem only above 0; below, it is small.
 
     Example:
-        >>> [decide_above(Estimate(d, d - 0.1, d + 0.1), Margin(0.1, 0.25), 100).level for d in (-0.5, 0.5)]
+        >>> estimates = [Estimate(d, d - 0.1, d + 0.1) for d in (-0.5, 0.5)]
+        >>> [decide_above(estimate, Margin(0.1, 0.25), 100).level for estimate in estimates]
         ['small', 'large']
     """
-    if estimate is not None and estimate.has_interval:
-        value, low, high = (
-            max(0.0, end or 0.0) for end in (estimate.value, estimate.low, estimate.high)
-        )
-        above = decide(Estimate(value, low, high), margin, n_items, n_units)
-        if above.level != "unknown":
-            return above
+    if estimate is None or not estimate.has_interval:
+        return decide(estimate, margin, n_items, n_units)
+
+    def clip(number: float | None) -> float:
+        return max(0.0, number or 0.0)
+
+    clipped = Estimate(clip(estimate.value), clip(estimate.low), clip(estimate.high))
+    decision = decide(clipped, margin, n_items, n_units)
+    if decision.level != "unknown":
+        return decision
+    # The number of items that are needed follows from the full interval.
     return decide(estimate, margin, n_items, n_units)
 
 
-def _required_sample_size(width: float, half: float, n_items: int) -> int | None:
-    """Return the items whose interval is as wide as a distance on each side, to two digits; None where none is."""
-    if width <= 0 or half <= 0:
+def _count_needed_units(is_narrow: bool, margin: Margin) -> int:
+    """Return the number of units that would decide, if there are fewer than `MIN_ITEMS`."""
+    if is_narrow:
+        return MIN_ITEMS
+    # So few units show little of their spread, so that the number follows from the worst case: a
+    # share has an interval with a half width of at most 1.96 / 2 / sqrt(n).
+    return max(MIN_ITEMS, math.ceil((0.98 / margin.small) ** 2))
+
+
+def _required_sample_size(
+    distance: float,
+    half_width: float,
+    n_items: int,
+) -> int | None:
+    """Return the number of items that make an interval narrow enough.
+
+    Args:
+        distance: Half width that is needed.
+        half_width: Half width that the interval has.
+        n_items: Number of items that it is computed from.
+
+    Returns:
+        The number, rounded up to two digits. None if no reasonable number is enough.
+    """
+    if distance <= 0 or half_width <= 0:
         return None
-    needed = max(n_items * (half / width) ** 2, n_items + 1.0)
-    if needed > 10_000_000:
+    # At least one more item is needed, as these did not decide.
+    n_required = max(n_items * (half_width / distance) ** 2, n_items + 1.0)
+    if n_required > MAX_NEEDED_ITEMS:
         return None
-    digits = max(0, math.floor(math.log10(needed)) - 1)
-    step = int(10**digits)
-    return math.ceil(needed / step - 1e-9) * step
+
+    n_rounded_digits = max(0, math.floor(math.log10(n_required)) - 1)
+    step = int(10**n_rounded_digits)
+    # Rounding must not carry a whole number of steps to the next one.
+    return math.ceil(n_required / step - 1e-9) * step

@@ -1,4 +1,9 @@
-"""Figures with their intervals."""
+"""Estimates: figures with their confidence intervals, and the text that describes a figure.
+
+`estimate_share`, `estimate_rate` and `estimate_mean` compute a figure and its interval;
+`make_estimate` joins a figure and an interval that are already computed. An `Estimate` is what
+`rightreasons.core.decisions.decide` compares with a margin, and what a report shows.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +12,29 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rightreasons.core.clusters import sum_with_sizes
-from rightreasons.core.intervals import Interval, bootstrap_mean, cluster_wilson, wilson
+from rightreasons.core.bootstrap import bootstrap_mean
+from rightreasons.core.clusters import number_clusters, sum_units
+from rightreasons.core.intervals import Interval, cluster_wilson, wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 
-# ------------------------------ Figures with their intervals, and the text that goes with a figure wherever it is shown
+MIN_RELATIVE_WIDTH = 1e-9
+"""Smallest width of an interval, relative to its ends. A smaller width is due to rounding."""
+
+MIN_SCALE = 1e-3
+"""Smallest size of the ends of an interval that its width is compared with."""
 
 
 @dataclasses.dataclass(frozen=True)
 class Estimate(Result):
-    """A figure with its interval.
+    """A figure with its confidence interval.
 
     Attributes:
-        value: The figure; None where it is undefined.
-        low: Lower end of the interval; None where there is none.
-        high: Upper end of the interval; None where there is none.
+        value: The figure. None if it is undefined.
+        low: Lower end of the interval. None if there is no interval.
+        high: Upper end of the interval. None if there is no interval.
         level: Confidence level of the interval.
-        method: How the interval was made, in words; without an interval, why there is none.
+        method: Name of the method of the interval, or the reason why there is no interval.
     """
 
     value: float | None
@@ -34,6 +44,7 @@ class Estimate(Result):
     method: str = ""
 
     def __post_init__(self) -> None:
+        # A one-sided interval would be taken for none by some callers and for two-sided by others.
         if (self.low is None) != (self.high is None):
             raise ValueError(
                 f"Expected both ends of an interval or neither, but got {self.low} and {self.high}."
@@ -47,14 +58,14 @@ class Estimate(Result):
 
 @dataclasses.dataclass(frozen=True)
 class FigureText:
-    """The text that goes with a figure wherever it is shown.
+    """The text that describes a figure.
 
     Attributes:
-        name: Its name.
-        definition: One sentence from which a reader can recompute it.
+        name: Name of the figure.
+        definition: One sentence from which a reader can recompute the figure.
         source: Authors and year, or "Counted".
         unit: "fraction" (0 to 1), "nats", "ratio" or "count".
-        better: Whether "higher" or "lower" is better; None where neither is.
+        better: "higher" or "lower". None if neither is better.
     """
 
     name: str
@@ -65,50 +76,96 @@ class FigureText:
 
 
 def make_estimate(value: float | None, interval: Interval | None) -> Estimate:
-    """Join a figure and its interval, if it has one.
+    """Join a figure and its interval.
 
-    An interval of width zero is none: where no resample differs, resampling does not show how little is known.
+    An interval of width zero is dropped: if no resample differs, resampling does not show how
+    uncertain the figure is.
+
+    Args:
+        value: The figure. None if it is undefined.
+        interval: Its interval. None if there is no interval.
     """
     if value is None or interval is None:
         return Estimate(value)
-    # Rounding alone may tell the ends apart.
-    if interval.high - interval.low <= 1e-9 * max(abs(interval.low), abs(interval.high), 1e-3):
+
+    # Equal resamples may have ends that differ by rounding.
+    scale = max(abs(interval.low), abs(interval.high), MIN_SCALE)
+    width = interval.high - interval.low
+    if width <= MIN_RELATIVE_WIDTH * scale:
         return Estimate(value, method="no resample differs, so without interval")
-    resamples = f", {interval.n_resamples:,} resamples" if interval.n_resamples else ""
+
+    method = interval.method
+    if interval.n_resamples:
+        method += f", {interval.n_resamples:,} resamples"
     return Estimate(
-        value, interval.low, interval.high, interval.confidence_level, interval.method + resamples
+        value=value,
+        low=interval.low,
+        high=interval.high,
+        level=interval.confidence_level,
+        method=method,
     )
 
 
 def subtract_reference(estimate: Estimate, reference: float) -> Estimate:
-    """Return a figure less a fixed reference, such as what guessing gets.
+    """Subtract a fixed reference, such as the accuracy of guessing, from a figure and its interval.
 
     Example:
         >>> subtract_reference(Estimate(0.75, 0.5, 1.0), 0.25)
         Estimate(value=0.5, low=0.25, high=0.75, level=0.95, method='')
     """
-    value, low, high = (
-        None if end is None else end - reference
-        for end in (estimate.value, estimate.low, estimate.high)
+
+    def subtract(number: float | None) -> float | None:
+        return None if number is None else number - reference
+
+    return dataclasses.replace(
+        estimate,
+        value=subtract(estimate.value),
+        low=subtract(estimate.low),
+        high=subtract(estimate.high),
     )
-    return Estimate(value, low, high, estimate.level, estimate.method)
 
 
-def estimate_share(hits: int, n_items: int, resampling: Resampling) -> Estimate | None:
-    """Return the share of items that hit, with its Wilson interval; None without items.
+def estimate_share(
+    hits: int,
+    n_items: int,
+    resampling: Resampling,
+) -> Estimate | None:
+    """Return the share of hits among independent items, with its Wilson interval.
+
+    Args:
+        hits: Number of hits.
+        n_items: Number of items.
+        resampling: Confidence level of the interval.
+
+    Returns:
+        The share, or None if there are no items.
 
     Example:
         >>> estimate = estimate_share(8, 10, Resampling())
         >>> estimate.value, round(estimate.low, 4), round(estimate.high, 4)
         (0.8, 0.4902, 0.9433)
     """
+    # Without items the share is undefined, not 0.
     if not n_items:
         return None
-    return make_estimate(hits / n_items, wilson(hits, n_items, confidence_level=resampling.level))
+    interval = wilson(hits, n_items, confidence_level=resampling.level)
+    return make_estimate(hits / n_items, interval)
 
 
-def estimate_rate(flags: Any, resampling: Resampling, clusters: Any = None) -> Estimate | None:
-    """Return the share of True flags (N,) with its Wilson interval, over clusters if there are any; None without flags.
+def estimate_rate(
+    flags: Any,
+    resampling: Resampling,
+    clusters: Any = None,
+) -> Estimate | None:
+    """Return the share of True flags, with its Wilson interval.
+
+    Args:
+        flags: (N,) flags, as True and False or 1 and 0.
+        resampling: Confidence level of the interval.
+        clusters: (N,) cluster names. If None, the items are independent.
+
+    Returns:
+        The share, or None if there are no flags.
 
     Example:
         >>> flags = [True, True, True, True, False, False]
@@ -117,20 +174,26 @@ def estimate_rate(flags: Any, resampling: Resampling, clusters: Any = None) -> E
         >>> round(estimate_rate(flags, Resampling(), clusters=[1, 1, 2, 2, 3, 3]).low, 2)
         0.1
     """
-    hits = np.asarray(flags, dtype=np.float64)
-    return (
-        make_estimate(float(hits.mean()), make_rate_interval(hits, resampling, clusters))
-        if len(hits)
-        else None
-    )
+    values = np.asarray(flags, dtype=np.float64)
+    if not len(values):
+        return None
+    interval = make_rate_interval(values, resampling, clusters)
+    return make_estimate(float(values.mean()), interval)
 
 
-def make_rate_interval(flags: Any, resampling: Resampling, clusters: Any = None) -> Interval:
-    """Return the interval of `estimate_rate`, of at least one flag."""
-    hits = np.asarray(flags, dtype=np.float64)
+def make_rate_interval(
+    flags: Any,
+    resampling: Resampling,
+    clusters: Any = None,
+) -> Interval:
+    """Return the interval of `estimate_rate` for at least one flag."""
+    values = np.asarray(flags, dtype=np.float64)
+    level = resampling.level
+    # Independent items have an interval that needs no estimate of a variance.
     if clusters is None:
-        return wilson(int(hits.sum()), len(hits), confidence_level=resampling.level)
-    return cluster_wilson(*sum_with_sizes(hits, clusters).T, confidence_level=resampling.level)
+        return wilson(int(values.sum()), len(values), confidence_level=level)
+    units = sum_units(values, number_clusters(clusters, len(values)))
+    return cluster_wilson(units.sums, units.sizes, confidence_level=level)
 
 
 def estimate_mean(
@@ -140,7 +203,16 @@ def estimate_mean(
     bounds: tuple[float, float] | None = None,
     clusters: Any = None,
 ) -> Estimate | None:
-    """Return the mean of values (N,) with the interval of `bootstrap_mean`; None without values.
+    """Return the mean of values, with the interval of `bootstrap_mean`.
+
+    Args:
+        values: (N,) values.
+        resampling: Confidence level, number of resamples, and seed.
+        bounds: Smallest and largest possible value. If None, there are no bounds.
+        clusters: (N,) cluster names. If None, the items are independent.
+
+    Returns:
+        The mean, or None if there are no values.
 
     Example:
         >>> estimate = estimate_mean([0.0, 1.0, 1.0, 1.0], Resampling())
@@ -150,4 +222,5 @@ def estimate_mean(
     if not len(values):
         return None
     interval = bootstrap_mean(values, bounds=bounds, clusters=clusters, resampling=resampling)
+    # The mean of the values as they came: the interval may be of clipped ones.
     return make_estimate(float(np.mean(values)), interval)

@@ -1,53 +1,42 @@
-"""Intervals and tests over items, and over clusters of items that belong together.
+r"""Confidence intervals in closed form, for independent items and for clusters of items.
 
-Six kinds of intervals: Wilson's of a share (`wilson`, `cluster_wilson`, `stratified_wilson`), Student's t of a bounded
-mean (`bounded_mean_interval`), the bootstrap of any figure (`bootstrap_sums`, `bootstrap`), its jackknife (`jackknife`),
-DeLong's of an AUROC (`delong`), and that of the calibration error, beside it. Clusters are the units of all.
+Four kinds: the Wilson score interval of a share (`wilson`, `cluster_wilson`, `stratified_wilson`),
+Student's t interval of a mean of bounded values (`bounded_mean_interval`), and the interval of an
+AUROC (`delong`). None of them ever has a width of zero. Figures without a closed form are
+resampled in `rightreasons.core.bootstrap`.
 
-And one way from a figure with its interval to a verdict: a question names a margin, and whether its figure is small,
-large or unknown beside it follows from the interval alone, by two one-sided tests, each at half of the interval's
-error. A question that makes several tests widens its intervals with `Resampling.of_family`, so that its verdict as a
-whole keeps the level.
+Most of these intervals use the same device: the variance of the estimate says how many independent
+items would be as informative, the *effective number of items*
+
+\[ n^* = \hat p (1 - \hat p) / v, \]
+
+which replaces n in the Wilson interval. That interval stays inside [0, 1] and keeps its coverage for
+shares near 0 and 1, where \(\hat p \pm z \sqrt v\) fails.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from rightreasons.core.arrays import Floats, argsort_canonical, to_floats, to_numpy
-from rightreasons.core.clusters import (
-    count_units,
-    list_members,
-    number_clusters,
-    sum_clusters,
-    sum_with_sizes,
-)
-from rightreasons.core.resampling import Resampling
+from rightreasons.core.arrays import Floats
+from rightreasons.core.clusters import UnitSums, number_clusters, sum_units
 from rightreasons.core.results import Result
 from rightreasons.core.validation import (
     check_count,
     check_flags,
     check_fraction,
-    check_kind,
     check_same_length,
     check_vector,
 )
 
-MAX_JACKKNIFE_GROUPS = 200
-"""Groups of units that a bootstrap of any figure leaves out one after the other."""
-
-MAX_BOOTSTRAP_UNITS = 20_000
-N_GROUPS = 40
-"""With more units than the first, any figure is computed of so many random groups of them, and not of resamples."""
-
-_ROUNDING_TOLERANCE = 1e-12
-"""Values that differ by no more than this, by rounding, count as equal."""
+ROUNDING_TOLERANCE = 1e-12
+"""Largest difference between two values that is attributed to rounding."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,11 +44,11 @@ class Interval(Result):
     """A confidence interval.
 
     Attributes:
-        low: Its lower end.
-        high: Its upper end.
-        confidence_level: The share of such intervals that should cover the truth, such as 0.95.
-        method: How it was made.
-        n_resamples: How many resamples it rests on; None where it has a closed form.
+        low: Lower end.
+        high: Upper end.
+        confidence_level: Share of such intervals that should cover the true value, such as 0.95.
+        method: Name of the method.
+        n_resamples: Number of resamples. None for an interval in closed form.
     """
 
     low: float
@@ -69,7 +58,15 @@ class Interval(Result):
     n_resamples: int | None = None
 
 
-def wilson(successes: int, n_items: int, *, confidence_level: float = 0.95) -> Interval:
+# ------------------------------------------------------------------------------- shares
+
+
+def wilson(
+    successes: int,
+    n_items: int,
+    *,
+    confidence_level: float = 0.95,
+) -> Interval:
     r"""Compute the Wilson score interval of a share.
 
     \[ \frac{\hat p + z^2/2n \pm z \sqrt{\hat p (1 - \hat p)/n + z^2/4n^2}}{1 + z^2/n} \]
@@ -77,10 +74,14 @@ def wilson(successes: int, n_items: int, *, confidence_level: float = 0.95) -> I
     Args:
         successes: Number of successes, from 0 to `n_items`.
         n_items: Number of independent items.
-        confidence_level: Such as 0.95.
+        confidence_level: Confidence level, strictly between 0 and 1.
 
     Returns:
         The interval, inside [0, 1].
+
+    Raises:
+        TypeError: If a count is not a whole number.
+        ValueError: If there are more successes than items, or an argument is out of range.
 
     References:
         Wilson (1927), Probable Inference, the Law of Succession, and Statistical Inference.
@@ -95,147 +96,269 @@ def wilson(successes: int, n_items: int, *, confidence_level: float = 0.95) -> I
     if k > n:
         raise ValueError(f"Expected `successes` to be at most `n_items`, but got {k} of {n}.")
     level = check_fraction(confidence_level, "confidence_level", open_ends=True)
-    return _make_wilson(k / n, n, level, "Wilson score")
+
+    return _make_wilson_interval(k / n, n, level, "Wilson score")
 
 
 def cluster_wilson(
-    successes: Any, sizes: Any, *, confidence_level: float = 0.95, n_items: int | None = None
+    successes: Any,
+    sizes: Any,
+    *,
+    confidence_level: float = 0.95,
+    n_items: int | None = None,
 ) -> Interval:
-    r"""Compute the Wilson interval of a share of items that come in clusters, by their effective number.
+    r"""Compute the Wilson interval of a share of items in clusters.
 
-    The share \(\hat p = \sum_g k_g / M\), with \(M = \sum_g m_g\) items in G clusters, has the variance
+    The share \(\hat p = \sum_g k_g / M\), with \(M = \sum_g m_g\) items in G clusters, has the
+    variance v, from which the effective number of items follows:
 
     \[ v = \frac{G}{G - 1} \sum_g \frac{(k_g - \hat p m_g)^2}{M^2}, \quad
-       n^* = \frac{\hat p (1 - \hat p)}{v} \left(\frac{t_{M - 1}}{t_{G - 1}}\right)^2, \]
+       n^* = \frac{\hat p (1 - \hat p)}{v} \left(\frac{t_{M - 1}}{t_{G - 1}}\right)^2. \]
 
-    and n* takes the place of the number of items; the quantiles t tell how little a few clusters show of v. Before
-    them, n* is limited to the range from \(M^2 / \sum_g m_g^2\), where the items of a cluster always agree, to M, where
-    they are independent; where the share is 0 or 1, which gives no v, it is the former. So the width is never zero, and
-    clusters of one item each give the plain Wilson interval.
+    The ratio of quantiles of Student's t allows for the error of v, which is large if there are few
+    clusters. Before it is applied, n* is limited to the range from \(M^2 / \sum_g m_g^2\), its
+    value if all items of a cluster agree, to M, its value if they are independent. A share of 0 or
+    1 gives no v; then n* is the lower limit. So the width is never zero, and clusters of one item
+    each give the plain Wilson interval.
 
     Args:
         successes: (G,) number of successes in each cluster.
         sizes: (G,) number of items in each cluster, or the sum of their weights; above 0.
-        confidence_level: Such as 0.95.
-        n_items: Number of items where they are weighted; None (default) for the sum of the sizes.
+        confidence_level: Confidence level, strictly between 0 and 1.
+        n_items: Number of items M if `sizes` are sums of weights. If None (default), M is the sum
+            of the sizes.
 
     Returns:
         The interval, inside [0, 1].
 
     Raises:
-        ValueError: If the lengths differ, a size is not positive, or a cluster has more successes than items.
+        ValueError: If the lengths differ, a size is not positive, or a cluster has more successes
+            than items.
 
     References:
-        Korn, Graubard (1998), Confidence Intervals for Proportions with Small Expected Number of Positive Counts
-        Estimated from Survey Data; Dean, Pagano (2015), Evaluating Confidence Interval Methods for Binomial Proportions
-        in Clustered Surveys.
+        Korn, Graubard (1998), Confidence Intervals for Proportions with Small Expected Number of
+        Positive Counts Estimated from Survey Data; Dean, Pagano (2015), Evaluating Confidence
+        Interval Methods for Binomial Proportions in Clustered Surveys.
 
     Example:
-        Three clusters that are wholly right count as three items.
+        Three clusters in which all items are correct count as three items.
 
         >>> interval = cluster_wilson([4, 4, 4], [4, 4, 4])
         >>> interval == dataclasses.replace(wilson(3, 3), method=interval.method)
         True
     """
-    counts, items, n_clusters, level = _check_counts(successes, sizes, confidence_level, "cluster")
-    total = float(items.sum())
-    share = float(counts.sum() / total)
-    effective = total**2 / float((items**2).sum())
+    counts = _GroupCounts.parse(successes, sizes, "cluster")
+    level = check_fraction(confidence_level, "confidence_level", open_ends=True)
+
+    n_clusters = len(counts.sizes)
+    total = float(counts.sizes.sum())
+    share = float(counts.successes.sum() / total)
+
+    # The lower limit: how much clusters are worth whose items always agree.
+    n_effective = total**2 / sum_squares(counts.sizes)
     if n_clusters > 1 and 0 < share < 1:
-        variance = (
-            n_clusters / (n_clusters - 1) * float(((counts - share * items) ** 2).sum()) / total**2
-        )
-        most = n_items or total
-        effective = max(effective, min(most, share * (1 - share) / variance if variance else most))
-        effective *= (
-            _get_student_quantile(most - 1, level) / _get_student_quantile(n_clusters - 1, level)
-        ) ** 2
-    return _make_wilson(share, effective, level, "Wilson score by the effective number of items")
+        max_effective = n_items if n_items else total
+        variance = _estimate_cluster_variance(counts, share, total)
+        n_by_variance = max_effective
+        if variance > 0:
+            n_by_variance = share * (1 - share) / variance
+
+        # Clusters whose shares are more alike than chance are not worth more than their items.
+        n_effective = max(n_effective, min(max_effective, n_by_variance))
+        # The normal quantile fits a variance from M items, but v comes from only G clusters.
+        quantile_of_items = get_student_quantile(max_effective - 1, level)
+        quantile_of_clusters = get_student_quantile(n_clusters - 1, level)
+        n_effective *= (quantile_of_items / quantile_of_clusters) ** 2
+
+    method = "Wilson score by the effective number of items"
+    return _make_wilson_interval(share, n_effective, level, method)
 
 
-def stratified_wilson(successes: Any, sizes: Any, *, confidence_level: float = 0.95) -> Interval:
-    r"""Compute the interval of the mean of the shares of strata, each stratum with a weight of one.
+def _estimate_cluster_variance(
+    counts: _GroupCounts,
+    share: float,
+    total: float,
+) -> float:
+    """Estimate the variance of a share over clusters.
 
-    With shares \(p_f = k_f / n_f\) of F strata and their mean \(\hat p\), it is the Wilson interval of \(\hat p\) for
-    the effective number of items
+    Args:
+        counts: Successes and sizes of at least two clusters.
+        share: Share of successes.
+        total: Sum of the sizes.
+    """
+    # The sizes vary as the successes do: for a ratio of two sums, the deviation of a cluster is
+    # what its successes exceed its expected successes by.
+    n_clusters = len(counts.sizes)
+    deviations = counts.successes - share * counts.sizes
+    correction = n_clusters / (n_clusters - 1)
+    return correction * sum_squares(deviations) / total**2
+
+
+def stratified_wilson(
+    successes: Any,
+    sizes: Any,
+    *,
+    confidence_level: float = 0.95,
+) -> Interval:
+    r"""Compute the Wilson interval of the unweighted mean of the shares of strata.
+
+    With shares \(p_f = k_f / n_f\) of F strata and their mean \(\hat p\), the effective number of
+    items is
 
     \[ n^* = \hat p (1 - \hat p) / v, \quad v = \frac1{F^2} \sum_f \frac{d_f}{2 n_f}, \quad
-       d_f = \frac{(n_f - 1) \hat d_f + \bar d}{n_f}, \quad \hat d_f = \frac{2 p_f (1 - p_f) n_f}{n_f - 1}, \]
+       d_f = \frac{(n_f - 1) \hat d_f + \bar d}{n_f}, \quad
+       \hat d_f = \frac{2 p_f (1 - p_f) n_f}{n_f - 1}, \]
 
-    where \(d_f\) is the chance that two items of a stratum differ. Its mean \(\bar d\) is that of the strata of two
-    items or more and of one further stratum, in which it is \(2 \tilde p (1 - \tilde p)\), with
-    \(\tilde p = (F \hat p + 1/2) / (F + 1)\). Where the mean of the shares is 0 or 1, which gives no n*, and of one
-    stratum, it is \(F^2 / \sum_f 1/n_f\). So strata that are wholly right or wholly wrong, also those of one item,
-    leave an interval of positive width.
+    where \(d_f\) estimates the chance that two items of a stratum differ. It shrinks the unbiased
+    \(\hat d_f\) towards \(\bar d\), the mean of \(\hat d_f\) over the strata with at least two items
+    and one further stratum with \(2 \tilde p (1 - \tilde p)\),
+    \(\tilde p = (F \hat p + 1/2) / (F + 1)\). For one stratum, and if the mean share is 0 or 1, n*
+    is \(F^2 / \sum_f 1/n_f\). So the width is never zero, even if the items of each stratum are all
+    correct or all incorrect, or if each stratum has only one item.
 
     Args:
         successes: (F,) number of successes in each stratum.
         sizes: (F,) number of items in each stratum, at least 1.
-        confidence_level: Such as 0.95.
+        confidence_level: Confidence level, strictly between 0 and 1.
 
     Returns:
         The interval, inside [0, 1].
 
     Raises:
-        ValueError: If the lengths differ, a size is not positive, or a stratum has more successes than items.
+        ValueError: If the lengths differ, a size is below 1, or a stratum has more successes than
+            items.
 
     References:
-        Korn, Graubard (1998), Confidence Intervals for Proportions with Small Expected Number of Positive Counts
-        Estimated from Survey Data.
+        Korn, Graubard (1998), Confidence Intervals for Proportions with Small Expected Number of
+        Positive Counts Estimated from Survey Data. The shrinkage of \(\hat d_f\) is ours.
 
     Example:
         >>> interval = stratified_wilson([1, 0, 1], [1, 1, 1])
         >>> round(interval.low, 3), round(interval.high, 3)
         (0.201, 0.941)
     """
-    counts, items, n_strata, level = _check_counts(
-        successes, check_vector(sizes, "sizes", minimum=1), confidence_level, "stratum"
-    )
-    shares = counts / items
+    counts = _GroupCounts.parse(successes, sizes, "stratum", min_size=1)
+    level = check_fraction(confidence_level, "confidence_level", open_ends=True)
+
+    n_strata = len(counts.sizes)
+    shares = counts.successes / counts.sizes
     share = float(shares.mean())
-    effective = n_strata**2 / float((1 / items).sum())
     if n_strata > 1 and 0 < share < 1:
-        pairs, smoothed = items[items > 1], (n_strata * share + 0.5) / (n_strata + 1)
-        differ = 2 * shares * (1 - shares) * items / np.maximum(items - 1, 1)
-        mean_differ = (differ[items > 1].sum() + 2 * smoothed * (1 - smoothed)) / (len(pairs) + 1)
-        differ = ((items - 1) * differ + mean_differ) / items
-        effective = share * (1 - share) * n_strata**2 / float((differ / 2 / items).sum())
-    return _make_wilson(
-        share, effective, level, "Wilson score by the effective number of items of the strata"
-    )
+        difference_rates = _estimate_difference_rates(shares, counts.sizes)
+        # Half the chance that two items of a stratum differ is the variance of one item.
+        variances = difference_rates / 2 / counts.sizes
+        sum_of_variances = float(variances.sum())
+        n_effective = share * (1 - share) * n_strata**2 / sum_of_variances
+    else:
+        # No variance can be estimated, so that of the mean share is taken for every stratum.
+        reciprocals = 1 / counts.sizes
+        n_effective = n_strata**2 / float(reciprocals.sum())
+
+    method = "Wilson score by the effective number of items of the strata"
+    return _make_wilson_interval(share, n_effective, level, method)
+
+
+def _estimate_difference_rates(shares: Floats, sizes: Floats) -> Floats:
+    """Estimate the chance that two items of a stratum differ, shrunk towards the mean chance.
+
+    Args:
+        shares: (F,) share of successes of each stratum.
+        sizes: (F,) number of items of each stratum.
+    """
+    # A stratum of one item has no pair: its share is 0 or 1, so that any divisor gives a rate of 0.
+    divisors = np.maximum(sizes - 1, 1)
+    rates = 2 * shares * (1 - shares) * sizes / divisors
+
+    # One further stratum keeps the mean above 0 if no pair of items differs. Half an item in its
+    # share keeps that share away from 0 and 1.
+    n_strata = len(sizes)
+    share = float(shares.mean())
+    smoothed_share = (n_strata * share + 0.5) / (n_strata + 1)
+    further_rate = 2 * smoothed_share * (1 - smoothed_share)
+
+    rates_of_pairs = rates[sizes > 1]
+    n_rates = len(rates_of_pairs) + 1
+    mean_rate = (rates_of_pairs.sum() + further_rate) / n_rates
+
+    # Shrinkage: one item of each stratum counts as an item of an average stratum.
+    totals = (sizes - 1) * rates + mean_rate
+    return np.asarray(totals / sizes)
+
+
+def compute_wilson_ends(
+    share: float,
+    n_items: float,
+    quantile: float,
+) -> tuple[float, float]:
+    """Compute the ends of the Wilson score interval of a share.
+
+    Args:
+        share: Share of successes.
+        n_items: Number of items, or an effective number, which need not be whole.
+        quantile: Normal quantile z, or one of Student's t.
+
+    Returns:
+        Lower and upper end. For a share of 0 or 1, one end is exactly that number.
+    """
+    z_squared = quantile * quantile
+    denominator = 1 + z_squared / n_items
+    center = (share + z_squared / (2 * n_items)) / denominator
+
+    variance = share * (1 - share) / n_items
+    correction = z_squared / (4 * n_items * n_items)
+    half_width = quantile * np.sqrt(variance + correction) / denominator
+
+    low = center - half_width
+    high = center + half_width
+    # The exact end of a share of 0 or 1 is that share, but rounding would miss it.
+    if share == 0:
+        low = 0.0
+    if share == 1:
+        high = 1.0
+    return float(max(low, 0.0)), float(min(high, 1.0))
+
+
+# ---------------------------------------------------------------------------- bounded means
 
 
 def bounded_mean_interval(
-    values: Any, *, low: float, high: float, confidence_level: float = 0.95, clusters: Any = None
+    values: Any,
+    *,
+    low: float,
+    high: float,
+    confidence_level: float = 0.95,
+    clusters: Any = None,
 ) -> Interval:
-    r"""Compute the interval of a mean of bounded values by Student's t after adding one item at each bound.
+    r"""Compute the interval of a mean of bounded values by Student's t, with an item at each bound.
 
     \[ \tilde m \pm t_{G+1} \frac{\sqrt{\sum_g (s_g - \tilde m n_g)^2}}{\sum_g n_g}, \quad
        \tilde m = \sum_g s_g / \sum_g n_g, \]
 
-    over the G clusters of \(n_g\) values with the sum \(s_g\), and two more of the mean size, one at each bound;
-    without clusters, over the values, `low` and `high`. The two keep the width positive where all values agree. Its
-    coverage is at least nominal to about one point (simulated: docs/evidence/validity.md), at the price of width below
-    about ten values.
+    The sums run over G clusters of \(n_g\) values with the sum \(s_g\), and over two additional
+    clusters of the mean size, one at each bound. Without clusters, they run over the values, `low`
+    and `high`. These two keep the width positive if all values agree. The coverage falls at most
+    about one point short of the nominal level (simulated: docs/evidence/validity.md), at the price
+    of a larger width with fewer than about ten values.
 
     Args:
-        values: (N,) values in [low, high]; differences of two flags or two shares lie in [-1, 1].
+        values: (N,) values in [low, high]. Differences of two flags or shares lie in [-1, 1].
         low: Smallest possible value.
         high: Largest possible value.
-        confidence_level: Such as 0.95.
-        clusters: (N,) names of the clusters that the values belong to; None for independent values.
+        confidence_level: Confidence level, strictly between 0 and 1.
+        clusters: (N,) cluster names. If None, the values are independent.
 
     Returns:
         The interval, inside [low, high].
 
     Raises:
-        ValueError: If there are no values or one lies outside.
+        ValueError: If there are no values, or one of them is out of bounds.
 
     References:
         Agresti, Min (2005), Simple Improved Confidence Intervals for Comparing Matched Proportions.
 
     Example:
-        (1 + 1 + 0 + 1 - 1) / 5 = 0.4 with the bounds; the mean square deviation is 4/5 - 0.16 = 0.64.
+        (1 + 1 + 0 + 1 - 1) / 5 = 0.4 with the bounds; the mean square deviation is
+        4/5 - 0.16 = 0.64.
 
         >>> interval = bounded_mean_interval([1, 1, 0], low=-1, high=1)
         >>> round(interval.low, 3), interval.high
@@ -243,561 +366,364 @@ def bounded_mean_interval(
     """
     checked = check_vector(values, "values", minimum=low, maximum=high)
     level = check_fraction(confidence_level, "confidence_level", open_ends=True)
-    sums, sizes = sum_with_sizes(checked, clusters).T
-    size = sizes.mean()
-    sums, sizes = np.append(sums, (low * size, high * size)), np.append(sizes, (size, size))
+    units = sum_units(checked, number_clusters(clusters, len(checked)))
+    return make_bounded_mean_interval(units, low=low, high=high, level=level)
+
+
+def make_bounded_mean_interval(
+    units: UnitSums,
+    *,
+    low: float,
+    high: float,
+    level: float,
+) -> Interval:
+    """Compute `bounded_mean_interval` from values that are already checked.
+
+    Args:
+        units: Values, added up by unit.
+        low: Smallest possible value.
+        high: Largest possible value.
+        level: Confidence level.
+    """
+    # One unit of the mean size at each bound, in the spirit of Agresti and Coull's "add two
+    # successes and two failures".
+    mean_size = units.sizes.mean()
+    sums = np.append(units.sums, [low * mean_size, high * mean_size])
+    sizes = np.append(units.sizes, [mean_size, mean_size])
+
+    # The sizes are random, too: a ratio of two sums has the deviations s_g - m n_g.
+    total_size = float(sizes.sum())
     center = float(sums.sum() / sizes.sum())
-    half = (
-        _get_student_quantile(len(sums) - 1, level)
-        * float(np.sqrt(((sums - center * sizes) ** 2).sum()))
-        / float(sizes.sum())
-    )
+    deviations = sums - center * sizes
+    spread = math.sqrt(sum_squares(deviations))
+    quantile = get_student_quantile(len(sums) - 1, level)
+    half_width = quantile * spread / total_size
+
     return Interval(
-        max(float(low), center - half),
-        min(float(high), center + half),
-        level,
-        "Student's t with an item at each bound",
+        low=max(float(low), center - half_width),
+        high=min(float(high), center + half_width),
+        confidence_level=level,
+        method="Student's t with an item at each bound",
     )
+
+
+# ------------------------------------------------------------------------------------ AUROC
 
 
 def delong(
-    scores: Any, events: Any, *, confidence_level: float = 0.95, clusters: Any = None
+    scores: Any,
+    events: Any,
+    *,
+    confidence_level: float = 0.95,
+    clusters: Any = None,
 ) -> Interval:
-    r"""Compute the interval of an AUROC, the chance that an item with the event scores above one without it.
+    r"""Compute the interval of an AUROC, the chance that an item with the event scores higher.
 
     It is the Wilson interval of the AUROC \(\hat\theta\) for the effective number of items
 
     \[ n^* = \frac{\tilde\theta (1 - \tilde\theta)}{v} \left(\frac{z}{t}\right)^2, \quad
        v = \frac{s_1^2}{m + 1/2} + \frac{s_0^2}{n + 1/2} \]
 
-    with the variances of the placements of the m items with the event (the share of the others below each) and of the n
-    without, each after adding half an item whose placement is 1/2; \(\tilde\theta\) is the mean of the two means, z the
-    normal quantile and t Student's of Welch's degrees of freedom. Without that half, errors that all rank below the
-    right answers would show next to no variance. Nothing is assumed about the two distributions. With clusters it is
-    half a cluster of the mean size, v is the sum over clusters of the squares of their items' deviations, and the
-    degrees of freedom are one less than their number if that is less. Where all scores tie, n* is the number of the
-    rarer kind.
+    The placement of an item is the share of items of the other kind that are on its correct side.
+    \(s_1^2\) is the variance of the placements of the m items with the event, \(s_0^2\) that of the
+    n items without it, each after adding half an item with the placement 1/2; \(\tilde\theta\) is
+    the mean of the two mean placements. Without these halves, there would be next to no variance if
+    the event separates the scores. z is the normal quantile, and t that of Student's t with Welch's
+    degrees of freedom. Nothing is assumed about the distributions of the scores.
+
+    With clusters, half a cluster of the mean size is added instead, v is the sum of the squared
+    deviations of the clusters, and there are at most as many degrees of freedom as clusters, less
+    one. If all scores are tied, n* is the number of items of the rarer kind.
 
     Args:
-        scores: (N,) finite scores; equal ones count one half.
-        events: (N,) whether the event happened; both kinds must occur.
-        confidence_level: Such as 0.95.
-        clusters: (N,) names of the clusters that the items belong to; None for independent items.
+        scores: (N,) finite scores. Ties count as one half.
+        events: (N,) whether the event happened. Both kinds must occur.
+        confidence_level: Confidence level, strictly between 0 and 1.
+        clusters: (N,) cluster names. If None, the items are independent.
 
     Returns:
         The interval, inside [0, 1].
 
     Raises:
-        TypeError: If something is of the wrong kind.
-        ValueError: If the lengths differ or one of the two kinds is missing.
+        TypeError: If an argument has the wrong type.
+        ValueError: If the lengths differ, or one of the two kinds is missing.
 
     References:
-        DeLong, DeLong, Clarke-Pearson (1988), Comparing the Areas under Two or More Correlated Receiver Operating
-        Characteristic Curves; Obuchowski (1997), Nonparametric Analysis of Clustered ROC Curve Data; Newcombe (2006),
-        Confidence Intervals for an Effect Size Measure Based on the Mann-Whitney Statistic, for the score interval of
-        an AUROC. The half items are ours.
+        DeLong, DeLong, Clarke-Pearson (1988), Comparing the Areas under Two or More Correlated
+        Receiver Operating Characteristic Curves; Obuchowski (1997), Nonparametric Analysis of
+        Clustered ROC Curve Data; Newcombe (2006), Confidence Intervals for an Effect Size Measure
+        Based on the Mann-Whitney Statistic, for the score interval of an AUROC. The half items are
+        ours.
 
     Example:
         >>> interval = delong([0.9, 0.8, 0.7, 0.6, 0.4, 0.2], [1, 1, 0, 1, 0, 0])
         >>> round(interval.low, 2), round(interval.high, 2)
         (0.32, 0.99)
     """
-    values, flags = check_vector(scores, "scores"), check_flags(events, "events")
-    check_same_length(scores=values, events=flags)
-    level = check_fraction(confidence_level, "confidence_level", open_ends=True)
-    counts = np.array([flags.sum(), (~flags).sum()])
-    if not counts.all():
-        raise ValueError(
-            "Expected items with the event and items without it, but there is one kind alone."
+    items = _ScoredEvents.parse(scores, events, clusters, confidence_level)
+    auroc, placements = compute_placements(items.scores, items.events)
+    unit_size = len(items.scores) / items.n_units
+    positives = _KindPlacements.measure(placements[items.events], unit_size)
+    negatives = _KindPlacements.measure(placements[~items.events], unit_size)
+
+    variance, freedom = _estimate_auroc_variance(positives, negatives, items)
+    # All scores are tied: every placement is one half, so that no variance can be estimated.
+    if variance <= ROUNDING_TOLERANCE:
+        n_rarer = float(min(positives.n_items, negatives.n_items))
+        return _make_wilson_interval(auroc, n_rarer, items.level, "Wilson score of the rarer kind")
+
+    # The Wilson interval uses z. As the variance is estimated, it should be as wide as by t.
+    z = get_normal_quantile(items.level)
+    t = get_student_quantile(freedom, items.level)
+    center = float((positives.mean + negatives.mean) / 2)
+    n_by_variance = center * (1 - center) / variance
+    n_effective = n_by_variance * (z / t) ** 2
+    method = "Wilson score by DeLong's effective number of items"
+    return _make_wilson_interval(auroc, n_effective, items.level, method)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _ScoredEvents:
+    """Scores of items, some of which have an event.
+
+    Attributes:
+        scores: (N,) finite scores.
+        events: (N,) whether the event happened. Both kinds occur.
+        codes: (N,) cluster numbers. None for independent items.
+        level: Confidence level of the interval.
+    """
+
+    scores: Floats
+    events: NDArray[np.bool_]
+    codes: NDArray[np.intp] | None
+    level: float
+
+    @classmethod
+    def parse(
+        cls,
+        scores: Any,
+        events: Any,
+        clusters: Any,
+        confidence_level: Any,
+    ) -> _ScoredEvents:
+        """Check the arguments of `delong`."""
+        values = check_vector(scores, "scores")
+        flags = check_flags(events, "events")
+        check_same_length(scores=values, events=flags)
+        level = check_fraction(confidence_level, "confidence_level", open_ends=True)
+        if flags.all() or not flags.any():
+            raise ValueError(
+                "Expected items with the event and items without it, but there is one kind alone."
+            )
+        codes = number_clusters(clusters, len(flags))
+        return cls(scores=values, events=flags, codes=codes, level=level)
+
+    @property
+    def n_units(self) -> int:
+        """Number of clusters, or of items if they are independent."""
+        if self.codes is None:
+            return len(self.events)
+        return int(self.codes.max()) + 1
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _KindPlacements:
+    """Placements of the m items of one kind, together with half a unit whose placement is 1/2.
+
+    Attributes:
+        n_items: Number of items m.
+        mean: Mean placement, with the half unit.
+        deviations: (m,) amount by which each item moves the mean.
+        half_square: Square of the deviation of the half unit.
+        variance: Variance of the mean.
+        freedom: Degrees of freedom of the variance.
+    """
+
+    n_items: int
+    mean: float
+    deviations: Floats
+    half_square: float
+    variance: float
+    freedom: float
+
+    @classmethod
+    def measure(cls, placements: Floats, unit_size: float) -> _KindPlacements:
+        """Measure mean and variance of placements.
+
+        Args:
+            placements: (m,) placements of the items of one kind.
+            unit_size: Mean number of items per unit.
+        """
+        n_items = len(placements)
+        weight = n_items + unit_size / 2
+        mean = (placements.sum() + unit_size / 4) / weight
+        deviations = (placements - mean) / weight
+
+        # Half a unit: its deviation is that of a whole unit, and its square counts by half.
+        half_deviation = unit_size * (0.5 - mean) / weight
+        half_square = half_deviation * half_deviation / 2
+        square = half_square + (deviations**2).sum()
+
+        # Bessel's correction, for a sample of m + 1/2 items.
+        freedom = n_items - 0.5
+        return cls(
+            n_items=n_items,
+            mean=mean,
+            deviations=deviations,
+            half_square=half_square,
+            variance=square * (n_items + 0.5) / freedom,
+            freedom=freedom,
         )
-    auroc, placements = compute_placements(values, flags)
-    size = len(flags) / count_units(clusters, len(flags))
-    weights = counts + size / 2
-    means = (np.array([placements[flags].sum(), placements[~flags].sum()]) + size / 4) / weights
-    deviations = (placements - np.where(flags, *means)) / np.where(flags, *weights)
-    halves = (size * (0.5 - means) / weights) ** 2 / 2
-    squares = halves + [(deviations[kind] ** 2).sum() for kind in (flags, ~flags)]
-    parts = squares * (counts + 0.5) / (counts - 0.5)
-    variance = float(parts.sum())
-    if variance <= _ROUNDING_TOLERANCE:  # all scores tie
-        return _make_wilson(auroc, float(counts.min()), level, "Wilson score of the rarer kind")
-    freedom = variance**2 / float((parts**2 / (counts - 0.5)).sum())
-    if clusters is not None:
-        units = sum_clusters(deviations[:, None], clusters)
-        freedom = min(freedom, len(units) - 1)
-        variance = float((units**2).sum() + halves.sum()) * len(units) / max(len(units) - 1, 1)
-    center, z = float(means.mean()), float(special.ndtri(0.5 + level / 2))
-    effective = center * (1 - center) / variance * (z / _get_student_quantile(freedom, level)) ** 2
-    return _make_wilson(
-        auroc, effective, level, "Wilson score by DeLong's effective number of items"
-    )
+
+
+def _estimate_auroc_variance(
+    positives: _KindPlacements,
+    negatives: _KindPlacements,
+    items: _ScoredEvents,
+) -> tuple[float, float]:
+    """Return the variance of an AUROC and its degrees of freedom; zeros if all scores are tied."""
+    variances = np.array([positives.variance, negatives.variance])
+    variance = float(variances.sum())
+    if variance <= ROUNDING_TOLERANCE:
+        return 0.0, 0.0
+    # Welch's degrees of freedom of the sum of two variances.
+    terms = variances**2 / np.array([positives.freedom, negatives.freedom])
+    freedom = variance**2 / float(terms.sum())
+    if items.codes is None:
+        return variance, freedom
+
+    # A cluster may have items of both kinds, whose deviations therefore add up before they are
+    # squared (Obuchowski 1997).
+    deviations = np.empty(len(items.events))
+    deviations[items.events] = positives.deviations
+    deviations[~items.events] = negatives.deviations
+    cluster_deviations = sum_units(deviations, items.codes).sums
+    half_squares = positives.half_square + negatives.half_square
+    squares = sum_squares(cluster_deviations) + float(half_squares)
+    n_units = items.n_units
+    variance = squares * n_units / max(n_units - 1, 1)
+    return variance, min(freedom, n_units - 1)
 
 
 def compute_placements(scores: Floats, events: NDArray[np.bool_]) -> tuple[float, Floats]:
-    """Return the AUROC and (N,) placements: for each item the share of items of the other kind on its right side.
+    """Compute an AUROC and the placement of each item.
+
+    The placement is the share of items of the other kind that the item is on the correct side of:
+    lower scores for an item with the event, higher scores for an item without it.
+
+    Args:
+        scores: (N,) scores. Ties count as one half.
+        events: (N,) whether the event happened; both kinds occur.
+
+    Returns:
+        The AUROC, and (N,) placements.
 
     Example:
         >>> compute_placements(np.array([0.9, 0.8, 0.8, 0.1]), np.array([True, True, False, False]))
         (0.875, array([1.  , 0.75, 0.75, 1.  ]))
     """
+    positive_scores = scores[events]
+    negative_scores = scores[~events]
     placements = np.empty(len(scores))
-    for kind, sign in ((events, 1.0), (~events, -1.0)):
-        others = np.sort(sign * scores[~kind])
-        rows = np.flatnonzero(kind)
-        rows = rows[
-            np.argsort(sign * scores[rows])
-        ]  # in order, so that the search stays in the cache
-        both = sum(
-            np.searchsorted(others, sign * scores[rows], side=side) for side in ("left", "right")
-        )
-        placements[rows] = both / (2 * len(others))
+    placements[events] = _place_above(positive_scores, negative_scores)
+    # An item without the event should be below those with it. That is above, once signs are turned.
+    placements[~events] = _place_above(-negative_scores, -positive_scores)
     return float(placements[events].mean()), placements
 
 
-def make_quantile_interval(
-    resamples: Floats, level: float, *, mirrored_at: float | None = None, method: str | None = None
-) -> Interval:
-    r"""Make an interval of the resampled values of a figure, from their quantiles at \((1 \pm level) / 2\).
+def _place_above(scores: Floats, references: Floats) -> Floats:
+    """Return for each score the share of references below it, ties by one half."""
+    ordered_references = np.sort(references)
 
-    Args:
-        resamples: (R,) values of the figure, all finite.
-        level: Confidence level.
-        mirrored_at: The figure's own value θ̂ for a basic bootstrap, whose ends are 2 θ̂ minus the quantiles; None for a
-            percentile bootstrap.
-        method: How the interval was made, in words; default "percentile bootstrap" or "basic bootstrap".
+    # Sorted queries let the binary search stay in the processor's cache: several times as fast for
+    # a million scores.
+    order = np.argsort(scores)
+    queries = scores[order]
+    n_below = np.searchsorted(ordered_references, queries, side="left")
+    n_below_or_equal = np.searchsorted(ordered_references, queries, side="right")
 
-    Returns:
-        The interval.
+    shares = np.empty(len(scores))
+    shares[order] = (n_below + n_below_or_equal) / (2 * len(references))
+    return shares
 
-    References:
-        Davison, Hinkley (1997), Bootstrap Methods and their Application, section 5.2.
 
-    Example:
-        >>> values = np.array([0.0, 1.0, 1.0, 4.0, 9.0])
-        >>> make_quantile_interval(values, 0.5).low, make_quantile_interval(values, 0.5).high
-        (1.0, 4.0)
-        >>> make_quantile_interval(values, 0.5, mirrored_at=2.0).low, make_quantile_interval(values, 0.5, mirrored_at=2.0).high
-        (0.0, 3.0)
+# ---------------------------------------------------------------------------------- helpers
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _GroupCounts:
+    """Successes among the items of several groups.
+
+    Attributes:
+        successes: (G,) number of successes of each group.
+        sizes: (G,) number of items of each group, or the sum of their weights; above 0.
     """
-    low, high = np.quantile(resamples, ((1.0 - level) / 2.0, (1.0 + level) / 2.0))
-    if mirrored_at is not None:
-        low, high = 2.0 * mirrored_at - high, 2.0 * mirrored_at - low
-    words = method or ("percentile bootstrap" if mirrored_at is None else "basic bootstrap")
-    return Interval(float(low), float(high), level, words, len(resamples))
 
+    successes: Floats
+    sizes: Floats
 
-def make_bca_interval(
-    estimate: float, resamples: Floats, jackknife: Floats, n_units: int, level: float
-) -> Interval:
-    r"""Make the bias-corrected and accelerated interval of resampled values of a figure.
+    @classmethod
+    def parse(
+        cls,
+        successes: Any,
+        sizes: Any,
+        group: str,
+        *,
+        min_size: float | None = None,
+    ) -> _GroupCounts:
+        """Check successes and sizes.
 
-    Its ends are the quantiles of the resamples at
-
-    \[ \Phi\left(z_0 + \frac{z_0 \pm z}{1 - a (z_0 \pm z)}\right), \quad
-       a = \frac{\sum_i (\bar\theta - \theta_{(i)})^3}{6 \left(\sum_i (\bar\theta - \theta_{(i)})^2\right)^{3/2}} \]
-
-    with \(\Phi(z_0)\) the share of resamples below the figure, equal ones by half, and the figures
-    \(\theta_{(i)}\) without unit i. As the resamples of few units scatter less than the truth, z is
-    \(\sqrt{n/(n-1)}\) times the quantile of Student's t of n - 1 degrees of freedom.
-
-    Args:
-        estimate: The figure.
-        resamples: (R,) its values in resamples, all finite.
-        jackknife: (G,) its values without each unit, or each group of units; those that are not finite do not count.
-        n_units: The number of units n.
-        level: Confidence level.
-
-    Returns:
-        The interval.
-
-    References:
-        Efron (1987), Better Bootstrap Confidence Intervals; Hesterberg (2015), What Teachers Should Know About the
-        Bootstrap, section 5 (the wider quantiles).
-    """
-    margin = 0.5 / len(resamples)
-    below = (
-        np.mean(resamples < estimate - _ROUNDING_TOLERANCE)
-        + np.mean(resamples <= estimate + _ROUNDING_TOLERANCE)
-    ) / 2
-    shift = float(special.ndtri(np.clip(below, margin, 1.0 - margin)))
-    away = jackknife[np.isfinite(jackknife)]
-    away = away.mean() - away if len(away) else np.zeros(1)
-    spread = float((away**2).sum()) ** 1.5
-    skew = float((away**3).sum()) / (6 * spread) if spread > _ROUNDING_TOLERANCE**3 else 0.0
-    wider = _get_student_quantile(n_units - 1, level) * np.sqrt(n_units / max(n_units - 1, 1))
-    z = shift + wider * np.array([-1.0, 1.0])
-    low, high = np.quantile(
-        resamples, special.ndtr(shift + z / np.maximum(1 - skew * z, _ROUNDING_TOLERANCE))
-    )
-    return Interval(float(low), float(high), level, "BCa bootstrap", len(resamples))
-
-
-def bootstrap_mean(
-    values: Any,
-    *,
-    bounds: tuple[float, float] | None = None,
-    clusters: Any = None,
-    resampling: Resampling = Resampling(),
-) -> Interval:
-    """Compute a BCa bootstrap interval of a mean; of a mean of bounded values, `bounded_mean_interval`.
-
-    Args:
-        values: (N,) one value per item; True and False count as 1 and 0.
-        bounds: Smallest and largest possible value, from which the interval follows without resampling; None where
-            there are none: the interval of equal values then has the width zero, and says nothing.
-        clusters: (N,) names of the clusters that the items belong to; whole clusters are resampled. None for
-            independent items.
-        resampling: Level, number of resamples and seed.
-
-    Returns:
-        The interval.
-
-    References:
-        Efron, Tibshirani (1993), An Introduction to the Bootstrap, chapters 13 and 14.
-
-    Example:
-        >>> interval = bootstrap_mean([0, 1, 1, 1, 0, 1, 1, 1])
-        >>> round(interval.low, 2), interval.high
-        (0.2, 1.0)
-        >>> bootstrap_mean([1] * 20, bounds=(0, 1)).low < 0.9
-        True
-    """
-    check_kind(resampling, "resampling", Resampling)
-    checked = _parse_vector(values, "values")
-    if bounds is not None:
-        low, high = bounds
-        inside = np.clip(checked, low, high)  # rounding may carry a value beyond a bound
-        return bounded_mean_interval(
-            inside, low=low, high=high, confidence_level=resampling.level, clusters=clusters
-        )
-    sums = np.column_stack((checked, np.ones(len(checked))))
-    return bootstrap_sums(
-        lambda sums: sums[..., 0] / sums[..., 1], sums, clusters=clusters, resampling=resampling
-    )
-
-
-def bootstrap_sums(
-    statistic: Callable[[Floats], Any],
-    values: Any,
-    *,
-    clusters: Any = None,
-    resampling: Resampling = Resampling(),
-) -> Interval:
-    """Compute a BCa bootstrap interval of any figure that is a function of sums over items; all resamples at once.
-
-    (`scipy.stats.bootstrap` gives the same for a figure that every resample has, without clusters and without the tails
-    of Student's t, in as long or longer.)
-
-    Args:
-        statistic: Maps (..., S) sums to (...) figures; NaN where the figure is undefined, such resamples are excluded.
-        values: (N, S) what each item adds to the S sums.
-        clusters: (N,) names of the clusters, or None.
-        resampling: Level, number of resamples and seed.
-
-    Returns:
-        The interval; `n_resamples` is the number of resamples in which the figure was defined.
-
-    Raises:
-        ValueError: If the figure is undefined for the items themselves or for every resample.
-
-    Example:
-        Precision is hits / predictions: two sums.
-
-        >>> hits, predicted = [1, 0, 1, 1, 0, 0], [1, 1, 1, 1, 0, 0]
-        >>> precision = lambda sums: sums[..., 0] / sums[..., 1]
-        >>> bootstrap_sums(precision, np.column_stack((hits, predicted)), resampling=Resampling(seed=1)).high
-        1.0
-    """
-    table = _parse_table(values)
-    units = sum_clusters(table, clusters, np.random.default_rng(resampling.seed))
-    total, n_units = units.sum(axis=0), len(units)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        estimate = float(np.asarray(statistic(total)))
-        rng, shares = np.random.default_rng([resampling.seed, 1]), np.full(n_units, 1.0 / n_units)
-        resamples = [
-            np.atleast_1d(
-                statistic(rng.multinomial(n_units, shares, size=rounds).astype(np.float64) @ units)
+        Args:
+            successes: (G,) number of successes.
+            sizes: (G,) number of items.
+            group: Noun for a group, for error messages.
+            min_size: Smallest allowed size. If None, sizes must be above 0.
+        """
+        n_successes = check_vector(successes, "successes", minimum=0)
+        n_items = check_vector(sizes, "sizes", minimum=min_size)
+        check_same_length(successes=n_successes, sizes=n_items)
+        is_empty = n_items <= 0
+        if is_empty.any():
+            row = int(is_empty.argmax())
+            raise ValueError(
+                f"Expected positive numbers in `sizes`, but {group} {row} has {n_items[row]:g}."
             )
-            for rounds in resampling.parts(n_units)
-        ]
-        without = np.atleast_1d(statistic(total - units))
-    return make_bca_interval(
-        estimate,
-        _select_defined(estimate, np.concatenate(resamples)),
-        without,
-        n_units,
-        resampling.level,
-    )
+        is_overfull = n_successes > n_items
+        if is_overfull.any():
+            row = int(is_overfull.argmax())
+            raise ValueError(
+                f"Expected `successes` to be at most `sizes`, but {group} {row} has "
+                f"{n_successes[row]:g} of {n_items[row]:g}."
+            )
+        return cls(successes=n_successes, sizes=n_items)
 
 
-def bootstrap(
-    statistic: Callable[..., float | None],
-    *columns: Any,
-    clusters: Any = None,
-    resampling: Resampling = Resampling(),
-    mirrored: bool = False,
-) -> Interval:
-    r"""Compute a BCa bootstrap interval of any figure; recomputed on every resample, so prefer `bootstrap_sums`.
+def get_normal_quantile(level: float) -> float:
+    """Return the normal quantile z for a two-sided interval of a confidence level."""
+    return float(special.ndtri(0.5 + level / 2))
 
-    Of more than `MAX_BOOTSTRAP_UNITS` units it is the t interval of `N_GROUPS` = G random groups of them, which reads each once:
 
-    \[ \hat\theta \pm t_{G - 1} \, s / \sqrt G \]
-
-    with the standard deviation s of the figures of the groups; `make_group_interval` says what it does with a bias.
-
-    References:
-        Efron (1987), Better Bootstrap Confidence Intervals; of groups: Ibragimov, Mueller (2010), t-Statistic Based
-        Correlation and Heterogeneity Robust Inference.
+def get_student_quantile(freedom: float, level: float) -> float:
+    """Return the quantile of Student's t for a two-sided interval.
 
     Args:
-        statistic: Takes the columns, resampled, and returns a number, or None where it is undefined.
-        *columns: Arrays of N items along their first axis, resampled together.
-        clusters: (N,) names of the clusters, or None.
-        resampling: Level, number of resamples and seed.
-        mirrored: Whether it is a basic bootstrap, with the ends 2 θ̂ - θ*, for a figure that is biased. The acceleration
-            of BCa is that of at most `MAX_JACKKNIFE_GROUPS` groups of units.
-
-    Returns:
-        The interval.
-
-    Example:
-        >>> interval = bootstrap(lambda x: float(np.median(x)), [1.0, 2.0, 3.0, 4.0, 100.0])
-        >>> interval.low, interval.high
-        (1.0, 100.0)
+        freedom: Degrees of freedom. Fewer than one count as one.
+        level: Confidence level of the interval.
     """
-    arrays, n_items = _parse_columns(columns, clusters)
-    codes = number_clusters(clusters, n_items)
-    members = None if codes is None else list_members(codes)
-    n_units = len(members) if members else n_items
-    if n_units > MAX_BOOTSTRAP_UNITS:
-        known = statistic(*arrays)
-        parts = [
-            statistic(*(array[rows] for array in arrays))
-            for rows in draw_random_groups(n_items, codes)
-        ]
-        if (
-            known is not None
-            and (interval := make_group_interval(known, parts, resampling.level)) is not None
-        ):
-            return interval
-
-    def figure(units: NDArray[np.intp]) -> float:
-        rows = np.concatenate([members[unit] for unit in units]) if members else units
-        value = statistic(*(array[rows] for array in arrays))
-        return np.nan if value is None else float(value)
-
-    rng = np.random.default_rng(resampling.seed)
-    resamples = [figure(rng.integers(n_units, size=n_units)) for _ in range(resampling.resamples)]
-    every = np.arange(n_units)
-    whole = figure(every)
-    defined = _select_defined(whole, np.array(resamples))
-    if mirrored:
-        return make_quantile_interval(defined, resampling.level, mirrored_at=whole)
-    shuffled = np.random.default_rng([resampling.seed, 5]).permutation(n_units)
-    groups = np.array_split(shuffled, min(n_units, MAX_JACKKNIFE_GROUPS)) if n_units > 1 else []
-    without = np.array([figure(np.delete(every, group)) for group in groups])
-    return make_bca_interval(whole, defined, without, n_units, resampling.level)
-
-
-def jackknife(
-    statistic: Callable[..., float],
-    *columns: Any,
-    clusters: Any = None,
-    level: float = 0.95,
-    on_logit: bool = False,
-    n_known: int | None = None,
-) -> Interval:
-    r"""Compute the interval of a figure that is biased in few items, by leaving out groups of them.
-
-    \[ \hat\theta - b \pm t \, s, \quad b = (G - 1) (\bar\theta - \hat\theta), \quad
-        s^2 = \frac{G - 1}{G} \sum_g (\theta_{(g)} - \bar\theta)^2 \]
-
-    with the figures \(\theta_{(g)}\) without one of G random groups of items or clusters, at most `MAX_JACKKNIFE_GROUPS`. A
-    resample has the same items several times, so that a bootstrap of such a figure is off by more than its bias. Of
-    more than `MAX_BOOTSTRAP_UNITS` units, in which no bias is left, it is that of `bootstrap`.
-
-    Args:
-        statistic: Takes the columns without some items, and returns a number.
-        *columns: Arrays of N items along their first axis, at least two.
-        clusters: (N,) names of the clusters, or None.
-        level: Confidence level.
-        on_logit: Whether the interval is made on the logit of the figure, a skewed one in [0, 1]; the bias then moves
-            it by three quarters of the way to a bound at most.
-        n_known: How many items or clusters the figure rests on, such as wrong answers: t has one degree of freedom
-            less, and G - 1 if that is less, or by default.
-
-    Returns:
-        The interval.
-
-    References:
-        Quenouille (1956), Notes on Bias in Estimation; Tukey (1958), Bias and Confidence in Not-quite Large Samples.
-
-    Example:
-        The variance of 1, 2 and 6, whose bias is exactly that: its center is the unbiased 7 and not 14/3.
-
-        >>> interval = jackknife(lambda x: float(x.var()), [1.0, 2.0, 6.0])
-        >>> round((interval.low + interval.high) / 2, 6)
-        7.0
-    """
-    if count_units(clusters, len(columns[0])) > MAX_BOOTSTRAP_UNITS:
-        return bootstrap(statistic, *columns, clusters=clusters, resampling=Resampling(level))
-    figure, bias, error, n = compute_jackknife(statistic, *columns, clusters=clusters)
-    half, center = _get_student_quantile(min(n, n_known or n) - 1, level) * error, figure - bias
-    method = "jackknife, less the bias"
-    if not on_logit:
-        return Interval(center - half, center + half, level, method)
-    center = float(np.clip(center, figure / 4, 1 - (1 - figure) / 4))
-    spread = half / max(center * (1 - center), _ROUNDING_TOLERANCE)
-    low, high = special.expit(special.logit(center) + spread * np.array([-1.0, 1.0])).tolist()
-    return Interval(low, high, level, f"{method}, on the logit")
-
-
-def compute_jackknife(
-    statistic: Callable[..., float], *columns: Any, clusters: Any = None
-) -> tuple[float, float, float, int]:
-    """Return a figure, its bias b, its standard error s and the number of groups G of `jackknife`.
-
-    Of more than `MAX_BOOTSTRAP_UNITS` units, s is the standard error of the mean of the figures of random groups, and b is 0.
-    """
-    arrays, n_items = _parse_columns(columns, clusters)
-    codes = number_clusters(clusters, n_items)
-    codes = np.arange(n_items) if codes is None else codes
-    n_units, figure = int(codes.max()) + 1, float(statistic(*arrays))
-    if n_units > MAX_BOOTSTRAP_UNITS:
-        parts = [
-            statistic(*(array[rows] for array in arrays))
-            for rows in draw_random_groups(n_items, codes)
-        ]
-        return figure, 0.0, float(np.std(parts, ddof=1)) / len(parts) ** 0.5, len(parts)
-    n = min(n_units, MAX_JACKKNIFE_GROUPS)
-    groups = np.random.default_rng(5).permutation(n_units)[codes] % n
-    without = np.array(
-        [statistic(*(array[groups != group] for array in arrays)) for group in range(n)]
-    )
-    error = float(np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum()))
-    return figure, float((n - 1) * (without.mean() - figure)), error, n
-
-
-def draw_random_groups(n_items: int, clusters: Any = None) -> list[NDArray[np.intp]]:
-    """Return the items of each of `N_GROUPS` random groups of as many items, or clusters, as can be.
-
-    Example:
-        >>> [len(group) for group in draw_random_groups(82)][:3]
-        [3, 3, 2]
-    """
-    codes = number_clusters(clusters, n_items)
-    codes = np.arange(n_items) if codes is None else codes
-    return list_members(
-        np.random.default_rng(5).permutation(int(codes.max()) + 1)[codes] % N_GROUPS
-    )
-
-
-def make_group_interval(
-    value: float, figures: Sequence[float | None], level: float
-) -> Interval | None:
-    r"""Return the t interval of a figure by those of random groups; None where it is undefined in one of them.
-
-    It reaches on as far as the figure is biased, by b where the groups are by \(b \sqrt G\).
-    """
-    known = np.array([figure for figure in figures if figure is not None])
-    if len(known) < len(figures) or not np.isfinite([value, *known]).all():
-        return None
-    root = np.sqrt(len(known))
-    half, bias = (
-        _get_student_quantile(len(known) - 1, level) * float(known.std(ddof=1)) / root,
-        (known.mean() - value) / (root - 1),
-    )
-    low, high = float(value - half - max(bias, 0.0)), float(value + half - min(bias, 0.0))
-    return Interval(low, high, level, f"t interval of {len(known)} random groups")
-
-
-# ------------------------------------------------------------------------------------------------------------- private
-
-
-def _check_counts(
-    successes: Any, sizes: Any, confidence_level: float, group: str
-) -> tuple[Floats, Floats, int, float]:
-    counts, items = check_vector(successes, "successes", minimum=0), check_vector(sizes, "sizes")
-    n_groups = check_same_length(successes=counts, sizes=items)
-    if (items <= 0).any():
-        row = int(np.flatnonzero(items <= 0)[0])
-        raise ValueError(
-            f"Expected positive numbers in `sizes`, but {group} {row} has {items[row]:g}."
-        )
-    if (counts > items).any():
-        row = int(np.flatnonzero(counts > items)[0])
-        raise ValueError(
-            f"Expected `successes` to be at most `sizes`, but {group} {row} has {counts[row]:g} of {items[row]:g}."
-        )
-    return (
-        counts,
-        items,
-        n_groups,
-        check_fraction(confidence_level, "confidence_level", open_ends=True),
-    )
-
-
-def compute_wilson_ends(share: float, n: float, quantile: float) -> tuple[float, float]:
-    """Return the ends of the Wilson interval of a share of n items, not necessarily a whole number.
-
-    At 0 and 1 one end is exactly that, despite rounding.
-    """
-    z = quantile
-    center = (share + z * z / (2 * n)) / (1 + z * z / n)
-    half = z * np.sqrt(share * (1 - share) / n + z * z / (4 * n * n)) / (1 + z * z / n)
-    return 0.0 if share == 0 else float(max(center - half, 0.0)), 1.0 if share == 1 else float(
-        min(center + half, 1.0)
-    )
-
-
-def _make_wilson(share: float, n: float, level: float, method: str) -> Interval:
-    return Interval(
-        *compute_wilson_ends(share, n, float(special.ndtri(0.5 + level / 2))), level, method
-    )
-
-
-def _get_student_quantile(freedom: float, level: float) -> float:
-    """Return the quantile of Student's t that a two-sided interval of a level reaches to."""
     return float(special.stdtrit(max(freedom, 1.0), 0.5 + level / 2))
 
 
-def _select_defined(estimate: float, resamples: Floats) -> Floats:
-    """Return the resamples in which a figure is defined, where it is."""
-    defined = resamples[np.isfinite(resamples)]
-    if not np.isfinite(estimate) or not defined.size:
-        raise ValueError("Expected a figure that is defined for the items, but it is undefined.")
-    return defined
+def _make_wilson_interval(
+    share: float,
+    n_items: float,
+    level: float,
+    method: str,
+) -> Interval:
+    """Return the Wilson interval of a share for a whole or an effective number of items."""
+    low, high = compute_wilson_ends(share, n_items, get_normal_quantile(level))
+    return Interval(low=low, high=high, confidence_level=level, method=method)
 
 
-def _parse_vector(values: Any, name: str) -> Floats:
-    """Check a vector of numbers, or of True and False, which count as 1 and 0."""
-    array = to_numpy(values, name)
-    return check_vector(array.astype(np.float64) if array.dtype.kind == "b" else array, name)
-
-
-def _parse_table(values: Any) -> Floats:
-    table = to_floats(values, "values")
-    if table.ndim != 2 or table.shape[0] == 0:
-        raise ValueError(
-            f"Expected `values` of shape (N, S) with at least one item, but got shape {table.shape}."
-        )
-    if not np.isfinite(table).all():
-        row = int(np.flatnonzero(~np.isfinite(table).all(axis=1))[0])
-        raise ValueError(f"Expected finite numbers in `values`, but row {row} holds another.")
-    return table
-
-
-def _parse_columns(columns: tuple[Any, ...], clusters: Any) -> tuple[list[NDArray[Any]], int]:
-    """Check columns, and put their items, unless there are clusters or very many, in an order of their own."""
-    arrays = [
-        to_numpy(column, f"column {number}") for number, column in enumerate(columns, start=1)
-    ]
-    if not arrays or any(array.ndim == 0 or len(array) == 0 for array in arrays):
-        raise ValueError("Expected columns of at least one item, but one is empty.")
-    lengths = [len(array) for array in arrays]
-    if len(set(lengths)) > 1:
-        raise ValueError(f"Expected columns of one length, but got {', '.join(map(str, lengths))}.")
-    if clusters is None and lengths[0] <= MAX_BOOTSTRAP_UNITS:
-        order = argsort_canonical(*arrays)
-        arrays = [array[order] for array in arrays]
-    return arrays, lengths[0]
+def sum_squares(values: Floats) -> float:
+    """Return the sum of the squares of values."""
+    return float((values**2).sum())

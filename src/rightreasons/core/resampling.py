@@ -1,4 +1,8 @@
-"""How intervals and tests resample: one declaration and one set of defaults for the whole package."""
+"""How intervals and tests resample: one declaration and one set of defaults for the whole package.
+
+`Resampling` holds the confidence level, the number of resamples, and the seed. `item_rng` is for
+random choices about a single item, which must not depend on the other items.
+"""
 
 from __future__ import annotations
 
@@ -9,30 +13,35 @@ import numpy as np
 
 from rightreasons.core.validation import MAX_DRAWS, check_count, check_fraction, check_seed
 
+MAX_NUMBERS_PER_BLOCK = 4_000_000
+"""Largest number of drawn numbers that are held in memory at a time."""
+
 
 def item_rng(seed: int, item_id: object) -> np.random.Generator:
-    """Return the random generator of one item: it depends on (seed, item id) and on nothing else.
+    """Return the random generator of an item, which depends only on the seed and the item's id.
 
     Example:
         >>> int(item_rng(0, "a").integers(1000)) == int(item_rng(0, "a").integers(1000))
         True
     """
+    # `hash` of a text differs from process to process; a digest does not.
     digest = hashlib.blake2b(str(item_id).encode(), digest_size=8).digest()
-    return np.random.default_rng([check_seed(seed), int.from_bytes(digest, "little")])
+    id_number = int.from_bytes(digest, "little")
+    return np.random.default_rng([check_seed(seed), id_number])
 
 
 @dataclasses.dataclass(frozen=True)
 class Resampling:
-    """The level, the number of resamples and the seed of a bootstrap or a randomization test.
+    """Confidence level, number of resamples, and seed of a bootstrap or a randomization test.
 
     Attributes:
-        level: Confidence level of intervals, in (0, 1).
+        level: Confidence level of intervals, strictly between 0 and 1.
         resamples: Number of resamples, at least 1.
         seed: Seed of the draws, a whole number from 0.
 
     Raises:
-        TypeError: If a value is of the wrong kind.
-        ValueError: If a value is out of its range.
+        TypeError: If a value has the wrong type.
+        ValueError: If a value is out of range.
 
     Example:
         >>> Resampling(level=0.9).resamples
@@ -48,42 +57,66 @@ class Resampling:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "level", check_fraction(self.level, "confidence_level", open_ends=True)
-        )
+        level = check_fraction(self.level, "confidence_level", open_ends=True)
         check_count(self.resamples, "n_resamples", maximum=MAX_DRAWS)
         check_seed(self.seed)
+        # A level that came as another kind of number becomes a float; the class is frozen.
+        object.__setattr__(self, "level", level)
 
     @classmethod
     def of(
-        cls, confidence_level: float | None, n_resamples: int = 1000, seed: int = 0
+        cls,
+        confidence_level: float | None,
+        n_resamples: int = 1000,
+        seed: int = 0,
     ) -> Resampling | None:
-        """Return the resampling that flat options ask for; None where `confidence_level` is None: no interval.
+        """Return the resampling for the options of a function or a command.
 
-        The other two options are checked even where no interval is asked for.
+        Args:
+            confidence_level: Confidence level. If None, no interval is requested.
+            n_resamples: Number of resamples. Checked even if no interval is requested.
+            seed: Seed. Checked even if no interval is requested.
+
+        Returns:
+            The resampling, or None if no interval is requested.
         """
-        resampling = cls(0.5 if confidence_level is None else confidence_level, n_resamples, seed)
-        return None if confidence_level is None else resampling
+        if confidence_level is None:
+            # Any valid level will do to check the other two options.
+            cls(0.5, n_resamples, seed)
+            return None
+        return cls(confidence_level, n_resamples, seed)
 
-    def parts(self, width: int, at_once: int = 4_000_000) -> list[int]:
-        """Divide the resamples into parts whose rows of a width fit into memory together.
+    def parts(self, width: int, at_once: int = MAX_NUMBERS_PER_BLOCK) -> list[int]:
+        """Divide the resamples into blocks that fit into memory.
+
+        Args:
+            width: How many numbers each resample consists of.
+            at_once: Largest number of numbers in a block, unless one resample has more.
+
+        Returns:
+            Number of resamples in each block.
 
         Example:
             >>> Resampling(resamples=10).parts(1000, at_once=4000)
             [4, 4, 2]
         """
-        step = max(1, at_once // max(width, 1))
-        return [min(step, self.resamples - start) for start in range(0, self.resamples, step)]
+        block_size = max(1, at_once // max(width, 1))
+        n_full_blocks, remainder = divmod(self.resamples, block_size)
+        blocks = [block_size] * n_full_blocks
+        if remainder:
+            blocks.append(remainder)
+        return blocks
 
     def at_most(self, resamples: int) -> Resampling:
-        """Return the same with no more resamples than a number, for figures that are slow to compute."""
+        """Return a copy with a limited number of resamples, for figures that are slow to compute."""
         return dataclasses.replace(self, resamples=min(self.resamples, resamples))
 
     def of_family(self, n_tests: int) -> Resampling:
-        """Return the same with the level at which each of several tests is made (Bonferroni).
+        """Return a copy with the level of each of several tests, by Bonferroni's correction.
 
         Example:
             >>> round(Resampling(level=0.95).of_family(5).level, 4)
             0.99
         """
-        return dataclasses.replace(self, level=1 - (1 - self.level) / max(n_tests, 1))
+        error = 1 - self.level
+        return dataclasses.replace(self, level=1 - error / max(n_tests, 1))

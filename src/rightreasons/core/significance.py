@@ -1,42 +1,49 @@
-"""Tests over items and clusters of items."""
+r"""Significance tests of paired differences, rates and counts, and a correction for several tests.
+
+`compare_paired_means` tests whether two models have the same mean on the same items; `mcnemar` and
+`sign_flip_p_value` are its two cases. `chances_p_value` tests whether items succeed as often as
+expected, and `two_rates_p_value` whether two sets of items succeed equally often. `holm` corrects
+the p-values of a family of tests.
+
+Independent items are tested exactly. Items in clusters are tested by the sums of the clusters:
+their signs are flipped, or their sum is compared with its standard error by Student's t. All tests
+are two-sided.
+"""
 
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from rightreasons.core.arrays import Floats, to_numpy
-from rightreasons.core.clusters import sum_with_sizes
+from rightreasons.core.arrays import Floats
+from rightreasons.core.bootstrap import bootstrap_checked_mean, parse_vector
+from rightreasons.core.clusters import UnitSums, number_clusters, sum_units
 from rightreasons.core.intervals import (
-    _ROUNDING_TOLERANCE,
+    ROUNDING_TOLERANCE,
     Interval,
-    _parse_vector,
-    bootstrap_mean,
-    bounded_mean_interval,
+    make_bounded_mean_interval,
+    sum_squares,
 )
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
-from rightreasons.core.validation import (
-    check_flags,
-    check_same_length,
-    check_vector,
-)
+from rightreasons.core.validation import check_flags, check_same_length, check_vector
 
 
 @dataclasses.dataclass(frozen=True)
 class PairedTest(Result):
-    """A test whether two models differ on the same items.
+    """A test of the difference of two models on the same items.
 
     Attributes:
         difference: Figure of the first model minus figure of the second.
         p_value: Two-sided p-value of "no difference".
         n_items: Number of items.
-        method: The test, in words.
-        interval: Interval of the difference, where the test gives one.
+        method: Name of the test.
+        interval: Confidence interval of the difference. None if the test gives none.
     """
 
     difference: float
@@ -46,84 +53,7 @@ class PairedTest(Result):
     interval: Interval | None = None
 
 
-def sign_flip_p_value(
-    differences: Any, *, clusters: Any = None, resampling: Resampling = Resampling()
-) -> float:
-    """Test whether paired differences are symmetric around 0, by flipping their signs at random.
-
-    The p-value is two-sided: the share of assignments of signs, the observed one among them, whose sum is at least as
-    far from 0. Under the null it is at most uniform, whatever the distribution of the differences. The signs of a
-    cluster are flipped together. (`scipy.stats.permutation_test` is the same, and takes some thirty times as long.)
-
-    Args:
-        differences: (N,) differences of pairs.
-        clusters: (N,) names of the clusters that the pairs belong to; None for independent ones.
-        resampling: Number of random assignments and their seed.
-
-    Returns:
-        The p-value, in (0, 1].
-
-    References:
-        Fisher (1935), The Design of Experiments, section 21.
-
-    Example:
-        >>> sign_flip_p_value([0.5] * 12) < 0.01, sign_flip_p_value([0.5, -0.5])
-        (True, 1.0)
-        >>> sign_flip_p_value([0.5] * 12, clusters=["a", "b"] * 6) > 0.4  # two clusters agree by chance in one half
-        True
-    """
-    sums = sum_with_sizes(check_vector(differences, "differences"), clusters)[:, 0]
-    moved = np.sort(sums[sums != 0])
-    # Rounding must not tell apart sums that are equal, also where they are 0.
-    observed = abs(float(moved.sum())) - _ROUNDING_TOLERANCE * float(np.abs(moved).sum())
-    rng = np.random.default_rng([resampling.seed, 2])
-    hits = 0
-    for rounds in resampling.parts(len(moved)):
-        signs = rng.integers(2, size=(rounds, len(moved)), dtype=np.int8) * np.int8(2) - np.int8(1)
-        hits += int(np.count_nonzero(np.abs(signs @ moved) >= observed))
-    return (hits + 1) / (resampling.resamples + 1)
-
-
-def mcnemar(first: Any, second: Any) -> PairedTest:
-    r"""Test whether two models are right equally often on the same items: McNemar's test with the mid-p-value.
-
-    Of the items on which exactly one model is right, b are the first's and c the second's; under "no difference" b is
-    binomial with chance 1/2. The p-value is two-sided, and counts the observed outcome by half:
-
-    \[ p = 2 P(X < \min(b, c)) + P(X = \min(b, c)), \quad X \sim \mathrm{Bin}(b + c, 1/2). \]
-
-    The exact p-value, which counts it whole, rejects far less often than its level.
-
-    Args:
-        first: (N,) whether the first model is right.
-        second: (N,) whether the second is, in the same order.
-
-    Returns:
-        The difference of the accuracies, (b - c) / N, with its p-value.
-
-    References:
-        McNemar (1947), Note on the Sampling Error of the Difference between Correlated Proportions; Fagerland,
-        Lydersen, Laake (2013), The McNemar Test for Binary Matched-pairs Data.
-
-    Example:
-        b = 5, c = 0: p = 1 / 2^5.
-
-        >>> mcnemar([True] * 8, [False] * 5 + [True] * 3).p_value
-        0.03125
-    """
-    flags_first, flags_second = check_flags(first, "first"), check_flags(second, "second")
-    n_items = check_same_length(first=flags_first, second=flags_second)
-    b, c = (
-        int(np.count_nonzero(flags_first & ~flags_second)),
-        int(np.count_nonzero(flags_second & ~flags_first)),
-    )
-    # Half of the two tails of at most min(b, c), and half of those of less.
-    tails = special.bdtr(np.array([min(b, c), max(min(b, c) - 1, 0)]), b + c, 0.5) * (
-        1.0,
-        min(b, c) > 0,
-    )
-    p_value = float(tails.sum()) if b != c else 1.0
-    return PairedTest((b - c) / n_items, p_value, n_items, "McNemar's mid-p test")
+# --------------------------------------------------------------------------- paired differences
 
 
 def compare_paired_means(
@@ -137,74 +67,268 @@ def compare_paired_means(
 ) -> PairedTest:
     """Test whether two models have the same mean on the same items.
 
-    Values at two known bounds alone, such as whether an answer is right, are tested by `mcnemar`, others, and those of
-    clusters, by `sign_flip_p_value`. The interval of the difference is that of `bounded_mean_interval`, which never has the
-    width zero; of values without bounds it is that of `bootstrap_mean`.
+    If all values are equal to one of two bounds, such as whether an answer is correct, the test is
+    `mcnemar`; otherwise, and for clusters, it is `sign_flip_p_value`. The interval of the
+    difference is `bounded_mean_interval`, whose width is never zero, or `bootstrap_mean` if the
+    values have no bounds.
 
     Args:
         first: (N,) one value per item of the first model, in [low, high].
-        second: (N,) the same of the second model, in the same order.
-        low: Smallest possible value; None where there is none.
-        high: Largest possible value; None where there is none.
-        clusters: (N,) names of the clusters that the items belong to; None for independent items.
-        resampling: Level of the interval; number of random signs and resamples and their seed.
+        second: (N,) one value per item of the second model, in the same order.
+        low: Smallest possible value. If None, there is no lower bound.
+        high: Largest possible value. If None, there is no upper bound.
+        clusters: (N,) cluster names. If None, the items are independent.
+        resampling: Confidence level of the interval; number and seed of random signs and resamples.
 
     Returns:
-        The difference of the means, first minus second, with its p-value and interval; None for the interval of values
-        without bounds that all differ alike. It holds 0 where a p-value of values without bounds exceeds 1 - level.
+        The difference of the means, first minus second, with its p-value and interval. The interval
+        is None if values without bounds all have the same difference. It includes 0 if the p-value
+        of values without bounds exceeds 1 - level.
 
     Raises:
         ValueError: If a value is out of bounds, or the models have different numbers of items.
 
     References:
-        McNemar (1947); Fisher (1935), The Design of Experiments, section 21; Agresti, Min (2005).
+        McNemar (1947), Note on the Sampling Error of the Difference between Correlated Proportions;
+        Fisher (1935), The Design of Experiments, section 21; Agresti, Min (2005), Simple Improved
+        Confidence Intervals for Comparing Matched Proportions.
 
     Example:
-        b = 5, c = 0: p = 1 / 2^5; with an item at each bound the mean of the ten differences is 0.5.
+        b = 5, c = 0: p = 1 / 2^5; with an item at each bound the mean of the ten differences is
+        0.5.
 
         >>> test = compare_paired_means([1] * 8, [0] * 5 + [1] * 3)
         >>> test.difference, test.p_value, round(test.interval.low, 3)
         (0.625, 0.03125, 0.02)
     """
-    values_first, values_second = (
-        check_vector(_parse_vector(each, name), name, minimum=low, maximum=high)
-        for each, name in ((first, "first"), (second, "second"))
-    )
-    n_items = check_same_length(first=values_first, second=values_second)
-    differences = values_first - values_second
-    difference, level = float(differences.mean()), resampling.level
+    pairs = _PairedValues.parse(first, second, clusters, low, high)
+    difference = float(pairs.differences.mean())
+    units = sum_units(pairs.differences, pairs.codes)
     interval: Interval | None = None
     if low is not None and high is not None:
-        ends = {"low": low - high, "high": high - low}
-        interval = bounded_mean_interval(
-            differences, **ends, confidence_level=level, clusters=clusters
+        interval = make_bounded_mean_interval(
+            units, low=low - high, high=high - low, level=resampling.level
         )
-        if (
-            clusters is None
-            and np.isin(np.concatenate((values_first, values_second)), (low, high)).all()
-        ):
-            test = mcnemar(values_first == high, values_second == high)
+        # McNemar's test is exact. It is for independent items, of which each is correct or not.
+        if pairs.codes is None and pairs.has_only(low, high):
+            test = _test_discordant_pairs(pairs.first == high, pairs.second == high)
             return dataclasses.replace(test, difference=difference, interval=interval)
-    p_value = sign_flip_p_value(differences, clusters=clusters, resampling=resampling)
-    if interval is None and np.ptp(differences) > _ROUNDING_TOLERANCE:
-        interval = bootstrap_mean(differences, clusters=clusters, resampling=resampling)
-        if p_value > 1 - level:
-            interval = dataclasses.replace(
-                interval, low=min(interval.low, 0.0), high=max(interval.high, 0.0)
-            )
-    return PairedTest(difference, p_value, n_items, "sign flips of the differences", interval)
+
+    p_value = _flip_signs(units.sums, resampling)
+    if interval is None:
+        interval = _make_unbounded_interval(pairs, p_value, resampling)
+    return PairedTest(
+        difference=difference,
+        p_value=p_value,
+        n_items=len(pairs.differences),
+        method="sign flips of the differences",
+        interval=interval,
+    )
 
 
-def poisson_binomial_p_value(successes: int, chances: Any, trials: Any = 1) -> float:
-    """Test a number of successes of trials with different chances, two-sided and exact.
+@dataclasses.dataclass(frozen=True, eq=False)
+class _PairedValues:
+    """Values of two models on the same items.
 
-    The p-value is the probability of all counts that are no likelier than the observed one, as in the exact binomial
-    test. It is that of `scipy.stats.poisson_binom`, which takes seconds for some thousand trials.
+    Attributes:
+        first: (N,) finite values of the first model.
+        second: (N,) finite values of the second model.
+        differences: (N,) finite differences, first minus second.
+        codes: (N,) cluster numbers. None for independent items.
+    """
+
+    first: Floats
+    second: Floats
+    differences: Floats
+    codes: NDArray[np.intp] | None
+
+    @classmethod
+    def parse(
+        cls,
+        first: Any,
+        second: Any,
+        clusters: Any,
+        low: float | None,
+        high: float | None,
+    ) -> _PairedValues:
+        """Check the arguments of `compare_paired_means`, and subtract the values."""
+        first_values = parse_vector(first, "first", minimum=low, maximum=high)
+        second_values = parse_vector(second, "second", minimum=low, maximum=high)
+        n_items = check_same_length(first=first_values, second=second_values)
+        # The difference of two finite values may be too large for a float.
+        differences = check_vector(first_values - second_values, "differences")
+        return cls(
+            first=first_values,
+            second=second_values,
+            differences=differences,
+            codes=number_clusters(clusters, n_items),
+        )
+
+    def has_only(self, low: float, high: float) -> bool:
+        """Return whether every value is one of two bounds."""
+        values = np.concatenate((self.first, self.second))
+        return bool(np.isin(values, (low, high)).all())
+
+
+def _make_unbounded_interval(
+    pairs: _PairedValues,
+    p_value: float,
+    resampling: Resampling,
+) -> Interval | None:
+    """Return the bootstrap interval of a mean difference that agrees with its p-value."""
+    # Equal differences have equal resamples, which show nothing of their error.
+    if np.ptp(pairs.differences) <= ROUNDING_TOLERANCE:
+        return None
+    interval = bootstrap_checked_mean(pairs.differences, pairs.codes, resampling)
+
+    # The bootstrap is a little narrow for skewed differences of few items; the test is exact. They
+    # must not contradict each other.
+    if p_value > 1 - resampling.level:
+        low = min(interval.low, 0.0)
+        high = max(interval.high, 0.0)
+        interval = dataclasses.replace(interval, low=low, high=high)
+    return interval
+
+
+def sign_flip_p_value(
+    differences: Any,
+    *,
+    clusters: Any = None,
+    resampling: Resampling = Resampling(),
+) -> float:
+    """Test whether paired differences are symmetric around 0, by flipping their signs at random.
+
+    The p-value is the share of assignments of signs, including the observed one, whose sum is at
+    least as far from 0 as the observed sum. It is valid for any distribution of the differences.
+    The signs of a cluster are flipped together. (`scipy.stats.permutation_test` gives the same
+    result and takes about thirty times as long.)
 
     Args:
-        successes: Observed successes.
-        chances: (G,) chance of each trial, or of each group of trials.
-        trials: (G,) number of trials of each group; default 1.
+        differences: (N,) differences of pairs.
+        clusters: (N,) cluster names of the pairs. If None, the pairs are independent.
+        resampling: Number of random assignments and their seed.
+
+    Returns:
+        The p-value, in (0, 1].
+
+    References:
+        Fisher (1935), The Design of Experiments, section 21.
+
+    Example:
+        >>> sign_flip_p_value([0.5] * 12) < 0.01, sign_flip_p_value([0.5, -0.5])
+        (True, 1.0)
+
+        Two clusters agree by chance in one half of all assignments.
+
+        >>> sign_flip_p_value([0.5] * 12, clusters=["a", "b"] * 6) > 0.4
+        True
+    """
+    checked = check_vector(differences, "differences")
+    units = sum_units(checked, number_clusters(clusters, len(checked)))
+    return _flip_signs(units.sums, resampling)
+
+
+def _flip_signs(sums: Floats, resampling: Resampling) -> float:
+    """Return the p-value of `sign_flip_p_value` for the sums of independent units."""
+    # Zeros do not depend on their sign. Sorting makes the draws independent of the items' order.
+    nonzero_sums = np.sort(sums[sums != 0])
+    n_sums = len(nonzero_sums)
+    # Sums that are equal but for rounding count as equal, also if they are 0.
+    tolerance = ROUNDING_TOLERANCE * float(np.abs(nonzero_sums).sum())
+    threshold = abs(float(nonzero_sums.sum())) - tolerance
+
+    rng = np.random.default_rng([resampling.seed, 2])
+    n_extreme = 0
+    for n_rounds in resampling.parts(n_sums):
+        # One byte per sign: the draws take most of the time and memory.
+        is_positive = rng.integers(2, size=(n_rounds, n_sums), dtype=np.int8)
+        signs = is_positive * np.int8(2) - np.int8(1)
+        distances = np.abs(signs @ nonzero_sums)
+        n_extreme += int(np.count_nonzero(distances >= threshold))
+
+    # The observed assignment counts, too: no random test may have a p-value of 0.
+    return (n_extreme + 1) / (resampling.resamples + 1)
+
+
+def mcnemar(first: Any, second: Any) -> PairedTest:
+    r"""Test whether two models are correct equally often on the same items, by McNemar's mid-p test.
+
+    Exactly one model is correct on b + c items: the first on b, the second on c of them. Under "no
+    difference", b is binomial with the chance 1/2. The two-sided mid-p-value counts the observed
+    outcome by half:
+
+    \[ p = 2 P(X < \min(b, c)) + P(X = \min(b, c)), \quad X \sim \mathrm{Bin}(b + c, 1/2). \]
+
+    The exact p-value, which counts it in full, rejects far less often than its level.
+
+    Args:
+        first: (N,) whether the first model is correct.
+        second: (N,) whether the second model is correct, in the same order.
+
+    Returns:
+        The difference of the accuracies, (b - c) / N, with its p-value.
+
+    Raises:
+        TypeError: If a value is neither True nor False.
+        ValueError: If the models have different numbers of items, or none.
+
+    References:
+        McNemar (1947), Note on the Sampling Error of the Difference between Correlated Proportions;
+        Fagerland, Lydersen, Laake (2013), The McNemar Test for Binary Matched-pairs Data.
+
+    Example:
+        b = 5, c = 0: p = 1 / 2^5.
+
+        >>> mcnemar([True] * 8, [False] * 5 + [True] * 3).p_value
+        0.03125
+    """
+    first_correct = check_flags(first, "first")
+    second_correct = check_flags(second, "second")
+    check_same_length(first=first_correct, second=second_correct)
+    return _test_discordant_pairs(first_correct, second_correct)
+
+
+def _test_discordant_pairs(first: NDArray[np.bool_], second: NDArray[np.bool_]) -> PairedTest:
+    """Return the result of `mcnemar` for checked flags of one length."""
+    n_first_only = int(np.count_nonzero(first & ~second))
+    n_second_only = int(np.count_nonzero(second & ~first))
+    n_discordant = n_first_only + n_second_only
+    n_rarer = min(n_first_only, n_second_only)
+
+    # 2 P(X < k) + P(X = k) is P(X <= k) + P(X < k). If b and c are equal, both tails together hold
+    # every outcome.
+    p_value = 1.0
+    if n_first_only != n_second_only:
+        p_value = float(special.bdtr(n_rarer, n_discordant, 0.5))
+        if n_rarer > 0:
+            p_value += float(special.bdtr(n_rarer - 1, n_discordant, 0.5))
+
+    return PairedTest(
+        difference=(n_first_only - n_second_only) / len(first),
+        p_value=p_value,
+        n_items=len(first),
+        method="McNemar's mid-p test",
+    )
+
+
+# ------------------------------------------------------------------------------ counts and rates
+
+
+def poisson_binomial_p_value(
+    successes: int,
+    chances: Any,
+    trials: Any = 1,
+) -> float:
+    """Test a number of successes in trials with different chances, exactly.
+
+    The p-value is the probability of all counts that are at most as likely as the observed one, as
+    in the exact binomial test. (`scipy.stats.poisson_binom` gives the same probabilities, but takes
+    seconds for some thousand trials.)
+
+    Args:
+        successes: Observed number of successes.
+        chances: (G,) chance of success of each trial, or of each group of trials.
+        trials: (G,) number of trials of each group. Defaults to 1.
 
     Returns:
         The p-value, in (0, 1].
@@ -215,21 +339,24 @@ def poisson_binomial_p_value(successes: int, chances: Any, trials: Any = 1) -> f
         >>> bool(np.isclose(exact, binomtest(9, 10, 0.5).pvalue))
         True
     """
+    # scipy.stats takes most of a second to import.
     from scipy import stats
 
     probabilities = np.asarray(chances, dtype=np.float64)
     counts = np.broadcast_to(np.asarray(trials, dtype=np.int64), probabilities.shape)
-    distinct, group = np.unique(probabilities, return_inverse=True)
+
+    # Trials of equal chance are one binomial, which is fast: few chances are distinct as a rule.
+    # Independent counts add up by convolution of their probabilities.
+    distinct_chances, groups = np.unique(probabilities, return_inverse=True)
+    n_trials_by_chance = np.bincount(groups, counts).astype(np.int64)
     pmf = np.ones(1)
-    # Trials of one chance are a binomial; the counts of the groups add up by convolution.
-    for chance, n in zip(
-        distinct, np.bincount(group, counts).astype(np.int64).tolist(), strict=True
-    ):
-        pmf = np.convolve(
-            pmf, np.asarray(stats.binom.pmf(np.arange(n + 1), n, chance), dtype=np.float64)
-        )
-    # The factor keeps symmetric counts together despite rounding.
-    return float(min(1.0, pmf[pmf <= pmf[successes] * (1 + 1e-7)].sum()))
+    for chance, n_trials in zip(distinct_chances, n_trials_by_chance.tolist(), strict=True):
+        binomial_pmf = stats.binom.pmf(np.arange(n_trials + 1), n_trials, chance)
+        pmf = np.convolve(pmf, np.asarray(binomial_pmf, dtype=np.float64))
+
+    # Counts on both sides of the mean may be equally likely but for rounding.
+    threshold = pmf[successes] * (1 + 1e-7)
+    return float(min(1.0, pmf[pmf <= threshold].sum()))
 
 
 def compute_log_binomial(n: Any, k: Any) -> Floats:
@@ -239,28 +366,39 @@ def compute_log_binomial(n: Any, k: Any) -> Floats:
         >>> round(float(np.exp(compute_log_binomial(5, 2))), 6)
         10.0
     """
-    return np.asarray(
-        special.gammaln(n + 1) - special.gammaln(k + 1) - special.gammaln(n - k + 1),
-        dtype=np.float64,
-    )
+    log_orders = special.gammaln(n + 1)
+    log_orders_of_chosen = special.gammaln(k + 1)
+    log_orders_of_remaining = special.gammaln(n - k + 1)
+    log_ways = log_orders - log_orders_of_chosen - log_orders_of_remaining
+    return np.asarray(log_ways, dtype=np.float64)
 
 
-def chances_p_value(hits: Any, chances: Any, *, clusters: Any = None) -> float:
-    r"""Test whether items hit as often as their chances say, two-sided.
+def chances_p_value(
+    hits: Any,
+    chances: Any,
+    *,
+    clusters: Any = None,
+) -> float:
+    r"""Test whether items are hits as often as their chances say.
 
-    Independent items are tested exactly, by `poisson_binomial_p_value`. Of clusters, the sum of their hits less their
-    chances \(d_g\) is tested by \(\sum_g d_g / (\sum_g d_g^2)^{1/2}\), as a Student's t of G - 1 degrees of freedom.
+    Independent items are tested exactly, by `poisson_binomial_p_value`. For G clusters, with
+    \(d_g\) the number of hits of a cluster minus its expected number,
+    \(\sum_g d_g / (\sum_g d_g^2)^{1/2}\) is tested as a Student's t with G - 1 degrees of freedom.
 
     Args:
-        hits: (N,) whether each item hit.
-        chances: (N,) its chance to.
-        clusters: (N,) names of the clusters that the items belong to; None for independent items.
+        hits: (N,) whether each item is a hit.
+        chances: (N,) chance of each item to be a hit.
+        clusters: (N,) cluster names. If None, the items are independent.
 
     Returns:
-        The p-value, in (0, 1]; 1 for a single cluster, which tells nothing.
+        The p-value, in (0, 1]; 1 for a single cluster, which is not informative.
+
+    Raises:
+        TypeError: If an argument has the wrong type.
+        ValueError: If a chance is outside [0, 1], or the lengths differ.
 
     Example:
-        Nine of ten hit at a chance of one half; but they are two of two clusters.
+        Nine of ten are hits at a chance of one half. But they belong to only two clusters.
 
         >>> hits = [1] * 9 + [0]
         >>> round(chances_p_value(hits, [0.5] * 10), 4)
@@ -268,37 +406,49 @@ def chances_p_value(hits: Any, chances: Any, *, clusters: Any = None) -> float:
         >>> chances_p_value(hits, [0.5] * 10, clusters=[0, 1] * 5) > 0.1
         True
     """
-    flags, expected = (
-        check_flags(hits, "hits"),
-        check_vector(chances, "chances", minimum=0.0, maximum=1.0),
-    )
-    check_same_length(hits=flags, chances=expected)
-    if clusters is None or len(set(to_numpy(clusters, "clusters").tolist())) == len(flags):
+    flags = check_flags(hits, "hits")
+    expected = check_vector(chances, "chances", minimum=0.0, maximum=1.0)
+    n_items = check_same_length(hits=flags, chances=expected)
+    codes = number_clusters(clusters, n_items)
+    if _are_single_items(codes):
         return poisson_binomial_p_value(int(flags.sum()), expected)
-    sums = sum_with_sizes(flags - expected, clusters)[:, 0]
-    spread = float(np.sqrt((sums**2).sum()))
-    if len(sums) == 1 or spread <= _ROUNDING_TOLERANCE:
+
+    units = sum_units(flags - expected, codes)
+    spread = math.sqrt(sum_squares(units.sums))
+    # One cluster shows nothing of the variance between clusters.
+    if len(units) == 1 or spread <= ROUNDING_TOLERANCE:
         return 1.0
-    return float(2 * special.stdtr(len(sums) - 1, -abs(float(sums.sum())) / spread))
+    t = abs(float(units.sums.sum())) / spread
+    return _student_p_value(t, len(units) - 1)
 
 
-def two_rates_p_value(hits: Any, inside: Any, *, clusters: Any = None) -> float:
-    r"""Test whether some items hit as often as the others, two-sided.
+def two_rates_p_value(
+    hits: Any,
+    inside: Any,
+    *,
+    clusters: Any = None,
+) -> float:
+    r"""Test whether selected items are hits as often as all other items.
 
-    Independent items are tested by Fisher's exact test. Of clusters, the difference of the two rates is the sum over
-    clusters of \(d_g\), what their items add to it beyond the rates, and is divided by
-    \((G / (G - 1) \sum_g d_g^2)^{1/2}\), as a Student's t of G - 1 degrees of freedom.
+    Independent items are tested by Fisher's exact test. For G clusters, the difference of the two
+    rates is the sum of \(d_g\), the contributions of their items beyond the rates. Divided by
+    \((G / (G - 1) \sum_g d_g^2)^{1/2}\), it is tested as a Student's t with G - 1 degrees of
+    freedom.
 
     Args:
-        hits: (N,) whether each item hit.
-        inside: (N,) whether it is one of the items that are compared with the others.
-        clusters: (N,) names of the clusters that the items belong to; None for independent items.
+        hits: (N,) whether each item is a hit.
+        inside: (N,) whether each item is selected.
+        clusters: (N,) cluster names. If None, the items are independent.
 
     Returns:
-        The p-value, in (0, 1]; 1 where all items are on one side, or in one cluster.
+        The p-value, in (0, 1]; 1 if all items or none are selected, or if there is one cluster.
+
+    Raises:
+        TypeError: If an argument has the wrong type.
+        ValueError: If the lengths differ.
 
     Example:
-        Two of ten hit, and eight of the ten others.
+        Two of ten selected items are hits, and eight of the ten others.
 
         >>> hits, inside = [1, 1, *[0] * 8, *[1] * 8, 0, 0], [1] * 10 + [0] * 10
         >>> round(two_rates_p_value(hits, inside), 4)
@@ -306,35 +456,85 @@ def two_rates_p_value(hits: Any, inside: Any, *, clusters: Any = None) -> float:
         >>> round(two_rates_p_value(hits, inside, clusters=[item // 2 for item in range(20)]), 4)
         0.051
     """
+    flags = check_flags(hits, "hits")
+    is_selected = check_flags(inside, "inside")
+    n_items = check_same_length(hits=flags, inside=is_selected)
+    codes = number_clusters(clusters, n_items)
+
+    n_selected = int(is_selected.sum())
+    n_remaining = n_items - n_selected
+    if n_selected == 0 or n_remaining == 0:
+        return 1.0
+    selected_hits = int(flags[is_selected].sum())
+    remaining_hits = int(flags[~is_selected].sum())
+    if _are_single_items(codes):
+        return _fisher_p_value(selected_hits, n_selected, remaining_hits, n_remaining)
+
+    # The contribution of an item: by how much it alone moves the difference of the two rates.
+    selected_rate = selected_hits / n_selected
+    remaining_rate = remaining_hits / n_remaining
+    contributions = np.where(
+        is_selected,
+        (flags - selected_rate) / n_selected,
+        (remaining_rate - flags) / n_remaining,
+    )
+    units = sum_units(contributions, codes)
+    return _test_difference_of_rates(selected_rate - remaining_rate, units)
+
+
+def _fisher_p_value(
+    first_hits: int,
+    n_first: int,
+    second_hits: int,
+    n_second: int,
+) -> float:
+    """Return the p-value of Fisher's exact test for two rates."""
     from scipy import stats
 
-    flags, chosen = check_flags(hits, "hits"), check_flags(inside, "inside").astype(np.bool_)
-    n_items = check_same_length(hits=flags, inside=chosen)
-    n_inside = int(chosen.sum())
-    if not 0 < n_inside < n_items:
+    table = [
+        [first_hits, n_first - first_hits],
+        [second_hits, n_second - second_hits],
+    ]
+    return float(stats.fisher_exact(np.array(table)).pvalue)
+
+
+def _test_difference_of_rates(difference: float, units: UnitSums) -> float:
+    """Return the p-value of a difference of two rates from the contributions of clusters."""
+    n_units = len(units)
+    if n_units == 1 or difference == 0:
         return 1.0
-    in_hits, out_hits = int(flags[chosen].sum()), int(flags[~chosen].sum())
-    if clusters is None or len(set(to_numpy(clusters, "clusters").tolist())) == n_items:
-        table = [[in_hits, n_inside - in_hits], [out_hits, n_items - n_inside - out_hits]]
-        return float(stats.fisher_exact(np.array(table)).pvalue)
-    first, second = in_hits / n_inside, out_hits / (n_items - n_inside)
-    beyond = np.where(chosen, (flags - first) / n_inside, (second - flags) / (n_items - n_inside))
-    sums = sum_with_sizes(beyond, clusters)[:, 0]
-    if len(sums) == 1 or first == second:
-        return 1.0
-    spread = float(np.sqrt(len(sums) / (len(sums) - 1) * (sums**2).sum()))
-    # Where all clusters differ alike, signs that are drawn at random are all alike in two of 2^G cases.
-    return (
-        2.0 ** (1 - len(sums))
-        if spread <= _ROUNDING_TOLERANCE
-        else float(2 * special.stdtr(len(sums) - 1, -abs(first - second) / spread))
-    )
+    correction = n_units / (n_units - 1)
+    spread = math.sqrt(correction * sum_squares(units.sums))
+    # All clusters contribute equally, so that there is no variance. Random signs of G clusters all
+    # agree in two of 2^G cases.
+    if spread <= ROUNDING_TOLERANCE:
+        return float(2.0 ** (1 - n_units))
+    return _student_p_value(abs(difference) / spread, n_units - 1)
+
+
+def _student_p_value(t: float, freedom: float) -> float:
+    """Return the two-sided p-value of an absolute Student's t."""
+    return float(2 * special.stdtr(freedom, -t))
+
+
+def _are_single_items(codes: NDArray[np.intp] | None) -> bool:
+    """Return whether there are no clusters, or all of them have one item."""
+    return codes is None or int(codes.max()) + 1 == len(codes)
+
+
+# ------------------------------------------------------------------------------- several tests
 
 
 def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Correct p-values of a family by Holm's step-down method; (K,) to (K,).
+    """Correct the p-values of a family of tests by Holm's step-down method.
 
-    The i-th smallest of K becomes max over j <= i of (K - j + 1) p_(j), at most 1.
+    The i-th smallest of K p-values becomes the maximum over j <= i of (K - j + 1) p_(j), at most 1.
+
+    Args:
+        p_values: (K,) p-values.
+
+    Returns:
+        (K,) corrected p-values.
 
     References:
         Holm (1979), A Simple Sequentially Rejective Multiple Test Procedure.
@@ -344,7 +544,11 @@ def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
         array([0.03, 0.06, 0.06])
     """
     order = np.argsort(p_values, kind="stable")
-    steps = p_values[order] * np.arange(len(p_values), 0, -1)
+    n_remaining_tests = np.arange(len(p_values), 0, -1)
+    steps = p_values[order] * n_remaining_tests
+
+    # A p-value is never corrected to less than that of a test which is more significant.
+    increasing = np.maximum.accumulate(steps)
     corrected = np.empty_like(p_values, dtype=np.float64)
-    corrected[order] = np.minimum(np.maximum.accumulate(steps), 1.0)
+    corrected[order] = np.minimum(increasing, 1.0)
     return corrected

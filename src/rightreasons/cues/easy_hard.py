@@ -11,8 +11,9 @@ from scipy import stats
 
 from rightreasons.core import validation
 from rightreasons.core.arrays import to_array_or_list
+from rightreasons.core.bootstrap import make_quantile_interval
 from rightreasons.core.clusters import number_clusters
-from rightreasons.core.intervals import Interval, make_quantile_interval
+from rightreasons.core.intervals import Interval
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 

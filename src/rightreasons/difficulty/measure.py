@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core import intervals
+from rightreasons.core import bootstrap
 from rightreasons.core.arrays import Floats, argsort_descending
 from rightreasons.core.estimates import Estimate, make_estimate
 from rightreasons.core.extras import require_package
@@ -118,7 +118,7 @@ class DifficultyMeasurement:
 
     def median(self, resampling: Resampling) -> Estimate:
         """Return the median difficulty with its bootstrap interval."""
-        interval = intervals.bootstrap(np.median, self.values, resampling=resampling)
+        interval = bootstrap.bootstrap(np.median, self.values, resampling=resampling)
         return make_estimate(float(np.median(self.values)), interval)
 
     @functools.cached_property

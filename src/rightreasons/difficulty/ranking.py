@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from rightreasons.core.arrays import to_floats, to_numpy
-from rightreasons.core.intervals import Interval, bootstrap_mean
+from rightreasons.core.bootstrap import bootstrap_mean
+from rightreasons.core.intervals import Interval
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.validation import check_number, check_same_length, check_vector

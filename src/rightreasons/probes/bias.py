@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from rightreasons.core.arrays import Ragged
+from rightreasons.core.bootstrap import bootstrap_mean
 from rightreasons.core.clusters import average_units, count_units, number_clusters, select_clusters
 from rightreasons.core.estimates import Estimate, estimate_mean, estimate_rate, subtract_reference
-from rightreasons.core.intervals import Interval, bootstrap_mean
+from rightreasons.core.intervals import Interval
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.significance import chances_p_value

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from scipy import special, stats
 
 from rightreasons.core.arrays import to_floats
+from rightreasons.core.classification import MAX_CLASSES
 from rightreasons.core.clusters import average_units, number_clusters
 from rightreasons.core.intervals import Interval, bounded_mean_interval
 from rightreasons.core.results import Result
-from rightreasons.core.scores import MOST_CLASSES
 from rightreasons.core.validation import (
     check_count,
     check_fraction,
@@ -89,7 +89,7 @@ def position_bias(
         (0.25, 0.0, 0.5)
     """
     level = check_fraction(confidence_level, "confidence_level", open_ends=True)
-    n_positions = check_count(n_positions, "n_positions", minimum=2, maximum=MOST_CLASSES)
+    n_positions = check_count(n_positions, "n_positions", minimum=2, maximum=MAX_CLASSES)
     picked = check_labels(predictions, n_positions, name="predictions")
     gold = check_labels(references, n_positions)
     check_same_length(predictions=picked, references=gold)

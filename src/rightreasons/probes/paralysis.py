@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Ragged
+from rightreasons.core.bootstrap import bootstrap_mean
 from rightreasons.core.clusters import average_units, number_clusters
 from rightreasons.core.estimates import Estimate, make_estimate
-from rightreasons.core.intervals import Interval, bootstrap_mean
+from rightreasons.core.intervals import Interval
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.validation import as_ragged, check_labels, check_ragged, check_same_length

@@ -227,7 +227,7 @@ PROBES = Question(
         Need("spare", lambda context, options: spare_choices(context.primary.choices) > 0),
     ),
     measure=measure,
-    power=Power("kept", tests=5),
+    power=Power("kept", n_tests=5),
     figures=(
         *(
             Figure(

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.core.bootstrap import bootstrap_sums, jackknife
 from rightreasons.core.clusters import select_clusters
 from rightreasons.core.estimates import Estimate, estimate_rate, make_estimate
-from rightreasons.core.intervals import Interval, bootstrap_sums, bounded_mean_interval, jackknife
+from rightreasons.core.intervals import Interval, bounded_mean_interval
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
 from rightreasons.core.significance import (

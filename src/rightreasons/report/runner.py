@@ -339,7 +339,7 @@ def audit(
     for line in (
         *plan_lines(context, [sections[name] for name in sections if not why_not[name]]),
         *(
-            f"{name}: {power.told(n_units[section.needs_labels])}."
+            f"{name}: {power.describe(n_units[section.needs_labels])}."
             for name, section in sections.items()
             if not why_not[name] and (power := getattr(section, "power", None)) is not None
         ),

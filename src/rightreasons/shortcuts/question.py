@@ -364,7 +364,7 @@ SHORTCUTS = Question(
         ),
     ),
     measure=measure,
-    power=Power("decides", tests=8, part=0.5),
+    power=Power("decides", n_tests=8, item_fraction=0.5),
     figures=(
         *(
             Figure(key, of, SWAPS, better="lower", n=lambda m: m.swaps.n_items)

@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from rightreasons.core.arrays import Floats, Ragged, describe_kind
 from rightreasons.core.binning import assign_bins, make_uniform_edges
+from rightreasons.core.bootstrap import bootstrap_mean
 from rightreasons.core.choices import RANKINGS, TOKEN_KINDS
-from rightreasons.core.intervals import Interval, bootstrap_mean, wilson
+from rightreasons.core.classification import AVERAGES, MAX_CLASSES
+from rightreasons.core.intervals import Interval, wilson
 from rightreasons.core.options import Options, accept_options_as_keywords, option
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
-from rightreasons.core.scores import AVERAGES, MOST_CLASSES
 from rightreasons.core.significance import compute_log_binomial
 from rightreasons.core.tokens import CATEGORIES, GRAMMAR_CATEGORIES, PIECE_STYLES, assign_categories
 from rightreasons.core.validation import (
@@ -732,9 +733,9 @@ def shortcut_tradeoff(
     check_one_of(average, AVERAGES, "average")
     flags = check_flags(cued, "cued")
     most = (
-        MOST_CLASSES
+        MAX_CLASSES
         if n_classes is None
-        else check_count(n_classes, "n_classes", minimum=2, maximum=MOST_CLASSES)
+        else check_count(n_classes, "n_classes", minimum=2, maximum=MAX_CLASSES)
     )
     predicted = check_labels(predictions, most, name="predictions")
     labels = check_labels(references, most, name="references")

@@ -13,9 +13,9 @@ from rightreasons.calibration.errors import CalibrationErrorOptions, compute_cal
 from rightreasons.calibration.measure import STATISTICS
 from rightreasons.calibration.proper_scores import brier_score, negative_log_likelihood
 from rightreasons.core.arrays import to_numpy
+from rightreasons.core.classification import AVERAGES, classification_scores
 from rightreasons.core.errors import make_unknown_name_error
 from rightreasons.core.options import check_options
-from rightreasons.core.scores import AVERAGES, classification_scores
 from rightreasons.core.sentences import format_value
 from rightreasons.core.validation import check_one_of, check_same_length
 
