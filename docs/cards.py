@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import rightreasons
-from rightreasons.evaluate_module import argument_help
+from rightreasons.evaluate_module import parse_argument_help
 
 ROOT = Path(__file__).resolve().parents[1]
 _TYPES = {"float": "float", "int": "int", "uint": "int", "string": "str", "bool": "bool"}
@@ -48,7 +48,7 @@ def input_types(module: Any, name: str) -> str:
 
 def inputs(module: Any) -> str:
     """Return the section of a card about inputs and options."""
-    help_texts = argument_help(module.inputs_description)
+    help_texts = parse_argument_help(module.inputs_description)
     parameters = list(inspect.signature(module._compute).parameters.values())
     lines = [
         f"- **{each.name}** (*{input_types(module, each.name)}*): {help_texts[each.name]}"

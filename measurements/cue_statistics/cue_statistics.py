@@ -1,4 +1,4 @@
-"""Cue statistics: does a multiple-choice data set give its answers away?"""
+"""Cue statistics: does a multiple-choice data set reveal its answers?"""
 
 import datasets
 import evaluate
@@ -6,32 +6,41 @@ import evaluate
 from rightreasons.core.validation import check_choice_lists
 from rightreasons.cues.classifier import cue_classifier
 from rightreasons.cues.statistics import cue_statistics
-from rightreasons.evaluate_module import KernelModule, describe_options, kernel_options, options_for
+from rightreasons.evaluate_module import (
+    KernelModule,
+    describe_options,
+    kernel_options,
+    select_options,
+)
 
 _DESCRIPTION = """
-Applicability, productivity and coverage of superficial cues (words, runs of words, length, overlap, negation) in the
-choices of a multiple-choice data set, with exact binomial tests, Holm's correction and intervals; and the
-cross-validated accuracy of a classifier that sees those cues and nothing else.
+Applicability, productivity and coverage of superficial cues (words, runs of words, length, overlap,
+negation) in the choices of a multiple-choice data set, with exact binomial tests, Holm's correction
+and intervals; and the cross-validated accuracy of a classifier that sees only those cues.
 """
 
+# The docstrings of both kernels describe the options; they are added to the inputs.
 _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
     data: N items, each a list of at least two choices; the number of choices may differ.
-    labels: (N,) the index of the right choice of each item.
-    prompts: N prompts; needed for the feature "overlap" only.
-    groups: N group names, such as the original of a mirrored pair; items of one group stay in one fold.
+    labels: (N,) index of the correct choice of each item.
+    prompts: (N,) prompts. Optional; only needed for the feature "overlap".
+    groups: (N,) names of groups of items, such as the original of a mirrored pair, which stay in
+        one fold. Optional.
     classifier: Whether to cross-validate a cue-only classifier on the same features; default False.
 
 Returns:
-    dict with `cues` first: a list, in descending order of applicability, of {cue, applicability, productivity,
-    coverage, n_correct, chance, p_value, p_holm, low, high}. Then `n_items`, `n_cues`, `n_significant` (cues with a
-    corrected p-value below 1 - confidence_level), `min_applicability`, `confidence_level`, and `cue_classifier`
-    {accuracy, low, high, chance, n_items, n_groups, n_folds, confidence_level}, or None.
+    dict with `cues` first: a list, in descending order of applicability, of {cue, applicability,
+    productivity, coverage, n_correct, chance, p_value, p_holm, low, high}. Then `n_items`,
+    `n_cues`, `n_significant` (cues with a corrected p-value below 1 - confidence_level),
+    `min_applicability`, `confidence_level`, and `cue_classifier` {accuracy, low, high, chance,
+    n_items, n_groups, n_folds, confidence_level}, or None.
 
 Raises:
-    TypeError: For the wrong kind of input. ValueError: For a wrong value. The message is one sentence: what was
-    expected, what was given and where.
+    TypeError: If an input has the wrong type.
+    ValueError: If a value is invalid. The message states what was expected, what was given and
+        where.
 
 Examples:
     >>> import rightreasons
@@ -66,6 +75,7 @@ _CITATION = """
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class CueStatistics(KernelModule, evaluate.Measurement):
+    # `prompts` are for the feature "overlap", `groups` for the folds of the classifier.
     OPTIONAL_INPUTS = ("prompts", "groups")
 
     def _info(self):
@@ -75,6 +85,7 @@ class CueStatistics(KernelModule, evaluate.Measurement):
             inputs_description=_KWARGS_DESCRIPTION,
             features=datasets.Features(
                 {
+                    # Items may have different numbers of choices.
                     "data": datasets.List(datasets.Value("string")),
                     "labels": datasets.Value("int64"),
                     "prompts": datasets.Value("string"),
@@ -84,25 +95,32 @@ class CueStatistics(KernelModule, evaluate.Measurement):
             reference_urls=["https://arxiv.org/abs/1907.07355", "https://arxiv.org/abs/1911.00225"],
         )
 
-    def _checked(self, inputs):
-        # Arrow would silently write the number 3 as the text "3".
-        return {
-            **super()._checked({**inputs, "data": None}),
-            "data": check_choice_lists(inputs["data"], "data"),
-        }
+    def parse_input(self, name, values):
+        if name == "data":
+            # Choices are texts: a number would silently become one in a table of Arrow.
+            return check_choice_lists(values, name)
+        return super().parse_input(name, values)
 
     @kernel_options(cue_statistics, cue_classifier)
     def _compute(self, data, labels, prompts=None, groups=None, *, classifier=False, **options):
-        prompts, groups = (
-            column if column is not None and any(column) else None for column in (prompts, groups)
-        )
-        statistics = cue_statistics(
-            data, labels, prompts=prompts, **options_for(cue_statistics, options)
-        )
-        accuracy = None
+        # A column of empty texts is what a form or a file has if there are none.
+        if prompts is not None and not any(prompts):
+            prompts = None
+        if groups is not None and not any(groups):
+            groups = None
+        result = cue_statistics(
+            data, labels, prompts=prompts, **select_options(cue_statistics, options)
+        ).to_dict()
+        result["cue_classifier"] = None
         if classifier:
             accuracy = cue_classifier(
-                data, labels, prompts=prompts, groups=groups, **options_for(cue_classifier, options)
+                data,
+                labels,
+                prompts=prompts,
+                groups=groups,
+                **select_options(cue_classifier, options),
             ).to_dict()
+            # One value per item, of use to the report alone.
             del accuracy["credits"]
-        return {**statistics.to_dict(), "cue_classifier": accuracy}
+            result["cue_classifier"] = accuracy
+        return result

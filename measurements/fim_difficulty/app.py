@@ -1,4 +1,4 @@
-"""The demo of this measurement: the difficulties of texts for a tiny model that is built when the app starts."""
+"""The demo of this measurement: difficulties of texts for a tiny model, built at the start."""
 
 import re
 
@@ -16,7 +16,7 @@ TEXTS = [
 
 
 def build():
-    # An untrained model shows the form of the result. It is an object, so that no visitor names a folder of the server.
+    # An untrained model shows the form of the result.
     words = (
         "[PAD]",
         "[UNK]",
@@ -30,6 +30,7 @@ def build():
         vocab_size=len(words), hidden_size=16, num_hidden_layers=1, num_attention_heads=2
     )
     model = BertForSequenceClassification(config).eval()
+    # The model is an object, so that no visitor can name a folder of the server.
     models = {"model": model, "tokenizer": tokenizer}
     return module_page(__file__, {"data": TEXTS}, **models)
 

@@ -1,4 +1,4 @@
-"""Difficulty by Fisher information: on which texts is a classifier fragile?"""
+"""Difficulty by Fisher information: which predictions of a classifier are fragile?"""
 
 import os
 
@@ -8,34 +8,39 @@ import evaluate
 from rightreasons.evaluate_module import KernelModule
 
 _DESCRIPTION = """
-Difficulty of texts for a classifier: the largest eigenvalue of the Fisher information of its prediction with respect to
-the word embeddings, G = sum_y p(y|x) grad log p(y|x) grad log p(y|x)^T (Datta et al. 2020). A step of length e along
-the eigenvector changes the prediction by about e^2/2 times it in KL divergence: large values are fragile predictions.
+Difficulty of texts for a classifier: the largest eigenvalue of the Fisher information of its
+prediction with respect to the word embeddings, G = sum_y p(y|x) grad log p(y|x) grad log p(y|x)^T
+(Datta et al. 2020). A step of length e along the eigenvector changes the prediction by about e^2/2
+times it in KL divergence: large values are fragile predictions.
 """
 
+# The kernel takes a loaded model, so the options are described here.
 _KWARGS_DESCRIPTION = """
 Args:
-    data: N texts. One that cannot be computed (no tokens, or logits that are not finite) gets None and a sentence in
-        `failures`; the other texts keep their values.
-    model: A sequence classifier of transformers: a folder, a hub id, or a loaded model (then with `tokenizer`).
-        Required, at load or at compute.
+    data: N texts. A text that cannot be computed (no tokens, or logits that are not finite) gets
+        None and a sentence in `failures`; the other texts keep their values.
+    model: A sequence classifier of transformers: a folder, a hub id, or a loaded model (then with
+        `tokenizer`). Required, at load or at compute.
     tokenizer: The tokenizer of a loaded model; default None: the one saved with the model.
-    method: "auto" (default), "gram" (exact) or "power" (iteration, for very many classes; its error is stated).
+    method: "auto" (default), "gram" (exact) or "power" (iteration, for very many classes; its error
+        is stated).
     batch_size: Maximum number of texts per batch; default 32.
-    max_length: Maximum number of tokens per text; default None: what the model allows.
-    device: Where to load a model that is given by name; default None: a GPU where there is one.
+    max_length: Maximum number of tokens per text; default None: the limit of the model.
+    device: Where to load a model that is given by name; default None: a GPU if there is one.
     progress: Whether to show a progress bar; default False.
 
 Returns:
-    dict with `fim_difficulty`: N eigenvalues, at least 0 (None where it failed), larger is more difficult; `mean`,
-    `std`, `median`, `min` and `max` of those computed; `scale_free`: the same times the squared mean norm of the
-    embeddings, to compare models; `predictions`, `confidences`: N values each; `error`: N bounds on the error of power
-    iteration, 0 for "gram"; `failures`: row and sentence of each text that failed; `n_truncated`; `label_names`; and
-    the `definition` in words.
+    dict with `fim_difficulty`: N eigenvalues, at least 0 (None if it failed), larger is more
+    difficult; `mean`, `std`, `median`, `min` and `max` of those computed; `scale_free`: the same
+    times the squared mean norm of the embeddings, to compare models; `predictions`, `confidences`:
+    N values each; `error`: N bounds on the error of power iteration, 0 for "gram"; `failures`: row
+    and sentence of each text that failed; `n_truncated`; `label_names`; and the `definition` in
+    words.
 
 Raises:
-    TypeError: For the wrong kind of input. ValueError: For a wrong value; one sentence says what was expected,
-    what came and where.
+    TypeError: If an input has the wrong type.
+    ValueError: If a value is invalid. The message states what was expected, what was given and
+        where.
 
 Examples:
     >>> import rightreasons
@@ -76,7 +81,10 @@ class FimDifficulty(KernelModule, evaluate.Measurement):
             description=_DESCRIPTION,
             citation=_CITATION,
             inputs_description=_KWARGS_DESCRIPTION,
-            features=datasets.Features({"data": datasets.Value("string")}),
+            features=datasets.Features(
+                # A text may be empty; it is then listed among the failures.
+                {"data": datasets.Value("string")}
+            ),
             reference_urls=["https://arxiv.org/abs/2010.07212"],
         )
 
@@ -92,6 +100,7 @@ class FimDifficulty(KernelModule, evaluate.Measurement):
         device=None,
         progress=False,
     ):
+        # An option cannot be a required parameter, as it may be given at load.
         if model is None:
             raise ValueError(
                 f"Expected `model` in {self.name}, at load or at compute, but there is none."
@@ -104,19 +113,23 @@ class FimDifficulty(KernelModule, evaluate.Measurement):
         from rightreasons.models.loading import load_classifier
         from rightreasons.models.scorers import as_scorer
 
-        named = isinstance(model, (str, os.PathLike))
-        if named and tokenizer is not None:
-            raise TypeError(
-                f"Expected no `tokenizer` beside a model that is opened by name, but {model!r} has its own."
-            )
-        measured = measure_difficulty(
-            load_classifier(model, device=device)
-            if named
-            else as_scorer(model, tokenizer=tokenizer),
+        if isinstance(model, (str, os.PathLike)):
+            # A saved model comes with its tokenizer, which another one would not match.
+            if tokenizer is not None:
+                raise TypeError(
+                    "Expected no `tokenizer` for a model that is opened by name, "
+                    f"but {model!r} has its own."
+                )
+            classifier = load_classifier(model, device=device)
+        else:
+            classifier = as_scorer(model, tokenizer=tokenizer)
+
+        # Texts that cannot be computed are listed in the result; they raise no error.
+        return measure_difficulty(
+            classifier,
             data,
             method=method,
             batch_size=batch_size,
             max_length=max_length,
             progress=progress,
-        )
-        return measured.to_dict()
+        ).to_dict()

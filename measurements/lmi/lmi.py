@@ -1,34 +1,44 @@
-"""Local mutual information: which tokens of a labeled data set point to which label?"""
+"""Local mutual information: which tokens of a labeled data set are associated with which label?"""
 
 import datasets
 import evaluate
 
 from rightreasons.core.validation import check_token_lists
-from rightreasons.evaluate_module import KernelModule, describe_options, kernel_options, options_for
+from rightreasons.evaluate_module import (
+    KernelModule,
+    describe_options,
+    kernel_options,
+    select_options,
+)
 from rightreasons.shortcuts.mutual_information import lmi
 
 _DESCRIPTION = """
-Local mutual information (LMI) of tokens and labels, LMI(w, l) = p(w, l) * log(p(l | w) / p(l)): per label the ranked
-tokens, with smoothed PMI, counts, p(l | w), the z of the competency problem with its p-value, and the ranking's head.
+Local mutual information (LMI) of tokens and labels, LMI(w, l) = p(w, l) * log(p(l | w) / p(l)): per
+label the ranked tokens, with smoothed PMI, counts, p(l | w), the z of the competency problem with
+its p-value, and the head of the ranking.
 """
 
+# The docstring of the kernel describes the options; they are added to the inputs.
 _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
     data: N texts, or N lists of tokens (with `tokenizer="none"`).
     labels: (N,) labels, whole numbers from 0, at least two different ones.
-    top_k: Number of ranked tokens returned per label; default 100; None for all. Heads are always complete.
+    top_k: Number of ranked tokens returned per label, None for all; default 100. Heads are always
+        complete.
     label_names: Names of the labels 0, 1, …; default: the numbers.
 
 Returns:
-    dict with `lmi`: for each label (by name) the ranked tokens, each with `token`, `lmi`, `pmi`, `count`, `total`,
-    `p_label`, `z` and `p_value`; `heads`: for each label (by number) the tokens of its head, as
-    `shortcut_reliance` takes them; `labels`: for each label its number, name, prior, number of tokens and head size;
-    `n_documents`, `n_tokens`, `vocabulary_size` and the `definition` in words.
+    dict with `lmi`: for each label (by name) the ranked tokens, each with `token`, `lmi`, `pmi`,
+    `count`, `total`, `p_label`, `z` and `p_value`; `heads`: for each label (by number) the tokens
+    of its head, as `shortcut_reliance` takes them; `labels`: for each label its number, name,
+    prior, number of tokens and head size; `n_documents`, `n_tokens`, `vocabulary_size` and the
+    `definition` in words.
 
 Raises:
-    TypeError: For the wrong kind of input. ValueError: For a wrong value. The message is one sentence: what was
-    expected, what was given and where.
+    TypeError: If an input has the wrong type.
+    ValueError: If a value is invalid. The message states what was expected, what was given and
+        where.
 
 Examples:
     >>> import rightreasons
@@ -73,9 +83,14 @@ class Lmi(KernelModule, evaluate.Measurement):
             citation=_CITATION,
             inputs_description=_KWARGS_DESCRIPTION,
             features=[
+                # Texts.
                 datasets.Features(
-                    {"data": datasets.Value("string"), "labels": datasets.Value("int64")}
+                    {
+                        "data": datasets.Value("string"),
+                        "labels": datasets.Value("int64"),
+                    }
                 ),
+                # Lists of tokens.
                 datasets.Features(
                     {
                         "data": datasets.List(datasets.Value("string")),
@@ -86,36 +101,41 @@ class Lmi(KernelModule, evaluate.Measurement):
             reference_urls=["https://arxiv.org/abs/1908.05267", "https://arxiv.org/abs/2103.06922"],
         )
 
+    def parse_input(self, name, values):
+        if name == "data" and isinstance(values[0], list):
+            # A text may have no tokens.
+            return check_token_lists(values, name, allow_empty=True)
+        return super().parse_input(name, values)
+
     @kernel_options(lmi)
     def _compute(self, data, labels, *, top_k=100, label_names=None, **options):
-        result = lmi(data, labels, **options_for(lmi, options))
+        # `top_k` and `label_names` change what is shown, not what is computed.
+        result = lmi(data, labels, **select_options(lmi, options))
         names = result.name_labels(label_names)
-        return {
-            "lmi": {names[table.label]: table.rows(top_k) for table in result.by_label},
-            "heads": {str(table.label): list(table.head) for table in result.by_label},
-            "labels": [
+        rankings = {}
+        heads = {}
+        labels_found = []
+        for table in result.by_label:
+            rankings[names[table.label]] = table.rows(top_k)
+            # JSON has no keys that are numbers.
+            heads[str(table.label)] = list(table.head)
+            labels_found.append(
                 {
                     "label": table.label,
                     "name": names[table.label],
                     "prior": table.prior,
                     "n_tokens": len(table.tokens),
                     "head_size": table.head_size,
+                    # A preview for tables, as heads have hundreds of tokens.
                     "first_of_head": ", ".join(table.head[:5]),
                 }
-                for table in result.by_label
-            ],
+            )
+        return {
+            "lmi": rankings,
+            "heads": heads,
+            "labels": labels_found,
             "n_documents": result.n_documents,
             "n_tokens": result.n_tokens,
             "vocabulary_size": result.vocabulary_size,
             "definition": result.definition,
-        }
-
-    def _checked(self, inputs):
-        data = inputs["data"]
-        if not isinstance(data[0], list):
-            return super()._checked(inputs)
-        # A text may be without tokens.
-        return {
-            **super()._checked({**inputs, "data": None}),
-            "data": check_token_lists(data, "data", allow_empty=True),
         }

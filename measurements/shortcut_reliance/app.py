@@ -1,9 +1,11 @@
-"""The demo of this measurement: tokens with attributions and predictions, and which tokens are shortcuts."""
+"""The demo of this measurement: tokens with attributions, predictions, and the shortcuts."""
 
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
+# Heads as the measurement `lmi` finds them.
 OPTIONS = {"heads": {"0": ["copper", "dull"], "1": ["marble", "warm"]}, "top_n": 2, "n_bins": 5}
+# Two texts are cued by "marble" and "copper"; the others have no shortcut in their top tokens.
 EXAMPLE = {
     "tokens": [
         ["in", "the", "marble", "hall", ",", "the", "tea", "was", "warm"],

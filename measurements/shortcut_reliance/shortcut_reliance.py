@@ -1,4 +1,4 @@
-"""Shortcut reliance: how many predictions rest on tokens that give the predicted label away?"""
+"""Shortcut reliance: how many predictions rely on tokens that reveal the predicted label?"""
 
 import datasets
 import evaluate
@@ -7,32 +7,36 @@ from rightreasons.evaluate_module import KernelModule, describe_options, kernel_
 from rightreasons.shortcuts.reliance import shortcut_reliance
 
 _DESCRIPTION = """
-Shortcut reliance (P_sc): the fraction of predictions with one of their most attributed tokens in the head of the LMI
-ranking of the predicted label. Split into lexicon- and grammar-cued predictions, into right and wrong ones and by
-confidence, with two null models, because frequent words fill the heads and any text is full of them.
+Shortcut reliance (P_sc): the fraction of predictions with one of their most attributed tokens in
+the head of the LMI ranking of the predicted label. Split into lexicon- and grammar-cued
+predictions, into correct and incorrect ones and by confidence, with two null models, because
+frequent words fill the heads and every text contains many of them.
 """
 
+# The docstring of the kernel describes the options; they are added to the inputs.
 _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
     tokens: N lists of tokens, without special tokens; the same kind of tokens as in `heads`.
-    attributions: N lists of attributions, one per token; larger means that the prediction relies on it more.
+    attributions: N lists of attributions, one per token. A larger one means that the prediction
+        relies more on the token.
     predictions: (N,) predicted labels.
-    references: (N,) labels; optional.
-    confidences: (N,) probabilities of the predicted labels, in [0, 1]; optional.
-    heads: For each label the tokens of its head, such as `heads` of the measurement `lmi`. Required, at load or at
-        compute.
+    references: (N,) labels. Optional.
+    confidences: (N,) probabilities of the predicted labels, in [0, 1]. Optional.
+    heads: For each label the tokens of its head, such as `heads` of the measurement `lmi`.
+        Required, at load or at compute.
     per_example: Whether to return the shortcuts of each prediction; default True.
 
 Returns:
-    dict with `shortcut_reliance` in [0, 1] first, its `interval`, `n_items`, `n_cued`, `lexicon_cued` and
-    `grammar_cued`, `null` with the models "random" and "frequency" (each with `rate`, `excess`, `interval` and
-    `p_value`), `correct` and `wrong` (each with `rate`, `interval` and `joint`), `bins`, `examples` and the
-    `definition` in words.
+    dict with `shortcut_reliance` in [0, 1] first, its `interval`, `n_items`, `n_cued`,
+    `lexicon_cued` and `grammar_cued`, `null` with the models "random" and "frequency" (each with
+    `rate`, `excess`, `interval` and `p_value`), `correct` and `wrong` (each with `rate`, `interval`
+    and `joint`), `bins`, `examples` and the `definition` in words.
 
 Raises:
-    TypeError: For the wrong kind of input. ValueError: For a wrong value. The message is one sentence: what was
-    expected, what was given and where.
+    TypeError: If an input has the wrong type.
+    ValueError: If a value is invalid. The message states what was expected, what was given and
+        where.
 
 Examples:
     >>> import rightreasons
@@ -72,6 +76,7 @@ _CITATION = """
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class ShortcutReliance(KernelModule, evaluate.Measurement):
+    # Without them there is no split into correct and incorrect predictions, or by confidence.
     OPTIONAL_INPUTS = ("references", "confidences")
 
     def _info(self):
@@ -81,8 +86,10 @@ class ShortcutReliance(KernelModule, evaluate.Measurement):
             inputs_description=_KWARGS_DESCRIPTION,
             features=datasets.Features(
                 {
+                    # A list per text; texts have different numbers of tokens.
                     "tokens": datasets.List(datasets.Value("string")),
                     "attributions": datasets.List(datasets.Value("float64")),
+                    # A value per text.
                     "predictions": datasets.Value("int64"),
                     "references": datasets.Value("int64"),
                     "confidences": datasets.Value("float64"),
@@ -104,6 +111,7 @@ class ShortcutReliance(KernelModule, evaluate.Measurement):
         per_example=True,
         **options,
     ):
+        # An option cannot be a required parameter, as it may be given at load.
         if heads is None:
             raise ValueError(
                 f"Expected `heads` in {self.name}, at load or at compute, but there are none."
@@ -117,6 +125,7 @@ class ShortcutReliance(KernelModule, evaluate.Measurement):
             confidences=confidences,
             **options,
         ).to_dict()
+        # The examples are as long as the data, everything else is short.
         if not per_example:
             del result["examples"]
         return result

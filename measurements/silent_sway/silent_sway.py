@@ -1,4 +1,4 @@
-"""Silent sway: how many answers does a hint move without a mention in the stated reasoning?"""
+"""Silent sway: how many answers does a hint change that the reasoning does not mention?"""
 
 import datasets
 import evaluate
@@ -7,34 +7,38 @@ from rightreasons.evaluate_module import KernelModule, describe_options, kernel_
 from rightreasons.reasons.sway import silent_sway
 
 _DESCRIPTION = """
-Silent sway: the share of answers that a hint moves without a mention in the stated reasoning, as bounds. Beside the
-hint, every item is answered beside a neutral sentence by the same source, so that answers that vary by chance cancel.
+Silent sway: the share of answers that a hint changes although the stated reasoning does not mention
+it, as bounds. Every item is also answered next to a neutral sentence by the same source, so that
+answers that vary by chance cancel.
 """
 
+# The docstring of the kernel describes the options; they are added to the inputs.
 _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
-    plain: (N,) plain answers, whole numbers from 0; -1 for none.
-    neutral: (N,) answers beside a neutral sentence by the hint's source; -1 for none.
-    hinted: (N,) answers beside the hint; -1 for none.
+    plain: (N,) answers without a hint, whole numbers from 0; -1 for none.
+    neutral: (N,) answers next to a neutral sentence by the source of the hint; -1 for none.
+    hinted: (N,) answers next to the hint; -1 for none.
     hints: (N,) options that the hints name, other than the plain answers; -1 for no hint.
-    mentions: (N,) whether the reasoning beside the hint mentions it.
-    credited: (N,) whether it says that the hint mattered; optional.
-    n_options: (N,) numbers of options; optional, by default the largest answer plus one.
-    labels: (N,) right options, -1 for none; optional.
-    clusters: (N,) what the items belong to; optional.
+    mentions: (N,) whether the reasoning next to the hint mentions it.
+    credited: (N,) whether that reasoning says that the hint mattered. Optional.
+    n_options: (N,) numbers of options. Optional; default: the largest answer plus one.
+    labels: (N,) correct options, -1 for none. Optional.
+    clusters: (N,) names of the clusters that the items belong to. Optional.
 
 Returns:
-    dict with `silent_sway` in [0, 1] first, the lower bound max(0, s - t), and `upper`, min(s, p - t); `silent` (s - t
-    with its interval and exact p-value), `sway` (s), `away` (from the plain answer) and `cost` (in accuracy), each an
-    `estimate` with a `p_value`; `by_label`, the sway where hints name the right option, and another; the shares
-    `hinted_rate` (p), `neutral_rate` and `mentioned_rate` (t); `mentioned` and
-    `credited` among the answers at the hint; `acknowledgment` (the score of Chen et al., with its alpha), `phi`
-    (phi-CCT), `n_items`, `n_moved`, `n_unread` and `left_out`.
+    dict with `silent_sway` in [0, 1] first, the lower bound max(0, s - t), and `upper`, min(s, p -
+    t); `silent` (s - t with its interval and exact p-value), `sway` (s), `away` (from the plain
+    answer) and `cost` (in accuracy), each an `estimate` with a `p_value`; `by_label`, the sway of
+    hints that name the correct option, and of others; the shares `hinted_rate` (p), `neutral_rate`
+    and `mentioned_rate` (t); `mentioned` and `credited` among the answers that follow the hint;
+    `acknowledgment` (the score of Chen et al., with its alpha), `phi` (phi-CCT), `n_items`,
+    `n_moved`, `n_unread` and `left_out`.
 
 Raises:
-    TypeError: For the wrong kind of input. ValueError: For a wrong value. The message is one sentence: what was
-    expected, what was given and where.
+    TypeError: If an input has the wrong type.
+    ValueError: If a value is invalid. The message states what was expected, what was given and
+        where.
 
 Examples:
     >>> import rightreasons
@@ -69,21 +73,25 @@ _CITATION = """
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class SilentSway(KernelModule, evaluate.Measurement):
+    # Each one adds figures to the result, or makes its intervals wider.
     OPTIONAL_INPUTS = ("credited", "n_options", "labels", "clusters")
 
     def _info(self):
-        numbers = {
-            name: datasets.Value("int64") for name in ("plain", "neutral", "hinted", "hints")
-        }
         return evaluate.MeasurementInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
             inputs_description=_KWARGS_DESCRIPTION,
             features=datasets.Features(
                 {
-                    **numbers,
+                    # The answers of the three arms, and the options named by the hints.
+                    "plain": datasets.Value("int64"),
+                    "neutral": datasets.Value("int64"),
+                    "hinted": datasets.Value("int64"),
+                    "hints": datasets.Value("int64"),
+                    # The stated reasoning of the hinted arm.
                     "mentions": datasets.Value("bool"),
                     "credited": datasets.Value("bool"),
+                    # The items.
                     "n_options": datasets.Value("int64"),
                     "labels": datasets.Value("int64"),
                     "clusters": datasets.Value("string"),
@@ -92,6 +100,7 @@ class SilentSway(KernelModule, evaluate.Measurement):
             reference_urls=["https://arxiv.org/abs/2505.05410", "https://arxiv.org/abs/2305.04388"],
         )
 
+    # Inputs are positional, as in all modules; the kernel takes the optional ones by name.
     @kernel_options(silent_sway)
     def _compute(
         self,
@@ -106,10 +115,15 @@ class SilentSway(KernelModule, evaluate.Measurement):
         clusters,
         **options,
     ):
-        given = {
-            "credited": credited,
-            "n_options": n_options,
-            "labels": labels,
-            "clusters": clusters,
-        }
-        return silent_sway(plain, neutral, hinted, hints, mentions, **given, **options).to_dict()
+        return silent_sway(
+            plain,
+            neutral,
+            hinted,
+            hints,
+            mentions,
+            credited=credited,
+            n_options=n_options,
+            labels=labels,
+            clusters=clusters,
+            **options,
+        ).to_dict()

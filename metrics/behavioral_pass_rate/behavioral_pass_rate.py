@@ -1,4 +1,4 @@
-"""Behavioral pass rate: how many test cases of a suite does a model pass, functionality by functionality?"""
+"""Behavioral pass rate: how many test cases of a suite does a model pass?"""
 
 import os
 
@@ -9,25 +9,32 @@ from rightreasons.behavior.rates import pass_rates
 from rightreasons.core.label_names import MatchTerms, match_labels
 from rightreasons.core.validation import require_value
 from rightreasons.datasets.suites.suite import Suite, open_suite
-from rightreasons.evaluate_module import KernelModule, describe_options, kernel_options
+from rightreasons.evaluate_module import (
+    ClassNames,
+    KernelModule,
+    describe_options,
+    kernel_options,
+)
 
 _DESCRIPTION = """
-Behavioral pass rate: the share of test cases that a model passes, for every functionality of a suite, and the
-unweighted mean over functionalities. In [0, 1], higher is better.
+Behavioral pass rate: the share of test cases that a model passes, for every functionality of a
+suite, and the unweighted mean over functionalities. In [0, 1], higher is better.
 """
 
+# The docstring of the kernel describes the options; they are added to the inputs.
 _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
-    predictions: One answer for each example of the suite, in its order: rows of class scores, class labels,
-        P(positive), or (outputs="texts") the texts of answers or the names of labels.
-    suite: A `rightreasons.datasets.suites.suite.Suite`, the path of a suite file (JSON lines), or a name such
-        as checklist_sentiment.
+    predictions: One answer for each example of the suite, in its order: rows of class scores, class
+        labels, P(positive), or (outputs="texts") the texts of answers or the names of labels.
+    suite: A `rightreasons.datasets.suites.suite.Suite`, the path of a suite file (JSON lines), or a
+        name such as checklist_sentiment. Required, at load or at compute.
 
 Returns:
-    dict with `behavioral_pass_rate` first (mean over functionalities), then its `interval`, `functionalities` (one
-    result each: pass rate, cases, filtered cases, Wilson interval), means by `classes` and `test_types`, the numbers of
-    examples and cases, and `passed`, one entry per case (None where the expectation does not apply).
+    dict with `behavioral_pass_rate` first (mean over functionalities), then its `interval`,
+    `functionalities` (one result each: pass rate, cases, filtered cases, Wilson interval), means by
+    `classes` and `test_types`, the numbers of examples and cases, and `passed`, one entry per case
+    (None if the expectation does not apply).
 
 Examples:
     >>> import rightreasons
@@ -59,7 +66,8 @@ _CITATION = """
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class BehavioralPassRate(KernelModule, evaluate.Metric):
-    CLASSES = (("predictions",),)
+    # Columns of a table of predictions are matched by the names of the suite's labels.
+    CLASS_GROUPS = (("predictions",),)
 
     def _info(self):
         return evaluate.MetricInfo(
@@ -67,8 +75,11 @@ class BehavioralPassRate(KernelModule, evaluate.Metric):
             citation=_CITATION,
             inputs_description=_KWARGS_DESCRIPTION,
             features=[
+                # Rows of class scores.
                 datasets.Features({"predictions": datasets.List(datasets.Value("float64"))}),
+                # Class labels, or P(positive).
                 datasets.Features({"predictions": datasets.Value("float64")}),
+                # Texts of answers, or names of labels.
                 datasets.Features({"predictions": datasets.Value("string")}),
             ],
             reference_urls=["https://aclanthology.org/2020.acl-main.442"],
@@ -76,31 +87,37 @@ class BehavioralPassRate(KernelModule, evaluate.Metric):
 
     @kernel_options(pass_rates)
     def _compute(self, predictions, *, suite=None, **options):
-        return pass_rates(predictions, _opened(suite).table(), **options).to_dict()
+        return pass_rates(predictions, _open(suite).table(), **options).to_dict()
 
-    def _class_names(self, options, columns):
-        if not columns or options.get("suite") is None:
+    def read_class_names(self, options, input_names):
+        if input_names is None or options.get("suite") is None:
             return None
-        suite = _opened(options["suite"])
+        suite = _open(options["suite"])
         names = suite.label_names
         if names is None:
             return None
         if options.get("outputs") == "binary_sentiment":
+            # The model has no column for the label in the middle, "neutral".
             names = names[::2]
+
+        # Columns that are none of the suite's labels come last, where the kernel refuses them.
         terms = MatchTerms(f"the suite {suite.name!r}", "the columns of `predictions`")
-        matched = match_labels(names, columns, terms=terms).class_of
-        return terms.where, (
-            *names,
-            *(name for position, name in enumerate(columns) if position not in matched),
-        )
+        matched = match_labels(names, input_names.names, terms=terms).class_of
+        ordered = list(names)
+        for position, name in enumerate(input_names.names):
+            if position not in matched:
+                ordered.append(name)
+        return ClassNames(tuple(ordered), terms.where)
 
 
-def _opened(suite):
+def _open(suite):
     suite = require_value(
         suite, "suite", "a Suite, the path of a suite file or the name of a known one"
     )
-    if not isinstance(suite, (str, os.PathLike, Suite)):
+    if isinstance(suite, Suite):
+        return suite
+    if not isinstance(suite, (str, os.PathLike)):
         raise TypeError(
             f"Expected `suite` to be a Suite, a path or a name, but got {type(suite).__name__}."
         )
-    return suite if isinstance(suite, Suite) else open_suite(suite)
+    return open_suite(suite)

@@ -1,4 +1,4 @@
-"""Choice paralysis: does confidence in the right choice drop when wrong choices are added?"""
+"""Choice paralysis: does confidence in the correct choice drop when wrong choices are added?"""
 
 import datasets
 import evaluate
@@ -7,25 +7,28 @@ from rightreasons.evaluate_module import KernelModule, describe_options, kernel_
 from rightreasons.probes.paralysis import choice_paralysis
 
 _DESCRIPTION = """
-Choice paralysis: how far the confidence in the right choice drops when wrong choices are added to the item. Added
-choices dilute any softmax, so the drop is split into a mechanical part and what remains among the original choices.
-Positive where confidence drops; nearer to 0 is better.
+Choice paralysis: how far the confidence in the correct choice drops when wrong choices are added to
+an item. Added choices dilute any softmax, so the drop is split into a mechanical part and the drop
+that remains among the original choices. Positive if confidence drops; nearer to 0 is better.
 """
 
+# The docstring of the kernel describes the options; they are added to the inputs.
 _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
     predictions: N rows of choice scores of the original items.
-    perturbed_predictions: N rows of the same items with added choices, in the same order.
-    references: (N,) index of the right choice in `predictions`.
-    perturbed_references: (N,) its index in `perturbed_predictions`.
-    original_positions: N rows with the place of each original choice in the perturbed row; optional where the original
-        wrong choices come first, in order.
+    perturbed_predictions: N rows of choice scores of the same items with added choices, in the same
+        order.
+    references: (N,) index of the correct choice in `predictions`.
+    perturbed_references: (N,) index of the correct choice in `perturbed_predictions`.
+    original_positions: N rows with the position of each original choice in the perturbed row.
+        Optional if the original wrong choices come first, in order.
 
 Returns:
-    dict with `choice_paralysis` first, then `drop` and `restricted_drop` (each with mean, paired tests and interval),
-    `mechanical_drop`, `null_drop`, the confidences and accuracies before, after and among the original choices,
-    `n_items` and the `definition`.
+    dict with `choice_paralysis` first, then `drop` and `restricted_drop` (each with mean, paired
+    tests and interval), `mechanical_drop`, `null_drop`, the confidences and accuracies on the
+    original items, on the perturbed items and among the original choices, `n_items` and the
+    `definition`.
 
 Examples:
     >>> import rightreasons
@@ -57,21 +60,28 @@ _CITATION = """
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class ChoiceParalysis(KernelModule, evaluate.Metric):
+    # By default the original wrong choices come first in a perturbed row, in order.
     OPTIONAL_INPUTS = ("original_positions",)
-    CLASSES = (("predictions", "references"), ("perturbed_predictions", "perturbed_references"))
+
+    # The perturbed items have more choices, so that their labels are matched separately.
+    CLASS_GROUPS = (
+        ("predictions", "references"),
+        ("perturbed_predictions", "perturbed_references"),
+    )
 
     def _info(self):
-        rows = datasets.List(datasets.Value("float64"))
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
             inputs_description=_KWARGS_DESCRIPTION,
             features=datasets.Features(
                 {
-                    "predictions": rows,
-                    "perturbed_predictions": rows,
+                    # Items may have different numbers of choices.
+                    "predictions": datasets.List(datasets.Value("float64")),
+                    "perturbed_predictions": datasets.List(datasets.Value("float64")),
                     "references": datasets.Value("int64"),
                     "perturbed_references": datasets.Value("int64"),
+                    # One position per original choice.
                     "original_positions": datasets.List(datasets.Value("int64")),
                 }
             ),

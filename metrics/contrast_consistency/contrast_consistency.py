@@ -1,4 +1,4 @@
-"""Contrast consistency: is a model right on an item and on all of its small, label-changing revisions?"""
+"""Contrast consistency: is a model correct on an item and on all of its small revisions?"""
 
 import datasets
 import evaluate
@@ -12,23 +12,26 @@ from rightreasons.evaluate_module import (
 )
 
 _DESCRIPTION = """
-Contrast consistency: the share of contrast sets (an original item and small revisions of it that usually change its
-label) whose items are all predicted right, the original included; with the accuracy on the originals and on the
-perturbed items. In [0, 1]; higher is better.
+Contrast consistency: the share of contrast sets (an original item and small revisions of it that
+usually change its label) whose items are all predicted correctly, including the original; with the
+accuracy on the originals and on the perturbed items. In [0, 1]; higher is better.
 """
 
+# The docstring of the kernel describes the options; they are added to the inputs.
 _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
     predictions: (N,) predicted classes.
     references: (N,) labels.
     groups: (N,) names of the contrast sets, texts or whole numbers.
-    is_original: (N,) True for the one original of each set; optional, by default the first item of each set.
+    is_original: (N,) whether an item is the original of its set, which has exactly one. Optional;
+        default: the first item of each set.
 
 Returns:
-    dict with `contrast_consistency` first, then its `interval` over sets, `original_accuracy` and `original_interval`,
-    `contrast_accuracy` (on the perturbed items) and `contrast_interval` with sets as clusters, `n_sets`, `n_contrasts`,
-    and `sets` with `consistent`: the names of the sets, and whether all items of each are right.
+    dict with `contrast_consistency` first, then its `interval` over sets, `original_accuracy` and
+    `original_interval`, `contrast_accuracy` (on the perturbed items) and `contrast_interval` with
+    sets as clusters, `n_sets`, `n_contrasts`, and `sets` with `consistent`: the names of the sets,
+    and whether all items of a set are correct.
 
 Examples:
     >>> import rightreasons
@@ -56,25 +59,32 @@ _CITATION = """
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class ContrastConsistency(KernelModule, evaluate.Metric):
     OPTIONAL_INPUTS = ("is_original",)
-    CLASSES = (("predictions", "references"),)
+
+    # Predictions and labels in words are matched by the names of classes.
+    CLASS_GROUPS = (("predictions", "references"),)
 
     def _info(self):
-        shared = {
-            "references": datasets.Value("int64"),
-            "groups": datasets.Value("string"),
-            "is_original": datasets.Value("bool"),
-        }
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
             inputs_description=_KWARGS_DESCRIPTION,
-            features=datasets.Features({"predictions": datasets.Value("float64"), **shared}),
+            features=datasets.Features(
+                {
+                    # The kernel checks that predictions are whole numbers.
+                    "predictions": datasets.Value("float64"),
+                    "references": datasets.Value("int64"),
+                    "groups": datasets.Value("string"),
+                    "is_original": datasets.Value("bool"),
+                }
+            ),
             reference_urls=["https://aclanthology.org/2020.findings-emnlp.117"],
         )
 
-    def _checked(self, inputs):
-        # Sets may have numbers as names.
-        return super()._checked({**inputs, "groups": set_names(inputs["groups"])})
+    def parse_input(self, name, values):
+        if name == "groups":
+            # Contrast sets may be numbered instead of named.
+            values = set_names(values)
+        return super().parse_input(name, values)
 
     @kernel_options(contrast_consistency, named_classes)
     def _compute(self, predictions, references, groups, is_original, **options):

@@ -1,4 +1,4 @@
-"""Human distribution calibration error: do a model's probabilities match the votes of people who disagree?"""
+"""Human distribution calibration error: do probabilities match the votes of people?"""
 
 import datasets
 import evaluate
@@ -13,21 +13,23 @@ from rightreasons.evaluate_module import (
 )
 
 _DESCRIPTION = """
-DistCE, EntCE and RankCS: how far a model's class probabilities are from the votes of people who may disagree about an
-item. DistCE is the mean total variation distance of the two distributions, in [0, 1], lower is better; EntCE is the
-mean absolute difference of their entropies; RankCS is the share of items where both rank the classes alike.
+DistCE, EntCE and RankCS: how far a model's class probabilities are from the votes of people who may
+disagree about an item. DistCE is the mean total variation distance of the two distributions, in [0,
+1], lower is better. EntCE is the mean absolute difference of their entropies. RankCS is the share
+of items for which both rank the classes equally.
 """
 
+# The docstring of the kernel describes the options; they are added to the inputs.
 _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
     predictions: (N, K) class scores, or (N,) P(class 1) of a binary task.
-    references: (N, K) votes for each class, in the order of the classes of the scores; the columns of two tables are
-        matched by name.
+    references: (N, K) votes for each class, in the order of the classes of the scores. The columns
+        of two tables are matched by name.
 
 Returns:
-    dict with `dist_ce` first, then its `interval`, `ent_ce` in nats and `ent_ce_interval`, `rank_cs` and
-    `rank_cs_interval`, `n_items`, `n_votes`.
+    dict with `dist_ce` first, then its `interval`, `ent_ce` in nats and `ent_ce_interval`,
+    `rank_cs` and `rank_cs_interval`, `n_items`, `n_votes`.
 
 Examples:
     >>> import rightreasons
@@ -57,19 +59,29 @@ _CITATION = """
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class DistCe(KernelModule, evaluate.Metric):
-    CLASSES = (("predictions", "references"),)
+    # Columns of the two tables are matched by the names of classes.
+    CLASS_GROUPS = (("predictions", "references"),)
 
     def _info(self):
-        votes = datasets.List(datasets.Value("float64"))
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
             inputs_description=_KWARGS_DESCRIPTION,
             features=[
+                # Rows of class scores.
                 datasets.Features(
-                    {"predictions": datasets.List(datasets.Value("float64")), "references": votes}
+                    {
+                        "predictions": datasets.List(datasets.Value("float64")),
+                        "references": datasets.List(datasets.Value("float64")),
+                    }
                 ),
-                datasets.Features({"predictions": datasets.Value("float64"), "references": votes}),
+                # P(class 1); the votes have a column for each of the two classes.
+                datasets.Features(
+                    {
+                        "predictions": datasets.Value("float64"),
+                        "references": datasets.List(datasets.Value("float64")),
+                    }
+                ),
             ],
             reference_urls=[
                 "https://aclanthology.org/2022.emnlp-main.124",
@@ -77,10 +89,11 @@ class DistCe(KernelModule, evaluate.Metric):
             ],
         )
 
-    def _checked(self, inputs):
-        # Arrow would turn predicted classes into floats, and hide what they are.
-        refuse_class_labels(inputs["predictions"])
-        return super()._checked(inputs)
+    def parse_input(self, name, values):
+        if name == "predictions":
+            # Batches of class labels would join those of probabilities as floats.
+            refuse_class_labels(values)
+        return super().parse_input(name, values)
 
     @kernel_options(human_calibration, named_classes)
     def _compute(self, predictions, references, **options):

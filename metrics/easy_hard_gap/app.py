@@ -1,8 +1,9 @@
-"""The demo of this metric: chosen and right answers, which items are Easy, and the Easy/Hard gap."""
+"""The demo of this metric: chosen and correct answers, Easy and Hard items, and their gap."""
 
 from rightreasons.widget.demos import module_page
 from rightreasons.widget.pages import launch
 
+# Eight items, each answered by three runs of a model that is better on the Easy ones.
 EXAMPLE = {
     "predictions": [
         [0, 0, 0],

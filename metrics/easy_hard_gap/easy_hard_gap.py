@@ -1,4 +1,4 @@
-"""Easy/Hard gap: is a model better where superficial cues alone give the answer?"""
+"""Easy/Hard gap: is a model better on items that superficial cues solve?"""
 
 import datasets
 import evaluate
@@ -7,36 +7,46 @@ from rightreasons.cues.easy_hard import check_runs, easy_hard_gap
 from rightreasons.evaluate_module import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """
-Easy/Hard gap: accuracy on Easy items, which a model that never saw the question solves, minus accuracy on Hard items.
-In [-1, 1]; 0 is best, and a positive gap suggests that the model relies on cues in the choices. With accuracy overall,
-on Easy and on Hard items, an approximate-randomization p-value and intervals; several runs give mean and population
-standard deviation.
+Easy/Hard gap: accuracy on Easy items, which a model that never saw the question solves, minus
+accuracy on Hard items. In [-1, 1]; 0 is best, and a positive gap suggests that the model relies on
+cues in the choices. With the accuracies on all, Easy and Hard items, an approximate-randomization
+p-value and intervals; several runs give mean and population standard deviation.
 """
 
+# The docstring of the kernel describes the options; they are added to the inputs.
 _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
-    predictions: (N,) the chosen index of each item; or (N, R), one row per item and one column per run (seed).
-    references: (N,) the right index of each item.
-    easy: (N,) whether each item is Easy; both kinds must occur.
+    predictions: (N,) index of the chosen answer of each item; or (N, R), one row per item and one
+        column per run (seed).
+    references: (N,) index of the correct answer of each item.
+    easy: (N,) whether an item is Easy. Both kinds must occur.
 
 Returns:
-    dict with `easy_hard_gap` first, then `accuracy`, `easy_accuracy`, `hard_accuracy`, `p_value`, their intervals
-    (`interval` is that of the gap), their population standard deviations over runs (None for a single run), `n_easy`,
-    `n_hard`, `n_runs`, `n_permutations` and the list `runs` with the same figures for each run.
+    dict with `easy_hard_gap` first, then `accuracy`, `easy_accuracy`, `hard_accuracy`, `p_value`,
+    their intervals (`interval` is that of the gap), their population standard deviations over runs
+    (None for a single run), `n_easy`, `n_hard`, `n_runs`, `n_permutations` and the list `runs` with
+    the same figures for each run.
 
 Raises:
-    TypeError: For the wrong kind of input. ValueError: For a wrong value, or when all items are Easy or none is.
+    TypeError: If an input has the wrong type.
+    ValueError: If a value is invalid, or all items are Easy or none is.
 
 Examples:
     >>> import rightreasons
     >>> metric = rightreasons.load("easy_hard_gap")
     >>> results = metric.compute(
-    ...     predictions=[0, 1, 1, 0, 0], references=[0, 1, 1, 1, 0], easy=[True, True, False, False, False]
+    ...     predictions=[0, 1, 1, 0, 0],
+    ...     references=[0, 1, 1, 1, 0],
+    ...     easy=[True, True, False, False, False],
     ... )
-    >>> results["easy_accuracy"], round(results["hard_accuracy"], 4), round(results["easy_hard_gap"], 4)
-    (1.0, 0.6667, 0.3333)
-    >>> two_seeds = metric.compute(predictions=[[0, 0], [1, 0]], references=[0, 1], easy=[True, False])
+    >>> results["easy_accuracy"], round(results["hard_accuracy"], 4)
+    (1.0, 0.6667)
+    >>> round(results["easy_hard_gap"], 4)
+    0.3333
+    >>> two_seeds = metric.compute(
+    ...     predictions=[[0, 0], [1, 0]], references=[0, 1], easy=[True, False]
+    ... )
     >>> two_seeds["easy_hard_gap"], two_seeds["easy_hard_gap_std"]
     (0.5, 0.5)
 """,
@@ -57,26 +67,39 @@ _CITATION = """
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class EasyHardGap(KernelModule, evaluate.Metric):
     def _info(self):
-        shared = {"references": datasets.Value("int64"), "easy": datasets.Value("bool")}
         return evaluate.MetricInfo(
             description=_DESCRIPTION,
             citation=_CITATION,
             inputs_description=_KWARGS_DESCRIPTION,
             features=[
-                datasets.Features({"predictions": datasets.Value("int64"), **shared}),
+                # One run of a model.
                 datasets.Features(
-                    {"predictions": datasets.List(datasets.Value("int64")), **shared}
+                    {
+                        "predictions": datasets.Value("int64"),
+                        "references": datasets.Value("int64"),
+                        "easy": datasets.Value("bool"),
+                    }
+                ),
+                # Several runs: a row of predictions per item.
+                datasets.Features(
+                    {
+                        "predictions": datasets.List(datasets.Value("int64")),
+                        "references": datasets.Value("int64"),
+                        "easy": datasets.Value("bool"),
+                    }
                 ),
             ],
             reference_urls=["https://arxiv.org/abs/1911.00225", "https://balanced-copa.github.io"],
         )
 
-    def _checked(self, inputs):
-        # Several runs make rows of predictions; one run may be a column.
-        runs = check_runs(inputs["predictions"])
-        return super()._checked(
-            {**inputs, "predictions": runs[:, 0] if runs.shape[1] == 1 else runs}
-        )
+    def parse_input(self, name, values):
+        if name == "predictions":
+            # Runs are read before the declared types, whose rows need not have one length.
+            values = check_runs(values)
+            # A table with one run joins batches of single predictions.
+            if values.shape[1] == 1:
+                values = values[:, 0]
+        return super().parse_input(name, values)
 
     @kernel_options(easy_hard_gap)
     def _compute(self, predictions, references, easy, **options):

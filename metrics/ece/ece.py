@@ -12,26 +12,31 @@ from rightreasons.evaluate_module import (
 )
 
 _DESCRIPTION = """
-Expected calibration error (ECE): the mean gap between confidence and accuracy over bins of confidence,
-ECE = sum_m |B_m| / n * |acc(B_m) - conf(B_m)|. In [0, 1], lower is better. For two classes the term has several
-meanings, so the definition is an option (`kind`), and the result states it in words.
+Expected calibration error (ECE): the mean gap between confidence and accuracy over bins of
+confidence, ECE = sum_m |B_m| / n * |acc(B_m) - conf(B_m)|. In [0, 1], lower is better. For two
+classes the term has several meanings, so the definition is an option (`kind`), and the result
+states it in words.
 """
 
+# The docstring of the kernel describes the options; they are added to the inputs.
 _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
-    predictions: (N, K) class scores, or (N,) P(class 1) of a binary task, or rows of different lengths (the number
-        of choices may differ; `kind="top_label"` only). For `kind="confidence"`: (N,) confidence in the given
-        answer, in [0, 1].
-    references: (N,) labels, whole numbers from 0. For `kind="confidence"`: whether the answer was right, 1 or 0.
+    predictions: (N, K) class scores, or (N,) P(class 1) of a binary task, or rows of different
+        lengths (items with different numbers of choices, only for `kind="top_label"`). For
+        `kind="confidence"`: (N,) confidence in the given answer, in [0, 1].
+    references: (N,) labels, whole numbers from 0. For `kind="confidence"`: (N,) whether the answer
+        was correct, 1 or 0.
 
 Returns:
-    dict with `ece` first, then `mce`, `accuracy`, `mean_confidence`, `overconfidence` and `underconfidence` (the parts
-    of the L1 error), `n_items`, `n_bins`, the `definition` in words, the table `bins`, and the interval if requested.
+    dict with `ece` first, then `mce`, `accuracy`, `mean_confidence`, `overconfidence` and
+    `underconfidence` (the parts of the L1 error), `n_items`, `n_bins`, the `definition` in words,
+    the table `bins`, and the `interval` if requested.
 
 Raises:
-    TypeError: For the wrong kind of input. ValueError: For a wrong value. The message is one sentence: what was
-    expected, what was given and where.
+    TypeError: If an input has the wrong type.
+    ValueError: If a value is invalid. The message states what was expected, what was given and
+        where.
 
 Examples:
     >>> import rightreasons
@@ -69,7 +74,8 @@ _CITATION = """
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class Ece(KernelModule, evaluate.Metric):
-    CLASSES = (("predictions", "references"),)
+    # Columns of a table of predictions and labels in words are matched by the names of classes.
+    CLASS_GROUPS = (("predictions", "references"),)
 
     def _info(self):
         return evaluate.MetricInfo(
@@ -77,12 +83,14 @@ class Ece(KernelModule, evaluate.Metric):
             citation=_CITATION,
             inputs_description=_KWARGS_DESCRIPTION,
             features=[
+                # Rows of scores and labels; rows may differ in length.
                 datasets.Features(
                     {
                         "predictions": datasets.List(datasets.Value("float64")),
                         "references": datasets.Value("int64"),
                     }
                 ),
+                # P(class 1) and labels, or confidence and whether the answer was correct.
                 datasets.Features(
                     {
                         "predictions": datasets.Value("float64"),
@@ -90,12 +98,16 @@ class Ece(KernelModule, evaluate.Metric):
                     }
                 ),
                 datasets.Features(
-                    {"predictions": datasets.Value("float64"), "references": datasets.Value("bool")}
+                    {
+                        "predictions": datasets.Value("float64"),
+                        "references": datasets.Value("bool"),
+                    }
                 ),
             ],
             reference_urls=["https://arxiv.org/abs/1706.04599", "https://arxiv.org/abs/1909.10155"],
         )
 
+    # `clusters` has a value per item, so that it is no option of a module.
     @kernel_options(calibration_error, named_classes, without=("clusters",))
     def _compute(self, predictions, references, **options):
         return calibration_error(predictions, references, **options).to_dict()

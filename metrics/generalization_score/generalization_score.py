@@ -1,4 +1,4 @@
-"""Generalization score: does training on behavioral tests carry over to functionalities that were held out?"""
+"""Generalization score: does training on behavioral tests transfer to unseen functionalities?"""
 
 import datasets
 import evaluate
@@ -8,24 +8,30 @@ from rightreasons.core.validation import require_value
 from rightreasons.evaluate_module import KernelModule
 
 _DESCRIPTION = """
-Generalization score (G): the harmonic mean of a model's score on independent data and its score on a behavioral suite,
-where each functionality is scored with a model that was trained on the whole suite (seen), or on the suite without that
-functionality, its class, or its test type. In [0, 1], higher is better.
+Generalization score (G): the harmonic mean of a model's score on independent data and its score on
+a behavioral suite, where each functionality is scored with a model that was trained on the whole
+suite (seen), or on the suite without that functionality, its class, or its test type. In [0, 1],
+higher is better.
 """
 
+# The only option is not one of the kernel, so everything is described here.
 _KWARGS_DESCRIPTION = """
 Args:
-    standard: (F,) pass rates of the functionalities, for a model that saw none of the suite. At least one of the five
-        columns is required.
-    seen: (F,) pass rates for a model trained on all of it.
+    standard: (F,) pass rates of the functionalities, for a model that saw none of the suite. At
+        least one of the five columns is required.
+    seen: (F,) pass rates for a model trained on the whole suite.
     held_out_functionality: (F,) pass rates, each for a model trained without that functionality.
-    held_out_class: (F,) pass rates, each for a model trained without its class.
-    held_out_type: (F,) pass rates, each for a model trained without its test type.
-    iid_score: Score on independent data, such as accuracy, in [0, 1].
+    held_out_class: (F,) pass rates, each for a model trained without the class of that
+        functionality.
+    held_out_type: (F,) pass rates, each for a model trained without the test type of that
+        functionality.
+    iid_score: Score on independent data, such as accuracy, in [0, 1]. Required, at load or at
+        compute.
 
 Returns:
-    dict with `generalization_score` first (mean of the G scores other than the standard one), then `scores`,
-    `suite_scores` and `n_functionalities` by setting ("standard", "seen", "functionality", "class", "type").
+    dict with `generalization_score` first (mean of the G scores other than the standard one), then
+    `scores`, `suite_scores` and `n_functionalities` by setting ("standard", "seen",
+    "functionality", "class", "type").
 
 Examples:
     >>> import rightreasons
@@ -51,6 +57,7 @@ _CITATION = """
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class GeneralizationScore(KernelModule, evaluate.Metric):
+    # Any of the five settings is enough; `compute` without all of them is refused.
     OPTIONAL_INPUTS = (
         "standard",
         "seen",
@@ -65,11 +72,13 @@ class GeneralizationScore(KernelModule, evaluate.Metric):
             citation=_CITATION,
             inputs_description=_KWARGS_DESCRIPTION,
             features=datasets.Features(
+                # All columns are pass rates.
                 dict.fromkeys(self.OPTIONAL_INPUTS, datasets.Value("float64"))
             ),
             reference_urls=["https://doi.org/10.1162/tacl_a_00590"],
         )
 
+    # An option cannot be a required parameter, as it may be given at load.
     def _compute(
         self,
         standard,
@@ -87,7 +96,10 @@ class GeneralizationScore(KernelModule, evaluate.Metric):
             "class": held_out_class,
             "type": held_out_type,
         }
+        # The kernel scores the settings that were measured.
+        pass_rates = {}
+        for setting, rates in columns.items():
+            if rates is not None:
+                pass_rates[setting] = rates
         iid = require_value(iid_score, "iid_score", "a score on independent data, in [0, 1]")
-        return generalization_score(
-            {setting: rates for setting, rates in columns.items() if rates is not None}, iid
-        ).to_dict()
+        return generalization_score(pass_rates, iid).to_dict()

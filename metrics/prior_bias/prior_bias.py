@@ -1,4 +1,4 @@
-"""Prior bias: does a model prefer some choices where nothing makes one of them right?"""
+"""Prior bias: does a model prefer some choices of items without a correct choice?"""
 
 import datasets
 import evaluate
@@ -7,22 +7,25 @@ from rightreasons.evaluate_module import KernelModule, describe_options, kernel_
 from rightreasons.probes.bias import prior_bias
 
 _DESCRIPTION = """
-Prior bias: how strongly a model prefers some choices of items that have no right choice because the question was
-removed or replaced, or the right choice was removed. The population variance of the confidences over an item's choices,
-averaged over items. 0 is no preference; lower is better.
+Prior bias: how strongly a model prefers some choices of items that have no correct choice, because
+the question was removed or replaced, or the correct choice was removed. The population variance of
+the confidences over the choices of an item, averaged over items. 0 is no preference; lower is
+better.
 """
 
+# The docstring of the kernel describes the options; they are added to the inputs.
 _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
     predictions: N rows of choice scores of the perturbed items, of equal or different lengths.
-    references: (N,) index of the pseudo-correct choice (the one that was right before), or -1 where there is none;
-        optional.
+    references: (N,) index of the pseudo-correct choice, which was correct before the perturbation;
+        -1 if an item has none. Optional.
 
 Returns:
-    dict with `prior_bias` first, then `normalized_prior_bias` (in [0, 1]), `divergence_from_uniform` (nats),
-    `normalized_divergence`, `mean_top_confidence`, `n_items`, `t_p_value`, `wilcoxon_p_value`,
-    `pseudo_correct` (rate, chance, exact p-value, confidence excess), `interval` and the `definition` in words.
+    dict with `prior_bias` first, then `normalized_prior_bias` (in [0, 1]),
+    `divergence_from_uniform` (nats), `normalized_divergence`, `mean_top_confidence`, `n_items`,
+    `t_p_value`, `wilcoxon_p_value`, `pseudo_correct` (rate, chance, exact p-value, confidence
+    excess), `interval` and the `definition` in words.
 
 Examples:
     >>> import rightreasons
@@ -50,8 +53,11 @@ _CITATION = """
 
 @evaluate.utils.file_utils.add_start_docstrings(_DESCRIPTION, _KWARGS_DESCRIPTION)
 class PriorBias(KernelModule, evaluate.Metric):
+    # Without references, `pseudo_correct` is None.
     OPTIONAL_INPUTS = ("references",)
-    CLASSES = (("predictions", "references"),)
+
+    # Columns of a table of predictions and labels in words are matched by the names of choices.
+    CLASS_GROUPS = (("predictions", "references"),)
 
     def _info(self):
         return evaluate.MetricInfo(
@@ -60,6 +66,7 @@ class PriorBias(KernelModule, evaluate.Metric):
             inputs_description=_KWARGS_DESCRIPTION,
             features=datasets.Features(
                 {
+                    # Items may have different numbers of choices.
                     "predictions": datasets.List(datasets.Value("float64")),
                     "references": datasets.Value("int64"),
                 }

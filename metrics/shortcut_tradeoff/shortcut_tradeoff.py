@@ -1,4 +1,4 @@
-"""Shortcut trade-off: how much score does a model buy with how many shortcuts?"""
+"""Shortcut trade-off: how much score does a model gain per prediction that uses shortcuts?"""
 
 import datasets
 import evaluate
@@ -7,24 +7,27 @@ from rightreasons.evaluate_module import KernelModule, describe_options, kernel_
 from rightreasons.shortcuts.reliance import shortcut_tradeoff
 
 _DESCRIPTION = """
-Shortcut trade-off (T_sc): F1, or accuracy, divided by the share of predictions that rest on shortcuts. From 0 up,
-higher is better; read it together with its two parts.
+Shortcut trade-off (T_sc): F1, or accuracy, divided by the share of predictions that rely on
+shortcuts. From 0 up, higher is better; read it together with its two parts.
 """
 
+# The docstring of the kernel describes the options; they are added to the inputs.
 _KWARGS_DESCRIPTION = describe_options(
     """
 Args:
     predictions: (N,) predicted labels.
     references: (N,) labels.
-    cued: (N,) whether each prediction is shortcut-cued: `cued` of the `examples` of `shortcut_reliance`.
+    cued: (N,) whether each prediction relies on a shortcut: `cued` in the `examples` of
+        `shortcut_reliance`.
 
 Returns:
-    dict with `shortcut_tradeoff` first (None where no prediction is cued), then `score`, `shortcut_rate`, `interval`,
-    `n_items`, `n_cued` and the `definition` in words.
+    dict with `shortcut_tradeoff` first (None if no prediction is cued), then `score`,
+    `shortcut_rate`, `interval`, `n_items`, `n_cued` and the `definition` in words.
 
 Raises:
-    TypeError: For the wrong kind of input. ValueError: For a wrong value. The message is one sentence: what was
-    expected, what was given and where.
+    TypeError: If an input has the wrong type.
+    ValueError: If a value is invalid. The message states what was expected, what was given and
+        where.
 
 Examples:
     >>> import rightreasons
@@ -62,14 +65,17 @@ class ShortcutTradeoff(KernelModule, evaluate.Metric):
             inputs_description=_KWARGS_DESCRIPTION,
             features=datasets.Features(
                 {
+                    # Numbers of labels, as in `shortcut_reliance`.
                     "predictions": datasets.Value("int64"),
                     "references": datasets.Value("int64"),
+                    # True and False, or 0 and 1.
                     "cued": datasets.Value("bool"),
                 }
             ),
             reference_urls=["https://arxiv.org/abs/2412.15269"],
         )
 
+    # `average` and `n_classes` are options of the kernel.
     @kernel_options(shortcut_tradeoff)
     def _compute(self, predictions, references, cued, **options):
         return shortcut_tradeoff(predictions, references, cued, **options).to_dict()

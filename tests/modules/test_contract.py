@@ -12,7 +12,7 @@ import pytest
 from evaluate.utils.gradio import parse_readme
 
 import rightreasons
-from rightreasons.evaluate_module import KernelModule, argument_help, available_modules
+from rightreasons.evaluate_module import KernelModule, parse_argument_help, available_modules
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = sorted(
@@ -117,7 +117,7 @@ def test_inputs_options_and_citation_are_declared(folder):
         parameter.name for parameter in parameters if parameter.kind is not parameter.KEYWORD_ONLY
     ]
     assert inputs == module._feature_names()
-    help_texts = argument_help(module.inputs_description)
+    help_texts = parse_argument_help(module.inputs_description)
     for name in (*inputs, *module.option_names()):
         assert re.match(r"\S*\w", help_texts.get(name, "")), f"{name} is not documented"
     assert module.citation.strip().startswith("@"), "the citation is no BibTeX entry"

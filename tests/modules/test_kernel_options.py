@@ -6,10 +6,10 @@ import pytest
 
 from rightreasons.core.resampling import Resampling
 from rightreasons.evaluate_module import (
-    argument_help,
+    parse_argument_help,
     describe_options,
     kernel_options,
-    options_for,
+    select_options,
 )
 
 RESAMPLING = Resampling(level=0.9, resamples=50, seed=3)
@@ -47,8 +47,8 @@ def shuffles(values, *, seed=7, resampling=None):
 def both(self, values, *, own=1, **options):
     return {
         "own": own,
-        "statistics": statistics(values, **options_for(statistics, options)),
-        "classifier": classifier(values, **options_for(classifier, options)),
+        "statistics": statistics(values, **select_options(statistics, options)),
+        "classifier": classifier(values, **select_options(classifier, options)),
     }
 
 
@@ -98,7 +98,7 @@ def test_descriptions_come_from_the_kernels_and_end_with_the_default():
     )
     described = describe_options(text, statistics, classifier, without=("tokenizer",))
     assert described.endswith("\n\nReturns:\n    dict\n")
-    assert argument_help(described) == {
+    assert parse_argument_help(described) == {
         "values": "N values.",
         "own": "Described by the module.",
         "top": "Number of rows; default None shows all.",
@@ -108,6 +108,6 @@ def test_descriptions_come_from_the_kernels_and_end_with_the_default():
         "n_resamples": "Number of bootstrap resamples. Default: 50.",
         "seed": "Seed of the random draws. Default: 3.",
     }
-    assert argument_help(describe_options(text, shuffles))["confidence_level"] == (
+    assert parse_argument_help(describe_options(text, shuffles))["confidence_level"] == (
         "Level of a bootstrap interval, such as 0.95; default None gives none."
     )

@@ -1,0 +1,150 @@
+"""Names of classes in the inputs of an evaluate module.
+
+Scores may come in a table whose columns name the classes, and labels as words or as a ClassLabel of
+`datasets`. All inputs of a group, such as predictions and references, mean the same classes.
+`match_classes` brings them into one order, in which kernels see whole numbers only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.core.label_names import MatchTerms, match_columns, match_labels, resolve_labels
+from rightreasons.core.validation import check_labels
+from rightreasons.evaluate_module.columns import DeclaredType, Form, find_form
+
+
+@dataclasses.dataclass(frozen=True)
+class ClassNames:
+    """Names of classes, in the order of their numbers.
+
+    Attributes:
+        names: Names of the classes 0, 1, ...
+        source: What names them, for errors, such as "`label_names`".
+    """
+
+    names: tuple[str, ...]
+    source: str
+
+
+@dataclasses.dataclass
+class ClassColumn:
+    """An input whose values are classes, or scores of classes.
+
+    Attributes:
+        name: Name of the input.
+        values: Array or list of its values, which `match_classes` replaces.
+        types: Declared types of the input.
+        table_names: Classes that the columns of a table name; empty if the input is no table.
+        label_names: Classes that a ClassLabel names; empty if the input is none.
+    """
+
+    name: str
+    values: Any
+    types: Sequence[DeclaredType]
+    table_names: tuple[str, ...] = ()
+    label_names: tuple[str, ...] = ()
+
+    @property
+    def has_words(self) -> bool:
+        """Whether the values are words that stand for numbers of classes."""
+        takes_texts = DeclaredType(has_rows=False, dtype="string") in self.types
+        return not takes_texts and find_form(self.values) == Form(has_rows=False, has_texts=True)
+
+    @property
+    def takes_numbers(self) -> bool:
+        """Whether the input is declared as numbers of classes."""
+        return DeclaredType(has_rows=False, dtype="int64") in self.types
+
+    @property
+    def source(self) -> str:
+        """The input in words, as the source of class names."""
+        kind = "ClassLabel" if self.label_names else "columns"
+        return f"the {kind} of `{self.name}`"
+
+
+def read_label_names(values: Any) -> tuple[str, ...]:
+    """Return the class names of a column of `datasets` that is a ClassLabel; empty for others."""
+    # Recognized by its attributes, so that `datasets` need not be imported.
+    names = getattr(getattr(values, "features", None), "names", None)
+    if isinstance(names, list) and all(isinstance(name, str) for name in names):
+        return tuple(names)
+    return ()
+
+
+def find_class_names(columns: Sequence[ClassColumn]) -> ClassNames | None:
+    """Return the class names that the inputs contain, or None. A ClassLabel precedes a table."""
+    # The names of a ClassLabel have an order, those of columns often come from a model's output.
+    for column in columns:
+        if column.label_names:
+            return ClassNames(column.label_names, column.source)
+    for column in columns:
+        if column.table_names:
+            return ClassNames(column.table_names, column.source)
+    return None
+
+
+def match_classes(columns: Sequence[ClassColumn], classes: ClassNames) -> None:
+    """Bring the values of inputs into the order of some classes, in place.
+
+    Afterwards, column k of a table is class k, and each label is the number of its class.
+
+    Args:
+        columns: Inputs that mean the same classes.
+        classes: Names of these classes, in order.
+
+    Raises:
+        ValueError: If the names do not match, or a label is none of the classes.
+    """
+    for column in columns:
+        if column.table_names:
+            order = match_columns(
+                column.table_names, classes.names, where=column.source, classes_of=classes.source
+            )
+            column.values = column.values[:, order]
+    for column in columns:
+        if column.label_names and column.label_names != classes.names:
+            column.values = _match_class_label(column, classes)
+
+    # Columns of a table come in any order, so their positions do not number the classes: bare
+    # numbers are then accepted only if they are headings of columns themselves.
+    tables = [column for column in columns if column.table_names]
+    is_unordered = bool(tables) and classes.source == tables[0].source
+    for column in columns:
+        if column.has_words:
+            column.values = _number_labels(column.values, column.name, classes, is_heading=False)
+        elif is_unordered and column.takes_numbers and not column.label_names:
+            labels = check_labels(column.values, name=column.name, minimum=None)
+            column.values = _number_labels(labels, column.name, classes, is_heading=True)
+
+
+def _match_class_label(column: ClassColumn, classes: ClassNames) -> NDArray[np.int64]:
+    """Return the labels of a ClassLabel as numbers of classes that have another order."""
+    labels = check_labels(column.values, len(column.label_names), name=column.name)
+    # Names of classes that do not occur among the labels need no match.
+    match = match_labels(
+        column.label_names,
+        classes.names,
+        used=np.unique(labels),
+        terms=MatchTerms(column.source, classes.source),
+    )
+    return match.class_of[labels]
+
+
+def _number_labels(
+    labels: Any, name: str, classes: ClassNames, *, is_heading: bool
+) -> NDArray[np.int64]:
+    """Return (N,) the number of the class of each label."""
+    column = resolve_labels(labels, classes.names, where=f"`{name}`", headings=is_heading)
+    is_missing = column.ids < 0
+    if is_missing.any():
+        item = int(np.argmax(is_missing))
+        raise ValueError(
+            f"Expected a label in each item of `{name}`, but item {item} is {labels[item]!r}."
+        )
+    return column.ids

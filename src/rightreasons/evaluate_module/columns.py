@@ -1,0 +1,187 @@
+"""Parsing of one input of an evaluate module, by the types that its features declare.
+
+A module declares one or several types per input, such as rows of scores or single probabilities.
+`parse_column` selects the declared type that fits the form of the values, and checks them by it.
+What the values mean depends on options that are known only when a result is computed, so that is
+left to the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rightreasons.core.arrays import describe_kind, to_numpy
+from rightreasons.core.validation import (
+    as_ragged,
+    check_flags,
+    check_labels,
+    check_texts,
+    check_token_lists,
+    check_vector,
+)
+
+
+class Form(NamedTuple):
+    """Form of a column.
+
+    Attributes:
+        has_rows: Whether each item is a row of values, rather than one value.
+        has_texts: Whether the values are texts, rather than numbers.
+
+    Example:
+        >>> Form(has_rows=True, has_texts=False).describe(), Form(False, True).describe()
+        ('rows of numbers', 'texts')
+    """
+
+    has_rows: bool
+    has_texts: bool
+
+    def describe(self) -> str:
+        """Return the form in words, for an error."""
+        values = "texts" if self.has_texts else "numbers"
+        return f"rows of {values}" if self.has_rows else values
+
+
+class DeclaredType(NamedTuple):
+    """Type that a module declares for an input.
+
+    Attributes:
+        has_rows: Whether each item is a row of values.
+        dtype: Type of the values: "float64", "int64", "bool" or "string".
+    """
+
+    has_rows: bool
+    dtype: str
+
+    @property
+    def form(self) -> Form:
+        """Form of a column of this type."""
+        return Form(self.has_rows, self.dtype == "string")
+
+
+def read_declared_type(feature: Any) -> DeclaredType:
+    """Return the type that a feature of `datasets` declares."""
+    values = getattr(feature, "feature", None)
+    if values is None:
+        return DeclaredType(has_rows=False, dtype=feature.dtype)
+    return DeclaredType(has_rows=True, dtype=values.dtype)
+
+
+def find_form(values: Any) -> Form:
+    """Return the form of an array or a list that is not empty."""
+    if isinstance(values, np.ndarray):
+        return Form(has_rows=values.ndim > 1, has_texts=False)
+    if not _is_row(values[0]):
+        return Form(has_rows=False, has_texts=isinstance(values[0], str))
+    # An empty row does not tell its type.
+    for row in values:
+        if _is_row(row) and len(row):
+            return Form(has_rows=True, has_texts=isinstance(row[0], str))
+    return Form(has_rows=True, has_texts=False)
+
+
+def parse_column(values: Any, types: Sequence[DeclaredType], name: str) -> Any:
+    """Parse an input by the declared type that fits its form.
+
+    Args:
+        values: An array or a list that is not empty, from `to_array_or_list`.
+        types: Declared types of the input.
+        name: Name of the input, for errors.
+
+    Returns:
+        An array of numbers, or a list of texts or rows.
+
+    Raises:
+        TypeError: If a value has another type than declared.
+        ValueError: If no declared type fits the form, or a value is invalid.
+    """
+    form = find_form(values)
+    dtypes = [declared.dtype for declared in types if declared.has_rows == form.has_rows]
+    if not dtypes:
+        expected = types[0].form.describe()
+        got = f"item 0 is {describe_kind(values[0])}"
+        if isinstance(values, np.ndarray):
+            got = f"got shape {values.shape}"
+        raise ValueError(f"Expected {expected} in `{name}`, but {got}.")
+    dtype = _select_dtype(dtypes, form, values[0])
+    if form.has_rows:
+        return _parse_rows(values, dtype, name)
+    return _parse_items(values, dtype, name)
+
+
+def concatenate_columns(columns: Sequence[Any]) -> Any:
+    """Join the columns of batches: into an array if all are arrays of one width, else into a list."""
+    if len(columns) == 1:
+        # The usual case, in which nothing is copied.
+        return columns[0]
+    are_arrays = all(isinstance(column, np.ndarray) for column in columns)
+    if are_arrays and len({column.shape[1:] for column in columns}) == 1:
+        return np.concatenate(columns)
+    # Batches of choices may differ in width; their rows are then kept one by one.
+    items: list[Any] = []
+    for column in columns:
+        if isinstance(column, np.ndarray):
+            column = column.tolist()
+        items.extend(column)
+    return items
+
+
+def _is_row(value: Any) -> bool:
+    return isinstance(value, (list, np.ndarray))
+
+
+def _select_dtype(dtypes: Sequence[str], form: Form, value: Any) -> str:
+    """Select one of several declared types of values by the form and the first value."""
+    # True and 1 are equal, but one says "correct" and the other names a class.
+    if "bool" in dtypes and isinstance(value, (bool, np.bool_)):
+        return "bool"
+    for dtype in dtypes:
+        if (dtype == "string") == form.has_texts:
+            return dtype
+    # None fits: the check of the first one raises an error that names the value.
+    return dtypes[0]
+
+
+def _parse_rows(values: Any, dtype: str, name: str) -> Any:
+    if dtype == "float64":
+        return _parse_scores(values, name)
+    if dtype == "string":
+        return check_token_lists(values, name)
+    # Rows of whole numbers are positions or answers of several runs, whose lengths may differ.
+    is_table = isinstance(values, np.ndarray) and values.ndim == 2
+    if is_table and values.dtype.kind in "iu":
+        return values.astype(np.int64, copy=False)
+    rows = []
+    for index, row in enumerate(values):
+        numbers = check_labels(row, name=f"{name}[{index}]", minimum=None)
+        rows.append(numbers.tolist())
+    return rows
+
+
+def _parse_scores(values: Any, name: str) -> Any:
+    """Return rows of scores as an array, or as a list of rows if their lengths differ."""
+    # An array keeps its type, whose precision the kernel needs to know.
+    is_table = isinstance(values, np.ndarray) and values.ndim == 2
+    if is_table and values.dtype.kind in "fiu":
+        return values
+    scores = as_ragged(values, name).table()
+    if isinstance(scores, np.ndarray):
+        return scores
+    return [row.tolist() for row in scores]
+
+
+def _parse_items(values: Any, dtype: str, name: str) -> Any:
+    if dtype == "int64":
+        return check_labels(values, name=name, minimum=None)
+    if dtype == "string":
+        return check_texts(values, name, allow_empty=True)
+    if dtype == "bool":
+        return check_flags(values, name)
+    numbers = to_numpy(values, name)
+    # Whole numbers may be predicted classes, which the kernel recognizes by their type.
+    if numbers.dtype.kind in "iu":
+        return numbers
+    return check_vector(numbers, name)

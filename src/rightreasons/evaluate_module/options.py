@@ -1,0 +1,182 @@
+"""Options of an evaluate module, taken from the signatures of its kernels.
+
+A kernel's options are its keyword-only parameters. `kernel_options` gives them to `_compute`, so
+that a new option of a kernel appears in its module without a change there. A Space shows options
+as JSON, so the parameter `resampling` of a kernel becomes three flat ones in the module.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rightreasons.core.resampling import Resampling
+
+RESAMPLING_OPTIONS = ("confidence_level", "n_resamples", "seed")
+"""Options of a module whose kernel takes a `Resampling`."""
+
+
+def kernel_options(
+    *kernels: Callable[..., Any], without: Sequence[str] = ()
+) -> Callable[[Any], Any]:
+    """Give a module's `_compute` the options of its kernels in place of `**options`.
+
+    If several kernels have an option, the default is that of the first kernel. If a kernel takes
+    `resampling`, the module has `confidence_level`, `n_resamples` and `seed` instead, and `_compute`
+    receives the `Resampling` made from them. It receives None if `confidence_level` is None, which
+    is allowed only if the kernel's default is None (no interval).
+
+    Args:
+        *kernels: Functions whose options are taken.
+        without: Options that the module does not offer. A parameter that `_compute` declares itself
+            is not repeated either.
+
+    Returns:
+        A decorator for `def _compute(self, inputs, *, own_option=..., **options)`. The signature of
+        the decorated function lists all options with their defaults.
+
+    Example:
+        >>> def kernel(values, *, scale=2.0, resampling=None):
+        ...     return scale, resampling
+        >>> @kernel_options(kernel)
+        ... def _compute(self, values, **options):
+        ...     return kernel(values, **options)
+        >>> str(inspect.signature(_compute))
+        '(self, values, *, scale=2.0, confidence_level=None, n_resamples=1000, seed=0)'
+        >>> _compute(None, [1], confidence_level=0.9)
+        (2.0, Resampling(level=0.9, resamples=1000, seed=0))
+    """
+
+    def decorate(compute: Any) -> Any:
+        signature = inspect.signature(compute)
+        declared = []
+        excluded = set(without)
+        for parameter in signature.parameters.values():
+            # `**options` is the place of the kernels' options, everything else stays.
+            if parameter.kind is not parameter.VAR_KEYWORD:
+                declared.append(parameter)
+                excluded.add(parameter.name)
+        options = _collect_options(kernels, excluded)
+        defaults = {name: option.default for name, option in options.items()}
+        resampling = _find_resampling(kernels)
+
+        @functools.wraps(compute)
+        def compute_with_options(self: Any, *inputs: Any, **values: Any) -> Any:
+            arguments = {**defaults, **values}
+            if resampling is not None:
+                arguments["resampling"] = _make_resampling(arguments, resampling)
+                # A kernel may have a `seed` of its own besides, which it gets under that name.
+                for name in _list_replaced_options(kernels) & set(options):
+                    del arguments[name]
+            if named_classes in kernels:
+                # `KernelModule` has matched the classes before; kernels see only their numbers.
+                del arguments["label_names"]
+            return compute(self, *inputs, **arguments)
+
+        # `evaluate` and the demo of a Space read the options from the signature.
+        for option in options.values():
+            declared.append(option.replace(annotation=option.empty))
+        compute_with_options.__signature__ = signature.replace(parameters=declared)  # type: ignore[attr-defined]
+        return compute_with_options
+
+    return decorate
+
+
+def named_classes(*, label_names: Sequence[str] | None = None) -> Sequence[str] | None:
+    """Declare the option `label_names`, for `kernel_options` and `describe_options`.
+
+    `KernelModule` reads the option before any kernel is called.
+
+    Args:
+        label_names: Names of the classes 0, 1, …, by which the columns of a table and labels in
+            words are matched; default: the names in a ClassLabel among the inputs, or else those of
+            the columns of the first table, in their order.
+    """
+    return label_names
+
+
+def select_options(kernel: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Select the options that one of several kernels takes.
+
+    Example:
+        >>> def kernel(values, *, scale=2.0): ...
+        >>> select_options(kernel, {"scale": 3.0, "top": 5})
+        {'scale': 3.0}
+    """
+    selected = {}
+    for parameter in list_keyword_parameters(kernel):
+        if parameter.name in options:
+            selected[parameter.name] = options[parameter.name]
+    return selected
+
+
+def list_keyword_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """List the keyword-only parameters of a function."""
+    parameters = inspect.signature(function).parameters.values()
+    return [parameter for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
+
+
+def list_flat_options(kernel: Callable[..., Any]) -> list[inspect.Parameter]:
+    """List the options that a module has for a kernel, with three in place of `resampling`."""
+    options = []
+    for parameter in list_keyword_parameters(kernel):
+        if parameter.name == "resampling":
+            options.extend(_flatten_resampling(parameter))
+        else:
+            options.append(parameter)
+    return options
+
+
+def _collect_options(
+    kernels: Sequence[Callable[..., Any]], excluded: set[str]
+) -> dict[str, inspect.Parameter]:
+    """Collect the flat options of all kernels by name; the first kernel with an option decides."""
+    options: dict[str, inspect.Parameter] = {}
+    for kernel in kernels:
+        for option in list_flat_options(kernel):
+            if option.name not in excluded:
+                options.setdefault(option.name, option)
+    return options
+
+
+def _find_resampling(kernels: Sequence[Callable[..., Any]]) -> inspect.Parameter | None:
+    """Return the parameter `resampling` of the first kernel that has one, or None."""
+    for kernel in kernels:
+        for parameter in list_keyword_parameters(kernel):
+            if parameter.name == "resampling":
+                return parameter
+    return None
+
+
+def _flatten_resampling(parameter: inspect.Parameter) -> list[inspect.Parameter]:
+    """Return the three options of a module that stand for a kernel's `resampling`."""
+    default = parameter.default or Resampling()
+    # A kernel whose default is None computes no interval unless a level is given.
+    level = None if parameter.default is None else default.level
+    values = (level, default.resamples, default.seed)
+    options = []
+    for name, value in zip(RESAMPLING_OPTIONS, values, strict=True):
+        options.append(parameter.replace(name=name, default=value))
+    return options
+
+
+def _make_resampling(
+    arguments: Mapping[str, Any], parameter: inspect.Parameter
+) -> Resampling | None:
+    """Make the `Resampling` of a kernel from the flat options of a module."""
+    # A module may exclude an option for which its kernel has no use: its default applies then.
+    values = [arguments[name] for name in RESAMPLING_OPTIONS if name in arguments]
+    if parameter.default is None:
+        return Resampling.of(*values)
+    return Resampling(*values)
+
+
+def _list_replaced_options(kernels: Sequence[Callable[..., Any]]) -> set[str]:
+    """Return the flat options that no kernel takes under that name, as `resampling` holds them."""
+    names = set(RESAMPLING_OPTIONS)
+    for kernel in kernels:
+        for parameter in list_keyword_parameters(kernel):
+            names.discard(parameter.name)
+    return names
