@@ -12,7 +12,7 @@ import pytest
 from evaluate.utils.gradio import parse_readme
 
 import rightreasons
-from rightreasons.evaluate_module import KernelModule, parse_argument_help, available_modules
+from rightreasons.evaluate_module import KernelModule, available_modules, parse_argument_help
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDERS = sorted(

@@ -6,9 +6,9 @@ import pytest
 
 from rightreasons.core.resampling import Resampling
 from rightreasons.evaluate_module import (
-    parse_argument_help,
     describe_options,
     kernel_options,
+    parse_argument_help,
     select_options,
 )
 

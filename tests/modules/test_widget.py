@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 import rightreasons
-from rightreasons.evaluate_module import parse_argument_help, module_path
+from rightreasons.evaluate_module import module_path, parse_argument_help
 from rightreasons.widget.demos import parse_values
 from rightreasons.widget.pages import figure, problem, public_page, table
 
@@ -39,7 +39,9 @@ def test_bad_inputs(text, sentence):
 def test_every_option_of_every_module_is_explained():
     for name in rightreasons.available_modules():
         module = rightreasons.load(name)
-        assert set(module.option_names()) <= set(parse_argument_help(module.inputs_description)), name
+        assert set(module.option_names()) <= set(parse_argument_help(module.inputs_description)), (
+            name
+        )
 
 
 def test_what_users_write_is_escaped():
