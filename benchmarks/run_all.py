@@ -10,6 +10,8 @@ misses a target and says so by its exit status, does not keep the others from ru
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import os
 import subprocess
 import sys
@@ -20,6 +22,7 @@ import torch
 from blocks import RESULTS, write_block
 
 HERE = Path(__file__).parent
+SOURCE = HERE.parent / "src" / "rightreasons"
 DATA = "DATA"
 COMMANDS = {
     "growth": "growth.py --write",
@@ -44,8 +47,51 @@ COMMANDS = {
 OWN = ("growth", "audit")
 """Those that write tables into their blocks by themselves."""
 
+FILES = {
+    "growth": ("core", "calibration", "cues", "probes", "shortcuts/mutual_information.py"),
+    "audit": ("report", "page"),
+    "calibration": ("calibration", "core/binning.py"),
+    "lmi": ("shortcuts/mutual_information.py",),
+    "reading": ("io",),
+    "predict": ("models/classes.py", "models/running.py", "models/batching.py"),
+    "decoders": ("models/classes.py", "models/gradients"),
+    "fim": ("models/gradients/fisher.py",),
+    "attribution": ("models/gradients/attribution.py",),
+    "probes": ("models/likelihoods.py", "datasets/perturbing"),
+    "prompts": ("models/likelihoods.py", "models/prompted.py"),
+    "behavior": ("behavior/rates.py",),
+    "reasons": ("reasons/sway.py",),
+    "servers": ("models/servers",),
+    "gpu": ("models/gradients", "models/running.py"),
+}
+"""The name of a block -> files and folders below src/rightreasons that it measures."""
+
+MEASURED = HERE / "measured.json"
+"""The name of a block -> digest of its files when it was last measured."""
+
 LIMIT = 1800
 """Seconds after which a benchmark is stopped."""
+
+
+def digest_files(name: str) -> str:
+    """Return a digest of the files that a block measures."""
+    digest = hashlib.sha256()
+    for part in FILES[name]:
+        path = SOURCE / part
+        for file in [path] if path.is_file() else sorted(path.rglob("*.py")):
+            digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def read_measured() -> dict[str, str]:
+    """Return the digest of each block's files when it was measured; blocks without one are old."""
+    return json.loads(MEASURED.read_text("utf-8")) if MEASURED.exists() else {}
+
+
+def find_outdated() -> list[str]:
+    """Return the blocks whose files have changed since they were measured."""
+    measured = read_measured()
+    return [name for name in COMMANDS if measured.get(name) != digest_files(name)]
 
 
 def run(name: str, data: str | None) -> str:
@@ -79,6 +125,7 @@ def run(name: str, data: str | None) -> str:
             f"load {before:.1f} before and {os.getloadavg()[0]:.1f} after, {os.cpu_count()} cores"
         )
         write_block(RESULTS, name, f"`python benchmarks/{command}` ({load})\n\n{shown}")
+    MEASURED.write_text(json.dumps(read_measured() | {name: digest_files(name)}, indent=2) + "\n")
     return f"exit status {done.returncode}, {time.monotonic() - begin:.0f} s"
 
 
@@ -90,7 +137,13 @@ def main() -> None:
         "--only", nargs="*", choices=COMMANDS, default=list(COMMANDS), help="all by default"
     )
     parser.add_argument("--data", default=os.environ.get("RIGHTREASONS_DATA_DIR"))
+    parser.add_argument("--check", action="store_true", help="name blocks that are older than code")
     options = parser.parse_args()
+    if options.check:
+        outdated = find_outdated()
+        for name in outdated:
+            print(f"measured before its files changed: {name}")
+        sys.exit(bool(outdated))
     for name in options.only:
         print(f"{name:16s} {run(name, options.data)}", flush=True)
 
