@@ -23,10 +23,11 @@ from rightreasons.calibration.recalibration import (
     fit_temperature,
 )
 from rightreasons.calibration.smooth import ConsistencyResult, consistency
+from rightreasons.core.arrays import is_ragged
 from rightreasons.core.intervals import Interval, wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.sentences import pluralize
-from rightreasons.core.validation import check_scores, is_ragged
+from rightreasons.core.validation import check_scores
 from rightreasons.io.predictions import Predictions, parse_predictions, read_predictions
 from rightreasons.page.plots import reliability_diagram
 from rightreasons.page.prose import p_value, percent

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from rightreasons.core.arrays import Ragged, is_tensor
+from rightreasons.core.arrays import Ragged, is_ragged, is_tensor
 from rightreasons.core.validation import (
     ROW_SUM_TOLERANCE,
     as_ragged,
@@ -18,7 +18,6 @@ from rightreasons.core.validation import (
     check_logits,
     check_ragged,
     check_scores,
-    is_ragged,
     softmax,
 )
 

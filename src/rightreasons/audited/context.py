@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.audited.stored import StoredModel
-from rightreasons.core.arrays import LazyArrowColumn, Ragged
+from rightreasons.core.arrays import LazyArrowColumn, Ragged, is_ragged
 from rightreasons.core.errors import OptionError, make_unknown_name_error
 from rightreasons.core.extras import require_package
 from rightreasons.core.label_names import MatchTerms, match_labels
@@ -27,7 +27,7 @@ from rightreasons.core.resampling import Resampling
 from rightreasons.core.scores import Scores
 from rightreasons.core.store import WORK, write_atomically
 from rightreasons.core.tokens import WORD_PATTERN
-from rightreasons.core.validation import as_ragged, check_kind, is_ragged
+from rightreasons.core.validation import as_ragged, check_kind
 from rightreasons.io.options import AuditOptions
 from rightreasons.models.prompted import Prompted, prompted_of
 from rightreasons.models.protocol import lacking

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core.arrays import Ragged, to_array_or_list, to_numpy
+from rightreasons.core.arrays import Ragged, is_ragged, to_array_or_list, to_numpy
 from rightreasons.core.binning import BLOCK, BinSums, compute_binned_error
 from rightreasons.core.errors import OptionError
 from rightreasons.core.validation import (
@@ -20,7 +20,6 @@ from rightreasons.core.validation import (
     check_ragged,
     check_same_length,
     check_scores,
-    is_ragged,
 )
 
 ANSWER_KINDS = ("top_label", "confidence")

@@ -11,12 +11,12 @@ from scipy import special
 
 from rightreasons.calibration.confidences import refuse_class_labels
 from rightreasons.calibration.options import VOTE_KINDS
-from rightreasons.core.arrays import Floats, to_floats
+from rightreasons.core.arrays import Floats, is_ragged, to_floats
 from rightreasons.core.estimates import Estimate, make_estimate
 from rightreasons.core.intervals import Interval, bounded_mean_interval, cluster_wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
-from rightreasons.core.validation import check_one_of, check_same_length, check_scores, is_ragged
+from rightreasons.core.validation import check_one_of, check_same_length, check_scores
 
 TIES = ("expected", "class_order")
 

@@ -1,7 +1,9 @@
-"""The one place where columns come in: brings what a user hands in to numpy or to lists, or raises one sentence.
+"""Conversion of what users hand in: any column or table becomes a numpy array or a list.
 
-Types are recognized by what they can do, so that neither torch nor pandas nor pyarrow is imported here. Rows of
-different lengths become one flat array, `Ragged`. What goes out is a `Result`, which becomes plain values.
+`to_array_or_list` is the entry point. It accepts lists, generators, and the arrays, tensors, columns
+and tables of other libraries, and raises one sentence for everything else. `to_numpy` and `to_floats`
+go on to an array, and to an array of numbers. Types are recognized by their methods, so that neither
+torch nor pandas nor pyarrow is imported here.
 """
 
 from __future__ import annotations
@@ -13,40 +15,61 @@ import numbers
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+Array = NDArray[Any]
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
+Positions = NDArray[np.intp]
 
 _UNSUPPORTED_TYPES = (str, bytes, bytearray, Mapping, Set, type)
-_LEAVES = (numbers.Number, type(None), *_UNSUPPORTED_TYPES)
-_MISSING = ("NAType", "NaTType")
+"""Types that can be iterated over, but are no column: texts, and what is keyed or has no order."""
+
+_LEAF_TYPES = (numbers.Number, type(None), *_UNSUPPORTED_TYPES)
+"""Types of items that are left as they are."""
+
+_MISSING_TYPE_NAMES = ("NAType", "NaTType")
+"""Names of the types of the missing values of pandas."""
+
 _MAX_NESTING_DEPTH = 8
-_MAX_SEQUENCE_LENGTH = 60
+_MAX_VALUE_CHARACTERS = 60
+_MAX_REASON_CHARACTERS = 260
+_ROWS_PER_BLOCK = 4096
 
 CLASS_COLUMNS: Mapping[str, str | None] = {
-    **dict.fromkeys(("p", "prob", "proba", "probs", "probability"), "probabilities"),
-    **dict.fromkeys(
-        ("wahrscheinlichkeit", "wahrsch", "probabilité", "probabilite"), "probabilities"
-    ),
-    **dict.fromkeys(
-        ("probabilidad", "probabilidade", "probabilità", "waarschijnlijkheid"), "probabilities"
-    ),
-    **dict.fromkeys(("logit", "logits"), "logits"),
-    **dict.fromkeys(("log_prob", "log_probability", "logprob", "logp"), "log_probabilities"),
+    "p": "probabilities",
+    "prob": "probabilities",
+    "proba": "probabilities",
+    "probs": "probabilities",
+    "probability": "probabilities",
+    "wahrscheinlichkeit": "probabilities",
+    "wahrsch": "probabilities",
+    "probabilité": "probabilities",
+    "probabilite": "probabilities",
+    "probabilidad": "probabilities",
+    "probabilidade": "probabilities",
+    "probabilità": "probabilities",
+    "waarschijnlijkheid": "probabilities",
+    "logit": "logits",
+    "logits": "logits",
+    "log_prob": "log_probabilities",
+    "log_probability": "log_probabilities",
+    "logprob": "log_probabilities",
+    "logp": "log_probabilities",
     "score": None,
 }
-"""Prefixes of the names of columns that hold one class each: `p_positive`, `p0`, `logit_2`; with the kind of score."""
+"""Prefix of a column of scores of one class (`p_positive`, `p0`, `logit_2`) -> kind of score."""
 
-_CLASS_COLUMN = re.compile(
+_CLASS_COLUMN_PATTERN = re.compile(
     rf"({'|'.join(CLASS_COLUMNS)})(?:[_:. ]+(.+)|\((.+)\)|\[(.+)\]|(\d+))(?:\s*[\[(]%[\])])?"
 )
 
 
 def describe_kind(value: object) -> str:
-    """Say what a value is, for an error.
+    """Describe a value and its type for an error message.
 
     Example:
         >>> describe_kind(0.5), describe_kind(None), describe_kind(np.str_("good"))
@@ -54,76 +77,102 @@ def describe_kind(value: object) -> str:
     """
     if value is None:
         return "None"
-    plain = value.item() if isinstance(value, np.generic) else value
-    kind = type(plain).__name__
+    if isinstance(value, np.generic):
+        value = value.item()
+    type_name = type(value).__name__
     try:
-        # An address in memory is another one in every process.
-        text = " ".join(re.sub(r" at 0x[0-9a-f]+", "", repr(plain)).split())
-    except (
-        Exception
-    ):  # a number of thousands of digits, a list that holds itself, an object's own mistake
-        return f"a value of type {kind}"
-    return f"{text if len(text) <= _MAX_SEQUENCE_LENGTH else text[:_MAX_SEQUENCE_LENGTH] + '...'} ({kind})"
+        text = repr(value)
+    # A number of thousands of digits, a list that contains itself, or a mistake in a user's class.
+    except Exception:
+        return f"a value of type {type_name}"
+    # Addresses in memory differ between processes, but messages should not.
+    text = re.sub(r" at 0x[0-9a-f]+", "", text)
+    text = " ".join(text.split())
+    if len(text) > _MAX_VALUE_CHARACTERS:
+        text = text[:_MAX_VALUE_CHARACTERS] + "..."
+    return f"{text} ({type_name})"
 
 
 def is_tensor(value: object) -> bool:
-    """Tell whether a value is a tensor of torch."""
-    # Recognize a tensor by its methods, so that this module need not import torch.
+    """Return whether a value is a torch tensor, judged by its methods."""
     return hasattr(value, "detach") and hasattr(value, "cpu")
 
 
 def parse_class_column(name: str) -> tuple[str | None, str]:
-    """Return the prefix of `CLASS_COLUMNS` that the name of a column has, or None, and the class that it names.
+    """Split the name of a column into a prefix of `CLASS_COLUMNS` and the name of a class.
+
+    Returns:
+        The prefix, or None if the name has none, and the class.
 
     Example:
-        >>> parse_class_column("p_Positive"), parse_class_column("logit2"), parse_class_column("joy"), parse_class_column("P(Up) [%]")
-        (('p', 'Positive'), ('logit', '2'), (None, 'joy'), ('p', 'Up'))
+        >>> parse_class_column("p_Positive"), parse_class_column("logit2")
+        (('p', 'Positive'), ('logit', '2'))
+        >>> parse_class_column("joy"), parse_class_column("P(Up) [%]")
+        ((None, 'joy'), ('p', 'Up'))
     """
-    match = _CLASS_COLUMN.fullmatch(name.lower())
+    match = _CLASS_COLUMN_PATTERN.fullmatch(name.lower())
     if match is None:
         return None, name
-    place = next(place for place in range(2, 6) if match[place])
-    return match[1], name[match.start(place) : match.end(place)]
+    # The prefix is followed by exactly one of four forms: `_x`, `(x)`, `[x]` or a number.
+    start, end = match.span(match.lastindex or 0)
+    return match[1], name[start:end]
 
 
 def find_column_classes(values: Any) -> tuple[str, ...] | None:
-    """Return the classes that the columns of a table name; None for numbers, a name that comes twice, and other forms.
+    """Return the class names in the columns of a table.
+
+    Returns:
+        One name per column, or None if the columns are numbered, if a name is repeated, or if the
+        input is no table.
 
     Example:
         >>> import pyarrow
-        >>> find_column_classes(pyarrow.table({"p_no": [0.5], "p_yes": [0.5]})), find_column_classes([[0.5, 0.5]])
-        (('no', 'yes'), None)
+        >>> find_column_classes(pyarrow.table({"p_no": [0.5], "p_yes": [0.5]}))
+        ('no', 'yes')
+        >>> find_column_classes([[0.5, 0.5]]) is None
+        True
     """
     if isinstance(values, (np.ndarray, list, tuple, *_UNSUPPORTED_TYPES)) or is_tensor(values):
         return None
     try:
         table = read_columns(values)
-    except Exception:  # `to_array_or_list` says what is wrong with it
+    # `to_array_or_list` reports what is wrong with the table.
+    except Exception:
         return None
-    names = tuple(parse_class_column(str(name))[1] for name in table[0]) if table else ()
-    numbers = all(name.isdecimal() for name in names)
-    return None if numbers or len(set(names)) < len(names) else names
+
+    columns = [] if table is None else table[0]
+    names = tuple(parse_class_column(str(column))[1] for column in columns)
+    is_numbered = all(name.isdecimal() for name in names)
+    if is_numbered or len(set(names)) < len(names):
+        return None
+    return names
+
+
+# ---------------------------------------------------------------------------------- entry points
 
 
 def to_array_or_list(
     values: Any, name: str, expected: str = "an array or a list", depth: int = 0
 ) -> Any:
-    """Bring a column or a table in any accepted form to an array of numbers, or to a list.
+    """Convert a column or a table in any accepted form to an array of numbers, or to a list.
 
     Args:
-        values: A list, a tuple, a generator, a numpy array, a tensor, anything with `__array__`, a Series or a
-            DataFrame of pandas or polars, an Array, a ChunkedArray or a Table of pyarrow, or a Column or a Dataset of
-            datasets. The columns of a table are classes in their order, or by their numbers (`p_1, p_0`).
-        name: What the caller calls it.
-        expected: What it should be, for an error.
-        depth: How many lists it is in.
+        values: A list, a tuple, a generator, a numpy array, a tensor, anything with `__array__`, a
+            Series or a DataFrame of pandas or polars, an Array, a ChunkedArray or a Table of
+            pyarrow, or a Column or a Dataset of datasets. The columns of a table are classes, in
+            their order or by their numbers (`p_1, p_0`).
+        name: Name of the input in error messages.
+        expected: Description of the accepted input in error messages.
+        depth: Number of lists that contain the values.
 
     Returns:
-        An array of one or more dimensions, or a list of values or rows. Missing values are None in a list.
+        An array of one or more dimensions, or a list of values or rows. Missing values are None in
+        a list.
 
     Raises:
-        TypeError: If it has no order (a set), is keyed (a dictionary), is a single value or text, has a mask, is a
-            table with a column that does not hold numbers, or cannot be read.
+        TypeError: If the input has no order (a set), is keyed (a dictionary), is a single value or
+            text, has a mask, is a table with a column that does not contain numbers, or cannot be
+            read.
         ValueError: If the columns of a table are numbered in another order, and not from 0.
 
     Example:
@@ -141,78 +190,57 @@ def to_array_or_list(
     if isinstance(values, np.ma.MaskedArray):
         raise TypeError(f"Expected `{name}` without a mask, but got a masked array.")
     if isinstance(values, np.ndarray):
-        return _from_array(values, name, expected, depth)
+        return _convert_array(values, name, expected, depth)
     if isinstance(values, _UNSUPPORTED_TYPES):
         raise TypeError(f"Expected `{name}` to be {expected}, but got {describe_kind(values)}.")
     if is_tensor(values):
-        return _from_array(_from_tensor(values, name), name, expected, depth)
-
-    def read(convert: Callable[[Any], Any]) -> Any:
-        """Read a type of somebody else, which may fail in any way."""
-        try:
-            return convert(values)
-        except MemoryError:
-            raise
-        except Exception as error:
-            but = f"a {type(values).__name__} cannot be read ({type(error).__name__}: {error}"
-            raise TypeError(
-                f"Expected `{name}` to be {expected}, but {' '.join(but.split())[:260]})."
-            ) from error
-
-    table = read(read_columns)
-    if table is not None:
-        labels, columns = table
-        return _from_columns(labels, columns, name)
-    if hasattr(values, "column_name") and hasattr(values, "__len__"):  # a column of datasets
-        return to_array_or_list(read(lambda column: column[:]), name, expected, depth)
-    if hasattr(values, "to_pylist") or hasattr(values, "to_numpy"):
-        series = read(_from_series)
-        return series if isinstance(series, np.ndarray) else _convert_items(series, name, depth)
-    if hasattr(values, "__array__"):
-        return to_array_or_list(read(np.asarray), name, expected, depth)
-    if not isinstance(values, Iterable) and not hasattr(values, "__getitem__"):
-        raise TypeError(f"Expected `{name}` to be {expected}, but got {describe_kind(values)}.")
-    return _convert_items(read(list), name, depth)
+        return _convert_array(_convert_tensor(values, name), name, expected, depth)
+    return _convert_foreign(values, name, expected, depth)
 
 
-def to_numpy(values: Any, name: str) -> NDArray[Any]:
-    """Bring a column or a table in any accepted form to numpy."""
-    values = to_array_or_list(values, name)
-    if isinstance(values, np.ndarray):
-        return values
-    types = set(map(type, values))
-    odd = type(None) in types or len({kind in (list, np.ndarray) for kind in types}) > 1
-    for item, value in enumerate(values) if odd else ():
-        if value is None or _is_row(value) is not _is_row(values[0]):
-            kind = "a row" if _is_row(values[0]) else "a value"
-            raise ValueError(
-                f"Expected {kind} in each item of `{name}`, but item {item} is {describe_kind(value)}."
-            )
-    mixed = len(types) > 1 and bool in types
-    try:
-        array = np.asarray(values, dtype=object if mixed else None)
-        # numpy turns numbers beside a text into texts, and large whole numbers into floats.
-        if array.dtype.kind in "USV" or (array.dtype.kind == "f" and types == {int}):
-            return np.array(values, dtype=object)
-        return array
-    except OverflowError:
-        return np.array(values, dtype=object)
-    except ValueError:
-        if not all(map(_is_row, values)):
-            return np.array([*values, None], dtype=object)[:-1]
-        lengths = [len(row) for row in values]
-        row = next((i for i, length in enumerate(lengths) if length != lengths[0]), 0)
-        but = (
-            "the depths of the rows differ"
-            if not row
-            else f"row 0 has {lengths[0]} and row {row} has {lengths[row]}"
-        )
-        raise ValueError(f"Expected rows of one length in `{name}`, but {but}.") from None
+def to_numpy(values: Any, name: str) -> Array:
+    """Convert a column or a table in any accepted form to a numpy array.
+
+    Texts, booleans among numbers, and whole numbers beyond 64 bits become an array of objects.
+    """
+    return stack_items(to_array_or_list(values, name), name)
 
 
 def to_floats(values: Any, name: str) -> NDArray[np.float64]:
-    """Bring numbers to float64."""
-    array = to_numpy(values, name)
+    """Convert numbers in any accepted form to a float64 array."""
+    return cast_to_floats(to_numpy(values, name), name)
+
+
+def stack_items(items: Any, name: str) -> Array:
+    """Stack the result of `to_array_or_list` into one array."""
+    if isinstance(items, np.ndarray):
+        return items
+    types = set(map(type, items))
+    _check_items_are_alike(items, types, name)
+    # Among numbers, numpy would turn True into 1; as an object, it can still be refused.
+    has_mixed_booleans = len(types) > 1 and bool in types
+    try:
+        array = np.asarray(items, dtype=object if has_mixed_booleans else None)
+        # numpy turns numbers next to a text into texts, and large whole numbers into floats.
+        is_text = array.dtype.kind in "USV"
+        is_rounded = array.dtype.kind == "f" and types == {int}
+        if is_text or is_rounded:
+            array = np.array(items, dtype=object)
+        return array
+    except OverflowError:
+        # Whole numbers beyond 64 bits.
+        return np.array(items, dtype=object)
+    except ValueError:
+        # numpy refuses rows of different lengths.
+        if all(map(_is_row, items)):
+            raise _make_length_error(items, name) from None
+        # numpy looks for no second dimension if one item is None.
+        array = np.array([*items, None], dtype=object)
+        return array[:-1]
+
+
+def cast_to_floats(array: Array, name: str) -> NDArray[np.float64]:
+    """Cast an array to float64; refuse everything but numbers."""
     if array.dtype == object:
         for index, value in enumerate(array.reshape(-1)):
             if type(value) is bool or not isinstance(value, numbers.Real):
@@ -226,86 +254,376 @@ def to_floats(values: Any, name: str) -> NDArray[np.float64]:
                 f"Expected finite numbers in `{name}`, but one is too large for a float."
             ) from None
     if array.dtype.kind not in "fiu":
-        sample = array.reshape(-1)[0] if array.size else None
-        raise TypeError(
-            f"Expected numbers in `{name}`, but the first value is {describe_kind(sample)}."
-        )
-    with np.errstate(
-        over="ignore"
-    ):  # a long double beyond the range becomes infinite, which the checks refuse
+        sample = _describe_first_value(array)
+        raise TypeError(f"Expected numbers in `{name}`, but the first value is {sample}.")
+    # A long double beyond the range becomes infinite, which the checks of values refuse.
+    with np.errstate(over="ignore"):
         return array.astype(np.float64, copy=False)
 
 
-def compute_offsets(lengths: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where rows of these lengths begin in a flat array, (N + 1,); the last entry is the total.
+# ----------------------------------------------------------------------------- lists and their items
+
+
+def _is_row(value: object) -> bool:
+    return isinstance(value, (list, np.ndarray))
+
+
+def _convert_items(values: list[Any], name: str, depth: int) -> list[Any]:
+    """Convert the items of a list to plain values, lists and arrays; copy only if one changes."""
+    if depth > _MAX_NESTING_DEPTH:
+        raise ValueError(
+            f"Expected rows of values, but `{name}` is nested deeper than {_MAX_NESTING_DEPTH} levels."
+        )
+    # Comparing the few distinct types is much faster than looking at each item.
+    types = set(map(type, values))
+    if types == {list}:
+        types = set(map(type, itertools.chain.from_iterable(values)))
+    if _are_leaf_types(types):
+        return values
+    return [
+        _convert_item(value, f"{name}[{index}]", depth + 1) for index, value in enumerate(values)
+    ]
+
+
+def _are_leaf_types(types: set[type]) -> bool:
+    if np.str_ in types:
+        return False
+    return all(issubclass(kind, _LEAF_TYPES) for kind in types)
+
+
+def _convert_item(value: Any, name: str, depth: int) -> Any:
+    """Convert one item of a list to a plain value, a list or an array."""
+    if type(value) is list:
+        return _convert_items(value, name, depth)
+    if type(value).__name__ in _MISSING_TYPE_NAMES:
+        return None
+    if isinstance(value, (np.bool_, np.str_)):
+        return value.item()
+    if isinstance(value, (*_LEAF_TYPES, np.generic)):
+        return value
+    # A scalar of pyarrow.
+    if hasattr(value, "as_py"):
+        return _convert_item(value.as_py(), name, depth)
+    # A single number in a tensor or an array; a masked one is refused below.
+    if getattr(value, "ndim", None) == 0 and not isinstance(value, np.ma.MaskedArray):
+        if is_tensor(value):
+            value = _convert_tensor(value, name)
+        return np.asarray(value).item()
+    if isinstance(value, Iterable) or hasattr(value, "__array__"):
+        return to_array_or_list(value, name, depth=depth)
+    return value
+
+
+def _check_items_are_alike(items: list[Any], types: set[type], name: str) -> None:
+    """Refuse missing items, and rows among single values."""
+    n_row_types = len(types & {list, np.ndarray})
+    is_mixed = 0 < n_row_types < len(types)
+    if not is_mixed and type(None) not in types:
+        return
+    has_rows = _is_row(items[0])
+    expected = "a row" if has_rows else "a value"
+    for index, item in enumerate(items):
+        if item is None or _is_row(item) is not has_rows:
+            raise ValueError(
+                f"Expected {expected} in each item of `{name}`, "
+                f"but item {index} is {describe_kind(item)}."
+            )
+
+
+def _make_length_error(rows: Sequence[Any], name: str) -> ValueError:
+    """Return the error for rows that do not form a table; the first odd row is named."""
+    lengths = [len(row) for row in rows]
+    for index, length in enumerate(lengths):
+        if length != lengths[0]:
+            difference = f"row 0 has {lengths[0]} and row {index} has {length}"
+            break
+    else:
+        difference = "the depths of the rows differ"
+    return ValueError(f"Expected rows of one length in `{name}`, but {difference}.")
+
+
+def _describe_first_value(array: Array) -> str:
+    if array.size == 0:
+        return "None"
+    values = array.reshape(-1)
+    return describe_kind(values[0])
+
+
+# --------------------------------------------------------------------------------- arrays and tensors
+
+
+def _convert_array(values: Array, name: str, expected: str, depth: int) -> Any:
+    """Return an array of numbers, or the list of anything else."""
+    dtype = values.dtype
+    if values.ndim == 0:
+        value = describe_kind(values[()])
+        raise TypeError(f"Expected `{name}` to be {expected}, but got the single value {value}.")
+    if dtype.kind == "V":
+        raise TypeError(f"Expected `{name}` to be {expected}, but got an array of records.")
+    # Objects and texts (O, U, S, T) need a look at each item.
+    if dtype.kind in "OUST":
+        items = values.tolist()
+        return _convert_items(items, name, depth)
+    is_long_double = dtype.kind == "f" and dtype.itemsize > 8
+    if is_long_double:
+        # A value beyond the range becomes infinite, which the checks of values refuse.
+        with np.errstate(over="ignore"):
+            return values.astype(np.float64)
+    return np.asarray(values)
+
+
+def _convert_tensor(values: Any, name: str) -> Array:
+    try:
+        tensor = values.detach().cpu()
+        # numpy has neither bfloat16 nor floats of 8 bits.
+        if str(tensor.dtype).startswith(("torch.bfloat16", "torch.float8")):
+            tensor = tensor.float()
+        return np.asarray(tensor.numpy())
+    except (RuntimeError, TypeError, NotImplementedError) as error:
+        raise TypeError(
+            f"Expected `{name}` to be a tensor that numpy can hold, "
+            f"but got one of {values.dtype} on {values.device}."
+        ) from error
+
+
+# ------------------------------------------------------------------------ types of other libraries
+
+
+def _convert_foreign(values: Any, name: str, expected: str, depth: int) -> Any:
+    """Convert a table, a column or an iterable of another library."""
+
+    def read(convert: Callable[[Any], Any]) -> Any:
+        # Foreign code may fail in any way; whatever it raises becomes one sentence.
+        try:
+            return convert(values)
+        except MemoryError:
+            raise
+        except Exception as error:
+            _raise_unreadable(values, error, name, expected)
+
+    table = read(read_columns)
+    if table is not None:
+        labels, columns = table
+        return _convert_columns(labels, columns, name)
+    # A column of datasets reads its rows when it is sliced.
+    if hasattr(values, "column_name") and hasattr(values, "__len__"):
+        return to_array_or_list(read(lambda column: column[:]), name, expected, depth)
+    if hasattr(values, "to_pylist") or hasattr(values, "to_numpy"):
+        series = read(_convert_series)
+        if isinstance(series, np.ndarray):
+            return series
+        return _convert_items(series, name, depth)
+    if hasattr(values, "__array__"):
+        return to_array_or_list(read(np.asarray), name, expected, depth)
+    if isinstance(values, Iterable) or hasattr(values, "__getitem__"):
+        return _convert_items(read(list), name, depth)
+    raise TypeError(f"Expected `{name}` to be {expected}, but got {describe_kind(values)}.")
+
+
+def _raise_unreadable(values: Any, error: Exception, name: str, expected: str) -> NoReturn:
+    type_name = type(values).__name__
+    error_name = type(error).__name__
+    reason = f"a {type_name} cannot be read ({error_name}: {error}"
+    reason = " ".join(reason.split())
+    reason = reason[:_MAX_REASON_CHARACTERS]
+    raise TypeError(f"Expected `{name}` to be {expected}, but {reason}).") from error
+
+
+def read_columns(values: Any) -> tuple[list[Any], list[Any]] | None:
+    """Return the names and the columns of a table, or None if the input is no table."""
+    # pandas
+    if hasattr(values, "iloc") and hasattr(values, "columns"):
+        names = list(values.columns)
+        columns = [values.iloc[:, index] for index in range(len(names))]
+        return names, columns
+    # polars
+    if hasattr(values, "get_columns"):
+        names = list(values.columns)
+        columns = list(values.get_columns())
+        return names, columns
+    if not hasattr(values, "column_names") or not hasattr(values, "__getitem__"):
+        return None
+    # datasets, which read their rows when they are sliced
+    if hasattr(values, "with_format"):
+        values = values.with_format("arrow")[:]
+    # pyarrow
+    names = list(values.column_names)
+    columns = list(values.columns)
+    return names, columns
+
+
+def _convert_columns(labels: list[Any], columns: list[Any], name: str) -> Array:
+    """Stack the columns of a table, in the order of the classes if they are numbered."""
+    if not columns:
+        raise ValueError(f"Expected at least one column in `{name}`, but it has none.")
+    arrays = [
+        _convert_column(label, column, name) for label, column in zip(labels, columns, strict=True)
+    ]
+    classes = [parse_class_column(str(label))[1] for label in labels]
+    order = _find_class_order(classes, name)
+    return np.column_stack([arrays[position] for position in order])
+
+
+def _convert_column(label: Any, column: Any, name: str) -> Array:
+    """Convert one column of a table of numbers."""
+    expected = f"Expected numbers in each column of `{name}`"
+    dtype = getattr(column, "dtype", None)
+    if str(dtype) == "object":
+        raise TypeError(f"{expected}, but column {label!r} holds objects.")
+    array = to_numpy(column, f"{name}[{label!r}]")
+    is_numeric = array.dtype.kind in "iuf"
+    if not is_numeric or array.ndim != 1:
+        sample = _describe_first_value(array)
+        raise TypeError(f"{expected}, but column {label!r} holds {sample}.")
+    return array
+
+
+def _find_class_order(classes: Sequence[str], name: str) -> list[int]:
+    """Return the positions of the columns in the order of their numbers; as they are if unnumbered.
+
+    Args:
+        classes: Class of each column.
+        name: Name of the table in error messages.
+    """
+    positions = list(range(len(classes)))
+    # Longer numbers than 18 digits are names: numpy could not count so many classes.
+    if not all(label.isascii() and label.isdecimal() and len(label) < 19 for label in classes):
+        return positions
+    class_numbers = [int(label) for label in classes]
+    order = sorted(positions, key=class_numbers.__getitem__)
+    # Sorting is safe only if the numbers are exactly those of the classes, from 0.
+    if order != positions and set(class_numbers) != set(positions):
+        raise ValueError(
+            f"Expected the columns of `{name}` in the order of the classes, "
+            f"but got {', '.join(classes)}."
+        )
+    return order
+
+
+def _convert_series(values: Any) -> Any:
+    """Convert a column of pyarrow, pandas or polars to numpy, or to a list if it is not numeric."""
+    if hasattr(values, "to_pylist"):
+        to_list = values.to_pylist
+        options = {"zero_copy_only": False}
+        has_missing = values.null_count > 0
+    else:
+        to_list = getattr(values, "tolist", None) or values.to_list
+        options = {}
+        has_missing = _has_missing_values(values)
+    # A list can hold None; numpy would turn missing values into NaN.
+    if has_missing:
+        return to_list()
+    try:
+        array = np.asarray(values.to_numpy(**options))
+    # pyarrow has no arrays of unions, among others.
+    except Exception:
+        return to_list()
+    if array.dtype.kind in "biuf" and array.ndim:
+        return array
+    return to_list()
+
+
+def _has_missing_values(series: Any) -> bool:
+    """Return whether a series of polars or pandas has missing values."""
+    null_count = getattr(series, "null_count", None)
+    if callable(null_count):
+        return bool(null_count())
+    # In numpy's own types, pandas cannot distinguish a missing value from NaN.
+    if isinstance(getattr(series, "dtype", None), np.dtype):
+        return False
+    return hasattr(series, "isna") and bool(series.isna().any())
+
+
+# ------------------------------------------------------------------------------- rows of numbers
+
+
+def compute_offsets(lengths: Sequence[int] | Integers) -> Integers:
+    """Return the index at which each row begins in a flat array.
+
+    Args:
+        lengths: (N,) length of each row.
+
+    Returns:
+        (N + 1,) offsets; the last one is the total length.
 
     Example:
         >>> compute_offsets([2, 0, 3]).tolist()
         [0, 2, 2, 5]
     """
-    return np.concatenate(([0], np.cumsum(lengths))).astype(np.int64)
+    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    return offsets
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Ragged:
-    """Rows of different lengths in one flat array: row i is `values[offsets[i]:offsets[i + 1]]`.
+    """Rows of different lengths in one flat array.
+
+    Row i is `values[offsets[i]:offsets[i + 1]]`.
 
     Attributes:
-        values: (total,) all rows, one after another.
-        offsets: (N + 1,) where each row begins; the last entry is the total.
+        values: (total,) values of all rows, one row after another.
+        offsets: (N + 1,) index at which each row begins; the last one is the total length.
 
     Example:
         >>> Ragged.of(np.array([0.1, 0.9, 0.5]), [2, 1])[1]
         array([0.5])
     """
 
-    values: NDArray[np.float64]
-    offsets: NDArray[np.int64]
+    values: Floats
+    offsets: Integers
 
     @classmethod
-    def of(cls, values: NDArray[np.float64], lengths: Sequence[int] | NDArray[np.int64]) -> Ragged:
-        """Cut a flat array into rows of these lengths."""
+    def of(cls, values: Floats, lengths: Sequence[int] | Integers) -> Ragged:
+        """Split a flat array into rows of the given lengths."""
         return cls(values, compute_offsets(lengths))
 
     @classmethod
-    def of_table(cls, table: NDArray[np.float64]) -> Ragged:
-        """Take the rows of an (N, C) array."""
-        return cls.of(table.reshape(-1), np.full(len(table), table.shape[1]))
+    def of_table(cls, table: Floats) -> Ragged:
+        """Wrap the rows of an (N, K) array."""
+        n_rows, n_columns = table.shape
+        lengths = np.full(n_rows, n_columns)
+        return cls.of(table.reshape(-1), lengths)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
-    def __iter__(self) -> Iterator[NDArray[np.float64]]:
-        return (self.values[a:b] for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True))
+    def __iter__(self) -> Iterator[Floats]:
+        for row in range(len(self)):
+            yield self[row]
 
-    def __getitem__(self, row: int) -> NDArray[np.float64]:
-        return self.values[self.offsets[row] : self.offsets[row + 1]]
+    def __getitem__(self, row: int) -> Floats:
+        start = self.offsets[row]
+        end = self.offsets[row + 1]
+        return self.values[start:end]
 
     @property
-    def starts(self) -> NDArray[np.int64]:
-        """(N,) the first index of each row."""
+    def starts(self) -> Integers:
+        """(N,) index of the first value of each row."""
         return self.offsets[:-1]
 
     @property
-    def lengths(self) -> NDArray[np.int64]:
-        """(N,) how many values each row has."""
+    def lengths(self) -> Integers:
+        """(N,) number of values of each row."""
         return np.diff(self.offsets)
 
-    def table(self) -> NDArray[np.float64] | Ragged:
-        """Return the rows as an (N, C) array where each has C values, and otherwise as they are.
+    def table(self) -> Floats | Ragged:
+        """Return an (N, K) array if all rows have K values, and otherwise the rows unchanged.
 
         Example:
             >>> Ragged.of(np.array([0.1, 0.9, 0.5, 0.5]), [2, 2]).table()
             array([[0.1, 0.9],
                    [0.5, 0.5]])
         """
-        lengths = self.lengths
-        if not len(lengths) or (lengths != lengths[0]).any():
+        if not len(self):
             return self
-        return self.values.reshape(len(lengths), -1)
+        lengths = self.lengths
+        if (lengths != lengths[0]).any():
+            return self
+        return self.values.reshape(len(self), -1)
 
-    def take(self, order: NDArray[np.intp]) -> Ragged:
-        """Return the rows at some positions, in that order.
+    def take(self, order: Positions) -> Ragged:
+        """Return the rows at the given positions, in that order.
 
         Example:
             >>> Ragged.of(np.array([0.1, 0.9, 0.5]), [2, 1]).take(np.array([1, 0])).values
@@ -313,22 +631,38 @@ class Ragged:
         """
         lengths = self.lengths[order]
         offsets = compute_offsets(lengths)
-        source = np.repeat(self.starts[order] - offsets[:-1], lengths) + np.arange(offsets[-1])
+        # Number the values of the result, and shift each row to where it begins in the source.
+        shifts = self.starts[order] - offsets[:-1]
+        n_values = offsets[-1]
+        source = np.arange(n_values) + np.repeat(shifts, lengths)
         return Ragged(self.values[source], offsets)
 
-    def reduce(self, ufunc: np.ufunc) -> NDArray[np.float64]:
-        """Reduce each (non-empty) row by a ufunc, such as `np.add` or `np.maximum`; (N,)."""
+    def reduce(self, ufunc: np.ufunc) -> Floats:
+        """Reduce each row by a ufunc, such as `np.add` or `np.maximum`; no row may be empty.
+
+        Returns:
+            (N,) one value per row.
+        """
         return np.asarray(ufunc.reduceat(self.values, self.starts), dtype=np.float64)
 
-    def argmax(self) -> NDArray[np.int64]:
-        """(N,) the index inside each row of its first largest value."""
-        top = np.repeat(self.reduce(np.maximum), self.lengths)
-        position = np.where(self.values == top, np.arange(len(self.values)), len(self.values))
-        first = np.minimum.reduceat(position, self.starts)
-        return np.asarray(first - self.starts, dtype=np.int64)
+    def argmax(self) -> Integers:
+        """Return (N,) the index inside each row of its largest value, the first one of ties."""
+        n_values = len(self.values)
+        largest = self.reduce(np.maximum)
+        is_largest = self.values == np.repeat(largest, self.lengths)
+        # Smaller values get an index beyond all others, which the minimum passes over.
+        candidates = np.where(is_largest, np.arange(n_values), n_values)
+        positions = np.minimum.reduceat(candidates, self.starts)
+        return np.asarray(positions - self.starts, dtype=np.int64)
 
     def softmax(self, inverse: float = 1.0) -> Ragged:
-        """Return the softmax of each row, of its values times `inverse`; a row with NaN stays NaN.
+        """Return the softmax of each row.
+
+        Args:
+            inverse: Inverse temperature, by which the values are multiplied first.
+
+        Returns:
+            Rows of the same lengths, each of sum 1. A row with NaN stays NaN.
 
         Example:
             >>> Ragged.of(np.array([0.0, 0.0, 5.0]), [2, 1]).softmax().values
@@ -336,32 +670,138 @@ class Ragged:
         """
         if not len(self):
             return self
-        values = self.values * inverse
-        powers = np.exp(values - np.repeat(np.maximum.reduceat(values, self.starts), self.lengths))
-        return Ragged(
-            powers / np.repeat(np.add.reduceat(powers, self.starts), self.lengths), self.offsets
-        )
+        scaled = self.values * inverse
+        # Subtracting the largest value of a row changes nothing, but prevents an overflow.
+        largest = np.maximum.reduceat(scaled, self.starts)
+        powers = np.exp(scaled - np.repeat(largest, self.lengths))
+        sums = np.add.reduceat(powers, self.starts)
+        return Ragged(powers / np.repeat(sums, self.lengths), self.offsets)
 
-    def at(self, index: NDArray[np.int64]) -> NDArray[np.float64]:
-        """(N,) the value at `index[i]` of each row."""
-        return np.asarray(self.values[self.starts + index], dtype=np.float64)
+    def at(self, index: Integers) -> Floats:
+        """Return (N,) the value of each row at its entry of `index`."""
+        positions = self.starts + index
+        return np.asarray(self.values[positions], dtype=np.float64)
 
-    def row_of(self, position: int) -> int:
-        """Tell which row a position of the flat array belongs to."""
-        return int(np.searchsorted(self.offsets, position, side="right") - 1)
+    def find_row(self, position: int) -> int:
+        """Return the row that contains a position of the flat array."""
+        n_started = np.searchsorted(self.offsets, position, side="right")
+        return int(n_started) - 1
+
+
+def take_rows(rows: Floats | Ragged, order: Positions) -> Floats | Ragged:
+    """Return the rows of a table or of `Ragged` at the given positions.
+
+    Selected rows of one length become a table.
+
+    Example:
+        >>> take_rows(Ragged.of(np.array([0.1, 0.9, 0.5]), [2, 1]), np.array([0, 0])).tolist()
+        [[0.1, 0.9], [0.1, 0.9]]
+    """
+    if isinstance(rows, Ragged):
+        return rows.take(order).table()
+    return np.asarray(rows[order])
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class NumericRows:
+    """Numbers of N items: one number per item, or a row of them.
+
+    They are known to be numbers. Their range is not checked, as it depends on what they mean.
+
+    Attributes:
+        values: (N,) or (N, K) float64, or `Ragged` if the rows differ in length.
+        is_whole: Whether they were integers, as class labels are.
+    """
+
+    values: Floats | Ragged
+    is_whole: bool = False
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether there is one number per item."""
+        return not isinstance(self.values, Ragged) and self.values.ndim == 1
+
+
+def parse_rows(values: Any, name: str) -> NumericRows:
+    """Convert one number, or one row of numbers, per item to float64.
+
+    Args:
+        values: Numbers in any form that `to_array_or_list` accepts, `Ragged`, or `NumericRows`,
+            which are returned unchanged.
+        name: Name of the input in error messages.
+
+    Raises:
+        TypeError: If something is not a number.
+        ValueError: If rows differ in depth, or only some items are rows.
+
+    Example:
+        >>> parse_rows([[0.5, 0.5], [0.2, 0.3, 0.5]], "predictions").values.lengths
+        array([2, 3])
+        >>> rows = parse_rows([0, 2, 1], "predictions")
+        >>> rows.values, rows.is_whole, rows.is_vector
+        (array([0., 2., 1.]), True, True)
+    """
+    if isinstance(values, NumericRows):
+        return values
+    if isinstance(values, Ragged):
+        return NumericRows(values.table())
+    items = to_array_or_list(values, name)
+    if is_ragged(items):
+        return NumericRows(concatenate_rows(items, name))
+    array = stack_items(items, name)
+    return NumericRows(cast_to_floats(array, name), is_whole=array.dtype.kind in "iu")
+
+
+def is_ragged(rows: Any) -> bool:
+    """Return whether rows differ in length; False for anything but a sequence of rows."""
+    if isinstance(rows, Ragged):
+        return len(np.unique(rows.lengths)) > 1
+    if isinstance(rows, np.ndarray):
+        is_sequence = rows.dtype.kind == "O"
+    else:
+        is_sequence = isinstance(rows, Sequence) and not isinstance(rows, (str, bytes))
+    if not is_sequence:
+        return False
+    try:
+        return len(set(map(len, rows))) > 1
+    # Single values have no length.
+    except TypeError:
+        return False
+
+
+def concatenate_rows(rows: Sequence[Any], name: str) -> Ragged:
+    """Convert a list of rows of numbers to `Ragged`."""
+    arrays = []
+    for index, row in enumerate(rows):
+        array = to_floats(row, f"{name}[{index}]")
+        arrays.append(array)
+    for index, array in enumerate(arrays):
+        if array.ndim != 1:
+            raise ValueError(
+                f"Expected each row of `{name}` to be a list of numbers, "
+                f"but row {index} has {array.ndim} dimensions."
+            )
+    values = np.concatenate(arrays) if arrays else np.empty(0)
+    return Ragged.of(values, [len(array) for array in arrays])
+
+
+# ---------------------------------------------------------------------------- names and their order
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LazyArrowColumn(Sequence[Any]):
-    """A column of Arrow as a sequence of Python's values, each of which is made only when it is read.
+    """A column of Arrow as a sequence of Python values, each of which is made when it is read.
 
     Attributes:
-        arrow: The column, an Array or a ChunkedArray of pyarrow.
+        arrow: An Array or a ChunkedArray of pyarrow.
 
     Example:
         >>> import pyarrow
-        >>> cells = LazyArrowColumn(pyarrow.array(["b", "a", None]))
-        >>> cells[1], cells[1:], list(cells), cells == ["b", "a", None]
+        >>> column = LazyArrowColumn(pyarrow.array(["b", "a", None]))
+        >>> column[1], column[1:], list(column), column == ["b", "a", None]
         ('a', ['a', None], ['b', 'a', None], True)
     """
 
@@ -371,25 +811,24 @@ class LazyArrowColumn(Sequence[Any]):
         return len(self.arrow)
 
     def __getitem__(self, row: Any) -> Any:
-        if isinstance(row, np.ndarray):  # some rows, in that order
+        # An array of positions selects rows, in that order.
+        if isinstance(row, np.ndarray):
             return LazyArrowColumn(self.arrow.take(row))
-        return (
-            self.arrow[row].to_pylist() if isinstance(row, slice) else self.arrow[int(row)].as_py()
-        )
+        if isinstance(row, slice):
+            return self.arrow[row].to_pylist()
+        return self.arrow[int(row)].as_py()
 
     def __iter__(self) -> Iterator[Any]:
-        return itertools.chain.from_iterable(
-            self[row : row + 4096] for row in range(0, len(self), 4096)
-        )
+        # Blocks are faster than single values, and need less memory than the whole column.
+        for start in range(0, len(self), _ROWS_PER_BLOCK):
+            yield from self[start : start + _ROWS_PER_BLOCK]
 
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, LazyArrowColumn):
-            return bool(self.arrow.equals(other.arrow))
-        return (
-            isinstance(other, Sequence)
-            and len(self) == len(other)
-            and all(map(operator.eq, self, other))
-        )
+    def __eq__(self, values: object) -> bool:
+        if isinstance(values, LazyArrowColumn):
+            return bool(self.arrow.equals(values.arrow))
+        if not isinstance(values, Sequence):
+            return False
+        return len(self) == len(values) and all(map(operator.eq, self, values))
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -397,77 +836,91 @@ class LazyArrowColumn(Sequence[Any]):
         return self.arrow if type is None else self.arrow.cast(type)
 
 
-def to_sortable(names: Any) -> NDArray[Any]:
-    """Return what sorts as names do: themselves, or their ranks where they are a column of Arrow.
+def to_sortable(names: Any) -> Array:
+    """Return an array that sorts as names do: the names, or the ranks of a column of Arrow.
 
     Example:
         >>> import pyarrow
-        >>> to_sortable(LazyArrowColumn(pyarrow.array(["b", "a", "b"]))).tolist(), to_sortable(["b", "a"]).tolist()
-        ([2, 1, 2], ['b', 'a'])
+        >>> to_sortable(["b", "a"]).tolist()
+        ['b', 'a']
+        >>> to_sortable(LazyArrowColumn(pyarrow.array(["b", "a", "b"]))).tolist()
+        [2, 1, 2]
     """
     if not isinstance(names, LazyArrowColumn):
         return np.asarray(names, dtype=np.str_)
-    ranks = importlib.import_module("pyarrow.compute").rank(names.arrow, tiebreaker="dense")
+    # Ranks avoid a Python string per row.
+    compute = importlib.import_module("pyarrow.compute")
+    ranks = compute.rank(names.arrow, tiebreaker="dense")
     return np.asarray(ranks.to_numpy())
 
 
-def average_ties(ordered: NDArray[Any], values: NDArray[np.float64]) -> NDArray[np.float64]:
+def average_ties(ordered: Array, values: Floats) -> Floats:
     """Replace the values of items with equal scores by their mean.
 
     Args:
-        ordered: (N,) scores in order, rising or falling.
+        ordered: (N,) scores in ascending or descending order.
         values: (N,) values in the same order.
 
     Returns:
-        (N,) values: what is expected at each place when ties are put in random order.
+        (N,) values: the expectation at each position if ties are put in random order.
     """
-    starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    if len(starts) == len(ordered):
+    n_items = len(ordered)
+    is_start = np.ones(n_items, dtype=bool)
+    is_start[1:] = ordered[1:] != ordered[:-1]
+    starts = np.flatnonzero(is_start)
+    if len(starts) == n_items:
         return values
-    sizes = np.diff(np.append(starts, len(ordered)))
-    return np.repeat(np.add.reduceat(values, starts) / sizes, sizes)
+    ends = np.append(starts[1:], n_items)
+    sizes = ends - starts
+    means = np.add.reduceat(values, starts) / sizes
+    return np.repeat(means, sizes)
 
 
-def argsort_descending(values: NDArray[Any], ids: Sequence[Any] | NDArray[Any]) -> NDArray[np.intp]:
-    """Return the places of items by falling value; of equal values by id, whatever the order of the input.
+def argsort_descending(values: Array, ids: Sequence[Any] | Array) -> Positions:
+    """Return the positions of items by descending value, and of equal values by id.
+
+    The order therefore does not depend on the order of the input.
 
     Example:
         >>> argsort_descending(np.array([0.2, 0.9, 0.2]), ["b", "c", "a"]).tolist()
         [1, 2, 0]
     """
-    return np.lexsort((to_sortable(ids), -values))
+    names = to_sortable(ids)
+    return np.lexsort((names, -values))
 
 
-def argsort_canonical(*columns: NDArray[Any]) -> NDArray[np.intp]:
-    """Return an order of items that depends on their values alone, so that draws do not depend on that of the input.
+def argsort_canonical(*columns: Array) -> Positions:
+    """Return an order of items that depends on their values alone.
+
+    Random draws from items in this order do not depend on the order of the input.
 
     Args:
-        *columns: (N,) or (N, K) numbers. The first decides, and among its equal values a weighted sum of all numbers of
-            an item, which differs where items do.
+        *columns: (N,) or (N, K) numbers. The first column decides. Among its equal values a
+            weighted sum of all numbers of an item decides.
 
     Example:
-        >>> argsort_canonical(np.array([2.0, 1.0, 2.0]), np.array([[0.6, 0.4], [0.5, 0.5], [0.6, 0.4]])).tolist()
+        >>> tied = np.array([2.0, 1.0, 2.0])
+        >>> rows = np.array([[0.6, 0.4], [0.5, 0.5], [0.6, 0.4]])
+        >>> argsort_canonical(tied, rows).tolist()
         [1, 0, 2]
     """
-    weights = np.random.default_rng(0)
-    sums = sum(np.dot(column, weights.random(column.shape[1:])) for column in columns)
-    return np.lexsort((sums, columns[0] if columns[0].ndim == 1 else sums))
+    # With random weights, items that differ have different sums (almost surely).
+    rng = np.random.default_rng(0)
+    sums: Any = 0
+    for column in columns:
+        weights = rng.random(column.shape[1:])
+        sums = sums + np.dot(column, weights)
+    primary = columns[0]
+    if primary.ndim > 1:
+        primary = sums
+    return np.lexsort((sums, primary))
 
 
-def take_rows(
-    rows: NDArray[np.float64] | Ragged, order: NDArray[np.intp]
-) -> NDArray[np.float64] | Ragged:
-    """Return the rows of a table or of `Ragged` at some positions; rows of one length become a table.
+def factorize(values: Any) -> tuple[Integers, list[Any]]:
+    """Number the distinct values in the order in which they occur.
 
-    Example:
-        >>> take_rows(Ragged.of(np.array([0.1, 0.9, 0.5]), [2, 1]), np.array([0, 0])).tolist()
-        [[0.1, 0.9], [0.1, 0.9]]
-    """
-    return rows.take(order).table() if isinstance(rows, Ragged) else np.asarray(rows[order])
-
-
-def factorize(values: Any) -> tuple[NDArray[np.int64], list[Any]]:
-    """Return (N,) the code of each value, and the distinct values by code, in the order in which they are met.
+    Returns:
+        (N,) the code of each value, and the distinct values by code.
 
     Example:
         >>> codes, values = factorize(np.array([3, 1, 3]))
@@ -475,152 +928,27 @@ def factorize(values: Any) -> tuple[NDArray[np.int64], list[Any]]:
         ([0, 1, 0], [3, 1], ['b', None])
     """
     if isinstance(values, LazyArrowColumn):
-        coded = values.arrow.dictionary_encode(null_encoding="encode")
-        coded = coded.combine_chunks() if hasattr(coded, "chunks") else coded
-        return coded.indices.to_numpy().astype(np.int64), coded.dictionary.to_pylist()
+        return _factorize_arrow(values.arrow)
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype != object:
-        distinct, first, codes = np.unique(values, return_index=True, return_inverse=True)
-        order = np.argsort(first)
-        return np.argsort(order)[codes], distinct[order].tolist()
-    code_of = {value: code for code, value in enumerate(dict.fromkeys(values))}
-    return np.fromiter(map(code_of.__getitem__, values), dtype=np.int64, count=len(values)), list(
-        code_of
-    )
+        return _factorize_array(values)
+    code_by_value: dict[Any, int] = {}
+    for value in values:
+        code_by_value.setdefault(value, len(code_by_value))
+    codes = np.fromiter(map(code_by_value.__getitem__, values), dtype=np.int64, count=len(values))
+    return codes, list(code_by_value)
 
 
-# ------------------------------------------------------------------------------------------------------------- private
+def _factorize_arrow(column: Any) -> tuple[Integers, list[Any]]:
+    encoded = column.dictionary_encode(null_encoding="encode")
+    if hasattr(encoded, "chunks"):
+        encoded = encoded.combine_chunks()
+    codes = encoded.indices.to_numpy()
+    return codes.astype(np.int64), encoded.dictionary.to_pylist()
 
 
-def _is_row(value: object) -> bool:
-    return isinstance(value, (list, np.ndarray))
-
-
-def _convert_items(values: list[Any], name: str, depth: int) -> list[Any]:
-    """Bring the items of a list to plain values, lists and arrays; a list of these is returned as it is."""
-    if depth > _MAX_NESTING_DEPTH:
-        raise ValueError(
-            f"Expected rows of values, but `{name}` is nested deeper than {_MAX_NESTING_DEPTH} levels."
-        )
-    types = set(map(type, values))
-    if types == {list}:
-        if _are_leaf_types(set(map(type, itertools.chain.from_iterable(values)))):
-            return values
-    elif _are_leaf_types(types):
-        return values
-    return [
-        _convert_item(value, f"{name}[{index}]", depth + 1) for index, value in enumerate(values)
-    ]
-
-
-def _are_leaf_types(types: set[type]) -> bool:
-    return np.str_ not in types and all(issubclass(kind, _LEAVES) for kind in types)
-
-
-def _convert_item(value: Any, name: str, depth: int) -> Any:
-    if type(value) is list:
-        return _convert_items(value, name, depth)
-    if type(value).__name__ in _MISSING:
-        return None
-    if isinstance(value, (np.bool_, np.str_)):
-        return value.item()
-    if isinstance(value, (*_LEAVES, np.generic)):
-        return value
-    if hasattr(value, "as_py"):  # a scalar of pyarrow
-        return _convert_item(value.as_py(), name, depth)
-    if getattr(value, "ndim", None) == 0 and not isinstance(value, np.ma.MaskedArray):
-        return (_from_tensor(value, name) if is_tensor(value) else np.asarray(value)).item()
-    if isinstance(value, Iterable) or hasattr(value, "__array__"):
-        return to_array_or_list(value, name, depth=depth)
-    return value
-
-
-def _from_array(values: NDArray[Any], name: str, expected: str, depth: int) -> Any:
-    if values.ndim == 0:
-        raise TypeError(
-            f"Expected `{name}` to be {expected}, but got the single value {describe_kind(values[()])}."
-        )
-    if values.dtype.kind == "V":
-        raise TypeError(f"Expected `{name}` to be {expected}, but got an array of records.")
-    if values.dtype.kind in "OUST":
-        return _convert_items(values.tolist(), name, depth)
-    if values.dtype.kind == "f" and values.dtype.itemsize > 8:
-        with np.errstate(over="ignore"):
-            return values.astype(np.float64)
-    return np.asarray(values)
-
-
-def _from_tensor(values: Any, name: str) -> NDArray[Any]:
-    try:
-        tensor = values.detach().cpu()
-        if str(tensor.dtype).startswith(("torch.bfloat16", "torch.float8")):  # numpy has neither
-            tensor = tensor.float()
-        return np.asarray(tensor.numpy())
-    except (RuntimeError, TypeError, NotImplementedError) as error:
-        raise TypeError(
-            f"Expected `{name}` to be a tensor that numpy can hold, but got one of {values.dtype} on {values.device}."
-        ) from error
-
-
-def read_columns(values: Any) -> tuple[list[Any], list[Any]] | None:
-    """Return the names and the columns of a table, or None if it is none."""
-    if hasattr(values, "iloc") and hasattr(values, "columns"):  # pandas
-        names = list(values.columns)
-        return names, [values.iloc[:, index] for index in range(len(names))]
-    if hasattr(values, "get_columns"):  # polars
-        return list(values.columns), list(values.get_columns())
-    if hasattr(values, "column_names") and hasattr(values, "__getitem__"):
-        table = (
-            values.with_format("arrow")[:] if hasattr(values, "with_format") else values
-        )  # datasets or pyarrow
-        return list(table.column_names), list(table.columns)
-    return None
-
-
-def _from_columns(names: list[Any], columns: list[Any], name: str) -> NDArray[Any]:
-    if not columns:
-        raise ValueError(f"Expected at least one column in `{name}`, but it has none.")
-    arrays = []
-    for label, column in zip(names, columns, strict=True):
-        if str(getattr(column, "dtype", "")) == "object":
-            raise TypeError(
-                f"Expected numbers in each column of `{name}`, but column {label!r} holds objects."
-            )
-        array = to_numpy(column, f"{name}[{label!r}]")
-        if array.dtype.kind not in "iuf" or array.ndim != 1:
-            sample = array.reshape(-1)[0] if array.size else None
-            raise TypeError(
-                f"Expected numbers in each column of `{name}`, but column {label!r} holds {describe_kind(sample)}."
-            )
-        arrays.append(array)
-    classes = [parse_class_column(str(label))[1] for label in names]
-    if all(label.isascii() and label.isdecimal() and len(label) < 19 for label in classes):
-        order = sorted(range(len(classes)), key=lambda position: int(classes[position]))
-        if order != [*range(len(classes))] and {*map(int, classes)} != {*order}:
-            raise ValueError(
-                f"Expected the columns of `{name}` in the order of the classes, but got {', '.join(classes)}."
-            )
-        arrays = [arrays[position] for position in order]
-    return np.column_stack(arrays)
-
-
-def _from_series(values: Any) -> Any:
-    """Bring a column of pyarrow, pandas or polars to numpy, or to a list if it holds other things than numbers."""
-    if hasattr(values, "to_pylist"):
-        missing, options, to_list = values.null_count, {"zero_copy_only": False}, values.to_pylist
-    else:
-        count = getattr(values, "null_count", None)
-        own_type = not isinstance(getattr(values, "dtype", None), np.dtype)
-        missing = (
-            count()
-            if callable(count)
-            else hasattr(values, "isna") and own_type and values.isna().any()
-        )
-        options, to_list = {}, getattr(values, "tolist", None) or values.to_list
-    if not missing:
-        try:
-            array = np.asarray(values.to_numpy(**options))
-        except Exception:  # pyarrow has no arrays of unions, among others
-            return to_list()
-        if array.dtype.kind in "biuf" and array.ndim:
-            return array
-    return to_list()
+def _factorize_array(values: Array) -> tuple[Integers, list[Any]]:
+    distinct, positions, codes = np.unique(values, return_index=True, return_inverse=True)
+    # numpy numbers the values in sorted order: renumber them by their first positions.
+    order = np.argsort(positions)
+    new_code_by_code = np.argsort(order)
+    return new_code_by_code[codes], distinct[order].tolist()

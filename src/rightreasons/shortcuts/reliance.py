@@ -576,7 +576,7 @@ def _check_attributions(attributions: Any, rows: Sequence[Sequence[str]]) -> Rag
     bad = np.flatnonzero(~np.isfinite(values.values))
     if bad.size:
         raise ValueError(
-            f"Expected finite numbers in `attributions`, but item {values.row_of(int(bad[0]))} holds "
+            f"Expected finite numbers in `attributions`, but item {values.find_row(int(bad[0]))} holds "
             f"{values.values[bad[0]]}."
         )
     return values
