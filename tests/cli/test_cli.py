@@ -106,7 +106,7 @@ def test_help_is_quick_and_loads_nothing_heavy():
 def test_every_command_has_help(capsys):
     code, out, _ = run(capsys, "--help")
     assert code == 0
-    told = out.split("Ask about a model:")[1]
+    told = out.split("Audit a model:")[1]
     commands = [
         line.split()[0] for line in told.splitlines() if line[:3] == "  " + line[2:3].strip()
     ]

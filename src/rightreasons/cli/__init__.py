@@ -315,10 +315,10 @@ def _root(
         ),
     ] = False,
     quiet: Annotated[
-        bool, typer.Option(QUIET, help="Of any command: print warnings and errors alone.")
+        bool, typer.Option(QUIET, help="For any command: print only warnings and errors.")
     ] = False,
     json: Annotated[
-        bool, typer.Option(JSON, help="Of any command: print its result as one JSON object.")
+        bool, typer.Option(JSON, help="For any command: print the result as one JSON object.")
     ] = False,
     traceback: Annotated[
         bool, typer.Option(TRACEBACK, help="Show where an error arose (for developers).")

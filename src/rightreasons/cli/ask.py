@@ -79,7 +79,7 @@ def audit(
     open_page: Open = False,
     **declared: Options,
 ) -> None:
-    """Ask whether a model is right for the right reasons, and write the report.
+    """Audit a model on a dataset, and write the report.
 
     Stored predictions can be audited in the place of a model: questions that a model would have to answer anew say so.
     """

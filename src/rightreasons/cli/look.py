@@ -99,7 +99,7 @@ def look(
     ),
     **declared: Options,
 ) -> None:
-    """Show what would be read: columns, items, which label is which class, what is doubtful; write data.yaml."""
+    """Show how a file will be interpreted: columns, items, labels, doubts. Write data.yaml."""
     from rightreasons.core.store import check_file
     from rightreasons.io.reading import SUFFIXES, described, description_of, write_description
     from rightreasons.io.resolve import resolve
