@@ -73,6 +73,13 @@ MIRRORS = {
         "report/test_verdict_edges.py",
         "report/test_runner.py",
     ),
+    "calibration/judged.py": ("calibration/test_measure.py", "core/test_order.py"),
+    "calibration/figures.py": ("calibration/test_measure.py", "calibration/test_verdict.py"),
+    "calibration/measure.py": ("report/test_verdict_edges.py",),
+    "calibration/paired.py": ("calibration/test_measure.py",),
+    "calibration/confidence_table.py": ("calibration/test_confidence_tables.py",),
+    "calibration/measure_sources.py": ("calibration/test_sources.py",),
+    "calibration/vote_columns.py": ("audited/test_stored.py",),
     "calibration/measurement.py": (
         "report/test_verdicts.py",
         "report/test_verdict_edges.py",

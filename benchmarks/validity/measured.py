@@ -8,14 +8,9 @@ import numpy as np
 from benchmarks.validity.general import few
 from benchmarks.validity.scenario import Outcome, Scenario
 
-from rightreasons.calibration.measure import (
-    TESTED,
-    JudgedItems,
-    measure_calibration,
-    measure_classes,
-    measure_figures,
-    paired_test,
-)
+from rightreasons.calibration.judged import JudgedItems
+from rightreasons.calibration.measure import measure_calibration, measure_classes, measure_figures
+from rightreasons.calibration.paired import COMPARED_FIGURES, paired_test
 from rightreasons.core.estimates import Estimate
 from rightreasons.difficulty.measure import DifficultyMeasurement
 
@@ -129,7 +124,7 @@ def two_models(rng: np.random.Generator, seed: int) -> tuple[JudgedItems, Judged
 def compared(rng: np.random.Generator, seed: int) -> Outcome:
     first, second = two_models(rng, seed)
     outcome: dict[str, float | tuple[float, float, float] | None] = {}
-    for key in TESTED:
+    for key in COMPARED_FIGURES:
         test = paired_test(key, first, second, resampling=few(seed))
         outcome[f"{key} p_value"] = test.p_value
         outcome[f"{key} interval"] = (
@@ -305,7 +300,7 @@ HANDED_ON = {
         "wilson",
     ),
     "measure_option_order": ("wilson", "position_bias", "pride_prior_intervals", "bounded_mean"),
-    "Figure.defined": ("measure_figures",),
+    "Figure.fill_definition": ("measure_figures",),
     "measure_calibration": ("measure_figures", "calibration_error", "consistency", "share"),
     "compare": ("paired_test", "measure_figures", "paired_means", "bounded_mean", "holm"),
     **dict.fromkeys(("models_by_tasks", "ModelsByTasks.by_model"), ("rate",)),

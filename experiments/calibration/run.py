@@ -22,7 +22,8 @@ import datasets
 import numpy as np
 
 from rightreasons.audited.context import read_predictions
-from rightreasons.calibration.measure import JudgedItems, measure_figures
+from rightreasons.calibration.judged import JudgedItems
+from rightreasons.calibration.measure import measure_figures
 from rightreasons.calibration.recalibration import Temperature, fit_temperature
 from rightreasons.core.estimates import Estimate
 from rightreasons.datasets.builder import load_dataset

@@ -125,7 +125,7 @@ def test_labels_that_the_model_contradicts_are_listed(tmp_path, monkeypatch):
     found = [row for row in label_errors(TABLE, LABELS) if TABLE[row].argmax() != LABELS[row]]
     assert len(found) > 2
     for most in (300, 2):
-        monkeypatch.setattr("rightreasons.calibration.question.N_LABELS", most)
+        monkeypatch.setattr("rightreasons.calibration.question.MAX_LISTED_LABELS", most)
         made = audit(predictions=path, out=tmp_path / f"{most}", questions=["calibration"], **FAST)
         (part,) = [part for part in result_of(made).parts if part.title == "Labels to check first"]
         assert f"contradicts {len(found)} labels" in part.text

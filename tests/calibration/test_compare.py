@@ -112,18 +112,23 @@ def test_copies_of_an_item_are_one_item(drawn):
 
 
 @pytest.mark.parametrize(
-    ("confidences", "correct", "sentence"),
+    ("confidences", "correct", "words"),
     [
-        ({}, [1], "at least one source"),
-        ({"p": [1.2]}, [1], "`p` to be at most 1"),
-        ({"p": [0.5, 0.5]}, [1], "of one length, but got 2 and 1"),
-        ({"p": [0.5, 0.5], "q": [0.5]}, [1, 0], "`q` and `correct` of one length"),
+        ({}, [1], "at least one"),
+        ({"p": [1.2]}, [1], "at most 1"),
+        ({"p": [0.5, 0.5]}, [1], "one length"),
+        ({"p": [0.5, 0.5], "q": [0.5]}, [1, 0], "`q` and `correct`"),
         ({"p": [float("nan")]}, [1], "finite"),
     ],
 )
-def test_bad_input(confidences, correct, sentence):
-    with pytest.raises(ValueError, match=sentence):
+def test_invalid_confidences_are_refused(confidences, correct, words):
+    with pytest.raises(ValueError, match=words):
         compare_confidence(confidences, correct)
+
+
+def test_the_number_of_bins_is_limited():
+    with pytest.raises(ValueError, match="n_bins"):
+        compare_confidence({"p": [0.5]}, [1], n_bins=0)
 
 
 def test_equal_errors_in_unequal_bins_are_seldom_called_different():

@@ -24,18 +24,61 @@ def test_wide():
     assert renamed.confidence["theirs"].tolist() == [0.25]
 
 
+def test_source_names_do_not_depend_on_the_case_of_the_prefix():
+    table = read_confidence({"Confidence_P": [0.5], "confidence_said": [0.25], "correct": [1]})
+
+    assert list(table.confidence) == ["P", "said"]
+
+
+def test_a_single_source_needs_no_name():
+    table = read_confidence({"confidence_p": [0.0, 1.0], "correct": [1, 0]})
+
+    # 0 and 1 are confidences.
+    assert table.confidence["confidence"].tolist() == [0.0, 1.0]
+    assert table.used == "confidence: confidence_p; correct: correct is 1"
+
+
+def test_rows_with_unique_ids_are_read():
+    table = read_confidence({"id": ["a", "b"], "confidence": [0.5, 0.25], "correct": [1, 0]})
+
+    assert table.confidence["confidence"].tolist() == [0.5, 0.25]
+
+
 @pytest.mark.parametrize(
-    ("rows", "options", "sentence"),
+    ("rows", "options", "words", "option"),
     [
-        ({"confidence": [0.5, 85], "correct": [1, 0]}, {}, "or nothing, .* row 1 holds 85."),
-        ({"confidence": ["", None], "correct": [1, 0]}, {}, "no row has one"),
-        ({"confidence": [0.5, "high"], "correct": [1, 0]}, {}, "item 1 holds 'high'"),
-        ({"confidence": [0.5, 0.5], "correct": [1, 0], "id": [1, 1]}, {}, "some come twice in its column 'id'"),
-        ({"confidence": [0.5], "correct": [1]}, {"confidence_column": "conf"}, "Did you mean 'confidence'"),
-        ({"sure": [0.5], "correct": [1]}, {"correct_column": "correct"}, "correct; name it with `confidence_column`"),
-        ({"confidence": [0.5], "answer": ["x"]}, {}, "says whether each answer was right"),
+        ({"confidence": [0.5, 85], "correct": [1, 0]}, {}, "row 1", None),
+        ({"confidence": [0.5, -0.1], "correct": [1, 0]}, {}, "row 1", None),
+        ({"confidence": ["", None], "correct": [1, 0]}, {}, "rows are empty", None),
+        ({"confidence": [0.5, "high"], "correct": [1, 0]}, {}, "item 1 holds", None),
+        (
+            {"confidence": [0.5, 0.5], "correct": [1, 0], "id": [1, 1]},
+            {},
+            "contains duplicates",
+            None,
+        ),
+        (
+            {"confidence": [0.5], "correct": [1]},
+            {"confidence_column": "conf"},
+            "Did you mean",
+            ("confidence_column",),
+        ),
+        (
+            {"sure": [0.5], "correct": [1]},
+            {"correct_column": "correct"},
+            "column of confidence",
+            ("confidence_column",),
+        ),
+        (
+            {"confidence": [0.5], "answer": ["x"]},
+            {},
+            "each answer",
+            ("correct_column", "label_column", "answer_column"),
+        ),
     ],
-)  # fmt: skip
-def test_bad_input(rows, options, sentence):
-    with pytest.raises(ValueError, match=sentence):
+)
+def test_invalid_tables_are_refused(rows, options, words, option):
+    with pytest.raises(ValueError, match=words) as error:
         read_confidence({name: list(column) for name, column in rows.items()}, **options)
+
+    assert getattr(error.value, "option", None) == option

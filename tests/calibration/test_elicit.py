@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from rightreasons.calibration.elicit import _followed, elicit_confidence, measure_confidence
+from rightreasons.calibration.elicit import _append_turn, elicit_confidence
+from rightreasons.calibration.measure_sources import measure_confidence
 from rightreasons.core.arrays import Ragged
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Answers, Likelihoods, Request
@@ -71,7 +72,7 @@ def test_questions_follow_the_answer():
     elicit_confidence(Prompted(Prompt(scoring="sum"), engine, LABELS), ROWS)
     assert engine.asked[-1].startswith(engine.asked[2] + " negative\n\nProvide the probability")
     assert (
-        _followed(Request("one", "A film:\n"), "good", "Sure?").prompt == "A film:\ngood\n\nSure?"
+        _append_turn(Request("one", "A film:\n"), "good", "Sure?").prompt == "A film:\ngood\n\nSure?"
     )  # no space more
     engine = Told(chat=True)
     elicit_confidence(Prompted(Prompt(scoring="sum"), engine, LABELS), ROWS)
@@ -102,9 +103,9 @@ def test_what_cannot_be_asked():
     engine.abilities = frozenset(("likelihoods",))
     with pytest.raises(
         ValueError,
-        match="Expected a model that writes text, to say how sure it is, but told does not",
+        match="model that generates",
     ):
         elicit_confidence(Prompted(Prompt(scoring="sum"), engine, LABELS), ROWS)
     assert not engine.asked  # it is known before anything is asked
-    with pytest.raises(ValueError, match="a label of each item"):
+    with pytest.raises(ValueError, match="label for each"):
         elicit_confidence(Prompted(Prompt(), Told(), LABELS), {**ROWS, "label": [1, -1, 0]})

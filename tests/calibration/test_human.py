@@ -8,6 +8,7 @@ import pytest
 
 import rightreasons
 from rightreasons.calibration.human import human_calibration
+from rightreasons.core.errors import OptionError
 from rightreasons.core.resampling import Resampling
 
 PROBABILITIES = [[0.7, 0.2, 0.1], [0.4, 0.5, 0.1], [1.0, 0.0, 0.0]]
@@ -106,38 +107,43 @@ def test_no_ranking_interval_collapses():
 
 
 @pytest.mark.parametrize(
-    ("predictions", "references", "options", "sentence"),
+    ("predictions", "references", "options", "words"),
     [
-        ([[0.7, 0.3]], [[0.5, 0.5]], {}, "for votes='counts', but row 0 has 0.5"),
+        ([[0.7, 0.3]], [[0.5, 0.5]], {}, "row 0 has 0.5"),
         ([[0.7, 0.3]], [[3, 2]], {"votes": "distributions"}, "`references`"),
-        (
-            [[0.7, 0.3], [0.7, 0.3]],
-            [[1, 2], [0, 0]],
-            {},
-            "at least one vote in each row of `references`, but row 1",
-        ),
-        ([[0.7, 0.3]], [[3, -2]], {}, "whole numbers of votes in `references` .* row 0 has -2."),
-        (
-            [[0.7, 0.3]],
-            [[1, 2, 3]],
-            {},
-            "one column of votes per class in `references`, 2, but got 3.",
-        ),
-        ([[0.7, 0.3]], [0], {}, r"shape \(N, K\), the votes for each class, but got shape \(1,\)"),
-        (
-            [[0.7, 0.3]],
-            [[1, 2], [1, 2, 3]],
-            {},
-            "rows of one length in `predictions` and `references`",
-        ),
+        ([[0.7, 0.3], [0.7, 0.3]], [[1, 2], [0, 0]], {}, "row 1 has none"),
+        ([[0.7, 0.3]], [[3, -2]], {}, "row 0 has -2"),
+        ([[0.7, 0.3]], [[1, 2, 3]], {}, "but got 3"),
+        ([[0.7, 0.3]], [0], {}, "shape"),
+        ([[0.7, 0.3]], [[1], [2]], {}, "shape"),
+        ([[0.7, 0.3]], [[1, 2], [1, 2, 3]], {}, "rows of one"),
         ([[0.7, 0.3]], [[1, 2], [1, 2]], {}, "of one length"),
-        ([[0.7, 0.3]], [[1, 2]], {"votes": "shares"}, "`votes`"),
-        ([0, 1], [[1, 2], [2, 1]], {}, "got whole numbers, as if they were predicted classes"),
+        ([[0.7, 0.3]], [[1, np.inf]], {}, "row 0 has inf"),
+        # The sum of these overflows, and above 2^53 float64 does not have every whole number.
+        ([[0.7, 0.3]], [[1e308, 1e308]], {}, "at most"),
+        ([[0.7, 0.3], [0.7, 0.3]], [[1, 0], [2.0**53, 2]], {}, "row 1 has"),
     ],
 )
-def test_what_is_no_vote(predictions, references, options, sentence):
-    with pytest.raises(ValueError, match=sentence):
+def test_invalid_votes_are_refused(predictions, references, options, words):
+    with pytest.raises(ValueError, match=words):
         human_calibration(predictions, references, **options)
+
+
+@pytest.mark.parametrize(
+    ("predictions", "option", "value"),
+    [([[0.7, 0.3]], "votes", "shares"), ([[0.7, 0.3]], "ties", "random"), ([0, 1], "kind", None)],
+)
+def test_an_error_names_its_option(predictions, option, value):
+    options = {} if value is None else {option: value}
+
+    with pytest.raises(OptionError) as error:
+        human_calibration(predictions, [[1, 2]] * len(predictions), **options)
+
+    assert error.value.option == (option,)
+
+
+def test_as_many_votes_as_float64_counts_are_accepted():
+    assert human_calibration([[0.5, 0.5]], [[2.0**53 - 1, 1]]).n_votes == 2**53
 
 
 @pytest.mark.parametrize("first", [PROBABILITIES, [0.2, 0.75, 0.5]])

@@ -6,15 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
-from rightreasons.calibration.measure import (
-    STATISTICS,
-    TESTED,
-    JudgedItems,
-    measure_calibration,
-    measure_classes,
-    measure_figures,
-    paired_test,
-)
+from rightreasons.calibration.figures import STATISTICS
+from rightreasons.calibration.judged import JudgedItems
+from rightreasons.calibration.measure import measure_calibration, measure_classes, measure_figures
+from rightreasons.calibration.paired import COMPARED_FIGURES, paired_test
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.estimates import Estimate, FigureText, estimate_mean, make_estimate
 from rightreasons.core.intervals import Interval
@@ -111,7 +106,7 @@ def test_a_sure_model_that_never_errs_shows_no_gap():
     for key in ("nll", "aurc"):
         assert figures[key].value is not None
         assert not figures[key].has_interval
-        assert figures[key].method == "fewer than 5 answers are wrong, so without interval"
+        assert figures[key].method == "no interval: fewer than 5 answers are incorrect"
     assert figures["auroc"].value is None
     text = FigureText(
         "Log loss", "Mean of −log probability of the label.", "Good 1952", unit="nats"
@@ -140,8 +135,8 @@ def test_classes_the_most_frequent_first(items):
 
 def test_paired_tests_are_of_the_difference(many):
     other = JudgedItems.of(many.logits * 0.3 + np.array([0.5, 0.0, 0.0]), many.top.labels)
-    first, second = (measure_figures(one, TESTED, resampling=FEW) for one in (many, other))
-    for key in TESTED:
+    first, second = (measure_figures(one, COMPARED_FIGURES, resampling=FEW) for one in (many, other))
+    for key in COMPARED_FIGURES:
         test = paired_test(key, many, other, resampling=FEW)
         assert test.difference == pytest.approx(first[key].value - second[key].value)
         assert test.interval.low <= test.interval.high
@@ -190,12 +185,12 @@ def test_a_single_error_does_not_tell_how_errors_fare():
         JudgedItems.of(logits, np.r_[1, np.zeros(99, dtype=int)]), ["macro_ce"], resampling=FEW
     )
     assert {one.method for one in wrong.values()} == {
-        "fewer than 5 answers are wrong, so without interval"
+        "no interval: fewer than 5 answers are incorrect"
     }
     few_right = JudgedItems.of(logits, np.r_[0, np.ones(99, dtype=int)])
     figures = measure_figures(few_right, ["macro_ce", "auroc", "aurc", "nll"], resampling=FEW)
     assert {one.method for one in figures.values()} == {
-        "fewer than 5 answers are right, so without interval"
+        "no interval: fewer than 5 answers are correct"
     }
 
 

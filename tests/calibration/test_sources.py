@@ -8,7 +8,8 @@ import pytest
 
 from command_line import run
 from rightreasons.calibration.compare import compare_confidence
-from rightreasons.calibration.elicit import measure_confidence, read_confidence
+from rightreasons.calibration.confidence_table import read_confidence
+from rightreasons.calibration.measure_sources import measure_confidence
 from rightreasons.calibration.recalibration import calibration_summary
 from rightreasons.core.resampling import Resampling
 
@@ -88,7 +89,7 @@ def test_nothing_in_common():
         "confidence_said": [None, 0.5] * 10,
         "correct": [1, 0] * 10,
     }
-    with pytest.raises(ValueError, match="there is none: 10 of p, 10 of said"):
+    with pytest.raises(ValueError, match="10 of p"):
         measure_confidence(read_confidence(columns))
 
 

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from rightreasons.calibration.measure import JudgedItems, measure_calibration
+from rightreasons.calibration.judged import JudgedItems
+from rightreasons.calibration.measure import measure_calibration
 from rightreasons.calibration.measurement import CalibrationAnswers
 from rightreasons.calibration.question import CALIBRATION
 from rightreasons.core.resampling import Resampling

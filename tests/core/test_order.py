@@ -9,12 +9,9 @@ import pytest
 from rightreasons.calibration.compare import compare_confidence
 from rightreasons.calibration.errors import calibration_error
 from rightreasons.calibration.human import human_calibration
-from rightreasons.calibration.measure import (
-    JudgedItems,
-    measure_classes,
-    measure_figures,
-    paired_test,
-)
+from rightreasons.calibration.judged import JudgedItems
+from rightreasons.calibration.measure import measure_classes, measure_figures
+from rightreasons.calibration.paired import paired_test
 from rightreasons.calibration.proper_scores import brier_score, selective_scores
 from rightreasons.calibration.recalibration import fit_temperature
 from rightreasons.calibration.smooth import ece_sweep, smooth_ece

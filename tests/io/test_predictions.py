@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rightreasons.calibration import calibration_error
-from rightreasons.calibration.elicit import read_confidence
+from rightreasons.calibration.confidence_table import read_confidence
 from rightreasons.io.predictions import (
     find_predictions,
     parse_predictions,

@@ -14,7 +14,7 @@ import transformers
 import rightreasons
 from command_line import run
 from rightreasons.behavior.measure import read_suite_answers
-from rightreasons.calibration.elicit import read_confidence
+from rightreasons.calibration.confidence_table import read_confidence
 from rightreasons.datasets import Case, Functionality, Suite
 from rightreasons.io.columns import read_columns, with_nested
 from rightreasons.io.options import ScoreOptions

@@ -5,7 +5,8 @@ import pytest
 
 import toy_question
 from rightreasons.behavior.question import BEHAVIOR
-from rightreasons.calibration.question import CALIBRATION, SOURCES
+from rightreasons.calibration.question import CALIBRATION
+from rightreasons.calibration.sources import SOURCES
 from rightreasons.cues.question import CUES
 from rightreasons.difficulty.page_rankings import EIGENVALUE
 from rightreasons.difficulty.question import CONTRAST

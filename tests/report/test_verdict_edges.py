@@ -7,7 +7,8 @@ import pytest
 
 from rightreasons.behavior.measure import score_stored
 from rightreasons.behavior.question import BEHAVIOR, BehaviorMeasurement
-from rightreasons.calibration.measure import JudgedItems, measure_figures, worst_split
+from rightreasons.calibration.judged import JudgedItems
+from rightreasons.calibration.measure import find_worst_split, measure_figures
 from rightreasons.calibration.measurement import CalibrationAnswers
 from rightreasons.calibration.question import CALIBRATION
 from rightreasons.core.estimates import Estimate, make_estimate
@@ -44,11 +45,11 @@ class TestCalibration:
     @pytest.mark.parametrize("right", [0, 1])
     def test_one_item_of_another_split_tells_nothing(self, right):
         # The interval of one item's gap is [-1, 1]: both its ends are far from 0, and 0 is between them.
-        assert worst_split("test", self.gaps(test=(490, 500), other=(right, 1))) is None
+        assert find_worst_split("test", self.gaps(test=(490, 500), other=(right, 1))) is None
 
     def test_a_clear_split_is_named_beside_a_small_one_with_a_larger_gap(self):
         assert (
-            worst_split("test", self.gaps(test=(490, 500), small=(0, 2), flipped=(100, 500)))
+            find_worst_split("test", self.gaps(test=(490, 500), small=(0, 2), flipped=(100, 500)))
             == "flipped"
         )
 
@@ -57,7 +58,7 @@ class TestCalibration:
     )
     def test_a_gap_counts_on_either_side_of_0(self, low, high, named):
         gaps = {"a": {"confidence_gap": Estimate(0.0, -0.02, 0.02)}}
-        found = worst_split(
+        found = find_worst_split(
             "a", {**gaps, "b": {"confidence_gap": Estimate((low + high) / 2, low, high)}}
         )
         assert found == ("b" if named else None)
@@ -73,52 +74,59 @@ class TestCalibration:
             {"new data": compared["new data"]},
         )
         vars(answers)["worst"] = "new data"
-        assert answers.holds_there
+        assert answers.keeps_accuracy
         say = CALIBRATION.prose.of(m=answers, report="a report")
-        assert say("claim.sure_there") == "is 40.0% sure on “new data” and gets 90.0% right there"
-        assert say("evidence.sure_there") == "1 item of another split."
+        assert say("claim.sure_there") == (
+            "has a mean confidence of 40.0% on “new data”, but an accuracy of 90.0%"
+        )
+        assert say("evidence.sure_there") == "1 item of “new data”."
         assert (
             "gate 'a report' --fail-if 'calibration.new_data.ece > 0.05'"
             in say.items("advice.sure_there")[0]
         )
 
     @pytest.mark.parametrize(
-        ("leans", "is_over", "read"), [(True, True, 1), (True, False, 0), (False, False, 1)]
+        ("has_gap", "is_overconfident", "read"), [(True, True, 1), (True, False, 0), (False, False, 1)]
     )
     def test_an_under_confident_model_has_no_errors_that_it_is_too_sure_of(
-        self, leans, is_over, read
+        self, has_gap, is_overconfident, read
     ):
         accuracy = {"accuracy": Estimate(0.8)}
         m = SimpleNamespace(
-            estimates=accuracy, leans=leans, is_over=is_over, is_apart=leans, label_errors=[]
+            estimates=accuracy,
+            has_significant_gap=has_gap,
+            is_overconfident=is_overconfident,
+            is_gap_large=has_gap,
+            is_miscalibrated_in_bins=False,
+            n_needed=None,
+            label_errors=[],
         )
-        m.is_off_in_parts, m.n_needed = False, None
         for task, fit in (
             ("classification", "Fit a temperature"),
-            ("confidence", "Keep the scores of all"),
+            ("confidence", "Store the scores of all"),
         ):
             context = SimpleNamespace(task=task)
             advice = CALIBRATION.prose.of(m=m, context=context, report="report").items(
                 "advice.here"
             )
-            assert [said.startswith("[Read the errors") for said in advice].count(True) == read
-            assert advice[0].startswith("[Read the errors" if read else fit)
-            assert any(said.startswith(fit) for said in advice) == leans
+            assert [said.startswith("[Read the most confident") for said in advice].count(True) == read
+            assert advice[0].startswith("[Read the most confident" if read else fit)
+            assert any(said.startswith(fit) for said in advice) == has_gap
 
     @pytest.mark.parametrize(
         ("n_available", "said"),
         [
-            (10, "Label more items: about 2,300 would tell."),
+            (10, "Label more items: about 2,300 would settle it."),
             (
                 976,
-                "Ask about more of the 976 items: about 2,300 would tell. `rightreasons audit --questions calibration`",
+                "Evaluate more of the 976 items: about 2,300 would settle it. `rightreasons audit --questions calibration`",
             ),
         ],
     )
     def test_more_items_are_asked_about_before_more_are_labeled(self, n_available, said):
         split = type("Split", (list,), {"n_available": n_available})(range(10))
         context = SimpleNamespace(primary=split, task="", command="rightreasons audit --limit 10")
-        states = dict.fromkeys(("leans", "is_over", "is_apart", "is_off_in_parts"), False)
+        states = dict.fromkeys(("has_significant_gap", "is_overconfident", "is_gap_large", "is_miscalibrated_in_bins"), False)
         m = SimpleNamespace(
             estimates={"accuracy": Estimate(1.0)}, label_errors=[], n_needed=2300, **states
         )

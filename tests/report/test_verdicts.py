@@ -55,12 +55,12 @@ def test_calibration(low, high, error, p_value, tone, key):
     answers = CalibrationAnswers(context, None, measured, {"test": {"confidence_gap": gap}})
     rule = CALIBRATION.rule(answers)
     assert (rule.tone, rule.key) == (tone, key)
-    assert answers.is_open == (tone == "neutral")
+    assert answers.is_inconclusive == (tone == "neutral")
     # A page without a fault opens with what the model decides by: what is well calibrated comes last.
     if tone == "good":
         assert CALIBRATION.leads[-1].size(answers) is None
     if (
-        answers.is_open
+        answers.is_inconclusive
     ):  # 250 items, of which so many more would bring the interval inside the margin
         assert answers.n_needed > 250
 

@@ -1,11 +1,11 @@
 from .compare import compare_confidence as compare_confidence
-from .elicit import measure_confidence as measure_confidence
-from .elicit import read_confidence as read_confidence
+from .confidence_table import read_confidence as read_confidence
 from .errors import calibration_error as calibration_error
 from .errors import macro_ce as macro_ce
 from .errors import reliability_diagram as reliability_diagram
 from .human import human_calibration as human_calibration
 from .measure import measure_calibration as measure_calibration
+from .measure_sources import measure_confidence as measure_confidence
 from .proper_scores import brier_score as brier_score
 from .proper_scores import negative_log_likelihood as negative_log_likelihood
 from .proper_scores import selective_scores as selective_scores

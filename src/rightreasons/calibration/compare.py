@@ -1,10 +1,15 @@
-"""Which of two confidences in the same items is better: the differences of their figures, with paired tests."""
+"""Paired comparison of several confidences in the same answers.
+
+`compare_confidence` is the entry point: it tests each pair of sources of confidence for different
+means, calibration errors and rankings. `compare_ece` and `compare_auroc` are the tests of the two
+metrics that are not means over items; comparisons of models use the former, too.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,23 +39,27 @@ from rightreasons.core.validation import (
     check_vector,
 )
 
-MIN_OF_EACH = 5
-"""With fewer right or fewer wrong answers than this, the items do not show how little is known of their ranking."""
+MIN_ANSWERS_OF_EACH_KIND = 5
+"""Minimum number of correct and of incorrect answers for a test of their ranking.
 
-_TINY = 1e-12
-"""Differences up to this, which rounding makes, count as equal."""
+With fewer, the jackknife does not show how uncertain the ranking is.
+"""
+
+ROUNDING_TOLERANCE = 1e-12
+"""Largest difference that counts as 0, because rounding may cause it."""
 
 
 @dataclasses.dataclass(frozen=True)
 class ConfidencePair(Result):
-    """How two confidences in the same answers differ.
+    """Differences between two confidences in the same answers.
 
     Attributes:
-        first: The name of the first.
-        second: The name of the second.
-        differences: Figure -> first minus second, with p-value and interval: "mean_confidence", "confidence_gap",
-            "brier", "ece", and, with `MIN_OF_EACH` right and as many wrong answers, "auroc".
-        p_holm: Figure -> its p-value, corrected by Holm's method over all pairs.
+        first: Name of the first source of confidence.
+        second: Name of the second source of confidence.
+        differences: Metric -> first minus second, with p-value and interval. The metrics are
+            "mean_confidence", "confidence_gap", "brier" and "ece", and "auroc" if there are at
+            least `MIN_ANSWERS_OF_EACH_KIND` correct and incorrect answers.
+        p_holm: Metric -> its p-value, corrected by Holm's method over all pairs.
     """
 
     first: str
@@ -67,158 +76,320 @@ def compare_confidence(
     clusters: Any = None,
     resampling: Resampling = Resampling(),
 ) -> tuple[ConfidencePair, ...]:
-    r"""Compare several confidences in the same answers, such as an answer's probability and a verbalized one.
+    r"""Compare several confidences in the same answers, such as token probability and verbalized.
 
-    The confidences of an item stay together in every test. Means over the items (mean confidence and its gap to
-    accuracy, Brier score) are compared by `compare_paired_means`; the ranking of right above wrong answers (AUROC) by the
-    jackknife of the difference, and the error (ECE) by a bootstrap of it, with Student's t of as many degrees of
-    freedom as the figure is known from, less one: the number of items or clusters, and for the ranking that of right or
-    of wrong answers, if less. Nothing is assumed about the scales: a confidence that only takes the values 0.9 and 0.95
-    may be compared with one that takes all. A single item or cluster gives no test.
+    The confidences of an item stay together in every test. No assumption is made about the scales:
+    a confidence that takes only the values 0.9 and 0.95 may be compared with a continuous one.
 
-    The error is biased upward, and less so for confidences in few bins. So its interval and its p-value are about the
-    debiased errors, less what their resamples show of bias: the error of the items is the true one of these. They are
-    still too large where gaps may be small, by up to `bound_residual_bias` with gaps as small as intervals of the level let
-    them be: by so much the first moves the low end down and the second the high end up, and the p-value is that of a
-    difference nearer to 0. The interval reaches on to the difference of the errors themselves.
+    - Means over items (mean confidence, its gap to accuracy, Brier score) are compared by
+      `compare_paired_means`.
+    - The ranking of correct above incorrect answers (AUROC) is compared by the jackknife.
+    - The calibration error (ECE) is compared by a bootstrap of the debiased errors.
+
+    The last two use Student's t with n - 1 degrees of freedom, where n is the number of items or
+    clusters, or for AUROC the number of correct or of incorrect answers if that is smaller. A
+    single item or cluster gives no test.
+
+    ECE is biased upward, and less so for confidences that fall into few bins. The interval and the
+    p-value are therefore about the debiased errors, corrected for the bias that their resamples
+    show. What remains where gaps may be small is bounded by `bound_residual_bias`: the interval is
+    widened by the bound, and the p-value is that of a difference nearer to 0 by it. The interval
+    always contains the difference of the plain errors.
 
     Args:
-        confidences: Name of a source -> (N,) confidences in [0, 1], in the same order of the items; at least one.
-        correct: (N,) whether the answer was right.
-        n_bins: Number of bins of the ECE, of equal width.
-        clusters: (N,) names of the clusters that items belong to; None for independent items.
-        resampling: Level; number of random signs and resamples, and their seed.
+        confidences: Name of a source -> (N,) confidences in [0, 1]. At least one source; all list
+            the items in the same order.
+        correct: (N,) whether each answer is correct.
+        n_bins: Number of bins of equal width for the ECE.
+        clusters: (N,) name of the cluster of each item; None if the items are independent.
+        resampling: Level, number of random signs and resamples, and seed.
 
     Returns:
-        A `ConfidencePair` for each two sources, in their order.
+        A `ConfidencePair` for each pair of sources, in their order.
 
     Raises:
-        TypeError: If something is of the wrong kind.
-        ValueError: If there is no source, or a value or a length is wrong.
+        TypeError: If an input has the wrong type.
+        ValueError: If there is no source, or a value or a length is invalid.
 
     References:
         Tukey (1958), Bias and Confidence in Not-quite Large Samples (the jackknife).
         Kumar, Liang, Ma (2019), Verified Uncertainty Calibration, section 5 (the debiased error).
 
     Example:
-        The first ranks the right answers above the wrong ones; for the second all are alike.
+        The first confidence ranks all correct answers above the incorrect ones, the second is the
+        same for all answers.
 
         >>> p = [0.9, 0.8, 0.8, 0.7, 0.9, 0.4, 0.3, 0.2, 0.4, 0.1]
-        >>> (pair,) = compare_confidence({"p": p, "said": [0.7] * 10}, [1, 1, 1, 1, 1, 0, 0, 0, 0, 0])
+        >>> correct = [1, 1, 1, 1, 1, 0, 0, 0, 0, 0]
+        >>> (pair,) = compare_confidence({"p": p, "verbalized": [0.7] * 10}, correct)
         >>> pair.differences["auroc"].difference
         0.5
     """
     check_count(n_bins, "n_bins", maximum=MAX_BINS)
+    sources, n_items = _parse_sources(confidences, correct)
+    codes = number_clusters(clusters, n_items)
+
+    name_pairs = list(itertools.combinations(sources, 2))
+    tests_by_pair = []
+    for first_name, second_name in name_pairs:
+        tests = _compare_sources(
+            sources[first_name], sources[second_name], n_bins, codes, resampling
+        )
+        tests_by_pair.append(tests)
+
+    # The p-values of a metric are corrected over all pairs, so all tests come first.
+    corrected = _correct_p_values(tests_by_pair)
+    results = []
+    for names, tests, p_holm in zip(name_pairs, tests_by_pair, corrected, strict=True):
+        results.append(ConfidencePair(*names, tests, p_holm))
+    return tuple(results)
+
+
+def _parse_sources(
+    confidences: Mapping[str, Any], correct: Any
+) -> tuple[dict[str, TopLabel], int]:
+    """Return the confidences of each source as top labels, and the number of items."""
     if not confidences:
         raise ValueError("Expected at least one source in `confidences`, but it is empty.")
-    right, sides = check_flags(correct, "correct"), dict[str, TopLabel]()
+    is_correct = check_flags(correct, "correct")
+    sources = {}
     for name, values in confidences.items():
-        checked = check_vector(values, name, minimum=0, maximum=1)
-        check_same_length(**{name: checked, "correct": right})
-        sides[name] = parse_top_label(checked, right, kind="confidence")
-    codes = number_clusters(clusters, len(right))
-    names = list(itertools.combinations(sides, 2))
-    found: list[dict[str, PairedTest]] = []
-    for first, second in names:
-        pair = sides[first], sides[second]
-        tests = dict[str, PairedTest]()
-        if len(right) > 1:
-            gaps = [top.confidence - right for top in pair]
-            for key, low, values in (
-                ("mean_confidence", 0.0, [top.confidence for top in pair]),
-                ("confidence_gap", -1.0, gaps),
-                ("brier", 0.0, [gap**2 for gap in gaps]),
-            ):
-                tests[key] = compare_paired_means(
-                    *values, low=low, clusters=codes, resampling=resampling
-                )
-        both = {
-            key: difference(key, pair, n_bins, clusters=codes, resampling=resampling)
-            for key in ("ece", "auroc")
+        confidence = check_vector(values, name, minimum=0, maximum=1)
+        check_same_length(**{name: confidence, "correct": is_correct})
+        sources[name] = parse_top_label(confidence, is_correct, kind="confidence")
+    return sources, len(is_correct)
+
+
+def _compare_sources(
+    first: TopLabel,
+    second: TopLabel,
+    n_bins: int,
+    clusters: NDArray[np.intp] | None,
+    resampling: Resampling,
+) -> dict[str, PairedTest]:
+    """Return the paired tests of two confidences by metric, without those that too few items allow."""
+    tests = {}
+    # A single item shows nothing of how a mean varies.
+    if len(first) > 1:
+        first_gap = first.confidence - first.correct
+        second_gap = second.confidence - second.correct
+        # Metric -> values per item by each confidence, and their smallest possible value.
+        means = {
+            "mean_confidence": (first.confidence, second.confidence, 0.0),
+            "confidence_gap": (first_gap, second_gap, -1.0),
+            "brier": (first_gap**2, second_gap**2, 0.0),
         }
-        found.append({**tests, **{key: test for key, test in both.items() if test is not None}})
-    # All are about the same answers, so that each pair has the same tests.
-    p_holm = {
-        key: holm(np.array([tests[key].p_value for tests in found])).tolist()
-        for key in (found or [{}])[0]
-    }
-    return tuple(
-        ConfidencePair(
-            *names[place], tests, {key: p_values[place] for key, p_values in p_holm.items()}
-        )
-        for place, tests in enumerate(found)
-    )
+        for key, (first_values, second_values, low) in means.items():
+            tests[key] = compare_paired_means(
+                first_values, second_values, low=low, clusters=clusters, resampling=resampling
+            )
+
+    ece_test = compare_ece(first, second, n_bins, clusters=clusters, resampling=resampling)
+    if ece_test is not None:
+        tests["ece"] = ece_test
+    auroc_test = compare_auroc(first, second, clusters=clusters, resampling=resampling)
+    if auroc_test is not None:
+        tests["auroc"] = auroc_test
+    return tests
 
 
-def difference(
-    key: str,
-    sides: tuple[TopLabel, TopLabel],
+def _correct_p_values(tests_by_pair: Sequence[Mapping[str, PairedTest]]) -> list[dict[str, float]]:
+    """Return the p-values of each pair by metric, corrected by Holm's method over the pairs."""
+    corrected: list[dict[str, float]] = [{} for _ in tests_by_pair]
+    if not tests_by_pair:
+        return corrected
+    # All pairs are about the same answers, so that each pair has tests of the same metrics.
+    for key in tests_by_pair[0]:
+        p_values = holm(np.array([tests[key].p_value for tests in tests_by_pair]))
+        for p_holm, p_value in zip(corrected, p_values.tolist(), strict=True):
+            p_holm[key] = p_value
+    return corrected
+
+
+# --- Differences of metrics that are not means over items
+
+
+@dataclasses.dataclass(frozen=True)
+class _Difference:
+    """An estimated difference of a metric of two confidences, first minus second.
+
+    Attributes:
+        observed: Difference of the metrics as they are reported.
+        center: Center of the interval: the difference without the known bias.
+        standard_error: Standard error of the difference.
+        first_bias: Upper bound of the bias that the metric of the first confidence still has.
+        second_bias: Upper bound of the bias that the metric of the second confidence still has.
+        method: Description of the test.
+        n_resamples: Number of resamples; None for the jackknife.
+    """
+
+    observed: float
+    center: float
+    standard_error: float
+    first_bias: float
+    second_bias: float
+    method: str
+    n_resamples: int | None
+
+
+def compare_ece(
+    first: TopLabel,
+    second: TopLabel,
     n_bins: int,
     *,
     clusters: NDArray[np.intp] | None = None,
     resampling: Resampling = Resampling(),
 ) -> PairedTest | None:
-    """Test whether two confidences have the same "ece" or "auroc"; None where hardly anything is known of it.
+    """Test whether two confidences have the same calibration error (ECE) on the same items.
 
     Args:
-        key: The figure.
-        sides: The same items by each confidence, perhaps with other answers.
-        n_bins: Number of bins of the ECE.
-        clusters: (N,) the numbers of the clusters that items belong to; None for independent items.
+        first: The items with the first confidence.
+        second: The items in the same order with the second confidence, perhaps of other answers.
+        n_bins: Number of bins of equal width.
+        clusters: (N,) number of the cluster of each item; None if the items are independent.
         resampling: Level, resamples and seed.
+
+    Returns:
+        The test, or None for a single item or cluster.
     """
-    n_known = count_units(clusters, len(sides[0]))
-    if key == "auroc":
-        fewest = min(int(np.bincount(top.correct, minlength=2).min()) for top in sides)
-        n_known = min(fewest, n_known) if fewest >= MIN_OF_EACH else 0
-    if n_known < 2:
+    n_units = count_units(clusters, len(first))
+    if n_units < 2:
         return None
-    level, below, above, n_resamples = resampling.level, 0.0, 0.0, None
-    tail, quantile = (1 - level) / 2, float(special.stdtrit(n_known - 1, 0.5 + level / 2))
-    pairs = [(top.confidence, top.correct) for top in sides]
-    if key == "ece":
-        method, n_resamples = "bootstrap of the debiased errors", resampling.resamples
-        sums = [BinSums.of([pair], n_bins).parts for pair in pairs]
-        apart, debiased = (
-            float(np.subtract(*(compute_raw_error(*each, debias=d) for each in sums)))
-            for d in (False, True)
-        )
-        resampled = resample_rows(
-            pairs, np.stack([make_uniform_edges(n_bins)] * 2), resampling, clusters=clusters
-        )
-        drawn = np.subtract(
-            *(
-                compute_raw_error(*(part[:, None] for part in parts), debias=True)
-                for parts in resampled
-            )
-        )
-        # The plain error of the sample is the true one of its resamples, so that they show what bias the noise leaves.
-        center, spread = apart + debiased - float(drawn.mean()), float(drawn.std(ddof=1))
-        below, above = (
-            float(bound_residual_bias(*each, float(special.ndtri(1 - tail)))) for each in sums
-        )
-    else:
-        method = "jackknife"
+    pairs = [(first.confidence, first.correct), (second.confidence, second.correct)]
+    sums = [BinSums.of([pair], n_bins).parts for pair in pairs]
+    plain = [compute_raw_error(*parts, debias=False) for parts in sums]
+    debiased = [compute_raw_error(*parts, debias=True) for parts in sums]
+    observed = float(plain[0] - plain[1])
+    debiased_difference = float(debiased[0] - debiased[1])
 
-        def area(confidence: Any, correct: Any) -> float:
-            found = auroc(confidence, correct)
-            return 0.5 if found is None else found
+    # Both confidences are resampled with the same items, which keeps their dependence.
+    edges = np.stack([make_uniform_edges(n_bins)] * 2)
+    resampled_errors = []
+    for count, score, event in resample_rows(pairs, edges, resampling, clusters=clusters):
+        error = compute_raw_error(count[:, None], score[:, None], event[:, None], debias=True)
+        resampled_errors.append(error)
+    resampled = resampled_errors[0] - resampled_errors[1]
 
-        apart, _, spread, _ = compute_jackknife(
-            lambda *some: area(*some[:2]) - area(*some[2:]), *pairs[0], *pairs[1], clusters=clusters
-        )
-        # The bias of a ranking is small beside what leaving out so few wrong answers says of it.
-        center = apart
-    low, high = center - quantile * spread - below, center + quantile * spread + above
-    if spread <= _TINY:
-        # Where nothing differs, a share of items that so many may well show none of may do otherwise.
+    # The plain error of the items is the true error of their resamples. Their mean deviation from
+    # it is therefore the bias that the noise of the bins leaves in the debiased error.
+    center = observed + debiased_difference - float(resampled.mean())
+    quantile = float(special.ndtri(1 - (1 - resampling.level) / 2))
+    difference = _Difference(
+        observed=observed,
+        center=center,
+        standard_error=float(resampled.std(ddof=1)),
+        first_bias=float(bound_residual_bias(*sums[0], quantile)),
+        second_bias=float(bound_residual_bias(*sums[1], quantile)),
+        method="bootstrap of the debiased errors",
+        n_resamples=resampling.resamples,
+    )
+    return _make_test(difference, len(first), n_units, resampling.level)
+
+
+def compare_auroc(
+    first: TopLabel,
+    second: TopLabel,
+    *,
+    clusters: NDArray[np.intp] | None = None,
+    resampling: Resampling = Resampling(),
+) -> PairedTest | None:
+    """Test whether two confidences rank correct above incorrect answers equally well (AUROC).
+
+    Args:
+        first: The items with the first confidence.
+        second: The items in the same order with the second confidence, perhaps of other answers.
+        clusters: (N,) number of the cluster of each item; None if the items are independent.
+        resampling: Level of the interval.
+
+    Returns:
+        The test, or None if there are fewer than `MIN_ANSWERS_OF_EACH_KIND` correct or incorrect
+        answers, or a single cluster.
+    """
+    n_rarer = min(_count_rarer_answers(first), _count_rarer_answers(second))
+    # A ranking is known no better than its rarer answers, correct or incorrect, allow.
+    n_known = min(n_rarer, count_units(clusters, len(first)))
+    if n_rarer < MIN_ANSWERS_OF_EACH_KIND or n_known < 2:
+        return None
+
+    def subtract_areas(
+        first_confidence: Any, first_correct: Any, second_confidence: Any, second_correct: Any
+    ) -> float:
+        first_area = _compute_area(first_confidence, first_correct)
+        return first_area - _compute_area(second_confidence, second_correct)
+
+    observed, _, standard_error, _ = compute_jackknife(
+        subtract_areas,
+        first.confidence,
+        first.correct,
+        second.confidence,
+        second.correct,
+        clusters=clusters,
+    )
+    difference = _Difference(
+        observed=observed,
+        # The bias of a ranking is small next to what so few rare answers leave unknown.
+        center=observed,
+        standard_error=standard_error,
+        first_bias=0.0,
+        second_bias=0.0,
+        method="jackknife",
+        n_resamples=None,
+    )
+    return _make_test(difference, len(first), n_known, resampling.level)
+
+
+def _count_rarer_answers(top: TopLabel) -> int:
+    """Return the number of correct or of incorrect answers, whichever is smaller."""
+    return int(np.bincount(top.correct, minlength=2).min())
+
+
+def _compute_area(confidence: Any, correct: Any) -> float:
+    """Return the AUROC; one half, as for a random ranking, if all answers are of one kind."""
+    area = auroc(confidence, correct)
+    return 0.5 if area is None else area
+
+
+def _make_test(difference: _Difference, n_items: int, n_known: int, level: float) -> PairedTest:
+    """Return the test of a difference, by Student's t.
+
+    Args:
+        difference: The estimated difference.
+        n_items: Number of items.
+        n_known: Number of independent items that the difference is known from, at least two.
+        level: Confidence level.
+    """
+    center = difference.center
+    tail = (1 - level) / 2
+    quantile = float(special.stdtrit(n_known - 1, 0.5 + level / 2))
+    margin = quantile * difference.standard_error
+    # The error of the first confidence may be too large, which makes the difference too large.
+    low = center - margin - difference.first_bias
+    high = center + margin + difference.second_bias
+    if difference.standard_error <= ROUNDING_TOLERANCE:
+        # No resample differs. Still, a share of items that a sample of this size may well miss
+        # (the "rule of three" at any level) may have any difference from -1 to 1.
         unseen = 1 - tail ** (1 / n_known)
-        low, high = low - unseen * (1 + low), high + unseen * (1 - high)
-    nearer = max(center - below, 0.0) if center > 0 else min(center + above, 0.0)
+        low -= unseen * (1 + low)
+        high += unseen * (1 - high)
+
+    # The p-value is that of the difference nearest to 0 that the bias allows.
+    if center > 0:
+        nearest = max(center - difference.first_bias, 0.0)
+    else:
+        nearest = min(center + difference.second_bias, 0.0)
     p_value = 1.0
-    if abs(nearer) > _TINY:
-        p_value = 2 * float(special.stdtr(n_known - 1, -abs(nearer) / max(spread, _TINY)))
-    # One of debiased errors may lie to one side of the difference of the errors themselves.
-    ends = max(-1.0, min(low, apart)), min(1.0, max(high, apart))
-    interval = Interval(*ends, level, method, n_resamples)
-    return PairedTest(apart, max(p_value, 0.5 ** (n_known - 1)), len(sides[0]), method, interval)
+    if abs(nearest) > ROUNDING_TOLERANCE:
+        standard_error = max(difference.standard_error, ROUNDING_TOLERANCE)
+        p_value = 2 * float(special.stdtr(n_known - 1, -abs(nearest) / standard_error))
+    # The smallest p-value of a sign test: n items cannot be stronger evidence than n equal signs.
+    p_value = max(p_value, 0.5 ** (n_known - 1))
+
+    # The debiased interval may lie beside the observed difference, so it is extended to include it.
+    interval = Interval(
+        max(-1.0, min(low, difference.observed)),
+        min(1.0, max(high, difference.observed)),
+        level,
+        difference.method,
+        difference.n_resamples,
+    )
+    return PairedTest(difference.observed, p_value, n_items, difference.method, interval)

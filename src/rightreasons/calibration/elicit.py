@@ -1,10 +1,12 @@
-"""Sources of confidence in the same answers: read from a table, or asked of a language model, and compared."""
+"""Elicitation: a language model answers, and is then asked how confident it is.
+
+`elicit_confidence` is the entry point. The model answers each item as in any audit. Its verbalized
+confidence is the number that it states in a second turn, which follows its answer.
+"""
 
 from __future__ import annotations
 
-import dataclasses
 import os
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,126 +14,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.calibration.compare import ConfidencePair, compare_confidence
-from rightreasons.calibration.measure import JudgedItems, measure_figures
-from rightreasons.calibration.options import ConfidenceOptions
-from rightreasons.core.errors import OptionError
-from rightreasons.core.estimates import Estimate, estimate_share
-from rightreasons.core.label_names import format_list
-from rightreasons.core.options import accept_options_as_keywords
-from rightreasons.core.options import parse_names as listed_names
-from rightreasons.core.resampling import Resampling
-from rightreasons.core.results import Result
+from rightreasons.calibration.confidence_table import ConfidenceTable
+from rightreasons.core.arrays import Floats
 from rightreasons.core.store import get_results_subfolder
-from rightreasons.core.validation import check_all
-from rightreasons.io import predictions
-from rightreasons.io.columns import (
-    USUAL_COLUMNS,
-    column_key,
-    in_expression,
-    named_column,
-    names_in,
-    read_columns,
-    usual_column,
-)
-from rightreasons.io.options import PredictionOptions
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item, items_of
 from rightreasons.models.protocol import Message, Request
 from rightreasons.models.replies.answers import read_probability
 
-VERBALIZED = (
-    "Provide the probability that your answer is correct. Give ONLY the probability, no other words or explanation.\n\n"
-    "For example:\n\nProbability: <the probability between 0.0 and 1.0 that your answer is correct, without any extra "
-    "commentary whatsoever; just the probability!>"
+CONFIDENCE_QUESTION = (
+    "Provide the probability that your answer is correct. Give ONLY the probability, no other "
+    "words or explanation.\n\nFor example:\n\nProbability: <the probability between 0.0 and 1.0 "
+    "that your answer is correct, without any extra commentary whatsoever; just the probability!>"
 )
-"""The question of the verbalized confidence, in the second turn of Tian et al. (2023, "Verb. 2S")."""
+"""Question of the second turn, as in Tian et al. (2023), "Verb. 2S"."""
 
 MAX_NEW_TOKENS = 32
-"""Tokens of a stated confidence."""
-
-MIN_CONFIDENT = 10
-"""A source that gives fewer answers a confidence than this is named, and compared with none."""
-
-PREFIX = "confidence_"
-"""What the columns of a table begin with; the rest names the source."""
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class ConfidenceTable:
-    """How sure each source was of the same N answers.
-
-    Attributes:
-        confidence: Source -> (N,) confidence in [0, 1]; NaN where the source gave none.
-        correct: (N,) 1 where the answer was right, 0 where it was wrong, -1 where there is none.
-        used: In words, which columns were taken for what.
-    """
-
-    confidence: dict[str, NDArray[np.float64]]
-    correct: NDArray[np.int64]
-    used: str = ""
-
-
-@accept_options_as_keywords(ConfidenceOptions)
-def read_confidence(file: Any, *, options: ConfidenceOptions) -> ConfidenceTable:
-    """Read how sure several sources were of the same answers.
-
-    Args:
-        file: A file as `read_predictions` takes it, or a table in memory, with a row per item, a column per source
-            (`confidence_p`, `confidence_said`) and whether the answer was right.
-        options: The fields of `ConfidenceOptions`, for columns whose names do not say what they are.
-
-    Returns:
-        A `ConfidenceTable`.
-
-    Raises:
-        TypeError: If it is neither a file nor a table.
-        FileNotFoundError: If the file is missing.
-        ValueError: If a column is missing, a confidence is not in [0, 1], or an item has two rows.
-
-    Example:
-        >>> table = read_confidence({"confidence_p": [0.9, 0.4], "confidence_said": [0.8, None], "correct": [1, 0]})
-        >>> table.confidence["said"].tolist(), table.correct.tolist()
-        ([0.8, nan], [1, 0])
-    """
-    columns, options, where = read_columns(file, options)
-    names = listed_names(options.confidence_column) or [
-        name
-        for name in columns
-        if column_key(name) in predictions.USUAL["confidence"] or name.lower().startswith(PREFIX)
-    ]
-    if not names:
-        raise OptionError(
-            f"Expected a column of confidence in {where}, but it has {format_list(list(columns))}; name it with "
-            "`confidence_column`.",
-            option="confidence_column",
-        )
-    of_right = PredictionOptions(correct_column=options.correct_column)
-    right, columns_of_right, _ = predictions.correctness(
-        predictions.roles_of(columns, where, of_right)
-    )
-    item = usual_column(columns, USUAL_COLUMNS["confidence"]["item"])
-    if item is not None and len(set(names_in(columns[item]))) < len(right):
-        raise ValueError(
-            f"Expected each item once in {where}, but some come twice in its column {item!r}."
-        )
-    confidence = {}
-    for name in names:
-        column = columns[named_column(columns, name, "confidence_column", where)]
-        values = predictions.as_numbers(column, name, missing=True)
-        check_all(
-            values,
-            lambda value: not (value < 0 or value > 1),
-            f"the confidence in each answer, from 0 to 1, or nothing, in column {name!r} of {where} "
-            f"(`confidence_column` may divide percentages: '{{{{ {in_expression(name)} | float / 100 }}}}')",
-        )
-        confidence[re.sub(f"(?i)^{PREFIX}", "", name) if len(names) > 1 else "confidence"] = values
-    if all(np.isnan(values).all() for values in confidence.values()):
-        raise ValueError(
-            f"Expected the confidence in each answer in {format_list(names)} of {where}, but no row has one."
-        )
-    used = f"confidence: {format_list(names)}; right: {' is '.join(columns_of_right)}"
-    return ConfidenceTable(confidence, right.astype(np.int64), used)
+"""Maximum number of tokens of a stated confidence."""
 
 
 def elicit_confidence(
@@ -142,22 +41,24 @@ def elicit_confidence(
     progress: bool = True,
     out: str | os.PathLike[str] | None = None,
 ) -> ConfidenceTable:
-    """Ask a language model for its answers, and how sure it is of them.
+    """Query a language model for its answers and for its confidence in them.
 
     Args:
         scorer: The model.
-        rows: Columns `id`, `label`, and `text` (perhaps `text_pair`), or `prompt` and `choices`.
-        seed: Seed of what it writes.
+        rows: Columns `id`, `label`, and either `text` (and optionally `text_pair`) or `prompt` and
+            `choices`.
+        seed: Seed of the generated text.
         progress: Whether to show a progress bar.
-        out: Folder in which the answers are kept, to go on from.
+        out: Folder that stores the replies, so that an interrupted run can resume.
 
     Returns:
-        The confidences: "probability", that of the answer among the labels or choices, where the answers are scored;
-        and "verbalized", the number from 0 to 1, or percentage, that it says in a second turn; NaN where none can be
-        read.
+        A table of two sources. "probability" is the probability of the answer among the labels or
+        choices, if the answers are scored. "verbalized" is the number from 0 to 1, or percentage,
+        that the model states in a second turn, NaN if its reply contains none.
 
     Raises:
-        ValueError: If the model writes no text, an item has no label, or a server ends before all is asked.
+        ValueError: If the model does not generate text, an item has no label, or a server fails
+            before all items are done.
 
     References:
         Tian et al. (2023), Just Ask for Calibration.
@@ -165,196 +66,122 @@ def elicit_confidence(
     engine = scorer.engine
     if "text" not in engine.abilities:
         raise ValueError(
-            f"Expected a model that writes text, to say how sure it is, but {engine.name} does not."
+            "Expected a model that generates text to elicit its confidence, but "
+            f"{engine.name} does not."
         )
-    folder = None if out is None else Path(out)
     labels = np.asarray(rows["label"], dtype=np.int64)
-    names = [str(name) for name in rows["id"]]
     if (labels < 0).any() or not len(labels):
         raise ValueError(
-            "Expected a label of each item, to know which answers are right, but there are items without."
+            "Expected a label for each item, to determine which answers are correct, but some "
+            "items have none."
         )
-    how: dict[str, Any] = {
-        "ids": names,
+    ids = [str(item_id) for item_id in rows["id"]]
+    folder = None if out is None else Path(out)
+
+    # First turn: the answers.
+    run_options: dict[str, Any] = {
+        "ids": ids,
         "labels": labels,
         "progress": progress,
         "out": get_results_subfolder(folder, "answers"),
     }
     if "choices" in rows:
-        scores = scorer.choose(rows["prompt"], rows["choices"], **how)
+        scores = scorer.choose(rows["prompt"], rows["choices"], **run_options)
     else:
-        scores = scorer.predict(rows["text"], text_pairs=rows.get("text_pair"), **how)
-    answers = scores.answers(names)
-    places = np.flatnonzero(answers >= 0)
-    fields = ("prompt", "choices") if "choices" in rows else ("text", "text_pair")
-    columns = {
-        name: [rows[name][row] for row in places.tolist()] for name in fields if name in rows
-    }
-    items = items_of([names[row] for row in places], **columns)
-    said = _verbalized(
-        scorer, items, answers[places], seed, progress, get_results_subfolder(folder, "verbalized")
+        scores = scorer.predict(rows["text"], text_pairs=rows.get("text_pair"), **run_options)
+    answers = scores.answers(ids)
+
+    # Second turn: the confidence in each answer that could be read.
+    answered = np.flatnonzero(answers >= 0)
+    verbalized = _elicit_verbalized(
+        scorer,
+        _select_items(rows, ids, answered),
+        answers[answered],
+        seed=seed,
+        progress=progress,
+        out=get_results_subfolder(folder, "verbalized"),
     )
-    found = (
-        {"verbalized": said}
-        if scorer.answers_once
-        else {"probability": scores.confidence, "verbalized": said}
-    )
-    confidence = {source: np.full(len(names), np.nan) for source in found}
-    for source, values in found.items():
-        confidence[source][places] = values
-    right = np.where(answers < 0, -1, answers == labels).astype(np.int64)
-    return ConfidenceTable(confidence, right, f"asked of {scorer.name}")
+
+    sources: dict[str, Any] = {}
+    # A single generated answer has no probability.
+    if not scorer.answers_once:
+        sources["probability"] = scores.confidence
+    sources["verbalized"] = verbalized
+    confidence = {}
+    for name, values in sources.items():
+        column = np.full(len(ids), np.nan)
+        column[answered] = values
+        confidence[name] = column
+    correct = np.where(answers < 0, -1, answers == labels).astype(np.int64)
+    return ConfidenceTable(confidence, correct, f"elicited from {scorer.name}")
 
 
-# ------------------------------------------------------------------------------------------------------------- private
+def _select_items(
+    rows: Mapping[str, Sequence[Any]], ids: Sequence[str], selected: NDArray[np.intp]
+) -> Sequence[Item]:
+    """Return the selected rows as items of a prompt."""
+    names = ["text", "text_pair"]
+    if "choices" in rows:
+        names = ["prompt", "choices"]
+    fields = {}
+    for name in names:
+        if name in rows:
+            fields[name] = [rows[name][row] for row in selected.tolist()]
+    return items_of([ids[row] for row in selected], **fields)
 
 
-def _verbalized(
+def _elicit_verbalized(
     scorer: Prompted,
     items: Sequence[Item],
     answers: NDArray[np.int64],
+    *,
     seed: int,
     progress: bool,
     out: Path | None,
-) -> NDArray[np.float64]:
-    """Return the probability that the model says of each answer; NaN where none can be read."""
-    rendering, shots = scorer.rendering, scorer.shots
-    question = VERBALIZED + ("" if rendering.chat else "\n\nProbability:")
-    requests = [
-        _followed(rendering.request(item, shots(item)), rendering.answers(item)[answer], question)
-        for item, answer in zip(items, answers.tolist(), strict=True)
-    ]
+) -> Floats:
+    """Return (N,) the probability that the model states of each answer, NaN if it states none."""
+    rendering = scorer.rendering
+    question = CONFIDENCE_QUESTION
+    if not rendering.chat:
+        # A base model continues the text, so that the text has to begin its reply.
+        question += "\n\nProbability:"
+    requests = []
+    for item, answer in zip(items, answers.tolist(), strict=True):
+        request = rendering.request(item, scorer.shots(item))
+        requests.append(_append_turn(request, rendering.answers(item)[answer], question))
+
+    # Stop texts of the answers do not apply to the confidence.
     options = scorer.generation(brief=MAX_NEW_TOKENS).replaced(stop=(), seed=seed)
-    found = scorer.engine.generate(requests, options=options, progress=progress, out=out)
-    texts = [
-        replies[0].text if replies and replies[0].finish != "thinking" else ""
-        for replies in found.replies
-    ]
-    # Outside a chat the model goes on writing: the first line that says something is its answer.
-    lines = texts if rendering.chat else [text.strip().split("\n")[0] for text in texts]
-    values = [read_probability(line) for line in lines]
-    return np.array([np.nan if value is None else value for value in values])
+    results = scorer.engine.generate(requests, options=options, progress=progress, out=out)
+    confidences = []
+    for replies in results.replies:
+        # A reply that ended while the model was still reasoning does not state a confidence.
+        text = ""
+        if replies and replies[0].finish != "thinking":
+            text = replies[0].text
+        if not rendering.chat:
+            # A base model continues after its reply: only the first line with text is the reply.
+            text = text.strip().split("\n")[0]
+        probability = read_probability(text)
+        confidences.append(np.nan if probability is None else probability)
+    return np.array(confidences)
 
 
-def _followed(request: Request, answer: str, question: str) -> Request:
-    """Return a request that goes on after the answer with another question."""
+def _append_turn(request: Request, answer: str, question: str) -> Request:
+    """Return a request that continues with the answer and a further question."""
     if isinstance(request.prompt, str):
-        gap = "" if request.prompt[-1:].isspace() else " "
-        return Request(request.name, f"{request.prompt}{gap}{answer}\n\n{question}")
+        text = _join_answer(request.prompt, answer)
+        return Request(request.name, f"{text}\n\n{question}")
     turns: list[Message] = list(request.prompt)
+    # The prompt may already contain the beginning of the reply.
     if turns[-1]["role"] == "assistant":
-        start = turns.pop()["content"]
-        answer = f"{start}{'' if start[-1:].isspace() else ' '}{answer}"
-    turns += [{"role": "assistant", "content": answer}, {"role": "user", "content": question}]
+        answer = _join_answer(turns.pop()["content"], answer)
+    turns.append({"role": "assistant", "content": answer})
+    turns.append({"role": "user", "content": question})
     return Request(request.name, tuple(turns))
 
 
-OF_ANSWERS = {"brier": "brier_of_answers"}
-"""Names of `compare_confidence` that figures of the confidence in given answers have under another key."""
-
-
-@dataclasses.dataclass(frozen=True)
-class SourceFigures(Result):
-    """One source of confidence.
-
-    Attributes:
-        name: Its name.
-        n_confident: Answers that it gave a confidence.
-        confident: Share of the answers with a confidence: of verbalized confidence, the share that could be parsed.
-        figures: Figures of the items that every compared source has, by their keys in `FIGURES`; {} of a source
-            with fewer than `MIN_CONFIDENT` confidences, which is not compared.
-    """
-
-    name: str
-    n_confident: int
-    confident: Estimate | None
-    figures: Mapping[str, Estimate]
-
-
-@dataclasses.dataclass(frozen=True)
-class ConfidenceMeasurement(Result):
-    """Several sources of confidence in the same answers.
-
-    Attributes:
-        n_items: Number of items.
-        n_answered: Items with an answer.
-        n_shared: Items for which every compared source has a confidence; all figures are about these.
-        n_bins: Number of bins of the binned figures.
-        sources: The sources.
-        pairs: How each two of them differ.
-    """
-
-    n_items: int
-    n_answered: int
-    n_shared: int
-    n_bins: int
-    sources: tuple[SourceFigures, ...]
-    pairs: tuple[ConfidencePair, ...]
-
-
-def measure_confidence(
-    table: ConfidenceTable, *, n_bins: int = 15, resampling: Resampling = Resampling()
-) -> ConfidenceMeasurement:
-    """Compare sources of confidence on the items that all of them have.
-
-    Args:
-        table: Confidence by source, as `read_confidence` reads it.
-        n_bins: Number of bins of the binned figures.
-        resampling: Level, resamples and seed of intervals and tests.
-
-    Returns:
-        The figures of each source with intervals, and a paired test of each figure for each two sources; see
-        `rightreasons.calibration.compare.compare_confidence`.
-
-    Raises:
-        ValueError: If no item has a confidence from every source that is compared.
-
-    Example:
-        >>> from rightreasons.calibration import read_confidence
-        >>> table = read_confidence({"confidence_p": [0.9, 0.6, 0.2] * 5, "confidence_said": [0.9, "", 0.8] * 5,
-        ...                          "correct": [1, 1, 0] * 5})
-        >>> measured = measure_confidence(table)
-        >>> measured.n_shared, round(measured.sources[1].confident.value, 6)
-        (10, 0.666667)
-        >>> round(measured.pairs[0].differences["brier"].difference, 6)
-        -0.3
-    """
-    answered = table.correct >= 0
-    confident = {name: answered & np.isfinite(values) for name, values in table.confidence.items()}
-    # A source without any confidence, as of a model that never says a number, does not end the others' comparison.
-    compared = [name for name, mask in confident.items() if mask.sum() >= MIN_CONFIDENT]
-    rows = np.flatnonzero(
-        np.logical_and.reduce([confident[name] for name in compared or confident])
-    )
-    if compared and not len(rows):
-        counts = ", ".join(f"{int(mask.sum()):,} of {name}" for name, mask in confident.items())
-        raise ValueError(
-            f"Expected items that have a confidence from every source, but there is none: {counts}."
-        )
-    confidences = {name: table.confidence[name][rows] for name in compared}
-    correct, n_answered = table.correct[rows], int(answered.sum())
-
-    def figures(p: NDArray[np.float64]) -> dict[str, Estimate]:
-        with np.errstate(divide="ignore"):
-            logs = np.log(np.column_stack((1 - p, p)))
-        items = JudgedItems.of(logs, correct, probabilities=p, kind="confidence", n_bins=n_bins)
-        return measure_figures(items, resampling=resampling)
-
-    return ConfidenceMeasurement(
-        n_items=len(answered),
-        n_answered=n_answered,
-        n_shared=len(rows),
-        n_bins=n_bins,
-        sources=tuple(
-            SourceFigures(
-                name=name,
-                n_confident=int(mask.sum()),
-                confident=estimate_share(int(mask.sum()), n_answered, resampling),
-                figures=figures(confidences[name]) if name in confidences else {},
-            )
-            for name, mask in confident.items()
-        ),
-        pairs=compare_confidence(confidences, correct, n_bins=n_bins, resampling=resampling)
-        if compared
-        else (),
-    )
+def _join_answer(text: str, answer: str) -> str:
+    """Return a text followed by an answer, separated by one space unless the text ends in space."""
+    separator = "" if text[-1:].isspace() else " "
+    return f"{text}{separator}{answer}"

@@ -1,13 +1,13 @@
-"""What the question about calibration measures: the audited split, the others, votes, and confidence asked for.
+"""The measurement behind the question about calibration, and the verdict that follows from it.
 
-A language model is asked for several sources of its confidence, on the same answers.
+`measure` is the entry point: it measures the audited splits, the classes, the votes of annotators
+and elicited confidence, and returns `CalibrationAnswers`, whose properties decide the verdict.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import os
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -15,317 +15,295 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rightreasons.audited.context import AuditContext, AuditSplit, example_of, safe_name
-from rightreasons.calibration.human import HumanCalibration, human_calibration
+from rightreasons.calibration.confidences import TopLabel
+from rightreasons.calibration.figures import FIGURES, Figure
+from rightreasons.calibration.human import HumanCalibration
+from rightreasons.calibration.judged import JudgedItems
 from rightreasons.calibration.measure import (
-    DECIDED,
-    FIGURES,
+    VERDICT_FIGURES,
     CalibrationMeasurement,
     ClassFigures,
-    JudgedItems,
+    find_worst_split,
     measure_calibration,
     measure_classes,
     measure_figures,
-    worst_split,
 )
 from rightreasons.calibration.options import CalibrationOptions
-from rightreasons.core.arrays import Ragged
+from rightreasons.calibration.vote_columns import measure_votes
 from rightreasons.core.classification import label_errors
 from rightreasons.core.decisions import MARGINS, Decision, decide
-from rightreasons.core.errors import OptionError, make_unknown_name_error
 from rightreasons.core.estimates import Estimate
-from rightreasons.core.json_files import parse_json
-from rightreasons.core.label_names import format_list, match_columns
-from rightreasons.core.options import parse_names as listed_names
-from rightreasons.core.validation import check_scores, softmax
 from rightreasons.page.parts import Example, Headline
 
 if TYPE_CHECKING:
-    from rightreasons.calibration.elicit import ConfidenceMeasurement
+    from rightreasons.calibration.measure_sources import ConfidenceMeasurement
+
+SPLIT_FIGURES = ("accuracy", "mean_confidence", "confidence_gap", "ece", "nll")
+"""Figures that are computed for each split."""
+
+ELICITED_FIGURES = ("accuracy", "mean_confidence", "confidence_gap")
+"""Figures of the first elicited source that stand in for the others."""
+
+FiguresBySplit = Mapping[str, Mapping[str, Estimate]]
+"""Split -> the figures of `SPLIT_FIGURES`."""
+
+MARGIN = MARGINS["confidence"].small
+"""Margin between mean confidence and accuracy.
+
+A larger gap makes the verdict red. A green verdict requires that such a gap is ruled out.
+"""
+
+N_EXAMPLES = 10
+"""Number of items that are shown as possible label errors."""
+
+SOURCE_NAMES = {
+    "probability": "Probability of the answer",
+    "verbalized": "Verbalized",
+}
+"""Names of the sources of confidence in the report."""
 
 
-def votes_measured(context: AuditContext, options: CalibrationOptions) -> HumanCalibration | None:
-    """Compare the primary split with the votes that the options name; None where they name none.
+@dataclasses.dataclass(frozen=True, eq=False)
+class CalibrationAnswers:
+    """The measurement of calibration in an audit.
 
-    Raises:
-        ValueError: If the votes are of other classes than the scores, or the items have no classes in common.
+    Attributes:
+        context: The audit.
+        elicited: Comparison of the elicited confidences; None if none were elicited.
+        measured: Figures of the primary split. None for a language model that generates one answer
+            per item, whose only confidences are the elicited ones.
+        compared: Figures of each labeled split.
+        classes: Figures of each class; None if the items have no common classes.
+        votes: Comparison with the votes of annotators; None without votes.
     """
-    if options.votes_columns is None:
-        return None
-    split, scores = context.primary, context.scores()
-    if scores.kind == "confidence" or isinstance(scores.logits, Ragged):
-        raise OptionError(
-            f"Expected the same classes in all items for `votes_columns`, but those of {split.name!r} have not.",
-            option="votes_columns",
-        )
-    votes = _votes(context, listed_names(options.votes_columns) or [])
-    exact = scores.probabilities
-    table = (
-        softmax(scores.logits)
-        if exact is None or isinstance(exact, Ragged)
-        else check_scores(exact)
+
+    context: AuditContext
+    elicited: ConfidenceMeasurement | None
+    measured: CalibrationMeasurement | None = None
+    compared: FiguresBySplit = dataclasses.field(default_factory=dict)
+    classes: list[ClassFigures] | None = None
+    votes: HumanCalibration | None = None
+
+    # --- Figures
+
+    @property
+    def n_items(self) -> int:
+        """Number of items behind the figures."""
+        if self.measured is not None:
+            return len(self.measured.items)
+        return self.elicited.n_shared if self.elicited else 0
+
+    @property
+    def estimates(self) -> Mapping[str, Estimate]:
+        """Figures by key."""
+        if self.measured is not None:
+            return self.measured.figures
+        if self.elicited is None:
+            return {}
+        # Without class scores, the first source stands in for the confidence of the model.
+        figures = self.elicited.sources[0].figures
+        return {key: figures[key] for key in ELICITED_FIGURES if key in figures}
+
+    def get_text(self, key: str) -> Figure:
+        """Return the text of a figure, with its definition for these items."""
+        if self.measured is None:
+            return FIGURES[key]
+        items = self.measured.items
+        return FIGURES[key].fill_definition(items.n_bins, items.kind)
+
+    def make_headlines(self, figures: Mapping[str, Estimate]) -> dict[str, Headline]:
+        """Return figures of the primary split with their texts."""
+        split = self.context.primary.name
+        headlines = {}
+        for key, estimate in figures.items():
+            headlines[key] = Headline.of(
+                key, self.get_text(key), estimate, split=split, n=self.n_items
+            )
+        return headlines
+
+    # --- Verdict
+
+    @functools.cached_property
+    def decisions(self) -> Mapping[str, Decision]:
+        """Decision on each of `VERDICT_FIGURES`: small, large or unknown relative to the margin."""
+        if self.measured is None:
+            return {}
+        decisions = {}
+        for key in VERDICT_FIGURES:
+            decisions[key] = decide(
+                self.measured.decided.get(key),
+                MARGINS["confidence"],
+                self.n_items,
+                self.measured.items.n_units,
+            )
+        return decisions
+
+    @property
+    def is_gap_large(self) -> bool:
+        """Whether the gap between mean confidence and accuracy significantly exceeds the margin."""
+        decision = self.decisions.get("confidence_gap")
+        return decision is not None and decision.level == "large"
+
+    @property
+    def is_overconfident(self) -> bool:
+        """Whether the mean confidence is above the accuracy."""
+        return (self.estimates["confidence_gap"].value or 0.0) > 0
+
+    @property
+    def is_miscalibrated_in_bins(self) -> bool:
+        """Whether the calibration error is significant and exceeds the margin."""
+        if self.measured is None:
+            return False
+        null_model = self.measured.consistency
+        # Two figures decide the verdict, so that each test takes half of the error (Bonferroni).
+        alpha = (1 - null_model.confidence_level) / len(VERDICT_FIGURES)
+        error = self.measured.decided["ece_debiased"].value or 0.0
+        return null_model.p_value < alpha and error > MARGIN
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Whether both figures are significantly within the margin."""
+        levels = {decision.level for decision in self.decisions.values()}
+        return levels == {"small"}
+
+    @property
+    def is_inconclusive(self) -> bool:
+        """Whether a miscalibration beyond the margin is neither shown nor ruled out."""
+        return not (self.is_gap_large or self.is_miscalibrated_in_bins or self.is_calibrated)
+
+    @property
+    def has_significant_gap(self) -> bool:
+        """Whether confidence and accuracy differ significantly, however little."""
+        if self.measured is None:
+            return False
+        gap = self.measured.decided["confidence_gap"]
+        # Both ends of the interval are on the same side of 0.
+        return gap.has_interval and (gap.low or 0.0) * (gap.high or 0.0) > 0
+
+    @property
+    def n_needed(self) -> int | None:
+        """Estimated number of items that would settle the verdict; None if no number would."""
+        n_needed = 0
+        for decision in self.decisions.values():
+            if decision.level == "unknown":
+                n_needed = max(n_needed, decision.n_needed or 0)
+        return n_needed or None
+
+    # --- The split with the largest gap
+
+    @functools.cached_property
+    def worst(self) -> str | None:
+        """Name of the split with a significantly larger confidence gap; None if there is none."""
+        if not self.compared:
+            return None
+        return find_worst_split(self.context.primary.name, self.compared)
+
+    @property
+    def worst_split(self) -> AuditSplit:
+        """The split with the largest confidence gap."""
+        return next(split for split in self.context.splits if split.name == self.worst)
+
+    @property
+    def keeps_accuracy(self) -> bool:
+        """Whether the worst split differs in confidence, and not by a lower accuracy."""
+        accuracy = self.compared[self.worst or ""]["accuracy"]
+        return (accuracy.value or 0.0) >= (self.estimates["accuracy"].value or 0.0)
+
+    # --- Items
+
+    @functools.cached_property
+    def label_errors(self) -> NDArray[np.int64]:
+        """Rows of incorrect predictions that suggest a label error, by confident learning."""
+        if self.measured is None or self.classes is None:
+            return np.zeros(0, dtype=np.int64)
+        rows = label_errors(self.measured.items.table, self._top.labels)
+        # A label that the model predicts is not in dispute, even if another class seems likely.
+        return np.asarray(rows[~self._top.correct[rows]])
+
+    @property
+    def _top(self) -> TopLabel:
+        if self.measured is None:
+            raise ValueError("Expected a confidence in each prediction, but got none.")
+        return self.measured.items.top
+
+    def show_items(self, rows: NDArray[np.int64]) -> Iterator[Example]:
+        """Show measured items with their predictions."""
+        split = self.context.primary
+        # Rows count labeled items only.
+        item_indices = np.flatnonzero(split.labeled)[rows]
+        for row, item_index in zip(rows, item_indices.tolist(), strict=True):
+            prediction = int(self._top.predicted[row])
+            confidence = float(self._top.confidence[row])
+            yield example_of(self.context, split, item_index, prediction, confidence)
+
+
+def measure(context: AuditContext, options: CalibrationOptions) -> CalibrationAnswers:
+    """Measure calibration on the audited splits, for each class, and against votes."""
+    elicited = measure_elicited(context, options)
+    if elicited is not None and context.answers_once:
+        # One generated answer has no probability: the elicited confidences are all there is.
+        return CalibrationAnswers(context, elicited)
+
+    resampling = context.resampling
+    items = _judge_split(context, context.primary, options.n_bins)
+    measured = measure_calibration(items, resampling=resampling)
+    compared = {}
+    for split in context.splits:
+        if split is context.primary and split.labeled.any():
+            compared[split.name] = measured.figures
+        elif split.labeled.any():
+            judged = _judge_split(context, split, options.n_bins)
+            compared[split.name] = measure_figures(judged, SPLIT_FIGURES, resampling=resampling)
+
+    classes = None
+    if context.label_names and items.has_fixed_classes:
+        classes = measure_classes(items, resampling=resampling)
+    return CalibrationAnswers(
+        context=context,
+        elicited=elicited,
+        measured=measured,
+        compared=compared,
+        classes=classes,
+        votes=measure_votes(context, options),
     )
-    return human_calibration(table, votes, votes=options.votes, resampling=context.resampling)
 
 
-# ------------------------------------------------------------------------------------------------------------- private
-
-
-def _votes(context: AuditContext, columns: list[str]) -> NDArray[np.float64]:
-    """Return the votes in the order of the model's classes."""
-    split = context.primary
-    known = split.data.column_names
-    for name in columns:
-        if name not in known:
-            raise make_unknown_name_error(f"column of {split.name} in `votes_columns`", name, known)
-    if len(columns) == 1:
-        return _numbers(split.data[columns[0]][:], columns[0])
-    if not columns:
-        raise OptionError(
-            "Expected comma-separated names of columns in `votes_columns`, but got none.",
-            option="votes_columns",
-        )
-    table = np.column_stack([_numbers(split.data[name][:], name) for name in columns])
-    classes = context.label_names
-    if classes is None or list(classes) == [str(number) for number in range(len(classes))]:
-        return table
-    # Names of columns differ in the class: "votes_yes" and "votes_no" name yes and no.
-    shared = os.path.commonprefix(columns)  # noqa: RUF071 these are no paths
-    begin = max(shared.rfind(sign) for sign in "_:. -") + 1
-    named = [name[begin:] for name in columns]
-    where = f"the columns {format_list(columns)}"
-    return np.asarray(
-        table[:, match_columns(named, classes, where=where, classes_of=context.source.name)]
-    )
-
-
-def _numbers(column: list[Any], name: str) -> NDArray[np.float64]:
-    """Return numbers or rows of numbers; the cells of a csv file are texts."""
-    try:
-        cells = [
-            parse_json(cell, name) if isinstance(cell, str) and cell[:1] == "[" else cell
-            for cell in column
-        ]
-        return np.asarray(cells, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"Expected votes in each item of the column {name!r}: numbers, or lists of one length."
-        ) from None
-
-
-def elicited_items(
+def measure_elicited(
     context: AuditContext, options: CalibrationOptions
 ) -> ConfidenceMeasurement | None:
-    """Ask the model how sure it is where the options say so; else None.
+    """Elicit the confidence of a language model, or return None unless the options ask for it.
 
     Raises:
-        ValueError: If the model is no prompted language model, or writes no text.
+        ValueError: If the model is not a prompted language model, or does not generate text.
     """
     if not options.elicit:
         return None
     if context.prompted is None:
         raise ValueError(
-            f"Expected a language model to ask how sure it is, but {context.source.name} is none."
+            f"Expected a language model to elicit confidence from, but {context.source.name} is "
+            "not one."
         )
-    from rightreasons.calibration.elicit import elicit_confidence, measure_confidence
+    # Imported late: most audits elicit nothing, and prompts take long to import.
+    from rightreasons.calibration.elicit import elicit_confidence
+    from rightreasons.calibration.measure_sources import measure_confidence
 
     split = context.primary
     items = split.take(np.flatnonzero(split.labeled))
+    folder = context.folder(
+        f"confidence-{safe_name(split.name)}", split.fingerprint, str(context.seed)
+    )
     table = elicit_confidence(
         context.prompted,
         {"id": items.ids, "label": items.labels.tolist(), **items.fields},
         seed=context.seed,
         progress=context.progress,
-        out=context.folder(
-            f"confidence-{safe_name(split.name)}", split.fingerprint, str(context.seed)
-        ),
+        out=folder,
     )
     return measure_confidence(table, n_bins=options.n_bins, resampling=context.resampling)
 
 
-COMPARED = ("accuracy", "mean_confidence", "confidence_gap", "ece", "nll")
-"""The figures that are computed for every split."""
-
-Compared = Mapping[str, Mapping[str, Estimate]]
-"""Split -> the figures of `COMPARED`."""
-
-
-MARGIN = MARGINS["confidence"].small
-"""A mean confidence this far from the accuracy makes the verdict red, and green needs that it is ruled out."""
-
-N_EXAMPLES = 10
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class CalibrationAnswers:
-    """What is measured; `measured` is None of generated answers, whose confidence is what was asked for alone."""
-
-    context: AuditContext
-    asked: ConfidenceMeasurement | None
-    measured: CalibrationMeasurement | None = None
-    compared: Compared = dataclasses.field(default_factory=dict)
-    classes: list[ClassFigures] | None = None
-    votes: HumanCalibration | None = None
-
-    @property
-    def n_items(self) -> int:
-        """The number of items that the figures are about."""
-        if self.measured is not None:
-            return len(self.measured.items)
-        return self.asked.n_shared if self.asked else 0
-
-    @property
-    def estimates(self) -> Mapping[str, Estimate]:
-        """The figures by their keys."""
-        if self.measured is not None:
-            return self.measured.figures
-        first = self.asked.sources[0].figures if self.asked else {}
-        return {
-            key: first[key]
-            for key in ("accuracy", "mean_confidence", "confidence_gap")
-            if key in first
-        }
-
-    def text(self, key: str) -> Any:
-        """Return the text of a figure."""
-        items = self.measured and self.measured.items
-        return FIGURES[key].defined(items.n_bins, items.kind) if items else FIGURES[key]
-
-    def headlines(self, figures: Mapping[str, Estimate]) -> dict[str, Headline]:
-        """Return figures with their texts."""
-        about: dict[str, Any] = {"split": self.context.primary.name, "n": self.n_items}
-        return {
-            key: Headline.of(key, self.text(key), estimate, **about)
-            for key, estimate in figures.items()
-        }
-
-    @functools.cached_property
-    def decisions(self) -> Mapping[str, Decision]:
-        """What is decided of each figure of `DECIDED`, beside the margin."""
-        if self.measured is None:
-            return {}
-        sizes = self.n_items, self.measured.items.n_units
-        return {
-            key: decide(self.measured.decided.get(key), MARGINS["confidence"], *sizes)
-            for key in DECIDED
-        }
-
-    @property
-    def is_apart(self) -> bool:
-        """Whether mean confidence and accuracy are surely farther apart than the margin."""
-        return (
-            "confidence_gap" in self.decisions and self.decisions["confidence_gap"].level == "large"
-        )
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the mean confidence is above the accuracy."""
-        return (self.estimates["confidence_gap"].value or 0.0) > 0
-
-    @property
-    def is_off_in_parts(self) -> bool:
-        """Whether the calibration error is more than chance gives a calibrated model, and beyond the margin."""
-        if self.measured is None:
-            return False
-        null, error = self.measured.consistency, self.measured.decided["ece_debiased"].value or 0.0
-        return null.p_value < (1 - null.confidence_level) / len(DECIDED) and error > MARGIN
-
-    @property
-    def is_small(self) -> bool:
-        """Whether both figures are surely within the margin."""
-        return bool(self.decisions) and {
-            decision.level for decision in self.decisions.values()
-        } == {"small"}
-
-    @property
-    def is_open(self) -> bool:
-        """Whether a miscalibration beyond the margin is neither shown nor ruled out."""
-        return not (self.is_apart or self.is_off_in_parts or self.is_small)
-
-    @property
-    def leans(self) -> bool:
-        """Whether confidence and accuracy surely differ, by more or less than the margin."""
-        gap = None if self.measured is None else self.measured.decided["confidence_gap"]
-        return gap is not None and gap.has_interval and (gap.low or 0.0) * (gap.high or 0.0) > 0
-
-    @property
-    def n_needed(self) -> int | None:
-        """About how many items would rule out a miscalibration beyond the margin; None where none would."""
-        return (
-            max(
-                (d.n_needed or 0 for d in self.decisions.values() if d.level == "unknown"),
-                default=0,
-            )
-            or None
-        )
-
-    @functools.cached_property
-    def worst(self) -> str | None:
-        """The split on which confidence and accuracy are clearly further apart; None without one."""
-        return worst_split(self.context.primary.name, self.compared) if self.compared else None
-
-    @property
-    def there(self) -> AuditSplit:
-        """The worst split."""
-        return next(split for split in self.context.splits if split.name == self.worst)
-
-    @property
-    def holds_there(self) -> bool:
-        """Whether it is the confidence, and not the accuracy, that differs on the worst split."""
-        there, here = self.compared[self.worst or ""]["accuracy"], self.estimates["accuracy"]
-        return (there.value or 0.0) >= (here.value or 0.0)
-
-    @functools.cached_property
-    def label_errors(self) -> NDArray[np.int64]:
-        """The measured errors whose label the model contradicts with more than its usual confidence."""
-        if self.measured is None or self.classes is None:
-            return np.zeros(0, dtype=np.int64)
-        rows = label_errors(self.measured.items.table, self._top.labels)
-        return np.asarray(rows[~self._top.correct[rows]])
-
-    @property
-    def _top(self) -> Any:
-        if self.measured is None:
-            raise ValueError("Expected a confidence in each prediction, but there is none.")
-        return self.measured.items.top
-
-    def shown(self, rows: NDArray[np.int64]) -> Iterator[Example]:
-        """Show measured items with their predictions."""
-        split, top = self.context.primary, self._top
-        for row, item in zip(rows, np.flatnonzero(split.labeled)[rows].tolist(), strict=True):
-            yield example_of(
-                self.context, split, item, int(top.predicted[row]), float(top.confidence[row])
-            )
-
-
-NAMES = {
-    "probability": "Probability of the answer",
-    "verbalized": "Verbalized",
-}
-"""Sources of confidence, for readers."""
-
-
-def measure(context: AuditContext, options: CalibrationOptions) -> CalibrationAnswers:
-    """Measure calibration on the audited splits, by class, and beside votes."""
-    elicited = elicited_items(context, options)
-    if elicited is not None and context.answers_once:
-        return CalibrationAnswers(context, elicited)
-    resampling, bins = context.resampling, options.n_bins
-    measured = measure_calibration(_judged(context, context.primary, bins), resampling=resampling)
-    compared = {
-        other.name: measured.figures
-        if other is context.primary
-        else measure_figures(_judged(context, other, bins), COMPARED, resampling=resampling)
-        for other in context.splits
-        if other.labeled.any()
-    }
-    by_class = context.label_names and measured.items.by_class
-    classes = measure_classes(measured.items, resampling=resampling) if by_class else None
-    votes = votes_measured(context, options)
-    return CalibrationAnswers(context, elicited, measured, compared, classes, votes)
-
-
-def _judged(context: AuditContext, split: AuditSplit, n_bins: int) -> JudgedItems:
-    """Compare what the model says about the labeled items of a split with their labels."""
+def _judge_split(context: AuditContext, split: AuditSplit, n_bins: int) -> JudgedItems:
+    """Return the labeled items of a split with the scores of the model."""
     scores = context.scores(split)
     return JudgedItems.of(
         scores.logits,

@@ -1,4 +1,4 @@
-"""Options of a question."""
+"""Options of calibration: of the question of an audit, and of a table of confidence."""
 
 from __future__ import annotations
 
@@ -14,31 +14,35 @@ class CalibrationOptions(QuestionOptions):
     n_bins: int = option(15, "Number of confidence bins.", minimum=1)
     votes_columns: str | None = option(
         None,
-        "Comma-separated columns of the votes of people, one per class, or one of lists in the order of the classes.",
+        "Comma-separated columns with the votes of annotators: one column per class, or one "
+        "column of lists in the order of the classes.",
     )
     votes: str = option(
-        "counts", "What the votes are: counts or distributions.", choices=VOTE_KINDS
+        "counts", "Kind of the votes: counts or distributions.", choices=VOTE_KINDS
     )
     elicit: tuple[str, ...] = option(
         (),
-        "How a language model is asked for the confidence in its answers too: verbalized, the number that it states.",
+        "Further confidence to elicit from a language model: verbalized, the number that it "
+        "states when asked.",
         choices=("verbalized",),
     )
 
     def _check(self) -> None:
+        # The kind of votes that are not there would be ignored without a word.
         if self.votes_columns is None and self.votes != "counts":
             raise OptionError(
-                f"Expected `votes_columns` where `votes` is {self.votes!r}, but there is none.",
+                f"Expected `votes_columns` with votes={self.votes!r}, but got none.",
                 option=("votes_columns", "votes"),
             )
 
 
 class ConfidenceOptions(Options):
-    """The columns of a table of confidence; None where their names say it."""
+    """Columns of a table of confidence; if None, they are found by their names."""
 
+    # Only columns with unusual names need these: `confidence_p` and `correct` are recognized.
     confidence_column: str | None = option(
         None, "Comma-separated columns of the confidence in the given answer, one per source."
     )
     correct_column: str | None = option(
-        None, "Column that says whether the given answer was right: 1 or 0."
+        None, "Column that tells whether the given answer is correct: 1 or 0."
     )

@@ -1,23 +1,25 @@
-"""Does its confidence match its accuracy? Overall, by bin, class and split, and after a temperature."""
+"""The question "Does its confidence match its accuracy?": its figures, verdict and report section.
+
+`CALIBRATION` declares the question; its text is in question.md.j2, its measurement in measurement.py.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
-from rightreasons.calibration.elicit import OF_ANSWERS, ConfidenceMeasurement
-from rightreasons.calibration.measure import FIGURES, VOTE_FIGURES
+from rightreasons.calibration.figures import FIGURES, VOTE_FIGURES
 from rightreasons.calibration.measurement import (
-    COMPARED,
     MARGIN,
     N_EXAMPLES,
-    NAMES,
+    SOURCE_NAMES,
+    SPLIT_FIGURES,
     CalibrationAnswers,
     measure,
 )
+from rightreasons.calibration.sources import SOURCE_FIGURES, list_source_rows
 from rightreasons.core.decisions import Power
-from rightreasons.core.estimates import Estimate, make_estimate
+from rightreasons.core.estimates import Estimate
 from rightreasons.page import plots
 from rightreasons.page.parts import Amount, Cell
 from rightreasons.page.plots import Drawing
@@ -35,114 +37,151 @@ from rightreasons.page.question import (
 )
 
 OVERVIEW = ("accuracy", "macro_f1", "mean_confidence", "confidence_gap")
-"""The figures of the first part; all others are in the table of the second."""
+"""Figures of the first part; all others are in the table of the second part."""
 
-N_LABELS = 300
-"""Labels to check that a report names at most."""
+MAX_LISTED_LABELS = 300
+"""Maximum number of possible label errors that a report lists."""
 
 
-def if_calibrated(m: CalibrationAnswers) -> Estimate | None:
-    """Return the calibration error of a calibrated model."""
-    if m.measured is None:
-        return None
-    null = m.measured.consistency
-    return Estimate(
-        null.expected, 0.0, null.upper, null.confidence_level, "one-sided, binomial draws"
-    )
+# --- Pictures and tables
 
 
 def draw_reliability(key: str, m: Any) -> Drawing:
     """Draw the reliability diagram with its consistency bars."""
-    measured, null = m.measured, m.measured.consistency
+    null_model = m.measured.consistency
+    # Whiskers say how certain a bin is, bars what chance alone would do to a calibrated model.
     return plots.reliability_diagram(
         key,
-        measured.bins.bins,
-        intervals=measured.accuracies,
-        bars=null.bars,
-        level=null.confidence_level,
+        m.measured.bins.bins,
+        intervals=m.measured.accuracies,
+        bars=null_model.bars,
+        level=null_model.confidence_level,
     )
 
 
 def draw_splits(key: str, m: CalibrationAnswers) -> Drawing:
     """Draw accuracy and mean confidence of each split."""
-    bars = [
-        (name, [each["accuracy"], each["mean_confidence"]]) for name, each in m.compared.items()
-    ]
+    rows = []
+    for name, figures in m.compared.items():
+        rows.append((name, [figures["accuracy"], figures["mean_confidence"]]))
     return plots.dot_rows(
-        key, rows=bars, series=("accuracy", "mean confidence"), xlabel="share of items, probability"
+        key, rows=rows, series=("accuracy", "mean confidence"), xlabel="share of items, probability"
     )
 
 
-def family_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
-    """Return the figures that are not in the overview."""
-    for key, it in m.headlines(m.estimates).items():
+def list_family_rows(m: CalibrationAnswers) -> Iterator[tuple[Cell, ...]]:
+    """Return the figures that the overview does not show, one row each."""
+    for key, headline in m.make_headlines(m.estimates).items():
         if key not in OVERVIEW:
-            yield it.name, Amount(it.estimate, it.unit), it.better or "", it.definition, it.source
+            yield (
+                headline.name,
+                Amount(headline.estimate, headline.unit),
+                headline.better or "",
+                headline.definition,
+                headline.source,
+            )
 
 
-def label_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
-    """Return the labels that the model contradicts."""
-    rows = m.label_errors[:N_LABELS]
-    for example, chance in zip(
-        m.shown(rows), m.measured.items.label_probability[rows], strict=True
-    ):
-        yield example.id, example.label, example.prediction, float(chance)
+def list_label_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
+    """Return the possible label errors, the least probable label first."""
+    rows = m.label_errors[:MAX_LISTED_LABELS]
+    probabilities = m.measured.items.label_probability[rows]
+    for example, probability in zip(m.show_items(rows), probabilities, strict=True):
+        yield example.id, example.label, example.prediction, float(probability)
 
 
-OF_SOURCES = (
-    "accuracy",
-    "mean_confidence",
-    "ece",
-    "smooth_ece",
-    "brier_of_answers",
-    "auroc",
-    "aurc",
-)
-PAIRED = ("confidence_gap", "ece", "brier", "auroc")
-"""The figures of sources of confidence, and of the tests of each two."""
+def list_class_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
+    """Return the figures of each class, one row per class."""
+    for figures in m.classes:
+        name = m.context.label_names[figures.label]
+        yield name, figures.n_items, figures.precision, figures.recall, figures.ece
 
 
-def source_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...]]:
-    """Return the figures of each source of confidence."""
-    for source in measured.sources:
-        yield (
-            NAMES.get(source.name, source.name),
-            source.confident,
-            *map(source.figures.get, OF_SOURCES),
-        )
+# --- Figures
 
 
-def difference_rows(measured: ConfidenceMeasurement) -> Iterator[tuple[Cell, ...]]:
-    """Return the paired tests of each two sources of confidence."""
-    for pair in measured.pairs:
-        for key in PAIRED:
-            test = pair.differences.get(key)
-            if test is not None and test.interval is not None:
-                name, value = (
-                    FIGURES[OF_ANSWERS.get(key, key)].name,
-                    make_estimate(test.difference, test.interval),
-                )
-                yield f"{pair.first} - {pair.second}", name, value, test.p_value, pair.p_holm[key]
-
-
-def data(m: CalibrationAnswers) -> dict[str, Any]:
-    """Return what audit.json has beside the figures."""
-    elicited = {} if m.asked is None else {"sources": m.asked.to_dict()}
+def estimate_null_error(m: CalibrationAnswers) -> Estimate | None:
+    """Return the calibration error that a calibrated model would show."""
     if m.measured is None:
-        return elicited
-    return {
-        "bins": m.measured.bins.to_dict(),
-        "consistency": m.measured.consistency.to_dict(),
-        **elicited,
-        "votes": m.votes and m.votes.to_dict(),
-        "figures": {
-            key: figure.to_dict() for key, figure in m.headlines(m.measured.figures).items()
-        },
-        "splits": {
-            name: {key: each[key].to_dict() for key in COMPARED}
-            for name, each in m.compared.items()
-        },
-    }
+        return None
+    null_model = m.measured.consistency
+    return Estimate(
+        null_model.expected,
+        low=0.0,
+        high=null_model.upper,
+        level=null_model.confidence_level,
+        method="one-sided, binomial draws",
+    )
+
+
+def get_worst_accuracy(m: CalibrationAnswers) -> Estimate | None:
+    """Return the accuracy on the split with the largest confidence gap, if there is one."""
+    return None if m.worst is None else m.compared[m.worst]["accuracy"]
+
+
+def make_figure(key: str) -> Figure:
+    """Return the figure of the report for one of `FIGURES`."""
+    return Figure(key, lambda m: m.estimates.get(key), text=lambda m: m.get_text(key))
+
+
+def make_vote_figure(key: str) -> Figure:
+    """Return the figure of the report for one of `VOTE_FIGURES`."""
+    return Figure(
+        key,
+        lambda m: m.votes and m.votes.estimate(key),
+        n=lambda m: m.votes.n_items,
+        text=lambda m: VOTE_FIGURES[key],
+    )
+
+
+def list_headlines(m: CalibrationAnswers) -> tuple[str, ...]:
+    """Return the keys of the headline figures."""
+    # Elicited confidence has no splits to compare.
+    second = "mean_confidence" if m.measured is None else "accuracy_worst"
+    return ("accuracy", second, "confidence_gap", "ece", "auroc")
+
+
+# --- Size of a finding, which orders the first screen
+
+
+def measure_worst_gap(m: Any) -> float:
+    """Return the distance of confidence and accuracy on the worst split."""
+    figures = m.compared[m.worst]
+    return float(abs(figures["mean_confidence"].value - figures["accuracy"].value))
+
+
+def measure_accuracy_loss(m: Any) -> float:
+    """Return the loss of accuracy from the primary to the worst split."""
+    loss = m.estimates["accuracy"].value - m.compared[m.worst]["accuracy"].value
+    return float(max(loss, 0.0))
+
+
+def measure_miscalibration(m: Any) -> float | None:
+    """Return the larger of gap and calibration error; None for a calibrated model."""
+    # A page without a fault opens with the features that decide the predictions, if it has them.
+    if m.is_calibrated:
+        return None
+    return float(max(abs(m.estimates["confidence_gap"].value), m.measured.bins.ece))
+
+
+def make_data(m: CalibrationAnswers) -> dict[str, Any]:
+    """Return the values of audit.json in addition to the figures."""
+    data: dict[str, Any] = {}
+    if m.measured is not None:
+        data["bins"] = m.measured.bins.to_dict()
+        data["consistency"] = m.measured.consistency.to_dict()
+    if m.elicited is not None:
+        data["sources"] = m.elicited.to_dict()
+    if m.measured is None:
+        return data
+    data["votes"] = m.votes and m.votes.to_dict()
+    # All figures are listed, not only those with a headline.
+    headlines = m.make_headlines(m.measured.figures)
+    data["figures"] = {key: headline.to_dict() for key, headline in headlines.items()}
+    data["splits"] = {}
+    for name, figures in m.compared.items():
+        data["splits"][name] = {key: figures[key].to_dict() for key in SPLIT_FIGURES}
+    return data
 
 
 CALIBRATION = Question(
@@ -151,62 +190,44 @@ CALIBRATION = Question(
     prose=prose(
         __file__,
         MARGIN=MARGIN,
-        NAMES=NAMES,
-        N_LABELS=N_LABELS,
+        SOURCE_NAMES=SOURCE_NAMES,
+        MAX_LISTED_LABELS=MAX_LISTED_LABELS,
         FIGURES=FIGURES,
-        OF_SOURCES=OF_SOURCES,
+        SOURCE_FIGURES=SOURCE_FIGURES,
     ),
     reads="audited",
     needs=(
         Need("labels", lambda context, options: context.primary.labeled.any()),
+        # One generated answer per item has no probability, so its confidence must be elicited.
         Need("stored", lambda context, options: context.stored is None or not context.answers_once),
         Need("elicited", lambda context, options: options.elicit or not context.answers_once),
     ),
     measure=measure,
     power=Power("confidence", n_tests=2),
     figures=(
-        *(
-            Figure(
-                key,
-                lambda m, key=key: m.estimates.get(key),  # type: ignore[misc]
-                text=lambda m, key=key: m.text(key),  # type: ignore[misc]
-            )
-            for key in FIGURES
-        ),
-        Figure("ece_if_calibrated", if_calibrated, "Vaicenavicius et al. 2019"),
+        *map(make_figure, FIGURES),
+        # The binned error is biased upward: only next to this figure does it mean something.
+        Figure("ece_if_calibrated", estimate_null_error, "Vaicenavicius et al. 2019"),
         Figure(
             "accuracy_worst",
-            lambda m: m.worst and m.compared[m.worst]["accuracy"],
+            get_worst_accuracy,
             "Counted",
             better="higher",
-            n=lambda m: int(m.there.labeled.sum()),
+            n=lambda m: int(m.worst_split.labeled.sum()),
             split=lambda m: m.worst,
         ),
-        *(
-            Figure(
-                key,
-                lambda m, key=key: m.votes and m.votes.estimate(key),  # type: ignore[misc]
-                n=lambda m: m.votes.n_items,
-                text=lambda m, text=text: text,  # type: ignore[misc]
-            )
-            for key, text in VOTE_FIGURES.items()
-        ),
+        *map(make_vote_figure, VOTE_FIGURES),
     ),
-    headlines=lambda m: (
-        "accuracy",
-        "accuracy_worst" if m.measured else "mean_confidence",
-        "confidence_gap",
-        "ece",
-        "auroc",
-    ),
+    headlines=list_headlines,
+    # The first rule that holds gives the verdict.
     verdict=(
         Rule("neutral", "few_confidences", lambda m: not m.estimates),
-        Rule("neutral", "asked", lambda m: m.measured is None),
+        Rule("neutral", "elicited", lambda m: m.measured is None),
         Rule("bad", "worst", lambda m: m.worst),
-        Rule("bad", "over", lambda m: m.is_apart and m.is_over),
-        Rule("bad", "under", lambda m: m.is_apart),
-        Rule("warn", "in_parts", lambda m: m.is_off_in_parts),
-        Rule("good", "none_found", lambda m: m.is_small),
+        Rule("bad", "over", lambda m: m.is_gap_large and m.is_overconfident),
+        Rule("bad", "under", lambda m: m.is_gap_large),
+        Rule("warn", "in_parts", lambda m: m.is_miscalibrated_in_bins),
+        Rule("good", "none_found", lambda m: m.is_calibrated),
         Rule("neutral", "open"),
     ),
     parts=(
@@ -224,7 +245,7 @@ CALIBRATION = Question(
         ),
         Part(
             "family",
-            (Table("calibration_family", family_rows),),
+            (Table("calibration_family", list_family_rows),),
             figures=("ece", "ece_if_calibrated", "nll", "brier"),
             when=lambda m: m.measured,
         ),
@@ -241,8 +262,9 @@ CALIBRATION = Question(
         Part(
             "labels",
             (
-                Examples("labels", lambda m: m.shown(m.label_errors[:N_EXAMPLES])),
-                Table("labels", label_rows, "Northcutt et al. 2021", folded=True),
+                Examples("labels", lambda m: m.show_items(m.label_errors[:N_EXAMPLES])),
+                # Folded, because a reader checks a few examples before the whole list.
+                Table("labels", list_label_rows, "Northcutt et al. 2021", folded=True),
             ),
             when=lambda m: m.label_errors.size,
         ),
@@ -251,49 +273,44 @@ CALIBRATION = Question(
             (
                 Table(
                     "classes",
-                    lambda m: [
-                        (m.context.label_names[row.label], *[*vars(row).values()][1:])
-                        for row in m.classes
-                    ],
+                    list_class_rows,
                     "Counted; van Rijsbergen 1979; Kull et al. 2019",
                 ),
             ),
             when=lambda m: m.classes is not None,
         ),
+        # Without a common label, the votes say more than calibration to the majority.
         Part("votes", figures=tuple(VOTE_FIGURES), when=lambda m: m.votes),
         Part(
-            "asked",
+            "elicited",
             (
                 Table(
                     "confidence_sources",
-                    lambda m: source_rows(m.asked),
+                    lambda m: list_source_rows(m.elicited),
                     "Tian et al. 2023",
                 ),
             ),
-            when=lambda m: m.asked,
+            when=lambda m: m.elicited,
         ),
     ),
     leads=(
+        # A confidence that misleads on another split is news; so is a lower accuracy there.
         Lead(
             "sure_there",
             figure="accuracy_worst",
             plot="splits",
-            size=lambda m: abs(
-                m.compared[m.worst]["mean_confidence"].value - m.compared[m.worst]["accuracy"].value
-            ),
+            size=measure_worst_gap,
             contrast=lambda m: (
                 m.compared[m.worst]["mean_confidence"],
                 m.compared[m.worst]["accuracy"],
             ),
-            when=lambda m: m.worst and m.holds_there,
+            when=lambda m: m.worst and m.keeps_accuracy,
         ),
         Lead(
             "wrong_there",
             figure="accuracy_worst",
             plot="splits",
-            size=lambda m: max(
-                m.estimates["accuracy"].value - m.compared[m.worst]["accuracy"].value, 0.0
-            ),
+            size=measure_accuracy_loss,
             contrast=lambda m: (m.compared[m.worst]["accuracy"], m.estimates["accuracy"]),
             when=lambda m: m.worst,
         ),
@@ -301,33 +318,9 @@ CALIBRATION = Question(
             "here",
             figure="ece",
             plot="reliability",
-            # A page without a fault opens with what the model decides by, where that is known.
-            size=lambda m: (
-                None
-                if m.is_small
-                else max(abs(m.estimates["confidence_gap"].value), m.measured.bins.ece)
-            ),
+            size=measure_miscalibration,
             when=lambda m: m.measured,
         ),
     ),
-    data=data,
+    data=make_data,
 )
-
-
-SOURCES = Question(
-    name="confidence",
-    prose=prose(
-        str(Path(__file__).with_name("sources.py")), FIGURES=FIGURES, OF_SOURCES=OF_SOURCES
-    ),
-    verdict=(Rule("neutral", "told"),),
-    parts=(
-        Part(
-            "sources",
-            (
-                Table("sources", source_rows),
-                Table("pairs", difference_rows, when=lambda m: m.pairs),
-            ),
-        ),
-    ),
-)
-"""What `rightreasons confidence` prints of several sources of confidence."""

@@ -37,8 +37,9 @@ def confidence(
     **declared: Any,
 ) -> None:
     """Compare sources of confidence on the same items: calibration, ranking of right above wrong answers, tests."""
-    from rightreasons.calibration.elicit import measure_confidence, read_confidence
-    from rightreasons.calibration.question import SOURCES
+    from rightreasons.calibration.confidence_table import read_confidence
+    from rightreasons.calibration.measure_sources import measure_confidence
+    from rightreasons.calibration.sources import SOURCES
 
     settings: AuditOptions = declared["settings"]
     table = read_confidence(file, options=declared["options"])

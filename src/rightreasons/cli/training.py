@@ -296,7 +296,7 @@ def _write_predictions(out: Path, table: Predictions, probabilities: Any) -> Non
 
 
 def _show_recalibration(report: RecalibrationReport, fit: Path, file: Path) -> None:
-    from rightreasons.calibration.measure import FIGURES
+    from rightreasons.calibration.figures import FIGURES
     from rightreasons.page.prose import NONE
 
     typer.secho(

@@ -14,14 +14,10 @@ from numpy.typing import NDArray
 
 import rightreasons
 from rightreasons.audited.context import read_predictions
-from rightreasons.calibration.measure import (
-    FIGURES,
-    TESTED,
-    JudgedItems,
-    measure_figures,
-    paired_outcomes,
-    paired_test,
-)
+from rightreasons.calibration.figures import FIGURES
+from rightreasons.calibration.judged import JudgedItems
+from rightreasons.calibration.measure import measure_figures
+from rightreasons.calibration.paired import COMPARED_FIGURES, count_paired_outcomes, paired_test
 from rightreasons.core.arrays import take_rows
 from rightreasons.core.estimates import Estimate, make_estimate
 from rightreasons.core.intervals import bounded_mean_interval
@@ -449,8 +445,8 @@ def _compared_splits(
         )
         n_only = len(first) - len(mine), len(second) - len(mine)
         ids[name] = frozenset(first.ids[row] for row in mine)
-        splits.append(ComparedSplit(name, len(mine), *n_only, **paired_outcomes(*judged)))
-        ours, theirs = (measure_figures(each, TESTED, resampling=how) for each in judged)
+        splits.append(ComparedSplit(name, len(mine), *n_only, **count_paired_outcomes(*judged)))
+        ours, theirs = (measure_figures(each, COMPARED_FIGURES, resampling=how) for each in judged)
         for key in ours:
             if (
                 ours[key].value is None or theirs[key].value is None

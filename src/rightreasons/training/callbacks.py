@@ -14,7 +14,7 @@ import transformers
 from numpy.typing import NDArray
 from transformers.trainer_callback import CallbackHandler
 
-from rightreasons.calibration.measure import JudgedItems
+from rightreasons.calibration.judged import JudgedItems
 from rightreasons.core.json_files import read_json
 from rightreasons.core.options import check_options
 from rightreasons.core.resampling import Resampling

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rightreasons.calibration.confidences import TopLabel, parse_top_label
 from rightreasons.calibration.errors import CalibrationErrorOptions, compute_calibration
-from rightreasons.calibration.measure import STATISTICS
+from rightreasons.calibration.figures import STATISTICS
 from rightreasons.calibration.proper_scores import brier_score, negative_log_likelihood
 from rightreasons.core.arrays import to_numpy
 from rightreasons.core.classification import AVERAGES, classification_scores
@@ -97,7 +97,7 @@ def compute_metrics(*names: str, **options: Any) -> ComputeMetrics:
     | aurc | [0, 1] | lower | area under the risk-coverage curve |
     | auroc | [0, 1] | higher | how well confidence separates correct from wrong; None unless there are both |
 
-    So is `ece_sweep`, the other figure of `rightreasons.calibration.measure.STATISTICS`.
+    So is `ece_sweep`, the other figure of `rightreasons.calibration.figures.STATISTICS`.
 
     Trainer prefixes each name, so `ece` is logged as `eval_ece`. It assumes that higher is better for every metric
     whose name does not end in "loss": to choose a checkpoint by calibration, set `greater_is_better=False`:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from fuzzing.damage import altered, as_json, damaged
 from fuzzing.judging import Target
 from fuzzing.targets.tables import lines, packed, parquet, written
-from rightreasons.calibration.elicit import read_confidence
+from rightreasons.calibration.confidence_table import read_confidence
 from rightreasons.io.predictions import read_answers, read_predictions
 
 

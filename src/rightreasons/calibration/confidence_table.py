@@ -1,0 +1,148 @@
+"""Tables of confidence: how confident several sources are in the same answers.
+
+`read_confidence` reads one from a file or from a table in memory; `elicit_confidence` makes one by
+querying a language model, and `measure_confidence` compares its sources.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.calibration.options import ConfidenceOptions
+from rightreasons.core.arrays import Floats
+from rightreasons.core.errors import OptionError
+from rightreasons.core.label_names import format_list
+from rightreasons.core.options import accept_options_as_keywords, parse_names
+from rightreasons.core.validation import check_all
+from rightreasons.io import predictions
+from rightreasons.io.columns import (
+    USUAL_COLUMNS,
+    column_key,
+    in_expression,
+    named_column,
+    names_in,
+    read_columns,
+    usual_column,
+)
+from rightreasons.io.options import PredictionOptions
+
+COLUMN_PREFIX = "confidence_"
+"""Prefix of columns of confidence; the remainder of the heading is the name of the source."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ConfidenceTable:
+    """Confidence of several sources in the same N answers.
+
+    Attributes:
+        confidence: Source -> (N,) confidence in [0, 1], NaN if the source has none in an answer.
+        correct: (N,) 1 for correct answers, 0 for incorrect ones, -1 for items without an answer.
+        used: Description of the columns that were used.
+    """
+
+    confidence: dict[str, Floats]
+    correct: NDArray[np.int64]
+    used: str = ""
+
+
+@accept_options_as_keywords(ConfidenceOptions)
+def read_confidence(file: Any, *, options: ConfidenceOptions) -> ConfidenceTable:
+    """Read the confidence of several sources in the same answers.
+
+    Args:
+        file: A file as `read_predictions` accepts it, or a table in memory. It has one row per
+            item, a column per source (`confidence_p`, `confidence_verbalized`), and columns that
+            tell whether the answer is correct.
+        options: Fields of `ConfidenceOptions`, for columns with unusual names.
+
+    Returns:
+        A `ConfidenceTable`.
+
+    Raises:
+        TypeError: If the input is neither a file nor a table.
+        FileNotFoundError: If the file is missing.
+        ValueError: If a column is missing, a confidence is not in [0, 1], or an item has two rows.
+
+    Example:
+        >>> table = read_confidence({
+        ...     "confidence_p": [0.9, 0.4],
+        ...     "confidence_verbalized": [0.8, None],
+        ...     "correct": [1, 0],
+        ... })
+        >>> table.confidence["verbalized"].tolist(), table.correct.tolist()
+        ([0.8, nan], [1, 0])
+    """
+    columns, options, source_name = read_columns(file, options)
+    headings = parse_names(options.confidence_column) or _find_confidence_columns(columns)
+    if not headings:
+        raise OptionError(
+            f"Expected a column of confidence in {source_name}, but got the columns "
+            f"{format_list(list(columns))}. Name the column with `confidence_column`.",
+            option="confidence_column",
+        )
+    # Correctness is read as in a file of predictions: from a column, or from answers and labels.
+    role_options = PredictionOptions(correct_column=options.correct_column)
+    roles = predictions.roles_of(columns, source_name, role_options)
+    correct, correct_columns, _ = predictions.correctness(roles)
+    _check_unique_items(columns, len(correct), source_name)
+
+    confidence = {}
+    for heading in headings:
+        column = columns[named_column(columns, heading, "confidence_column", source_name)]
+        # A single source needs no name to distinguish it from others.
+        source = "confidence"
+        if len(headings) > 1:
+            source = re.sub(f"(?i)^{COLUMN_PREFIX}", "", heading)
+        confidence[source] = _parse_confidence(column, heading, source_name)
+    if all(np.isnan(values).all() for values in confidence.values()):
+        raise ValueError(
+            f"Expected the confidence in each answer in {format_list(headings)} of {source_name}, "
+            "but all rows are empty."
+        )
+
+    used = f"confidence: {format_list(headings)}; correct: {' is '.join(correct_columns)}"
+    return ConfidenceTable(confidence, correct.astype(np.int64), used)
+
+
+def _find_confidence_columns(columns: Any) -> list[str]:
+    """Return the headings of the columns whose names say that they are confidences."""
+    headings = []
+    for heading in columns:
+        is_usual = column_key(heading) in predictions.USUAL["confidence"]
+        if is_usual or heading.lower().startswith(COLUMN_PREFIX):
+            headings.append(heading)
+    return headings
+
+
+def _check_unique_items(columns: Any, n_rows: int, source_name: str) -> None:
+    """Check that no item has two rows, if a column identifies the items."""
+    # Without such a column, each row is an item of its own.
+    id_column = usual_column(columns, USUAL_COLUMNS["confidence"]["item"])
+    if id_column is None:
+        return
+    if len(set(names_in(columns[id_column]))) < n_rows:
+        raise ValueError(
+            f"Expected unique items in {source_name}, but its column {id_column!r} contains "
+            "duplicates."
+        )
+
+
+def _parse_confidence(column: Sequence[Any], heading: str, source_name: str) -> Floats:
+    """Return the confidences of a column, NaN for empty cells."""
+    values = predictions.as_numbers(column, heading, missing=True)
+    # Percentages are not divided by 100 silently: a table may have both scales.
+    percent_expression = f"'{{{{ {in_expression(heading)} | float / 100 }}}}'"
+    check_all(
+        values,
+        # NaN passes, because it is neither below 0 nor above 1.
+        lambda value: not (value < 0 or value > 1),
+        f"confidences from 0 to 1, or empty cells, in column {heading!r} of {source_name} "
+        f"(for percentages, pass `confidence_column` as {percent_expression})",
+    )
+    return values

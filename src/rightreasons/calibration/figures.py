@@ -1,0 +1,303 @@
+"""The figures of accuracy and confidence: their texts, and how each is estimated.
+
+`FIGURES` is the entry point. It maps the key of a figure to its text, which is an entry of
+figures.yaml, and to its estimator, which computes the figure of `JudgedItems` with its interval.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+from numpy.typing import NDArray
+
+from rightreasons.calibration.confidences import TopLabel
+from rightreasons.calibration.errors import bound_mean_gap, macro_ce
+from rightreasons.calibration.judged import JudgedItems
+from rightreasons.calibration.proper_scores import auroc, label_log_probability, ranked
+from rightreasons.calibration.smooth import ece_sweep, smooth_ece
+from rightreasons.core import bootstrap, intervals
+from rightreasons.core.arrays import Floats
+from rightreasons.core.classification import compute_macro_f1
+from rightreasons.core.estimates import (
+    Estimate,
+    FigureText,
+    estimate_mean,
+    estimate_rate,
+    make_estimate,
+)
+from rightreasons.core.intervals import Interval
+from rightreasons.core.resampling import Resampling
+
+MAX_SLOW_RESAMPLES = 100
+"""Maximum number of resamples of figures that take milliseconds each."""
+
+MIN_ANSWERS_OF_EACH_KIND = 5
+"""Minimum number of correct and of incorrect answers for the interval of a figure of their ranking.
+
+Fewer do not show how uncertain such a figure is.
+"""
+
+Estimator = Callable[[JudgedItems, Resampling], Estimate | None]
+"""Computes a figure with its interval; returns None if the items have no such figure."""
+
+Statistic = Callable[[TopLabel], float | None]
+"""Computes a figure from top labels; returns None if it is undefined."""
+
+AnswerStatistic = Callable[[Floats, NDArray[np.bool_]], float]
+"""Computes a figure from (N,) confidence and (N,) correctness."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Figure(FigureText):
+    """A figure of accuracy or confidence: its text, and how it is estimated.
+
+    Attributes:
+        estimate: Estimator of the figure.
+        of_answers: Definition for the confidence in given answers; "" if it is the same.
+    """
+
+    estimate: Estimator
+    of_answers: str = ""
+
+    def fill_definition(self, n_bins: int, kind: str = "top_label") -> Figure:
+        """Return the figure with its definition for a number of bins and a kind of confidence."""
+        definition = self.definition
+        if kind == "confidence" and self.of_answers:
+            definition = self.of_answers
+        return dataclasses.replace(self, definition=definition.format(n_bins=n_bins))
+
+
+STATISTICS: Mapping[str, Statistic] = {
+    "smooth_ece": lambda top: smooth_ece(top).smooth_ece,
+    "ece_sweep": lambda top: ece_sweep(top).ece,
+    "macro_ce": lambda top: macro_ce(top).macro_ce,
+    "aurc": lambda top: ranked(top.confidence, top.correct)[0],
+    "auroc": lambda top: auroc(top.confidence, top.correct),
+}
+"""Figures that depend only on the confidence and the correctness of each answer."""
+
+
+# --- Values per item
+
+
+def compute_gaps(items: JudgedItems) -> Floats:
+    """Return (N,) confidence minus correctness."""
+    return items.top.confidence - items.top.correct
+
+
+def compute_squared_distances(items: JudgedItems) -> Floats:
+    """Return (N,) squared distance of the probabilities from the label."""
+    targets = np.eye(items.table.shape[1])[items.top.labels]
+    return np.asarray(((items.table - targets) ** 2).sum(axis=1))
+
+
+def compute_log_losses(items: JudgedItems) -> Floats:
+    """Return (N,) negative log probability of the label."""
+    return -label_log_probability(items.logits, items.top.labels)
+
+
+# --- Estimators of single figures
+
+
+def _estimate_accuracy(items: JudgedItems, resampling: Resampling) -> Estimate | None:
+    return estimate_rate(items.top.correct, resampling, items.clusters)
+
+
+def _estimate_macro_f1(items: JudgedItems, resampling: Resampling) -> Estimate | None:
+    value, interval = compute_macro_f1(
+        items.top.predicted, items.top.labels, resampling, items.clusters
+    )
+    return make_estimate(value, interval)
+
+
+def _estimate_answer_brier(items: JudgedItems, resampling: Resampling) -> Estimate | None:
+    if items.kind != "confidence":
+        return None
+    squares = np.clip(compute_gaps(items) ** 2, 0.0, 1.0)
+    return estimate_mean(squares, resampling, bounds=(0.0, 1.0), clusters=items.clusters)
+
+
+def _estimate_log_loss(items: JudgedItems, resampling: Resampling) -> Estimate | None:
+    losses = compute_log_losses(items)
+    # The loss of a label with probability 0 is infinite.
+    if not np.isfinite(losses).all():
+        return Estimate(None)
+    skip_reason = _explain_missing_interval(items)
+    if skip_reason:
+        return Estimate(float(losses.mean()), method=skip_reason)
+    return estimate_mean(losses, resampling, clusters=items.clusters)
+
+
+# --- Makers of estimators
+
+
+def _require_fixed_classes(estimate: Estimator) -> Estimator:
+    """Restrict an estimator to items that all have the same classes."""
+
+    def estimate_with_fixed_classes(items: JudgedItems, resampling: Resampling) -> Estimate | None:
+        return estimate(items, resampling) if items.has_fixed_classes else None
+
+    return estimate_with_fixed_classes
+
+
+def _make_mean_estimator(
+    compute_values: Callable[[JudgedItems], Floats], low: float, high: float
+) -> Estimator:
+    """Return the estimator of a mean of values in [low, high].
+
+    The bounds keep its interval honest if a confident model rarely errs.
+    """
+
+    def estimate(items: JudgedItems, resampling: Resampling) -> Estimate | None:
+        # Rounding may carry a value slightly beyond a bound.
+        values = np.clip(compute_values(items), low, high)
+        return estimate_mean(values, resampling, bounds=(low, high), clusters=items.clusters)
+
+    return estimate
+
+
+def _make_error_estimator(**options: Any) -> Estimator:
+    """Return the estimator of a binned calibration error with these options."""
+
+    def estimate(items: JudgedItems, resampling: Resampling) -> Estimate:
+        result = items.compute_error(resampling, **options)
+        return make_estimate(result.ece, result.interval)
+
+    return estimate
+
+
+def _make_statistic_estimator(
+    key: str,
+    make_interval: Callable[[AnswerStatistic, JudgedItems, Resampling], Interval],
+) -> Estimator:
+    """Return the estimator of one of `STATISTICS`.
+
+    Args:
+        key: Key of the statistic.
+        make_interval: Computes its interval from the statistic, the items and the resampling.
+    """
+
+    def compute(confidence: Floats, correct: NDArray[np.bool_]) -> float:
+        # The statistics read no more than confidence and correctness: the rest stays empty, so
+        # that resamples do not copy it.
+        top = TopLabel(
+            confidence=confidence,
+            predicted=np.zeros(0, dtype=np.int64),
+            correct=correct,
+            labels=np.zeros(0, dtype=np.int64),
+            probabilities=np.zeros((0, 0)),
+        )
+        return float(STATISTICS[key](top) or 0.0)
+
+    def estimate(items: JudgedItems, resampling: Resampling) -> Estimate:
+        value = STATISTICS[key](items.top)
+        skip_reason = _explain_missing_interval(items)
+        if skip_reason:
+            return Estimate(value, method="" if value is None else skip_reason)
+        interval = make_interval(compute, items, resampling)
+        # An interval that corrects for bias may lie beside its figure, and is extended to it.
+        low = min(interval.low, value or 0.0)
+        high = max(interval.high, value or 0.0)
+        low, high = np.clip([low, high], 0.0, 1.0).tolist()
+        return make_estimate(value, dataclasses.replace(interval, low=low, high=high))
+
+    return estimate
+
+
+def _explain_missing_interval(items: JudgedItems) -> str:
+    """Return why the items give no interval of a ranking; "" if they do."""
+    for name, mask in (("incorrect", ~items.top.correct), ("correct", items.top.correct)):
+        if items.count_masked_units(mask) < MIN_ANSWERS_OF_EACH_KIND:
+            return f"no interval: fewer than {MIN_ANSWERS_OF_EACH_KIND} answers are {name}"
+    return ""
+
+
+# --- Intervals of statistics
+
+
+def _jackknife(
+    compute: AnswerStatistic, items: JudgedItems, resampling: Resampling
+) -> Interval:
+    """Return the jackknife interval of a statistic, on its logit."""
+    confidence, correct, clusters = items.canonical_answers
+    # A ranking is known no better than its rarer answers, correct or incorrect, allow.
+    n_known = min(items.count_masked_units(items.top.correct), items.count_masked_units(~items.top.correct))
+    return bootstrap.jackknife(
+        compute,
+        confidence,
+        correct,
+        clusters=clusters,
+        level=resampling.level,
+        on_logit=True,
+        n_known=n_known,
+    )
+
+
+def _bootstrap_error(
+    compute: AnswerStatistic, items: JudgedItems, resampling: Resampling
+) -> Interval:
+    """Return the basic bootstrap interval of a slow calibration error, which is biased upward."""
+    confidence, correct, clusters = items.canonical_answers
+    interval = bootstrap.bootstrap(
+        compute,
+        confidence,
+        correct,
+        clusters=clusters,
+        resampling=resampling.at_most(MAX_SLOW_RESAMPLES),
+        mirrored=True,
+    )
+
+    # No resample of a calibrated model has an error as small as the truth, which is 0. The interval
+    # begins at 0 unless the bins show a larger error than chance does.
+    low = interval.low
+    if items.get_null_model(resampling).p_value > 1 - resampling.level:
+        low = 0.0
+    # No such error is smaller than the gap between mean confidence and accuracy.
+    max_gap = bound_mean_gap(items.top.confidence, items.top.correct, items.clusters, resampling)
+    return dataclasses.replace(interval, low=low, high=max(interval.high, max_gap))
+
+
+def _use_delong(_: AnswerStatistic, items: JudgedItems, resampling: Resampling) -> Interval:
+    """Return DeLong's interval of the AUROC, which has a closed form."""
+    return intervals.delong(
+        items.top.confidence,
+        items.top.correct,
+        confidence_level=resampling.level,
+        clusters=items.clusters,
+    )
+
+
+ESTIMATORS: Mapping[str, Estimator] = {
+    "accuracy": _estimate_accuracy,
+    "macro_f1": _require_fixed_classes(_estimate_macro_f1),
+    "mean_confidence": _make_mean_estimator(lambda items: items.top.confidence, 0.0, 1.0),
+    "confidence_gap": _make_mean_estimator(compute_gaps, -1.0, 1.0),
+    "ece": _make_error_estimator(),
+    "ece_debiased": _make_error_estimator(debias=True),
+    "adaptive_ece": _make_error_estimator(strategy="quantile"),
+    "smooth_ece": _make_statistic_estimator("smooth_ece", _bootstrap_error),
+    "ece_sweep": _make_statistic_estimator("ece_sweep", _bootstrap_error),
+    "rmsce_debiased": _make_error_estimator(norm="l2", debias=True),
+    "mce": _make_error_estimator(norm="max"),
+    "classwise_ece": _require_fixed_classes(_make_error_estimator(kind="classwise")),
+    "macro_ce": _make_statistic_estimator("macro_ce", _jackknife),
+    "brier": _require_fixed_classes(_make_mean_estimator(compute_squared_distances, 0.0, 2.0)),
+    "brier_of_answers": _estimate_answer_brier,
+    "nll": _estimate_log_loss,
+    "aurc": _make_statistic_estimator("aurc", _jackknife),
+    "auroc": _make_statistic_estimator("auroc", _use_delong),
+}
+"""Estimator of each figure, in the order of the report."""
+
+_TEXTS = yaml.safe_load(Path(__file__).with_name("figures.yaml").read_text("utf-8"))
+
+FIGURES = {key: Figure(**_TEXTS[key], estimate=estimate) for key, estimate in ESTIMATORS.items()}
+"""All figures by key, in the order of the report; "{n_bins}" in a definition is their number."""
+
+VOTE_FIGURES = {key: FigureText(**_TEXTS[key]) for key in ("dist_ce", "ent_ce", "rank_cs")}
+"""Texts of the figures of `HumanCalibration`, by their names there."""

@@ -1,0 +1,194 @@
+"""Labeled items with the scores of a model, the input of all figures of calibration.
+
+`JudgedItems.of` parses scores and labels once. The figures read its plain arrays, and share what is
+slow to compute: the binned error, the resamples, the null model and the canonical order.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rightreasons.calibration.confidences import TopLabel, parse_top_label
+from rightreasons.calibration.errors import (
+    CalibrationErrorOptions,
+    CalibrationResult,
+    Draws,
+    compute_calibration,
+    draw_resamples,
+)
+from rightreasons.calibration.options import CalibrationOptions
+from rightreasons.calibration.smooth import ConsistencyResult, consistency
+from rightreasons.core.arrays import Floats, Ragged, argsort_canonical, take_rows
+from rightreasons.core.clusters import count_units, number_clusters, select_clusters
+from rightreasons.core.resampling import Resampling
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class JudgedItems:
+    """Labeled items with the scores of a model.
+
+    Attributes:
+        logits: (N, K) logits, or `Ragged` if the number of choices varies. For kind="confidence":
+            (N, 2) log-probabilities of an incorrect and of a correct answer.
+        top: Top label of each item.
+        kind: "top_label" for class scores, "confidence" if only the confidence in the given answers
+            is known.
+        n_bins: Number of bins of the binned figures.
+        clusters: (N,) name of the cluster of each item; None if the items are independent.
+    """
+
+    logits: Floats | Ragged
+    top: TopLabel
+    kind: str = "top_label"
+    n_bins: int = CalibrationOptions().n_bins
+    clusters: NDArray[Any] | None = None
+    _cache: dict[Any, Any] = dataclasses.field(default_factory=dict, init=False, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.top)
+
+    @classmethod
+    def of(
+        cls,
+        logits: Floats | Ragged,
+        labels: NDArray[np.int64],
+        *,
+        probabilities: Floats | Ragged | None = None,
+        kind: str = "top_label",
+        n_bins: int = CalibrationOptions().n_bins,
+        clusters: Any = None,
+    ) -> JudgedItems:
+        """Parse scores and labels, and leave out unlabeled items.
+
+        Args:
+            logits: (N, K) logits, or `Ragged`.
+            labels: (N,) labels, -1 for unlabeled items. For kind="confidence": whether the given
+                answer is correct.
+            probabilities: Exact probabilities, if these are the scores that are known: (N, K) or
+                `Ragged`, and (N,) for kind="confidence". If None, they follow from the logits.
+            kind: "top_label" or "confidence".
+            n_bins: Number of bins of the binned figures.
+            clusters: (N,) name of the cluster of each item; None if the items are independent.
+
+        Returns:
+            The labeled items.
+        """
+        rows = np.flatnonzero(labels >= 0)
+        labels = labels[rows]
+        logits = take_rows(logits, rows)
+        if probabilities is None:
+            # Without exact probabilities there are class scores, whatever the kind.
+            kind = "top_label"
+            top = parse_top_label(logits, labels, scores="logits")
+        else:
+            exact: Any = take_rows(probabilities, rows)
+            if isinstance(exact, Ragged):
+                exact = list(exact)
+            top = parse_top_label(exact, labels, kind=kind)
+        return cls(logits, top, kind, n_bins, select_clusters(clusters, rows))
+
+    @property
+    def n_units(self) -> int:
+        """Number of independent units: clusters, or items without clusters."""
+        return count_units(self.clusters, len(self))
+
+    @property
+    def has_fixed_classes(self) -> bool:
+        """Whether all items have the same classes, unlike multiple choice and given answers."""
+        return self.kind == "top_label" and not isinstance(self.logits, Ragged)
+
+    @property
+    def table(self) -> Floats:
+        """(N, K) probabilities of items with the same classes."""
+        return np.asarray(self.top.probabilities)
+
+    @property
+    def label_probability(self) -> Floats:
+        """(N,) probability of the label, in [0, 1], of items with the same classes."""
+        rows = np.arange(len(self))
+        # Rounding may lift a probability slightly above 1.
+        return np.clip(self.table[rows, self.top.labels], 0.0, 1.0)
+
+    def count_masked_units(self, mask: NDArray[np.bool_]) -> int:
+        """Return the number of independent units among the items of a mask."""
+        n_items = int(np.count_nonzero(mask))
+        return count_units(select_clusters(self.clusters, mask), n_items)
+
+    @functools.cached_property
+    def canonical_answers(self) -> tuple[Floats, NDArray[np.bool_], NDArray[Any] | None]:
+        """(N,) confidence and correctness in an order that the values determine, with the clusters.
+
+        Random groups of items in this order do not depend on the order of the input.
+        """
+        top = self.top
+        # All columns take part: items that are equal in all of them are interchangeable.
+        columns = [top.confidence, top.predicted, top.correct, top.labels]
+        if not isinstance(top.probabilities, Ragged):
+            columns.append(top.probabilities)
+        order = argsort_canonical(*columns)
+        clusters = select_clusters(self.clusters, order)
+        return top.confidence[order], top.correct[order], clusters
+
+    # --- Results that several figures share
+
+    @functools.cached_property
+    def binned_error(self) -> CalibrationResult:
+        """The plain calibration error with its bins, without an interval."""
+        return self.compute_error()
+
+    def compute_error(
+        self, resampling: Resampling | None = None, **options: Any
+    ) -> CalibrationResult:
+        """Return a binned calibration error.
+
+        Args:
+            resampling: Level, resamples and seed of the interval; None for no interval.
+            **options: Fields of `CalibrationErrorOptions`, in addition to the number of bins.
+        """
+        # The maximum has no bootstrap interval, so that it needs no resamples.
+        parsed = CalibrationErrorOptions(n_bins=self.n_bins, **{"kind": self.kind, **options})
+        draws = None
+        if resampling is not None and parsed.norm != "max":
+            draws = self.get_resamples(parsed, resampling)
+        return compute_calibration(
+            self.top, parsed, resampling, clusters=self.clusters, draws=draws
+        )
+
+    def get_resamples(self, options: CalibrationErrorOptions, resampling: Resampling) -> Draws:
+        """Return the resamples of the items, drawn once for the errors of all norms and levels."""
+        # Neither the norm nor the level changes the resamples, so that they are not in the key.
+        key = (
+            "resamples",
+            options.kind,
+            options.strategy,
+            options.n_bins,
+            resampling.resamples,
+            resampling.seed,
+        )
+        if key not in self._cache:
+            codes = number_clusters(self.clusters, len(self))
+            self._cache[key] = draw_resamples(self.top, options, resampling, codes)
+        draws: Draws = self._cache[key]
+        return draws
+
+    def get_null_model(self, resampling: Resampling) -> ConsistencyResult:
+        """Return the errors that a calibrated model with the same confidences would show."""
+        key = ("null model", resampling)
+        if key not in self._cache:
+            calibrated = None
+            if self.clusters is not None:
+                # Items of a cluster come true together, as in the resamples of the error.
+                options = CalibrationErrorOptions(n_bins=self.n_bins, kind=self.kind)
+                draws = self.get_resamples(options, resampling)
+                if draws.calibrated is not None:
+                    calibrated = draws.calibrated[:, 0]
+            self._cache[key] = consistency(
+                self.binned_error, calibrated=calibrated, resampling=resampling
+            )
+        null_model: ConsistencyResult = self._cache[key]
+        return null_model

@@ -1,0 +1,119 @@
+"""Reading of the votes of annotators from the columns of the audited data.
+
+`measure_votes` is the entry point: it compares the model with the votes of the primary split.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rightreasons.audited.context import AuditContext
+from rightreasons.calibration.human import HumanCalibration, human_calibration
+from rightreasons.calibration.options import CalibrationOptions
+from rightreasons.core.arrays import Floats, Ragged
+from rightreasons.core.errors import OptionError, make_unknown_name_error
+from rightreasons.core.json_files import parse_json
+from rightreasons.core.label_names import format_list, match_columns
+from rightreasons.core.options import parse_names
+from rightreasons.core.validation import check_scores, softmax
+
+
+def measure_votes(context: AuditContext, options: CalibrationOptions) -> HumanCalibration | None:
+    """Compare the scores of the primary split with votes, or return None without such columns.
+
+    Raises:
+        ValueError: If the votes are about other classes than the scores, or the classes differ
+            between items.
+    """
+    if options.votes_columns is None:
+        return None
+    scores = context.scores()
+    if scores.kind == "confidence" or isinstance(scores.logits, Ragged):
+        raise OptionError(
+            "Expected the same classes in all items for `votes_columns`, but those of "
+            f"{context.primary.name!r} differ.",
+            option="votes_columns",
+        )
+    votes = read_votes(context, parse_names(options.votes_columns) or [])
+    # Exact probabilities are better than the softmax of logits, which may be rounded.
+    exact = scores.probabilities
+    if exact is None or isinstance(exact, Ragged):
+        probabilities = softmax(scores.logits)
+    else:
+        probabilities = check_scores(exact)
+    return human_calibration(
+        probabilities, votes, votes=options.votes, resampling=context.resampling
+    )
+
+
+def read_votes(context: AuditContext, headings: Sequence[str]) -> Floats:
+    """Return (N, K) votes of the primary split, in the order of the classes of the model.
+
+    Args:
+        context: The audit.
+        headings: Either one column of lists, or one column per class.
+    """
+    if not headings:
+        raise OptionError(
+            "Expected comma-separated names of columns in `votes_columns`, but got none.",
+            option="votes_columns",
+        )
+    split = context.primary
+    for heading in headings:
+        if heading not in split.data.column_names:
+            raise make_unknown_name_error(
+                f"column of {split.name} in `votes_columns`", heading, split.data.column_names
+            )
+    columns = []
+    for heading in headings:
+        columns.append(_parse_numbers(split.data[heading][:], heading))
+    # The lists of a single column are in the order of the classes already.
+    if len(columns) == 1:
+        return columns[0]
+
+    votes = np.column_stack(columns)
+    classes = context.label_names
+    if classes is None or list(classes) == [str(k) for k in range(len(classes))]:
+        # Numbered classes have no names to match: the columns are in their order.
+        return votes
+    order = match_columns(
+        _remove_common_prefix(headings),
+        classes,
+        where=f"the columns {format_list(headings)}",
+        classes_of=context.source.name,
+    )
+    return np.asarray(votes[:, order])
+
+
+def _remove_common_prefix(headings: Sequence[str]) -> list[str]:
+    """Return the part of each heading that names the class: "yes" and "no" for "votes_yes", …
+
+    Example:
+        >>> _remove_common_prefix(["votes_no", "votes_not_sure"])
+        ['no', 'not_sure']
+    """
+    prefix = os.path.commonprefix(headings)  # noqa: RUF071 - headings, not paths
+    # Names may begin alike ("no", "not sure"), so that the prefix ends at its last separator.
+    start = max(prefix.rfind(separator) for separator in "_:. -") + 1
+    return [heading[start:] for heading in headings]
+
+
+def _parse_numbers(column: Sequence[Any], heading: str) -> Floats:
+    """Return the numbers, or the lists of numbers, of a column."""
+    try:
+        cells = []
+        for cell in column:
+            # The cells of a csv file are text, also those that contain lists.
+            if isinstance(cell, str) and cell.startswith("["):
+                cell = parse_json(cell, heading)
+            cells.append(cell)
+        return np.asarray(cells, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"Expected votes in each item of the column {heading!r}: numbers, or lists of one "
+            "length."
+        ) from None
