@@ -35,7 +35,7 @@ def test_a_single_source_needs_no_name():
 
     # 0 and 1 are confidences.
     assert table.confidence["confidence"].tolist() == [0.0, 1.0]
-    assert table.used == "confidence: confidence_p; correct: correct is 1"
+    assert table.used == "confidence: confidence_p; correct: correct"
 
 
 def test_rows_with_unique_ids_are_read():
@@ -73,7 +73,7 @@ def test_rows_with_unique_ids_are_read():
             {"confidence": [0.5], "answer": ["x"]},
             {},
             "each answer",
-            ("correct_column", "label_column", "answer_column"),
+            ("correct_column",),
         ),
     ],
 )
