@@ -127,7 +127,7 @@ def test_labels_that_the_model_contradicts_are_listed(tmp_path, monkeypatch):
     for most in (300, 2):
         monkeypatch.setattr("rightreasons.calibration.question.MAX_LISTED_LABELS", most)
         made = audit(predictions=path, out=tmp_path / f"{most}", questions=["calibration"], **FAST)
-        (part,) = [part for part in result_of(made).parts if part.title == "Labels to check first"]
+        (part,) = [part for part in result_of(made).parts if part.title == "Possible label errors"]
         assert f"contradicts {len(found)} labels" in part.text
         (table,) = part.tables
         assert [row[0] for row in table.rows] == [f"row {row}" for row in found[:most]]
@@ -196,7 +196,7 @@ def test_confidence_in_given_answers(tmp_path):
     assert not {"brier", "macro_f1", "classwise_ece"} & figures.keys()
     assert made.audit["model"]["task"] == "confidence"
     page = made.page.read_text("utf-8")
-    assert "Share of items whose given answer was right." in page
+    assert "whose given answer is correct" in page
     assert "most probable class" not in page
     with pytest.raises(ValueError, match="has the confidence in given answers"):
         rightreasons.compare(tmp_path / "report", tmp_path / "report")
@@ -448,7 +448,7 @@ def test_a_log_of_generated_answers_has_its_contrast_sets_and_says_why_not_the_r
         "calibration": "skipped", "shortcuts": "skipped", "cues": "skipped", "probes": "skipped",
         "difficulty": "answered", "behavior": "skipped",
     }  # fmt: skip
-    assert "One generated answer has no confidence" in made["calibration"].reason
+    assert "generated answer has no confidence" in made["calibration"].reason
     told = result_of(made, "difficulty")
     figures = {headline.key: headline.estimate.value for headline in told.headlines}
     assert figures["contrast_consistency"] == 6 / 12

@@ -72,7 +72,8 @@ def test_questions_follow_the_answer():
     elicit_confidence(Prompted(Prompt(scoring="sum"), engine, LABELS), ROWS)
     assert engine.asked[-1].startswith(engine.asked[2] + " negative\n\nProvide the probability")
     assert (
-        _append_turn(Request("one", "A film:\n"), "good", "Sure?").prompt == "A film:\ngood\n\nSure?"
+        _append_turn(Request("one", "A film:\n"), "good", "Sure?").prompt
+        == "A film:\ngood\n\nSure?"
     )  # no space more
     engine = Told(chat=True)
     elicit_confidence(Prompted(Prompt(scoring="sum"), engine, LABELS), ROWS)

@@ -135,7 +135,9 @@ def test_classes_the_most_frequent_first(items):
 
 def test_paired_tests_are_of_the_difference(many):
     other = JudgedItems.of(many.logits * 0.3 + np.array([0.5, 0.0, 0.0]), many.top.labels)
-    first, second = (measure_figures(one, COMPARED_FIGURES, resampling=FEW) for one in (many, other))
+    first, second = (
+        measure_figures(one, COMPARED_FIGURES, resampling=FEW) for one in (many, other)
+    )
     for key in COMPARED_FIGURES:
         test = paired_test(key, many, other, resampling=FEW)
         assert test.difference == pytest.approx(first[key].value - second[key].value)

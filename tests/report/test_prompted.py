@@ -140,7 +140,7 @@ def test_generated_answers_are_told_apart_from_none(files, tmp_path):
     split = result.audit["dataset"]["splits"][0]
     assert split["n_items"] + len(split["left_out"]) == 25
     assert 0 < len(split["left_out"]) < 25
-    assert "One generated answer has no confidence" in result["calibration"].reason
+    assert "generated answer has no confidence" in result["calibration"].reason
     assert "have no answer, which is no label" in result["behavior"].result.data["labels"]
     page = html.unescape(result.page.read_text("utf-8"))
     assert re.search(r"\d+ cannot be read \(.*\) and count as wrong", page)

@@ -140,7 +140,7 @@ def test_probes_of_generated_answers(files, capsys):
     assert set(found["reading"]) <= {"no_question", "wrong_question"}
     assert "kept_no_question" in found["decided"]
     page = (files / "report" / "index.html").read_text("utf-8")
-    assert "Where its confidence comes from" in page
+    assert "Sources of confidence" in page
     # One generated answer has no confidence, and this server no next tokens to ask for.
     assert "<legend>Answers" in page
     assert "<legend>Confidence" not in page

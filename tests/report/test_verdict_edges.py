@@ -86,7 +86,8 @@ class TestCalibration:
         )
 
     @pytest.mark.parametrize(
-        ("has_gap", "is_overconfident", "read"), [(True, True, 1), (True, False, 0), (False, False, 1)]
+        ("has_gap", "is_overconfident", "read"),
+        [(True, True, 1), (True, False, 0), (False, False, 1)],
     )
     def test_an_under_confident_model_has_no_errors_that_it_is_too_sure_of(
         self, has_gap, is_overconfident, read
@@ -109,7 +110,9 @@ class TestCalibration:
             advice = CALIBRATION.prose.of(m=m, context=context, report="report").items(
                 "advice.here"
             )
-            assert [said.startswith("[Read the most confident") for said in advice].count(True) == read
+            assert [said.startswith("[Read the most confident") for said in advice].count(
+                True
+            ) == read
             assert advice[0].startswith("[Read the most confident" if read else fit)
             assert any(said.startswith(fit) for said in advice) == has_gap
 
@@ -126,7 +129,10 @@ class TestCalibration:
     def test_more_items_are_asked_about_before_more_are_labeled(self, n_available, said):
         split = type("Split", (list,), {"n_available": n_available})(range(10))
         context = SimpleNamespace(primary=split, task="", command="rightreasons audit --limit 10")
-        states = dict.fromkeys(("has_significant_gap", "is_overconfident", "is_gap_large", "is_miscalibrated_in_bins"), False)
+        states = dict.fromkeys(
+            ("has_significant_gap", "is_overconfident", "is_gap_large", "is_miscalibrated_in_bins"),
+            False,
+        )
         m = SimpleNamespace(
             estimates={"accuracy": Estimate(1.0)}, label_errors=[], n_needed=2300, **states
         )

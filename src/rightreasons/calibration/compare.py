@@ -145,9 +145,7 @@ def compare_confidence(
     return tuple(results)
 
 
-def _parse_sources(
-    confidences: Mapping[str, Any], correct: Any
-) -> tuple[dict[str, TopLabel], int]:
+def _parse_sources(confidences: Mapping[str, Any], correct: Any) -> tuple[dict[str, TopLabel], int]:
     """Return the confidences of each source as top labels, and the number of items."""
     if not confidences:
         raise ValueError("Expected at least one source in `confidences`, but it is empty.")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -133,7 +132,7 @@ def _check_unique_items(columns: Any, n_rows: int, source_name: str) -> None:
         )
 
 
-def _parse_confidence(column: Sequence[Any], heading: str, source_name: str) -> Floats:
+def _parse_confidence(column: Any, heading: str, source_name: str) -> Floats:
     """Return the confidences of a column, NaN for empty cells."""
     values = predictions.as_numbers(column, heading, missing=True)
     # Percentages are not divided by 100 silently: a table may have both scales.

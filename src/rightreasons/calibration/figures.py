@@ -220,13 +220,13 @@ def _explain_missing_interval(items: JudgedItems) -> str:
 # --- Intervals of statistics
 
 
-def _jackknife(
-    compute: AnswerStatistic, items: JudgedItems, resampling: Resampling
-) -> Interval:
+def _jackknife(compute: AnswerStatistic, items: JudgedItems, resampling: Resampling) -> Interval:
     """Return the jackknife interval of a statistic, on its logit."""
     confidence, correct, clusters = items.canonical_answers
     # A ranking is known no better than its rarer answers, correct or incorrect, allow.
-    n_known = min(items.count_masked_units(items.top.correct), items.count_masked_units(~items.top.correct))
+    n_known = min(
+        items.count_masked_units(items.top.correct), items.count_masked_units(~items.top.correct)
+    )
     return bootstrap.jackknife(
         compute,
         confidence,

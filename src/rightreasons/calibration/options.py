@@ -17,9 +17,7 @@ class CalibrationOptions(QuestionOptions):
         "Comma-separated columns with the votes of annotators: one column per class, or one "
         "column of lists in the order of the classes.",
     )
-    votes: str = option(
-        "counts", "Kind of the votes: counts or distributions.", choices=VOTE_KINDS
-    )
+    votes: str = option("counts", "Kind of the votes: counts or distributions.", choices=VOTE_KINDS)
     elicit: tuple[str, ...] = option(
         (),
         "Further confidence to elicit from a language model: verbalized, the number that it "

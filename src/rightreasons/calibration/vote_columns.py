@@ -90,7 +90,7 @@ def read_votes(context: AuditContext, headings: Sequence[str]) -> Floats:
 
 
 def _remove_common_prefix(headings: Sequence[str]) -> list[str]:
-    """Return the part of each heading that names the class: "yes" and "no" for "votes_yes", …
+    """Return the part of each heading that names the class, such as "yes" of "votes_yes".
 
     Example:
         >>> _remove_common_prefix(["votes_no", "votes_not_sure"])
