@@ -13,8 +13,8 @@ SOURCE = Path(__file__).parents[2] / "src"
 MOST_FILES = 32
 MOST_PARAMETERS = 7
 VAGUE = ("asked", "told", "one", "own")
-MOST_FILES_OF_A_ROW, MOST_FUNCTIONS_OF_A_ROW = 62, 600
-"""What a row of a csv meets on its way to the page of an audit; one subject is one file."""
+MOST_FILES_OF_A_ROW = 62
+"""Files that a row of a csv passes on its way to the page of an audit; one subject is one file."""
 
 
 @functools.cache
@@ -182,7 +182,7 @@ def test_what_a_model_is_decides_inside_models_alone():
     assert asked == set()
 
 
-def test_a_row_meets_few_files_and_functions_on_its_way_to_the_page(classifier_folder, tmp_path):
+def test_a_row_meets_few_files_on_its_way_to_the_page(classifier_folder, tmp_path):
     import rightreasons
     from tiny_models import tiny_texts
 
@@ -200,7 +200,8 @@ def test_a_row_meets_few_files_and_functions_on_its_way_to_the_page(classifier_f
         )
     )
     assert len({file for file, *_ in found}) <= MOST_FILES_OF_A_ROW
-    assert 100 < len(found) <= MOST_FUNCTIONS_OF_A_ROW
+    # Functions are not limited: a limit would reward dense ones.
+    assert len(found) > 100
 
 
 def test_a_module_computes_in_core_and_the_folder_of_its_question():
