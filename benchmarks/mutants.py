@@ -98,7 +98,6 @@ MIRRORS = {
     ),
     "core/binning.py": ("calibration/test_errors.py",),
     "core/options.py": ("cli/test_declared.py", "cli/test_mistakes.py"),
-    "core/scores.py": ("calibration/test_elicit.py", "probes/test_measure.py"),
     "evaluate_module/": (
         "modules/test_contract.py",
         "modules/test_kernel_options.py",

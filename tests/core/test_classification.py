@@ -1,178 +1,289 @@
-"""Accuracy and F1 against scikit-learn; classes that never occur; bad input."""
+"""Accuracy, F1 and label errors: against scikit-learn, cleanlab, plain loops, and by hand."""
 
 import json
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.metrics import accuracy_score, f1_score
 
+from rightreasons.core import classification as classification_module
 from rightreasons.core.classification import (
     accuracy,
     classification_scores,
     compute_macro_f1,
     label_errors,
 )
+from rightreasons.core.errors import OptionError
 from rightreasons.core.resampling import Resampling
 
 
-def items(n=200, k=4, seed=0):
+def draw_items(n=200, k=4, seed=0):
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, k, n)
-    return np.where(rng.random(n) < 0.6, labels, rng.integers(0, k, n)), labels
+    predictions = np.where(rng.random(n) < 0.6, labels, rng.integers(0, k, n))
+    return predictions, labels
 
 
-@pytest.mark.parametrize("average", ["macro", "micro", "weighted"])
-@pytest.mark.parametrize("k", [2, 4])
-def test_sklearn(average, k):
-    predictions, labels = items(k=k)
-    result = classification_scores(predictions, labels, average=average)
-    assert result.accuracy == pytest.approx(accuracy_score(labels, predictions))
-    assert result.f1 == pytest.approx(f1_score(labels, predictions, average=average))
-    assert result.class_f1 == pytest.approx(f1_score(labels, predictions, average=None))
-    assert accuracy(predictions, labels) == result.accuracy
+class TestScores:
+    @pytest.mark.parametrize("average", ["macro", "micro", "weighted"])
+    @pytest.mark.parametrize("k", [2, 4])
+    def test_they_agree_with_scikit_learn(self, average, k):
+        predictions, labels = draw_items(k=k)
 
+        result = classification_scores(predictions, labels, average=average)
 
-def test_sklearn_binary():
-    predictions, labels = items(k=2)
-    assert classification_scores(predictions, labels, average="binary").f1 == pytest.approx(
-        f1_score(labels, predictions)
+        assert result.accuracy == pytest.approx(accuracy_score(labels, predictions))
+        assert result.f1 == pytest.approx(f1_score(labels, predictions, average=average))
+        assert result.class_f1 == pytest.approx(f1_score(labels, predictions, average=None))
+        assert (result.average, result.n_items) == (average, 200)
+        assert accuracy(predictions, labels) == result.accuracy
+
+    def test_binary_f1_agrees_with_scikit_learn(self):
+        predictions, labels = draw_items(k=2)
+
+        result = classification_scores(predictions, labels, average="binary")
+
+        assert result.f1 == pytest.approx(f1_score(labels, predictions))
+
+    def test_a_class_that_never_occurs_has_no_f1(self):
+        # Classes 0 and 1 have one hit in three labels and predictions each.
+        result = classification_scores([0, 1, 1], [0, 1, 0], n_classes=3)
+
+        assert result.class_f1 == (2 / 3, 2 / 3, None)
+        assert result.f1 == pytest.approx(2 / 3)
+
+    def test_a_class_that_is_never_predicted_has_an_f1_of_0(self):
+        result = classification_scores([0, 0], [0, 1])
+
+        assert result.class_f1 == (pytest.approx(2 / 3), 0)
+        json.dumps(result.to_dict())
+
+    def test_the_binary_f1_is_that_of_class_1(self):
+        assert classification_scores([0, 0], [0, 0], average="binary").f1 is None
+        assert classification_scores([0, 1], [0, 1], average="binary").f1 == 1
+
+    def test_there_are_at_least_two_classes(self):
+        assert classification_scores([0], [0]).class_f1 == (1, None)
+        assert classification_scores([0], [0], n_classes=2).class_f1 == (1, None)
+        assert len(classification_scores([2], [0]).class_f1) == 3
+
+    @pytest.mark.parametrize(
+        ("arguments", "kind", "option", "words"),
+        [
+            (([0, 3], [0, 1], {"n_classes": 2}), ValueError, None, "item 1 is 3"),
+            (([0, 1], [0, -1], {}), ValueError, None, "item 1 is -1"),
+            (([0, 1], [0, 10_000], {}), ValueError, None, "9999"),
+            (([0, 1], [0], {}), ValueError, None, "one length"),
+            (([0.5], [0], {}), ValueError, None, "whole numbers"),
+            (([], [], {}), ValueError, None, "empty"),
+            (([0], [0], {"average": "Macro"}), OptionError, ("average",), "'macro'"),
+            (([0], [2], {"average": "binary"}), ValueError, None, "two classes"),
+            (([0], [0], {"n_classes": 1}), OptionError, ("n_classes",), "at least 2"),
+        ],
     )
+    def test_wrong_arguments_are_refused(self, arguments, kind, option, words):
+        predictions, references, options = arguments
+
+        with pytest.raises(kind, match=words) as error:
+            classification_scores(predictions, references, **options)
+
+        assert getattr(error.value, "option", None) == option
+
+    def test_the_accuracy_needs_as_many_labels_as_predictions(self):
+        with pytest.raises(ValueError, match="one length"):
+            accuracy([0, 1, 1], [0, 1])
 
 
-def test_classes_that_never_occur():
-    # Class 2 of three has neither item nor prediction: no F1, and the macro average leaves it out.
-    result = classification_scores([0, 1, 1], [0, 1, 0], n_classes=3)
-    assert result.class_f1[2] is None
-    assert result.f1 == pytest.approx((2 / 3 + 2 / 3) / 2)
-    # Class 1 has items but is never predicted.
-    result = classification_scores([0, 0], [0, 1])
-    assert result.class_f1[1] == 0
-    assert classification_scores([0, 0], [0, 0], average="binary").f1 is None
-    json.dumps(result.to_dict())
+def macro_f1_of_table(table):
+    """Return the mean F1 of a table of labels by predictions, over the classes that it has."""
+    f1 = []
+    for k in range(len(table)):
+        total = table[k].sum() + table[:, k].sum()
+        f1.append(2 * table[k, k] / total if total else 0.0)
+    return np.mean(f1)
 
 
-@pytest.mark.parametrize(
-    ("call", "kind", "sentence"),
-    [
-        (
-            lambda: classification_scores([0, 3], [0, 1], n_classes=2),
-            ValueError,
-            "label in `predictions` .* item 1 is 3",
-        ),
-        (
-            lambda: classification_scores([0, 1], [0, -1]),
-            ValueError,
-            "label in `references` to be between 0 and 9999",
-        ),
-        (lambda: classification_scores([0, 1], [0]), ValueError, "one length, but got 2 and 1"),
-        (lambda: classification_scores([0.5], [0]), ValueError, "whole numbers in `predictions`"),
-        (lambda: classification_scores([], []), ValueError, "empty"),
-        (
-            lambda: classification_scores([0], [0], average="Macro"),
-            ValueError,
-            "Did you mean 'macro'",
-        ),
-        (
-            lambda: classification_scores([0], [2], average="binary"),
-            ValueError,
-            "two classes for average='binary', but got 3",
-        ),
-        (
-            lambda: classification_scores([0], [0], n_classes=1),
-            ValueError,
-            "`n_classes` to be at least 2",
-        ),
-    ],
-)
-def test_bad_input(call, kind, sentence):
-    with pytest.raises(kind, match=sentence):
-        call()
+def macro_f1_by_a_plain_loop(predicted, labels, resampling, codes=None):
+    """Compute the macro F1 of classes 0 to K - 1, which all occur, and its ends."""
+    n_items = len(labels)
+    k = max(labels.max(), predicted.max()) + 1
+    observed = np.zeros((k, k))
+    np.add.at(observed, (labels, predicted), 1)
+    value = macro_f1_of_table(observed)
+    # Half an item of each class is correct, and half is taken for the next class.
+    prior = (np.eye(k) + np.roll(np.eye(k), 1, axis=1)) / 2
+    used = (observed > 0) | (prior > 0)
+
+    def table_of(counts):
+        table = np.zeros((k, k))
+        table[used] = counts
+        return table
+
+    rng = np.random.default_rng(resampling.seed)
+    resamples = []
+    n_units = n_items if codes is None else codes.max() + 1
+    for _ in range(resampling.resamples):
+        if codes is None:
+            counts = rng.multinomial(n_items, observed[used] / n_items)
+            resamples.append(macro_f1_of_table(table_of(counts)))
+            continue
+        copies = rng.multinomial(n_units, np.full(n_units, 1 / n_units))
+        table = np.zeros((k, k))
+        np.add.at(table, (labels, predicted), copies[codes])
+        resamples.append(macro_f1_of_table(table))
+    posterior = []
+    for _ in range(resampling.resamples):
+        weights = observed * n_units / n_items + prior
+        posterior.append(macro_f1_of_table(table_of(rng.standard_gamma(weights[used]))))
+
+    # The bias-corrected percentile interval, with ties by half.
+    resamples = np.array(resamples)
+    n_below = (resamples < value - 1e-12).sum() + (np.abs(resamples - value) <= 1e-12).sum() / 2
+    margin = 1 / (len(resamples) + 1)
+    z0 = stats.norm.ppf(np.clip(n_below / len(resamples), margin, 1 - margin))
+    tails = np.array([1 - resampling.level, 1 + resampling.level]) / 2
+    corrected = np.quantile(resamples, stats.norm.cdf(2 * z0 + stats.norm.ppf(tails)))
+    likely = np.quantile(posterior, tails)
+    return value, min(value, corrected[0], likely[0]), max(value, corrected[1], likely[1])
 
 
-def macro_f1_interval(predictions, labels, resampling=Resampling()):
-    return compute_macro_f1(np.array(predictions), np.array(labels), resampling)[1]
+class TestMacroF1:
+    resampling = Resampling(level=0.8, resamples=60, seed=3)
 
+    @pytest.mark.parametrize("k", [2, 3, 6])
+    @pytest.mark.parametrize("is_clustered", [False, True])
+    def test_by_a_plain_loop(self, k, is_clustered):
+        predicted, labels = draw_items(n=40, k=k, seed=k)
+        codes = np.arange(40) // 3 if is_clustered else None
 
-class TestMacroF1Interval:
+        value, interval = compute_macro_f1(predicted, labels, self.resampling, codes)
+
+        expected = macro_f1_by_a_plain_loop(predicted, labels, self.resampling, codes)
+        assert (value, interval.low, interval.high) == pytest.approx(expected)
+        assert (interval.confidence_level, interval.n_resamples) == (0.8, 60)
+
+    @pytest.mark.parametrize("predicted", [[0] * 8 + [1] * 2, [1] * 8 + [0] * 2])
+    def test_a_model_that_is_always_or_never_correct_by_a_plain_loop(self, predicted):
+        labels = np.array([0] * 8 + [1] * 2)
+
+        value, interval = compute_macro_f1(np.array(predicted), labels, self.resampling)
+
+        expected = macro_f1_by_a_plain_loop(np.array(predicted), labels, self.resampling)
+        assert (value, interval.low, interval.high) == pytest.approx(expected)
+
+    def test_draws_do_not_depend_on_how_many_fit_into_memory(self, monkeypatch):
+        predicted, labels = draw_items(n=40, k=3)
+        whole = compute_macro_f1(predicted, labels, self.resampling)
+        monkeypatch.setattr(classification_module, "_MAX_DRAWN_CELLS", 100)
+
+        assert compute_macro_f1(predicted, labels, self.resampling) == whole
+
     def test_a_class_of_two_items_may_err_though_it_never_did(self):
-        # All right: the bootstrap alone would give [1, 1].
-        interval = macro_f1_interval([0] * 98 + [1, 1], [0] * 98 + [1, 1])
-        # The posterior of class 1 has 2 + 1/2 hits, and a half for a miss of its own and one of class 0.
+        labels = np.array([0] * 98 + [1, 1])
+
+        _, interval = compute_macro_f1(labels, labels, Resampling())
+
+        # The bootstrap alone would give [1, 1]. The posterior of class 1 has 2 + 1/2 hits, and a
+        # half for a miss of its own and one of class 0.
         assert interval.low < 0.9
         assert interval.high == 1
 
-    def test_it_holds_the_figure_and_does_not_depend_on_names(self):
-        predictions, labels = [0, 1, 1, 2, 2, 2, 0, 1], [0, 1, 2, 2, 2, 1, 0, 1]
-        interval = macro_f1_interval(predictions, labels)
-        value = classification_scores(predictions, labels).f1
-        assert interval.low < value < interval.high
-        # Classes that do not occur change nothing, as the mean is over those that do; nor do they take memory.
-        apart = [10**6 * each for each in predictions], [10**6 * each for each in labels]
-        assert macro_f1_interval(*apart) == interval
+    def test_classes_that_do_not_occur_change_nothing(self):
+        predicted = np.array([0, 1, 1, 2, 2, 2, 0, 1])
+        labels = np.array([0, 1, 2, 2, 2, 1, 0, 1])
 
-    def test_a_class_alone_and_a_model_that_is_always_wrong(self):
-        alone = macro_f1_interval([3] * 12, [3] * 12)
-        assert (alone.low < 1, alone.high) == (True, 1)
-        wrong = macro_f1_interval([0] * 6, [1] * 6)
-        assert (wrong.low, wrong.high > 0) == (0, True)
+        value, interval = compute_macro_f1(predicted, labels, Resampling())
+
+        assert value == pytest.approx(classification_scores(predicted, labels).f1)
+        assert interval.low < value < interval.high
+        # Nor do they take memory.
+        apart = compute_macro_f1(10**6 * predicted, 10**6 * labels, Resampling())
+        assert apart == (value, interval)
+
+    def test_the_only_class_may_be_taken_for_another(self):
+        labels = np.full(12, 3)
+
+        _, interval = compute_macro_f1(labels, labels, Resampling())
+
+        assert interval.low < 1
+        assert interval.high == 1
 
     def test_many_items_leave_the_width_of_the_bootstrap(self):
         rng = np.random.default_rng(0)
         labels = rng.integers(3, size=4000)
         predictions = np.where(rng.random(4000) < 0.8, labels, (labels + 1) % 3)
-        interval = macro_f1_interval(predictions, labels)
-        # F1 is near 0.8, whose binomial interval has the width 2 * 1.96 * sqrt(.16 / 4000) = 0.0248.
+
+        _, interval = compute_macro_f1(predictions, labels, Resampling())
+
+        # F1 is near 0.8, whose binomial interval has the width 2 * 1.96 * sqrt(.16 / 4000).
         assert interval.high - interval.low == pytest.approx(0.0248, rel=0.25)
 
-    def test_it_is_seeded_and_its_level_counts(self):
-        items = [0, 1, 1, 0, 1], [0, 1, 0, 0, 1]
-        assert macro_f1_interval(*items) == macro_f1_interval(*items)
-        wide, narrow = (
-            macro_f1_interval(*items, resampling=Resampling(level=level)) for level in (0.99, 0.5)
-        )
-        assert wide.high - wide.low > narrow.high - narrow.low
+    def test_very_many_clusters_are_drawn_in_groups(self, monkeypatch):
+        # Clusters of one item each are items, whose cells are drawn without clusters.
+        monkeypatch.setattr(classification_module, "MAX_UNITS", 3000)
+        predicted, labels = draw_items(n=3001, k=3)
+        resampling = Resampling(resamples=2000)
+
+        value, single = compute_macro_f1(predicted, labels, resampling)
+        grouped_value, grouped = compute_macro_f1(predicted, labels, resampling, np.arange(3001))
+
+        assert grouped_value == value
+        tolerance = 0.1 * (single.high - single.low)
+        assert grouped.low == pytest.approx(single.low, abs=tolerance)
+        assert grouped.high == pytest.approx(single.high, abs=tolerance)
 
 
-def test_labels_that_a_model_contradicts():
-    # Usual confidence: class 0 (.9 + .8 + .3) / 3 = .667, class 1 (.9 + .05 + .55) / 3 = .5, class 2 has no item.
-    probabilities = [
-        [0.9, 0.05, 0.05],
-        [0.8, 0.2, 0],
-        [0.3, 0.6, 0.1],
-        [0.1, 0.9, 0],
-        [0.95, 0.05, 0],
-        [0.4, 0.55, 0.05],
-    ]
-    labels = [0, 0, 0, 1, 1, 1]
-    assert label_errors(probabilities, labels).tolist() == [4, 2]  # .05 before .3
-    assert (
-        label_errors([[0.6, 0.4], [0.5, 0.5]], [0, 0]).tolist() == []
-    )  # nothing is confidently of a class without items
-    with pytest.raises(ValueError, match="probabilities"):
-        label_errors([[0.6, 0.4], [0.5, 0.6]], [0, 0])
+class TestLabelErrors:
+    def test_by_hand(self):
+        # Usual confidence: class 0 (.9 + .8 + .3) / 3 = .667, class 1 (.9 + .05 + .55) / 3 = .5,
+        # class 2 has no item.
+        probabilities = [
+            [0.9, 0.05, 0.05],
+            [0.8, 0.2, 0],
+            [0.3, 0.6, 0.1],
+            [0.1, 0.9, 0],
+            [0.95, 0.05, 0],
+            [0.4, 0.55, 0.05],
+        ]
 
+        # Items 4 and 2 are confidently of another class; .05 is less than .3.
+        assert label_errors(probabilities, [0, 0, 0, 1, 1, 1]).tolist() == [4, 2]
 
-@pytest.mark.parametrize("k", [2, 3, 5])
-def test_cleanlab(k):
-    count = pytest.importorskip("cleanlab.count")
-    rng = np.random.default_rng(k)
-    for n in (20, 200):
-        probabilities = rng.dirichlet(np.full(k, 0.7), size=n)
-        labels = np.array([rng.choice(k, p=row) for row in probabilities])
-        _, rows = count.compute_confident_joint(
-            labels, probabilities, return_indices_of_off_diagonals=True, calibrate=False
-        )
-        assert sorted(label_errors(probabilities, labels).tolist()) == sorted(rows)
+    def test_nothing_is_confidently_of_a_class_without_items(self):
+        assert label_errors([[0.6, 0.4], [0.5, 0.5]], [0, 0]).tolist() == []
 
+    def test_an_item_may_be_confidently_of_no_class(self):
+        # Usual confidence: class 0 (1 + .5) / 2 = .75, class 1 1: item 1 reaches neither.
+        assert label_errors([[1, 0], [0.5, 0.5], [0, 1]], [0, 0, 1]).tolist() == []
 
-def test_very_many_clusters_are_drawn_in_groups():
-    # Of one item each they are items, whose cells are drawn without clusters.
-    rng = np.random.default_rng(3)
-    labels = rng.choice(3, size=7001, p=[0.6, 0.3, 0.1])
-    predicted = np.where(rng.random(7001) < 0.8, labels, rng.choice(3, size=7001))
-    how = Resampling(resamples=2000)
-    value, alone = compute_macro_f1(predicted, labels, how)
-    again, grouped = compute_macro_f1(predicted, labels, how, np.arange(7001))
-    assert again == value
-    assert grouped.low == pytest.approx(alone.low, abs=0.1 * (alone.high - alone.low))
-    assert grouped.high == pytest.approx(alone.high, abs=0.1 * (alone.high - alone.low))
+    def test_a_probability_of_0_may_be_usual(self):
+        # Both items of class 1 have a probability of 0, which all items reach; but item 0 has a
+        # larger one of its own class.
+        assert label_errors([[1, 0], [1, 0], [1, 0]], [0, 1, 1]).tolist() == [1, 2]
+
+    @pytest.mark.parametrize("k", [2, 3, 5])
+    def test_they_agree_with_cleanlab(self, k):
+        count = pytest.importorskip("cleanlab.count")
+        rng = np.random.default_rng(k)
+        for n in (20, 200):
+            probabilities = rng.dirichlet(np.full(k, 0.7), size=n)
+            labels = np.array([rng.choice(k, p=row) for row in probabilities])
+            _, rows = count.compute_confident_joint(
+                labels, probabilities, return_indices_of_off_diagonals=True, calibrate=False
+            )
+
+            assert sorted(label_errors(probabilities, labels).tolist()) == sorted(rows)
+
+    @pytest.mark.parametrize(
+        ("probabilities", "labels", "words"),
+        [
+            ([[0.6, 0.4], [0.5, 0.6]], [0, 0], "sum to 1"),
+            ([[0.6, 0.4], [0.5, 0.5]], [0, 2], "item 1 is 2"),
+            ([[0.6, 0.4], [0.5, 0.5]], [0], "one length"),
+            ([0.6, 0.5], [0, 1], "shape"),
+        ],
+    )
+    def test_wrong_arguments_are_refused(self, probabilities, labels, words):
+        with pytest.raises(ValueError, match=words):
+            label_errors(probabilities, labels)

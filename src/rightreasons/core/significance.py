@@ -156,7 +156,8 @@ class _PairedValues:
         second_values = parse_vector(second, "second", minimum=low, maximum=high)
         n_items = check_same_length(first=first_values, second=second_values)
         # The difference of two finite values may be too large for a float.
-        differences = check_vector(first_values - second_values, "differences")
+        with np.errstate(over="ignore"):
+            differences = check_vector(first_values - second_values, "differences")
         return cls(
             first=first_values,
             second=second_values,
