@@ -1,4 +1,4 @@
-"""The order of the items changes no figure and no interval, also where values tie."""
+"""The order of the items changes no figure and no interval, even if values are tied."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -31,31 +31,39 @@ from rightreasons.reasons.sway import early_answers
 from rightreasons.shortcuts.mutual_information import lmi
 from rightreasons.shortcuts.reliance import shortcut_tradeoff
 
-N, FEW = 90, Resampling(resamples=40)
+N = 90
+FEW = Resampling(resamples=40)
 BY_ITEM = ("differences", "consistent", "predictions", "cued")
 """Members of results that are listed item by item."""
 
 
 class Items:
-    """Items whose scores, labels and groups all tie often; `rows` puts them in an order."""
+    """Items whose scores, labels and clusters are often tied, in the order of `rows`."""
 
     def __init__(self, rows, clustered):
         rng = np.random.default_rng(7)
-        self.rows, steps = rows, np.round(rng.dirichlet([2.0, 1.0, 1.0], size=N) * 5)
+        steps = np.round(rng.dirichlet([2.0, 1.0, 1.0], size=N) * 5)
         steps[:, 0] += 1
-        self.p = (steps / steps.sum(axis=1, keepdims=True))[rows]
-        self.labels = np.where(rng.random(N) < 0.5, steps.argmax(axis=1), rng.integers(3, size=N))[
-            rows
-        ]
-        self.values, self.others = rng.integers(4, size=(2, N))[:, rows].astype(float)
-        self.flags, self.cued = (rng.random((2, N)) < 0.4)[:, rows]
-        self.runs = rng.integers(3, size=(N, 3))[rows]
-        self.votes = rng.integers(1, 5, size=(N, 3))[rows]
+        predictions = steps.argmax(axis=1)
+        is_correct = rng.random(N) < 0.5
+        labels = np.where(is_correct, predictions, rng.integers(3, size=N))
+        values = rng.integers(4, size=(2, N)).astype(float)
+        flags = rng.random((2, N)) < 0.4
         words = np.array(
             ["a good film", "a bad film", "good good plot", "the plot was thin", "film"]
         )
+
+        self.rows = rows
+        self.p = (steps / steps.sum(axis=1, keepdims=True))[rows]
+        self.labels = labels[rows]
+        self.values = values[0, rows]
+        self.others = values[1, rows]
+        self.flags = flags[0, rows]
+        self.cued = flags[1, rows]
+        self.runs = rng.integers(3, size=(N, 3))[rows]
+        self.votes = rng.integers(1, 5, size=(N, 3))[rows]
         self.texts = words[rng.integers(5, size=N)][rows].tolist()
-        self.choices = [[words[a], words[b]] for a, b in rng.integers(5, size=(N, 2))[rows]]
+        self.choices = words[rng.integers(5, size=(N, 2))][rows].tolist()
         self.clusters = (np.arange(N) // 3)[rows] if clustered else None
 
     @property
@@ -137,43 +145,42 @@ KERNELS = {
 }
 
 
-def figures(result):
-    """Every number of a result by its path, without lists by item."""
+def list_figures(result):
+    """Return every number of a result by its path, without lists by item."""
     if hasattr(result, "to_dict"):
         result = result.to_dict()
     elif hasattr(result, "__dataclass_fields__"):
         result = vars(result)
-    result = to_plain_python(result) if isinstance(result, np.ndarray) else result
+    elif isinstance(result, np.ndarray):
+        result = to_plain_python(result)
     if isinstance(result, Mapping):
-        return {
-            f"{name}.{path}": value
-            for name, member in result.items()
-            if name not in BY_ITEM
-            for path, value in figures(member).items()
-        }
-    if isinstance(result, Sequence) and not isinstance(result, str):
-        return {
-            f"{place}.{path}": value
-            for place, one in enumerate(result)
-            for path, value in figures(one).items()
-        }
-    return {"": result}
+        members = [(name, member) for name, member in result.items() if name not in BY_ITEM]
+    elif isinstance(result, Sequence) and not isinstance(result, str):
+        members = list(enumerate(result))
+    else:
+        return {"": result}
+
+    figures = {}
+    for name, member in members:
+        for path, value in list_figures(member).items():
+            figures[f"{name}.{path}"] = value
+    return figures
 
 
 @pytest.mark.parametrize("clustered", [False, True])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_the_order_of_the_items_changes_nothing(kernel, clustered):
-    straight, *others = (
-        figures(KERNELS[kernel](Items(rows, clustered)))
-        for rows in (np.arange(N), np.arange(N)[::-1], np.random.default_rng(1).permutation(N))
-    )
-    for other in others:
-        assert straight.keys() == other.keys()
-        for path, value in straight.items():
+    expected = list_figures(KERNELS[kernel](Items(np.arange(N), clustered)))
+
+    for rows in (np.arange(N)[::-1], np.random.default_rng(1).permutation(N)):
+        figures = list_figures(KERNELS[kernel](Items(rows, clustered)))
+
+        assert figures.keys() == expected.keys()
+        for path, value in expected.items():
             if isinstance(value, float) and math.isfinite(value):
-                assert other[path] == pytest.approx(value, rel=1e-7, abs=1e-9), path
+                assert figures[path] == pytest.approx(value, rel=1e-7, abs=1e-9), path
             else:
-                assert other[path] == value, path
+                assert figures[path] == value, path
 
 
 def test_equal_values_are_in_the_order_of_their_ids():
