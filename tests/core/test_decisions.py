@@ -83,6 +83,8 @@ class TestNeededItems:
         decision = decide(Estimate(0.0, -0.01, 0.01), MARGIN, 95, 19)
 
         assert decision == Decision("unknown", 95, 100)
+        # Of 100 items, 20/19 are 105.3.
+        assert decide(Estimate(0.0, -0.01, 0.01), MARGIN, 100, 19).n_needed == 106
 
     @pytest.mark.parametrize(
         ("small", "expected"),

@@ -433,13 +433,13 @@ def bootstrap(
     defined = _select_defined(estimate, np.array(resamples))
     if mirrored:
         return make_quantile_interval(defined, resampling.level, mirrored_at=estimate)
-    without_group = []
+    figures_without_group = []
     for group in _split_units(n_units, resampling.seed):
-        without_group.append(compute_figure(np.delete(all_units, group)))
+        figures_without_group.append(compute_figure(np.delete(all_units, group)))
     return make_bca_interval(
         estimate=estimate,
         resamples=defined,
-        jackknife=np.array(without_group),
+        jackknife=np.array(figures_without_group),
         n_units=n_units,
         level=resampling.level,
     )
@@ -479,6 +479,7 @@ def _split_units(n_units: int, seed: int) -> list[NDArray[np.intp]]:
     # Without its only unit, a figure is undefined.
     if n_units == 1:
         return []
+    # The second number separates these draws from those of the resamples.
     shuffled = np.random.default_rng([seed, 5]).permutation(n_units)
     return np.array_split(shuffled, min(n_units, MAX_JACKKNIFE_GROUPS))
 
@@ -605,7 +606,8 @@ def _leave_out_groups(statistic: Callable[..., float], items: _Columns) -> Jackk
         figures.append(statistic(*items.select(groups != group)))
     figures_without_group = np.array(figures)
 
-    # Figures that share all but one group differ little: hence n - 1 in place of 1 / (n - 1).
+    # Figures that share all but one group differ little. The factor of their squares makes up for
+    # it: (G - 1) / G, where independent figures have 1 / (G (G - 1)).
     mean = figures_without_group.mean()
     factor = (n_groups - 1) / n_groups
     squares = sum_squares(figures_without_group - mean)
