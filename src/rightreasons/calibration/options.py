@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from rightreasons.core.errors import OptionError
 from rightreasons.core.options import Options, QuestionOptions, option
 
@@ -10,6 +13,13 @@ VOTE_KINDS = ("counts", "distributions")
 
 class CalibrationOptions(QuestionOptions):
     """Does its confidence match its accuracy?"""
+
+    tables: ClassVar[Mapping[str, str]] = {
+        "predictions": "with these scores alone",
+        "classification": "",
+        "multiple_choice": "",
+    }
+    is_about_labels: ClassVar[bool] = True
 
     n_bins: int = option(15, "Number of confidence bins.", minimum=1)
     votes_columns: str | None = option(

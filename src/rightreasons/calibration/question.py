@@ -17,6 +17,7 @@ from rightreasons.calibration.measurement import (
     CalibrationAnswers,
     measure,
 )
+from rightreasons.calibration.normalization_doubt import doubt_normalization
 from rightreasons.calibration.sources import SOURCE_FIGURES, list_source_rows
 from rightreasons.core.decisions import Power
 from rightreasons.core.estimates import Estimate
@@ -203,6 +204,7 @@ CALIBRATION = Question(
         Need("elicited", lambda context, options: options.elicit or not context.answers_once),
     ),
     measure=measure,
+    doubt=doubt_normalization,
     power=Power("confidence", n_tests=2),
     figures=(
         *map(make_figure, FIGURES),

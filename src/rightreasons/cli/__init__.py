@@ -278,6 +278,16 @@ def command_line(group: type[_Group] = _Group, name: str | None = None) -> typer
     )
 
 
+def make_command_lines(module: str) -> dict[str, typer.Typer]:
+    """Return an empty app for each command of a module, by the name of the command.
+
+    Args:
+        module: The module below `rightreasons.cli`, as in commands.json.
+    """
+    names = [name for name, about in ABOUT.items() if about["module"] == module]
+    return {name: command_line() for name in names}
+
+
 _app = command_line(_Commands, "rightreasons")
 
 

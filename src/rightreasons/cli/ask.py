@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rightreasons.behavior.options import SuiteOptions
-from rightreasons.cli import command_line, hand_over, tell, wants_traceback
+from rightreasons.behavior.options import BehaviorOptions, SuiteOptions
+from rightreasons.cli import hand_over, make_command_lines, tell, wants_traceback
 from rightreasons.cli.declared import (
     Dataset,
     Model,
@@ -30,7 +30,7 @@ from rightreasons.io.options import AuditOptions, ScoreOptions, StoredOptions
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.wording import Prompt
 from rightreasons.reasons.options import ReasonsOptions
-from rightreasons.report.questions import QUESTIONS
+from rightreasons.report.questions import QUESTIONS, get_question_name
 from rightreasons.ways import WaysOptions
 
 if TYPE_CHECKING:
@@ -38,20 +38,7 @@ if TYPE_CHECKING:
     from rightreasons.models.prompted import Prompted
 
 
-COMMANDS = {
-    name: command_line()
-    for name in (
-        "audit",
-        "behavior",
-        "calibration",
-        "difficulty",
-        "demo",
-        "probes",
-        "reasons",
-        "shortcuts",
-        "ways",
-    )
-}
+COMMANDS = make_command_lines("ask")
 
 ASKED: Mapping[str, type[Options]] = {"prompt": Prompt, "server": ServerOptions}
 """What can be set about the way in which a language model is asked."""
@@ -72,7 +59,8 @@ def audit(
     questions: Annotated[
         str | None,
         typer.Option(
-            help=f"Comma-separated questions, of {', '.join(QUESTIONS)}; by default all that apply but reasons.",
+            help=f"Comma-separated questions, of {', '.join(QUESTIONS)}; by default all that apply but "
+            f"{', '.join(name for name, question in QUESTIONS.items() if not question.unasked)}.",
         ),
     ] = None,
     out: Out = Path("report"),
@@ -195,7 +183,9 @@ def behavior(
         Path | None,
         typer.Option(help="Table of predictions in the suite's order, instead of a model."),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path("behavior"),
+    out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path(
+        get_question_name(BehaviorOptions)
+    ),
     **declared: Any,
 ) -> None:
     """Test a model on a behavioral suite: which share of the cases passes, by functionality."""
@@ -260,9 +250,9 @@ def behavior(
             resampling=resampling,
             out=out / "predictions",
         )
-    typed = (
-        shlex.join(["rightreasons", *sys.argv[1:]]) if sys.argv[1:2] == ["behavior"] else ""
-    )  # else from Python
+    # From Python, no command was typed.
+    is_typed = sys.argv[1:2] == [BEHAVIOR.name]
+    typed = shlex.join(["rightreasons", *sys.argv[1:]]) if is_typed else ""
     page = write_behavior_report(tested, out, resampling=resampling, command=typed)
     hand_over(functools.partial(read_json, page.parent / RATES))
     measured = BehaviorMeasurement(tested, resampling, 0)
@@ -371,9 +361,8 @@ def reasons(
     options, settings = declared.pop("options"), declared["settings"]
     if dataset is not None or model is None:
         given = {"settings": settings, **declared}
-        run_audit(
-            (model, dataset), out, ["reasons"], given, {"reasons": options}, open_page=open_page
-        )
+        name = get_question_name(ReasonsOptions)
+        run_audit((model, dataset), out, [name], given, {name: options}, open_page=open_page)
         return
     from rightreasons.io.reading import as_table, only_part
     from rightreasons.reasons.measure import measure_reasons, read_traces

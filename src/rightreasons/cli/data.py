@@ -276,7 +276,12 @@ def export(
     """Write items as a benchmark of the Hub, or the question about reasons as a task of another harness."""
     settings = settings.replaced(task=options.task, split=options.split)
     if options.to == BENCHMARK:
-        for name in [*(["reasons"] if options.reasons else []), *prompt.changed()]:
+        if options.reasons:
+            raise OptionError(
+                "Expected no `reasons` with a benchmark, which asks nothing itself.",
+                option="reasons",
+            )
+        for name in prompt.changed():
             raise OptionError(
                 f"Expected no `{name}` with a benchmark, which asks nothing itself.", option=name
             )

@@ -23,14 +23,6 @@ if TYPE_CHECKING:
 
 COMMANDS = {"look": command_line()}
 
-ANSWERS = {
-    "predictions": {"calibration": "with these scores alone"},
-    "classification": {"calibration": "", "shortcuts": "", "difficulty": ""},
-    "multiple_choice": {"calibration": "", "cues": "without a model", "probes": ""},
-    "question_answering": {},
-}
-"""Kind of table -> the questions that it can answer, with what they need beside a model."""
-
 KEYS = {
     "text": "text_column",
     "text pair": "text_pair_column",
@@ -38,9 +30,6 @@ KEYS = {
     "labels": "label_column",
 }
 """What is read -> what a data.yaml calls its column."""
-
-LABELED = ("calibration", "cues", "difficulty", "shortcuts")
-"""Questions that need labels."""
 
 WIDTH, MOST_ROWS = 100, 20
 
@@ -237,23 +226,32 @@ def _passes(found: Resolution, question: str) -> str:
 
 
 def _tell_questions(found: Resolution, dataset: str, model: str | None, out: Path | None) -> None:
-    questions: Mapping[str, str] = ANSWERS[found.kind]
-    labeled = any(row.label for row in found.mapping) or "right" in found.columns
-    can = [
-        f"{name} ({how or _passes(found, name)})"
-        for name, how in questions.items()
-        if labeled or name not in LABELED
-    ]
-    cannot = [name for name in questions if not labeled and name in LABELED]
-    typer.echo(f"It can answer: {', '.join(can) or 'nothing'}.")
-    if cannot:
-        typer.echo(f"Without labels it cannot answer: {', '.join(cannot)}.")
-    if not can:
+    """Print which questions the data can answer, and the command that asks them."""
+    from rightreasons.report.questions import QUESTIONS, list_questions_for_table
+
+    names = list_questions_for_table(found.kind)
+    is_labeled = any(row.label for row in found.mapping) or "right" in found.columns
+    answerable = []
+    unanswerable = []
+    for name in names:
+        options = QUESTIONS[name].options
+        if options.is_about_labels and not is_labeled:
+            unanswerable.append(name)
+            continue
+        requirement = options.tables[found.kind]
+        answerable.append(f"{name} ({requirement or _passes(found, name)})")
+    typer.echo(f"It can answer: {', '.join(answerable) or 'nothing'}.")
+    if unanswerable:
+        typer.echo(f"Without labels it cannot answer: {', '.join(unanswerable)}.")
+    if not answerable:
         return
-    place = dataset if out is None else str(out)
-    if not all(questions.values()):
+
+    needs_model = not all(QUESTIONS[name].options.tables[found.kind] for name in names)
+    if needs_model:
         typer.echo(
             "A pass is one item through the model; --plan counts what a server is sent, and its price."
         )
-    command = "calibration" if found.kind == "predictions" else f"audit {model or 'MODEL'}"
-    typer.echo(f"Next: rightreasons {command} {place}")
+    # Stored predictions answer one question, whose command takes them.
+    command = names[0] if found.kind == "predictions" else f"audit {model or 'MODEL'}"
+    data = dataset if out is None else str(out)
+    typer.echo(f"Next: rightreasons {command} {data}")

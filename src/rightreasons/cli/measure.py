@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from rightreasons.calibration.options import ConfidenceOptions
-from rightreasons.cli import command_line, hand_over
+from rightreasons.cli import hand_over, make_command_lines
 from rightreasons.cli.declared import Dataset, declared_command
 from rightreasons.cli.show import say, show_section, show_table
 from rightreasons.core.sentences import pluralize
@@ -17,7 +17,7 @@ from rightreasons.cues.options import CuesOptions
 from rightreasons.io.options import RESAMPLED, AuditOptions, SourceOptions
 from rightreasons.probes.options import JudgmentOptions
 
-COMMANDS = {name: command_line() for name in ("confidence", "judges", "cues")}
+COMMANDS = make_command_lines("measure")
 
 
 @declared_command(

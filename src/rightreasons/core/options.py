@@ -8,7 +8,7 @@ import inspect
 import os
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
@@ -159,7 +159,23 @@ class Options(BaseModel):
 
 
 class QuestionOptions(Options):
-    """Base of the options of a question of an audit."""
+    """Base of the options of a question of an audit, and of facts about the question.
+
+    The command line needs these facts at once. Importing the question itself takes long, as it
+    imports all that it measures with.
+    """
+
+    tables: ClassVar[Mapping[str, str]] = {}
+    """Kind of table that the question is suggested for -> what it needs, such as "without a model".
+
+    If that is empty, the question needs a model, and the number of passes is shown instead.
+    """
+
+    is_about_labels: ClassVar[bool] = False
+    """Whether the question is only suggested for labeled data."""
+
+    redundant_key_part: ClassVar[str] = ""
+    """Part of the keys of figures that repeats the question's name, and that paths leave out."""
 
     def passes(self, context: Any) -> float:
         """Return about how many passes of one item the question needs of an audit beyond the predictions."""

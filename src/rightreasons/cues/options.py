@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from rightreasons.core.choices import FEATURES
 from rightreasons.core.options import QuestionOptions, option
 
 
 class CuesOptions(QuestionOptions):
     """Do the answer options give the answer away?"""
+
+    tables: ClassVar[Mapping[str, str]] = {"multiple_choice": "without a model"}
+    is_about_labels: ClassVar[bool] = True
 
     features: tuple[str, ...] = option(
         ("unigram", "length", "overlap", "negation"),

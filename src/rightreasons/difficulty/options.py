@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from rightreasons.core.choices import MIN_ITEMS
 from rightreasons.core.options import QuestionOptions, option
@@ -13,6 +14,9 @@ FLIP_PASSES = 1800.0
 
 class DifficultyOptions(QuestionOptions):
     """Which examples is it fragile on?"""
+
+    tables: ClassVar[Mapping[str, str]] = {"classification": ""}
+    is_about_labels: ClassVar[bool] = True
 
     items: int = option(
         1000, "Maximum number of items that are ranked by their eigenvalue.", minimum=MIN_ITEMS

@@ -201,6 +201,10 @@ class Difficulty:
     without_model = ""  # contrast sets need none
     reads: p.Reads = "audited"
 
+    def doubt(self, context: AuditContext) -> p.Verdict | None:
+        """Return no verdict: nothing in the data leaves open which figures are right."""
+        return None
+
     def why_not(self, context: AuditContext, options: DifficultyOptions) -> str:
         """Ask for contrast sets, or for some items and a model whose embeddings can be moved."""
         reasons = [each.why_not(context, options) for each in ASPECTS]

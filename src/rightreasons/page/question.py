@@ -232,6 +232,8 @@ class Question:
         files: Name -> text of further files of the report.
         changes: (text of an item, a change of it that the model was asked about) of which a reader chooses.
         needs_labels: Whether it needs labels; data without any is refused when the question is asked.
+        doubt: Return the verdict that takes the place of the one by the rules, if the data leave open which figures
+            are right. None if they do not.
         without_model: Why it cannot be asked of stored predictions, in one sentence; "" where it can.
         reads: The splits whose scores it may ask for, see `Reads`.
         most: How many figures of the overview are shown, the first that there are.
@@ -253,6 +255,7 @@ class Question:
     files: Callable[[Any], Mapping[str, str]] = lambda m: {}
     changes: Callable[[Any], Iterable[tuple[str, p.Change]]] = lambda m: ()
     needs_labels: bool = True
+    doubt: Callable[[Any], p.Verdict | None] = lambda context: None
     without_model: str = ""
     reads: p.Reads = "primary"
     most: int = 4

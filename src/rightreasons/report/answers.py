@@ -18,7 +18,7 @@ from rightreasons.core.clusters import select_clusters
 from rightreasons.core.estimates import Estimate, estimate_mean, estimate_rate
 from rightreasons.core.results import Result
 from rightreasons.core.significance import holm, two_rates_p_value
-from rightreasons.io.logs import LACK, LEFT_OUT, NORMALIZED, UNREAD
+from rightreasons.io.logs import LACK, LEFT_OUT, UNREAD
 from rightreasons.models.running import NO_WORDS
 from rightreasons.page.parts import Column, SectionResult, Table, Verdict
 from rightreasons.page.prose import percent
@@ -226,7 +226,7 @@ def withheld(
     result: SectionResult,
     figures: AnswerFigures,
     bounds: Callable[[], Sequence[Verdict]] = tuple,
-    conflict: str = "",
+    doubt: Verdict | None = None,
 ) -> SectionResult:
     """Return the answer to a question without its verdict, where the answers that cannot be read might change it.
 
@@ -234,12 +234,10 @@ def withheld(
         result: The answer.
         figures: How many cannot be read.
         bounds: Returns the verdicts with all of these wrong, and right; see `at_bounds`.
-        conflict: How normalizations contradict each other, by `conflicting`.
+        doubt: The verdict in its place, if the data leave open which figures are right; see `Question.doubt`.
     """
-    if conflict:
-        summary = f"A softmax over log-likelihoods is no one confidence: {conflict}, whichever figures are shown."
-        verdict = Verdict("neutral", "Depends on the normalization", summary)
-        return dataclasses.replace(result, verdict=verdict, finding=None)
+    if doubt is not None:
+        return dataclasses.replace(result, verdict=doubt, finding=None)
     if not figures.n_unread or result.verdict.tone == "neutral":
         return result
     summary = f"{percent(figures.n_unread / figures.n_items)} of the answers cannot be read ({figures.lacks_in_words})"
@@ -283,45 +281,6 @@ def at_bounds(context: AuditContext, section: Question, options: Options) -> lis
             except ValueError:  # it needs what was asked of the engine itself
                 return []
     return found
-
-
-def conflicting(context: AuditContext) -> str:
-    """Name the normalizations of log-likelihoods under which confidence is too high and too low; "" where they agree.
-
-    A log of likelihoods holds their sums, and per character and byte: a softmax over each is another confidence.
-    """
-    split = context.primary
-    if context.stored is None or context.task != "multiple_choice" or not context.has_scores(split):
-        return ""
-    gaps = {}
-    for name in ("logits", *NORMALIZED):
-        column = split.column(name)
-        if column is None or any(
-            len(set(map(len, (row, first)))) > 1 for row, first in zip(column, column, strict=True)
-        ):
-            continue
-        confidence, right = [], []
-        for row, label in zip(column, split.labels.tolist(), strict=True):
-            if label >= 0:
-                shares = np.exp(np.asarray(row) - np.max(row))
-                confidence.append(float(shares.max() / shares.sum()))
-                right.append(float(np.argmax(row) == label))
-        gaps[name] = estimate_mean(
-            np.array(confidence) - np.array(right), context.resampling, bounds=(-1.0, 1.0)
-        )
-    over = [
-        name
-        for name, gap in gaps.items()
-        if gap is not None and gap.low is not None and gap.low > 0
-    ]
-    under = [
-        name
-        for name, gap in gaps.items()
-        if gap is not None and gap.high is not None and gap.high < 0
-    ]
-    if not over or not under:
-        return ""
-    return f"by {', '.join(over)} the confidence is too high, by {', '.join(under)} too low"
 
 
 def failed_of(context: AuditContext) -> list[tuple[str, int, str]]:

@@ -16,7 +16,7 @@ from rightreasons.report.schema import page_folder
 
 RATES = "pass_rates.json"
 
-WORDS = sentences("behavior", RATES=RATES, version=rightreasons.__version__)
+WORDS = sentences(BEHAVIOR.name, RATES=RATES, version=rightreasons.__version__)
 """What the page says beside the answer."""
 
 

@@ -17,6 +17,7 @@ from rightreasons.audited.context import read_predictions
 from rightreasons.calibration.figures import FIGURES
 from rightreasons.calibration.judged import JudgedItems
 from rightreasons.calibration.measure import measure_figures
+from rightreasons.calibration.options import CalibrationOptions
 from rightreasons.calibration.paired import COMPARED_FIGURES, count_paired_outcomes, paired_test
 from rightreasons.core.arrays import take_rows
 from rightreasons.core.estimates import Estimate, make_estimate
@@ -29,6 +30,7 @@ from rightreasons.page import parts as p
 from rightreasons.page.prose import short_name
 from rightreasons.page.question import Lead, Part, Question, Rule, Table
 from rightreasons.report.files import items_file, read_items
+from rightreasons.report.questions import get_question_name
 from rightreasons.report.render import Outcome, Page, sentences, write_page
 from rightreasons.report.schema import AUDIT_FILE, check_files, page_folder, read_audit
 
@@ -454,7 +456,7 @@ def _compared_splits(
                 continue
             test, about = paired_test(key, *judged, resampling=how), FIGURES[key]
             known = {
-                "question": "calibration",
+                "question": get_question_name(CalibrationOptions),
                 "name": about.name,
                 "unit": about.unit,
                 "better": about.better,

@@ -38,6 +38,7 @@ from rightreasons.core.store import (
 from rightreasons.page.parts import Column, ItemFigure, Table
 from rightreasons.page.prose import badness, short_name, written
 from rightreasons.report.answers import AnswerFigures, failed_of
+from rightreasons.report.questions import QUESTIONS
 from rightreasons.report.render import PAGE, Outcome, Page, items_of, render_page, sentences
 from rightreasons.report.schema import AUDIT_FILE, SCHEMA_VERSION, check_audit, read_audit, signed
 
@@ -196,14 +197,16 @@ def answers_worst_first(audit: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def short_path(path: str) -> str:
-    """Return a path without the word "shortcut" in the key, so that the keys of audit.json may be typed too.
+    """Return a path without what its key repeats of the question, so that the keys of audit.json may be typed too.
 
     Example:
         >>> short_path("shortcuts.shortcut_rate.low"), short_path("shortcuts.deciding_share")
         ('shortcuts.rate.low', 'shortcuts.deciding_share')
     """
     question, dot, rest = path.partition(".")
-    return question + dot + (rest.replace("shortcut_", "") if question == "shortcuts" else rest)
+    if question not in QUESTIONS:
+        return path
+    return question + dot + rest.replace(QUESTIONS[question].options.redundant_key_part, "")
 
 
 def _headlines(result: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -65,6 +65,32 @@ def available_questions() -> list[str]:
     return sorted(QUESTIONS)
 
 
+def get_question_name(options: type[QuestionOptions]) -> str:
+    """Return the name of the question that has a class of options.
+
+    Example:
+        >>> get_question_name(CuesOptions)
+        'cues'
+    """
+    for name, question in QUESTIONS.items():
+        if question.options is options:
+            return name
+    raise ValueError(f"Expected the options of a question, but got {options.__name__}.")
+
+
+def list_questions_for_table(kind: str) -> list[str]:
+    """Return the questions that are suggested for a kind of table, in the order of the report.
+
+    Args:
+        kind: "predictions", "classification", "multiple_choice" or "question_answering".
+
+    Example:
+        >>> list_questions_for_table("predictions")
+        ['calibration']
+    """
+    return [name for name, question in QUESTIONS.items() if kind in question.options.tables]
+
+
 def load_sections(questions: Iterable[str] | None = None) -> list[Question]:
     """Import the sections of the named questions, or of all, in the order of the report.
 

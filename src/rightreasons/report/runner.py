@@ -45,7 +45,6 @@ from rightreasons.page.prose import not_scored_told
 from rightreasons.report.answers import (
     AnswerFigures,
     at_bounds,
-    conflicting,
     failed_of,
     measure_answers,
     withheld,
@@ -414,13 +413,10 @@ def _answered(
     answers = measure_answers(context)
     if answers is not None:
         for place, outcome in enumerate(outcomes):
-            name, conflict = (
-                outcome.question,
-                conflicting(context) if outcome.question == "calibration" else "",
-            )
+            name = outcome.question
             if outcome.result is not None:
                 bounds = functools.partial(at_bounds, unscored, sections[name], options[name])
-                result = withheld(outcome.result, answers, bounds, conflict)
+                result = withheld(outcome.result, answers, bounds, sections[name].doubt(context))
                 outcomes[place] = dataclasses.replace(outcome, result=result)
     return outcomes, answers
 

@@ -149,6 +149,7 @@ def reports_of(
         FileNotFoundError: If there is nothing.
         ValueError: If a folder holds no report and no log, or a log cannot be read.
     """
+    from rightreasons.report.questions import list_questions_for_table
     from rightreasons.report.runner import audit
 
     found: list[tuple[Path, bool]] = []
@@ -175,7 +176,8 @@ def reports_of(
             audit(
                 predictions=os.fspath(path),
                 out=folder,
-                questions=["calibration"],
+                # The report has the accuracy of the answers, whatever else it asks.
+                questions=list_questions_for_table("predictions"),
                 progress=False,
                 **settings,
             )

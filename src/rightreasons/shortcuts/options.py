@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from rightreasons.core.choices import PROTOCOL_NAMES
 from rightreasons.core.errors import OptionError
@@ -23,6 +24,10 @@ class ShortcutsOptions(QuestionOptions):
 
     Words and other features of a text are swapped for those of another label: how many predictions change?
     """
+
+    tables: ClassVar[Mapping[str, str]] = {"classification": ""}
+    is_about_labels: ClassVar[bool] = True
+    redundant_key_part: ClassVar[str] = "shortcut_"
 
     protocol: str | None = option(
         None,
