@@ -5,10 +5,10 @@ import os
 import datasets
 import evaluate
 
+import rightreasons
 from rightreasons.behavior.rates import pass_rates
 from rightreasons.core.label_names import MatchTerms, match_labels
 from rightreasons.core.validation import require_value
-from rightreasons.datasets.suites.suite import Suite, open_suite
 from rightreasons.evaluate_module import (
     ClassNames,
     KernelModule,
@@ -114,10 +114,11 @@ def _open(suite):
     suite = require_value(
         suite, "suite", "a Suite, the path of a suite file or the name of a known one"
     )
-    if isinstance(suite, Suite):
-        return suite
-    if not isinstance(suite, (str, os.PathLike)):
+    if isinstance(suite, (str, os.PathLike)):
+        # Only a suite that is given by name or path needs the code that reads and downloads suites.
+        return rightreasons.datasets.open_suite(suite)
+    if not hasattr(suite, "table"):
         raise TypeError(
             f"Expected `suite` to be a Suite, a path or a name, but got {type(suite).__name__}."
         )
-    return open_suite(suite)
+    return suite
