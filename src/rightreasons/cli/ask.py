@@ -43,6 +43,9 @@ COMMANDS = make_command_lines("ask")
 ASKED: Mapping[str, type[Options]] = {"prompt": Prompt, "server": ServerOptions}
 """What can be set about the way in which a language model is asked."""
 
+BEHAVIOR_FOLDER = Path(get_question_name(BehaviorOptions))
+"""Default folder of the report on behavior alone."""
+
 OF_QUESTIONS = {name: question.options for name, question in QUESTIONS.items()}
 """What can be set about each question."""
 
@@ -183,9 +186,7 @@ def behavior(
         Path | None,
         typer.Option(help="Table of predictions in the suite's order, instead of a model."),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Folder of the report.")] = Path(
-        get_question_name(BehaviorOptions)
-    ),
+    out: Annotated[Path, typer.Option(help="Folder of the report.")] = BEHAVIOR_FOLDER,
     **declared: Any,
 ) -> None:
     """Test a model on a behavioral suite: which share of the cases passes, by functionality."""
