@@ -34,6 +34,7 @@ def doubt_normalization(context: AuditContext) -> Verdict | None:
     overconfident = []
     underconfident = []
     for name in ("logits", *NORMALIZED):
+        # An interval that excludes zero: the confidence is off by more than chance.
         gap = _estimate_confidence_gap(split, split.column(name), context)
         if gap is None or gap.low is None or gap.high is None:
             continue
@@ -69,6 +70,7 @@ def _estimate_confidence_gap(
         return None
     gaps = []
     for row, label in zip(rows, split.labels.tolist(), strict=True):
+        # Nothing is known about the answer to an unlabeled item.
         if label < 0:
             continue
         # The largest share is 1 before it is normalized, so that no exponential overflows.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from rightreasons.core.errors import OptionError
-from rightreasons.core.options import Options, QuestionOptions, option
+from rightreasons.core.options import Options, QuestionOptions, Requirements, option
 
 VOTE_KINDS = ("counts", "distributions")
 
@@ -14,7 +13,7 @@ VOTE_KINDS = ("counts", "distributions")
 class CalibrationOptions(QuestionOptions):
     """Does its confidence match its accuracy?"""
 
-    tables: ClassVar[Mapping[str, str]] = {
+    tables: ClassVar[Requirements] = {
         "predictions": "with these scores alone",
         "classification": "",
         "multiple_choice": "",

@@ -284,8 +284,12 @@ def make_command_lines(module: str) -> dict[str, typer.Typer]:
     Args:
         module: The module below `rightreasons.cli`, as in commands.json.
     """
-    names = [name for name, about in ABOUT.items() if about["module"] == module]
-    return {name: command_line() for name in names}
+    apps = {}
+    for name, command in ABOUT.items():
+        # Each command is declared once, in commands.json, which is read without its module.
+        if command["module"] == module:
+            apps[name] = command_line()
+    return apps
 
 
 _app = command_line(_Commands, "rightreasons")

@@ -158,6 +158,10 @@ class Options(BaseModel):
         return [(name, getattr(self, name)) for name in self.names()]
 
 
+Requirements = Mapping[str, str]
+"""Kind of table -> what a question needs to be answered on it, in words."""
+
+
 class QuestionOptions(Options):
     """Base of the options of a question of an audit, and of facts about the question.
 
@@ -165,8 +169,8 @@ class QuestionOptions(Options):
     imports all that it measures with.
     """
 
-    tables: ClassVar[Mapping[str, str]] = {}
-    """Kind of table that the question is suggested for -> what it needs, such as "without a model".
+    tables: ClassVar[Requirements] = {}
+    """Kinds of tables that the question is suggested for, with what it needs, such as "without a model".
 
     If that is empty, the question needs a model, and the number of passes is shown instead.
     """

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import ClassVar
 
 from rightreasons.core.choices import FEATURES
-from rightreasons.core.options import QuestionOptions, option
+from rightreasons.core.options import QuestionOptions, Requirements, option
 
 
 class CuesOptions(QuestionOptions):
     """Do the answer options give the answer away?"""
 
-    tables: ClassVar[Mapping[str, str]] = {"multiple_choice": "without a model"}
+    tables: ClassVar[Requirements] = {"multiple_choice": "without a model"}
     is_about_labels: ClassVar[bool] = True
 
     features: tuple[str, ...] = option(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from rightreasons.core.choices import MIN_ITEMS
-from rightreasons.core.options import QuestionOptions, option
+from rightreasons.core.options import QuestionOptions, Requirements, option
 
 FLIP_PASSES = 1800.0
 """Passes for the replacements of single words in the texts at both ends of the difficulty, which are always as many."""
@@ -15,7 +14,7 @@ FLIP_PASSES = 1800.0
 class DifficultyOptions(QuestionOptions):
     """Which examples is it fragile on?"""
 
-    tables: ClassVar[Mapping[str, str]] = {"classification": ""}
+    tables: ClassVar[Requirements] = {"classification": ""}
     is_about_labels: ClassVar[bool] = True
 
     items: int = option(

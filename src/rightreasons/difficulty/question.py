@@ -202,7 +202,8 @@ class Difficulty:
     reads: p.Reads = "audited"
 
     def doubt(self, context: AuditContext) -> p.Verdict | None:
-        """Return no verdict: nothing in the data leaves open which figures are right."""
+        """Return None, since an eigenvalue or a flip has one definition."""
+        # A `Question` has this field; this class joins two of them.
         return None
 
     def why_not(self, context: AuditContext, options: DifficultyOptions) -> str:

@@ -65,13 +65,17 @@ class Figure:
             text = self.text(m)
         else:
             text = FigureText(say.title(name), say(name), self.source, self.unit, self.better)
-        key = f"{self.key}_{self.suffix(m)}" if self.suffix else self.key
+        key = self.key
+        if self.suffix:
+            key = f"{key}_{self.suffix(m)}"
         reason = "" if estimate.has_interval else self.no_interval
+        if self.split:
+            split = self.split(m)
         return p.Headline.of(
             key,
             text,
             estimate,
-            split=self.split(m) if self.split else split,
+            split=split,
             n=self.n(m),
             no_interval=reason,
         )
@@ -99,8 +103,15 @@ class Table:
     def shown(self, m: Any, say: Prose) -> p.Table:
         """Return the table of a measurement."""
         name = f"table.{self.key}"
-        columns, rows, source = tuple(say.columns(name)), tuple(self.rows(m)), say.line(self.source)
-        return p.Table(self.key, say.title(name), columns, rows, say(name), source, self.folded)
+        return p.Table(
+            self.key,
+            say.title(name),
+            tuple(say.columns(name)),
+            tuple(self.rows(m)),
+            say(name),
+            say.line(self.source),
+            self.folded,
+        )
 
 
 @dataclasses.dataclass(frozen=True)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from rightreasons.core.options import Options, QuestionOptions, option
+from rightreasons.core.options import Options, QuestionOptions, Requirements, option
 
 
 class ProbesOptions(QuestionOptions):
     """Does it pick an answer before reading the question?"""
 
-    tables: ClassVar[Mapping[str, str]] = {"multiple_choice": ""}
+    tables: ClassVar[Requirements] = {"multiple_choice": ""}
 
     ks: tuple[int, ...] = option(
         (1, 2, 4, 8),

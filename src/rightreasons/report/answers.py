@@ -295,7 +295,10 @@ def failed_of(context: AuditContext) -> list[tuple[str, int, str]]:
 
 def _named(reason: str) -> str:
     """Return a reason without the text that it quotes."""
-    return "no answer that can be read" if reason.startswith("no answer in") else reason
+    # The reason quotes the reply, which differs from item to item.
+    if reason.startswith("no answer in"):
+        return "no answer that can be read"
+    return reason
 
 
 def _agreement(

@@ -413,11 +413,15 @@ def _answered(
     answers = measure_answers(context)
     if answers is not None:
         for place, outcome in enumerate(outcomes):
+            if outcome.result is None:
+                continue
             name = outcome.question
-            if outcome.result is not None:
-                bounds = functools.partial(at_bounds, unscored, sections[name], options[name])
-                result = withheld(outcome.result, answers, bounds, sections[name].doubt(context))
-                outcomes[place] = dataclasses.replace(outcome, result=result)
+            section = sections[name]
+            # Two more verdicts are computed for the bounds, and only if they are needed.
+            bounds = functools.partial(at_bounds, unscored, section, options[name])
+            doubt = section.doubt(context)
+            result = withheld(outcome.result, answers, bounds, doubt)
+            outcomes[place] = dataclasses.replace(outcome, result=result)
     return outcomes, answers
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from rightreasons.core.choices import PROTOCOL_NAMES
 from rightreasons.core.errors import OptionError
-from rightreasons.core.options import QuestionOptions, option
+from rightreasons.core.options import QuestionOptions, Requirements, option
 
 MAX_ITEMS = 300
 """Attributed items; the option `items` changes it."""
@@ -25,7 +24,7 @@ class ShortcutsOptions(QuestionOptions):
     Words and other features of a text are swapped for those of another label: how many predictions change?
     """
 
-    tables: ClassVar[Mapping[str, str]] = {"classification": ""}
+    tables: ClassVar[Requirements] = {"classification": ""}
     is_about_labels: ClassVar[bool] = True
     redundant_key_part: ClassVar[str] = "shortcut_"
 
