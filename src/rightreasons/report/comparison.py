@@ -454,7 +454,8 @@ def _compared_splits(
                 ours[key].value is None or theirs[key].value is None
             ):  # the log loss where a label has probability 0
                 continue
-            test, about = paired_test(key, *judged, resampling=how), FIGURES[key]
+            test = paired_test(key, *judged, resampling=how)
+            about = FIGURES[key]
             known = {
                 "question": get_question_name(CalibrationOptions),
                 "name": about.name,
