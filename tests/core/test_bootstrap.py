@@ -263,7 +263,7 @@ class TestSums:
     def test_the_result_does_not_depend_on_blocks(self, monkeypatch):
         table = np.random.default_rng(0).gamma(1.0, size=(20, 2))
         whole = bootstrap_sums(divide, table)
-        monkeypatch.setattr(Resampling, "parts", lambda *_: [400, 600])
+        monkeypatch.setattr(Resampling, "split_into_blocks", lambda *_: [400, 600])
 
         assert ends_of(bootstrap_sums(divide, table)) == pytest.approx(ends_of(whole))
 

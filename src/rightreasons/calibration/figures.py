@@ -248,7 +248,7 @@ def _bootstrap_error(
         confidence,
         correct,
         clusters=clusters,
-        resampling=resampling.at_most(MAX_SLOW_RESAMPLES),
+        resampling=resampling.limit_resamples(MAX_SLOW_RESAMPLES),
         mirrored=True,
     )
 

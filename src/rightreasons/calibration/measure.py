@@ -104,7 +104,7 @@ def measure_calibration(
     """
     bins = items.binned_error
     # Two figures decide the verdict, so that each interval takes half of the error.
-    family = resampling.of_family(len(VERDICT_FIGURES))
+    family = resampling.correct_for_tests(len(VERDICT_FIGURES))
     return CalibrationMeasurement(
         items=items,
         figures=measure_figures(items, keys, resampling=resampling),
@@ -168,7 +168,7 @@ def measure_classes(
     class_sizes = np.bincount(items.top.labels, minlength=items.table.shape[1])
     most_frequent = np.argsort(-class_sizes, kind="stable")[:MAX_CLASSES]
     n_resamples = max(MIN_CLASS_RESAMPLES, MAX_CLASS_RESAMPLES // len(most_frequent))
-    resampling = resampling.at_most(n_resamples)
+    resampling = resampling.limit_resamples(n_resamples)
     return [_measure_class(items, k, resampling) for k in most_frequent.tolist()]
 
 

@@ -240,7 +240,10 @@ def behavior(
             scorer = load_classifier(model)
         if settings.plan:
             few = functools.partial(
-                measure_behavior, suite=opened, resampling=resampling.at_most(2), progress=False
+                measure_behavior,
+                suite=opened,
+                resampling=resampling.limit_resamples(2),
+                progress=False,
             )
             show_plan(plan_of_one(model, prompted_of(scorer), few))
             return
@@ -312,7 +315,7 @@ def ways(
             planned,
             split,
             options=options,
-            how=how.at_most(2),
+            how=how.limit_resamples(2),
             out=out,
             progress=False,
             judge=little,

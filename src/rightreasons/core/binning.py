@@ -256,7 +256,7 @@ def draw_calibrated_clusters(
     return np.concatenate(
         [
             (rng.random((part, n_units))[:, clusters] < scores) @ filled
-            for part in resampling.parts(len(scores))
+            for part in resampling.split_into_blocks(len(scores))
         ]
     )
 

@@ -355,7 +355,7 @@ def _bootstrap_table(
     blocks = []
     with np.errstate(divide="ignore", invalid="ignore"):
         estimate = float(np.asarray(statistic(total)))
-        for n_resamples in resampling.parts(n_units):
+        for n_resamples in resampling.split_into_blocks(n_units):
             copies = rng.multinomial(n_units, probabilities, size=n_resamples)
             sums = copies.astype(np.float64) @ units
             blocks.append(np.atleast_1d(statistic(sums)))

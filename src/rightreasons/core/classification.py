@@ -249,7 +249,7 @@ def compute_macro_f1(
 
     # One generator draws for both: the bootstrap comes first.
     rng = np.random.default_rng(resampling.seed)
-    blocks = resampling.parts(len(cells.counts), at_once=_MAX_DRAWN_CELLS)
+    blocks = resampling.split_into_blocks(len(cells.counts), max_numbers=_MAX_DRAWN_CELLS)
     resamples = _resample_macro_f1(cells, codes, n_units, rng, blocks)
     # Clustered items are worth as many as there are clusters.
     weights = cells.counts * n_units / n_items + cells.prior

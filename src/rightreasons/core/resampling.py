@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import warnings
+from typing import Any
 
 import numpy as np
 
@@ -64,7 +66,7 @@ class Resampling:
         object.__setattr__(self, "level", level)
 
     @classmethod
-    def of(
+    def from_options(
         cls,
         confidence_level: float | None,
         n_resamples: int = 1000,
@@ -86,37 +88,71 @@ class Resampling:
             return None
         return cls(confidence_level, n_resamples, seed)
 
-    def parts(self, width: int, at_once: int = MAX_NUMBERS_PER_BLOCK) -> list[int]:
+    def split_into_blocks(self, width: int, max_numbers: int = MAX_NUMBERS_PER_BLOCK) -> list[int]:
         """Divide the resamples into blocks that fit into memory.
 
         Args:
             width: How many numbers each resample consists of.
-            at_once: Largest number of numbers in a block, unless one resample has more.
+            max_numbers: Largest number of numbers in a block, unless one resample has more.
 
         Returns:
             Number of resamples in each block.
 
         Example:
-            >>> Resampling(resamples=10).parts(1000, at_once=4000)
+            >>> Resampling(resamples=10).split_into_blocks(1000, max_numbers=4000)
             [4, 4, 2]
         """
-        block_size = max(1, at_once // max(width, 1))
+        block_size = max(1, max_numbers // max(width, 1))
         n_full_blocks, remainder = divmod(self.resamples, block_size)
         blocks = [block_size] * n_full_blocks
         if remainder:
             blocks.append(remainder)
         return blocks
 
-    def at_most(self, resamples: int) -> Resampling:
+    def limit_resamples(self, resamples: int) -> Resampling:
         """Return a copy with a limited number of resamples, for figures that are slow to compute."""
         return dataclasses.replace(self, resamples=min(self.resamples, resamples))
 
-    def of_family(self, n_tests: int) -> Resampling:
+    def correct_for_tests(self, n_tests: int) -> Resampling:
         """Return a copy with the level of each of several tests, by Bonferroni's correction.
 
         Example:
-            >>> round(Resampling(level=0.95).of_family(5).level, 4)
+            >>> round(Resampling(level=0.95).correct_for_tests(5).level, 4)
             0.99
         """
         error = 1 - self.level
         return dataclasses.replace(self, level=1 - error / max(n_tests, 1))
+
+    # The names of the methods before 0.2, for one release.
+
+    @classmethod
+    def of(cls, *options: Any) -> Resampling | None:
+        """Call `from_options`, by its earlier name."""
+        _warn_of_new_name("of", "from_options")
+        return cls.from_options(*options)
+
+    def parts(self, width: int, at_once: int = MAX_NUMBERS_PER_BLOCK) -> list[int]:
+        """Call `split_into_blocks`, by its earlier name."""
+        _warn_of_new_name("parts", "split_into_blocks")
+        return self.split_into_blocks(width, at_once)
+
+    def at_most(self, resamples: int) -> Resampling:
+        """Call `limit_resamples`, by its earlier name."""
+        _warn_of_new_name("at_most", "limit_resamples")
+        return self.limit_resamples(resamples)
+
+    def of_family(self, n_tests: int) -> Resampling:
+        """Call `correct_for_tests`, by its earlier name."""
+        _warn_of_new_name("of_family", "correct_for_tests")
+        return self.correct_for_tests(n_tests)
+
+
+def _warn_of_new_name(old_name: str, new_name: str) -> None:
+    """Warn that a method of `Resampling` was called by its earlier name."""
+    # Level 3 attributes the warning to the caller of the method.
+    warnings.warn(
+        f"`Resampling.{old_name}` is now `Resampling.{new_name}`; the old name will be removed in "
+        "the next release.",
+        FutureWarning,
+        stacklevel=3,
+    )

@@ -240,7 +240,7 @@ def _flip_signs(sums: Floats, resampling: Resampling) -> float:
 
     rng = np.random.default_rng([resampling.seed, 2])
     n_extreme = 0
-    for n_rounds in resampling.parts(n_sums):
+    for n_rounds in resampling.split_into_blocks(n_sums):
         # One byte per sign: the draws take most of the time and memory.
         is_positive = rng.integers(2, size=(n_rounds, n_sums), dtype=np.int8)
         signs = is_positive * np.int8(2) - np.int8(1)

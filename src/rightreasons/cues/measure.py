@@ -255,7 +255,7 @@ def measure_cues(
     chance = float(np.mean([1 / len(choices) for choices in items.choices]))
     accuracy = _accuracy(credit, group, resampling)
     # Of a model there are two more tests: the gap, and the accuracy on Hard items.
-    wide = resampling.of_family(1 if logits is None else 3)
+    wide = resampling.correct_for_tests(1 if logits is None else 3)
     sure = _accuracy(credit, group, wide)
     easy = credit == 1.0 if items.easy is None else items.easy
     n_units = len(set(groups))

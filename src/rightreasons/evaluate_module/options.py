@@ -169,7 +169,7 @@ def _make_resampling(
     # A module may exclude an option for which its kernel has no use: its default applies then.
     values = [arguments[name] for name in RESAMPLING_OPTIONS if name in arguments]
     if parameter.default is None:
-        return Resampling.of(*values)
+        return Resampling.from_options(*values)
     return Resampling(*values)
 
 

@@ -70,7 +70,7 @@ def decisions(
         change with the order are small or large.
     """
     # What is lost only tells two kinds of knowing the answer apart, and so is no test of its own.
-    wide = resampling.of_family(len(WITHOUT_QUESTION) + 1 + joint + (steady is not None))
+    wide = resampling.correct_for_tests(len(WITHOUT_QUESTION) + 1 + joint + (steady is not None))
     found = {}
     for name, read in tables.reading(picked, wide).items():
         sizes = read.n_items, read.n_units

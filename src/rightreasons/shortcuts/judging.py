@@ -104,7 +104,7 @@ def vanishing_words(
     Returns:
         Those whose share of their label, beyond that of all texts, is surely below half of what it is in training.
     """
-    level = resampling.of_family(len(words)).level
+    level = resampling.correct_for_tests(len(words)).level
     (here, labels), (there, others) = (_words_and_labels(*part) for part in (train, other))
     priors = np.bincount(labels) / len(labels)
     found = set()

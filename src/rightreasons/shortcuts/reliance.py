@@ -163,7 +163,7 @@ def permutation_p_value(n_hits: int, chances: Floats, resampling: Resampling) ->
     rng = np.random.default_rng(resampling.seed)
     hits = (
         (rng.random((part, len(chances))) < chances).sum(axis=1)
-        for part in resampling.parts(len(chances))
+        for part in resampling.split_into_blocks(len(chances))
     )
     return (sum(int(np.count_nonzero(each >= n_hits)) for each in hits) + 1) / (
         resampling.resamples + 1
@@ -759,7 +759,7 @@ def shortcut_tradeoff(
     )
     rng, shares = np.random.default_rng(resampling.seed), smoothed.reshape(-1) / smoothed.sum()
     ratios = []
-    for n_draws in resampling.parts(counts.size, at_once=_CELLS_AT_ONCE):
+    for n_draws in resampling.split_into_blocks(counts.size, max_numbers=_CELLS_AT_ONCE):
         tables = rng.multinomial(len(labels), shares, size=n_draws).reshape(-1, *counts.shape)
         ratios.append(_ratio(*_parts(tables, average, present)))
     return ShortcutTradeoff(
