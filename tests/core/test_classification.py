@@ -257,6 +257,10 @@ class TestLabelErrors:
         # Usual confidence: class 0 (1 + .5) / 2 = .75, class 1 1: item 1 reaches neither.
         assert label_errors([[1, 0], [0.5, 0.5], [0, 1]], [0, 0, 1]).tolist() == []
 
+    def test_a_probability_that_is_exactly_usual_is_enough(self):
+        # Usual confidence: class 0 .7 and class 1 .3, which both items have.
+        assert label_errors([[0.7, 0.3], [0.7, 0.3]], [0, 1]).tolist() == [1]
+
     def test_a_probability_of_0_may_be_usual(self):
         # Both items of class 1 have a probability of 0, which all items reach; but item 0 has a
         # larger one of its own class.
