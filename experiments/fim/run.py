@@ -372,7 +372,7 @@ def substitute(
     )
     known: dict[str, Any] = {"ids": names, "attributions": attributions}
     single = substitution_tests(classifier, texts, lookups, options, **known)
-    several = options.replaced(mode="joint", max_changes=8)
+    several = options.replace(mode="joint", max_changes=8)
     joint = substitution_tests(classifier, texts, {"antonym": lookups["antonym"]}, several, **known)
     rates = {"all": rate(single.attempts, values), "joint antonyms": rate(joint.attempts, values)}
     for kind in ("synonym", "antonym", "name"):

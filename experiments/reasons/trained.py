@@ -156,7 +156,7 @@ def ask(work: Path, model: str) -> AuditResult:
         data,
         out=work / f"report-{model}",
         questions=["reasons"],
-        options={"reasons": HINTS.changed()},
+        options={"reasons": HINTS.get_changes()},
         name="questions about where things are kept",
         max_new_tokens=20,
         command="python experiments/reasons/trained.py",

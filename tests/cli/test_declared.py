@@ -186,17 +186,17 @@ def test_every_option_of_every_question_can_be_typed(monkeypatch, tmp_path):
     with pytest.raises(SystemExit):
         main(words[1:])
     assert came["options"] == options
-    assert {name: came[name] for name in AuditOptions.names()} == changed(AuditOptions)
-    assert {name: came[name] for name in StoredOptions.names()} == changed(StoredOptions)
+    assert {name: came[name] for name in AuditOptions.list_names()} == changed(AuditOptions)
+    assert {name: came[name] for name in StoredOptions.list_names()} == changed(StoredOptions)
 
 
 def test_the_options_of_a_class_come_before_those_that_it_shares():
-    names = AuditOptions.names()
+    names = AuditOptions.list_names()
     assert max(map(names.index, ("split", "limit", "text_column"))) < min(
         map(names.index, ("config", "label_column"))
     )
-    assert StoredOptions.names()[0] == "predictions"
-    words = AuditOptions(config="main", limit=5).flags()
+    assert StoredOptions.list_names()[0] == "predictions"
+    words = AuditOptions(config="main", limit=5).to_flags()
     assert words == ["--limit", "5", "--config", "main"]
     assert list(AuditOptions(config="main", limit=5).to_dict()) == list(names)
 

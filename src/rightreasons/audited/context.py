@@ -817,8 +817,8 @@ def open_asked(
     )
     by_prompt = kind in ("language model", "server")
     odd = [
-        *(() if by_prompt else prompt.changed()),
-        *(() if kind == "server" else server.changed()),
+        *(() if by_prompt else prompt.get_changes()),
+        *(() if kind == "server" else server.get_changes()),
     ]
     odd += [
         name

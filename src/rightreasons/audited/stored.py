@@ -186,7 +186,7 @@ def _read(
     labels = {"label_column": settings.label_column, "first_label": settings.first_label}
     options = stored.of_predictions(**labels, label_names=listed_names(settings.label_names))
     columns, options, where = read_columns(table, options)
-    options = options if with_labels else options.replaced(label_names=None)
+    options = options if with_labels else options.replace(label_names=None)
     alone, with_labels = (
         with_labels,
         with_labels and not _has_choices(columns, settings),

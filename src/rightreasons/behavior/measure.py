@@ -532,7 +532,7 @@ def measure_reading(
     return SuiteAnswers(classifier.name, suite, list(answers.texts), level=resampling.level)
 
 
-@accept_options_as_keywords(ScoreOptions, without=("confidence_column", "correct_column"))
+@accept_options_as_keywords(ScoreOptions, exclude=("confidence_column", "correct_column"))
 def read_suite_answers(path: Any, suite: Suite, *, options: ScoreOptions) -> ModelAnswers:
     """Read stored answers to a suite.
 

@@ -151,7 +151,7 @@ def _elicit_verbalized(
         requests.append(_append_turn(request, rendering.answers(item)[answer], question))
 
     # Stop texts of the answers do not apply to the confidence.
-    options = scorer.generation(brief=MAX_NEW_TOKENS).replaced(stop=(), seed=seed)
+    options = scorer.generation(brief=MAX_NEW_TOKENS).replace(stop=(), seed=seed)
     results = scorer.engine.generate(requests, options=options, progress=progress, out=out)
     confidences = []
     for replies in results.replies:

@@ -77,7 +77,7 @@ def audit(
     names = parse_names(questions)
     given = {name: declared.pop(name) for name in QUESTIONS}
     by_default = [name for name in given if QUESTIONS[name].unasked] if names is None else names
-    chosen = {name: its for name, its in given.items() if name in by_default or its.changed()}
+    chosen = {name: its for name, its in given.items() if name in by_default or its.get_changes()}
     run_audit((model, dataset), out, names, declared, chosen, open_page=open_page)
 
 
@@ -137,7 +137,7 @@ def run_audit(
 
     settings = dict[str, Any]()
     for each in declared.values():
-        settings |= each.changed()
+        settings |= each.get_changes()
     model, dataset = arguments
     settings |= {"out": out, "questions": questions, "options": options, "tell": tell}
     settings["raise_errors"] = wants_traceback.get()
@@ -310,7 +310,7 @@ def ways(
         return verdicts(context, scores, options.questions)
 
     def count(planned: Prompted, *, out: Path) -> None:
-        little = functools.partial(judge, out=out, settings=settings.replaced(n_resamples=2))
+        little = functools.partial(judge, out=out, settings=settings.replace(n_resamples=2))
         measure_ways(
             planned,
             split,

@@ -262,7 +262,7 @@ class ExportOptions(Options):
     "export",
     {
         "options": ExportOptions,
-        "settings": (AuditOptions, (*ItemOptions.names(), "limit", "seed")),
+        "settings": (AuditOptions, (*ItemOptions.list_names(), "limit", "seed")),
         "prompt": Wording,
     },
 )
@@ -274,14 +274,14 @@ def export(
     out: Annotated[Path, typer.Option(help="Folder of the task.")] = Path("task"),
 ) -> None:
     """Write items as a benchmark of the Hub, or the question about reasons as a task of another harness."""
-    settings = settings.replaced(task=options.task, split=options.split)
+    settings = settings.replace(task=options.task, split=options.split)
     if options.to == BENCHMARK:
         if options.reasons:
             raise OptionError(
                 "Expected no `reasons` with a benchmark, which asks nothing itself.",
                 option="reasons",
             )
-        for name in prompt.changed():
+        for name in prompt.get_changes():
             raise OptionError(
                 f"Expected no `{name}` with a benchmark, which asks nothing itself.", option=name
             )
@@ -355,7 +355,7 @@ def export_reasons(
     from rightreasons.models.wording import Prompt
     from rightreasons.reasons.arms import Worded
 
-    prompt = Prompt(**{name: getattr(wording, name) for name in wording.names()})
+    prompt = Prompt(**{name: getattr(wording, name) for name in wording.list_names()})
     items, names = asked_items(dataset, settings, wording.label_words)
     worded = Worded(
         prompt,

@@ -83,7 +83,7 @@ def declared_command(
             if parameter.name not in declared and parameter.kind is not parameter.VAR_KEYWORD
         ]
         classes = {
-            name: each if isinstance(each, tuple) else (each, each.names())
+            name: each if isinstance(each, tuple) else (each, each.list_names())
             for name, each in declared.items()
         }
         added = {argument: _parameters(*each, argument) for argument, each in classes.items()}

@@ -61,7 +61,7 @@ def _told(declared: Iterable[Options]) -> dict[str, Any]:
     """Return what is given as a data.yaml says it."""
     given: dict[str, Any] = {}
     for each in declared:
-        given |= each.changed()
+        given |= each.get_changes()
     for name in {"label_names", "prompt_column", "choices_column"} & given.keys():
         if "{{" not in given[name]:
             given[name] = (

@@ -124,11 +124,13 @@ def _audit_words(
     if data.holds_out:
         return words
     settings = {
-        name: value for name, value in source.changed().items() if name in ItemOptions.names()
+        name: value
+        for name, value in source.get_changes().items()
+        if name in ItemOptions.list_names()
     }
     if source.validation_split is not None:
         settings["split"] = source.validation_split
-    return words + AuditOptions(**settings).flags()
+    return words + AuditOptions(**settings).to_flags()
 
 
 PlanFolder = Annotated[

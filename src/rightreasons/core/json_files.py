@@ -1,4 +1,8 @@
-"""JSON documents, read within limits."""
+"""JSON documents and text files of other people, read within limits.
+
+`read_json` reads a file, `parse_json` a text. Whatever is in it, the error is one sentence that names
+the place.
+"""
 
 from __future__ import annotations
 
@@ -10,27 +14,28 @@ from typing import Any
 import numpy as np
 
 MAX_NESTING = 64
-"""Levels of lists and objects within one another."""
+"""Largest number of levels of lists and objects inside one another."""
 
 MAX_JSON_CHARACTERS = 1 << 28
-"""Characters of one JSON document. A file of JSON lines may be longer; each of its lines may not."""
+"""Largest number of characters of one JSON document. In a file of JSON lines, each line is one."""
 
-_STRING = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
+_STRING_PATTERN = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"', re.DOTALL)
 
 
-def parse_json(text: str, where: str, *, line: int | None = None) -> Any:
+def parse_json(text: str, source: str, *, line: int | None = None) -> Any:
     """Parse one JSON document within the limits.
 
     Args:
         text: The document.
-        where: What it is called, for errors.
-        line: The number of the line of `where` that the document is; None where it is the whole file.
+        source: Name of the file, for error messages.
+        line: Number of the line of the file that the document is. None if it is the whole file.
 
     Returns:
-        Its content.
+        The content of the document.
 
     Raises:
-        ValueError: If it is not JSON, or is longer, nested deeper or holds longer numbers than the limits allow.
+        ValueError: If the document is not JSON, is too long, is nested too deeply, or contains a
+            number of too many digits.
 
     Example:
         >>> parse_json('{"a": [1, 2]}', "a.json")
@@ -40,47 +45,56 @@ def parse_json(text: str, where: str, *, line: int | None = None) -> Any:
         ...
         ValueError: Expected JSON in a.jsonl, but line 7, column 7 cannot be read as such: Expecting value.
     """
-    place = where if line is None else f"line {line} of {where}"
+    # Errors of a file of JSON lines name the line.
+    location = source
+    if line is not None:
+        location = f"line {line} of {source}"
     if len(text) > MAX_JSON_CHARACTERS:
         raise ValueError(
-            f"Expected at most {MAX_JSON_CHARACTERS:,} characters of JSON in {place}, but got {len(text):,}."
+            f"Expected at most {MAX_JSON_CHARACTERS:,} characters of JSON in {location}, "
+            f"but got {len(text):,}."
         )
     try:
         content = json.loads(text)
     except json.JSONDecodeError as error:
+        error_line = error.lineno if line is None else line
         raise ValueError(
-            f"Expected JSON in {where}, but line {error.lineno if line is None else line}, column {error.colno} cannot "
-            f"be read as such: {error.msg}."
+            f"Expected JSON in {source}, but line {error_line}, column {error.colno} "
+            f"cannot be read as such: {error.msg}."
         ) from None
     except RecursionError:
-        raise _make_depth_error(place) from None
-    except ValueError:  # Python's own limit on digits
+        raise _make_depth_error(location) from None
+    # Python itself refuses numbers of too many digits, which would take long to convert.
+    except ValueError:
         raise ValueError(
-            f"Expected JSON in {place}, but it holds a number of more than 4,300 digits."
+            f"Expected JSON in {location}, but it holds a number of more than 4,300 digits."
         ) from None
-    if text.count("[") + text.count("{") > MAX_NESTING and _measure_depth(text) > MAX_NESTING:
-        raise _make_depth_error(place)
+
+    # Counting brackets is cheap. Only a document with many of them can be deep.
+    n_brackets = text.count("[") + text.count("{")
+    if n_brackets > MAX_NESTING and _measure_depth(text) > MAX_NESTING:
+        raise _make_depth_error(location)
     return content
 
 
-def read_text(file: Path, where: str | None = None) -> str:
-    """Read a text file in UTF-8, which may begin with a mark of its byte order.
+def read_text(file: Path, name: str | None = None) -> str:
+    """Read a text file in UTF-8, with or without a byte order mark.
 
     Args:
         file: The file.
-        where: What it is called, for errors; None for its path.
+        name: Name of the file in error messages. If None, its path.
 
     Raises:
         FileNotFoundError: If there is no such file.
-        ValueError: If it holds other bytes.
+        ValueError: If the file is not UTF-8.
     """
     if not file.is_file():
-        raise FileNotFoundError(f"Expected a file at {where or file}, but there is none.")
+        raise FileNotFoundError(f"Expected a file at {name or file}, but there is none.")
     try:
         return file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise ValueError(
-            f"Expected text in UTF-8 in {where or file}, but it holds other bytes."
+            f"Expected text in UTF-8 in {name or file}, but it holds other bytes."
         ) from None
 
 
@@ -90,15 +104,20 @@ def read_json(file: Path) -> Any:
 
 
 def _measure_depth(text: str) -> int:
-    """Return how deep a valid document is nested."""
-    marks = np.frombuffer(_STRING.sub("", text).encode("ascii", "replace"), dtype=np.uint8)
-    steps = np.zeros(len(marks), dtype=np.int8)
-    steps[(marks == ord("[")) | (marks == ord("{"))] = 1
-    steps[(marks == ord("]")) | (marks == ord("}"))] = -1
-    return int(np.cumsum(steps, dtype=np.int32).max(initial=0))
+    """Return the number of levels of a valid document."""
+    # Brackets inside strings are no levels. What remains is one byte per character.
+    structure = _STRING_PATTERN.sub("", text).encode("ascii", "replace")
+    characters = np.frombuffer(structure, dtype=np.uint8)
+    steps = np.zeros(len(characters), dtype=np.int8)
+    for bracket in b"[{":
+        steps[characters == bracket] = 1
+    for bracket in b"]}":
+        steps[characters == bracket] = -1
+    levels = np.cumsum(steps, dtype=np.int32)
+    return int(levels.max(initial=0))
 
 
-def _make_depth_error(place: str) -> ValueError:
+def _make_depth_error(location: str) -> ValueError:
     return ValueError(
-        f"Expected JSON of at most {MAX_NESTING} levels in {place}, but it is nested deeper."
+        f"Expected JSON of at most {MAX_NESTING} levels in {location}, but it is nested deeper."
     )

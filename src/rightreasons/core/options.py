@@ -1,4 +1,9 @@
-"""Options, declared once: the keyword signature, the command's flags and the stored record all come from one class."""
+"""Options, declared once.
+
+A subclass of `Options` declares its fields by `option`. The keyword signature of a function, the flags
+of a command, and the record of a run all come from that class. `accept_options_as_keywords` gives a
+function the signature.
+"""
 
 from __future__ import annotations
 
@@ -23,10 +28,10 @@ def option(default: Any, text: str, **metadata: Any) -> Any:
     """Declare an option of an `Options` class.
 
     Args:
-        default: Its default; every option has one.
+        default: Default value; every option has one.
         text: One sentence for the command line and the documentation.
-        **metadata: `choices`, the allowed values; `minimum` and `maximum` of a number (or of each one), which are
-            written as floats where it need not be whole.
+        **metadata: `choices`, the allowed values; `minimum` and `maximum` of a number (or of each
+            number of a tuple), written as floats unless it must be whole.
     """
     return Field(default=default, description=text, json_schema_extra=metadata)
 
@@ -34,10 +39,9 @@ def option(default: Any, text: str, **metadata: Any) -> Any:
 class Options(BaseModel):
     """Base of every frozen options class, whose fields are made by `option`.
 
-    Values are plain: numbers, texts, booleans, None, and tuples of them. pydantic checks their kinds, and `choices`,
-    `minimum` and `maximum` are checked here; anything else in a subclass's `_check`. An option whose default is None
-    accepts None. Nothing heavy is imported before a value is checked, so that a command line can list its options at
-    once.
+    Values are plain: numbers, texts, booleans, None, and tuples of them. pydantic checks their
+    types. `choices`, `minimum` and `maximum` are checked here, anything else in `_check` of a
+    subclass. An option whose default is None accepts None.
 
     Example:
         >>> class Toy(Options):
@@ -53,17 +57,16 @@ class Options(BaseModel):
         Traceback (most recent call last):
         ...
         rightreasons.core.errors.OptionTypeError: Expected `items` to be a whole number, but got 'five' (str).
-        >>> Toy(items=5, fast=True).flags()
+        >>> Toy(items=5, fast=True).to_flags()
         ['--items', '5', '--fast']
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    def __init__(self, *first: Any, **values: Any) -> None:
+    def __init__(self, *positional: Any, **values: Any) -> None:
+        names = type(self).__pydantic_fields__
         try:
-            super().__init__(
-                **dict(zip(type(self).__pydantic_fields__, first, strict=False)), **values
-            )
+            super().__init__(**dict(zip(names, positional, strict=False)), **values)
         except ValidationError as error:
             raise _format_validation_error(error, type(self)) from None
 
@@ -72,90 +75,98 @@ class Options(BaseModel):
     def _check_value(cls, value: Any, info: ValidationInfo) -> Any:
         name = str(info.field_name)
         field = cls.__pydantic_fields__[name]
-        value, limits = _to_plain(value), typing.cast("dict[str, Any]", field.json_schema_extra)
-        if isinstance(value, str) and not value and field.default != "":
+        limits = typing.cast("dict[str, Any]", field.json_schema_extra)
+        value = _to_plain(value)
+        # A flag without a value on the command line arrives as an empty text.
+        is_empty = isinstance(value, str) and value == ""
+        if is_empty and field.default != "":
             raise OptionError(f"Expected a value of `{name}`, but it is empty.", option=name)
-        if not limits or (value is None and (field.default is None or "choices" not in limits)):
+        if not limits:
             return value
-        from rightreasons.core.validation import check_count, check_number, check_one_of
-
-        check: Any = check_number if isinstance(limits.get("minimum"), float) else check_count
-        for each in value if isinstance(value, tuple) else (value,):
-            if "choices" in limits:
-                check_one_of(each, limits["choices"], name)
-            else:
-                check(each, name, **limits)
+        # A missing number is left to pydantic, which knows whether the type includes None.
+        if value is None and (field.default is None or "choices" not in limits):
+            return value
+        members = value if isinstance(value, tuple) else (value,)
+        for member in members:
+            _check_limits(member, name, limits)
         return value
 
     def model_post_init(self, context: Any) -> None:
-        """Check what the options say together."""
+        """Check combinations of options after pydantic has checked each of them."""
         self._check()
 
     def _check(self) -> None:
-        """Refuse options that do not go together, in a subclass."""
+        """Refuse options that cannot be combined, in a subclass."""
 
     @classmethod
-    def names(cls) -> tuple[str, ...]:
-        """Return their names in the order of help and commands: its own, then those of the classes it extends."""
-
-        def level(name: str) -> int:
-            return next(
-                n for n, part in enumerate(cls.__mro__) if name in inspect.get_annotations(part)
-            )
-
-        return tuple(sorted(cls.__pydantic_fields__, key=level))
+    def list_names(cls) -> tuple[str, ...]:
+        """Return the names in the order of help texts: those of the class, then of its bases."""
+        levels: dict[str, int] = {}
+        for level, base in enumerate(cls.__mro__):
+            for name in inspect.get_annotations(base):
+                levels.setdefault(name, level)
+        return tuple(sorted(cls.__pydantic_fields__, key=levels.__getitem__))
 
     @classmethod
-    def read(cls: type[Self], given: Mapping[str, Any] | Self | None, where: str) -> Self:
-        """Make the options from values by name; those that are not given take their defaults.
+    def read(cls: type[Self], values: Mapping[str, Any] | Self | None, owner: str) -> Self:
+        """Make the options from a mapping; missing ones take their defaults.
 
         Args:
-            given: Values by name, an instance of this class, or None.
-            where: What the options belong to, for the error.
+            values: Values by name, an instance of this class, or None.
+            owner: What the options belong to, for error messages.
 
         Raises:
             TypeError: If the values are no mapping.
-            ValueError: If a name is unknown; the nearest known one is given.
+            ValueError: If a name is unknown; the nearest known one is suggested.
         """
-        if isinstance(given, cls):
-            return given
-        if not isinstance(given, (Mapping, type(None))):
+        if isinstance(values, cls):
+            return values
+        if values is None:
+            return cls()
+        if not isinstance(values, Mapping):
             raise TypeError(
-                f"Expected the options of {where} by name, but got {format_value(given)}."
+                f"Expected the options of {owner} by name, but got {format_value(values)}."
             )
-        check_options(given or {}, cls.names(), where)
-        return cls(**given or {})
+        check_options(values, cls.list_names(), owner)
+        return cls(**values)
 
-    def replaced(self: Self, **changes: Any) -> Self:
-        """Return these options with some in place of others, checked."""
-        return type(self)(**{**dict(self), **changes})
+    def replace(self: Self, **changes: Any) -> Self:
+        """Return a checked copy with other values of some options."""
+        # A copy of pydantic would not check the new values.
+        values = dict(self) | changes
+        return type(self)(**values)
 
     def to_dict(self) -> dict[str, Any]:
         """Return every option as a plain value."""
-        return {
-            name: list(value) if isinstance(value, tuple) else value
-            for name, value in self._items()
-        }
+        values: dict[str, Any] = {}
+        for name in self.list_names():
+            value = getattr(self, name)
+            values[name] = list(value) if isinstance(value, tuple) else value
+        return values
 
-    def changed(self) -> dict[str, Any]:
-        """Return the options that are away from their defaults."""
-        fields = type(self).__pydantic_fields__
-        return {name: value for name, value in self._items() if value != fields[name].default}
+    def get_changes(self) -> dict[str, Any]:
+        """Return the options that differ from their defaults."""
+        changes: dict[str, Any] = {}
+        for name in self.list_names():
+            value = getattr(self, name)
+            if value != type(self).__pydantic_fields__[name].default:
+                changes[name] = value
+        return changes
 
-    def flags(self) -> list[str]:
-        """Return the words of a command line that give these options."""
+    def to_flags(self) -> list[str]:
+        """Return the words of a command line that sets these options."""
         words: list[str] = []
-        for name, value in self.changed().items():
+        for name, value in self.get_changes().items():
             flag = name.replace("_", "-")
-            if isinstance(value, bool):
-                words.append(f"--{flag}" if value else f"--no-{flag}")
+            if value is True:
+                words.append(f"--{flag}")
+            elif value is False:
+                words.append(f"--no-{flag}")
+            elif isinstance(value, tuple):
+                words += [f"--{flag}", format_names(value)]
             else:
-                text = format_names(value) if isinstance(value, tuple) else str(value)
-                words += [f"--{flag}", text]
+                words += [f"--{flag}", str(value)]
         return words
-
-    def _items(self) -> list[tuple[str, Any]]:
-        return [(name, getattr(self, name)) for name in self.names()]
 
 
 Requirements = Mapping[str, str]
@@ -182,47 +193,55 @@ class QuestionOptions(Options):
     """Part of the keys of figures that repeats the question's name, and that paths leave out."""
 
     def passes(self, context: Any) -> float:
-        """Return about how many passes of one item the question needs of an audit beyond the predictions."""
+        """Return about how many passes per item the question needs in addition to the predictions."""
         return 0.0
 
 
 def make_unknown_option_error(
     name: str,
-    known: Iterable[str],
-    where: str,
-    kind: type[ValueError] | type[TypeError] = ValueError,
+    known_names: Iterable[str],
+    owner: str,
+    error_type: type[ValueError] | type[TypeError] = ValueError,
 ) -> ValueError | TypeError:
-    """Return the error about a name that is no option of something, with the nearest known one."""
-    names = sorted(known)
+    """Return the error for an unknown option, with the nearest known name.
+
+    Args:
+        name: The unknown name.
+        known_names: Names of the options.
+        owner: What the options belong to.
+        error_type: `TypeError` for keywords of a function, as in Python itself.
+    """
+    names = sorted(known_names)
     hint = suggest_similar_names(name, names)
-    return kind(
-        f"Expected an option of {where}, but got {name!r}.{hint} Known: {', '.join(names)}."
+    return error_type(
+        f"Expected an option of {owner}, but got {name!r}.{hint} Known: {', '.join(names)}."
     )
 
 
 def check_options(
     names: Iterable[str],
-    known: Iterable[str],
-    where: str,
-    kind: type[ValueError] | type[TypeError] = ValueError,
+    known_names: Iterable[str],
+    owner: str,
+    error_type: type[ValueError] | type[TypeError] = ValueError,
 ) -> None:
-    """Check that every option has a known name."""
-    unknown = next((name for name in names if name not in known), None)
-    if unknown is not None:
-        raise make_unknown_option_error(unknown, known, where, kind)
+    """Check that every option has a known name; see `make_unknown_option_error`."""
+    for name in names:
+        if name not in known_names:
+            raise make_unknown_option_error(name, known_names, owner, error_type)
 
 
 def accept_options_as_keywords(
-    options: type[Options], *, without: Sequence[str] = ()
+    options_class: type[Options], *, exclude: Sequence[str] = ()
 ) -> Callable[[Callable[..., T]], Callable[..., T]]:
-    """Let callers give the fields of an options class as keywords of a function that has a parameter `options`.
+    """Let callers pass the fields of an options class as keywords of a function.
 
-    The function receives an instance of the class; its signature lists the fields in place of `options`. An instance
-    may be given instead of keywords, as `options=`. An unknown keyword is refused with the nearest known one.
+    The function has a parameter `options`, and receives an instance of the class. Its signature
+    lists the fields in place of `options`. An instance may be passed instead of keywords, as
+    `options=`. An unknown keyword is refused, and the nearest known one suggested.
 
     Args:
-        options: The class.
-        without: Fields that the function does not have; they keep their defaults.
+        options_class: The class.
+        exclude: Fields that are no keywords of the function; they keep their defaults.
 
     Example:
         >>> class Toy(Options):
@@ -241,107 +260,162 @@ def accept_options_as_keywords(
     """
 
     def decorate(function: Callable[..., T]) -> Callable[..., T]:
-        where = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+        # A class is known by its name, not by that of its constructor.
+        path = function.__qualname__.removesuffix(".__init__")
+        owner = path.rpartition(".")[2]
         signature = inspect.signature(function)
-        fields = [
-            inspect.Parameter(
-                name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=field.default,
-                annotation=field.annotation,
-            )
-            for name, field in options.__pydantic_fields__.items()
-            if name not in without
+        parameters = _replace_options_parameter(signature, options_class, exclude)
+        keyword_names = [
+            parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY
         ]
-        parameters = [
-            each
-            for p in signature.parameters.values()
-            for each in (fields if p.name == "options" else [p])
-        ]
-        known = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
 
         @functools.wraps(function)
         def call(*arguments: Any, **keywords: Any) -> T:
-            values = {
-                name: keywords.pop(name) for name in keywords.keys() - signature.parameters.keys()
-            }
-            check_options(values, known, where, TypeError)  # as Python does
+            # Keywords that the function itself does not have must be options.
+            values = {}
+            for name in keywords.keys() - signature.parameters.keys():
+                values[name] = keywords.pop(name)
+            check_options(values, keyword_names, owner, TypeError)
             if values and "options" in keywords:
                 raise TypeError(
-                    f"Expected `options` or keywords of {where}, but got `options` and {', '.join(values)}."
+                    f"Expected `options` or keywords of {owner}, "
+                    f"but got `options` and {', '.join(values)}."
                 )
-            keywords["options"] = options.read(keywords.get("options", values), where)
+            options = keywords.get("options", values)
+            keywords["options"] = options_class.read(options, owner)
             return function(*arguments, **keywords)
 
+        # Help texts and editors show the options as ordinary keywords.
         call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
         return call
 
     return decorate
 
 
-def parse_names(names: str | None) -> list[str] | None:
-    """Read comma-separated names, one with a comma in quotation marks; None stays None.
+def _replace_options_parameter(
+    signature: inspect.Signature, options_class: type[Options], exclude: Sequence[str]
+) -> list[inspect.Parameter]:
+    """Return the parameters of a signature with one for each option in place of `options`."""
+    parameters: list[inspect.Parameter] = []
+    for parameter in signature.parameters.values():
+        if parameter.name != "options":
+            parameters.append(parameter)
+            continue
+        for name, field in options_class.__pydantic_fields__.items():
+            if name in exclude:
+                continue
+            keyword = inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=field.default,
+                annotation=field.annotation,
+            )
+            parameters.append(keyword)
+    return parameters
+
+
+# ------------------------------------------------------------------------------ comma-separated names
+
+
+def parse_names(text: str | None) -> list[str] | None:
+    """Split comma-separated names, of which one with a comma is in quotation marks.
+
+    Returns:
+        The names, or None for None.
 
     Example:
         >>> parse_names('joy, "anger, mild"')
         ['joy', 'anger, mild']
     """
-    cells = [] if names is None else next(csv.reader([names], skipinitialspace=True), [])
-    return None if names is None else [name.strip() for name in cells if name.strip()]
+    if text is None:
+        return None
+    rows = list(csv.reader([text], skipinitialspace=True))
+    # An empty text has no row.
+    cells = rows[0] if rows else []
+    names = [cell.strip() for cell in cells]
+    return [name for name in names if name]
 
 
 def format_names(names: Iterable[object]) -> str:
-    """Return names as `parse_names` reads them.
+    """Join names by commas, so that `parse_names` returns them.
 
     Example:
         >>> format_names(["joy", "anger, mild"])
         'joy,"anger, mild"'
     """
-    texts = list(map(str, names))
-    quoted = ['"' + text.replace('"', '""') + '"' for text in texts]
-    return ",".join(
-        q if "," in text or text[:1] == '"' else text for q, text in zip(quoted, texts, strict=True)
-    )
+    cells = []
+    for name in names:
+        cell = str(name)
+        if "," in cell or cell.startswith('"'):
+            # As in a csv file, quotation marks inside a quoted cell are doubled.
+            cell = cell.replace('"', '""')
+            cell = f'"{cell}"'
+        cells.append(cell)
+    return ",".join(cells)
 
 
-def parse_name_or_names(names: str | None) -> str | list[str] | None:
-    """Read one name, or several comma-separated ones."""
-    parts = parse_names(names)
-    return parts[0] if parts is not None and len(parts) == 1 else parts
+def parse_name_or_names(text: str | None) -> str | list[str] | None:
+    """Return the name in a text, or a list of the comma-separated ones; None for None."""
+    names = parse_names(text)
+    if names is not None and len(names) == 1:
+        return names[0]
+    return names
+
+
+# ------------------------------------------------------------------------------------------ checks
 
 
 def _to_plain(value: Any) -> Any:
+    """Convert paths, scalars of numpy and sequences to texts, numbers and tuples."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    if type(value).__module__ == "numpy" and not getattr(value, "ndim", 1):
+    # numpy is recognized by name, as importing it would slow down each command line.
+    is_of_numpy = type(value).__module__ == "numpy"
+    if is_of_numpy and getattr(value, "ndim", None) == 0:
         return value.item()
-    return (
-        tuple(value)
-        if isinstance(value, Sequence) and not isinstance(value, (str, bytes))
-        else value
-    )
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
+        return tuple(value)
+    return value
 
 
-_KINDS = {
+def _check_limits(value: Any, name: str, limits: Mapping[str, Any]) -> None:
+    """Check a value by the choices, or by the minimum and the maximum, of an option."""
+    # The checks import numpy, which a command that only lists its options does not need.
+    from rightreasons.core.validation import check_count, check_number, check_one_of
+
+    if "choices" in limits:
+        check_one_of(value, limits["choices"], name)
+    elif isinstance(limits.get("minimum"), float):
+        check_number(value, name, **limits)
+    else:
+        check_count(value, name, **limits)
+
+
+_NOUN_BY_ERROR = {
     "string": "a text",
     "int": "a whole number",
     "float": "a number",
     "bool": "True or False",
     "tuple": "a list",
 }
+"""Beginning of the type of a pydantic error -> what it expects."""
 
 
-def _format_validation_error(error: ValidationError, options: type[Options]) -> Exception:
-    """Write what pydantic refuses as one sentence."""
+def _format_validation_error(error: ValidationError, options_class: type[Options]) -> Exception:
+    """Return the first error of pydantic as one sentence in our own form."""
     from rightreasons.core.arrays import describe_kind
 
-    first = error.errors()[0]
-    if "error" in first.get("ctx", {}):
-        return typing.cast(Exception, first["ctx"]["error"])
-    name = str(first["loc"][0])
-    if first["type"] == "extra_forbidden":
-        return make_unknown_option_error(name, options.names(), options.__name__, TypeError)
-    kind, of = _KINDS[first["type"].split("_")[0]], "each of " if len(first["loc"]) > 1 else ""
-    return OptionTypeError(
-        f"Expected {of}`{name}` to be {kind}, but got {describe_kind(first['input'])}.", option=name
-    )
+    details = error.errors()[0]
+    # Our own checks raised this error; pydantic only wrapped it.
+    context = details.get("ctx", {})
+    if "error" in context:
+        return typing.cast(Exception, context["error"])
+    name = str(details["loc"][0])
+    if details["type"] == "extra_forbidden":
+        names = options_class.list_names()
+        return make_unknown_option_error(name, names, options_class.__name__, TypeError)
+    expected = _NOUN_BY_ERROR[details["type"].split("_")[0]]
+    # A second part of the location is the index inside a tuple.
+    subject = f"each of `{name}`" if len(details["loc"]) > 1 else f"`{name}`"
+    value = describe_kind(details["input"])
+    return OptionTypeError(f"Expected {subject} to be {expected}, but got {value}.", option=name)

@@ -1,4 +1,4 @@
-"""The base of every frozen result."""
+"""The base class of results, and their conversion to plain Python values."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 NOT_SERIALIZED = {"told": False}
-"""Metadata of a field that is no part of the result in JSON, such as the pixels of a picture."""
+"""Metadata of a field that `to_dict` leaves out, such as the pixels of a picture."""
 
 
 class Result:
-    """Base of every frozen result: `to_dict` gives plain Python values, ready for JSON, but for fields of `NOT_SERIALIZED`.
+    """Base of every frozen result, a dataclass.
 
     Example:
         >>> import dataclasses, numpy as np
@@ -26,23 +26,39 @@ class Result:
     """
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields in their order as float, int, str, bool, list, dict and None."""
-        fields = (field for field in dataclasses.fields(self) if field.metadata != NOT_SERIALIZED)  # type: ignore[arg-type]
-        return {field.name: to_plain_python(getattr(self, field.name)) for field in fields}
+        """Return the fields as plain Python values, ready for JSON.
+
+        Fields that are declared with the metadata `NOT_SERIALIZED` are left out.
+        """
+        values: dict[str, Any] = {}
+        for field in dataclasses.fields(self):  # type: ignore[arg-type]
+            if field.metadata != NOT_SERIALIZED:
+                values[field.name] = to_plain_python(getattr(self, field.name))
+        return values
 
 
 def to_plain_python(value: Any) -> Any:
-    """Turn a value into plain Python; NaN and infinities, which must never leave the library, are an error."""
+    """Convert a value to float, int, str, bool, None, and lists and dictionaries of them.
+
+    Raises:
+        ValueError: If a number is not finite: NaN and infinities must not leave the library.
+        TypeError: If a value has no plain form.
+    """
     if isinstance(value, Result):
         return value.to_dict()
     if isinstance(value, (np.ndarray, np.generic)):
         return to_plain_python(value.tolist())
+    # A figure that is undefined must be None, with the reason in its docstring.
     if isinstance(value, float) and not np.isfinite(value):
         raise ValueError(f"Expected a finite figure in a result, but got {value}.")
     if value is None or isinstance(value, (bool, str, int, float)):
         return value
     if isinstance(value, Mapping):
-        return {str(key): to_plain_python(item) for key, item in value.items()}
+        members: dict[str, Any] = {}
+        for key, member in value.items():
+            # JSON has no keys but texts.
+            members[str(key)] = to_plain_python(member)
+        return members
     if isinstance(value, Sequence):
-        return [to_plain_python(item) for item in value]
+        return [to_plain_python(member) for member in value]
     raise TypeError(f"Expected a plain value in a result, but got {type(value).__name__}.")

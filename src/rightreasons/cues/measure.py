@@ -234,7 +234,7 @@ def measure_cues(
             prompts=items.prompts,
             groups=groups,
             n_folds=options.n_folds
-            if "n_folds" in options.changed()
+            if "n_folds" in options.get_changes()
             else min(options.n_folds, len(set(groups))),
             confidence_level=level,
             seed=resampling.seed,

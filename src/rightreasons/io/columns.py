@@ -800,7 +800,7 @@ def named_in(options: Options) -> list[str]:
     """Return the columns that options name."""
     named = {
         name: getattr(options, name)
-        for name in options.names()
+        for name in options.list_names()
         if name.endswith(("_column", "_columns"))
     }
     return [

@@ -155,7 +155,7 @@ class ScoreOptions(Options):
     def of_predictions(self, **labels: Any) -> PredictionOptions:
         """Return these options with those of labels."""
         return PredictionOptions(
-            **{name: getattr(self, name) for name in ScoreOptions.names()}, **labels
+            **{name: getattr(self, name) for name in ScoreOptions.list_names()}, **labels
         )
 
 

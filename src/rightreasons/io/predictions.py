@@ -220,7 +220,7 @@ def read_predictions(
     return find_predictions(columns, where, answers_alone=answers_alone, options=options)
 
 
-@accept_options_as_keywords(ScoreOptions, without=("confidence_column", "correct_column"))
+@accept_options_as_keywords(ScoreOptions, exclude=("confidence_column", "correct_column"))
 @attach_options("score_columns")
 def read_answers(path: Any, *, options: ScoreOptions) -> ModelAnswers:
     """Read a file or a table of predictions without labels; a label column is ignored.
@@ -504,7 +504,7 @@ def by_class(columns: Columns, options: PredictionOptions) -> tuple[Columns, Pre
             made = {f"{prefix}_{each}": [cell.get(each) for cell in cells] for each in classes}
         if made and not made.keys() & columns.keys():
             columns = {other: column for other, column in columns.items() if other != name} | made
-            options = options.replaced(score_columns=None) if name in named else options
+            options = options.replace(score_columns=None) if name in named else options
     return columns, options
 
 

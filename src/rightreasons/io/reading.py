@@ -581,9 +581,7 @@ def _holds(path: Path, mark: bytes) -> bool:
 def _quoted_widths(path: Path, form: FileForm, where: str) -> set[int]:
     """Return the numbers of cells of the rows whose cells are quoted; none where the marks are no quotes."""
     try:
-        return {
-            len(row) for row in _rows(path, form.replaced(quote='"'), where, strict=True) if row
-        }
+        return {len(row) for row in _rows(path, form.replace(quote='"'), where, strict=True) if row}
     except csv.Error:
         return set()
 
@@ -635,9 +633,9 @@ def _separated(path: Path, form: FileForm, where: str, kind: str) -> pa.Table:
             )
     encoding = _encoding(path, where, form.encoding)
     separator, skipped, _ = _separator(path, encoding, form, "\t" if kind == ".tsv" else ",")
-    form = form.replaced(encoding=encoding, separator=separator)
+    form = form.replace(encoding=encoding, separator=separator)
     if form.quote is None:
-        form = form.replaced(quote='"' if kind == ".csv" or _quotes(path, form, where) else "none")
+        form = form.replace(quote='"' if kind == ".csv" or _quotes(path, form, where) else "none")
     quote = "" if form.quote == "none" else str(form.quote)
     still_open = ValueError(
         f"Expected every quotation mark in {where} to be closed, but the last cell is still open."
@@ -793,7 +791,7 @@ def document_table(content: Any, form: FileForm, where: str, n_bytes: int = 0) -
             and names
             and all(isinstance(row, list) for row in rows)
         ):
-            form = form.replaced(column_names=tuple(map(str, names)))
+            form = form.replace(column_names=tuple(map(str, names)))
             content = rows
         elif values and nested == values and all(map(split_of, content)):
             tables: dict[str, Any] = {}
@@ -1023,9 +1021,9 @@ KEYS = tuple(
             "data",
             "config",
             "task",
-            *TextOptions.names(),
-            *ChoiceOptions.names(),
-            *PredictionOptions.names(),
+            *TextOptions.list_names(),
+            *ChoiceOptions.list_names(),
+            *PredictionOptions.list_names(),
         )
     )
 )
@@ -1041,18 +1039,18 @@ class Described:
 
     def options(self, options: OptionsOfTable) -> OptionsOfTable:
         """Return options with what the description says where they leave it open."""
-        changed = options.changed()
+        changed = options.get_changes()
         new = {
             name: value
             for name, value in self.given.items()
-            if name in options.names() and name not in changed
+            if name in options.list_names() and name not in changed
         }
         for name, value in new.items():
             if isinstance(value, list):
                 new[name] = (
                     format_names(value) if name == "score_columns" else tuple(map(str, value))
                 )
-        return options.replaced(**new) if new else options
+        return options.replace(**new) if new else options
 
 
 def described(source: Any) -> Described:

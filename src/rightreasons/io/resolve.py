@@ -146,7 +146,7 @@ def _kind(description: Described, columns: Columns, parts: tables.Parts, where: 
         *tables.EXTRACTIVE_ANSWERS
     }:  # in the form of SQuAD, or flat
         return "question_answering"
-    if given.keys() & set(ScoreOptions.names()):
+    if given.keys() & set(ScoreOptions.list_names()):
         return "predictions"
     if given.get("task") or given.keys() & {"prompt_column", "choices_column"}:
         return str(given.get("task") or "multiple_choice")
@@ -187,7 +187,7 @@ def _texts(description: Described, parts: tables.Parts, where: str) -> dict[str,
     try:
         meant, labels = tables.read_meant(parts, options, where)
     except OptionError:  # where a person has to name columns, those of the labels are among them
-        tables.read_meant(parts, options.replaced(require_labels=True), where)
+        tables.read_meant(parts, options.replace(require_labels=True), where)
         raise
     text, pair, label = next(iter(meant.values()))
     # Every split is opened, so that nothing is found that a command would then refuse.

@@ -460,7 +460,7 @@ def _opened(
         if isinstance(description.source, (str, os.PathLike))
         else "the data set"
     )
-    form = FileForm(**{name: getattr(options, name) for name in FileForm.names()})
+    form = FileForm(**{name: getattr(options, name) for name in FileForm.list_names()})
     tables = as_table(
         description, config, data_dir=options.data_dir, revision=options.revision, form=form
     )

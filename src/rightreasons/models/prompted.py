@@ -142,7 +142,7 @@ class Prompted:
     @functools.cached_property
     def asked(self) -> str:
         """The same digest but for what is asked alone: answers that are read by another `pattern` are not new ones."""
-        return self._digest(self.prompt.replaced(pattern=None))
+        return self._digest(self.prompt.replace(pattern=None))
 
     def _digest(self, prompt: Prompt) -> str:
         rendering = self.rendering
@@ -346,7 +346,7 @@ class Prompted:
         prompt, rendering = self.prompt, self.rendering
         found = self.engine.generate(
             requests,
-            options=self.generation(n=prompt.samples).replaced(
+            options=self.generation(n=prompt.samples).replace(
                 constrained=rendering.form == "constrained"
             ),
             progress=how.get("progress", True),

@@ -79,7 +79,7 @@ class Prompt(Wording):
     None leaves a setting to the task and the style; `Prompted.describe` tells what it became.
 
     Example:
-        >>> Prompt(style="letters", shots=2).flags()
+        >>> Prompt(style="letters", shots=2).to_flags()
         ['--shots', '2', '--style', 'letters']
         >>> Prompt(pattern="([A-D]")
         Traceback (most recent call last):

@@ -333,8 +333,8 @@ class Arms(Worded):
         self.engine, self.how, self.second = prompted.engine, how, second
         warmth = 1.0 if prompt.temperature is None else prompt.temperature
         drawn = prompted.generation(temperature=warmth, brief=_REASONED_TOKENS)
-        self.drawn = drawn.replaced(stop=prompt.stop, seed=seed)
-        self.greedy = self.drawn.replaced(temperature=0.0, max_new_tokens=BRIEF)
+        self.drawn = drawn.replace(stop=prompt.stop, seed=seed)
+        self.greedy = self.drawn.replace(temperature=0.0, max_new_tokens=BRIEF)
 
     def ask(self, items: Sequence[Item], groups: Sequence[str] | None = None) -> Traces:
         """Ask about items in every arm, and about their reasoning.

@@ -53,7 +53,7 @@ def measure(context: AuditContext, options: ReasonsOptions) -> ReasonsMeasuremen
     asked_of = split.take(np.array(chosen))
     items = items_of(asked_of.ids, asked_of.labels.tolist(), **asked_of.fields)
 
-    depends = json.dumps([context.seed, options.replaced(judge=None, judge_model=None).to_dict()])
+    depends = json.dumps([context.seed, options.replace(judge=None, judge_model=None).to_dict()])
 
     def how(kind: str) -> Mapping[str, Any]:
         folder = context.folder(f"reasons {kind}", split.fingerprint, depends)

@@ -170,7 +170,7 @@ def plan_of(
 
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        settings = context.settings.replaced(n_resamples=_RESAMPLES)
+        settings = context.settings.replace(n_resamples=_RESAMPLES)
         scored = dataclasses.replace(
             context,
             source=planned,

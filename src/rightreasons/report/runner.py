@@ -232,7 +232,7 @@ def audit(
                 single if single and several == "text_column" else format_names(settings[several])
             )
     kinds: tuple[type[Options], ...] = (AuditOptions, StoredOptions, Prompt, ServerOptions)
-    check_options(settings, [each for kind in kinds for each in kind.names()], "audit")
+    check_options(settings, [each for kind in kinds for each in kind.list_names()], "audit")
     predictions = settings.pop("predictions", None)
     training = settings.pop("train", None)
     is_named = isinstance(training, (str, os.PathLike))
@@ -248,7 +248,7 @@ def audit(
     model, dataset, predictions = told_apart(model, dataset, predictions, stored, prompt)
     in_memory = not isinstance(predictions, (str, os.PathLike, type(None)))
     if predictions is not None:
-        stored = stored.replaced(predictions="the table" if in_memory else predictions)
+        stored = stored.replace(predictions="the table" if in_memory else predictions)
     folder = check_folder(out, own=(*OWN, WAYS))
     if name is None:
         place = stored.predictions if dataset is None else dataset
@@ -476,10 +476,10 @@ def reproduction(
     made |= {"questions": list(questions)} if questions else {}
     changed = {
         "": dict[str, Any](),
-        **{f"{question}_": its.changed() for question, its in (options or {}).items()},
+        **{f"{question}_": its.get_changes() for question, its in (options or {}).items()},
     }
     for each in settings:
-        changed[""] |= each.changed()
+        changed[""] |= each.get_changes()
     named = {
         f"{prefix}{name}": value for prefix, its in changed.items() for name, value in its.items()
     }
@@ -548,7 +548,9 @@ def _order_doubt(context: AuditContext) -> str:
 
 def part_of(kind: type[T], settings: Mapping[str, Any]) -> T:
     """Take the options of one class out of all settings of an audit."""
-    return kind.read({name: settings[name] for name in kind.names() if name in settings}, "audit")
+    return kind.read(
+        {name: settings[name] for name in kind.list_names() if name in settings}, "audit"
+    )
 
 
 def told_apart(
@@ -570,7 +572,7 @@ def told_apart(
         ) in NAMED_TYPES:
             model, predictions = None, model
     # Options of stored predictions without them, and of a prompt where all is answered.
-    odd = next(iter((stored if predictions is None else prompt).changed()), None)
+    odd = next(iter((stored if predictions is None else prompt).get_changes()), None)
     if odd is not None:
         end = (
             "without `predictions`"

@@ -60,7 +60,7 @@ class Protocol(AttributionOptions):
     def attribution(self) -> AttributionOptions:
         """Return the settings of `integrated_gradients`."""
         return AttributionOptions(
-            **{name: getattr(self, name) for name in AttributionOptions.names()}
+            **{name: getattr(self, name) for name in AttributionOptions.list_names()}
         )
 
 
@@ -102,5 +102,5 @@ def protocol_of(protocol: str | Protocol | None = None, **settings: Any) -> Prot
         raise make_unknown_name_error("protocol", protocol, PROTOCOLS)
     base = protocol if isinstance(protocol, Protocol) else PROTOCOLS[protocol or "rightreasons"]
     changes = {name: value for name, value in settings.items() if value is not None}
-    check_options(changes, [name for name in Protocol.names() if name != "name"], "a protocol")
-    return base.replaced(**changes)
+    check_options(changes, [name for name in Protocol.list_names() if name != "name"], "a protocol")
+    return base.replace(**changes)

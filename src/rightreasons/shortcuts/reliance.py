@@ -490,7 +490,7 @@ def shortcut_reliance(
         attributions,
         predictions,
         heads,
-        **{name: getattr(options, name) for name in DetectorOptions.names()},
+        **{name: getattr(options, name) for name in DetectorOptions.list_names()},
     )
     return summarize(
         shortcuts,

@@ -246,7 +246,7 @@ def fine_tune(
     began = time.perf_counter()
     check_folder(out)
     kind = options.task or task_of(train)
-    options = options.replaced(task=kind)
+    options = options.replace(task=kind)
     model_class, collator = _TASKS[kind]
     name, workers = check_model(model_name_or_path), processes()
     train_table = as_dataset(train, kind, "train")

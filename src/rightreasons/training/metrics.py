@@ -140,7 +140,7 @@ def compute_metrics(*names: str, **options: Any) -> ComputeMetrics:
     return ComputeMetrics(unique, options)
 
 
-_ECE_OPTIONS = tuple(name for name in CalibrationErrorOptions.names() if name != "scores")
+_ECE_OPTIONS = tuple(name for name in CalibrationErrorOptions.list_names() if name != "scores")
 _KNOWN: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("accuracy", "f1"), ("average",)),
     **dict.fromkeys(("ece", "mce"), _ECE_OPTIONS),

@@ -87,7 +87,7 @@ class Way(Result):
         if form == "auto":
             form = usual_form(chat=chat, constrains="constrained_text" in prompted.engine.abilities)
         template += instruction(self.style, scoring=how, form=form, chat=chat)
-        prompt = given.replaced(
+        prompt = given.replace(
             template=template, style=self.style, shots=self.shots, form=form,
             answer_prefix=None if chat else prefix, scoring=scoring or given.scoring,
             chat="on" if chat else "off",

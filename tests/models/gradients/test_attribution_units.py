@@ -298,7 +298,7 @@ def test_options_are_keywords_or_one_object(bert):
         integrated_gradients(bert, TEXTS, step=5)
     names = list(inspect.signature(integrated_gradients).parameters)
     assert names[:2] == ["classifier", "texts"]
-    assert set(AttributionOptions.names()) < set(names)
+    assert set(AttributionOptions.list_names()) < set(names)
     assert "options" not in names
 
 

@@ -130,7 +130,7 @@ def test_tiny_models_by_du(architecture):
     classifier, texts = tiny_encoder(architecture), mixed_texts(N_TEXTS)
     labels = [row % len(classifier.label_names) for row in range(len(texts))]
     ours = integrated_gradients(
-        classifier, texts, labels=labels, options=DU.replaced(unit="wordpiece"), progress=False
+        classifier, texts, labels=labels, options=DU.replace(unit="wordpiece"), progress=False
     )
     for row, (text, label) in enumerate(zip(texts, labels, strict=True)):
         np.testing.assert_allclose(

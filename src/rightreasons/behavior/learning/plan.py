@@ -168,7 +168,7 @@ def describe_sources(model: str, suite: str, data: str, options: PlanOptions) ->
         "data": data if data in CATALOG else _absolute(data),
     }
     data_dir = None if options.data_dir is None else str(Path(options.data_dir).resolve())
-    return {**names, **options.replaced(data_dir=data_dir).to_dict()}
+    return {**names, **options.replace(data_dir=data_dir).to_dict()}
 
 
 def open_task(source: Mapping[str, Any]) -> LearningTask:
@@ -195,7 +195,7 @@ def open_task(source: Mapping[str, Any]) -> LearningTask:
         suite_name, data_dir=options.data_dir, paper_labels=True, max_cases=options.max_cases
     )
     labels = kind_of(suite)
-    training = {name: getattr(options, name) for name in LearningOptions.names()}
+    training = {name: getattr(options, name) for name in LearningOptions.list_names()}
     splits = ((options.train_split, options.train_limit), (options.test_split, options.test_limit))
     kind = KINDS[labels]
     if isinstance(kind, Classes):
