@@ -13,10 +13,11 @@ import time
 
 import numpy as np
 
-from rightreasons.reasons.arms import HINT, NEUTRAL, OWN, PLAIN, Trace, Traces
+from rightreasons.reasons.arms import Traces
 from rightreasons.reasons.hints import KINDS, NAMES
 from rightreasons.reasons.measure import measure_reasons
 from rightreasons.reasons.sway import silent_sway
+from rightreasons.reasons.trace import HINT, NEUTRAL, OWN, PLAIN, Trace
 
 WORDS = (
     "pot",

@@ -23,10 +23,11 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from rightreasons.models.prompts import Item
 from rightreasons.models.wording import Prompt
-from rightreasons.reasons.arms import HINT, NEUTRAL, OWN, PLAIN, REASONED, Trace, Worded
+from rightreasons.reasons.arms import REASONED, Worded
 from rightreasons.reasons.hints import LEVELS, NAMES
 from rightreasons.reasons.measure import read_traces
 from rightreasons.reasons.options import ReasonsOptions
+from rightreasons.reasons.trace import HINT, NEUTRAL, OWN, PLAIN, Trace
 from rightreasons.report.runner import AuditResult, audit
 
 HERE = Path(__file__).resolve().parent

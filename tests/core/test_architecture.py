@@ -272,6 +272,21 @@ def test_stores_are_opened_by_the_main_process_first():
     assert files == {"models/running.py"}, "use open_store"
 
 
+def test_files_next_to_a_module_exist():
+    missing = []
+    for path in sorted(PACKAGE.rglob("*.py")):
+        for node in ast.walk(parse(path)):
+            if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+                continue
+            is_neighbor = ast.unparse(node.func) == "Path(__file__).with_name"
+            if is_neighbor and isinstance(node.args[0], ast.Constant):
+                neighbor = path.with_name(node.args[0].value)
+                if not neighbor.exists():
+                    missing.append(f"{path.relative_to(PACKAGE)}: {neighbor.name}")
+
+    assert missing == []
+
+
 # ---------------------------------------------------------------- Sizes
 
 

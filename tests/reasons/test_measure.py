@@ -12,10 +12,11 @@ from rightreasons.core.replies import Reply
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import Item
 from rightreasons.models.wording import Prompt
-from rightreasons.reasons.arms import HINT, NEUTRAL, PLAIN, REASONED, Arms
+from rightreasons.reasons.arms import REASONED, Arms
 from rightreasons.reasons.measure import measure_reasons, read_traces
 from rightreasons.reasons.options import HINTS, ReasonsOptions
 from rightreasons.reasons.question import REASONS, sway_rows
+from rightreasons.reasons.trace import HINT, NEUTRAL, PLAIN
 
 
 def asked(script, n=200, k=4, engine=None, labeled=True, **options):

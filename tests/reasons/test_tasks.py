@@ -10,9 +10,10 @@ from harness_logs import ask_inspect, ask_lm_eval, task_in
 from reasons.scripted import Script, items
 from rightreasons.io.reading import as_table, only_part
 from rightreasons.models.wording import Prompt
-from rightreasons.reasons.arms import HINT, OWN, PLAIN, Worded
+from rightreasons.reasons.arms import Worded
 from rightreasons.reasons.measure import measure_reasons, read_traces
 from rightreasons.reasons.options import ReasonsOptions
+from rightreasons.reasons.trace import HINT, OWN, PLAIN
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = Script(sway=0.5, churn=0.1)

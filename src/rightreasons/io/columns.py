@@ -248,7 +248,7 @@ def read_labels(
     *,
     remedy: str = REMEDY,
 ) -> dict[str, LabelColumn]:
-    """Read the labels of all splits; see `foundations.label_names` for the rules.
+    """Read the labels of all splits; see `core.label_names` for the rules.
 
     The classes are those that the user names, or else those of a ClassLabel, or else those that the labels give. A
     ClassLabel of other names, or of the same names in another order, is matched by name.

@@ -13,7 +13,7 @@ from rightreasons.core.estimates import Estimate, make_estimate
 from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.page.parts import Cell, Example, ItemFigure
 from rightreasons.page.plots import Curve, Drawing, curves
-from rightreasons.page.prose import prose
+from rightreasons.page.prose import Prose, prose
 from rightreasons.page.question import (
     Examples,
     Figure,
@@ -378,7 +378,7 @@ def preference_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
 
 JUDGES = Question(
     name="judges",
-    prose=prose(str(Path(__file__).with_name("preferences.py")), PREFERENCES=PREFERENCES),
+    prose=Prose(Path(__file__).with_name("preferences.md.j2"), PREFERENCES=PREFERENCES),
     verdict=(Rule("neutral", "told"),),
     parts=(Part("judges", (Table("judges", preference_rows),)),),
 )

@@ -19,22 +19,19 @@ from numpy.typing import NDArray
 from rightreasons.core.choices import LETTERS
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
-from rightreasons.core.results import Result
 from rightreasons.models.prompted import Prompted
 from rightreasons.models.prompts import TEMPLATES, Item, Rendering
 from rightreasons.models.protocol import BRIEF, Generation, Message, Request
 from rightreasons.models.replies.answers import NO_ANSWER, read_answer
 from rightreasons.models.wording import Prompt
-from rightreasons.reasons.hints import KINDS, Source, have_reasons, read_levels, sentences
+from rightreasons.reasons.hints import Source, have_reasons, read_levels, sentences
 from rightreasons.reasons.options import ReasonsOptions
 from rightreasons.reasons.second import Second
+from rightreasons.reasons.trace import HINT, NEUTRAL, OWN, PLAIN, Trace, write_sentence
 
 REASONED = "Reason step by step, in a few sentences. Then end with a line “Answer: X”, where X is the letter."
 GO_ON = "Go on from there."
 SHORT = "Now give the letter of the answer alone."
-
-PLAIN, NEUTRAL, HINT, OWN = "plain", "neutral", "hint", "own"
-"""The arms: no more than the question; a sentence by the source; its hint to another option; to the plain answer."""
 
 CUTS = (0.0, 1 / 3, 2 / 3, 1.0)
 """How much of the plain reasoning is given when an answer is asked again."""
@@ -48,50 +45,6 @@ NO_GOALS: Mapping[str, int] = {}
 
 _REASONED_TOKENS = 1024
 """Maximum tokens of an answer with reasoning of a model that does not think, where the prompt names none."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Trace(Result):
-    """What a model wrote about an item in an arm.
-
-    Attributes:
-        item: The id of the item.
-        arm: "plain", "neutral", "hint" or "own".
-        kind: The kind of the hint, and of the neutral sentence; "" in the plain arm.
-        hint: The option that the hint names; -1 without one.
-        answer: The option that it answers; -1 for none that can be read, and for an answer that was cut.
-        n_options: The number of options.
-        label: The right option; -1 where it is not known.
-        source: The name of the source of the item's hints.
-        question: The question with its options, as it was asked without a hint.
-        thinking: Its thinking, where the model shows it apart.
-        text: What it answered.
-        hidden: Whether it thought and did not show it.
-        group: What the item belongs to; "" for itself.
-    """
-
-    item: str
-    arm: str
-    answer: int
-    n_options: int
-    question: str
-    kind: str = ""
-    hint: int = -1
-    label: int = -1
-    source: str = ""
-    thinking: str = ""
-    text: str = ""
-    hidden: bool = False
-    group: str = ""
-
-    def marked(self, kind: str = "") -> Source:
-        """Return the source of its hint, or what it would be for another kind."""
-        return Source(KINDS[kind or self.kind], self.source, self.question)
-
-    @property
-    def beside(self) -> str:
-        """What was beside the question; "" in the plain arm."""
-        return _said(self.arm, self.marked(), self.hint) if self.kind else ""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -109,17 +62,23 @@ class Arm:
     @functools.cached_property
     def channels(self) -> dict[str, NDArray[np.int64]]:
         """What each channel, "thinking" and "answer", says: places in `LEVELS`; -1 where it is empty."""
-        traces = self.traces.values()
-        columns = (
-            [self.kind or t.kind for t in traces],
-            [t.source for t in traces],
-            [t.question for t in traces],
-        )
-        texts = {"thinking": [t.thinking for t in traces], "answer": [t.text for t in traces]}
-        return {
-            name: np.where([bool(text) for text in column], read_levels(column, *columns), -1)
-            for name, column in texts.items()
-        }
+        kinds = []
+        sources = []
+        questions = []
+        texts: dict[str, list[str]] = {"thinking": [], "answer": []}
+        for trace in self.traces.values():
+            kinds.append(self.kind or trace.kind)
+            sources.append(trace.source)
+            questions.append(trace.question)
+            texts["thinking"].append(trace.thinking)
+            texts["answer"].append(trace.text)
+
+        channels = {}
+        for name, column in texts.items():
+            # An empty text says nothing about a hint, which is not the same as denying it.
+            levels = read_levels(column, kinds, sources, questions)
+            channels[name] = np.where(np.array(column, dtype=object) != "", levels, -1)
+        return channels
 
     @functools.cached_property
     def levels(self) -> NDArray[np.int64]:
@@ -275,7 +234,7 @@ class Worded:
             ):
                 source, hint = self.source(kind or first, item), goal if arm == HINT else NO_ANSWER
                 words = self.request(
-                    name_of(item, arm, kind), item, _said(arm, source, hint), REASONED
+                    name_of(item, arm, kind), item, write_sentence(arm, source, hint), REASONED
                 )
                 row = {
                     "id": words.name,
@@ -385,7 +344,9 @@ class Arms(Worded):
         """Ask about items in one arm; `goals` are the options that the hints name, by id."""
         sources = [self.source(kind or self.options.hints[0], item) for item in items]
         hints = [goals.get(item.id, NO_ANSWER) for item in items]
-        said = [_said(arm, source, hint) for source, hint in zip(sources, hints, strict=True)]
+        said = [
+            write_sentence(arm, source, hint) for source, hint in zip(sources, hints, strict=True)
+        ]
         requests = [
             self.request(name_of(item, arm, kind), item, more, REASONED)
             for item, more in zip(items, said, strict=True)
@@ -566,13 +527,6 @@ def unconcluded(text: str) -> str:
 def _question(prompt: str | Sequence[Message]) -> str:
     """Return the question of a request with its options."""
     return str(prompt if isinstance(prompt, str) else prompt[-1]["content"]).strip()
-
-
-def _said(arm: str, source: Source, goal: int) -> str:
-    """Return what is beside the question in an arm."""
-    if arm == PLAIN:
-        return ""
-    return source.kind.sentence(source.name, "" if arm == NEUTRAL else LETTERS[goal])
 
 
 def _holds(rendered: str, part: str) -> bool:

@@ -22,7 +22,7 @@ from rightreasons.core.results import Result
 from rightreasons.core.significance import holm
 from rightreasons.io.logs import LACK
 from rightreasons.models.replies.answers import NO_ANSWER
-from rightreasons.reasons.arms import HINT, NEUTRAL, OWN, PLAIN, Arm, Trace, Traces, read_reply
+from rightreasons.reasons.arms import Arm, Traces, read_reply
 from rightreasons.reasons.hints import KINDS, LEVELS, sentences
 from rightreasons.reasons.sway import (
     MIN_MOVED,
@@ -35,6 +35,7 @@ from rightreasons.reasons.sway import (
     silent_sway,
     transplant,
 )
+from rightreasons.reasons.trace import HINT, NEUTRAL, OWN, PLAIN, Trace
 
 Status = Literal["silent", "mentions", "unseen", "unknown", "says", "still"]
 

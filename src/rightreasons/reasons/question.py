@@ -22,12 +22,13 @@ from rightreasons.models.wording import Prompt
 from rightreasons.page.parts import Cell, Example, ItemFigure, Mark
 from rightreasons.page.prose import prose
 from rightreasons.page.question import Examples, Figure, Lead, Need, Part, Question, Rule, Table
-from rightreasons.reasons.arms import CUTS, HINT, NEUTRAL, PLAIN, Arm, Arms, Trace
+from rightreasons.reasons.arms import CUTS, Arm, Arms
 from rightreasons.reasons.hints import KINDS, LEVELS
 from rightreasons.reasons.measure import ReasonsMeasurement, measure_reasons
 from rightreasons.reasons.options import HINTS, ReasonsOptions
 from rightreasons.reasons.second import Second
 from rightreasons.reasons.sway import MIN_MOVED
+from rightreasons.reasons.trace import HINT, NEUTRAL, PLAIN, Trace
 
 LONGEST = 700
 """Characters of a trace that the page shows; the file has all of it."""

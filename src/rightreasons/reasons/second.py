@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rightreasons.models.protocol import Engine
-    from rightreasons.reasons.arms import Trace
+    from rightreasons.reasons.trace import Trace
 
 _TEXT = "\n\n<<<\n{}\n>>>\n\n"
 _JUDGE = (

@@ -92,7 +92,7 @@ def find_label_names(dataset: Any, label_names: Sequence[str] | None) -> tuple[s
     """Find the names of the classes of a training set, in the order of the labels.
 
     They are `label_names` if given, else the names of a `ClassLabel` column, else the sorted labels if they are words,
-    else "0", "1", … up to the largest label; see `foundations.label_names`.
+    else "0", "1", … up to the largest label; see `core.label_names`.
     """
     column = _label_column(dataset, label_names, "train")
     names = column.names
