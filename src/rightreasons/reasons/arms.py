@@ -88,8 +88,13 @@ class Arm:
     @functools.cached_property
     def shows(self) -> NDArray[np.bool_]:
         """Whether each shows reasons beside its answer."""
-        traces = self.traces.values()
-        return have_reasons([f"{t.thinking} {t.text}" if t.thinking else t.text for t in traces])
+        texts = []
+        for trace in self.traces.values():
+            text = trace.text
+            if trace.thinking:
+                text = f"{trace.thinking} {text}"
+            texts.append(text)
+        return have_reasons(texts)
 
     @property
     def hits(self) -> NDArray[np.bool_]:
@@ -100,7 +105,15 @@ class Arm:
 
     def answers(self, items: Iterable[str]) -> list[int]:
         """Return the answers to items; -1 where there is none."""
-        return [self.traces[item].answer if item in self.traces else NO_ANSWER for item in items]
+        answers = []
+        for item in items:
+            # An item may have failed in this arm alone.
+            trace = self.traces.get(item)
+            if trace is None:
+                answers.append(NO_ANSWER)
+            else:
+                answers.append(trace.answer)
+        return answers
 
 
 @dataclasses.dataclass(frozen=True)
