@@ -192,6 +192,9 @@ def test_byte_level_letters_are_read_as_text():
         ("aġb", "a\x7fb"),
         ("aÂłb", "a\xa0b"),
         ("aÂŃb", "a\xadb"),
+        # The first other byte, and the letter behind that of the last one.
+        ("aĀb", "a\x00b"),
+        ("ańb", "ab"),
         ("Ġthe", "the"),
         # A letter that is not of the alphabet is left out, and half a character is replaced.
         ("a漢b", "ab"),
