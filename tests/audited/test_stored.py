@@ -468,7 +468,7 @@ def test_copies_of_a_text_count_once_where_groups_say_so(tmp_path):
     how = {"predictions": rows, "questions": ["calibration"], "n_resamples": 30, "progress": False}
     grouped = []
     rightreasons.audit(out=tmp_path / "grouped", tell=grouped.append, groups_column="text", **how)
-    assert any(line.startswith("calibration: 30 items tell") for line in grouped)
+    assert any(line.startswith("calibration: 30 items detect") for line in grouped)
 
 
 def test_empty_texts_are_no_wrong_answers(tmp_path):

@@ -251,7 +251,7 @@ def test_items_without_a_label_are_left_out_and_told(tiny, rows, tmp_path):
     some = rows.map(lambda row, n: {"label": -1 if n < 5 else row["label"]}, with_indices=True)
     told = []
     result = audit(tiny, some, out=tmp_path, tell=told.append, **OPTIONS)
-    assert "calibration: 35 items tell differences of" in " ".join(told)
+    assert "calibration: 35 items detect" in " ".join(told)
     assert calibration_of(result).headlines[0].n == 35
     assert any("5 items without a label" in limit for limit in calibration_of(result).limits)
 

@@ -7,7 +7,8 @@ With more than `MAX_BOOTSTRAP_UNITS` units, the last two compute the figure on r
 instead, so that each item is read once. `make_quantile_interval`, `make_bca_interval` and
 `make_group_interval` turn figures that are already resampled into intervals.
 
-All draws depend on the seed and on the values of the items, not on the order of the items.
+Draws depend on the seed and on the values of the items, but not on the order of the items (except
+for random groups of more units than that).
 """
 
 from __future__ import annotations

@@ -72,9 +72,9 @@ class Power:
 
         Example:
             >>> Power("confidence").describe(80)
-            '80 items tell differences of 11 points; its verdict looks for 5, which takes about 390 items'
+            '80 items detect differences of 11 points; the verdict needs 5, so about 390 items'
             >>> Power("decides", n_tests=8, item_fraction=0.5).describe(1000)
-            '1,000 items tell differences of 6 points; its verdict looks for 10'
+            '1,000 items detect differences of 6 points; the verdict needs 10'
         """
         z = float(special.ndtri(1 - 0.05 / (2 * self.n_tests)))
         n_used = max(self.item_fraction * n_items, 1)
@@ -82,14 +82,12 @@ class Power:
         points = 100 * min(half_width, 1)
         margin = MARGINS[self.margin].small
 
-        items = pluralize(n_items, "item tells", "items tell")
-        text = (
-            f"{items} differences of {points:.0f} points; its verdict looks for {100 * margin:.0f}"
-        )
+        items = pluralize(n_items, "item detects", "items detect")
+        text = f"{items} differences of {points:.0f} points; the verdict needs {100 * margin:.0f}"
         if half_width > margin:
             # The half width solved for the number of items, rounded up to tens.
             tens = math.ceil((z / 2 / margin) ** 2 / self.item_fraction / 10)
-            text += f", which takes about {10 * tens:,} items"
+            text += f", so about {10 * tens:,} items"
         return text
 
 
