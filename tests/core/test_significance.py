@@ -40,6 +40,8 @@ class TestPairedMeans:
         test = compare_paired_means([3, 3, 3, 3, 3], [1, 1, 1, 1, 1], low=1, high=3)
 
         assert (test.difference, test.p_value) == (2, 1 / 32)
+        # Differences lie between 1 - 3 and 3 - 1.
+        assert test.interval == bounded_mean_interval([2] * 5, low=-2, high=2)
 
     @pytest.mark.parametrize("value", [0.5, 0.25])
     def test_other_values_are_tested_by_flipping_signs(self, value):
