@@ -17,9 +17,10 @@ from rightreasons.cues.ratings import fleiss_kappa, human_performance
 from rightreasons.cues.statistics import cue_statistics
 from rightreasons.difficulty.contrast import contrast_consistency
 from rightreasons.difficulty.ranking import paired_difficulty
-from rightreasons.probes.bias import measure_reading, prior_bias
+from rightreasons.probes.bias import prior_bias
 from rightreasons.probes.option_order import choices_only, position_bias, pride_prior_intervals
 from rightreasons.probes.paralysis import choice_paralysis
+from rightreasons.probes.reading import measure_reading
 from rightreasons.shortcuts.mutual_information import lmi
 from rightreasons.shortcuts.reliance import shortcut_reliance, shortcut_tradeoff
 from rightreasons.shortcuts.swaps import deciding_share

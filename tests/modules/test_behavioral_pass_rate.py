@@ -7,7 +7,7 @@ import rightreasons
 from rightreasons.datasets.suites.suite import Case, Functionality, Suite
 
 
-def test_the_module_takes_labels_and_texts_in_every_way():
+def test_predictions_may_be_labels_or_texts():
     cases = tuple(
         Case(str(n), ((text,),), (n,)) for n, text in enumerate(("Not good.", "Not bad."))
     )
@@ -19,7 +19,7 @@ def test_the_module_takes_labels_and_texts_in_every_way():
     metric.add(prediction=1)
     metric.add_batch(predictions=np.array([1]))
     assert metric.compute()["passed"] == [False, True]
-    with pytest.raises(ValueError, match=r"whole numbers in `predictions`, but item 0 is 0\.5"):
+    with pytest.raises(ValueError, match="item 0"):
         metric.compute(predictions=[0.5, 1.0])
     case = Case("0", (("Who?", "Ann sat"),), ("Ann",))
     reading = Suite(
@@ -31,9 +31,7 @@ def test_the_module_takes_labels_and_texts_in_every_way():
     assert metric.compute(predictions=["Ann"])["passed"] == [True]
     metric.add(prediction="Bo")
     assert metric.compute()["passed"] == [False]
-    with pytest.raises(
-        TypeError, match="Expected `suite` to be a Suite, a path or a name, but got int"
-    ):
+    with pytest.raises(TypeError, match="suite"):
         rightreasons.load("behavioral_pass_rate", suite=5).compute(predictions=["Ann"])
 
 
@@ -47,15 +45,11 @@ def test_words_are_the_labels_of_the_suite():
     assert metric.compute(predictions=["non-hateful", "hateful"])["passed"] == [True, True]
     metric.add_batch(predictions=["hateful", "hateful"])
     assert metric.compute()["passed"] == [False, True]
-    with pytest.raises(
-        ValueError, match="the labels non-hateful, hateful in predictions, .* row 1 holds 'maybe'"
-    ):
+    with pytest.raises(ValueError, match="maybe"):
         metric.compute(predictions=["hateful", "maybe"])
     unnamed = rightreasons.load(
         "behavioral_pass_rate", suite=Suite("mine", ("text",), (part,)), outputs="texts"
     )
-    with pytest.raises(
-        ValueError, match="the suite's first line has no .* but the answers are hateful, non-hate"
-    ):
+    with pytest.raises(ValueError, match="label_names"):
         unnamed.compute(predictions=["non-hateful", "hateful"])
     assert unnamed.compute(predictions=["0", "1"])["passed"] == [True, True]

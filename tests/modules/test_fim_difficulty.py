@@ -45,7 +45,7 @@ class TestWays:
         )  # its folder has the tokenizer
         assert found["fim_difficulty"] == pytest.approx(expected)
         classifier.model.config._name_or_path = ""
-        with pytest.raises(TypeError, match="`tokenizer` beside a loaded model"):
+        with pytest.raises(TypeError, match="tokenizer"):
             difficulty.compute(data=TEXTS, model=classifier.model)
 
     def test_in_batches_by_evaluate(self, root, folder, expected):
@@ -86,7 +86,7 @@ def test_bad_texts_cost_no_other_its_value(folder, expected):
 
 def test_mistakes(folder):
     difficulty = rightreasons.load("fim_difficulty", model=str(folder))
-    with pytest.raises(ValueError, match="`method` to be one of"):
+    with pytest.raises(ValueError, match="method"):
         difficulty.compute(data=TEXTS, method="exact")
     with pytest.raises(TypeError, match="data"):
         difficulty.compute(data=[1, 2])

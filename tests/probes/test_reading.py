@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rightreasons.probes.bias import measure_reading
+from rightreasons.probes.reading import measure_reading
 
 
 def read(answers, without, right=None, n=3, **options):

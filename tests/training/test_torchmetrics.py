@@ -57,6 +57,6 @@ def test_batches_of_other_widths_are_told_before_they_are_joined():
     figures.update(torch.zeros(2, 3), torch.tensor([0, 1]))
     with pytest.raises(
         ValueError,
-        match=r"Expected logits of 3 columns, as in the batches before, but got \(1, 2\)",
+        match="3 columns",
     ):
         figures.update(torch.zeros(1, 2), torch.tensor([0]))

@@ -410,11 +410,23 @@ def chances_p_value(
     flags = check_flags(hits, "hits")
     expected = check_vector(chances, "chances", minimum=0.0, maximum=1.0)
     n_items = check_same_length(hits=flags, chances=expected)
-    codes = number_clusters(clusters, n_items)
-    if _are_single_items(codes):
-        return poisson_binomial_p_value(int(flags.sum()), expected)
+    return compute_chances_p_value(flags, expected, number_clusters(clusters, n_items))
 
-    units = sum_units(flags - expected, codes)
+
+def compute_chances_p_value(
+    is_hit: NDArray[np.bool_], chances: Floats, codes: NDArray[np.intp] | None
+) -> float:
+    """Compute `chances_p_value` from values that are already checked.
+
+    Args:
+        is_hit: (N,) whether each item is a hit.
+        chances: (N,) chance of each item to be a hit.
+        codes: (N,) cluster numbers. If None, the items are independent.
+    """
+    if _are_single_items(codes):
+        return poisson_binomial_p_value(int(is_hit.sum()), chances)
+
+    units = sum_units(is_hit - chances, codes)
     spread = math.sqrt(sum_squares(units.sums))
     # One cluster shows nothing of the variance between clusters.
     if len(units) == 1 or spread <= ROUNDING_TOLERANCE:

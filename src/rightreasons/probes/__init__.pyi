@@ -1,4 +1,3 @@
-from .bias import measure_reading as measure_reading
 from .bias import prior_bias as prior_bias
 from .judges import judge_bias as judge_bias
 from .judges import read_judgments as read_judgments
@@ -8,6 +7,7 @@ from .measure import probe_tables as probe_tables
 from .option_order import contextual_calibration as contextual_calibration
 from .option_order import position_bias as position_bias
 from .paralysis import choice_paralysis as choice_paralysis
+from .reading import measure_reading as measure_reading
 
 __all__ = [
     "choice_paralysis",

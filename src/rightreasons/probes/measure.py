@@ -31,7 +31,7 @@ from rightreasons.core.validation import (
     check_same_length,
 )
 from rightreasons.datasets.perturbing.probes import ORIGINAL
-from rightreasons.probes.bias import PriorBias, Reading, measure_reading, prior_bias
+from rightreasons.probes.bias import PriorBias, prior_bias
 from rightreasons.probes.option_order import (
     ChoicesOnly,
     PositionBias,
@@ -41,6 +41,7 @@ from rightreasons.probes.option_order import (
     pride_prior_intervals,
 )
 from rightreasons.probes.paralysis import ChoiceParalysis, choice_paralysis
+from rightreasons.probes.reading import Reading, measure_reading
 
 if TYPE_CHECKING:
     import datasets

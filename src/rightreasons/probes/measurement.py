@@ -16,7 +16,6 @@ from rightreasons.core.estimates import Estimate, estimate_rate, make_estimate
 from rightreasons.core.resampling import Resampling
 from rightreasons.datasets.perturbing.probes import ORIGINAL
 from rightreasons.page.prose import not_scored_told
-from rightreasons.probes.bias import Reading
 from rightreasons.probes.measure import (
     WITHOUT_QUESTION,
     OrderFigures,
@@ -33,6 +32,7 @@ from rightreasons.probes.measure import (
 )
 from rightreasons.probes.options import ProbesOptions
 from rightreasons.probes.paralysis import ChoiceParalysis, Drop
+from rightreasons.probes.reading import Reading
 
 Hits = tuple[NDArray[np.bool_], Any]
 

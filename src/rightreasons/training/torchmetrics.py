@@ -1,4 +1,4 @@
-"""Figures for loops that keep them in torchmetrics, as Lightning's do."""
+"""The figures of `compute_metrics` as a metric of torchmetrics, for loops such as Lightning's."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ __all__ = ["Figures"]
 class Figures(Metric):  # type: ignore[misc]
     """The figures of `rightreasons.training.compute_metrics` over all batches and processes.
 
-    All logits are kept until `compute`, as the figures are no means over items.
+    All logits are kept until `compute`, because the figures are no means over items.
 
     Args:
         *names: Names of figures, such as "ece", "brier" or "auroc".
-        **options: Their options, such as n_bins=10.
+        **options: Options of these figures, such as n_bins=10.
 
     Raises:
         ValueError: If a name or an option is unknown, or there is no name.
@@ -40,29 +40,35 @@ class Figures(Metric):  # type: ignore[misc]
 
     def __init__(self, *names: str, **options: Any) -> None:
         super().__init__()
-        self._measure = compute_metrics(*names, **options)
-        for state in ("logits", "labels"):
-            self.add_state(state, default=[], dist_reduce_fx="cat")
+        self._compute_figures = compute_metrics(*names, **options)
+        # "cat" joins the lists of all processes before `compute`.
+        self.add_state("logits", default=[], dist_reduce_fx="cat")
+        self.add_state("labels", default=[], dist_reduce_fx="cat")
 
     def update(self, logits: torch.Tensor, labels: torch.Tensor) -> None:
-        """Keep the logits (B, K) of a batch and its labels (B,); items with the label -100 are ignored.
+        """Keep the logits (B, K) and labels (B,) of a batch; items with the label -100 are ignored.
 
         Raises:
             ValueError: If other batches have another number of classes or choices.
         """
         if len(self.logits) and logits.shape[-1] != self.logits[0].shape[-1]:
             raise ValueError(
-                f"Expected logits of {self.logits[0].shape[-1]} columns, as in the batches before, but got "
-                f"{tuple(logits.shape)}: fill missing choices with a logit far below the others."
+                f"Expected logits of {self.logits[0].shape[-1]} columns, as in the batches before, "
+                f"but got {tuple(logits.shape)}: fill missing choices with a logit far below the "
+                "others."
             )
+        # numpy has no bfloat16.
         self.logits.append(logits.detach().float())
         self.labels.append(labels)
 
     def compute(self) -> dict[str, torch.Tensor]:
-        """Return name -> figure, as a tensor without dimensions; not a number where it is undefined."""
-        logits, labels = (dim_zero_cat(state).cpu().numpy() for state in (self.logits, self.labels))
-        figures = self._measure((logits, labels))
-        return {
-            name: torch.tensor(float("nan") if value is None else value)
-            for name, value in figures.items()
-        }
+        """Return name -> figure, as a tensor without dimensions; NaN if it is undefined."""
+        logits = dim_zero_cat(self.logits).cpu().numpy()
+        labels = dim_zero_cat(self.labels).cpu().numpy()
+        figures = {}
+        for name, value in self._compute_figures((logits, labels)).items():
+            # torchmetrics logs tensors, which cannot be None.
+            if value is None:
+                value = float("nan")
+            figures[name] = torch.tensor(value)
+        return figures

@@ -1,0 +1,261 @@
+"""Use of the question: do the answers of a model change without its question?
+
+`measure_reading` compares the answers to items with the answers to the same choices without the
+question, or after a different one, and corrects the agreement for chance.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from rightreasons.core.arrays import Floats
+from rightreasons.core.clusters import count_units, number_clusters, select_clusters
+from rightreasons.core.estimates import Estimate, estimate_mean, estimate_rate, subtract_reference
+from rightreasons.core.resampling import Resampling
+from rightreasons.core.results import Result
+from rightreasons.core.validation import check_labels, check_same_length
+
+CHANGED_PSEUDO_ITEMS = 2.0
+"""Changed answers added to the error of the agreement, so that it is never 0."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Reading(Result):
+    """Answers with and without the question, from `measure_reading`.
+
+    Attributes:
+        kept: Share of the items whose answer stays the same.
+        by_chance: Share that would stay if the two answers to an item were unrelated.
+        beyond_chance: (kept - by_chance) / (1 - by_chance). None if all would stay by chance.
+        accuracy: Accuracy with the question.
+        accuracy_without: Accuracy without the question.
+        guessing: Expected accuracy of guessing, the mean of 1/n.
+        lost: Accuracy with the question minus accuracy without it, paired.
+        n_items: Number of items with an answer to the question.
+        n_units: Number of clusters of these items; without clusters, the number of items.
+        n_unanswered: Number of these items without an answer without the question, which counts
+            as changed and incorrect.
+    """
+
+    kept: Estimate
+    by_chance: float
+    beyond_chance: Estimate
+    accuracy: Estimate
+    accuracy_without: Estimate
+    guessing: float
+    lost: Estimate
+    n_items: int
+    n_units: int
+    n_unanswered: int
+
+    @property
+    def excess(self) -> Estimate:
+        """Accuracy without the question above that of guessing."""
+        return subtract_reference(self.accuracy_without, self.guessing)
+
+
+def measure_reading(
+    answers: Any,
+    without: Any,
+    references: Any = None,
+    *,
+    n_choices: Any,
+    clusters: Any = None,
+    resampling: Resampling = Resampling(),
+) -> Reading | None:
+    r"""Compare the answers to items with the answers to the same choices without the question.
+
+    Instead of no question, the second answers may follow another one. With \(x_i\) the answer to
+    item i and \(y_i\) the answer without its question, the share that stays is the mean of
+    \(1[x_i = y_i]\). Two answers may also agree by chance: both prefer one position, or both are
+    often correct. So chance is the agreement of answers to *different* items of one stratum, which
+    have the same number of choices and the correct choice in the same position,
+
+    \[ c_i = \#\{j \in S_i: y_j = x_i\} / \#S_i, \quad k_i = 1[x_i = y_i], \quad
+       \kappa = \frac{\bar k - \bar c}{1 - \bar c} \]
+
+    with \(S_i\) the items of the stratum of i that are not of its cluster.
+
+    It is \(\sum_k p_k q_k\) of the positions within a stratum, without the agreement of an item
+    with itself: the expected agreement after a random exchange of questions. κ is Cohen's, over
+    strata: 1 if no answer depends on the question, 0 if the answers with it are unrelated to those
+    without it, and s for a model that keeps its answer in a share s of the items and reads in the
+    others. A model that answers all questions correctly, and without them infers most answers from
+    the choices, has 0.
+
+    The error of κ is linearized, over clusters, with Student's t. An item without an answer y
+    counts as changed; the upper end of κ assumes that each of them stays.
+
+    Args:
+        answers: (N,) selected choices; -1 for no answer, which excludes an item.
+        without: (N,) selected choices of the same items without their question; -1 for no answer.
+        references: (N,) correct choices. If None (default), chance is over all items with the same
+            number of choices, and the accuracies have no meaning.
+        n_choices: (N,) number of choices of each item.
+        clusters: (N,) names of clusters of items. None (default) for independent items.
+        resampling: Its level is that of the intervals.
+
+    Returns:
+        A `Reading`; None if no item has an answer.
+
+    Raises:
+        TypeError: If something is not whole numbers.
+        ValueError: If lengths differ, or an answer is not one of the choices of its item.
+
+    References:
+        Cohen (1960), A Coefficient of Agreement for Nominal Scales; Balepur et al. (2024),
+        Artifacts or Abduction: How Do LLMs Answer Multiple-Choice Questions Without the Question?
+
+    Example:
+        Of four items two keep the first choice. The answers to different items agree as often.
+
+        >>> reading = measure_reading([0, 0, 1, 1], [0, 0, 0, 0], n_choices=[2] * 4)
+        >>> reading.kept.value, reading.by_chance, reading.beyond_chance.value
+        (0.5, 0.5, 0.0)
+    """
+    sizes = check_labels(n_choices, minimum=1, name="n_choices")
+    columns = {"answers": answers, "without": without}
+    if references is not None:
+        columns["references"] = references
+    check_same_length(n_choices=sizes, **columns)
+    with_question = check_labels(answers, sizes, minimum=-1, name="answers")
+    without_question = check_labels(without, sizes, minimum=-1, name="without")
+    labels = np.zeros_like(with_question)
+    if references is not None:
+        labels = check_labels(references, sizes)
+    codes = number_clusters(clusters, len(with_question))
+
+    is_answered = with_question >= 0
+    if not is_answered.any():
+        return None
+    with_question = with_question[is_answered]
+    without_question = without_question[is_answered]
+    labels = labels[is_answered]
+    sizes = sizes[is_answered]
+    units = select_clusters(codes, is_answered)
+
+    # A stratum is a number of choices with a position of the correct one.
+    strata = labels * (sizes.max() + 1) + sizes
+    by_chance, kappa = _measure_agreement(
+        with_question, without_question, strata, units, resampling
+    )
+    is_correct = with_question == labels
+    is_correct_without = without_question == labels
+    lost = is_correct.astype(np.float64) - is_correct_without
+    undefined = Estimate(None)
+    return Reading(
+        kept=estimate_rate(with_question == without_question, resampling, units) or undefined,
+        by_chance=by_chance,
+        beyond_chance=kappa,
+        accuracy=estimate_rate(is_correct, resampling, units) or undefined,
+        accuracy_without=estimate_rate(is_correct_without, resampling, units) or undefined,
+        guessing=float((1 / sizes).mean()),
+        lost=estimate_mean(lost, resampling, bounds=(-1.0, 1.0), clusters=units) or undefined,
+        n_items=len(with_question),
+        n_units=count_units(units, len(with_question)),
+        n_unanswered=int((without_question < 0).sum()),
+    )
+
+
+def _measure_agreement(
+    with_question: NDArray[np.int64],
+    without_question: NDArray[np.int64],
+    strata: NDArray[np.int64],
+    units: Any,
+    resampling: Resampling,
+) -> tuple[float, Estimate]:
+    """Return the agreement by chance, and κ with its interval, or without one if it is undefined."""
+    if units is None:
+        units = np.arange(len(with_question))
+    distinct_strata, stratum = np.unique(strata, return_inverse=True)
+    _, unit = np.unique(units, return_inverse=True)
+    # Items of one cluster and one stratum, which are not compared with one another.
+    _, group = np.unique(units * len(distinct_strata) + stratum, return_inverse=True)
+
+    # A missing answer is a choice of its own, 0, so that it never agrees with another.
+    choice_with = with_question + 1
+    choice_without = without_question + 1
+    chance_with = _share_among_others(choice_with, choice_without, stratum, group)
+    chance_without = _share_among_others(choice_without, choice_with, stratum, group)
+    has_others = np.isfinite(chance_with)
+    if not has_others.any():
+        reason = "No two items have the same number of choices and place of the right one."
+        return 1.0, Estimate(None, method=reason)
+    stays = (with_question == without_question).astype(np.float64)[has_others]
+    chance_with = chance_with[has_others]
+    chance_without = chance_without[has_others]
+    stratum = stratum[has_others]
+    unit = unit[has_others]
+
+    n_items = len(stays)
+    chance = float(chance_with.mean())
+    if chance > 1 - 1e-9:
+        return 1.0, Estimate(None, method="All answers stay by chance.")
+    kappa = (float(stays.mean()) - chance) / (1 - chance)
+
+    # Each item changes the mean agreement by its own answer, and the chance of its stratum by both
+    # of its answers: the influence of an item on κ, to first order.
+    n_by_stratum = np.maximum(np.bincount(stratum), 1)
+    stratum_chance = (np.bincount(stratum, chance_with) / n_by_stratum)[stratum]
+    chance_error = chance_with + chance_without - stratum_chance - chance
+    influence = stays - stays.mean() - (1 - kappa) * chance_error
+    n_units = len(np.unique(unit))
+    squares = float((np.bincount(unit, influence) ** 2).sum())
+    variance = n_units / max(n_units - 1, 1) * squares
+    # Without a changed answer the influences are all 0, but the next item may change.
+    variance += (CHANGED_PSEUDO_ITEMS * n_items / n_units) ** 2
+    deviation = np.sqrt(variance) / (n_items * (1 - chance))
+    quantile = special.stdtrit(max(n_units - 1, 1), 0.5 + resampling.level / 2)
+    half_width = float(quantile * deviation)
+    # The missing answers may all have stayed.
+    missing = float((without_question < 0).mean()) / (1 - chance)
+    interval_method = "Student's t of the linearized kappa"
+    return chance, Estimate(
+        kappa,
+        max(-1.0, kappa - half_width),
+        min(1.0, kappa + half_width + missing),
+        resampling.level,
+        interval_method,
+    )
+
+
+def _share_among_others(
+    answers: NDArray[np.int64],
+    other_answers: NDArray[np.int64],
+    stratum: NDArray[np.int64],
+    group: NDArray[np.int64],
+) -> Floats:
+    """Return how many other items of its stratum have the answer of an item.
+
+    Args:
+        answers: (N,) answers to compare.
+        other_answers: (N,) answers of the other items, such as those without the question.
+        stratum: (N,) stratum of each item.
+        group: (N,) items of one stratum and one cluster, which are left out.
+
+    Returns:
+        (N,) shares; NaN for an item without others.
+    """
+    n_answers = int(max(answers.max(), other_answers.max())) + 1
+    n_hits, n_items = _count_equal_answers(answers, other_answers, stratum, n_answers)
+    own_hits, own_items = _count_equal_answers(answers, other_answers, group, n_answers)
+    n_others = np.where(n_items > own_items, n_items - own_items, np.nan)
+    return np.asarray((n_hits - own_hits) / n_others, dtype=np.float64)
+
+
+def _count_equal_answers(
+    answers: NDArray[np.int64],
+    other_answers: NDArray[np.int64],
+    part: NDArray[np.int64],
+    n_answers: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Count, for each item, the items of its part with its answer, and all items of its part."""
+    # One count per part and answer, in a flat table.
+    n_cells = (int(part.max()) + 1) * n_answers
+    table = np.bincount(part * n_answers + other_answers, minlength=n_cells)
+    return table[part * n_answers + answers], np.bincount(part)[part]
