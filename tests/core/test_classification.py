@@ -66,7 +66,10 @@ class TestScores:
     def test_there_are_at_least_two_classes(self):
         assert classification_scores([0], [0]).class_f1 == (1, None)
         assert classification_scores([0], [0], n_classes=2).class_f1 == (1, None)
-        assert len(classification_scores([2], [0]).class_f1) == 3
+
+    def test_the_largest_class_may_be_a_label_or_a_prediction(self):
+        assert len(classification_scores([2, 0], [0, 0]).class_f1) == 3
+        assert len(classification_scores([0, 0], [0, 2]).class_f1) == 3
 
     @pytest.mark.parametrize(
         ("arguments", "kind", "option", "words"),

@@ -2,10 +2,29 @@
 
 import pytest
 
-from rightreasons.core.decisions import Decision, Margin, Power, decide, decide_above
+from rightreasons.core.decisions import (
+    MARGINS,
+    Decision,
+    Margin,
+    Power,
+    decide,
+    decide_above,
+)
 from rightreasons.core.estimates import Estimate
 
 MARGIN = Margin(small=0.1, large=0.25)
+
+
+def test_margins_are_those_of_the_documents():
+    assert {name: (margin.small, margin.large) for name, margin in MARGINS.items()} == {
+        "decides": (0.10, 0.25),
+        "confidence": (0.05, 0.05),
+        "kept": (0.10, 0.25),
+        "accuracy": (0.10, 0.10),
+        "order": (0.10, 0.50),
+        "sway": (0.05, 0.05),
+        "paralysis": (0.02, 0.02),
+    }
 
 
 class TestDecide:

@@ -193,16 +193,16 @@ class TestClusterWilson:
 
 class TestStratifiedWilson:
     def test_by_hand(self):
-        # Shares 1, 1/2 of one and of four items: mean 3/4. Two items of the second differ in
-        # 2 (1/4) (4/3) = 2/3 of all cases, those of a further stratum, of the share
-        # (2 (3/4) + 1/2) / 3 = 2/3, in 4/9: mean 5/9.
-        first_rate = 5 / 9
-        second_rate = (3 * 2 / 3 + 5 / 9) / 4
+        # Shares 1, 3/4 of one and of four items: mean 7/8. Two items of the second differ in
+        # 2 (3/4) (1/4) (4/3) = 1/2 of all cases, those of a further stratum, of the share
+        # (2 (7/8) + 1/2) / 3 = 3/4, in 3/8: mean 7/16.
+        first_rate = 7 / 16
+        second_rate = (3 / 2 + 7 / 16) / 4
         variance = (first_rate / 2 + second_rate / 8) / 4
 
-        interval = stratified_wilson([1, 2], [1, 4])
+        interval = stratified_wilson([1, 3], [1, 4])
 
-        assert ends_of(interval) == pytest.approx(wilson_by_hand(3 / 4, 3 / 16 / variance))
+        assert ends_of(interval) == pytest.approx(wilson_by_hand(7 / 8, 7 / 64 / variance))
 
     def test_one_stratum_has_the_plain_interval(self):
         assert ends_of(stratified_wilson([2], [4])) == pytest.approx(ends_of(wilson(2, 4)))
