@@ -349,16 +349,20 @@ class TestAnyFigure:
 
     def test_the_skew_comes_from_at_most_so_many_groups(self, monkeypatch):
         monkeypatch.setattr(bootstrap_module, "MAX_JACKKNIFE_GROUPS", 4)
-        sizes = []
+        calls = []
 
-        def count(values):
-            sizes.append(len(values))
+        def record(values):
+            calls.append(values.tolist())
             return float(values.mean())
 
-        bootstrap(count, np.arange(10.0), resampling=Resampling(resamples=3))
+        bootstrap(record, np.arange(10.0), resampling=Resampling(resamples=3, seed=7))
 
         # Three resamples and all items, then groups of 3, 3, 2 and 2 items left out.
-        assert sizes == [10] * 4 + [7, 7, 8, 8]
+        shuffled = np.random.default_rng([7, 5]).permutation(10)
+        groups = (shuffled[:3], shuffled[3:6], shuffled[6:8], shuffled[8:])
+        expected = [[value for value in range(10) if value not in group] for group in groups]
+        assert calls[3] == list(range(10))
+        assert calls[4:] == expected
 
     def test_the_acceleration_and_the_median_agree_with_scipy(self):
         values = np.random.default_rng(5).gamma(0.7, size=40)

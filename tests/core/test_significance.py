@@ -143,6 +143,18 @@ class TestSignFlips:
 
         assert p_value == pytest.approx(3 / 4, abs=0.01)
 
+    def test_by_a_plain_loop(self):
+        values = np.array([0.25, 1.0, -0.5, 2.0])
+        # Draws are for the sorted values.
+        draws = np.random.default_rng([7, 2]).integers(2, size=(50, 4), dtype=np.int8)
+        n_extreme = 0
+        for draw in draws:
+            n_extreme += abs(np.sort(values) @ (2.0 * draw - 1)) >= 2.75
+
+        p_value = sign_flip_p_value(values, resampling=Resampling(resamples=50, seed=7))
+
+        assert p_value == (n_extreme + 1) / 51
+
     def test_the_observed_signs_count(self):
         # 40 equal signs occur in two of 2^40 assignments.
         p_value = sign_flip_p_value([1.0] * 40, resampling=Resampling(resamples=99))
