@@ -74,7 +74,7 @@ def words(n: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
 
 
 def cues(n: int) -> tuple[Callable[[], Any], Callable[[], Any]]:
-    from rightreasons.cues.statistics import extract_cues
+    from rightreasons.cues.extraction import extract_cues
 
     data = texts(2 * n)
     pairs = [list(pair) for pair in zip(data[::2], data[1::2], strict=True)]

@@ -13,10 +13,11 @@ import numpy as np
 
 from rightreasons.core.sentences import pluralize
 from rightreasons.cues.classifier import CueClassifier, cue_transfer
+from rightreasons.cues.extraction import CueTable, extract_cues
 from rightreasons.cues.measure import GROUPS, ChoiceItems, CueFigures, measure_cues
 from rightreasons.cues.options import CuesOptions
 from rightreasons.cues.question import cue_productivity
-from rightreasons.cues.statistics import CueStatistics, CueTable, extract_cues
+from rightreasons.cues.statistics import CueStatistics
 from rightreasons.io.tables import open_multiple_choice
 from rightreasons.page.prose import percent
 from rightreasons.widget.pages import (

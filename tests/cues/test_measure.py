@@ -8,9 +8,10 @@ from scipy import stats
 from rightreasons.core.intervals import wilson
 from rightreasons.core.resampling import Resampling
 from rightreasons.cues.easy_hard import easy_hard_gap
+from rightreasons.cues.labels import number_groups
 from rightreasons.cues.measure import ChoiceItems, measure_cues
 from rightreasons.cues.options import CuesOptions
-from rightreasons.cues.statistics import cue_statistics, group_index
+from rightreasons.cues.statistics import cue_statistics
 
 OPTIONS = CuesOptions(features=("unigram",))
 FEW = Resampling(resamples=100)
@@ -50,7 +51,7 @@ def test_items_without_a_label_are_left_out():
     assert grouped.groups == ["x", "x", "z", "z", "z"]
     # Items whose cell is empty are on their own, as everywhere in an audit.
     some = ChoiceItems.of(table(TEST.to_list(), source_id=["x", "y", "x", None, "", None])).groups
-    assert group_index(some, 5).tolist() == [0, 0, 1, 2, 3]
+    assert number_groups(some, 5).tolist() == [0, 0, 1, 2, 3]
     with pytest.raises(
         ValueError, match="Expected a column 'pairs', but the data has prompt, choices, label"
     ):

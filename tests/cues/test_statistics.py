@@ -10,15 +10,17 @@ from rightreasons.core.choices import FEATURES
 from rightreasons.core.significance import holm
 from rightreasons.core.tokens import split_words as split_words
 from rightreasons.cues.classifier import cue_classifier, cue_transfer
-from rightreasons.cues.statistics import (
-    EXTREMES,
+from rightreasons.cues.extraction import (
+    LEAST_OVERLAP,
+    LONGEST,
+    MOST_OVERLAP,
     NEGATION,
-    cue_statistics,
+    SHORTEST,
     extract_cues,
 )
+from rightreasons.cues.statistics import cue_statistics
 from rightreasons.datasets.builder import load_dataset
 
-(LONGEST, SHORTEST), (MOST_OVERLAP, LEAST_OVERLAP) = EXTREMES["length"], EXTREMES["overlap"]
 ITEMS = [
     ["The dog barked.", "A dog slept."],
     ["He was in.", "The man was out."],

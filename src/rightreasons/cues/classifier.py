@@ -12,7 +12,8 @@ from rightreasons.core import validation
 from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import cluster_wilson
 from rightreasons.core.results import Result
-from rightreasons.cues.statistics import CueTable, check_answers, extract_cues, group_index
+from rightreasons.cues.extraction import CueTable, extract_cues
+from rightreasons.cues.labels import number_groups, parse_correct_choices
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,9 +93,9 @@ def cue_classifier(
         (1.0, 0.5)
     """
     table = extract_cues(data, prompts=prompts, features=features)
-    right = check_answers(labels, table.n_choices)
+    right = parse_correct_choices(labels, table.n_choices)
     n_items = len(table.n_choices)
-    group = group_index(groups, n_items)
+    group = number_groups(groups, n_items)
     n_groups = int(group.max()) + 1
     folds = validation.check_count(n_folds, "n_folds", minimum=2)
     if folds > n_groups:
@@ -160,7 +161,7 @@ def cue_transfer(
         else None
     )
     table = extract_cues(data, prompts=prompts, features=features)
-    right = check_answers(labels, table.n_choices)
+    right = parse_correct_choices(labels, table.n_choices)
     # Fold 1 is tested on what fold 0, the training set, has counted.
     fold = (np.arange(len(data)) >= len(train)).astype(np.int64)
     return _cross_validate(table, right, fold, 2)[len(train) :]

@@ -23,8 +23,9 @@ from rightreasons.core.sentences import pluralize
 from rightreasons.core.validation import check_ragged
 from rightreasons.cues.classifier import CueClassifier, cue_classifier, cue_transfer
 from rightreasons.cues.easy_hard import EasyHardGap, easy_hard_gap
+from rightreasons.cues.labels import number_groups
 from rightreasons.cues.options import CuesOptions
-from rightreasons.cues.statistics import Cue, CueStatistics, cue_statistics, group_index
+from rightreasons.cues.statistics import Cue, CueStatistics, cue_statistics
 
 if TYPE_CHECKING:
     import datasets
@@ -251,7 +252,7 @@ def measure_cues(
             test_prompts=items.prompts,
             **features,
         )
-    group = group_index(groups, len(items))
+    group = number_groups(groups, len(items))
     chance = float(np.mean([1 / len(choices) for choices in items.choices]))
     accuracy = _accuracy(credit, group, resampling)
     # Of a model there are two more tests: the gap, and the accuracy on Hard items.

@@ -8,3 +8,4 @@ from rightreasons.core.interning.texts import InternedTexts as InternedTexts
 from rightreasons.core.interning.texts import RowIndex as RowIndex
 from rightreasons.core.interning.texts import intern_texts as intern_texts
 from rightreasons.core.interning.texts import intern_token_lists as intern_token_lists
+from rightreasons.core.interning.texts import sort_tokens as sort_tokens

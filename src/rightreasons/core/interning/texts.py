@@ -103,6 +103,19 @@ class InternedTexts:
             spans=spans,
         )
 
+    def select_range(self, start: int, stop: int) -> InternedTexts:
+        """Return the rows from `start` to before `stop`; the ids are not copied."""
+        tokens = slice(self.offsets[start], self.offsets[stop])
+        spans = None
+        if self.spans is not None:
+            spans = self.spans[tokens]
+        return InternedTexts(
+            ids=self.ids[tokens],
+            offsets=self.offsets[start : stop + 1] - self.offsets[start],
+            vocabulary=self.vocabulary,
+            spans=spans,
+        )
+
     def select_distinct(self) -> InternedTexts:
         """Return the rows with each token once, in the order of the ids, without spans.
 
@@ -117,10 +130,8 @@ class InternedTexts:
         lengths = np.zeros(len(self), dtype=np.int64)
         for start, stop in iterate_blocks(self.offsets):
             # A row and an id make one sort key, with the row in the upper bits.
-            block_lengths = self.lengths[start:stop]
-            rows = np.repeat(np.arange(stop - start), block_lengths)
-            block_ids = self.ids[self.offsets[start] : self.offsets[stop]]
-            keys = np.sort(rows << id_bits | block_ids)
+            block = self.select_range(start, stop)
+            keys = np.sort(block.rows << id_bits | block.ids)
 
             keys = keys[flag_changes(keys)]
             lengths[start:stop] = np.bincount(keys >> id_bits, minlength=stop - start)
@@ -313,7 +324,7 @@ def intern_texts(
             spans.append(chunk.compute_spans(texts[start:stop]))
 
     # The pool numbers tokens as it meets them; ids are their ranks in the sorted vocabulary.
-    vocabulary, ranks = _sort_tokens(pool.list_tokens())
+    vocabulary, ranks = sort_tokens(pool.list_tokens())
     return InternedTexts(
         ids=ranks[np.concatenate(numbers)],
         offsets=compute_offsets(n_tokens),
@@ -345,12 +356,27 @@ def intern_token_lists(token_lists: Iterable[Iterable[Any]]) -> InternedTexts:
         numbers.extend(map(number_by_token.__getitem__, tokens))
         offsets.append(len(numbers))
 
-    vocabulary, ranks = _sort_tokens(list(number_by_token))
+    vocabulary, ranks = sort_tokens(list(number_by_token))
     return InternedTexts(
         ids=ranks[np.array(numbers, dtype=np.int32)],
         offsets=np.array(offsets, dtype=np.int64),
         vocabulary=vocabulary,
     )
+
+
+def sort_tokens(tokens: list[Any]) -> tuple[list[Any], Ids]:
+    """Return tokens in sorted order, and (V,) the position there of each token as given.
+
+    Example:
+        >>> vocabulary, ranks = sort_tokens(["b", "c", "a"])
+        >>> vocabulary, ranks.tolist()
+        (['a', 'b', 'c'], [1, 2, 0])
+    """
+    order = sorted(range(len(tokens)), key=tokens.__getitem__)
+    ranks = np.empty(len(tokens), dtype=np.int32)
+    ranks[order] = np.arange(len(tokens))
+    vocabulary = [tokens[position] for position in order]
+    return vocabulary, ranks
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -414,12 +440,3 @@ class _Chunk:
                 starts[tokens] = originals[starts[tokens]]
                 ends[tokens] = originals[ends[tokens] - 1] + 1
         return np.column_stack((starts, ends)).astype(np.int32)
-
-
-def _sort_tokens(tokens: list[Any]) -> tuple[list[Any], Ids]:
-    """Return tokens in sorted order, and (V,) the position there of each token as given."""
-    order = sorted(range(len(tokens)), key=tokens.__getitem__)
-    ranks = np.empty(len(tokens), dtype=np.int32)
-    ranks[order] = np.arange(len(tokens))
-    vocabulary = [tokens[position] for position in order]
-    return vocabulary, ranks
