@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -340,6 +341,24 @@ def poisson_binomial_p_value(
         >>> bool(np.isclose(exact, binomtest(9, 10, 0.5).pvalue))
         True
     """
+    return poisson_binomial_p_values([successes], chances, trials)[0]
+
+
+def poisson_binomial_p_values(
+    successes: Sequence[int],
+    chances: Any,
+    trials: Any = 1,
+) -> list[float]:
+    """Test several observed numbers of successes in the same trials.
+
+    Args:
+        successes: Observed numbers of successes.
+        chances: (G,) chance of success of each trial, or of each group of trials.
+        trials: (G,) number of trials of each group. Defaults to 1.
+
+    Returns:
+        The p-value of each number, as `poisson_binomial_p_value` returns it.
+    """
     # scipy.stats takes most of a second to import.
     from scipy import stats
 
@@ -356,8 +375,11 @@ def poisson_binomial_p_value(
         pmf = np.convolve(pmf, np.asarray(binomial_pmf, dtype=np.float64))
 
     # Counts on both sides of the mean may be equally likely but for rounding.
-    threshold = pmf[successes] * (1 + 1e-7)
-    return float(min(1.0, pmf[pmf <= threshold].sum()))
+    p_values = []
+    for count in successes:
+        threshold = pmf[count] * (1 + 1e-7)
+        p_values.append(float(min(1.0, pmf[pmf <= threshold].sum())))
+    return p_values
 
 
 def compute_log_binomial(n: Any, k: Any) -> Floats:

@@ -236,9 +236,10 @@ def _find_exclusive_tokens(tokens: InternedTexts, texts: ChoiceTexts) -> _Entrie
         token_bits=len(tokens.vocabulary).bit_length(),
         choice_bits=int(texts.n_choices.max()).bit_length(),
     )
-    items = []
-    choices = []
-    ids = []
+    # Room for all tokens: pages of memory that no entry is written to are never taken.
+    entries = np.empty((3, tokens.n_tokens), dtype=np.int32)
+    n_entries = 0
+    is_cue = np.zeros(len(tokens.vocabulary), dtype=np.bool_)
     for start, stop in iterate_blocks(tokens.offsets[texts.offsets]):
         block = tokens.select_range(int(texts.offsets[start]), int(texts.offsets[stop]))
         n_choices = texts.n_choices[start:stop]
@@ -254,17 +255,20 @@ def _find_exclusive_tokens(tokens: InternedTexts, texts: ChoiceTexts) -> _Entrie
         is_first = flag_changes(pairs)
         is_last = flag_changes(pairs[::-1])[::-1]
         item, token, choice = layout.unpack(keys[is_first & is_last])
-        items.append((item + start).astype(np.int32))
-        choices.append(choice.astype(np.int32))
-        ids.append(token.astype(np.int32))
 
-    # Many tokens occur in several choices only, and are no cues; the others are numbered anew.
-    cue_ids, cue = np.unique(np.concatenate(ids), return_inverse=True)
+        block_entries = slice(n_entries, n_entries + len(item))
+        entries[:, block_entries] = item + start, choice, token
+        n_entries += len(item)
+        is_cue[token] = True
+
+    # Tokens that occur in several choices only are no cues; the others are numbered anew.
+    cue_by_token = np.cumsum(is_cue, dtype=np.int32) - 1
+    item, choice, token = entries[:, :n_entries]
     return _Entries(
-        names=[tokens.vocabulary[token_id] for token_id in cue_ids.tolist()],
-        item=np.concatenate(items),
-        choice=np.concatenate(choices),
-        cue=cue.astype(np.int32),
+        names=[tokens.vocabulary[token_id] for token_id in np.flatnonzero(is_cue).tolist()],
+        item=item,
+        choice=choice,
+        cue=cue_by_token[token],
     )
 
 
@@ -337,6 +341,11 @@ def _measure_overlaps(
 
 def _merge_entries(parts: Sequence[_Entries], n_choices: Positions) -> CueTable:
     """Join the entries of all features, which have no cue in common, and sort the cues."""
+    if len(parts) == 1:
+        # The cues of one feature are sorted already.
+        (part,) = parts
+        return CueTable(tuple(part.names), part.item, part.choice, part.cue, n_choices)
+
     names: list[str] = []
     cues = []
     for part in parts:

@@ -7,6 +7,7 @@ answer and how often that answer is correct. Both are tested against chance.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Hashable, Sequence
 
 import numpy as np
@@ -14,8 +15,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from rightreasons.core.errors import make_unknown_name_error
+from rightreasons.core.interning.runs import flag_changes
 from rightreasons.core.results import Result
-from rightreasons.core.significance import chances_p_value, holm, poisson_binomial_p_value
+from rightreasons.core.significance import chances_p_value, holm, poisson_binomial_p_values
 from rightreasons.core.validation import check_count, check_fraction
 from rightreasons.cues.extraction import CueTable, extract_cues
 from rightreasons.cues.labels import number_groups, parse_correct_choices
@@ -159,7 +161,8 @@ def cue_statistics(
     table = extract_cues(data, prompts=prompts, features=features)
     correct = parse_correct_choices(labels, table.n_choices)
     group = number_groups(groups, len(correct))
-    counts = _count_cues(table, table.choice == correct[table.item], minimum)
+    is_correct = table.choice == correct.astype(np.int32)[table.item]
+    counts = _count_cues(table, is_correct, minimum)
     if _are_single_items(group):
         p_values = _test_counts(counts)
         n_effective = counts.applicability.astype(np.float64)
@@ -226,11 +229,13 @@ class _CueCounts:
 def _count_cues(table: CueTable, is_correct: NDArray[np.bool_], minimum: int) -> _CueCounts:
     """Count the entries of each cue that has at least `minimum` of them."""
     # Items with equally many choices have the same chance, and are counted together.
-    sizes, size_of_item = np.unique(table.n_choices, return_inverse=True)
     n_cues = len(table.names)
-    n_cells = n_cues * len(sizes)
-    cells = table.cue * np.int64(len(sizes)) + size_of_item[table.item]
-    by_size = np.bincount(cells, minlength=n_cells).reshape(n_cues, len(sizes))
+    sizes = np.unique(table.n_choices)
+    by_size = np.zeros((n_cues, len(sizes)), dtype=np.int64)
+    for position, size in enumerate(sizes.tolist()):
+        has_size = table.n_choices == size
+        cues = table.cue[has_size[table.item]]
+        by_size[:, position] = np.bincount(cues, minlength=n_cues)
 
     # A stable sort leaves equally applicable cues in the order of their names.
     applicability = by_size.sum(axis=1)
@@ -260,10 +265,20 @@ def _test_counts(counts: _CueCounts) -> Floats:
     # Rare cues are many but have few different counts, each of which is tested once.
     rows = np.column_stack((counts.by_size, counts.n_correct))
     distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
-    p_values = np.empty(len(distinct))
-    for position, row in enumerate(distinct):
-        p_values[position] = poisson_binomial_p_value(row[-1], 1 / counts.sizes, row[:-1])
-    return p_values[inverse.reshape(-1)]
+    by_size = distinct[:, :-1]
+    n_correct = distinct[:, -1].tolist()
+
+    # The rows are sorted, so that those with the same items are neighbors and share a distribution.
+    is_new = flag_changes(by_size[:, 0])
+    for column in by_size.T[1:]:
+        is_new |= flag_changes(column)
+    borders = [*np.flatnonzero(is_new).tolist(), len(distinct)]
+    p_values: list[float] = []
+    for start, stop in itertools.pairwise(borders):
+        p_values += poisson_binomial_p_values(
+            n_correct[start:stop], 1 / counts.sizes, by_size[start]
+        )
+    return np.array(p_values, dtype=np.float64)[inverse.reshape(-1)]
 
 
 def _test_groups(table: CueTable, counts: _CueCounts, group: Counts) -> tuple[Floats, Floats]:

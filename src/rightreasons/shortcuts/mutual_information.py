@@ -442,6 +442,8 @@ def _count_tokens(corpus: _Corpus, *, is_presence: bool) -> _TokenCounts:
     # Texts with each token once: their counts are numbers of texts.
     distinct = corpus.texts.select_distinct()
     texts = distinct if is_presence else corpus.texts
+    total = np.zeros(len(texts.vocabulary), dtype=np.int64)
+    total_texts = np.zeros_like(total)
     cells = []
     for label, rows in zip(corpus.labels.tolist(), corpus.rows_by_label, strict=True):
         count = texts.count_tokens(rows)
@@ -452,6 +454,8 @@ def _count_tokens(corpus: _Corpus, *, is_presence: bool) -> _TokenCounts:
                 f"Expected tokens in the texts of label {label}, but the tokenizer found none."
             )
         n_texts = count if is_presence else distinct.count_tokens(rows)
+        total += count
+        total_texts += n_texts
         cells.append(
             _Cell(
                 label=label,
@@ -465,8 +469,8 @@ def _count_tokens(corpus: _Corpus, *, is_presence: bool) -> _TokenCounts:
     return _TokenCounts(
         cells=cells,
         vocabulary=texts.vocabulary,
-        total=texts.count_tokens(),
-        n_texts=distinct.count_tokens(),
+        total=total,
+        n_texts=total_texts,
         n_documents=len(texts),
         is_presence=is_presence,
     )

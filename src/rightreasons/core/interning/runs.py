@@ -18,7 +18,7 @@ Flags = NDArray[np.bool_]
 Positions = NDArray[np.int64]
 """Positions in an array."""
 
-BLOCK_SIZE = 1 << 20
+BLOCK_SIZE = 1 << 18
 """Number of elements that are sorted at once, which bounds the memory of a sort."""
 
 

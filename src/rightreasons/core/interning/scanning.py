@@ -1,8 +1,8 @@
 """Find the words of many texts at once, with numpy in place of a regular expression.
 
 `WORD_PATTERN` stays the one definition of a word: whatever `find_words` knows about a character, it
-has asked the pattern. Texts are arrays of code points here, so that one step handles half a million
-characters.
+has asked the pattern. Texts are arrays of code points here, so that one step handles hundreds of
+thousands of characters.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ from rightreasons.core.interning.scanning import Codes, encode_text, find_words
 Ids = NDArray[np.int32]
 """Tokens as positions in a vocabulary."""
 
-CHUNK_CHARACTERS = 1 << 19
+CHUNK_CHARACTERS = 200_000
 """Number of characters that are split at once: many enough to hide the cost of a step of numpy, few
 enough that its arrays stay small."""
 
@@ -325,8 +325,10 @@ def intern_texts(
 
     # The pool numbers tokens as it meets them; ids are their ranks in the sorted vocabulary.
     vocabulary, ranks = sort_tokens(pool.list_tokens())
+    for part in numbers:
+        part[:] = ranks[part]
     return InternedTexts(
-        ids=ranks[np.concatenate(numbers)],
+        ids=np.concatenate(numbers),
         offsets=compute_offsets(n_tokens),
         vocabulary=vocabulary,
         spans=np.concatenate(spans) if with_spans else None,
