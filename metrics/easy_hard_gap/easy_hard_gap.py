@@ -3,7 +3,8 @@
 import datasets
 import evaluate
 
-from rightreasons.cues.easy_hard import check_runs, easy_hard_gap
+from rightreasons.cues.easy_hard import easy_hard_gap
+from rightreasons.cues.labels import parse_runs
 from rightreasons.evaluate_module import KernelModule, describe_options, kernel_options
 
 _DESCRIPTION = """
@@ -95,7 +96,7 @@ class EasyHardGap(KernelModule, evaluate.Metric):
     def parse_input(self, name, values):
         if name == "predictions":
             # Runs are read before the declared types, whose rows need not have one length.
-            values = check_runs(values)
+            values = parse_runs(values)
             # A table with one run joins batches of single predictions.
             if values.shape[1] == 1:
                 values = values[:, 0]

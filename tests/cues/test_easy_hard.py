@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from rightreasons.core.resampling import Resampling
-from rightreasons.cues.easy_hard import _bootstrap_clusters, check_runs, easy_hard_gap
+from rightreasons.cues.easy_hard import _resample_clusters, easy_hard_gap
+from rightreasons.cues.labels import parse_runs
 
 EASY = [True] * 4 + [False] * 6
 
@@ -176,10 +177,10 @@ class TestBadInput:
             easy_hard_gap(predictions, references, easy)
 
     def test_forms_of_runs(self):
-        assert check_runs(np.zeros((3, 2), int)).shape == (3, 2)
-        assert check_runs((0, 1)).shape == (2, 1)
+        assert parse_runs(np.zeros((3, 2), int)).shape == (3, 2)
+        assert parse_runs((0, 1)).shape == (2, 1)
         with pytest.raises(ValueError, match="predictions"):
-            check_runs(np.zeros((2, 2, 2), int))
+            parse_runs(np.zeros((2, 2, 2), int))
 
 
 def released(real_data, name):
@@ -260,7 +261,7 @@ class TestPublishedFigures:
 def test_a_resample_without_easy_items_has_their_mean():
     # Both easy items are in the first of three clusters, which (2 / 3)^3 of the resamples lack.
     shares, easy = np.array([1.0, 0.0, 1.0, 0.0, 1.0]), np.array([True, True, False, False, False])
-    on_easy, _ = _bootstrap_clusters(
+    on_easy, _ = _resample_clusters(
         shares, easy, np.array([0, 0, 1, 1, 2]), 50, np.random.default_rng(0)
     )
     assert set(on_easy.tolist()) == {0.5}

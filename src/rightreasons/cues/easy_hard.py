@@ -1,4 +1,9 @@
-"""Easy and Hard: how much better a model is where cues alone give the answer."""
+"""Easy and Hard items: how much better a model is where cues alone give the answer.
+
+`easy_hard_gap` compares the accuracy on both kinds of items. Its p-value comes from an approximate
+randomization test, and its intervals from a bootstrap; if items form clusters, from Student's t and
+a bootstrap of whole clusters.
+"""
 
 from __future__ import annotations
 
@@ -9,22 +14,36 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from rightreasons.core import validation
-from rightreasons.core.arrays import to_array_or_list
 from rightreasons.core.bootstrap import make_quantile_interval
 from rightreasons.core.clusters import number_clusters
 from rightreasons.core.intervals import Interval
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
+from rightreasons.core.validation import (
+    MAX_DRAWS,
+    check_count,
+    check_flags,
+    check_labels,
+    check_one_of,
+    check_same_length,
+)
+from rightreasons.cues.labels import parse_runs
+
+Counts = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Units = NDArray[np.intp]
 
 UNITS = ("item", "prediction")
 
 METHOD = "percentile bootstrap over items, Easy and Hard resampled apart"
 
+_ACCURACIES = ("accuracy", "easy_accuracy", "hard_accuracy")
+
 
 @dataclasses.dataclass(frozen=True)
 class Run(Result):
-    """The figures of one run (one seed of one model), as in `EasyHardGap`."""
+    """The figures of one run (one seed of one model), defined as in `EasyHardGap`."""
 
     easy_hard_gap: float
     accuracy: float
@@ -38,24 +57,26 @@ class EasyHardGap(Run):
     """Accuracy overall, on Easy and on Hard items, each the mean over runs.
 
     Attributes:
-        easy_hard_gap: easy_accuracy - hard_accuracy, in [-1, 1]; 0 is best, positive means that cues help.
-        accuracy: Over all items, in [0, 1].
-        easy_accuracy: Over the Easy items.
-        hard_accuracy: Over the Hard items.
-        p_value: Approximate randomization test of gap = 0, two-sided, over all runs; of clusters Student's t.
+        easy_hard_gap: easy_accuracy - hard_accuracy, in [-1, 1]; 0 is best, positive values mean that
+            cues help.
+        accuracy: Accuracy over all items, in [0, 1].
+        easy_accuracy: Accuracy over the Easy items.
+        hard_accuracy: Accuracy over the Hard items.
+        p_value: Two-sided approximate randomization test of gap = 0 over all runs; Student's t if
+            there are clusters.
         interval: Interval of the gap over items.
-        accuracy_interval: Of accuracy.
-        easy_accuracy_interval: Of easy_accuracy.
-        hard_accuracy_interval: Of hard_accuracy.
-        easy_hard_gap_std: Population standard deviation over runs; None for a single run.
-        accuracy_std: Of accuracy, likewise.
-        easy_accuracy_std: Of easy_accuracy, likewise.
-        hard_accuracy_std: Of hard_accuracy, likewise.
-        n_easy: How many Easy items.
-        n_hard: How many Hard items.
-        n_runs: How many runs.
-        n_permutations: How many permutations each p-value rests on.
-        runs: The same figures for each run.
+        accuracy_interval: Interval of `accuracy`.
+        easy_accuracy_interval: Interval of `easy_accuracy`.
+        hard_accuracy_interval: Interval of `hard_accuracy`.
+        easy_hard_gap_std: Population standard deviation of the gap over runs; None for a single run.
+        accuracy_std: Standard deviation of `accuracy`; None for a single run.
+        easy_accuracy_std: Standard deviation of `easy_accuracy`; None for a single run.
+        hard_accuracy_std: Standard deviation of `hard_accuracy`; None for a single run.
+        n_easy: Number of Easy items.
+        n_hard: Number of Hard items.
+        n_runs: Number of runs.
+        n_permutations: Number of permutations of each p-value.
+        runs: The figures of each run.
     """
 
     interval: Interval
@@ -71,6 +92,44 @@ class EasyHardGap(Run):
     n_runs: int
     n_permutations: int
     runs: tuple[Run, ...]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Answers:
+    """Checked answers of R runs to N items.
+
+    Attributes:
+        correct: (N, R) 1 for each correct answer, 0 for each incorrect one.
+        easy: (N,) whether each item is Easy.
+        units: (N,) number of the cluster of each item; None for independent items.
+    """
+
+    correct: Counts
+    easy: Flags
+    units: Units | None
+
+    @property
+    def n_runs(self) -> int:
+        """Number of runs R."""
+        return self.correct.shape[1]
+
+    @property
+    def hits(self) -> Counts:
+        """(N,) number of runs that answer each item correctly."""
+        return self.correct.sum(axis=1)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class _Randomization:
+    """Settings of the randomization test.
+
+    Attributes:
+        n_permutations: Number of shuffles of each test.
+        rng: Source of the shuffles.
+    """
+
+    n_permutations: int
+    rng: np.random.Generator
 
 
 def easy_hard_gap(
@@ -89,176 +148,83 @@ def easy_hard_gap(
 
         p = \frac{1 + \#\{|\Delta^{(r)}| \ge |\Delta|\}}{R + 1}.
 
-    With several runs, an item's score is its mean over the runs, so that the runs of an item stay together in the test
-    and in the intervals; the standard deviations over runs are population ones (divisor: the number of runs).
+    With several runs, an item's score is its mean over the runs, so that the runs of an item stay
+    together in the test and in the intervals; the standard deviations over runs are population ones
+    (divisor: the number of runs).
 
     Args:
-        predictions: (N,) the chosen index of each item, or (N, R) with one column per run.
-        references: (N,) the right index of each item.
+        predictions: (N,) index of the predicted choice of each item, or (N, R) with one column per run.
+        references: (N,) index of the correct choice of each item.
         easy: (N,) whether each item is Easy; both kinds must occur.
-        unit: What the test shuffles. "item" keeps an item's runs together. "prediction" treats each run's answer as a
-            separate item, as the published p-values seem to do: seeds agree on most items, so it overstates the
-            evidence (RoBERTa-large on COPA: 0.0003 instead of 0.009).
-        clusters: (N,) names of what belongs together, such as an item and its mirror: the test is then Student's t of
-            the linearized gap over clusters, and the intervals resample clusters. None (default) where each item is on
-            its own.
+        unit: Unit that the test shuffles. "item" keeps an item's runs together. "prediction" treats
+            each run's answer as a separate item, as the published p-values seem to do: seeds agree on
+            most items, so it overstates the evidence (RoBERTa-large on COPA: 0.0003 instead of 0.009).
+        clusters: (N,) names of clusters of items, such as an item and its mirror: the test is then
+            Student's t of the linearized gap over clusters, and the intervals resample clusters. If
+            None (default), the items are independent.
         n_permutations: Number of shuffles of the test; default 10,000.
-        resampling: How the intervals are resampled, stratified by Easy and Hard; its seed is that of the test too.
+        resampling: Resampling of the intervals, stratified by Easy and Hard; its seed is that of the
+            test too.
 
     Returns:
         `EasyHardGap`.
 
     Raises:
-        TypeError: If predictions or references are no whole numbers, or easy holds no flags.
-        ValueError: If lengths differ, an input is empty, or all items are Easy, or none.
+        TypeError: If predictions or references are not whole numbers, or easy does not consist of flags.
+        ValueError: If lengths differ, an input is empty, or all items are of one kind.
 
     References:
-        Kavumba et al. (2019), Tables 4 and 5; Noreen (1989), Computer-Intensive Methods for Testing Hypotheses.
+        Kavumba et al. (2019), Tables 4 and 5; Noreen (1989), Computer-Intensive Methods for Testing
+        Hypotheses.
 
     Example:
         >>> result = easy_hard_gap([0, 1, 1, 0, 0], [0, 1, 1, 1, 0], easy=[True, True, False, False, False])
         >>> result.easy_accuracy, round(result.hard_accuracy, 4), round(result.easy_hard_gap, 4), result.n_easy
         (1.0, 0.6667, 0.3333, 2)
     """
-    chosen = check_runs(predictions)
-    right = validation.check_labels(references)
-    flags = check_easy(easy)
-    validation.check_same_length(predictions=chosen, references=right, easy=flags)
-    validation.check_one_of(unit, UNITS, "unit")
-    rounds = validation.check_count(n_permutations, "n_permutations", maximum=validation.MAX_DRAWS)
+    predicted = parse_runs(predictions)
+    correct_choices = check_labels(references)
+    flags = _parse_easy(easy)
+    check_same_length(predictions=predicted, references=correct_choices, easy=flags)
+    check_one_of(unit, UNITS, "unit")
+    rounds = check_count(n_permutations, "n_permutations", maximum=MAX_DRAWS)
+    answers = _Answers(
+        correct=(predicted == correct_choices[:, None]).astype(np.int64),
+        easy=flags,
+        units=number_clusters(clusters, len(flags)),
+    )
+
+    # One generator for all draws, in this order: the tests of the runs, the joint test, the bootstrap.
     rng = np.random.default_rng([resampling.seed, 1])
-
-    units = None if clusters is None else number_clusters(clusters, len(right))
-
-    def tested(hits: NDArray[np.int64], most: int) -> float:
-        return (
-            permutation_p(hits, most, flags, rounds, rng)
-            if units is None
-            else cluster_p(hits, flags, units)
-        )
-
-    correct = (chosen == right[:, None]).astype(np.int64)
-    n_runs = correct.shape[1]
-    runs = tuple(_figures(hits, 1, flags, tested(hits, 1)) for hits in correct.T)
-    hits = correct.sum(axis=1)
+    randomization = _Randomization(rounds, rng)
+    runs = []
+    for hits in answers.correct.T:
+        p_value = _test_gap(hits, 1, answers, randomization)
+        runs.append(_compute_run(hits, 1, flags, p_value))
     if unit == "prediction":
-        p_value = permutation_p(correct.ravel(), 1, np.repeat(flags, n_runs), rounds, rng)
+        easy_predictions = np.repeat(flags, answers.n_runs)
+        p_value = _permute_easy(answers.correct.ravel(), 1, easy_predictions, randomization)
     else:
-        p_value = tested(hits, n_runs)
-    pooled, share = _figures(hits, n_runs, flags, p_value), flags.mean()
-    if units is None:
-        on_easy, on_hard = _bootstrap(hits, n_runs, flags, resampling.resamples, rng)
-    else:
-        on_easy, on_hard = _bootstrap_clusters(
-            hits / n_runs, flags, units, resampling.resamples, rng
-        )
-    draws = {
-        "easy_hard_gap": on_easy - on_hard,
-        "accuracy": share * on_easy + (1 - share) * on_hard,
-        "easy_accuracy": on_easy,
-        "hard_accuracy": on_hard,
-    }
-    others: dict[str, Any] = {}
-    for name, values in draws.items():
-        figure, ends = (
-            getattr(pooled, name),
-            make_quantile_interval(values, resampling.level, method=METHOD),
-        )
-        ends = dataclasses.replace(ends, low=min(ends.low, figure), high=max(ends.high, figure))
-        others["interval" if name == "easy_hard_gap" else f"{name}_interval"] = ends
-        others[f"{name}_std"] = (
-            float(np.std([getattr(run, name) for run in runs])) if n_runs > 1 else None
-        )
+        p_value = _test_gap(answers.hits, answers.n_runs, answers, randomization)
+    pooled = _compute_run(answers.hits, answers.n_runs, flags, p_value)
+
+    intervals = _compute_intervals(pooled, answers, resampling, rng)
+    deviations = _compute_deviations(runs)
     return EasyHardGap(
         **dataclasses.asdict(pooled),
-        **others,
+        **intervals,
+        **deviations,
         n_easy=int(flags.sum()),
         n_hard=int((~flags).sum()),
-        n_runs=n_runs,
+        n_runs=answers.n_runs,
         n_permutations=rounds,
-        runs=runs,
+        runs=tuple(runs),
     )
 
 
-def check_runs(values: object, name: str = "predictions", *, least: int = 1) -> NDArray[np.int64]:
-    """Check rows of one number of whole numbers from 0, (N, R), or a vector, which is one column.
-
-    Example:
-        >>> check_runs([0, 1]).shape, check_runs([[0, 1, 1], [1, 1, 1]]).shape
-        ((2, 1), (2, 3))
-    """
-    rows = to_array_or_list(values, name)
-    if len(rows) == 0:
-        raise ValueError(f"Expected at least one item in `{name}`, but it is empty.")
-    widths = sorted({len(row) if isinstance(row, list) or np.ndim(row) else 0 for row in rows})
-    if widths == [0] and least == 1:
-        return validation.check_labels(rows, name=name)[:, None]
-    if len(widths) > 1 or widths[0] < least:
-        raise ValueError(
-            f"Expected each row of `{name}` to hold the same number of values, at least {least}, but rows have "
-            f"{', '.join(map(str, widths))}."
-        )
-    return np.stack([validation.check_labels(row, name=name) for row in rows])
-
-
-def permutation_p(
-    values: NDArray[np.int64],
-    most: int,
-    easy: NDArray[np.bool_],
-    n_permutations: int,
-    rng: np.random.Generator,
-) -> float:
-    """Test whether the means of some values differ between Easy and Hard items, by shuffling Easy over the items.
-
-    Shuffling is drawing n_easy items without replacement, so how many items of each value land in Easy is multivariate
-    hypergeometric: the same law, without shuffling anything.
-
-    Args:
-        values: (N,) whole numbers from 0, such as how many runs got an item right.
-        most: The largest value that there can be.
-        easy: (N,) whether each item is Easy.
-        n_permutations: Number of shuffles.
-        rng: Their source.
-    """
-    n_items, n_easy = len(values), int(easy.sum())
-    counts = np.bincount(values, minlength=most + 1)
-    in_easy = rng.multivariate_hypergeometric(
-        counts, n_easy, size=n_permutations, method="marginals"
-    )
-    total = int(values.sum())
-    value = np.arange(most + 1)
-
-    # |sum_easy / n_easy - sum_hard / n_hard| grows with |n sum_easy - n_easy total|: whole numbers, exact ties.
-    observed = abs(n_items * int(values[easy].sum()) - n_easy * total)
-    at_least = np.count_nonzero(np.abs(n_items * (in_easy @ value) - n_easy * total) >= observed)
-    return (1 + int(at_least)) / (n_permutations + 1)
-
-
-def cluster_p(
-    values: NDArray[np.int64], easy: NDArray[np.bool_], units: NDArray[np.int64]
-) -> float:
-    """Test whether the means of some values differ between Easy and Hard items, by Student's t over clusters.
-
-    The gap is linearized over items, and one value of each kind that differs keeps its error above zero.
-
-    Args:
-        values: (N,) whole numbers, such as how many runs got an item right.
-        easy: (N,) whether each item is Easy.
-        units: (N,) the number of the cluster of each item.
-    """
-    error, gap, square = np.zeros(len(values)), 0.0, 0.0
-    for part, sign in ((easy, 1), (~easy, -1)):
-        mean, n = float(values[part].mean()), int(part.sum())
-        error[part], gap = sign * (values[part] - mean) / n, gap + sign * mean
-        square += 1 / n**2
-    n_units = int(units.max()) + 1
-    square += n_units / max(n_units - 1, 1) * float((np.bincount(units, error) ** 2).sum())
-    return float(2 * stats.t.sf(abs(gap) / np.sqrt(square), max(n_units - 1, 1)))
-
-
-def check_easy(easy: object) -> NDArray[np.bool_]:
-    """Check the flags of Easy items, of which there must be some but not all."""
-    flags = validation.check_flags(easy, "easy")
+def _parse_easy(easy: object) -> Flags:
+    """Check the flags of Easy items, which must be of both kinds."""
+    flags = check_flags(easy, "easy")
     if flags.all() or not flags.any():
         kind = "Easy" if flags.all() else "Hard"
         raise ValueError(
@@ -267,65 +233,216 @@ def check_easy(easy: object) -> NDArray[np.bool_]:
     return flags
 
 
-def _figures(hits: NDArray[np.int64], n_runs: int, easy: NDArray[np.bool_], p_value: float) -> Run:
-    on_easy = float(hits[easy].mean() / n_runs)
-    on_hard = float(hits[~easy].mean() / n_runs)
-    return Run(on_easy - on_hard, float(hits.mean() / n_runs), on_easy, on_hard, p_value)
-
-
-def _bootstrap(
-    hits: NDArray[np.int64],
-    n_runs: int,
-    easy: NDArray[np.bool_],
-    n_resamples: int,
-    rng: np.random.Generator,
-) -> list[NDArray[np.float64]]:
-    """Return resampled mean accuracies of Easy and of Hard; resampling items is multinomial in their counts.
-
-    Items that all agree have no other resample. Then a share of items that so many may well show none of, drawn from
-    its distribution Beta(1, n), does otherwise: all wrong in place of right, or either where the runs differ.
-    """
-    means = []
-    for part in (hits[easy], hits[~easy]):
-        if np.ptp(part) == 0:
-            means.append(_unseen(part[0] / n_runs, len(part), n_resamples, rng))
-            continue
-        counts = np.bincount(part, minlength=n_runs + 1)
-        in_easy = rng.multinomial(len(part), counts / len(part), size=n_resamples)
-        means.append(in_easy @ np.arange(n_runs + 1) / (len(part) * n_runs))
-    return means
-
-
-def _unseen(
-    share: float, n: int, n_resamples: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """Return means of n items that all agree, where a share of others that these may not show does otherwise."""
-    unseen = rng.beta(1, n, size=n_resamples)
-    otherwise = rng.integers(2, size=n_resamples) if 0 < share < 1 else 1 - share
-    return np.asarray((1 - unseen) * share + unseen * otherwise, dtype=np.float64)
-
-
-def _bootstrap_clusters(
-    shares: NDArray[np.float64],
-    easy: NDArray[np.bool_],
-    units: NDArray[np.int64],
-    n_resamples: int,
-    rng: np.random.Generator,
-) -> list[NDArray[np.float64]]:
-    """Return resampled mean accuracies of Easy and of Hard, of whole clusters; those without a kind do not count."""
-    n_units = int(units.max()) + 1
-    times = rng.multinomial(n_units, np.full(n_units, 1 / n_units), size=n_resamples).astype(
-        np.float64
+def _compute_run(hits: Counts, n_runs: int, easy: Flags, p_value: float) -> Run:
+    """Compute the accuracies of a run, or of several runs whose hits are added up."""
+    easy_accuracy = float(hits[easy].mean() / n_runs)
+    hard_accuracy = float(hits[~easy].mean() / n_runs)
+    return Run(
+        easy_hard_gap=easy_accuracy - hard_accuracy,
+        accuracy=float(hits.mean() / n_runs),
+        easy_accuracy=easy_accuracy,
+        hard_accuracy=hard_accuracy,
+        p_value=p_value,
     )
-    means = []
-    for part in (easy, ~easy):
-        if np.ptp(shares[part]) == 0:
-            means.append(
-                _unseen(float(shares[part][0]), len(np.unique(units[part])), n_resamples, rng)
-            )
-            continue
-        hits, sizes = (
-            times @ np.bincount(units, weights, n_units) for weights in (shares * part, part)
+
+
+def _compute_intervals(
+    pooled: Run,
+    answers: _Answers,
+    resampling: Resampling,
+    rng: np.random.Generator,
+) -> dict[str, Interval]:
+    """Return the interval of each figure by its name in `EasyHardGap`."""
+    n_resamples = resampling.resamples
+    if answers.units is None:
+        easy_means, hard_means = _resample_items(answers, n_resamples, rng)
+    else:
+        shares = answers.hits / answers.n_runs
+        easy_means, hard_means = _resample_clusters(
+            shares, answers.easy, answers.units, n_resamples, rng
         )
-        means.append(np.where(sizes > 0, hits / np.where(sizes > 0, sizes, 1), shares[part].mean()))
+    easy_share = answers.easy.mean()
+    resamples = {
+        "easy_hard_gap": easy_means - hard_means,
+        "accuracy": easy_share * easy_means + (1 - easy_share) * hard_means,
+        "easy_accuracy": easy_means,
+        "hard_accuracy": hard_means,
+    }
+
+    intervals = {}
+    for name, values in resamples.items():
+        figure = getattr(pooled, name)
+        interval = make_quantile_interval(values, resampling.level, method=METHOD)
+        # Few resamples may all lie on one side of the figure; its interval contains it regardless.
+        interval = dataclasses.replace(
+            interval,
+            low=min(interval.low, figure),
+            high=max(interval.high, figure),
+        )
+        field = "interval" if name == "easy_hard_gap" else f"{name}_interval"
+        intervals[field] = interval
+    return intervals
+
+
+def _compute_deviations(runs: list[Run]) -> dict[str, float | None]:
+    """Return the standard deviation of each figure over runs by its name in `EasyHardGap`."""
+    deviations: dict[str, float | None] = {}
+    for name in ("easy_hard_gap", *_ACCURACIES):
+        figures = [getattr(run, name) for run in runs]
+        # A single run shows no variation, which is not a variation of zero.
+        deviations[f"{name}_std"] = float(np.std(figures)) if len(runs) > 1 else None
+    return deviations
+
+
+def _test_gap(
+    hits: Counts,
+    max_hits: int,
+    answers: _Answers,
+    randomization: _Randomization,
+) -> float:
+    """Return the p-value of the gap: by Student's t if there are clusters, or by randomization."""
+    if answers.units is not None:
+        return _test_clusters(hits, answers.easy, answers.units)
+    return _permute_easy(hits, max_hits, answers.easy, randomization)
+
+
+def _permute_easy(
+    values: Counts,
+    max_value: int,
+    easy: Flags,
+    randomization: _Randomization,
+) -> float:
+    """Test whether the means of Easy and Hard items differ, by shuffling Easy over the items.
+
+    Args:
+        values: (N,) whole numbers from 0, such as the number of runs that answer an item correctly.
+        max_value: Largest possible value.
+        easy: (N,) whether each item is Easy.
+        randomization: Number of shuffles, and their source.
+
+    Returns:
+        The p-value.
+    """
+    n_items = len(values)
+    n_easy = int(easy.sum())
+    # Shuffling draws n_easy items without replacement, so that the number of Easy items with each
+    # value is multivariate hypergeometric: the same distribution, without shuffling anything.
+    counts = np.bincount(values, minlength=max_value + 1)
+    easy_counts = randomization.rng.multivariate_hypergeometric(
+        counts, n_easy, size=randomization.n_permutations, method="marginals"
+    )
+    easy_sums = easy_counts @ np.arange(max_value + 1)
+
+    # |easy_sum / n_easy - hard_sum / n_hard| grows with |N easy_sum - n_easy total|. In whole numbers,
+    # permutations that tie with the observed gap are found exactly.
+    total = int(values.sum())
+    observed = abs(n_items * int(values[easy].sum()) - n_easy * total)
+    permuted = np.abs(n_items * easy_sums - n_easy * total)
+    n_extreme = int(np.count_nonzero(permuted >= observed))
+    return (1 + n_extreme) / (randomization.n_permutations + 1)
+
+
+def _test_clusters(values: Counts, easy: Flags, units: Units) -> float:
+    """Test whether the means of Easy and Hard items differ, by Student's t over clusters.
+
+    Args:
+        values: (N,) whole numbers, such as the number of runs that answer an item correctly.
+        easy: (N,) whether each item is Easy.
+        units: (N,) number of the cluster of each item.
+
+    Returns:
+        The p-value.
+    """
+    errors = np.zeros(len(values))
+    gap = 0.0
+    variance = 0.0
+    for mask, sign in ((easy, 1), (~easy, -1)):
+        n_items = int(mask.sum())
+        mean = float(values[mask].mean())
+        gap += sign * mean
+        # The gap is linearized: what each item adds to it beyond the means.
+        errors[mask] = sign * (values[mask] - mean) / n_items
+        # One item of each kind that differs keeps the error above zero if all items agree.
+        variance += 1 / n_items**2
+
+    n_units = int(units.max()) + 1
+    n_degrees = max(n_units - 1, 1)
+    unit_errors = np.bincount(units, errors)
+    variance += n_units / n_degrees * float((unit_errors**2).sum())
+    return float(2 * stats.t.sf(abs(gap) / np.sqrt(variance), n_degrees))
+
+
+def _resample_items(
+    answers: _Answers,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> list[Floats]:
+    """Return resampled mean accuracies on Easy and on Hard items."""
+    n_runs = answers.n_runs
+    means = []
+    for hits in (answers.hits[answers.easy], answers.hits[~answers.easy]):
+        n_items = len(hits)
+        if np.ptp(hits) == 0:
+            means.append(_draw_unseen(hits[0] / n_runs, n_items, n_resamples, rng))
+            continue
+
+        # Resampling items is multinomial in the numbers of items with equally many hits.
+        counts = np.bincount(hits, minlength=n_runs + 1)
+        resamples = rng.multinomial(n_items, counts / n_items, size=n_resamples)
+        means.append(resamples @ np.arange(n_runs + 1) / (n_items * n_runs))
     return means
+
+
+def _resample_clusters(
+    shares: Floats,
+    easy: Flags,
+    units: Units,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> list[Floats]:
+    """Return resampled mean accuracies on Easy and on Hard items, from whole clusters.
+
+    Args:
+        shares: (N,) share of runs that answer each item correctly.
+        easy: (N,) whether each item is Easy.
+        units: (N,) number of the cluster of each item.
+        n_resamples: Number of resamples.
+        rng: Source of the resamples.
+    """
+    n_units = int(units.max()) + 1
+    chances = np.full(n_units, 1 / n_units)
+    weights = rng.multinomial(n_units, chances, size=n_resamples).astype(np.float64)
+    means = []
+    for mask in (easy, ~easy):
+        values = shares[mask]
+        if np.ptp(values) == 0:
+            n_groups = len(np.unique(units[mask]))
+            means.append(_draw_unseen(float(values[0]), n_groups, n_resamples, rng))
+            continue
+
+        hits = weights @ np.bincount(units, shares * mask, n_units)
+        sizes = weights @ np.bincount(units, mask, n_units)
+        # A resample without items of this kind tells nothing, and gets their mean.
+        divisors = np.where(sizes > 0, sizes, 1)
+        means.append(np.where(sizes > 0, hits / divisors, values.mean()))
+    return means
+
+
+def _draw_unseen(share: float, n: int, n_resamples: int, rng: np.random.Generator) -> Floats:
+    """Return resampled means of items that all agree, which have no other resample.
+
+    A share of items that n of them may well not show, drawn from its distribution Beta(1, n), is
+    assumed to differ: incorrect in place of correct, or either of the two if the runs disagree.
+
+    Args:
+        share: Share of correct runs of each item.
+        n: Number of items, or of clusters.
+        n_resamples: Number of means.
+        rng: Source of the draws.
+    """
+    unseen = rng.beta(1, n, size=n_resamples)
+    other_share: Any = 1 - share
+    if 0 < share < 1:
+        other_share = rng.integers(2, size=n_resamples)
+    means = (1 - unseen) * share + unseen * other_share
+    return np.asarray(means, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""Correct choices and groups of multiple-choice items, as the statistics of cues take them."""
+"""Parse the labels of multiple-choice items: correct choices, groups, and answers of several runs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from rightreasons.core.arrays import to_array_or_list
 from rightreasons.core.validation import check_labels, check_same_length
 
 
@@ -21,6 +22,7 @@ def parse_correct_choices(labels: object, n_choices: NDArray[np.int64]) -> NDArr
         TypeError: If a label is not a whole number.
         ValueError: If a label is out of range, or lengths differ.
     """
+    # The range of a label depends on its item, so that the lengths must agree before it is checked.
     correct = check_labels(labels, name="labels")
     check_same_length(data=n_choices, labels=correct)
     return check_labels(correct, n_choices, name="labels")
@@ -52,3 +54,47 @@ def number_groups(groups: Sequence[Hashable] | None, n_items: int) -> NDArray[np
             raise ValueError(f"Expected a name in each item of `groups`, but item {item} has none.")
         numbers[item] = number_by_name.setdefault(name, len(number_by_name))
     return numbers
+
+
+def parse_runs(
+    values: object,
+    name: str = "predictions",
+    *,
+    min_columns: int = 1,
+) -> NDArray[np.int64]:
+    """Check rows of equally many whole numbers from 0, one column per run.
+
+    Args:
+        values: (N, R) numbers; (N,) is accepted as one column if `min_columns` is 1.
+        name: Name of the values in errors.
+        min_columns: Smallest number of columns.
+
+    Returns:
+        (N, R) numbers.
+
+    Raises:
+        TypeError: If a value is not a whole number.
+        ValueError: If there are no rows, or their lengths differ or are too small.
+
+    Example:
+        >>> parse_runs([0, 1]).shape, parse_runs([[0, 1, 1], [1, 1, 1]]).shape
+        ((2, 1), (2, 3))
+    """
+    rows = to_array_or_list(values, name)
+    if len(rows) == 0:
+        raise ValueError(f"Expected at least one item in `{name}`, but it is empty.")
+
+    # A number counts as a row of width 0.
+    widths = set()
+    for row in rows:
+        is_row = isinstance(row, list) or np.ndim(row) > 0
+        widths.add(len(row) if is_row else 0)
+    if widths == {0} and min_columns == 1:
+        return check_labels(rows, name=name)[:, None]
+    if len(widths) > 1 or min(widths) < min_columns:
+        listed = ", ".join(map(str, sorted(widths)))
+        raise ValueError(
+            f"Expected each row of `{name}` to hold the same number of values, at least "
+            f"{min_columns}, but rows have {listed}."
+        )
+    return np.stack([check_labels(row, name=name) for row in rows])

@@ -26,7 +26,7 @@ from rightreasons.core.validation import (
     check_ids,
     check_seed,
 )
-from rightreasons.cues.easy_hard import check_runs
+from rightreasons.cues.labels import parse_runs
 from rightreasons.datasets.perturbing.mirroring import choices_of
 from rightreasons.io.columns import read_columns
 from rightreasons.io.options import ScoreOptions
@@ -155,7 +155,7 @@ def human_performance(
         (0.889, 0.55)
     """
     right = validation.check_labels(references)
-    table = check_runs(ratings, "ratings", least=2).T
+    table = parse_runs(ratings, "ratings", min_columns=2).T
     validation.check_same_length(ratings=table.T, references=right)
     largest = int(max(table.max(), right.max())) + 1
     size = (
@@ -329,7 +329,7 @@ def _answers(file: Path, sizes: dict[str, int]) -> dict[str, int]:
 
 
 def _counts(counts: Any) -> NDArray[np.int64]:
-    table = check_runs(counts, "counts", least=2)
+    table = parse_runs(counts, "counts", min_columns=2)
     if len(table) < 2:
         raise ValueError("Expected at least 2 items in `counts`, but got 1.")
     sums = table.sum(axis=1)
