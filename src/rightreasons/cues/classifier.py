@@ -1,4 +1,8 @@
-"""How well a classifier does that sees only superficial cues: does the data give its answers away?"""
+"""Accuracy of a classifier that only sees superficial cues: does the data give its answers away?
+
+`cue_classifier` cross-validates such a classifier; `cue_transfer` trains it on one set of items and
+tests it on another.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +12,35 @@ from collections.abc import Hashable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from rightreasons.core import validation
 from rightreasons.core.errors import OptionError
 from rightreasons.core.intervals import cluster_wilson
 from rightreasons.core.results import Result
+from rightreasons.core.validation import check_count, check_labels, check_seed
 from rightreasons.cues.extraction import CueTable, extract_cues
 from rightreasons.cues.labels import number_groups, parse_correct_choices
+
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+
+TIE_TOLERANCE = 1e-9
+"""Largest difference between two scores that count as equal: votes that cancel leave rounding."""
 
 
 @dataclasses.dataclass(frozen=True)
 class CueClassifier(Result):
-    """What a cue-only classifier reaches in cross-validation.
+    """Accuracy of a cue-only classifier in cross-validation.
 
     Attributes:
-        accuracy: Share of items that it gets right, in [0, 1]; a tie among t choices that holds the right one is 1/t.
+        accuracy: Share of items that it classifies correctly, in [0, 1]; a tie among t choices that
+            includes the correct one counts 1/t.
         low: Lower end of the interval of accuracy, of `cluster_wilson` over groups.
-        high: Upper end of it.
-        chance: Mean of 1/m, what guessing gets.
-        n_items: How many items.
+        high: Upper end of that interval.
+        chance: Mean of 1/m, the accuracy of guessing.
+        n_items: Number of items.
         n_groups: Number of groups, none of which is split across folds.
-        n_folds: Folds of the cross-validation.
-        confidence_level: The level of the interval.
-        credits: (N,) what each item counts for in `accuracy`.
+        n_folds: Number of folds of the cross-validation.
+        confidence_level: Confidence level of the interval.
+        credits: (N,) contribution of each item to `accuracy`.
     """
 
     accuracy: float
@@ -56,24 +67,26 @@ def cue_classifier(
 ) -> CueClassifier:
     r"""Cross-validate a classifier that scores each choice by its cues alone.
 
-    Each cue votes for the choice that alone has it, with its smoothed log odds of being right against chance, as in
-    naive Bayes; with \alpha_k and c_k the cue's applicability and hits in the training folds and m choices,
+    Each cue votes for the only choice that has it, with its smoothed log odds of being correct against
+    chance, as in naive Bayes; with \alpha_k and c_k the cue's applicability and hits in the training
+    folds and m choices,
 
         s(a) = \sum_{k \in a} \log \frac{c_k + 1}{\alpha_k - c_k + m - 1} + \log(m - 1).
 
-    A cue never seen in training, or at chance, votes zero. Accuracy well above `chance` means that the data gives
-    answers away; accuracy well below it, that items belong together which `groups` leaves apart: each then teaches the
-    wrong answer to the other.
+    A cue never seen in training, or at chance, votes zero. Accuracy well above `chance` means that the
+    data gives answers away; accuracy well below it means that items that belong together are in
+    different folds, so that each teaches the incorrect answer to the other: name them by `groups`.
 
     Args:
         data: N items, each a list of at least two choices.
-        labels: (N,) the index of the right choice, from 0.
-        prompts: N prompts; needed by the feature "overlap" alone.
-        groups: N keys of what belongs together, such as the `source_id` of a mirrored pair. A group is never split
-            between training and test; without it a mirrored pair would teach the classifier the wrong answer.
+        labels: (N,) index of the correct choice, from 0.
+        prompts: N prompts; needed by the feature "overlap" only.
+        groups: N names of groups of items that belong together, such as the `source_id` of a mirrored
+            pair. A group is never split between training and test; without it a mirrored pair would
+            teach the classifier the incorrect answer. If None (default), each item is a group.
         features: Families of cues, as in `cue_statistics`.
-        n_folds: Folds, at least 2 and at most the number of groups.
-        confidence_level: Of the interval, `cluster_wilson` over groups.
+        n_folds: Number of folds, at least 2 and at most the number of groups.
+        confidence_level: Confidence level of the interval, `cluster_wilson` over groups.
         seed: Seed of the folds.
 
     Returns:
@@ -83,8 +96,8 @@ def cue_classifier(
         ValueError: If an argument is out of range or lengths differ.
 
     References:
-        Gururangan et al. (2018), Annotation Artifacts in Natural Language Inference Data; Kavumba et al. (2019),
-        Table 4 (row "word frequency").
+        Gururangan et al. (2018), Annotation Artifacts in Natural Language Inference Data; Kavumba et
+        al. (2019), Table 4 (row "word frequency").
 
     Example:
         >>> items = [["a true one", "a false one"]] * 20
@@ -93,28 +106,33 @@ def cue_classifier(
         (1.0, 0.5)
     """
     table = extract_cues(data, prompts=prompts, features=features)
-    right = parse_correct_choices(labels, table.n_choices)
-    n_items = len(table.n_choices)
-    group = number_groups(groups, n_items)
+    correct = parse_correct_choices(labels, table.n_choices)
+    group = number_groups(groups, len(correct))
     n_groups = int(group.max()) + 1
-    folds = validation.check_count(n_folds, "n_folds", minimum=2)
+    folds = check_count(n_folds, "n_folds", minimum=2)
     if folds > n_groups:
         raise OptionError(
             f"Expected `n_folds` to be at most the number of groups, {n_groups}, but got {folds}.",
             option="n_folds",
         )
-    rng = np.random.default_rng([validation.check_seed(seed), 0])
-    fold = (rng.permutation(n_groups) % folds)[group]
 
-    credit = _cross_validate(table, right, fold, folds)
-    sums, sizes = np.bincount(group, weights=credit), np.bincount(group)
-    interval = cluster_wilson(sums, sizes, confidence_level=confidence_level)
+    # Folds are as equal as possible in groups, and thus not always in items.
+    rng = np.random.default_rng([check_seed(seed), 0])
+    fold_of_group = rng.permutation(n_groups) % folds
+    credit = _cross_validate(table, correct, fold_of_group[group], folds)
+
+    # Items of a group have their folds in common, so that groups are the units of the interval.
+    interval = cluster_wilson(
+        np.bincount(group, weights=credit),
+        np.bincount(group),
+        confidence_level=confidence_level,
+    )
     return CueClassifier(
         accuracy=float(credit.mean()),
         low=interval.low,
         high=interval.high,
         chance=float((1.0 / table.n_choices).mean()),
-        n_items=n_items,
+        n_items=len(correct),
         n_groups=n_groups,
         n_folds=folds,
         confidence_level=interval.confidence_level,
@@ -131,74 +149,87 @@ def cue_transfer(
     train_prompts: Sequence[str] | None = None,
     test_prompts: Sequence[str] | None = None,
     features: Sequence[str] = ("unigram",),
-) -> NDArray[np.float64]:
-    """Score each item of a test set by the cues of a training set; (N,) as in `CueClassifier.credits`.
+) -> Floats:
+    """Score each item of a test set by the cues of a training set.
 
     Args:
-        train: The choices of each training item.
-        train_labels: The index of the right choice of each.
-        test: The choices of each of N test items.
-        test_labels: (N,) the index of the right choice of each.
-        train_prompts: The prompts of the training items, for the feature "overlap".
-        test_prompts: Those of the test items.
+        train: Choices of each training item.
+        train_labels: Index of the correct choice of each training item.
+        test: Choices of each of N test items.
+        test_labels: (N,) index of the correct choice of each test item.
+        train_prompts: Prompts of the training items, for the feature "overlap".
+        test_prompts: Prompts of the test items.
         features: Families of cues, as in `cue_statistics`.
 
     Returns:
-        (N,) 1 for a right choice, 0 for a wrong one, and a share for a tie.
+        (N,) 1 for a correct choice, 0 for an incorrect one, and a share for a tie, as in
+        `CueClassifier.credits`.
 
     Example:
         >>> cue_transfer([["yes", "no"]], [0], [["yes", "no"], ["no", "maybe"], ["left", "right"]], [0, 0, 0])
         array([1. , 0. , 0.5])
     """
     data = [*train, *test]
-    answers = {"train_labels": train_labels, "test_labels": test_labels}
     labels = np.concatenate(
-        [validation.check_labels(right, name=name) for name, right in answers.items()]
+        [
+            check_labels(train_labels, name="train_labels"),
+            check_labels(test_labels, name="test_labels"),
+        ]
     )
-    prompts = (
-        [*train_prompts, *test_prompts]
-        if train_prompts is not None and test_prompts is not None
-        else None
-    )
+    prompts = None
+    if train_prompts is not None and test_prompts is not None:
+        prompts = [*train_prompts, *test_prompts]
+
     table = extract_cues(data, prompts=prompts, features=features)
-    right = parse_correct_choices(labels, table.n_choices)
-    # Fold 1 is tested on what fold 0, the training set, has counted.
-    fold = (np.arange(len(data)) >= len(train)).astype(np.int64)
-    return _cross_validate(table, right, fold, 2)[len(train) :]
+    correct = parse_correct_choices(labels, table.n_choices)
+    # Fold 1, the test set, is scored by the counts of fold 0, the training set.
+    is_test = np.arange(len(data)) >= len(train)
+    credit = _cross_validate(table, correct, is_test.astype(np.int64), 2)
+    return credit[len(train) :]
 
 
-# ------------------------------------------------------------------------------------------------------------- private
+def _cross_validate(table: CueTable, correct: Numbers, fold: Numbers, n_folds: int) -> Floats:
+    """Return (N,) the credit of each item, scored by the counts of the other folds.
 
-
-def _cross_validate(
-    table: CueTable, right: NDArray[np.int64], fold: NDArray[np.int64], n_folds: int
-) -> NDArray[np.float64]:
-    """Return the credit of each item."""
-    n_cues = max(len(table.names), 1)
-    entry_fold = fold[table.item]
-    hit = table.choice == right[table.item]
-    others = (table.n_choices - 1)[table.item]
-    cell = entry_fold * n_cues + table.cue
-
-    def outside(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """For each entry, the cue's total over the folds other than the entry's own."""
-        inside = np.bincount(cell, weights=weights, minlength=n_folds * n_cues)
-        return np.asarray(inside.reshape(n_folds, n_cues).sum(axis=0)[table.cue] - inside[cell])
-
-    hits = outside(hit.astype(np.float64))
-    misses = outside((~hit).astype(np.float64))
-    # The mean of m - 1 over the cue's own training items stands for m - 1 where items differ in their choices.
-    seen = hits + misses
-    spread = np.where(seen > 0, outside(others.astype(np.float64)) / np.maximum(seen, 1), 1.0)
-    # log((c + 1) / (misses + m - 1)) - log(1 / (m - 1)), which is 0 for an unseen cue.
-    vote = np.log((hits + 1) * spread / (misses + spread))
-
-    width = int(table.n_choices.max())
+    Args:
+        table: The applicable cues.
+        correct: (N,) correct choice of each item.
+        fold: (N,) fold of each item.
+        n_folds: Number of folds.
+    """
+    votes = _compute_votes(table, correct, fold, n_folds)
     n_items = len(table.n_choices)
-    # Where no choice has a cue, NumPy counts in integers, weights or not.
-    flat = np.bincount(table.item * width + table.choice, weights=vote, minlength=n_items * width)
-    scores = flat.astype(np.float64).reshape(n_items, width)
+    width = int(table.n_choices.max())
+    cells = table.item * np.int64(width) + table.choice
+    # Without any cue, NumPy counts in integers, even with weights.
+    sums = np.bincount(cells, weights=votes, minlength=n_items * width).astype(np.float64)
+    scores = sums.reshape(n_items, width)
+
+    # Items with fewer choices than others have no such choice to select.
     scores[np.arange(width) >= table.n_choices[:, None]] = -np.inf
-    # Votes that cancel exactly in theory leave rounding behind; that must not break a tie.
-    best = scores >= scores.max(axis=1, keepdims=True) - 1e-9
-    return np.asarray(best[np.arange(n_items), right] / best.sum(axis=1))
+    is_best = scores >= scores.max(axis=1, keepdims=True) - TIE_TOLERANCE
+    return np.asarray(is_best[np.arange(n_items), correct] / is_best.sum(axis=1))
+
+
+def _compute_votes(table: CueTable, correct: Numbers, fold: Numbers, n_folds: int) -> Floats:
+    """Return (E,) the log odds, against chance, of each entry in the folds other than its own."""
+    n_cues = max(len(table.names), 1)
+    cells = fold[table.item] * n_cues + table.cue
+    is_hit = table.choice == correct[table.item]
+    n_other_choices = (table.n_choices - 1)[table.item]
+
+    def sum_other_folds(weights: NDArray[np.generic]) -> Floats:
+        """Return (E,) the sum over the entries of the same cue in other folds."""
+        sums = np.bincount(cells, weights=weights, minlength=n_folds * n_cues)
+        totals = sums.reshape(n_folds, n_cues).sum(axis=0)
+        return np.asarray(totals[table.cue] - sums[cells])
+
+    hits = sum_other_folds(is_hit)
+    misses = sum_other_folds(~is_hit)
+    # If items differ in their number of choices m, the mean of m - 1 over the cue's training items
+    # takes the place of m - 1.
+    n_seen = hits + misses
+    means = sum_other_folds(n_other_choices) / np.maximum(n_seen, 1)
+    spread = np.where(n_seen > 0, means, 1.0)
+    # log((c + 1) / (misses + m - 1)) - log(1 / (m - 1)), which is 0 for an unseen cue.
+    return np.log((hits + 1) * spread / (misses + spread))
