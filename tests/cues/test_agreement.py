@@ -1,7 +1,10 @@
 """Fleiss' kappa: his own example and closed forms; people's accuracy."""
 
+import math
+
 import numpy as np
 import pytest
+from scipy import stats
 
 from rightreasons.cues.ratings import fleiss_kappa, human_performance
 
@@ -33,6 +36,52 @@ def test_closed_forms():
     assert perfect.interval.low < 0.8
     one = fleiss_kappa([[3, 0]] * 4)
     assert (one.fleiss_kappa, one.interval, one.agreement, one.chance) == (None, None, 1.0, 1.0)
+
+
+def test_the_interval_of_more_raters_is_wilsons_on_the_range_of_kappa():
+    # Three raters, four items: P = (1 + 1 + 1/3 + 1/3) / 4 = 2/3, shares 7/12 and 5/12, chance 74/144 = 37/72,
+    # kappa (2/3 - 37/72) / (35/72) = 11/35. The smallest kappa of three raters is -1/2, so that the share of its
+    # range is (11/35 + 1/2) / (3/2).
+    table = np.array([[3, 0], [0, 3], [2, 1], [2, 1]])
+    result = fleiss_kappa(table, confidence_level=0.9)
+    kappa, minimum = 11 / 35, -1 / 2
+    assert result.fleiss_kappa == pytest.approx(kappa)
+
+    # The variance by brute force: the derivative of kappa in the weight of each item, and of one that dissents.
+    def weighted_kappa(weights):
+        agreement = weights @ (((table**2).sum(axis=1) - 3) / 6) / weights.sum()
+        shares = weights @ table / (3 * weights.sum())
+        return (agreement - shares @ shares) / (1 - shares @ shares)
+
+    step = 1e-6
+    influences = [
+        4
+        * (weighted_kappa(np.ones(4) + step * row) - weighted_kappa(np.ones(4) - step * row))
+        / (2 * step)
+        for row in np.eye(4)
+    ]
+    dissent = 2 / 3 / (35 / 72)
+    variance = (np.sum(np.square(influences)) + dissent**2) / (4 * 5)
+    share = (kappa - minimum) / 1.5
+    smoothed = (4 * share + 0.5) / 5
+    n_effective = smoothed * (1 - smoothed) / (variance / 1.5**2)
+    t = stats.t.isf(0.05, 3)
+    center = (share + t**2 / (2 * n_effective)) / (1 + t**2 / n_effective)
+    half = (
+        t
+        / (1 + t**2 / n_effective)
+        * math.sqrt(share * (1 - share) / n_effective + t**2 / (4 * n_effective**2))
+    )
+    assert result.interval.low == pytest.approx(minimum + 1.5 * (center - half), abs=1e-6)
+    assert result.interval.high == pytest.approx(minimum + 1.5 * (center + half), abs=1e-6)
+    assert result.interval.confidence_level == 0.9
+
+
+def test_full_dissent_of_three_raters_is_the_smallest_kappa():
+    # Each item has one rating of each category: P = 0, chance 1/3, kappa (0 - 1/3) / (2/3) = -1/2.
+    result = fleiss_kappa([[1, 1, 1]] * 6)
+    assert result.fleiss_kappa == pytest.approx(-1 / 2)
+    assert result.interval.low == pytest.approx(-1 / 2)
 
 
 def test_more_items_narrow_the_interval_and_categories_have_no_order():

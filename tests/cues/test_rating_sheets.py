@@ -5,7 +5,8 @@ import csv
 import datasets
 import pytest
 
-from rightreasons.cues.ratings import human_performance, read_rating_sheets, write_rating_sheets
+from rightreasons.cues.rating_sheets import read_rating_sheets, write_rating_sheets
+from rightreasons.cues.ratings import human_performance
 from rightreasons.datasets.perturbing.mirroring import mirror_dataset
 
 ITEMS = [

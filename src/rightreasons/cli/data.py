@@ -86,7 +86,7 @@ def write(
     raters: Annotated[int, typer.Option(help="Number of raters.", min=1)] = 3,
 ) -> None:
     """Write a sheet for each rater: the items in an order of its own, without labels and ids."""
-    from rightreasons.cues.ratings import write_rating_sheets
+    from rightreasons.cues.rating_sheets import write_rating_sheets
 
     items, taken = open_items(dataset, source, split, limit=drawn.limit, seed=drawn.seed)
     files = write_rating_sheets(items, out, n_raters=raters, seed=drawn.seed)
@@ -113,7 +113,8 @@ def read(
 
     The items are those that the sheets were written from: give the same options.
     """
-    from rightreasons.cues.ratings import human_performance, read_rating_sheets
+    from rightreasons.cues.rating_sheets import read_rating_sheets
+    from rightreasons.cues.ratings import human_performance
 
     items, taken = open_items(dataset, source, split, limit=drawn.limit, seed=drawn.seed)
     answers = read_rating_sheets(items, sheets)

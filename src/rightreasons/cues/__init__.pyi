@@ -1,10 +1,10 @@
 from .classifier import cue_classifier as cue_classifier
 from .easy_hard import easy_hard_gap as easy_hard_gap
 from .measure import measure_cues as measure_cues
+from .rating_sheets import read_rating_sheets as read_rating_sheets
+from .rating_sheets import write_rating_sheets as write_rating_sheets
 from .ratings import fleiss_kappa as fleiss_kappa
 from .ratings import human_performance as human_performance
-from .ratings import read_rating_sheets as read_rating_sheets
-from .ratings import write_rating_sheets as write_rating_sheets
 from .statistics import cue_statistics as cue_statistics
 
 __all__ = [

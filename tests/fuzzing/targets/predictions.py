@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from fuzzing.damage import altered, as_json, damaged
 from fuzzing.judging import Target
 from fuzzing.targets.tables import lines, packed, parquet, table, written
-from rightreasons.cues.ratings import read_rating_sheets, write_rating_sheets
+from rightreasons.cues.rating_sheets import read_rating_sheets, write_rating_sheets
 from rightreasons.io.predictions import parse_predictions, read_answers, read_predictions
 
 ROWS = [

@@ -1,0 +1,221 @@
+"""Sheets of multiple-choice items for people to rate, written as csv files and read back."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from rightreasons.core.resampling import item_rng
+from rightreasons.core.store import check_folder, write_text
+from rightreasons.core.validation import (
+    check_all,
+    check_columns,
+    check_count,
+    check_ids,
+    check_seed,
+)
+from rightreasons.datasets.perturbing.mirroring import choices_of
+from rightreasons.io.columns import read_columns
+from rightreasons.io.options import ScoreOptions
+
+if TYPE_CHECKING:
+    import datasets
+
+
+# Columns of a sheet besides the texts.
+ITEM_COLUMN = "item"
+ANSWER_COLUMN = "answer"
+
+CHOICE_PREFIX = "choice "
+"""Prefix of the columns of choices, which are numbered from 1."""
+
+FIRST_LINE = 2
+"""Line of a csv file that holds the first item, after the line of the headings."""
+
+BYTE_ORDER_MARK = "\ufeff"
+"""First character of a file, by which spreadsheets recognize UTF-8."""
+
+
+def write_rating_sheets(
+    dataset: datasets.Dataset,
+    out: str | os.PathLike[str],
+    *,
+    n_raters: int = 3,
+    seed: int = 0,
+) -> list[Path]:
+    """Write a sheet of multiple-choice items for each rater, without labels.
+
+    Each rater gets the items in a random order of their own, so that mirrored items are rarely
+    neighbors. Items are named by a code, because an id may reveal which item is the mirrored one. The
+    column `answer` is to be filled with the number of the correct choice.
+
+    Args:
+        dataset: Items with `id` and either `prompt` and `choices`, or `premise`, `choice1` and
+            `choice2`; a column `question` is displayed too.
+        out: Folder of the sheets.
+        n_raters: Number of raters; default 3.
+        seed: Seed of the orders.
+
+    Returns:
+        The files, `rater-1.csv` and so on.
+
+    Raises:
+        TypeError: If an argument has the wrong type.
+        ValueError: If columns are missing or there are no items.
+
+    References:
+        Kavumba et al. (2019), When Choosing Plausible Alternatives, Clever Hans can be Clever, §3 and
+        Table 3.
+
+    Example:
+        >>> import datasets, tempfile
+        >>> row = {"id": "a", "prompt": "The man broke his toe.", "choices": ["A hammer fell.", "His sock tore."]}
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     files = write_rating_sheets(datasets.Dataset.from_list([{**row, "label": 0}]), folder, n_raters=2)
+        ...     print([file.name for file in files])
+        ...     print(files[0].read_text("utf-8-sig"), end="")
+        ['rater-1.csv', 'rater-2.csv']
+        item,prompt,choice 1,choice 2,answer
+        433911c6eb0d,The man broke his toe.,A hammer fell.,His sock tore.,
+    """
+    check_count(n_raters, "n_raters")
+    rows = _make_rows(dataset)
+    table = pd.DataFrame(rows.values()).assign(**{ANSWER_COLUMN: ""})
+    # Items with fewer choices than others have empty cells.
+    table = table.fillna("")
+
+    names = [f"rater-{rater}" for rater in range(1, n_raters + 1)]
+    folder = check_folder(out, own=[f"{name}.csv" for name in names])
+    files = []
+    for name in names:
+        rng = item_rng(check_seed(seed), name)
+        shuffled = table.iloc[rng.permutation(len(table))]
+        text = shuffled.to_csv(index=False, lineterminator="\n")
+        files.append(write_text(folder / f"{name}.csv", BYTE_ORDER_MARK + text))
+    return files
+
+
+def read_rating_sheets(
+    dataset: datasets.Dataset,
+    files: Sequence[str | os.PathLike[str]],
+) -> dict[str, Any]:
+    """Read the sheets that raters have filled.
+
+    Args:
+        dataset: The items that the sheets were written from, with `label`.
+        files: The csv file of each rater, at least 2, in any order of rows; comma- or
+            semicolon-separated.
+
+    Returns:
+        The arguments of `human_performance`: "ratings", the choice of each rater, counted from 0;
+        "references", the correct choices; and "n_choices", the largest number of choices of an item.
+
+    Raises:
+        TypeError: If an argument has the wrong type.
+        ValueError: If a sheet lacks an item or an answer, repeats an item or has one that is not in
+            the data, or an answer is not the number of a choice.
+
+    Example:
+        >>> import datasets, tempfile
+        >>> from pathlib import Path
+        >>> row = {"id": "a", "prompt": "The man broke his toe.", "choices": ["A hammer fell.", "His sock tore."]}
+        >>> data = datasets.Dataset.from_list([{**row, "label": 0}])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     files = write_rating_sheets(data, folder, n_raters=2)
+        ...     for file, answer in zip(files, "12"):
+        ...         _ = file.write_text(file.read_text("utf-8-sig").rstrip() + answer, "utf-8")
+        ...     read_rating_sheets(data, files)["ratings"]
+        [[0, 1]]
+    """
+    if len(files) < 2:
+        raise ValueError(
+            f"Expected the sheets of at least 2 raters in `files`, but got {len(files)}."
+        )
+    check_columns(dataset.column_names, ["label"], "the items, to compare the answers with")
+    n_choices_by_code = {}
+    for code, row in _make_rows(dataset).items():
+        n_choices_by_code[code] = sum(column.startswith(CHOICE_PREFIX) for column in row)
+    sheets = [_read_answers(Path(file), n_choices_by_code) for file in files]
+
+    labels = list(dataset["label"][:])
+    columns = (dataset["id"][:], n_choices_by_code.values(), labels)
+    for name, n_choices, label in zip(*columns, strict=True):
+        if not isinstance(label, int) or not 0 <= label < n_choices:
+            raise ValueError(
+                f"Expected the label of item '{name}' to be one of its choices, but it is {label}."
+            )
+
+    # Sheets are shuffled, each in its own way; the codes bring the answers together again.
+    ratings = []
+    for code in n_choices_by_code:
+        ratings.append([sheet[code] for sheet in sheets])
+    return {
+        "ratings": ratings,
+        "references": labels,
+        "n_choices": max(n_choices_by_code.values()),
+    }
+
+
+def _make_rows(dataset: datasets.Dataset) -> dict[str, dict[str, str]]:
+    """Return the row of each item in a sheet, by the code of the item."""
+    prompt = "prompt" if "prompt" in dataset.column_names else "premise"
+    choice_columns = ["choice1", "choice2"]
+    if "choices" in dataset.column_names:
+        choice_columns = ["choices"]
+    check_columns(dataset.column_names, ("id", prompt, *choice_columns), "the items to rate")
+    if len(dataset) == 0:
+        raise ValueError("Expected at least one item to rate, but the data set is empty.")
+
+    text_columns = [name for name in (prompt, "question") if name in dataset.column_names]
+    rows = {}
+    for name, item in zip(check_ids(dataset["id"][:], "id"), dataset, strict=True):
+        # A hash of the id: equal in all sheets, and silent about the id.
+        code = hashlib.blake2b(name.encode(), digest_size=6).hexdigest()
+        row = {ITEM_COLUMN: code}
+        for column in text_columns:
+            row[column] = str(item[column])
+        for number, text in enumerate(choices_of(item), 1):
+            row[f"{CHOICE_PREFIX}{number}"] = text
+        rows[code] = row
+    return rows
+
+
+def _read_answers(file: Path, n_choices_by_code: dict[str, int]) -> dict[str, int]:
+    """Return the choice of each item, counted from 0, by the code of the item."""
+    columns = read_columns(file, ScoreOptions())[0]
+    check_columns([*columns], (ITEM_COLUMN, ANSWER_COLUMN), file.name)
+    codes = [str(cell).strip() for cell in columns[ITEM_COLUMN]]
+    answers = [str(cell).strip() for cell in columns[ANSWER_COLUMN]]
+
+    # Each code of the data, exactly once.
+    check_ids(codes, f"item of {file.name}")
+    check_all(
+        codes,
+        n_choices_by_code.__contains__,
+        f"items of the data in {file.name}",
+        first=FIRST_LINE,
+    )
+    n_items = len(n_choices_by_code)
+    if len(codes) < n_items:
+        raise ValueError(
+            f"Expected answers to {n_items} items in {file.name}, but got {len(codes)}."
+        )
+
+    choices = {}
+    for line, (code, answer) in enumerate(zip(codes, answers, strict=True), FIRST_LINE):
+        n_choices = n_choices_by_code[code]
+        numbers = [str(number) for number in range(1, n_choices + 1)]
+        # Only the plain number: int() would also take "+1" and other digits.
+        check_all(
+            [answer],
+            numbers.__contains__,
+            f"an answer from 1 to {n_choices} in {file.name}",
+            first=line,
+        )
+        choices[code] = int(answer) - 1
+    return choices
