@@ -14,9 +14,9 @@ import numpy as np
 from rightreasons.core.sentences import pluralize
 from rightreasons.cues.classifier import CueClassifier, cue_transfer
 from rightreasons.cues.extraction import CueTable, extract_cues
-from rightreasons.cues.measure import GROUPS, ChoiceItems, CueFigures, measure_cues
+from rightreasons.cues.measure import DEFAULT_GROUPS_COLUMN, ChoiceItems, CueFigures, measure_cues
 from rightreasons.cues.options import CuesOptions
-from rightreasons.cues.question import cue_productivity
+from rightreasons.cues.question import draw_productivity
 from rightreasons.cues.statistics import CueStatistics
 from rightreasons.io.tables import open_multiple_choice
 from rightreasons.page.prose import percent
@@ -239,7 +239,7 @@ def _verdict(found: Analysis) -> tuple[str, str]:
     conclusion = found.figures.conclusion
     if conclusion == "misleads":
         words = f"Cues alone do worse than chance ({rates}), as they do where items that belong together are apart"
-        return f"{words}: a column {GROUPS} says which do.", "neutral"
+        return f"{words}: a column {DEFAULT_GROUPS_COLUMN} says which do.", "neutral"
     if conclusion == "cannot tell":
         too_few = found.figures.too_few
         return (
@@ -267,7 +267,7 @@ def diagram(found: Analysis) -> str:
     shown = found.cues.cues[:DRAWN]
     if not shown:
         return '<p class="rr-waiting">No cue is that often applicable: lower “Minimum applicability”.</p>'
-    drawing = cue_productivity("cues", shown, found.classifier.chance, ALPHA)
+    drawing = draw_productivity("cues", shown, found.classifier.chance, ALPHA)
     caption = "How often the choice that alone has the cue is right, with its interval; the dashed line is chance."
     return f'<figure class="rr-figure">{drawing.svg}<figcaption>{caption}</figcaption></figure>'
 

@@ -35,31 +35,35 @@ def table(rows, **columns):
 
 
 # "good" is right in 4 of 5 training items; the fifth has it in a wrong choice.
-TRAIN = ChoiceItems.of(table(items_of(0, 1, 0, 2, 1, good=(0, 1, 0, 2, 0), start=10)))
+TRAIN = ChoiceItems.from_table(table(items_of(0, 1, 0, 2, 1, good=(0, 1, 0, 2, 0), start=10)))
 # Of six items the second has no label; "good" is right in the first, third and fourth.
 TEST = table(items_of(0, -1, 1, 2, 0, 0, good=(0, 0, 1, 2, 1, 1)))
 
 
 def test_items_without_a_label_are_left_out():
-    items = ChoiceItems.of(TEST)
+    items = ChoiceItems.from_table(TEST)
     assert len(items) == 5
     assert items.rows.tolist() == [0, 2, 3, 4, 5]
     assert items.labels.tolist() == [0, 1, 2, 0, 0]
     assert items.groups is None
     assert items.easy is None
-    grouped = ChoiceItems.of(table(TEST.to_list(), pair=["x", "y", "x", "z", "z", "z"]), "pair")
+    grouped = ChoiceItems.from_table(
+        table(TEST.to_list(), pair=["x", "y", "x", "z", "z", "z"]), "pair"
+    )
     assert grouped.groups == ["x", "x", "z", "z", "z"]
     # Items whose cell is empty are on their own, as everywhere in an audit.
-    some = ChoiceItems.of(table(TEST.to_list(), source_id=["x", "y", "x", None, "", None])).groups
+    some = ChoiceItems.from_table(
+        table(TEST.to_list(), source_id=["x", "y", "x", None, "", None])
+    ).groups
     assert number_groups(some, 5).tolist() == [0, 0, 1, 2, 3]
     with pytest.raises(
         ValueError, match="Expected a column 'pairs', but the data has prompt, choices, label"
     ):
-        ChoiceItems.of(TEST, "pairs")
+        ChoiceItems.from_table(TEST, "pairs")
 
 
 def test_cues_of_the_training_split_decide_what_is_easy():
-    items = ChoiceItems.of(TEST)
+    items = ChoiceItems.from_table(TEST)
     # The model picks "good" in the first two items, and elsewhere another choice: right, right, wrong, right, right.
     logits = [[2.0, 0.0], [0.0, 1.0], [3.0, 0.0, 0.0], [1.0, 0.0], [4.0, 0.0, 0.0]]
     figures = measure_cues(items, train=TRAIN, logits=logits, options=OPTIONS, resampling=FEW)
@@ -77,7 +81,9 @@ def test_cues_of_the_training_split_decide_what_is_easy():
 
 
 def test_the_data_may_say_what_is_easy():
-    items = ChoiceItems.of(table(TEST.to_list(), easy=[True, True, False, True, False, True]))
+    items = ChoiceItems.from_table(
+        table(TEST.to_list(), easy=[True, True, False, True, False, True])
+    )
     figures = measure_cues(items, train=TRAIN, options=OPTIONS, resampling=FEW)
     assert figures.easy_is_given
     assert figures.easy.tolist() == [True, False, True, False, True]
@@ -86,7 +92,7 @@ def test_the_data_may_say_what_is_easy():
 
 def test_without_training_items_groups_stay_in_one_fold():
     rows = items_of(*([0, 1] * 12), good=[0, 1] * 12)
-    items = ChoiceItems.of(table(rows, source_id=[f"g{i // 6}" for i in range(24)]))
+    items = ChoiceItems.from_table(table(rows, source_id=[f"g{i // 6}" for i in range(24)]))
     # Four groups: the ten folds of the default become four, folds that are asked for stay.
     figures = measure_cues(items, options=OPTIONS, resampling=FEW)
     assert (figures.classifier.n_groups, figures.classifier.n_folds) == (4, 4)
@@ -101,13 +107,13 @@ def test_without_training_items_groups_stay_in_one_fold():
     # All four groups hit alike: the sum of four alike is twice its error, sqrt(4) of Student's t with 3 degrees.
     assert figures.statistics.find("good").p_value == pytest.approx(2 * stats.t.sf(2, 3))
     assert figures.significant == ()
-    assert figures.telling(3)[0].cue == "good"
+    assert figures.select_cues(3)[0].cue == "good"
     with pytest.raises(ValueError, match="at most the number of groups, 4, but got 5"):
         measure_cues(items, options=CuesOptions(features=("unigram",), n_folds=5), resampling=FEW)
 
 
 def test_no_gap_where_all_items_are_easy():
-    items = ChoiceItems.of(table(items_of(0, 1, 0, good=(0, 1, 0))))
+    items = ChoiceItems.from_table(table(items_of(0, 1, 0, good=(0, 1, 0))))
     figures = measure_cues(
         items, train=TRAIN, logits=[[1, 0], [0, 1, 0], [0, 1]], options=OPTIONS, resampling=FEW
     )

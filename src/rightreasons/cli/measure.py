@@ -104,7 +104,7 @@ def cues(
     data, taken = open_items(
         dataset, source, split, train_first=True, limit=settings.limit, seed=settings.seed
     )
-    items = ChoiceItems.of(data, options.groups_column)
+    items = ChoiceItems.from_table(data, options.groups_column)
     figures = measure_cues(items, options=options, resampling=settings.resampling)
     typer.secho(
         f"{dataset}{f' ({source.config})' if source.config else ''}, {taken}: {pluralize(len(items), 'item')}",

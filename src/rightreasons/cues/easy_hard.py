@@ -111,12 +111,12 @@ class _Answers:
     @property
     def n_runs(self) -> int:
         """Number of runs R."""
-        return self.correct.shape[1]
+        return int(self.correct.shape[1])
 
     @property
     def hits(self) -> Counts:
         """(N,) number of runs that answer each item correctly."""
-        return self.correct.sum(axis=1)
+        return np.asarray(self.correct.sum(axis=1))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -187,6 +187,7 @@ def easy_hard_gap(
     flags = _parse_easy(easy)
     check_same_length(predictions=predicted, references=correct_choices, easy=flags)
     check_one_of(unit, UNITS, "unit")
+    # What follows works on arrays that are not checked again.
     rounds = check_count(n_permutations, "n_permutations", maximum=MAX_DRAWS)
     answers = _Answers(
         correct=(predicted == correct_choices[:, None]).astype(np.int64),
@@ -208,12 +209,13 @@ def easy_hard_gap(
         p_value = _test_gap(answers.hits, answers.n_runs, answers, randomization)
     pooled = _compute_run(answers.hits, answers.n_runs, flags, p_value)
 
-    intervals = _compute_intervals(pooled, answers, resampling, rng)
-    deviations = _compute_deviations(runs)
+    uncertainty: dict[str, Any] = {
+        **_compute_intervals(pooled, answers, resampling, rng),
+        **_compute_deviations(runs),
+    }
     return EasyHardGap(
         **dataclasses.asdict(pooled),
-        **intervals,
-        **deviations,
+        **uncertainty,
         n_easy=int(flags.sum()),
         n_hard=int((~flags).sum()),
         n_runs=answers.n_runs,
@@ -410,6 +412,7 @@ def _resample_clusters(
         rng: Source of the resamples.
     """
     n_units = int(units.max()) + 1
+    # A resample is the number of times that it contains each cluster.
     chances = np.full(n_units, 1 / n_units)
     weights = rng.multinomial(n_units, chances, size=n_resamples).astype(np.float64)
     means = []

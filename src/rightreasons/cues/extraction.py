@@ -116,6 +116,7 @@ def extract_cues(
     features: Sequence[str] = ("unigram",),
 ) -> CueTable:
     """Find all cues that exactly one choice of an item has; see `cue_statistics` for the arguments."""
+    # Behind these two lines nothing is checked: the choices are plain texts in one list.
     names = check_features(features)
     texts = parse_choice_texts(data, prompts, names)
 
@@ -126,6 +127,7 @@ def extract_cues(
     prompt_tokens = tokens.select_range(n_choices, len(tokens))
     parts = []
     for name in names:
+        # No name of a cue of shape is a word or a run of words: a word has no angle brackets.
         if name in _NGRAM_SIZE_BY_FEATURE:
             ngrams = choices.make_ngrams(_NGRAM_SIZE_BY_FEATURE[name])
             parts.append(_find_exclusive_tokens(ngrams, texts))
@@ -135,8 +137,7 @@ def extract_cues(
             overlaps = _measure_overlaps(choices, prompt_tokens, texts)
             parts += _find_extremes(overlaps, texts, (MOST_OVERLAP, LEAST_OVERLAP))
         else:
-            has_negation = [_NEGATION_PATTERN.search(text) is not None for text in texts.choices]
-            parts.append(_find_exclusive_flags(np.array(has_negation), texts, NEGATION))
+            parts.append(_find_exclusive_flags(_flag_negations(texts), texts, NEGATION))
     return _merge_entries(parts, texts.n_choices)
 
 
@@ -176,6 +177,7 @@ def parse_choice_texts(
     elif "overlap" in features:
         raise ValueError("Expected `prompts` for the feature 'overlap', but got None.")
 
+    # Prompts are split into words like choices, which takes time: only if they are needed.
     if "overlap" not in features:
         checked_prompts = []
     return ChoiceTexts(
@@ -208,7 +210,7 @@ class _KeyLayout:
     token_bits: int
     choice_bits: int
 
-    def pack(self, item: Positions, token: Positions, choice: Positions) -> Positions:
+    def pack(self, item: Positions, token: Numbers, choice: Positions) -> Positions:
         """Return the keys, which sort by item, then by token, then by choice."""
         pairs = item << self.token_bits | token
         return pairs << self.choice_bits | choice
@@ -280,6 +282,7 @@ def _find_exclusive_flags(has_cue: Flags, texts: ChoiceTexts, name: str) -> _Ent
         texts: The choices.
         name: The cue.
     """
+    # Items are never empty, so that each has a sum of its own.
     counts = np.add.reduceat(has_cue, texts.offsets[:-1], dtype=np.int64)
     is_applicable = counts == 1
     rows = np.flatnonzero(has_cue & is_applicable[texts.item_of_choice])
@@ -308,10 +311,18 @@ def _find_extremes(
     """
     entries = []
     for name, ufunc in zip(names, (np.maximum, np.minimum), strict=True):
+        # One of two equal choices is not the longest: both are flagged, and neither counts.
         extremes = ufunc.reduceat(values, texts.offsets[:-1])
         is_extreme = values == extremes[texts.item_of_choice]
         entries.append(_find_exclusive_flags(is_extreme, texts, name))
     return entries
+
+
+def _flag_negations(texts: ChoiceTexts) -> Flags:
+    """Return (C,) whether each choice has a word of negation."""
+    # In the text as it stands: "didn't" is three tokens.
+    has_negation = [_NEGATION_PATTERN.search(text) is not None for text in texts.choices]
+    return np.array(has_negation, dtype=np.bool_)
 
 
 def _measure_overlaps(
@@ -342,21 +353,32 @@ def _measure_overlaps(
 def _merge_entries(parts: Sequence[_Entries], n_choices: Positions) -> CueTable:
     """Join the entries of all features, which have no cue in common, and sort the cues."""
     if len(parts) == 1:
-        # The cues of one feature are sorted already.
-        (part,) = parts
-        return CueTable(tuple(part.names), part.item, part.choice, part.cue, n_choices)
+        # The cues of one feature are sorted already, and large columns need not be copied.
+        (entries,) = parts
+        return CueTable(
+            names=tuple(entries.names),
+            item=entries.item,
+            choice=entries.choice,
+            cue=entries.cue,
+            n_choices=n_choices,
+        )
 
     names: list[str] = []
+    items = []
+    choices = []
     cues = []
-    for part in parts:
-        cues.append(part.cue + len(names))
-        names += part.names
+    for entries in parts:
+        items.append(entries.item)
+        choices.append(entries.choice)
+        # The cues of this feature are numbered after those of the features before it.
+        cues.append(entries.cue + len(names))
+        names += entries.names
 
     sorted_names, ranks = sort_tokens(names)
     return CueTable(
         names=tuple(sorted_names),
-        item=np.concatenate([part.item for part in parts]),
-        choice=np.concatenate([part.choice for part in parts]),
+        item=np.concatenate(items),
+        choice=np.concatenate(choices),
         cue=ranks[np.concatenate(cues)],
         n_choices=n_choices,
     )

@@ -28,7 +28,10 @@ def parse_correct_choices(labels: object, n_choices: NDArray[np.int64]) -> NDArr
     return check_labels(correct, n_choices, name="labels")
 
 
-def number_groups(groups: Sequence[Hashable] | None, n_items: int) -> NDArray[np.int64]:
+def number_groups(
+    groups: Sequence[Hashable] | None,
+    n_items: int,
+) -> NDArray[np.int64]:
     """Return (N,) the number of the group of each item, in the order of first occurrence.
 
     Args:
@@ -92,9 +95,10 @@ def parse_runs(
     if widths == {0} and min_columns == 1:
         return check_labels(rows, name=name)[:, None]
     if len(widths) > 1 or min(widths) < min_columns:
-        listed = ", ".join(map(str, sorted(widths)))
+        widths_text = ", ".join(map(str, sorted(widths)))
         raise ValueError(
             f"Expected each row of `{name}` to hold the same number of values, at least "
-            f"{min_columns}, but rows have {listed}."
+            f"{min_columns}, but rows have {widths_text}."
         )
-    return np.stack([check_labels(row, name=name) for row in rows])
+    columns = [check_labels(row, name=name) for row in rows]
+    return np.stack(columns)

@@ -1,6 +1,7 @@
-"""Cues of multiple-choice data: which there are, how far they lead, and whether a model is better where they help.
+"""Measure the cues of multiple-choice data: which exist, how far they lead, and whether a model needs them.
 
-`measure_cues` needs the data alone; with the scores of a model it also compares the model on Easy and on Hard items.
+`measure_cues` only needs the data; with the scores of a model it also compares the accuracy of the
+model on Easy and on Hard items.
 """
 
 from __future__ import annotations
@@ -30,12 +31,13 @@ from rightreasons.cues.statistics import Cue, CueStatistics, cue_statistics
 if TYPE_CHECKING:
     import datasets
 
+Floats = NDArray[np.float64]
 
-GROUPS = "source_id"
-"""The column of groups where none is named."""
+DEFAULT_GROUPS_COLUMN = "source_id"
+"""Column that names the groups of items unless another one is given."""
 
 Conclusion = Literal["gives answers away", "misleads", "cannot tell", "no sign"]
-"""What cues alone say of the data; see `CueFigures.conclusion`."""
+"""Conclusion about the data from cues alone; see `CueFigures.conclusion`."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -45,10 +47,11 @@ class ChoiceItems:
     Attributes:
         prompts: n prompts.
         choices: n lists of choices.
-        labels: (n,) indices of the right choices.
-        groups: n names of what belongs together, such as an item and its mirror; None where each item is on its own.
-        easy: (n,) whether the data itself calls an item Easy; None where it does not say.
-        rows: (n,) the rows of the table that the items come from; empty where they come from none.
+        labels: (n,) indices of the correct choices.
+        groups: n names of groups of items that belong together, such as an item and its mirror; None if
+            the items are independent.
+        easy: (n,) whether the data itself calls an item Easy; None if it does not say.
+        rows: (n,) rows of the table that the items come from; empty if they come from none.
     """
 
     prompts: Sequence[str]
@@ -61,58 +64,68 @@ class ChoiceItems:
     def __len__(self) -> int:
         return len(self.labels)
 
+    @property
+    def group_names(self) -> Sequence[Hashable]:
+        """N names of groups; if there are none, each item is a group of its own."""
+        if self.groups is None:
+            return range(len(self))
+        return self.groups
+
     @classmethod
-    def of(cls, table: datasets.Dataset, groups_column: str | None = None) -> ChoiceItems:
-        """Take the labeled items of a table in the common schema.
+    def from_table(cls, table: datasets.Dataset, groups_column: str | None = None) -> ChoiceItems:
+        """Make items from the labeled rows of a table in the common schema.
 
         Args:
-            table: Rows {prompt, choices, label}; labels below 0 stand for none.
-            groups_column: The column of groups; None for `source_id` where there is one.
+            table: Rows {prompt, choices, label}; labels below 0 mean that the row is unlabeled.
+            groups_column: Column of groups. If None, `source_id` if the table has it.
 
         Returns:
             The items; `easy` comes from a column of that name.
 
         Raises:
-            ValueError: If `groups_column` names no column.
+            ValueError: If the table does not have the column `groups_column`.
         """
         if groups_column is not None and groups_column not in table.column_names:
-            raise ValueError(
-                f"Expected a column {groups_column!r}, but the data has {', '.join(table.column_names)}."
-            )
+            columns = ", ".join(table.column_names)
+            raise ValueError(f"Expected a column {groups_column!r}, but the data has {columns}.")
+
+        # Unlabeled items cannot show where a cue points.
         labels = np.array(table["label"][:], dtype=np.int64)
         rows = np.flatnonzero(labels >= 0)
-        kept = table.select(rows)
-        groups, easy = (
-            list(kept[name]) if name in kept.column_names else None
-            for name in (groups_column or GROUPS, "easy")
+        labeled = table.select(rows)
+        easy = None
+        if "easy" in labeled.column_names:
+            easy = np.array(list(labeled["easy"]), dtype=np.bool_)
+        return cls(
+            prompts=labeled["prompt"][:],
+            choices=labeled["choices"][:],
+            labels=labels[rows],
+            groups=_read_groups(labeled, groups_column or DEFAULT_GROUPS_COLUMN, rows),
+            easy=easy,
+            rows=rows,
         )
-        if groups is not None:  # an item without a group is on its own
-            groups = [
-                ("item", row) if name in (None, "") else name
-                for row, name in zip(rows, groups, strict=True)
-            ]
-        flags = None if easy is None else np.array(easy, dtype=np.bool_)
-        return cls(kept["prompt"][:], kept["choices"][:], labels[rows], groups, flags, rows)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class CueFigures(Result):
-    """What cues give away; see `measure_cues`.
+    """Figures of the cues of a data set; see `measure_cues`.
 
     Attributes:
-        statistics: The cues of the training items, or of the items themselves.
-        n_train: Number of training items; None where the items themselves are counted.
-        accuracy: Accuracy of a classifier that sees cues alone, with its interval over groups (`cluster_wilson`).
+        statistics: Cues of the training items, or of the items themselves if there are none.
+        n_train: Number of training items; None if the items themselves are counted.
+        accuracy: Accuracy of a classifier that only sees cues, with its interval over groups
+            (`cluster_wilson`).
         chance: Accuracy of guessing.
-        classifier: Cross-validation on the items; None where there are training items.
-        easy: (n,) which items are Easy: those that the data calls so, or else those that the classifier gets right.
+        classifier: Cross-validation on the items; None if there are training items.
+        easy: (n,) whether each item is Easy: according to the data, or else because the classifier
+            answers it correctly.
         easy_is_given: Whether the data itself says which items are Easy.
-        alone: Whether cues alone gain or lose much against guessing, at the level of the verdict.
-        is_below: Whether they surely do worse than guessing, at that level.
-        predicted: (n,) the choices of a model; None without its scores, as are the following.
-        gap: The model on Easy and on Hard items; None also where all items are Easy, or none is.
-        decided: Whether the gap is small or large, at the level of the verdict; None without one.
-        is_misled: Whether the model is surely worse than guessing on Hard items, at that level.
+        alone: Whether cues alone gain or lose much compared with guessing, at the level of the verdict.
+        is_below: Whether cues alone are significantly worse than guessing, at that level.
+        predicted: (n,) choices of a model; None without its scores.
+        gap: The model on Easy and on Hard items; None without a model, or if all items are of one kind.
+        decided: Whether the gap is small or large, at the level of the verdict; None without a gap.
+        is_misled: Whether the model is significantly worse than guessing on Hard items, at that level.
     """
 
     statistics: CueStatistics
@@ -131,7 +144,7 @@ class CueFigures(Result):
 
     @property
     def alpha(self) -> float:
-        """Below which a p-value is significant."""
+        """Significance level: p-values below it are significant."""
         return 1 - self.statistics.confidence_level
 
     @property
@@ -141,59 +154,72 @@ class CueFigures(Result):
 
     @property
     def conclusion(self) -> Conclusion:
-        """What cues alone say of the data.
+        """The conclusion about the data from cues alone.
 
         Returns:
-            "gives answers away" where `accuracy` is surely more than 10 points above chance. "misleads" where it surely
-            lies below: a cross-validated classifier is misled where items that share their choices but not their
-            answer, such as an item and its twin, are in different folds, and the data says nothing of cues until they
-            are grouped. "no sign" where it is surely within 10 points of chance; else "cannot tell".
+            "gives answers away" if `accuracy` is significantly more than 10 points above chance.
+            "misleads" if it is significantly below chance: a cross-validated classifier is misled if
+            items that have the same choices but another answer, such as an item and its mirror, are in
+            different folds, and cues show nothing about the data until these are grouped. "no sign" if
+            it is significantly within 10 points of chance; else "cannot tell".
         """
+        # A classifier below chance makes no statement on the data, whatever else is decided.
         if self.is_below:
             return "misleads"
         if self.alone.level == "large":
             return "gives answers away"
-        return "no sign" if self.alone.level == "small" else "cannot tell"
+        if self.alone.level == "small":
+            return "no sign"
+        return "cannot tell"
 
     @property
     def n_needed(self) -> int | None:
-        """About how many items would tell all that is open; None where nothing is, or no number is known to."""
-        needed = [
-            test.n_needed
-            for test in (self.alone, self.decided)
-            if test is not None and test.level == "unknown"
-        ]
-        known = [n for n in needed if n is not None]
-        return max(known) if known and len(known) == len(needed) else None
+        """Approximate number of items that would decide all open tests; None if no number is known."""
+        n_needed = []
+        for decision in (self.alone, self.decided):
+            if decision is None or decision.level != "unknown":
+                continue
+            # One test that no number of items decides leaves the whole question open.
+            if decision.n_needed is None:
+                return None
+            n_needed.append(decision.n_needed)
+        return max(n_needed, default=None)
 
     @property
     def too_few(self) -> str:
-        """What the items leave open, in words."""
+        """Sentence on the effects that the items cannot exclude."""
         n_items = pluralize(len(self.easy), "item does", "items do")
-        would = f"; about {pluralize(self.n_needed, 'item')} would tell" if self.n_needed else ""
-        return f"{n_items} not rule out an effect of {100 * MARGINS['accuracy'].small:.0f} points{would}"
+        points = 100 * MARGINS["accuracy"].small
+        sentence = f"{n_items} not rule out an effect of {points:.0f} points"
+        if self.n_needed:
+            sentence += f"; about {pluralize(self.n_needed, 'item')} would tell"
+        return sentence
 
-    def telling(self, limit: int) -> tuple[Cue, ...]:
-        """Return cues for a table: first those that differ from chance, then others, each by applicability."""
-        return tuple(sorted(self.statistics.cues, key=lambda cue: cue.p_holm >= self.alpha)[:limit])
+    def select_cues(self, limit: int) -> tuple[Cue, ...]:
+        """Return cues for a table: first those that differ from chance, each part by applicability."""
+        # The sort is stable, and the cues are in the order of their applicability already.
+        cues = sorted(self.statistics.cues, key=lambda cue: cue.p_holm >= self.alpha)
+        return tuple(cues[:limit])
 
 
 def measure_cues(
     items: ChoiceItems,
     *,
     train: ChoiceItems | None = None,
-    logits: NDArray[np.float64] | Ragged | Sequence[NDArray[np.float64]] | None = None,
+    logits: Floats | Ragged | Sequence[Floats] | None = None,
     options: CuesOptions | None = None,
     resampling: Resampling = Resampling(),
 ) -> CueFigures:
-    """Count the cues of multiple-choice data, and see how far they alone lead.
+    """Count the cues of multiple-choice data, and measure how far cues alone lead.
 
     Args:
         items: The items.
-        train: What a model learns from: its cues are counted, and a classifier that learned them is tested on the
-            items. None to count the cues of the items, and to cross-validate on them.
+        train: Training items of a model: their cues are counted, and a classifier that learned them is
+            tested on the items. If None, the cues of the items are counted, and the classifier is
+            cross-validated on them.
         logits: Scores of a model for the choices of the items; (n, K) or ragged.
-        options: Families of cues and number of folds; with fewer groups than the default number, one per group.
+        options: Families of cues and number of folds. With fewer groups than the default number of
+            folds, there is one fold per group.
         resampling: Level, resamples and seed of intervals and tests.
 
     Returns:
@@ -203,8 +229,9 @@ def measure_cues(
         ValueError: If an option is out of range or lengths differ.
 
     References:
-        Niven and Kao (2019), "Probing Neural Network Comprehension of Natural Language Arguments"; Kavumba et al.
-        (2019), "When Choosing Plausible Alternatives, Clever Hans can be Clever", Table 4.
+        Niven and Kao (2019), "Probing Neural Network Comprehension of Natural Language Arguments";
+        Kavumba et al. (2019), "When Choosing Plausible Alternatives, Clever Hans can be Clever",
+        Table 4.
 
     Example:
         >>> items = ChoiceItems(["Why?"] * 20, [["a true one", "a false one"]] * 20, np.zeros(20, dtype=np.int64))
@@ -214,86 +241,151 @@ def measure_cues(
         >>> [cue.cue for cue in figures.significant]
         ['false', 'true']
     """
+    # With training items, the cues are those that a model could have learned.
     options = options or CuesOptions()
-    counted, level = items if train is None else train, resampling.level
-    features: dict[str, Any] = {"features": options.features}
-    statistics = cue_statistics(
-        counted.choices,
-        counted.labels,
-        prompts=counted.prompts,
-        groups=counted.groups,
-        min_applicability=options.min_applicability,
-        confidence_level=level,
-        **features,
-    )
-    groups = list(range(len(items)) if items.groups is None else items.groups)
+    statistics = _count_cues(items if train is None else train, options, resampling)
     classifier = None
     if train is None:
-        classifier = cue_classifier(
-            items.choices,
-            items.labels,
-            prompts=items.prompts,
-            groups=groups,
-            n_folds=options.n_folds
-            if "n_folds" in options.get_changes()
-            else min(options.n_folds, len(set(groups))),
-            confidence_level=level,
-            seed=resampling.seed,
-            **features,
-        )
+        classifier = _cross_validate(items, options, resampling)
         credit = np.array(classifier.credits)
     else:
-        credit = cue_transfer(
-            train.choices,
-            train.labels,
-            items.choices,
-            items.labels,
-            train_prompts=train.prompts,
-            test_prompts=items.prompts,
-            **features,
-        )
-    group = number_groups(groups, len(items))
+        credit = _transfer(train, items, options)
+
+    # The verdict makes one test of the data, and two more of a model: the gap, and the accuracy on
+    # Hard items. Its level is corrected for that number.
+    verdict_resampling = resampling.correct_for_tests(1 if logits is None else 3)
+    group = number_groups(items.group_names, len(items))
+    n_groups = int(group.max()) + 1
     chance = float(np.mean([1 / len(choices) for choices in items.choices]))
-    accuracy = _accuracy(credit, group, resampling)
-    # Of a model there are two more tests: the gap, and the accuracy on Hard items.
-    wide = resampling.correct_for_tests(1 if logits is None else 3)
-    sure = _accuracy(credit, group, wide)
-    easy = credit == 1.0 if items.easy is None else items.easy
-    n_units = len(set(groups))
+    strict = _estimate_accuracy(credit, group, verdict_resampling)
+    gain = subtract_reference(strict, chance)
+    is_below = strict.high is not None and strict.high < chance and n_groups >= MIN_ITEMS
+    # Only the choices of the model count here, not its confidence.
+    predicted = None
+    if logits is not None:
+        predicted = check_ragged(logits, scores="logits", name="logits").argmax()
+
     figures = CueFigures(
         statistics=statistics,
         n_train=None if train is None else len(train),
-        accuracy=accuracy,
+        accuracy=_estimate_accuracy(credit, group, resampling),
         chance=chance,
         classifier=classifier,
-        easy=easy,
+        easy=credit == 1.0 if items.easy is None else items.easy,
         easy_is_given=items.easy is not None,
-        alone=decide(subtract_reference(sure, chance), MARGINS["accuracy"], len(items), n_units),
-        is_below=sure.high is not None and sure.high < chance and n_units >= MIN_ITEMS,
-        predicted=None
-        if logits is None
-        else check_ragged(logits, scores="logits", name="logits").argmax(),
+        alone=decide(gain, MARGINS["accuracy"], len(items), n_groups),
+        is_below=is_below,
+        predicted=predicted,
     )
-    if figures.predicted is None or easy.all() or not easy.any():
+    # Without both kinds of items there is nothing to compare.
+    if predicted is None or figures.easy.all() or not figures.easy.any():
         return figures
-    gap, strict = (
-        easy_hard_gap(figures.predicted, items.labels, easy, clusters=items.groups, resampling=each)
-        for each in (resampling, wide)
+    return _compare_easy_hard(figures, items, resampling, verdict_resampling)
+
+
+def _read_groups(
+    table: datasets.Dataset,
+    column: str,
+    rows: NDArray[np.intp],
+) -> list[Hashable] | None:
+    """Return the group of each item, or None if the table does not have the column."""
+    if column not in table.column_names:
+        return None
+    groups: list[Hashable] = []
+    for row, name in zip(rows, table[column], strict=True):
+        # An item without a group is a group of its own, under a name that no column has.
+        is_single = name in (None, "")
+        groups.append(("item", row) if is_single else name)
+    return groups
+
+
+def _count_cues(items: ChoiceItems, options: CuesOptions, resampling: Resampling) -> CueStatistics:
+    """Count the cues of the items."""
+    return cue_statistics(
+        items.choices,
+        items.labels,
+        prompts=items.prompts,
+        features=options.features,
+        groups=items.groups,
+        min_applicability=options.min_applicability,
+        confidence_level=resampling.level,
     )
+
+
+def _cross_validate(
+    items: ChoiceItems,
+    options: CuesOptions,
+    resampling: Resampling,
+) -> CueClassifier:
+    """Cross-validate the cue-only classifier on the items."""
+    n_folds = options.n_folds
+    # The default number adapts to few groups; a number that the user chose is refused instead.
+    if "n_folds" not in options.get_changes():
+        n_folds = min(n_folds, len(set(items.group_names)))
+    return cue_classifier(
+        items.choices,
+        items.labels,
+        prompts=items.prompts,
+        groups=items.group_names,
+        features=options.features,
+        n_folds=n_folds,
+        confidence_level=resampling.level,
+        seed=resampling.seed,
+    )
+
+
+def _transfer(train: ChoiceItems, items: ChoiceItems, options: CuesOptions) -> Floats:
+    """Return (n,) the credit of each item, scored by the cues of the training items."""
+    return cue_transfer(
+        train.choices,
+        train.labels,
+        items.choices,
+        items.labels,
+        train_prompts=train.prompts,
+        test_prompts=items.prompts,
+        features=options.features,
+    )
+
+
+def _estimate_accuracy(
+    credit: Floats,
+    group: NDArray[np.int64],
+    resampling: Resampling,
+) -> Estimate:
+    """Return the mean credit of the items, with its interval over groups."""
+    interval = cluster_wilson(
+        np.bincount(group, credit),
+        np.bincount(group),
+        confidence_level=resampling.level,
+    )
+    return make_estimate(float(credit.mean()), interval)
+
+
+def _compare_easy_hard(
+    figures: CueFigures,
+    items: ChoiceItems,
+    resampling: Resampling,
+    verdict_resampling: Resampling,
+) -> CueFigures:
+    """Add the comparison of a model on Easy and on Hard items to the figures."""
+    arguments: dict[str, Any] = {
+        "predictions": figures.predicted,
+        "references": items.labels,
+        "easy": figures.easy,
+        "clusters": items.groups,
+    }
+    gap = easy_hard_gap(**arguments, resampling=resampling)
+    # The verdict has its own level, and thus its own intervals.
+    strict = easy_hard_gap(**arguments, resampling=verdict_resampling)
     decided = decide_above(
         make_estimate(strict.easy_hard_gap, strict.interval),
         MARGINS["accuracy"],
         len(items),
-        n_units,
+        len(set(items.group_names)),
     )
-    is_misled = strict.hard_accuracy_interval.high < chance
-    return dataclasses.replace(figures, gap=gap, decided=decided, is_misled=is_misled)
-
-
-def _accuracy(
-    credit: NDArray[np.float64], group: NDArray[np.int64], resampling: Resampling
-) -> Estimate:
-    interval = cluster_wilson(
-        np.bincount(group, credit), np.bincount(group), confidence_level=resampling.level
+    return dataclasses.replace(
+        figures,
+        gap=gap,
+        decided=decided,
+        is_misled=strict.hard_accuracy_interval.high < figures.chance,
     )
-    return make_estimate(float(credit.mean()), interval)

@@ -31,8 +31,8 @@ from rightreasons.page.question import (
     Table,
 )
 
-SHOWN = 30
-"""Cues in the table; half of them, at most, are drawn."""
+N_TABLE_CUES = 30
+"""Number of cues in the table; at most half of them are drawn."""
 
 N_EXAMPLES = 6
 
@@ -42,26 +42,33 @@ GAP = "Kavumba et al. 2019; approximate randomization: Noreen 1989"
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class CuesMeasurement:
-    """The cues of the audited items, and how the model does on them."""
+    """The cues of the audited items, and the accuracy of the model on them.
+
+    Attributes:
+        context: The audit.
+        items: The labeled items.
+        cues: Figures of the items.
+        shown: Number of cues in the table.
+    """
 
     context: AuditContext
     items: ChoiceItems
     cues: CueFigures
-    shown: int = SHOWN
+    shown: int = N_TABLE_CUES
 
     @property
     def n_items(self) -> int:
-        """The number of labeled items."""
+        """Number of labeled items."""
         return len(self.items)
 
     @property
     def gap(self) -> EasyHardGap | None:
-        """Easy against Hard items; None where all are of one kind."""
+        """Comparison of Easy and Hard items; None if all are of one kind."""
         return self.cues.gap
 
     @property
     def is_better(self) -> bool:
-        """Whether the model is surely better on Easy items, by more than the margin."""
+        """Whether the model is significantly better on Easy items, by more than the margin."""
         return self.cues.decided is not None and self.cues.decided.level == "large"
 
     @property
@@ -72,17 +79,14 @@ class CuesMeasurement:
 
 
 def measure(context: AuditContext, options: CuesOptions) -> CuesMeasurement:
-    """Count the cues of the training split, or of the items, and compare the model on Easy and Hard items."""
-    groups = options.groups_column or context.primary.groups_column
-    items = ChoiceItems.of(context.primary.data, groups)
-    train, logits = None, context.scores().logits
-    if context.train is not None and {"choices", "prompt", "label"} <= set(
-        context.train.column_names
-    ):
-        train = ChoiceItems.of(context.train) or None
+    """Count the cues of the training split or of the items, and compare Easy and Hard items."""
+    # The column that the user names comes before the one that the data declares.
+    groups_column = options.groups_column or context.primary.groups_column
+    items = ChoiceItems.from_table(context.primary.data, groups_column)
+    logits = context.scores().logits
     cues = measure_cues(
         items,
-        train=train,
+        train=_select_training_items(context),
         logits=[logits[int(row)] for row in items.rows],
         options=options,
         resampling=context.resampling,
@@ -90,22 +94,41 @@ def measure(context: AuditContext, options: CuesOptions) -> CuesMeasurement:
     return CuesMeasurement(context, items, cues)
 
 
-def cue_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
+def _select_training_items(context: AuditContext) -> ChoiceItems | None:
+    """Return the labeled multiple-choice items of the training split, or None if it has none."""
+    if context.train is None:
+        return None
+    # A training split may be in another form, such as plain texts.
+    if not {"choices", "prompt", "label"} <= set(context.train.column_names):
+        return None
+    items = ChoiceItems.from_table(context.train)
+    return items if len(items) else None
+
+
+def list_cue_rows(m: Any) -> Iterator[tuple[Cell, ...]]:
     """Return the rows of the table of cues."""
     level = m.cues.statistics.confidence_level
-    for cue in m.cues.telling(m.shown):
+    for cue in m.cues.select_cues(m.shown):
+        # The interval is exact, and not corrected for the number of cues; the last p-value is.
         productivity = Estimate(cue.productivity, cue.low, cue.high, level, "Clopper-Pearson")
         yield cue.cue, cue.applicability, productivity, cue.coverage, cue.p_value, cue.p_holm
 
 
-def cue_productivity(key: str, cues: Sequence[Any], chance: float, alpha: float = 0.05) -> Drawing:
-    """Draw the productivity of each cue beside chance, apart where the p-value is below `alpha`."""
+def draw_productivity(
+    key: str,
+    cues: Sequence[Any],
+    chance: float,
+    alpha: float = 0.05,
+) -> Drawing:
+    """Draw the productivity of each cue, as one of two series by whether it differs from chance."""
     rows = []
     for cue in cues:
-        shares = [Estimate(cue.productivity, cue.low, cue.high), Estimate(None)]
-        rows.append(
-            (f"{cue.cue} ({cue.applicability:,})", shares if cue.p_holm < alpha else shares[::-1])
-        )
+        productivity = Estimate(cue.productivity, cue.low, cue.high)
+        # The two series of the drawing, of which each cue is in one.
+        estimates = [Estimate(None), productivity]
+        if cue.p_holm < alpha:
+            estimates.reverse()
+        rows.append((f"{cue.cue} ({cue.applicability:,})", estimates))
     return dot_rows(
         key,
         rows=rows,
@@ -117,51 +140,71 @@ def cue_productivity(key: str, cues: Sequence[Any], chance: float, alpha: float 
 
 def draw_cues(key: str, m: CuesMeasurement) -> Drawing:
     """Draw the first cues of the table."""
-    return cue_productivity(key, m.cues.telling(m.shown // 2), m.cues.chance, m.cues.alpha)
+    # A drawing has room for half as many rows as a table.
+    cues = m.cues.select_cues(m.shown // 2)
+    return draw_productivity(key, cues, m.cues.chance, m.cues.alpha)
 
 
-def accuracy_on(m: CuesMeasurement, key: str) -> Estimate:
+def get_accuracy(m: CuesMeasurement, key: str) -> Estimate:
     """Return an accuracy of the gap with its interval."""
     return make_estimate(getattr(m.gap, key), getattr(m.gap, f"{key}_interval"))
 
 
 def draw_gap(key: str, m: CuesMeasurement) -> Drawing:
     """Draw the accuracy on all, on Easy and on Hard items."""
-    names = {"accuracy": "all items", "easy_accuracy": "Easy", "hard_accuracy": "Hard"}
-    rows = [(name, [accuracy_on(m, key)]) for key, name in names.items()]
+    label_by_figure = {"accuracy": "all items", "easy_accuracy": "Easy", "hard_accuracy": "Hard"}
+    rows = []
+    for figure, label in label_by_figure.items():
+        rows.append((label, [get_accuracy(m, figure)]))
     return dot_rows(key, rows=rows, series=("accuracy",), xlabel="accuracy", line=m.cues.chance)
 
 
-def hard_errors(m: CuesMeasurement) -> Iterator[Example]:
+def list_hard_errors(m: CuesMeasurement) -> Iterator[Example]:
     """Show the most confident errors on Hard items."""
-    rows, scores = m.items.rows, m.context.scores()
-    errors = np.flatnonzero(
-        ~np.asarray(m.cues.easy, dtype=bool) & (m.cues.predicted != m.items.labels)
-    )
-    prompts = [m.items.prompts[place] for place in errors.tolist()]
-    for row in rows[errors[argsort_descending(scores.confidence[rows[errors]], prompts)]][
-        :N_EXAMPLES
-    ].tolist():
-        predicted, confidence = int(scores.predicted[row]), float(scores.confidence[row])
+    scores = m.context.scores()
+    is_hard = ~np.asarray(m.cues.easy, dtype=bool)
+    errors = np.flatnonzero(is_hard & (m.cues.predicted != m.items.labels))
+    rows = m.items.rows[errors]
+
+    # Ties are ordered by prompt, so that the order of the file does not decide which are displayed.
+    prompts = [m.items.prompts[item] for item in errors.tolist()]
+    order = argsort_descending(scores.confidence[rows], prompts)
+    for row in rows[order[:N_EXAMPLES]].tolist():
+        predicted = int(scores.predicted[row])
+        confidence = float(scores.confidence[row])
         yield example_of(m.context, m.context.primary, row, predicted, confidence, marks=())
 
 
-def by_item(m: CuesMeasurement) -> Iterator[ItemFigure]:
-    """Say whether each of the Easy and of the Hard items is right."""
-    easy = np.asarray(m.cues.easy, dtype=bool)
-    right = np.asarray(m.cues.predicted == m.items.labels)
-    for key, name, chosen in (
-        ("easy_accuracy", "Accuracy on Easy items, which cues alone solve", easy),
-        ("hard_accuracy", "Accuracy on Hard items, which cues alone do not solve", ~easy),
-    ):
-        if chosen.any():
-            ids = [m.context.primary.ids[row] for row in m.items.rows[chosen]]
-            yield ItemFigure.of(key, name, "higher", ids, right[chosen])
+def list_item_figures(m: CuesMeasurement) -> Iterator[ItemFigure]:
+    """Return whether the model answers each Easy and each Hard item correctly."""
+    is_easy = np.asarray(m.cues.easy, dtype=bool)
+    is_correct = np.asarray(m.cues.predicted == m.items.labels)
+    kinds = (
+        ("easy_accuracy", "Accuracy on Easy items, which cues alone solve", is_easy),
+        ("hard_accuracy", "Accuracy on Hard items, which cues alone do not solve", ~is_easy),
+    )
+    for key, name, mask in kinds:
+        # A figure without items would be undefined.
+        if mask.any():
+            ids = [m.context.primary.ids[row] for row in m.items.rows[mask]]
+            yield ItemFigure.of(key, name, "higher", ids, is_correct[mask])
 
 
-CUE_TABLE = Table("cues", cue_rows, NIVEN)
+def _make_accuracy_figure(kind: str) -> Figure:
+    """Return the figure of the accuracy on the items of one kind, "easy" or "hard"."""
+    return Figure(
+        f"{kind}_accuracy",
+        lambda m: m.gap and get_accuracy(m, f"{kind}_accuracy"),
+        GAP,
+        better="higher",
+        n=lambda m: getattr(m.gap, f"n_{kind}"),
+    )
+
+
+CUE_TABLE = Table("cues", list_cue_rows, NIVEN)
 
 CUES = Question(
+    # The name of the question on the command line and in audit.json.
     name="cues",
     title="Do the answer options give the answer away?",
     prose=prose(__file__, MIN_ITEMS=MIN_ITEMS),
@@ -183,18 +226,11 @@ CUES = Question(
             lambda m: m.cues.accuracy,
             "Kavumba et al. 2019, Table 4 (word frequency)",
         ),
-        *(
-            Figure(
-                f"{kind}_accuracy",
-                lambda m, kind=kind: m.gap and accuracy_on(m, f"{kind}_accuracy"),  # type: ignore[misc]
-                GAP,
-                better="higher",
-                n=lambda m, kind=kind: getattr(m.gap, f"n_{kind}"),  # type: ignore[misc]
-            )
-            for kind in ("easy", "hard")
-        ),
+        _make_accuracy_figure("easy"),
+        _make_accuracy_figure("hard"),
     ),
     headlines=("easy_hard_gap", "cue_only_accuracy", "easy_accuracy", "hard_accuracy"),
+    # The first rule that holds decides, so that the order is from the gravest to the mildest.
     verdict=(
         Rule("bad", "misled", lambda m: m.is_better and m.cues.is_misled),
         Rule("warn", "better", lambda m: m.is_better),
@@ -204,16 +240,18 @@ CUES = Question(
         Rule("neutral", "too_few", lambda m: m.is_open),
         Rule("good", "no_sign"),
     ),
+    # The sections of the page, in order; a section without its condition is left out.
     parts=(
         Part("cues", (Plot("cue_productivity", draw_cues, NIVEN), CUE_TABLE)),
         Part("alone", figures=("cue_only_accuracy",)),
         Part(
             "gap",
-            (Plot("easy_hard", draw_gap, GAP), Examples("hard_errors", hard_errors)),
+            (Plot("easy_hard", draw_gap, GAP), Examples("hard_errors", list_hard_errors)),
             figures=("easy_hard_gap", "easy_accuracy", "hard_accuracy"),
             when=lambda m: m.gap,
         ),
     ),
+    # Candidates for the headline of the report.
     leads=(
         Lead(
             "gap",
@@ -232,5 +270,5 @@ CUES = Question(
         "easy_hard_gap": m.gap and m.gap.to_dict(),
         "easy_ids": [m.context.primary.ids[row] for row in m.items.rows[m.cues.easy]],
     },
-    by_item=by_item,
+    by_item=list_item_figures,
 )

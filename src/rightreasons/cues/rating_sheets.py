@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -89,10 +89,12 @@ def write_rating_sheets(
     # Items with fewer choices than others have empty cells.
     table = table.fillna("")
 
-    names = [f"rater-{rater}" for rater in range(1, n_raters + 1)]
-    folder = check_folder(out, own=[f"{name}.csv" for name in names])
+    raters = range(1, n_raters + 1)
+    folder = check_folder(out, own=[f"rater-{rater}.csv" for rater in raters])
     files = []
-    for name in names:
+    for rater in raters:
+        # The name of the rater is part of the seed, so that each has another order.
+        name = f"rater-{rater}"
         rng = item_rng(check_seed(seed), name)
         shuffled = table.iloc[rng.permutation(len(table))]
         text = shuffled.to_csv(index=False, lineterminator="\n")
@@ -139,7 +141,7 @@ def read_rating_sheets(
     check_columns(dataset.column_names, ["label"], "the items, to compare the answers with")
     n_choices_by_code = {}
     for code, row in _make_rows(dataset).items():
-        n_choices_by_code[code] = sum(column.startswith(CHOICE_PREFIX) for column in row)
+        n_choices_by_code[code] = _count_choices(row)
     sheets = [_read_answers(Path(file), n_choices_by_code) for file in files]
 
     labels = list(dataset["label"][:])
@@ -171,7 +173,9 @@ def _make_rows(dataset: datasets.Dataset) -> dict[str, dict[str, str]]:
     if len(dataset) == 0:
         raise ValueError("Expected at least one item to rate, but the data set is empty.")
 
-    text_columns = [name for name in (prompt, "question") if name in dataset.column_names]
+    text_columns = [prompt]
+    if "question" in dataset.column_names:
+        text_columns.append("question")
     rows = {}
     for name, item in zip(check_ids(dataset["id"][:], "id"), dataset, strict=True):
         # A hash of the id: equal in all sheets, and silent about the id.
@@ -185,12 +189,23 @@ def _make_rows(dataset: datasets.Dataset) -> dict[str, dict[str, str]]:
     return rows
 
 
+def _strip_cells(cells: Iterable[Any]) -> list[str]:
+    """Return the texts of cells without the spaces around them."""
+    return [str(cell).strip() for cell in cells]
+
+
+def _count_choices(row: dict[str, str]) -> int:
+    """Return the number of choices in a row of a sheet."""
+    return sum(column.startswith(CHOICE_PREFIX) for column in row)
+
+
 def _read_answers(file: Path, n_choices_by_code: dict[str, int]) -> dict[str, int]:
     """Return the choice of each item, counted from 0, by the code of the item."""
     columns = read_columns(file, ScoreOptions())[0]
     check_columns([*columns], (ITEM_COLUMN, ANSWER_COLUMN), file.name)
-    codes = [str(cell).strip() for cell in columns[ITEM_COLUMN]]
-    answers = [str(cell).strip() for cell in columns[ANSWER_COLUMN]]
+    # Raters leave spaces around what they type.
+    codes = _strip_cells(columns[ITEM_COLUMN])
+    answers = _strip_cells(columns[ANSWER_COLUMN])
 
     # Each code of the data, exactly once.
     check_ids(codes, f"item of {file.name}")
@@ -209,7 +224,7 @@ def _read_answers(file: Path, n_choices_by_code: dict[str, int]) -> dict[str, in
     choices = {}
     for line, (code, answer) in enumerate(zip(codes, answers, strict=True), FIRST_LINE):
         n_choices = n_choices_by_code[code]
-        numbers = [str(number) for number in range(1, n_choices + 1)]
+        numbers = list(map(str, range(1, n_choices + 1)))
         # Only the plain number: int() would also take "+1" and other digits.
         check_all(
             [answer],

@@ -218,7 +218,7 @@ class _CueCounts:
     @property
     def applicability(self) -> Counts:
         """(V,) number of items in which exactly one choice has the cue."""
-        return self.by_size.sum(axis=1)
+        return np.asarray(self.by_size.sum(axis=1))
 
     @property
     def chance(self) -> Floats:
