@@ -45,9 +45,10 @@ def clock(monkeypatch):
 
 
 def test_the_cache_is_used_until_the_hub_is_reached(monkeypatch, listening, clock):
-    with pytest.warns(UserWarning, match=r"127.0.0.1:9 cannot be reached"):
+    with pytest.warns(UserWarning, match=r"127.0.0.1:9 cannot be reached") as caught:
         hub.use_hub_or_cache()
     assert constants.HF_HUB_OFFLINE
+    assert caught[0].filename == __file__
 
     # The result of a connection is remembered for a minute.
     monkeypatch.setattr(constants, "ENDPOINT", listening)

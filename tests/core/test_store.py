@@ -59,8 +59,8 @@ def test_the_digest_of_the_code_depends_on_files_and_libraries(tmp_path, monkeyp
     digest_again = digest_package_code.__wrapped__
     assert digest_again() == digest_again()
 
-    core = tmp_path / "core"
-    core.mkdir()
+    core = tmp_path / "package" / "core"
+    core.mkdir(parents=True)
     monkeypatch.setattr(store, "__file__", str(core / "store.py"))
     shutil.copy(Path(__file__), core / "module.py")
     digests = [digest_again()]
@@ -68,7 +68,7 @@ def test_the_digest_of_the_code_depends_on_files_and_libraries(tmp_path, monkeyp
     digests.append(digest_again())
     (core / "module.py").rename(core / "other.py")
     digests.append(digest_again())
-    (tmp_path / "template.j2").write_text("{{ x }}")
+    (tmp_path / "package" / "template.j2").write_text("{{ x }}")
     digests.append(digest_again())
     monkeypatch.setattr(store, "version", lambda name: "another")
     digests.append(digest_again())
@@ -80,8 +80,9 @@ def test_the_digest_of_the_code_depends_on_files_and_libraries(tmp_path, monkeyp
     digests.append(digest_again())
 
     assert len(set(digests)) == 6
-    # Files of other kinds, such as caches, do not count.
+    # Files of other kinds, such as caches, do not count, and neither do those of other packages.
     (core / "module.pyc").write_bytes(b"x")
+    (tmp_path / "other.py").write_text("x = 1")
     assert digest_again() == digests[-1]
 
 
@@ -386,6 +387,18 @@ def test_an_error_leaves_the_folder_as_it_was(tmp_path, existed):
 
     assert folder.exists() == existed
     assert list_all(tmp_path) == ({"a/b/audit.json": "old"} if existed else {})
+
+
+def test_cleaning_up_does_not_hide_the_error(tmp_path):
+    def fail():
+        with replace_files_on_success(tmp_path / "out") as new:
+            shutil.rmtree(new)
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        fail()
+
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_empty_folder_that_existed_is_kept_after_an_error(tmp_path):
