@@ -6,6 +6,7 @@ import pytest
 from rightreasons.core import clusters as clusters_module
 from rightreasons.core.clusters import (
     average_units,
+    count_numbered_units,
     count_units,
     list_members,
     number_clusters,
@@ -42,6 +43,8 @@ class TestNumbers:
     def test_names_of_selected_items(self):
         assert select_clusters(["b", "a", "b", "c"], [0, 3]).tolist() == ["b", "c"]
         assert count_units(["b", "a", "b", "c"], 4) == 3
+        assert count_numbered_units(np.array([1, 0, 1, 2]), 4) == 3
+        assert count_numbered_units(None, 4) == 4
 
 
 class TestSums:

@@ -24,6 +24,7 @@ from scipy import special
 
 from rightreasons.core.arrays import Floats, argsort_canonical, to_floats, to_numpy
 from rightreasons.core.clusters import (
+    count_numbered_units,
     list_members,
     number_clusters,
     pool_units,
@@ -648,7 +649,7 @@ def _assign_groups(
     """Return (N,) random group numbers, equal within each cluster."""
     if codes is None:
         codes = np.arange(n_items)
-    n_units = int(codes.max()) + 1
+    n_units = count_numbered_units(codes, n_items)
     # The remainders of a permutation make groups whose sizes differ by one unit at most.
     shuffled = np.random.default_rng(_GROUPING_SEED).permutation(n_units)
     return shuffled[codes] % n_groups
@@ -692,9 +693,7 @@ class _Columns:
     @property
     def n_units(self) -> int:
         """Number of clusters, or of items if they are independent."""
-        if self.codes is None:
-            return len(self.arrays[0])
-        return int(self.codes.max()) + 1
+        return count_numbered_units(self.codes, len(self.arrays[0]))
 
     def select(self, rows: NDArray[Any]) -> list[NDArray[Any]]:
         """Return the columns of selected items."""

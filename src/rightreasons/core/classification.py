@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse, special
 
 from rightreasons.core.arrays import Floats
-from rightreasons.core.clusters import MAX_UNITS, number_clusters
+from rightreasons.core.clusters import MAX_UNITS, count_numbered_units, number_clusters
 from rightreasons.core.intervals import ROUNDING_TOLERANCE, Interval
 from rightreasons.core.resampling import Resampling
 from rightreasons.core.results import Result
@@ -243,7 +243,7 @@ def compute_macro_f1(
     """
     n_items = len(labels)
     codes = number_clusters(clusters, n_items)
-    n_units = n_items if codes is None else int(codes.max()) + 1
+    n_units = count_numbered_units(codes, n_items)
     cells = _ConfusionCells.from_items(predicted, labels)
     value = float(cells.compute_mean_f1(cells.counts[None, :])[0])
 

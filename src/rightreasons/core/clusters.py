@@ -96,6 +96,18 @@ def count_units(clusters: Any, n_items: int) -> int:
     return len(np.unique(clusters))
 
 
+def count_numbered_units(codes: NDArray[np.intp] | None, n_items: int) -> int:
+    """Count the independent units of N items from the numbers of their clusters.
+
+    Args:
+        codes: (N,) cluster numbers, without gaps. If None, the items are independent.
+        n_items: Number of items N.
+    """
+    if codes is None:
+        return n_items
+    return int(codes.max()) + 1
+
+
 def sum_units(values: Floats, codes: NDArray[np.intp] | None) -> UnitSums:
     """Add up the values of each unit.
 

@@ -25,7 +25,12 @@ from numpy.typing import NDArray
 from scipy import special
 
 from rightreasons.core.arrays import Floats
-from rightreasons.core.clusters import UnitSums, number_clusters, sum_units
+from rightreasons.core.clusters import (
+    UnitSums,
+    count_numbered_units,
+    number_clusters,
+    sum_units,
+)
 from rightreasons.core.results import Result
 from rightreasons.core.validation import (
     check_count,
@@ -521,9 +526,7 @@ class _ScoredEvents:
     @property
     def n_units(self) -> int:
         """Number of clusters, or of items if they are independent."""
-        if self.codes is None:
-            return len(self.events)
-        return int(self.codes.max()) + 1
+        return count_numbered_units(self.codes, len(self.events))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

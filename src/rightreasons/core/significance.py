@@ -23,7 +23,7 @@ from scipy import special
 
 from rightreasons.core.arrays import Floats
 from rightreasons.core.bootstrap import bootstrap_checked_mean, parse_vector
-from rightreasons.core.clusters import UnitSums, number_clusters, sum_units
+from rightreasons.core.clusters import UnitSums, count_numbered_units, number_clusters, sum_units
 from rightreasons.core.intervals import (
     ROUNDING_TOLERANCE,
     Interval,
@@ -445,7 +445,9 @@ def compute_chances_p_value(
         chances: (N,) chance of each item to be a hit.
         codes: (N,) cluster numbers. If None, the items are independent.
     """
-    if _are_single_items(codes):
+    # Clusters of one item each are independent items.
+    n_items = len(is_hit)
+    if count_numbered_units(codes, n_items) == n_items:
         return poisson_binomial_p_value(int(is_hit.sum()), chances)
 
     units = sum_units(is_hit - chances, codes)
@@ -502,7 +504,7 @@ def two_rates_p_value(
         return 1.0
     selected_hits = int(flags[is_selected].sum())
     remaining_hits = int(flags[~is_selected].sum())
-    if _are_single_items(codes):
+    if count_numbered_units(codes, n_items) == n_items:
         return _fisher_p_value(selected_hits, n_selected, remaining_hits, n_remaining)
 
     # The contribution of an item: by how much it alone moves the difference of the two rates.
@@ -550,11 +552,6 @@ def _test_difference_of_rates(difference: float, units: UnitSums) -> float:
 def _student_p_value(t: float, freedom: float) -> float:
     """Return the two-sided p-value of an absolute Student's t."""
     return float(2 * special.stdtr(freedom, -t))
-
-
-def _are_single_items(codes: NDArray[np.intp] | None) -> bool:
-    """Return whether there are no clusters, or all of them have one item."""
-    return codes is None or int(codes.max()) + 1 == len(codes)
 
 
 # ------------------------------------------------------------------------------- several tests
