@@ -29,7 +29,6 @@ from rightreasons.core.store import WORK, write_atomically
 from rightreasons.core.tokens import WORD_PATTERN
 from rightreasons.core.validation import as_ragged, check_kind
 from rightreasons.io.options import AuditOptions
-from rightreasons.models.prompted import Prompted, prompted_of
 from rightreasons.models.protocol import lacking
 from rightreasons.models.servers.options import ServerOptions, is_address
 from rightreasons.models.wording import Prompt
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
 
     from rightreasons.behavior.options import BehaviorOptions
     from rightreasons.datasets.suites.suite import Suite
+    from rightreasons.models.prompted import Prompted
     from rightreasons.models.prompts import Examples, Item
     from rightreasons.models.protocol import Engine, Scorer
 
@@ -552,6 +552,11 @@ class AuditContext:
     @property
     def prompted(self) -> Prompted | None:
         """The prompted language model that is asked; None where it is another model."""
+        # Stored predictions need no prompts, whose patterns take long to import.
+        if self.stored is not None:
+            return None
+        from rightreasons.models.prompted import prompted_of
+
         return prompted_of(self.source)
 
     @property
@@ -837,6 +842,8 @@ def open_asked(
         how = {name: getattr(given, name) for name in _OF_ENGINES}
         engine = open_engine(model, prompt, server, batch_size=given.batch_size, **how)
     if engine is not None:
+        from rightreasons.models.prompted import Prompted
+
         task, data = task_of_data(dataset, given, prompt.label_words, require_labels=require_labels)
         names = _class_names(data.values(), "the data") if task == "classification" else None
         return data, Prompted(

@@ -228,12 +228,14 @@ def _own_items(
         )
         return "multiple_choice", items
     text = find_column(table, settings.text_column, TEXT_COLUMNS, "text_column", path)
+    if read.ids is not None and len(read.ids.arrow.unique()) == len(read):
+        ids = read.ids.arrow
+    else:
+        ids = pa.array(np.arange(len(read))).cast("string")
     columns: dict[str, Any] = {
-        "id": pa.array(np.arange(len(read))).cast("string"),
+        "id": ids,
         "text": pa.repeat("", len(read)) if text is None else _as_texts(arrow_of(table, text)),
     }
-    if read.ids is not None and len(read.ids.arrow.unique()) == len(read):
-        columns["id"] = read.ids.arrow
     if settings.text_pair_column is not None:
         pair = named_column(table, settings.text_pair_column, "text_pair_column", path)
         columns["text_pair"] = _as_texts(arrow_of(table, pair))

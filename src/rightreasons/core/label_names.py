@@ -289,23 +289,28 @@ def suggest_class_order(
         'The labels fit 0.0% of the answers as they are taken (0 is bad, 1 is good), but in the other order (0 is \
 good, 1 is bad) it would be 100.0%: check which is which.'
     """
-    from scipy.optimize import linear_sum_assignment
     from scipy.special import bdtr, bdtrc
 
     answers = (scores > 0.5).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
     n_classes = 2 if scores.ndim == 1 else scores.shape[1]
     kept = (labels >= 0) & (labels < n_classes)
     n_items, chance = int(kept.sum()), 1 / n_classes
-    counts = np.zeros((n_classes, n_classes), dtype=np.int64)
-    np.add.at(counts, (labels[kept], answers[kept]), 1)
+    # The cell of an item in a table of labels by answers, row after row.
+    cells = labels[kept] * n_classes
+    cells += answers[kept]
+    counts = np.bincount(cells, minlength=n_classes**2)
+    counts = counts.reshape(n_classes, n_classes)
     right = int(np.trace(counts))
+    if not n_items:
+        return ""
+    # Most labels fit as they are, which is known without the best order.
+    if bdtr(right, n_items, chance) > 0.001:
+        return ""
+    from scipy.optimize import linear_sum_assignment
+
     order = linear_sum_assignment(counts, maximize=True)[1]
     best = int(counts[range(n_classes), order].sum())
-    if (
-        not n_items
-        or bdtr(right, n_items, chance) > 0.001
-        or bdtrc(best - 1, n_items, chance) > 0.001
-    ):
+    if bdtrc(best - 1, n_items, chance) > 0.001:
         return ""
     shown = [str(number) for number in range(n_classes)] if names is None else list(names)
     as_taken, otherwise = (

@@ -401,12 +401,12 @@ def in_json(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
-def content_of(table: pa.Table) -> bytes:
-    """Return what is in a table, as bytes that depend on nothing else."""
+def content_of(table: pa.Table) -> pa.Buffer:
+    """Return the content of a table as bytes that depend on nothing else, without a copy."""
     held, sink = table.replace_schema_metadata(None).combine_chunks(), pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, held.schema) as stream:
         stream.write_table(held)
-    return bytes(sink.getvalue())
+    return sink.getvalue()
 
 
 def values_in(column: pa.ChunkedArray | pa.Array) -> list[Any]:

@@ -19,7 +19,6 @@ import numpy as np
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.replies import Reply
 from rightreasons.core.resampling import item_rng
-from rightreasons.models.prompted import Prompted
 from rightreasons.models.protocol import Answers, Engine, Generation, Likelihoods, Request
 from rightreasons.models.servers.options import ServerOptions
 from rightreasons.models.servers.usage import Usage, cost_of, echoes_of, keys_of
@@ -28,6 +27,7 @@ from rightreasons.page.prose import aligned
 if TYPE_CHECKING:
     from rightreasons.audited.context import AuditContext
     from rightreasons.core.options import Options
+    from rightreasons.models.prompted import Prompted
     from rightreasons.page.question import Question
 
 NOTHING = "Nothing is sent: the model is no language model that is asked by requests."
@@ -117,6 +117,8 @@ class Plan(NamedTuple):
 def _counting(model: Prompted) -> tuple[Prompted, Counting]:
     """Return the same model asked of an engine that counts, and this; what was settled for its own holds."""
     counting = Counting(model.engine)
+    from rightreasons.models.prompted import Prompted
+
     return Prompted(
         model.prompt, counting, model.label_names, examples=model.examples, seed=model.seed
     ), counting

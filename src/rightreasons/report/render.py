@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from markupsafe import Markup, escape
+from numpy.typing import NDArray
 
 import rightreasons
 from rightreasons.core.arrays import LazyArrowColumn, to_sortable
@@ -128,15 +129,19 @@ def items_of(context: AuditContext) -> Items | None:
         right = predicted[rows] == split.labels[rows]
         doubtful = split.mislabeled[rows]
         texts = LazyArrowColumn(arrow_of(split.data, split.text_column))
-        ids = to_sortable(split.ids[rows])
-        order = np.lexsort(
-            (ids, np.where(right, confidence[rows], -confidence[rows]), doubtful, right)
-        )
         n_wrong = int((~right).sum())
         most_wrong = MOST_ITEMS - min(
             len(rows) - n_wrong, max(MOST_ITEMS // 3, MOST_ITEMS - n_wrong)
         )
-        order = np.concatenate([order[:n_wrong][:most_wrong], order[n_wrong:]])[:MOST_ITEMS]
+        # Errors with high confidence come first, then correct answers with low confidence.
+        keys = np.where(right, confidence[rows], -confidence[rows])
+        groups = []
+        for mask, n_rows in ((~right, most_wrong), (right, MOST_ITEMS)):
+            candidates = _select_smallest(keys, doubtful, np.flatnonzero(mask), n_rows)
+            ids = to_sortable(split.ids[rows[candidates]])
+            ordering = np.lexsort((ids, keys[candidates], doubtful[candidates]))
+            groups.append(candidates[ordering][:n_rows])
+        order = np.concatenate(groups)[:MOST_ITEMS]
         if best is not None and n_wrong / len(rows) <= best.n_wrong / best.n_items:
             continue
         shown = tuple(
@@ -155,6 +160,25 @@ def items_of(context: AuditContext) -> Items | None:
         )
         best = Items(split.name, shown, len(rows), n_wrong)
     return best
+
+
+def _select_smallest(
+    keys: NDArray[np.float64],
+    doubtful: NDArray[np.bool_],
+    rows: NDArray[np.intp],
+    n_rows: int,
+) -> NDArray[np.intp]:
+    """Return the rows that may be among the first `n_rows` by (doubtful, key), ties included.
+
+    To sort all rows, and their ids, takes long if there are a million.
+    """
+    if n_rows < 1:
+        return rows[:0]
+    certain = rows[~doubtful[rows]]
+    if len(certain) <= n_rows:
+        return rows
+    threshold = np.partition(keys[certain], n_rows - 1)[n_rows - 1]
+    return np.asarray(certain[keys[certain] <= threshold])
 
 
 # -------------------------- What a reader sees first: one finding, a row per question on one scale, and what to do next
