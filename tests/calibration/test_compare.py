@@ -143,3 +143,40 @@ def test_equal_errors_in_unequal_bins_are_seldom_called_different():
         compared = compare_confidence({"p": p + 0.1, "said": said + 0.1}, right, resampling=FEW)
         p_values.append(compared[0].differences["ece"].p_value)
     assert np.mean(np.array(p_values) <= 0.05) <= 0.05
+
+
+def test_three_items_are_no_stronger_evidence_than_three_signs():
+    # All bins and all resamples have the same difference, but 3 items give at least 0.5^2.
+    compared = compare_confidence({"p": [1.0] * 3, "q": [0.5] * 3}, [1, 1, 1], resampling=FEW)
+
+    ece = compared[0].differences["ece"]
+    assert ece.difference == pytest.approx(-0.5)
+    assert ece.p_value == 0.25
+    # With no spread, the share of items that 3 items may all miss is 1 - 0.025^(1/3).
+    unseen = 1 - 0.025 ** (1 / 3)
+    assert ece.interval.high <= -0.5 + 1.5 * unseen + 0.5
+    assert ece.interval.low >= -1
+
+
+def test_an_error_and_its_mirror_have_mirrored_tests(drawn):
+    p, right = drawn
+    other = np.clip(p + 0.1, 0, 1)
+
+    forward = compare_confidence({"p": p, "q": other}, right, resampling=FEW)[0].differences
+    backward = compare_confidence({"q": other, "p": p}, right, resampling=FEW)[0].differences
+
+    for key in ("ece", "auroc"):
+        assert forward[key].difference == pytest.approx(-backward[key].difference)
+        assert forward[key].p_value == pytest.approx(backward[key].p_value)
+        assert forward[key].interval.low == pytest.approx(-backward[key].interval.high)
+        assert forward[key].interval.high == pytest.approx(-backward[key].interval.low)
+
+
+def test_the_interval_contains_the_observed_difference(drawn):
+    p, right = drawn
+
+    compared = compare_confidence({"p": p, "sure": np.full(len(p), 1.0)}, right, resampling=FEW)
+
+    for test in compared[0].differences.values():
+        assert test.interval.low <= test.difference <= test.interval.high
+        assert -2 <= test.interval.low < test.interval.high <= 2

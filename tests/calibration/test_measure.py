@@ -6,10 +6,14 @@ import numpy as np
 import pytest
 from scipy.special import log_softmax, softmax
 
-from rightreasons.calibration.figures import STATISTICS
+from rightreasons.calibration.figures import FIGURES, STATISTICS
 from rightreasons.calibration.judged import JudgedItems
 from rightreasons.calibration.measure import measure_calibration, measure_classes, measure_figures
-from rightreasons.calibration.paired import COMPARED_FIGURES, paired_test
+from rightreasons.calibration.paired import (
+    COMPARED_FIGURES,
+    count_paired_outcomes,
+    paired_test,
+)
 from rightreasons.core.arrays import Ragged
 from rightreasons.core.estimates import Estimate, FigureText, estimate_mean, make_estimate
 from rightreasons.core.intervals import Interval
@@ -298,3 +302,41 @@ def test_the_smooth_error_lies_inside_its_interval():
         assert figure.low <= figure.value <= figure.high
         # No error is below the gap, and 30 right of 40 may be as few as Wilson's 0.5981: 0.75 - 0.5981.
         assert figure.high >= 0.1519
+
+
+def test_items_are_counted_by_which_model_is_correct():
+    labels = np.array([0, 0, 0, 0, 0, 0])
+    first = JudgedItems.of(np.array([[1.0, 0.0]] * 4 + [[0.0, 1.0]] * 2), labels)
+    second = JudgedItems.of(np.array([[1.0, 0.0]] + [[0.0, 1.0]] * 4 + [[1.0, 0.0]]), labels)
+
+    assert count_paired_outcomes(first, second) == {
+        "both_right": 1,
+        "first_right": 3,
+        "second_right": 1,
+        "both_wrong": 1,
+    }
+
+
+def test_the_definition_of_a_figure_depends_on_the_kind_of_confidence():
+    figure = FIGURES["accuracy"]
+
+    assert figure.fill_definition(5, "confidence").definition == figure.of_answers
+    assert figure.fill_definition(5).definition == figure.definition
+    assert "5 bins" in FIGURES["ece"].fill_definition(5, "confidence").definition
+
+
+def test_only_the_most_frequent_classes_are_measured(items, monkeypatch):
+    monkeypatch.setattr("rightreasons.calibration.measure.MAX_CLASSES", 2)
+
+    assert [figures.label for figures in measure_classes(items, resampling=FEW)] == [0, 1]
+
+
+def test_many_classes_share_their_resamples(items, monkeypatch):
+    resampling = Resampling(resamples=1000)
+    monkeypatch.setattr("rightreasons.calibration.measure.MAX_CLASS_RESAMPLES", 450)
+
+    methods = {figures.ece.method for figures in measure_classes(items, resampling=resampling)}
+
+    # 450 resamples of three classes are 150 of each.
+    assert len(methods) == 1
+    assert "150 resamples" in methods.pop()

@@ -102,3 +102,38 @@ def test_command(columns, tmp_path, capsys):
     assert "said: 105 of 120 answers have a confidence (87.5%)" in printed
     assert re.search(r"p - said +Confidence gap +−?\d", printed)
     assert done["result"]["n_shared"] == 105
+
+
+def test_the_log_loss_of_a_source_is_that_of_the_outcome():
+    confidence = [0.8, 0.6, 0.9, 0.7] * 5
+    correct = [1, 0, 1, 0] * 5
+    table = read_confidence({"confidence": confidence, "correct": correct})
+
+    measured = measure_confidence(table, resampling=Resampling(resamples=20))
+
+    # Correct answers have the probability p, incorrect ones 1 - p.
+    expected = -np.log([0.8, 0.4, 0.9, 0.3]).mean()
+    assert measured.sources[0].figures["nll"].value == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("n_confident", "is_compared"), [(9, False), (10, True)])
+def test_a_source_is_compared_from_ten_confidences_on(n_confident, is_compared):
+    rare = [0.5] * n_confident + [None] * (20 - n_confident)
+    columns = {"confidence_p": [0.5] * 20, "confidence_rare": rare, "correct": [1, 0] * 10}
+
+    measured = measure_confidence(read_confidence(columns), resampling=Resampling(resamples=20))
+
+    assert bool(measured.sources[1].figures) is is_compared
+    assert len(measured.pairs) == int(is_compared)
+    assert measured.n_shared == (n_confident if is_compared else 20)
+    assert measured.n_answered == 20
+
+
+def test_items_without_an_answer_are_no_part_of_the_shares():
+    table = read_confidence({"confidence": [0.5] * 12, "correct": [1] * 6 + [0] * 6})
+    table.correct[:2] = -1
+
+    measured = measure_confidence(table, resampling=Resampling(resamples=20))
+
+    assert (measured.n_items, measured.n_answered, measured.n_shared) == (12, 10, 10)
+    assert measured.sources[0].confident.value == 1.0

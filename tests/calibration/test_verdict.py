@@ -9,6 +9,8 @@ from rightreasons.calibration.judged import JudgedItems
 from rightreasons.calibration.measure import measure_calibration
 from rightreasons.calibration.measurement import CalibrationAnswers
 from rightreasons.calibration.question import CALIBRATION
+from rightreasons.core.decisions import Decision
+from rightreasons.core.estimates import Estimate
 from rightreasons.core.resampling import Resampling
 
 
@@ -73,3 +75,55 @@ def test_a_gray_verdict_says_how_many_items_would_tell():
     rule, answers = verdict(*spread(np.random.default_rng(1), 100), np.random.default_rng(2), 0)
     assert rule.tone == "neutral"
     assert answers.n_needed > 100
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(0.01, 0.03, True), (-0.03, -0.01, True), (-0.01, 0.01, False), (None, None, False)],
+)
+def test_a_gap_is_significant_if_its_interval_is_on_one_side_of_0(low, high, expected):
+    measured = SimpleNamespace(decided={"confidence_gap": Estimate(0.0, low, high)})
+
+    answers = CalibrationAnswers(None, None, measured)
+
+    assert answers.has_significant_gap is expected
+
+
+def test_without_class_scores_the_first_elicited_source_stands_in():
+    figures = {"accuracy": Estimate(0.5), "nll": Estimate(0.7), "mean_confidence": Estimate(0.6)}
+    elicited = SimpleNamespace(sources=[SimpleNamespace(figures=figures)], n_shared=12)
+
+    answers = CalibrationAnswers(None, elicited)
+
+    assert list(answers.estimates) == ["accuracy", "mean_confidence"]
+    assert answers.n_items == 12
+    assert answers.decisions == {}
+    assert not answers.is_calibrated
+    assert not answers.is_gap_large
+    assert not answers.is_miscalibrated_in_bins
+    assert not answers.has_significant_gap
+    assert answers.n_needed is None
+    assert answers.label_errors.size == 0
+    assert CalibrationAnswers(None, None).n_items == 0
+    assert CalibrationAnswers(None, None).estimates == {}
+
+
+def test_the_verdict_needs_both_figures():
+    decisions = {"confidence_gap": Decision("small", 9), "ece_debiased": Decision("unknown", 9, 70)}
+    answers = CalibrationAnswers(None, None)
+    vars(answers)["decisions"] = decisions
+
+    assert not answers.is_calibrated
+    assert answers.is_inconclusive
+    assert answers.n_needed == 70
+    decisions["confidence_gap"] = Decision("unknown", 9, 90)
+    assert answers.n_needed == 90
+
+
+def test_a_lower_accuracy_is_not_kept():
+    measured = SimpleNamespace(figures={"accuracy": Estimate(0.8)})
+    for accuracy, expected in ((0.7, False), (0.8, True), (0.9, True)):
+        answers = CalibrationAnswers(None, None, measured, {"b": {"accuracy": Estimate(accuracy)}})
+        vars(answers)["worst"] = "b"
+
+        assert answers.keeps_accuracy is expected
