@@ -92,13 +92,14 @@ MIRRORS = {
     "cli/declared.py": ("cli/test_declared.py",),
     "cli/reports.py": ("cli/test_doctor.py",),
     "core/arrays.py": (
+        "core/test_arrays.py",
         "core/test_validation.py",
         "modules/test_forms.py",
         "shortcuts/test_measure.py",
         "probes/test_measure_order.py",
     ),
     "core/binning.py": ("calibration/test_errors.py",),
-    "core/options.py": ("cli/test_declared.py", "cli/test_mistakes.py"),
+    "core/options.py": ("core/test_options.py", "cli/test_declared.py", "cli/test_mistakes.py"),
     "evaluate_module/": (
         "modules/test_contract.py",
         "modules/test_kernel_options.py",

@@ -399,11 +399,19 @@ def neutral_probabilities(positive: NDArray[np.float64]) -> NDArray[np.float64]:
         >>> neutral_probabilities(np.array([1 / 3, 2 / 3])).argmax(axis=1).tolist()
         [1, 1]
     """
-    p = check_vector(positive, "positive", minimum=0, maximum=1)
-    inside = (p >= 1 / 3) & (p <= 2 / 3)
-    neutral = np.where(inside, np.maximum(1 - 3 * np.abs(p - 0.5), np.nextafter(0.5, 1)), 0.0)
-    high = np.where(inside, np.where(p >= 0.5, 1 - neutral, 0.0), p)
-    low = np.where(inside, np.where(p < 0.5, 1 - neutral, 0.0), 1 - p)
+    return spread_over_neutral(check_vector(positive, "positive", minimum=0, maximum=1))
+
+
+def spread_over_neutral(positive: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Compute `neutral_probabilities` from (N,) checked probabilities."""
+    is_inside = (positive >= 1 / 3) & (positive <= 2 / 3)
+    # The next number above 1/2 keeps neutral the largest at the ends of the interval.
+    inner = np.maximum(1 - 3 * np.abs(positive - 0.5), np.nextafter(0.5, 1))
+    neutral = np.where(is_inside, inner, 0.0)
+    is_high = positive >= 0.5
+    # Inside the interval, only the nearer class gets the remaining probability.
+    high = np.where(is_inside, np.where(is_high, 1 - neutral, 0.0), positive)
+    low = np.where(is_inside, np.where(is_high, 0.0, 1 - neutral), 1 - positive)
     return np.column_stack((low, neutral, high))
 
 

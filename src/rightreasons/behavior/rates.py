@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from rightreasons.behavior.expectations import Answers, evaluate_cases, neutral_probabilities
+from rightreasons.behavior.expectations import Answers, evaluate_cases, spread_over_neutral
 from rightreasons.core.arrays import to_array_or_list, to_numpy
 from rightreasons.core.errors import OptionError, make_unknown_name_error
 from rightreasons.core.intervals import Interval, stratified_wilson, wilson
@@ -345,35 +345,44 @@ def _answers(
     n_predictions = len(predictions) if hasattr(predictions, "__len__") else None
     if n_predictions is not None and n_predictions != len(suite):
         raise ValueError(
-            f"Expected one prediction for each of the {len(suite)} examples of the suite, in its order, but got "
-            f"{n_predictions}."
+            f"Expected one prediction for each of the {len(suite)} examples of the suite, "
+            f"in its order, but got {n_predictions}."
         )
-    if outputs in ("texts", "labels"):
-        answers: Any = (
-            check_labels(predictions, name="predictions")
-            if outputs == "labels"
-            else check_texts(predictions, "predictions", allow_empty=True)
-        )
+    if outputs in ("labels", "texts"):
+        if outputs == "labels":
+            answers: Any = check_labels(predictions, name="predictions")
+        else:
+            answers = check_texts(predictions, "predictions", allow_empty=True)
         labels = label_answers(answers, suite)
         return answers if labels is None else labels[0], None
-    if outputs == "binary_sentiment":
-        probabilities = neutral_probabilities(check_scores(predictions)[:, 1])
-    else:
-        probabilities = check_scores(predictions, scores=outputs)
-    n_labels, n_columns = (
-        len(suite.label_names or ()) or suite.max_label + 1,
-        probabilities.shape[1],
+
+    is_binary = outputs == "binary_sentiment"
+    probabilities = check_scores(predictions, scores="probabilities" if is_binary else outputs)
+    if is_binary:
+        probabilities = spread_over_neutral(probabilities[:, 1])
+    _check_number_of_columns(probabilities.shape[1], suite)
+    answers = np.argmax(probabilities, axis=1)
+    return answers.astype(np.int64), probabilities
+
+
+def _check_number_of_columns(n_columns: int, suite: SuiteTable) -> None:
+    """Check that there is a column of scores for each label of the suite."""
+    n_labels = len(suite.label_names or ()) or suite.max_label + 1
+    # Without names, the suite knows only the labels that it uses: there may be more.
+    is_exact = bool(suite.label_names)
+    if n_columns == n_labels or (n_columns > n_labels and not is_exact):
+        return
+    labels = f"0 to {suite.max_label}"
+    if suite.label_names:
+        labels = format_list(suite.label_names)
+    hint = ""
+    if n_columns == 2 and asks_for_neutral(suite):
+        hint = ": say outputs='binary_sentiment'"
+    raise OptionError(
+        f"Expected a column of `predictions` for each label of the suite, {labels}, "
+        f"but got {n_columns}{hint}.",
+        option="outputs",
     )
-    if n_columns < n_labels or (suite.label_names and n_columns > n_labels):
-        hint = (
-            ": say outputs='binary_sentiment'" if n_columns == 2 and asks_for_neutral(suite) else ""
-        )
-        named = format_list(suite.label_names) if suite.label_names else f"0 to {suite.max_label}"
-        raise OptionError(
-            f"Expected a column of `predictions` for each label of the suite, {named}, but got {n_columns}{hint}.",
-            option="outputs",
-        )
-    return probabilities.argmax(axis=1).astype(np.int64), probabilities
 
 
 def _means(

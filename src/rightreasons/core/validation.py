@@ -528,7 +528,7 @@ def check_vector(
         is_invalid, bounds = vector > maximum, f"at most {maximum}"
     else:
         return vector
-    item = int(is_invalid.argmax())
+    item = int(np.argmax(is_invalid))
     raise ValueError(
         f"Expected each value in `{name}` to be {bounds}, but item {item} is {vector[item]}."
     )
@@ -588,7 +588,7 @@ def _make_float_label_error(array: Floats, values: object, name: str) -> Excepti
     """Return the error for floats in place of labels; of a list, the first float is named."""
     is_fractional = (array != np.floor(array)) | ~np.isfinite(array)
     if is_fractional.any():
-        item = int(is_fractional.argmax())
+        item = int(np.argmax(is_fractional))
         error_type: type[Exception] = ValueError
     else:
         # One float among whole numbers makes all of them floats: the list shows which one it was.
@@ -616,7 +616,7 @@ def _check_label_range(
         is_invalid |= labels < minimum
     if not is_invalid.any():
         return
-    item = int(is_invalid.argmax())
+    item = int(np.argmax(is_invalid))
     maximum = None
     if n_classes is not None:
         maximum = int(np.broadcast_to(largest, labels.shape)[item])
@@ -670,9 +670,10 @@ def to_probabilities(
         array([[0.75, 0.25],
                [0.  , 1.  ]])
     """
-    if isinstance(rows.values, Ragged):
-        return _ragged_to_probabilities(rows.values, scores, name)
-    return _table_to_probabilities(rows.values, scores, name, allow_vector=True)
+    check_one_of(scores, SCORE_KINDS, "scores")
+    if not isinstance(rows.values, Ragged):
+        return _table_to_probabilities(rows.values, scores, name, allow_vector=True)
+    return _ragged_to_probabilities(rows.values, scores, name)
 
 
 def check_scores(
@@ -833,14 +834,14 @@ def _ragged_to_probabilities(rows: Ragged, scores: str, name: str) -> Ragged:
             f"Expected at least two choices in each row of `{name}`, "
             f"but row {row} has {lengths[row]}."
         )
-    if scores == "logits":
-        _check_finite(rows.values, name, allow_minus_infinity=True, rows=rows)
-        _check_has_finite_logits(rows.reduce(np.maximum), name)
-        return rows.softmax()
-    values = _to_unit_interval(rows.values, scores, name, rows)
-    probabilities = Ragged(values, rows.offsets)
-    _check_row_sums(probabilities.reduce(np.add), name)
-    return probabilities
+    if scores != "logits":
+        values = _to_unit_interval(rows.values, scores, name, rows)
+        probabilities = Ragged(values, rows.offsets)
+        _check_row_sums(probabilities.reduce(np.add), name)
+        return probabilities
+    _check_finite(rows.values, name, allow_minus_infinity=True, rows=rows)
+    _check_has_finite_logits(rows.reduce(np.maximum), name)
+    return rows.softmax()
 
 
 def _to_unit_interval(values: Floats, scores: str, name: str, rows: Ragged | None = None) -> Floats:
@@ -861,7 +862,7 @@ def _to_unit_interval(values: Floats, scores: str, name: str, rows: Ragged | Non
         return values
     is_outside = (values < -RANGE_TOLERANCE) | (values > 1 + RANGE_TOLERANCE)
     if is_outside.any():
-        index = int(is_outside.argmax())
+        index = int(np.argmax(is_outside))
         row = _find_row(index, values, rows)
         value = float(values.reshape(-1)[index])
         raise ValueError(
@@ -885,7 +886,7 @@ def _check_has_finite_logits(largest: Floats, name: str) -> None:
     """Check that the largest logit of each row is finite: otherwise no choice is possible."""
     is_impossible = np.isneginf(largest)
     if is_impossible.any():
-        row = int(is_impossible.argmax())
+        row = int(np.argmax(is_impossible))
         raise ValueError(
             f"Expected a finite logit in each row of `{name}`, but row {row} has none."
         )
@@ -916,7 +917,7 @@ def _check_finite(
     # Finite numbers may have an infinite sum.
     if not is_invalid.any():
         return
-    index = int(is_invalid.argmax())
+    index = int(np.argmax(is_invalid))
     row = _find_row(index, values, rows)
     value = values.reshape(-1)[index]
     text = "NaN" if np.isnan(value) else str(value)
@@ -926,7 +927,8 @@ def _check_finite(
 def _find_row(index: int, values: Floats, rows: Ragged | None) -> int:
     """Return the row of an index of the flattened values."""
     if rows is not None:
-        return rows.find_row(index)
+        # The row is the last one that begins at the index or before it.
+        return int(np.searchsorted(rows.offsets, index, side="right")) - 1
     if values.ndim == 2:
         return index // int(values.shape[1])
     return index
