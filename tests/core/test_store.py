@@ -178,6 +178,25 @@ def test_an_error_leaves_the_file_as_it_was(tmp_path):
     assert [path.name for path in file.parent.iterdir()] == ["a.txt"]
 
 
+def test_a_file_may_have_a_long_name(tmp_path):
+    # Of 255 characters that file systems allow, the part needs its process, its computer and dots.
+    name = "x" * 225
+
+    write_text(tmp_path / name, "x")
+
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_computers_of_other_names_have_other_digests(monkeypatch):
+    digests = set()
+    for name in ("a", "b", "x" * 200):
+        monkeypatch.setattr(store.socket, "gethostname", lambda name=name: name)
+        digests.add(store._digest_host.__wrapped__())
+
+    assert len(digests) == 3
+    assert {len(digest) for digest in digests} == {8}
+
+
 @pytest.mark.parametrize("named", [False, True])
 def test_a_full_disk_names_the_file_and_not_its_part(tmp_path, named):
     def fail(path):
@@ -245,14 +264,15 @@ def test_what_a_killed_run_left_half_written_is_swept_when_the_folder_is_opened(
 
 
 def test_only_parts_of_dead_processes_of_this_computer_are_swept(tmp_path, monkeypatch):
-    monkeypatch.setattr(store.socket, "gethostname", lambda: "here")
+    here = "0123abcd"
+    monkeypatch.setattr(store, "_digest_host", lambda: here)
     dead = find_dead_process()
-    swept = [f".a.npz.{dead}@here.part", f".a.npz.{dead}.part", f".b.{dead}@here.part"]
+    swept = [f".a.npz.{dead}@{here}.part", f".a.npz.{dead}.part", f".b.{dead}@{here}.part"]
     kept = [
-        f".a.npz.{os.getpid()}@here.part",
+        f".a.npz.{os.getpid()}@{here}.part",
         f".a.npz.{os.getppid()}.part",
-        f".a.npz.{dead}@there.part",
-        f"a.npz.{dead}@here.part",
+        f".a.npz.{dead}@ffffffff.part",
+        f"a.npz.{dead}@{here}.part",
         ".a.npz.part",
         ".a.npz.x1.part",
     ]

@@ -178,7 +178,7 @@ def _find_existing_ancestor(path: Path) -> Path:
 
 # ---------------------------------------------------------------- Writing files as a whole
 
-_PART_NAME = re.compile(r"\..+\.(?P<pid>\d+)(?:@(?P<host>.+))?\.part")
+_PART_NAME = re.compile(r"\..+\.(?P<pid>\d+)(?:@(?P<host>[0-9a-f]{8}))?\.part")
 """Name of an unfinished file: that of the finished one, its process, and its computer.
 
 Earlier versions left out the computer.
@@ -197,7 +197,7 @@ def write_atomically(path: Path, write: Callable[[Path], object]) -> Path:
     """
     # A rename is atomic within one file system only, so the temporary file is a neighbor. Its name
     # says who writes it, so that `remove_stale_parts` can tell whether the writer is still alive.
-    temporary = path.with_name(f".{path.name}.{os.getpid()}@{socket.gethostname()}.part")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}@{_digest_host()}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write(temporary)
@@ -223,7 +223,7 @@ def remove_stale_parts(folder: Path) -> None:
     Parts of living processes stay, and so do those of other computers that share the folder, since
     whether their processes live cannot be known here.
     """
-    this_host = socket.gethostname()
+    this_host = _digest_host()
     for path in folder.glob(".*.part"):
         match = _PART_NAME.fullmatch(path.name)
         if match is None:
@@ -233,6 +233,12 @@ def remove_stale_parts(folder: Path) -> None:
             # Another process may sweep the same folder, and a read-only folder does no harm.
             with contextlib.suppress(OSError):
                 path.unlink()
+
+
+@functools.cache
+def _digest_host() -> str:
+    """Return a digest of this computer's name, which may be too long to be part of a file's name."""
+    return hashlib.blake2b(socket.gethostname().encode(), digest_size=4).hexdigest()
 
 
 def _is_process_alive(pid: int) -> bool:

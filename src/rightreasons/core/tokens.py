@@ -181,12 +181,10 @@ def _find_word_beginnings(
 ) -> NDArray[np.bool_]:
     """Return for each token whether it begins a word."""
     if style == "wordpiece":
-        # "##" alone is two number signs.
-        is_piece = [
-            token.startswith(_CONTINUATION_MARK) and len(token) > len(_CONTINUATION_MARK)
-            for token in vocabulary
-        ]
-        return ~np.array(is_piece, dtype=np.bool_)[ids]
+        # "##" alone is two number signs, and counts as punctuation whatever is returned here.
+        is_piece = [token.startswith(_CONTINUATION_MARK) for token in vocabulary]
+        continues_word = np.array(is_piece, dtype=np.bool_)[ids]
+        return ~continues_word
     if style not in _SPACE_MARKS:
         return np.ones(len(ids), dtype=np.bool_)
 
