@@ -160,7 +160,8 @@ def assign_categories(
         text = strip_marks(token, style)
         # A mark without letters stands for a space, which is not a word either.
         is_punctuation_type[index] = not text or is_punctuation(text)
-        is_number_type[index] = _NUMBER_PATTERN.fullmatch(text) is not None
+        number_match = _NUMBER_PATTERN.fullmatch(text)
+        is_number_type[index] = number_match is not None
         is_stop_word_type[index] = text.lower() in STOP_WORDS
 
     is_mark = is_punctuation_type[ids]
